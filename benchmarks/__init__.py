@@ -1,0 +1,1 @@
+"""Speed and accuracy beside peers, as ratios measured in one run on one machine."""

@@ -1,0 +1,3 @@
+from turnwise.cli import main
+
+main()

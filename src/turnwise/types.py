@@ -1,0 +1,207 @@
+"""The nouns. Frozen, small, and shared by every folder."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from hashlib import blake2b
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, TypeAlias, get_args, runtime_checkable
+
+import numpy as np
+from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
+
+Floats: TypeAlias = NDArray[np.float64]
+Ints: TypeAlias = NDArray[np.int64]
+Rows: TypeAlias = "Floats | csr_array[np.float64]"  # (n, k) evidence, one row an item
+
+Role = Literal["user", "assistant", "system", "tool"]
+ROLES: tuple[Role, ...] = get_args(Role)
+Direction = Literal["higher", "lower"]  # which end of a rating scale is the good one
+Level = Literal["turn", "dialogue", "system"]
+Need = Literal["context", "references", "dialogue", "goal", "state"]
+Kind = Literal["reference", "distribution", "learned", "unreferenced", "feature", "task"]
+Status = Literal["ok", "error", "skipped", "refused"]
+Scores: TypeAlias = Mapping[str, float]  # dimension -> value
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """What an agent says, or would have said, at one point."""
+
+    content: str
+    outcome: Scores | None = None  # scores of the decision it commits to; such a reply ends the dialogue
+    relabelled: Scores | None = None  # scores of the decision it would take if the dialogue ended here
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    role: Role
+    content: str | None  # None only beside tool calls
+    references: tuple[str, ...] = ()
+    alternatives: Mapping[str, tuple[Reply, ...]] = field(default_factory=dict)
+    outcome: Scores | None = None
+    state: Mapping[str, Any] | None = None
+    acts: tuple[Any, ...] | None = None
+    extra: Mapping[str, Any] = field(default_factory=dict)  # unknown keys, passed through
+
+    @property
+    def text(self) -> str:
+        return self.content or ""
+
+
+@dataclass(frozen=True, slots=True)
+class Rating:
+    """One judgement by one person."""
+
+    item: str  # id of the judged `Item`
+    dimension: str
+    value: float
+    rater: str | None = None  # None where it was not published
+    turn: int | None = None  # None: the whole dialogue was judged
+    scale: tuple[float, float] | None = None
+    direction: Direction = "higher"
+    extra: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Dialogue:
+    id: str
+    agent: str
+    turns: tuple[Turn, ...]
+    ratings: tuple[Rating, ...] = ()
+    goal: Mapping[str, Any] | None = None
+    meta: Mapping[str, Any] = field(default_factory=dict)
+    extra: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """One unit to judge: a reply in its context, or a whole dialogue."""
+
+    id: str
+    dialogue: str
+    agent: str
+    turns: tuple[Turn, ...]  # the context and, last, the judged reply; or the whole dialogue
+    turn: int | None  # place of the reply in its dialogue; None for a whole dialogue
+    cluster: str  # what resampling and splits must not tear apart
+    pair: str  # items of different agents with the same pair answer the same thing
+    group: str = ""  # the value of --by
+    weight: float = 1.0  # 1/K for one of K sampled replies
+    role: Role = "assistant"  # whose turns are judged
+    goal: Mapping[str, Any] | None = None
+    meta: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def context(self) -> tuple[Turn, ...]:
+        return self.turns if self.turn is None else self.turns[:-1]
+
+    @property
+    def reply(self) -> str:
+        return self.turns[-1].text
+
+    @property
+    def references(self) -> tuple[str, ...]:
+        return self.turns[-1].references
+
+    @property
+    def replies(self) -> tuple[str, ...]:
+        """Every text of the judged role, the judged reply included."""
+        return tuple(turn.text for turn in self.turns if turn.role == self.role)
+
+
+def item_id(dialogue: str, turn: int | None) -> str:
+    return dialogue if turn is None else f"{dialogue}#{turn}"
+
+
+@dataclass(frozen=True, slots=True)
+class Signature:
+    """Everything that must be equal for two numbers to be comparable."""
+
+    name: str
+    fields: tuple[tuple[str, str], ...] = ()
+    parts: tuple[Signature, ...] = ()  # of the encoders and models inside
+    version: int = 1  # raised when the same settings begin to mean another number
+
+    def __str__(self) -> str:
+        settings = [f"{key}:{value}" for key, value in self.fields]
+        parts = [f"[{part}]" for part in self.parts]
+        return "|".join([self.name, *settings, *parts, f"v:{self.version}"])
+
+
+@dataclass(frozen=True, slots=True)
+class Card:
+    """What a reader must know before believing a metric's number."""
+
+    kind: Kind
+    meaning: str
+    range: str
+    limits: str
+    citation: str
+
+
+@runtime_checkable
+class Metric(Protocol):
+    """Items become rows of evidence; any subset of rows reduces to one number.
+
+    A row with a NaN in it is an item that could not be scored: it is counted and left out, never zero.
+    """
+
+    level: ClassVar[Level]  # the finest level at which the number means something
+    needs: ClassVar[frozenset[Need]]
+    higher_is_better: ClassVar[bool]
+    card: ClassVar[Card]
+    unscored: ClassVar[str]  # why a row may be NaN, in words for the user
+
+    @property
+    def signature(self) -> Signature: ...
+
+    def rows(self, items: Sequence[Item], /) -> Rows: ...
+
+    def reduce(self, rows: Rows, /) -> float: ...
+
+
+@runtime_checkable
+class Summed(Metric, Protocol):
+    """A metric whose number is a function of the sum of its rows: resampling then needs only sums."""
+
+    def of_sums(self, sums: Floats, /) -> Floats:
+        """(..., k) sums of rows -> (...) numbers."""
+        ...
+
+
+@runtime_checkable
+class Fitted(Protocol):
+    """A metric that must first see data: the real side of a distance, document frequencies, a trained head."""
+
+    def fit(self, items: Iterable[Item], /) -> Metric: ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finding:
+    """The one result record of every command. Verdicts, gates, tables and reports are derived from it."""
+
+    what: Mapping[str, str | None]  # metric, agent, group, level, dimension, ...: what the number is about
+    estimate: float | None
+    interval: tuple[float, float] | None = None
+    p: float | None = None
+    n_items: int = 0
+    n_clusters: int = 0
+    unscored: Mapping[str, int] = field(default_factory=dict)  # why -> how many items
+    method: str = ""
+    signature: str = ""
+    status: Status = "ok"
+    reason: str | None = None  # why there is no estimate
+    details: Mapping[str, Any] = field(default_factory=dict)  # further keys of this command's results
+
+
+def digest(*parts: bytes | str | Floats) -> str:
+    """Sixteen hex digits that change when any part does."""
+    hasher = blake2b(digest_size=8)
+    for part in parts:
+        data = part.encode() if isinstance(part, str) else bytes(part)
+        hasher.update(len(data).to_bytes(8, "little"))
+        hasher.update(data)
+    return hasher.hexdigest()
