@@ -1,0 +1,67 @@
+"""`turnwise compare`."""
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from turnwise.cli import options
+from turnwise.errors import UsageError
+
+
+@click.command(name="compare")
+@options.config
+@options.data
+@click.option(
+    "-m", "--metric", "metrics", multiple=True, callback=options.names, metavar="NAMES",
+    help="Metrics, by comma. For two finished runs: default is every metric that both have.",
+)  # fmt: skip
+@click.option(
+    "--agents", callback=options.names, metavar="A,B",
+    help="The two agents. May be left out where the data has just two.",
+)  # fmt: skip
+@click.option("--force", is_flag=True, help="Compare runs whose signatures differ.")
+@options.selecting
+@options.running
+@options.gating
+@options.printing
+def command(**given: Any) -> int:
+    """Is agent A better than agent B? Paired test, effect size, items that flipped.
+
+    DATA is conversation files, or exactly two folders written by `turnwise score -o`: the first is A.
+    The estimate is A minus B, and so is what a --gate looks at.
+
+    \b
+      turnwise compare logs.jsonl -m bleu-4 --agents new,old
+      turnwise compare out/new out/old
+    """
+    from turnwise.cli.printed import conclude
+    from turnwise.run.compare import compare, compare_runs
+
+    folders = [Path(path).is_dir() for path in given["data"]]
+    if any(folders):
+        if folders != [True, True]:
+            raise UsageError("two finished runs are compared as two folders, and nothing else beside them")
+    elif not given["metrics"]:
+        raise UsageError("name the metrics with -m; `turnwise ls metrics` lists them")
+    with options.spec("compare", given, agents=given["agents"]) as spec:
+        outcome = compare_runs(spec, force=given["force"]) if any(folders) else compare(spec)
+    columns = ("metric", "agent_a", "agent_b", "group", "a", "b", "estimate", "interval", "p", "p_adjusted",
+               "effect_size", "n_items", "n_clusters", "verdict")  # fmt: skip
+    return conclude(outcome, columns, given, after=_flips(outcome.document) if given["verbose"] else "")
+
+
+def _flips(document: dict[str, Any]) -> str:
+    """The items that moved most, for each metric."""
+    from turnwise.report import text
+
+    parts = []
+    for record in document["results"]:
+        if record.get("flips"):
+            rows = [
+                [flip["id_a"], flip["id_b"], flip["a"], flip["b"], flip["difference"]]
+                for flip in record["flips"]
+            ]
+            head = ["item of A", "item of B", "A", "B", "A-B"]
+            parts.append(f"\nitems that moved most by {record['metric']}:\n{text.table(rows, head)}")
+    return "\n".join(parts)

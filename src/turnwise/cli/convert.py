@@ -1,0 +1,33 @@
+"""`turnwise convert`."""
+
+import click
+
+
+@click.command(name="convert")
+@click.option("--from", "name", required=True, metavar="FORMAT", help="`turnwise ls readers` lists them.")
+@click.option(
+    "--map", "columns", multiple=True, metavar="MEANING=COLUMN,...",
+    help="What a table's columns are: id, role, content, turn, agent, context, response, rater, reference, "
+    "rating:NAME, dialogue-rating:NAME, alternative:AGENT.",
+)  # fmt: skip
+@click.option("--split", metavar="TEXT", help="What separates the turns of a table's context.")
+@click.argument("source", metavar="IN")
+@click.argument("target", metavar="OUT")
+def command(name: str, columns: tuple[str, ...], split: str | None, source: str, target: str) -> None:
+    """Turn another format's conversations into the native one.
+
+    OUT appears whole or not at all, and is compressed if its name ends in .gz. `-` is a pipe.
+
+    \b
+      turnwise convert --from openai chats.jsonl logs.jsonl
+      turnwise convert --from csv --map id=conv,role=who,content=text,rating:overall=score in.csv logs.jsonl
+    """
+    from turnwise.logs.columns import parse
+    from turnwise.logs.readers import convert
+    from turnwise.logs.source import Options
+
+    options = Options(columns=parse(",".join(columns)), split=split)
+    converted = convert(name, source, target, options)
+    click.echo(f"{target}: {converted.n_dialogues} conversations written", err=True)
+    for what, count in converted.dropped.items():
+        click.echo(f"not kept: {count} {what}", err=True)

@@ -1,0 +1,61 @@
+"""`turnwise doctor`."""
+
+import platform
+from importlib.metadata import PackageNotFoundError, version
+from typing import Any
+
+import click
+
+from turnwise import __version__
+from turnwise.cli import options
+
+# extra -> what it allows, and the packages it brings
+EXTRAS = {
+    "core": ("reading, scoring, statistics", "numpy scipy msgspec click rich jinja2 sacrebleu rapidfuzz"),
+    "tables": ("Parquet and Arrow files", "polars"),
+    "neural": (
+        "encoders, language models, learned metrics",
+        "torch transformers tokenizers safetensors gguf",
+    ),
+    "plots": ("figures", "matplotlib"),
+    "web": ("the rating app", "starlette uvicorn"),
+    "cluster": ("running on Ray", "ray"),
+}
+
+
+@click.command(name="doctor")
+@options.printing
+def command(style: str, quiet: bool, verbose: bool) -> None:
+    """What is installed here, and what each missing part would allow."""
+    from turnwise.report import results, text
+
+    records = [_record(extra, allows, packages.split()) for extra, (allows, packages) in EXTRAS.items()]
+    if style == "json":
+        document = {"turnwise": __version__, "python": platform.python_version(), "extras": records}
+        click.echo(results.to_json(document).decode(), nl=False)
+        return
+    click.echo(f"turnwise {__version__}, Python {platform.python_version()}, {platform.platform()}\n")
+    rows = [
+        [record["extra"], "ready" if record["ready"] else "missing", record["allows"], _versions(record)]
+        for record in records
+    ]
+    click.echo(text.table(rows, ["extra", "state", "allows", "packages"]))
+    for record in records:
+        if not record["ready"]:
+            click.echo(f"\n{record['allows']}: pip install 'turnwise[{record['extra']}]'")
+
+
+def _record(extra: str, allows: str, packages: list[str]) -> dict[str, Any]:
+    found = {name: _version(name) for name in packages}
+    return {"extra": extra, "allows": allows, "ready": all(found.values()), "packages": found}
+
+
+def _version(package: str) -> str | None:
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return None
+
+
+def _versions(record: dict[str, Any]) -> str:
+    return " ".join(f"{name}={found or '?'}" for name, found in record["packages"].items())

@@ -1,0 +1,70 @@
+"""Finds the command's module when it is called, and turns every error into one line and an exit code."""
+
+import importlib
+import os
+import sys
+from typing import Any
+
+import click
+
+from turnwise import __version__
+from turnwise.cli import COMMANDS, EXITS
+from turnwise.errors import TurnwiseError, unknown
+
+INTERRUPTED = 130  # what a shell expects after Ctrl-C
+
+
+class LazyGroup(click.Group):
+    """Imports `turnwise.cli.NAME` only when NAME is called."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in COMMANDS:
+            return None
+        command = importlib.import_module(f"turnwise.cli.{cmd_name}").command
+        return command if isinstance(command, click.Command) else None
+
+    def resolve_command(self, ctx: click.Context, args: list[str]) -> Any:
+        if args[0] not in COMMANDS and not args[0].startswith("-"):
+            raise unknown("command", args[0], list(COMMANDS))
+        return super().resolve_command(ctx, args)
+
+
+@click.command(
+    cls=LazyGroup,
+    help="Evaluate dialogue systems from their conversations, with numbers that can be believed.",
+    epilog=EXITS,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+)
+@click.version_option(__version__, prog_name="turnwise")
+def cli() -> None:
+    pass
+
+
+def run(args: list[str]) -> int:
+    """Run one command line; the exit code, with any error already said on stderr."""
+    try:
+        code = cli.main(args, prog_name="turnwise", standalone_mode=False)
+    except click.ClickException as error:
+        error.show()
+        return error.exit_code
+    except TurnwiseError as error:
+        print(f"turnwise: error: {error}", file=sys.stderr)
+        return error.exit_code
+    except BrokenPipeError:
+        # The reader of our output went away (`turnwise ls metrics | head`); Python must not complain at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    except (click.Abort, KeyboardInterrupt):
+        print(
+            "turnwise: interrupted; the same command with the same -o resumes where it stopped",
+            file=sys.stderr,
+        )
+        return INTERRUPTED
+    except OSError as error:
+        place = f"{error.filename}: " if error.filename else ""
+        print(f"turnwise: error: {place}{error.strerror or error}", file=sys.stderr)
+        return TurnwiseError.exit_code
+    return code if isinstance(code, int) else 0

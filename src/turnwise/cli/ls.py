@@ -1,0 +1,70 @@
+"""`turnwise ls`."""
+
+from typing import Any
+
+import click
+
+from turnwise.cli import options
+
+
+@click.command(name="ls")
+@click.argument("kind", default="metrics", type=click.Choice(["metrics", "readers", "statistics"]))
+@options.printing
+def command(kind: str, style: str, quiet: bool, verbose: bool) -> None:
+    """List metrics, readers and statistics; with -v, each metric's whole card."""
+    from turnwise.report import results, text
+
+    records = LISTS[kind]()
+    if style == "json":
+        click.echo(results.to_json(records).decode(), nl=False)
+    elif verbose and kind == "metrics":
+        click.echo("\n\n".join(_card(record) for record in records))
+    else:
+        columns = [name for name in records[0] if name != "card"]
+        rows = [[_joined(record[name]) for name in columns] for record in records]
+        click.echo(text.table(rows, columns))
+
+
+def _metrics() -> list[dict[str, Any]]:
+    from turnwise.metrics import describe, names
+
+    return [
+        {
+            "name": info.name,
+            "kind": info.kind,
+            "level": info.level,
+            "needs": sorted(info.needs),
+            "better": "higher" if info.higher_is_better else "lower",
+            "card": info.card,
+        }
+        for info in map(describe, names())
+    ]
+
+
+def _readers() -> list[dict[str, Any]]:
+    from turnwise.logs import READERS
+
+    return [{"name": name, "kind": "reader", "reads": reader.summary} for name, reader in READERS.items()]
+
+
+def _statistics() -> list[dict[str, Any]]:
+    from turnwise.meta.correlate import STATISTICS
+
+    return [{"name": name, "kind": "statistic", "says": says} for name, says in STATISTICS.items()]
+
+
+LISTS = {"metrics": _metrics, "readers": _readers, "statistics": _statistics}
+
+
+def _joined(value: Any) -> str:
+    return ", ".join(value) if isinstance(value, list) else str(value)
+
+
+def _card(record: dict[str, Any]) -> str:
+    card = record["card"]
+    head = f"{record['name']}  ({record['kind']}, {record['level']} level, {record['better']} is better)"
+    needs = f"  needs     {_joined(record['needs'])}\n" if record["needs"] else ""
+    return (
+        f"{head}\n{needs}  meaning   {card.meaning}\n  range     {card.range}\n"
+        f"  limits    {card.limits}\n  citation  {card.citation}"
+    )

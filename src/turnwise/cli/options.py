@@ -1,0 +1,155 @@
+"""The options that several commands share, and how they become a `Spec`."""
+
+import functools
+import shutil
+import sys
+import tomllib
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from turnwise.errors import UsageError
+
+if TYPE_CHECKING:
+    from turnwise.run.spec import Spec
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+
+def _options(*options: Callable[[Function], Function]) -> Callable[[Function], Function]:
+    def decorate(function: Function) -> Function:
+        return functools.reduce(lambda wrapped, option: option(wrapped), reversed(options), function)
+
+    return decorate
+
+
+def _configure(ctx: click.Context, _: click.Parameter, path: str | None) -> str | None:
+    """Values of FILE.toml become defaults: what stands on the command line wins."""
+    if path is None:
+        return None
+    try:
+        settings = tomllib.loads(Path(path).read_text(encoding="utf-8"))
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise UsageError(f"{path}: {error}") from error
+    known = {parameter.name for parameter in ctx.command.params}
+    table = {**settings.get("common", {}), **settings.get(ctx.command.name or "", {})}
+    for key in table:
+        if key.replace("-", "_") not in known:
+            raise UsageError(f"{path}: `{ctx.command.name}` has no option `{key}`")
+    ctx.default_map = {key.replace("-", "_"): value for key, value in table.items()}
+    return path
+
+
+def _pairs(
+    _: click.Context, parameter: click.Parameter, values: Sequence[str]
+) -> tuple[tuple[str, str], ...]:
+    pairs = []
+    for value in values:
+        key, sign, wanted = value.partition("=")
+        if not sign or not key:
+            raise click.BadParameter(f"`{value}` is not KEY=VALUE", param=parameter)
+        pairs.append((key, wanted))
+    return tuple(pairs)
+
+
+def names(_: click.Context, __: click.Parameter, value: Any) -> tuple[str, ...]:
+    texts = [value] if isinstance(value, str) else list(value or ())
+    return tuple(name.strip() for text in texts for name in text.split(",") if name.strip())
+
+
+data = click.argument("data", nargs=-1, required=True, metavar="DATA...")
+metrics = click.option(
+    "-m", "--metric", "metrics", multiple=True, required=True, callback=names, metavar="NAMES",
+    help="Metrics, by comma; `turnwise ls metrics` lists them; `module:function` is your own.",
+)  # fmt: skip
+
+config = click.option(
+    "--config", callback=_configure, is_eager=True, expose_value=False, metavar="FILE.toml",
+    help="Defaults for these options, under [common] or [COMMAND].",
+)  # fmt: skip
+
+selecting = _options(
+    click.option("--items", "judged", type=click.Choice(["rated", "last", "all"]),
+                 help="What is judged. Default: the rated turns where the data has turn ratings, else all."),
+    click.option("--role", default="assistant", show_default=True, type=click.Choice(["assistant", "user"]),
+                 help="Whose messages are judged."),
+    click.option("--where", multiple=True, callback=_pairs, metavar="KEY=VALUE",
+                 help="Only these conversations, e.g. meta.corpus=dailyz. Repeatable."),
+    click.option("--by", metavar="KEY", help="One result a group, e.g. meta.corpus."),
+    click.option("--pair", metavar="KEY",
+                 help="What pairs items of different agents. Default: the same context."),
+    click.option("--cluster", metavar="KEY", help="What resampling keeps together. Default: the dialogue."),
+    click.option("--limit", type=click.IntRange(min=1), metavar="N", help="Only the first N conversations."),
+)  # fmt: skip
+
+running = _options(
+    click.option("-o", "--output", metavar="DIR", help="Write results.json and items.jsonl here; resumes."),
+    click.option("--real", metavar="FILE",
+                 help="Conversations that metrics which must see data are fitted on."),
+    click.option("--seed", default=0, show_default=True, type=click.IntRange(min=0)),
+    click.option("--draws", default=1000, show_default=True, type=click.IntRange(min=100),
+                 help="Resamples behind an interval or a test."),
+    click.option("--jobs", default=1, show_default=True, type=click.IntRange(min=1), help="Processes."),
+    click.option("--max-errors", default=20, show_default=True, type=click.IntRange(min=0),
+                 help="Stop when a metric has failed on more items than this."),
+    click.option("--no-cache", is_flag=True, help="Do not reuse rows that are already in -o."),
+)  # fmt: skip
+
+printing = _options(
+    click.option("--format", "style", default="table", show_default=True,
+                 type=click.Choice(["table", "json"])),
+    click.option("-q", "--quiet", is_flag=True, help="No progress, no notes."),
+    click.option("-v", "--verbose", is_flag=True, help="Methods and signatures in the table too."),
+)  # fmt: skip
+
+gating = _options(
+    click.option("--gate", "gates", multiple=True, metavar="'NAME >= X'",
+                 help="Fail (exit 1) unless the interval's bound meets this. Repeatable."),
+    click.option("--junit", metavar="FILE", help="Write the gates as a JUnit XML file."),
+)  # fmt: skip
+
+
+@contextmanager
+def spec(command: str, given: dict[str, Any], **options: Any) -> Iterator["Spec"]:
+    """The spec of a command line. Standard input is read once and kept aside, since files are read twice."""
+    from turnwise.logs.items import Selection
+    from turnwise.run.spec import Spec
+
+    chosen = {slot: given[slot] for slot in Selection.__slots__ if given.get(slot) is not None}
+    if chosen.get("dimension") == "all":
+        del chosen["dimension"]
+    with standard_input(given["data"]) as data:
+        yield Spec(
+            command=command,
+            data=data,
+            metrics=given["metrics"],
+            selection=Selection(**chosen),
+            real=given["real"],
+            seed=given["seed"],
+            draws=given["draws"],
+            options=tuple(sorted(options.items())),
+            output=Path(given["output"]) if given["output"] else None,
+            jobs=given["jobs"],
+            max_errors=given["max_errors"],
+            reuse=not given["no_cache"],
+            quiet=given["quiet"],
+        )
+
+
+@contextmanager
+def standard_input(data: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
+    """`data` with `-` replaced by a file that holds what came in."""
+    if "-" not in data:
+        yield data
+        return
+    if data.count("-") > 1:
+        raise UsageError("`-` is given twice, and standard input can be read once")
+    with TemporaryDirectory() as folder:
+        held = Path(folder) / "stdin"
+        with held.open("wb") as file:
+            shutil.copyfileobj(sys.stdin.buffer, file)
+        yield tuple(str(held) if path == "-" else path for path in data)

@@ -1,0 +1,67 @@
+"""How a command ends: results on stdout, notes and verdicts on stderr, and a code that agrees with them."""
+
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from turnwise.errors import UNMEASURED
+from turnwise.report import gate, results, text
+from turnwise.run.outcome import Outcome
+
+GATE_FAILED = 1
+
+
+def conclude(outcome: Outcome, columns: Sequence[str], given: dict[str, Any], *, after: str = "") -> int:
+    """Print the outcome as asked, judge its gates, and return the exit code."""
+    gates = [gate.Gate.parse(written) for written in given.get("gates", ())]
+    if given["style"] == "json":
+        sys.stdout.write(results.to_json(outcome.document).decode())
+    else:
+        print(findings_table(outcome, columns, verbose=given["verbose"]))
+        if after:
+            print(after)
+    if not given["quiet"]:
+        for note in notes(outcome):
+            print(note, file=sys.stderr)
+    if not outcome.measured:
+        return UNMEASURED
+    verdicts = [verdict for one in gates for verdict in one.judge(outcome.findings)]
+    for verdict in verdicts:
+        print(verdict, file=sys.stderr)
+    if given.get("junit"):
+        with results.replacing(Path(given["junit"])) as file:
+            file.write(gate.junit(verdicts))
+    return 0 if all(verdict.passed for verdict in verdicts) else GATE_FAILED
+
+
+def findings_table(outcome: Outcome, columns: Sequence[str], *, verbose: bool) -> str:
+    records = outcome.document["results"]
+    shown = [*columns, *(("method", "signature") if verbose else ())]
+    # A column in which nothing stands (no --by, no p) would only take room.
+    shown = [name for name in shown if any(record.get(name) is not None for record in records)]
+    rows = [[_shown(name, record.get(name)) for name in shown] for record in records]
+    return text.table(rows, shown)
+
+
+def _shown(column: str, value: Any) -> Any:
+    return text.p_value(value) if column in ("p", "p_adjusted") else value
+
+
+def notes(outcome: Outcome) -> list[str]:
+    """What was not scored, once for each metric and reason."""
+    counts: dict[tuple[str, str], int] = {}
+    for finding in outcome.findings:
+        for reason, count in finding.unscored.items():
+            key = (str(finding.what.get("metric")), reason)
+            counts[key] = (
+                max(counts.get(key, 0), count) if "statistic" in finding.what else counts.get(key, 0) + count
+            )
+    said = [
+        f"note: {metric}: {count} items not scored: {reason}" for (metric, reason), count in counts.items()
+    ]
+    for finding in outcome.findings:
+        if finding.status != "ok" and not finding.unscored:
+            about = " ".join(str(value) for value in finding.what.values() if value)
+            said.append(f"note: {about}: {finding.status}: {finding.reason}")
+    return list(dict.fromkeys(said))

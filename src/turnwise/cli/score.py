@@ -1,0 +1,40 @@
+"""`turnwise score`."""
+
+from typing import Any
+
+import click
+
+from turnwise.cli import options
+
+
+@click.command(name="score")
+@options.config
+@options.data
+@options.metrics
+@click.option(
+    "--as", "as_agents", callback=options.names, metavar="NAMES|@alternatives",
+    help="Score what these agents would have said at the logged points.",
+)  # fmt: skip
+@options.selecting
+@options.running
+@options.gating
+@options.printing
+def command(**given: Any) -> int:
+    """Score replies, dialogues and agents with metrics.
+
+    Each number comes with a 95 % interval that resamples whole dialogues, and with a count of what could
+    not be scored and why. With -o, results.json, items.jsonl and dialogues.jsonl are written; a run that was
+    stopped resumes there.
+
+    \b
+      turnwise score logs.jsonl -m bleu-4,distinct-2
+      turnwise score logs.jsonl.gz -m length --by meta.corpus -o out
+      turnwise score logs.jsonl -m bleu-4 --gate 'bleu-4 >= 2'
+    """
+    from turnwise.cli.printed import conclude
+    from turnwise.run.score import score
+
+    with options.spec("score", given) as spec:
+        outcome = score(spec)
+    rows = ("metric", "agent", "group", "estimate", "interval", "n_items", "n_clusters")
+    return conclude(outcome, rows, given)

@@ -1,0 +1,9 @@
+"""Files of any corpus become `Dialogue`s, and dialogues become `Item`s.
+
+`native` reads and writes our own format, `scan` counts what files hold, `items` says what is judged, and each
+reader of another format is a module that `READERS` names.
+"""
+
+from turnwise.logs.readers import READERS, Reader
+
+__all__ = ["READERS", "Reader"]

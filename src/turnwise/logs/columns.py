@@ -1,0 +1,94 @@
+"""What the columns of a table mean: the `--map` of csv, parquet and hf.
+
+A map names a column for each meaning, `id=conv_id,rating:overall=score`; a column that already has the name
+of a meaning needs no mention.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from turnwise.errors import UsageError
+from turnwise.logs.checks import Check, T, number, required, wrong
+
+PLAIN = ("id", "role", "content", "turn", "agent", "context", "response", "rater", "reference")
+NAMED = ("rating", "dialogue-rating", "alternative")  # each with a name: rating:overall, alternative:bot
+MEANINGS = ", ".join((*PLAIN, *(f"{kind}:NAME" for kind in NAMED)))
+
+
+def parse(written: str) -> dict[str, tuple[str, ...]]:
+    """The columns of each meaning in a `--map`; `reference` may have several."""
+    columns: dict[str, tuple[str, ...]] = {}
+    for part in filter(None, written.split(",")):
+        meaning, sign, column = (side.strip() for side in part.partition("="))
+        if not sign or not column or not _known(meaning):
+            raise UsageError(f"--map {part}: expected MEANING=COLUMN, where MEANING is one of {MEANINGS}")
+        if meaning in columns and meaning != "reference":
+            raise UsageError(f"--map {part}: `{meaning}` already is the column `{columns[meaning][0]}`")
+        columns[meaning] = (*columns.get(meaning, ()), column)
+    return columns
+
+
+def _known(meaning: str) -> bool:
+    kind, colon, label = meaning.partition(":")
+    return meaning in PLAIN or bool(kind in NAMED and colon and label)
+
+
+@dataclass(frozen=True, slots=True)
+class Columns:
+    """A map that fits a table."""
+
+    meanings: Mapping[str, tuple[str, ...]]
+
+    @classmethod
+    def fitted(cls, given: Mapping[str, tuple[str, ...]], header: Sequence[str]) -> "Columns":
+        for meaning, columns in given.items():
+            for column in columns:
+                if column not in header:
+                    there = ", ".join(header)
+                    raise UsageError(f"--map {meaning}={column}: there is no such column; there are {there}")
+        taken = {column for columns in given.values() for column in columns}
+        own = {name: (name,) for name in header if _known(name) and name not in given and name not in taken}
+        return cls({**own, **given})
+
+    def __contains__(self, meaning: str) -> bool:
+        return meaning in self.meanings
+
+    def cells(self, row: Mapping[str, Any], meaning: str, check: Check[T]) -> list[T]:
+        """The checked values of a row's cells with this meaning, without those that are empty."""
+        filled = [column for column in self.meanings.get(meaning, ()) if row[column] not in (None, "")]
+        return [required(row, column, check) for column in filled]
+
+    def cell(self, row: Mapping[str, Any], meaning: str, check: Check[T]) -> T | None:
+        return next(iter(self.cells(row, meaning, check)), None)
+
+    def labelled(self, row: Mapping[str, Any], kind: str, check: Check[T]) -> dict[str, T]:
+        """Name -> value of the row's cells with a meaning `kind:NAME`."""
+        found = {}
+        for meaning in self.meanings:
+            if meaning.startswith(f"{kind}:") and (value := self.cell(row, meaning, check)) is not None:
+                found[meaning.partition(":")[2]] = value
+        return found
+
+    def unmapped(self, row: Mapping[str, Any]) -> dict[str, Any]:
+        taken = {column for columns in self.meanings.values() for column in columns}
+        return {column: value for column, value in row.items() if column not in taken and value is not None}
+
+
+def written(value: Any) -> str:
+    """A cell as text; tables may keep an id or an agent's name as a number."""
+    if isinstance(value, str):
+        return value
+    if type(value) is int or type(value) is float:
+        return f"{value:.15g}"
+    raise wrong(value, "a text")
+
+
+def measured(value: Any) -> float:
+    """A cell as a number; CSV has texts only."""
+    if isinstance(value, str):
+        try:
+            return number(float(value))
+        except ValueError:
+            raise wrong(value, "a number") from None
+    return number(value)

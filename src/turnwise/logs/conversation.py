@@ -1,0 +1,203 @@
+"""One conversation: from decoded JSON to `Dialogue`, each rule checked, and back.
+
+Unknown keys are kept at record, message and rating level; a known key that is null counts as absent.
+"""
+
+from collections.abc import Mapping
+from typing import Any, get_args
+
+from turnwise.logs.checks import (
+    RuleError,
+    array,
+    each,
+    integer,
+    mapping,
+    name,
+    number,
+    one_of,
+    optional,
+    others,
+    record,
+    required,
+    text,
+    wrong,
+)
+from turnwise.types import ROLES, Dialogue, Direction, Rating, Reply, Turn, item_id
+
+RECORD = frozenset({"id", "agent", "messages", "ratings", "goal", "meta"})
+MESSAGE = frozenset({"role", "content", "references", "alternatives", "outcome", "state", "acts"})
+RATING = frozenset({"dimension", "value", "rater", "turn", "scale", "direction"})
+REPLY = frozenset({"content", "outcome", "relabelled"})
+CALLS = ("tool_calls", "function_call")  # a message beside one of these may have no content
+
+_texts = each(text)
+_scores = mapping(number)
+_role = one_of(ROLES)
+_direction = one_of(get_args(Direction))
+
+
+def checked(value: Any, *, default_id: str) -> Dialogue:
+    values = record(value)
+    identity = optional(values, "id", name, default=default_id)
+    turns = required(values, "messages", _turns)
+
+    def rating(value: Any) -> Rating:
+        return _rating(value, identity, len(turns))
+
+    return Dialogue(
+        id=identity,
+        agent=optional(values, "agent", name, default="unknown"),
+        turns=turns,
+        ratings=optional(values, "ratings", each(rating), default=()),
+        goal=optional(values, "goal", record, default=None),
+        meta=optional(values, "meta", record, default={}),
+        extra=others(values, RECORD),
+    )
+
+
+def _turn(value: Any) -> Turn:
+    values = record(value)
+    role = required(values, "role", _role)
+    extra = others(values, MESSAGE)
+    content = optional(values, "content", text, default=None)
+    if content is None and not any(extra.get(call) for call in CALLS):
+        found = "is null" if "content" in values else "is missing"
+        raise RuleError(f"{found}; expected a string (null only beside tool calls)").inside("content")
+    if len(values) == 2:  # a role and a content, as most messages are
+        return Turn(role, content)
+    return Turn(
+        role=role,
+        content=content,
+        references=optional(values, "references", _texts, default=()),
+        alternatives=optional(values, "alternatives", _alternatives, default={}),
+        outcome=optional(values, "outcome", _scores, default=None),
+        state=optional(values, "state", record, default=None),
+        acts=optional(values, "acts", _acts, default=None),
+        extra=extra,
+    )
+
+
+def _turns(value: Any) -> tuple[Turn, ...]:
+    turns = _each_turn(value)
+    if not turns:
+        raise wrong(value, "one message or more")
+    return turns
+
+
+_each_turn = each(_turn)
+
+
+def _acts(value: Any) -> tuple[Any, ...]:
+    return tuple(array(value))
+
+
+def _samples(value: Any) -> tuple[Reply, ...]:
+    if type(value) is str:
+        return (Reply(value),)
+    if type(value) is not list or not value:
+        raise wrong(value, "a string or a list of one sample or more")
+    return _each_reply(value)
+
+
+_alternatives = mapping(_samples)
+
+
+def _reply(value: Any) -> Reply:
+    if type(value) is str:
+        return Reply(value)
+    if type(value) is not dict:
+        raise wrong(value, "a string or an object with content")
+    for key in others(value, REPLY):
+        raise RuleError("is unknown; expected only content, outcome and relabelled").inside(key)
+    return Reply(
+        content=required(value, "content", text),
+        outcome=optional(value, "outcome", _scores, default=None),
+        relabelled=optional(value, "relabelled", _scores, default=None),
+    )
+
+
+_each_reply = each(_reply)
+
+
+def _rating(value: Any, dialogue: str, n_turns: int) -> Rating:
+    values = record(value)
+    turn = optional(values, "turn", integer, default=None)
+    if turn is not None and not 0 <= turn < n_turns:
+        raise wrong(turn, f"the index of a message, 0 to {n_turns - 1}").inside("turn")
+    score = required(values, "value", number)
+    scale = optional(values, "scale", _scale, default=None)
+    if scale is not None and not scale[0] <= score <= scale[1]:
+        raise wrong(values["value"], f"a number on the scale {scale[0]:g} to {scale[1]:g}").inside("value")
+    return Rating(
+        item=item_id(dialogue, turn),
+        dimension=required(values, "dimension", name),
+        value=score,
+        rater=optional(values, "rater", name, default=None),
+        turn=turn,
+        scale=scale,
+        direction=optional(values, "direction", _direction, default="higher"),
+        extra=others(values, RATING),
+    )
+
+
+_numbers = each(number)
+
+
+def _scale(value: Any) -> tuple[float, float]:
+    ends = _numbers(value)
+    if len(ends) == 2 and ends[0] < ends[1]:
+        return ends[0], ends[1]
+    raise wrong(value, "two numbers, [low, high], in order")
+
+
+def beside(values: Mapping[str, Any], known: frozenset[str]) -> dict[str, Any]:
+    """What another format's message has besides `known`, under names that mean nothing else here."""
+    return {f"source_{key}" if key in MESSAGE else key: value for key, value in others(values, known).items()}
+
+
+def values(dialogue: Dialogue) -> dict[str, Any]:
+    """The conversation as JSON objects: what `checked` reads as an equal one."""
+    kept: dict[str, Any] = {
+        "id": dialogue.id,
+        "agent": dialogue.agent,
+        "messages": [_message(turn) for turn in dialogue.turns],
+    }
+    if dialogue.ratings:
+        kept["ratings"] = [_judgement(rating) for rating in dialogue.ratings]
+    if dialogue.goal is not None:
+        kept["goal"] = dialogue.goal
+    if dialogue.meta:
+        kept["meta"] = dialogue.meta
+    return kept | dict(dialogue.extra)
+
+
+def _message(turn: Turn) -> dict[str, Any]:
+    values: dict[str, Any] = {"role": turn.role, "content": turn.content}
+    if turn.references:
+        values["references"] = turn.references
+    if turn.alternatives:
+        values["alternatives"] = {agent: _said(replies) for agent, replies in turn.alternatives.items()}
+    kept = {"outcome": turn.outcome, "state": turn.state, "acts": turn.acts}
+    return values | {key: value for key, value in kept.items() if value is not None} | dict(turn.extra)
+
+
+def _said(replies: tuple[Reply, ...]) -> Any:
+    samples = [_sample(reply) for reply in replies]
+    return samples[0] if len(samples) == 1 and isinstance(samples[0], str) else samples
+
+
+def _sample(reply: Reply) -> Any:
+    scores = {"outcome": reply.outcome, "relabelled": reply.relabelled}
+    kept = {key: value for key, value in scores.items() if value is not None}
+    return {"content": reply.content, **kept} if kept else reply.content
+
+
+def _judgement(rating: Rating) -> dict[str, Any]:
+    value = int(rating.value) if rating.value.is_integer() else number(rating.value)
+    values: dict[str, Any] = {"dimension": rating.dimension, "value": value}
+    for key in ("rater", "turn", "scale"):
+        if getattr(rating, key) is not None:
+            values[key] = getattr(rating, key)
+    if rating.direction != "higher":
+        values["direction"] = rating.direction
+    return values | dict(rating.extra)

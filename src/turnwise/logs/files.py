@@ -1,0 +1,115 @@
+"""Bytes in and out: plain, gzip or a pipe; what is written appears whole or not at all."""
+
+import gzip
+import io
+import os
+import sys
+import tempfile
+import zlib
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import IO, BinaryIO, cast
+
+from turnwise.errors import DataError, Problem, UsageError
+
+PIPE = "-"  # stands for stdin and stdout
+GZIP = b"\x1f\x8b"  # no JSON text begins so: the first bytes decide, whatever the file is called
+CHUNK = 1 << 16  # bytes that are read at once
+SPOOL = 1 << 24  # bytes for a pipe that are held in memory before they go to disk
+
+Tap = Callable[[bytes], object]  # is shown the bytes as stored, for a checksum
+
+
+class _Tapped(io.RawIOBase):
+    """A stream that shows every byte it passes on."""
+
+    def __init__(self, inner: IO[bytes], tap: Tap | None) -> None:
+        self._inner, self._tap = inner, tap
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: memoryview, /) -> int:  # type: ignore[override]  # the stub allows any buffer
+        chunk = self._inner.read(len(buffer))
+        buffer[: len(chunk)] = chunk
+        if self._tap is not None:
+            self._tap(chunk)
+        return len(chunk)
+
+
+@contextmanager
+def opened(path: str, *, tap: Tap | None = None) -> Iterator[BinaryIO]:
+    """The bytes of a file, or of stdin, unpacked if they are gzip."""
+    try:
+        raw: IO[bytes] = sys.stdin.buffer if path == PIPE else open(path, "rb", 0)  # noqa: SIM115  # closed below
+    except OSError as error:
+        raise DataError(Problem(path, None, "", f"cannot be read: {error.strerror}")) from None
+    try:
+        stored = io.BufferedReader(_Tapped(raw, tap), CHUNK)
+        packed = stored.peek(2)[:2] == GZIP
+        stream = io.BufferedReader(gzip.GzipFile(fileobj=stored), CHUNK) if packed else stored
+        yield cast("BinaryIO", stream)
+    except (EOFError, zlib.error, OSError) as error:
+        raise DataError(Problem(path, None, "", f"cannot be read to its end: {error}")) from None
+    finally:
+        if path != PIPE:
+            raw.close()
+
+
+def lines(path: str, *, tap: Tap | None = None) -> Iterator[tuple[int, bytes]]:
+    """The lines that are not blank, with their numbers from 1."""
+    with opened(path, tap=tap) as stream:
+        for number, line in enumerate(stream, 1):
+            if not line.isspace():
+                yield number, line
+
+
+def content(path: str) -> bytes:
+    """A whole file at once, for formats that are one JSON value."""
+    with opened(path) as stream:
+        return stream.read()
+
+
+@contextmanager
+def replacing(path: str) -> Iterator[BinaryIO]:
+    """A stream whose bytes take the place of `path` only if the block ends well; gzip if the name says so."""
+    try:
+        with _destination(path) as raw:
+            if path.endswith(".gz"):
+                # A time stamp inside the file would make equal content differ.
+                with gzip.GzipFile(filename="", mode="wb", fileobj=raw, mtime=0) as packed:
+                    yield cast("BinaryIO", packed)
+            else:
+                yield raw
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        raise UsageError(f"cannot write {path}: {error.strerror or error}") from None
+
+
+@contextmanager
+def _destination(path: str) -> Iterator[BinaryIO]:
+    if path == PIPE:
+        with tempfile.SpooledTemporaryFile(SPOOL) as spool:
+            yield cast("BinaryIO", spool)
+            spool.seek(0)
+            for chunk in iter(lambda: spool.read(CHUNK), b""):
+                sys.stdout.buffer.write(chunk)
+        sys.stdout.buffer.flush()
+    elif os.path.exists(path) and not os.path.isfile(path):
+        # A device or a named pipe has no content to protect, and must not be replaced by a file.
+        with open(path, "wb") as device:
+            yield device
+    else:
+        target = os.path.realpath(path)
+        draft = f"{target}.{os.getpid()}.tmp"
+        try:
+            with open(draft, "xb") as file:
+                yield file
+                file.flush()
+                os.fsync(file.fileno())
+            os.replace(draft, target)
+        except BaseException:
+            if os.path.exists(draft):
+                os.unlink(draft)
+            raise

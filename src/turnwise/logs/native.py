@@ -1,0 +1,94 @@
+"""The native format: JSON Lines, one conversation a line, a superset of the OpenAI chat format.
+
+Only `messages` is required. What is unknown is kept and written again, at record, message and rating level;
+what is known and null counts as absent. docs/format.md has every key with its rule.
+"""
+
+from collections.abc import Iterable, Iterator
+
+import msgspec
+
+from turnwise.errors import DataError, Problem
+from turnwise.logs import conversation
+from turnwise.logs.checks import RuleError, shown
+from turnwise.logs.files import Tap, lines, replacing
+from turnwise.logs.seen import Seen
+from turnwise.logs.source import Options, decoded, refuse
+from turnwise.types import Dialogue
+
+_encode = msgspec.json.Encoder().encode
+
+
+def read(path: str, _: Options | None = None) -> Iterator[Dialogue]:
+    """The conversations of a file, one at a time; the first bad line raises `DataError`."""
+    for found in checked(path):
+        if isinstance(found, Problem):
+            raise DataError(found)
+        yield found
+
+
+def problems(path: str) -> Iterator[Problem]:
+    """What is wrong in a file, one problem a bad line."""
+    return (found for found in checked(path) if isinstance(found, Problem))
+
+
+def checked(
+    path: str, *, tap: Tap | None = None, seen: dict[str, Seen] | None = None
+) -> Iterator[Dialogue | Problem]:
+    """Each line's conversation, or what is wrong with it.
+
+    `seen` has the ids of the files that were read before and are given together with this one.
+    """
+    earlier = {} if seen is None else seen
+    ids = earlier[path] = Seen()
+    empty = True
+    try:
+        for line_number, line in lines(path, tap=tap):
+            empty = False
+            try:
+                dialogue = parse(line, file=path, line_number=line_number)
+            except DataError as error:
+                yield from _problems(error)
+                continue
+            there = [file for file, theirs in earlier.items() if dialogue.id in theirs]
+            if there:
+                found = f"is {shown(dialogue.id)}, which is in {there[0]} already; expected ids that differ"
+                yield Problem(path, line_number, "$.id", found)
+            else:
+                ids.add(dialogue.id)
+                yield dialogue
+    except DataError as error:  # a file that is absent, or broken off
+        yield from _problems(error)
+        return
+    if empty:
+        yield Problem(path, None, "", "has no conversation; expected one JSON object a line")
+
+
+def _problems(error: DataError) -> Iterator[Problem]:
+    return (problem for problem in error.problems if isinstance(problem, Problem))
+
+
+def parse(line: bytes | str, *, file: str, line_number: int) -> Dialogue:
+    """The conversation on one line."""
+    try:
+        return conversation.checked(decoded(line), default_id=str(line_number))
+    except RuleError as error:
+        refuse(error, file, line_number)
+
+
+def dump(dialogue: Dialogue) -> bytes:
+    """The line of a conversation, without its end."""
+    try:
+        return _encode(conversation.values(dialogue))
+    except (RuleError, UnicodeEncodeError, RecursionError) as error:
+        raise DataError(f"conversation {dialogue.id!r} cannot be written as JSON: {error}") from None
+
+
+def write(dialogues: Iterable[Dialogue], path: str) -> int:
+    """Write a native file, whole or not at all, and return how many conversations it has."""
+    count = 0
+    with replacing(path) as stream:
+        for count, dialogue in enumerate(dialogues, 1):  # noqa: B007  # the count is what is returned
+            stream.write(dump(dialogue))
+            stream.write(b"\n")
+    return count

@@ -1,0 +1,124 @@
+"""The formats that `convert` reads, by name; a reader's module is imported when it is used."""
+
+import importlib
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from turnwise.errors import DataError, Problem, UsageError, unknown
+from turnwise.logs import conversation, native
+from turnwise.logs.checks import RuleError, shown
+from turnwise.logs.seen import Seen
+from turnwise.logs.source import Options, decoded, refuse
+from turnwise.types import Dialogue
+
+
+@dataclass(frozen=True, slots=True)
+class Reader:
+    module: str  # under turnwise.logs
+    summary: str
+    example: str  # of what it expects
+    tabular: bool = False  # whether a column map means something to it
+
+    def read(self, path: str, options: Options) -> Iterator[Dialogue]:
+        if (options.columns or options.split) and not self.tabular:
+            tabular = ", ".join(name for name, reader in READERS.items() if reader.tabular)
+            raise UsageError(f"--map and --split are for tables ({tabular}), not for {self.module}")
+        module = importlib.import_module(f"turnwise.logs.{self.module}")
+        found: Iterator[Dialogue] = module.read(path, options)
+        return found
+
+
+READERS: Mapping[str, Reader] = {
+    "native": Reader(
+        "native",
+        "turnwise's own JSON Lines, to check, merge or compress",
+        '{"id": "1", "agent": "bot", "messages": [{"role": "user", "content": "hi"}, ...]}',
+    ),
+    "openai": Reader(
+        "openai",
+        "OpenAI chat files: JSON Lines or a JSON list",
+        '{"messages": [{"role": "user", "content": "hi"}, {"role": "assistant", "content": "hello"}]}',
+    ),
+    "sharegpt": Reader(
+        "sharegpt",
+        "ShareGPT files: JSON Lines or a JSON list",
+        '{"conversations": [{"from": "human", "value": "hi"}, {"from": "gpt", "value": "hello"}]}',
+    ),
+    "csv": Reader(
+        "csv_table",
+        "CSV or TSV with a header and --map: one row a message, or a context and a response a row",
+        "conv_id,speaker,text,score",
+        tabular=True,
+    ),
+    "parquet": Reader(
+        "parquet",
+        "Parquet: as csv, or with a column `messages` or `conversations`",
+        "a file of columns conv_id, speaker, text, score",
+        tabular=True,
+    ),
+    "hf": Reader(
+        "hf",
+        "a folder of Hugging Face datasets: save_to_disk's Arrow files, or Parquet",
+        "a folder with state.json or dataset_dict.json",
+        tabular=True,
+    ),
+    "parlai": Reader(
+        "parlai",
+        "ParlAI: conversation logs (JSON Lines) or a task in its text format",
+        '{"dialog": [[{"id": "human", "text": "hi"}, {"id": "bot", "text": "hello"}]]}',
+    ),
+    "multiwoz": Reader(
+        "multiwoz",
+        "MultiWOZ 2.0 and 2.1 data.json, with states, acts and goals",
+        '{"SNG01856.json": {"goal": {...}, "log": [{"text": ..., "metadata": {...}}]}}',
+    ),
+    "convlab": Reader(
+        "convlab",
+        "ConvLab-3's unified format, with states and acts",
+        '[{"dialogue_id": ..., "turns": [{"speaker": "user", "utterance": ..., "state": {...}}]}]',
+    ),
+    "tau2": Reader(
+        "tau2",
+        "results of tau2-bench; the reward becomes a rating",
+        '{"info": {...}, "tasks": [...], "simulations": [{"messages": [...], "reward_info": {...}}]}',
+    ),
+    "enigma": Reader(
+        "enigma",
+        "ENIGMA's off-policy data: a target's data.json, or a folder of targets",
+        '{"dialog": [{"text": e}, {"text": a}, {"text": a of the target}], "reward": {...}}',
+    ),
+}
+
+
+class Converted(NamedTuple):
+    n_dialogues: int
+    dropped: Mapping[str, int]  # what could not be kept -> how often
+
+
+def convert(name: str, source: str, target: str, options: Options | None = None) -> Converted:
+    """Write `source`, in the format `name`, to `target` in the native one: all of it, or nothing."""
+    if name not in READERS:
+        raise unknown("reader", name, list(READERS))
+    options = options or Options()
+    count = native.write(_checked(READERS[name].read(source, options), source), target)
+    return Converted(count, Counter(options.dropped))
+
+
+def _checked(dialogues: Iterator[Dialogue], source: str) -> Iterator[Dialogue]:
+    """What is written keeps the native rules, whatever the reader let pass."""
+    seen = Seen()
+    place = 0
+    for place, dialogue in enumerate(dialogues, 1):
+        try:
+            conversation.checked(decoded(native.dump(dialogue)), default_id="")
+        except RuleError as error:
+            refuse(error, f"{source}: conversation {place}, as converted")
+        if dialogue.id in seen:
+            expected = "expected ids that differ"
+            raise DataError(Problem(source, None, "", f"has the id {shown(dialogue.id)} twice; {expected}"))
+        seen.add(dialogue.id)
+        yield dialogue
+    if not place:
+        raise DataError(Problem(source, None, "", "has no conversation in it"))

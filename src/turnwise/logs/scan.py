@@ -1,0 +1,109 @@
+"""The first pass over the files: checks every line and counts what is there, in flat memory.
+
+After it a command knows what it must know to start: the agents, the dimensions, whether there are references,
+and a checksum of each file's bytes as they are stored.
+"""
+
+import hashlib
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from turnwise.errors import DataError, Problem
+from turnwise.logs.native import checked
+from turnwise.logs.seen import Seen
+from turnwise.types import Dialogue, Direction, Rating
+
+
+@dataclass(slots=True)
+class Dimension:
+    """How one dimension was rated."""
+
+    n_turn: int = 0  # ratings of single turns
+    n_dialogue: int = 0  # ratings of whole dialogues
+    raters: dict[str, None] = field(default_factory=dict)  # in order of appearance
+    scales: dict[tuple[float, float] | None, None] = field(default_factory=dict)
+    directions: dict[Direction, None] = field(default_factory=dict)
+
+    @property
+    def scale(self) -> tuple[float, float] | None:
+        """The one scale of all ratings; None where they have none or differ."""
+        return next(iter(self.scales)) if len(self.scales) == 1 else None
+
+    def add(self, rating: Rating) -> None:
+        if rating.turn is None:
+            self.n_dialogue += 1
+        else:
+            self.n_turn += 1
+        if rating.rater is not None:
+            self.raters[rating.rater] = None
+        self.scales[rating.scale] = None
+        self.directions[rating.direction] = None
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A file that was read."""
+
+    path: str
+    sha256: str  # of the bytes as stored
+    n_dialogues: int
+
+
+@dataclass(slots=True)
+class Census:
+    """What the files hold."""
+
+    n_dialogues: int = 0
+    n_messages: int = 0
+    agents: Counter[str] = field(default_factory=Counter)  # dialogues of each, in order of appearance
+    dimensions: dict[str, Dimension] = field(default_factory=dict)
+    alternatives: Counter[str] = field(default_factory=Counter)  # agent -> points where it would have spoken
+    has_references: bool = False
+    files: list[Source] = field(default_factory=list)
+
+    @property
+    def has_turn_ratings(self) -> bool:
+        return any(dimension.n_turn for dimension in self.dimensions.values())
+
+    @property
+    def sha256(self) -> Mapping[str, str]:
+        return {source.path: source.sha256 for source in self.files}
+
+    def add(self, dialogue: Dialogue) -> None:
+        self.n_dialogues += 1
+        self.n_messages += len(dialogue.turns)
+        self.agents[dialogue.agent] += 1
+        for rating in dialogue.ratings:
+            self.dimensions.setdefault(rating.dimension, Dimension()).add(rating)
+        for turn in dialogue.turns:
+            self.has_references = self.has_references or bool(turn.references)
+            if turn.alternatives:
+                self.alternatives.update(turn.alternatives.keys())
+
+
+def scan(paths: Sequence[str]) -> Census:
+    """Read and count everything; the first problem raises `DataError`."""
+
+    def give_up(problem: Problem) -> None:
+        raise DataError(problem)
+
+    return survey(paths, give_up)
+
+
+def survey(paths: Sequence[str], on_problem: Callable[[Problem], None]) -> Census:
+    """Read and count everything that is right; each problem is handed to `on_problem`."""
+    census = Census()
+    ids: dict[str, Seen] = {}
+    for path in paths:
+        if path in ids:
+            on_problem(Problem(path, None, "", "is given twice; expected each file once"))
+            continue
+        hasher, before = hashlib.sha256(), census.n_dialogues
+        for found in checked(path, tap=hasher.update, seen=ids):
+            if isinstance(found, Problem):
+                on_problem(found)
+            else:
+                census.add(found)
+        census.files.append(Source(path, hasher.hexdigest(), census.n_dialogues - before))
+    return census

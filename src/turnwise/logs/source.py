@@ -1,0 +1,113 @@
+"""What the readers of other formats share: JSON values with their places, and what could not be kept."""
+
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from itertools import chain
+from typing import Any, NoReturn
+
+import msgspec
+
+from turnwise.errors import DataError, Problem
+from turnwise.logs.checks import RuleError, shown
+from turnwise.logs.files import content, lines
+from turnwise.types import Dialogue
+
+BOM = b"\xef\xbb\xbf"
+EXCERPT = 24  # bytes shown of a text that is not JSON
+
+_decode = msgspec.json.Decoder().decode
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """What a user may say about a source, and what the reader says back."""
+
+    columns: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # --map: meaning -> columns
+    split: str | None = None  # what separates the turns of a context that is one text
+    dropped: Counter[str] = field(default_factory=Counter)  # what could not be kept -> how often
+
+
+Build = Callable[[Any, str], Dialogue]  # from a decoded record, and the id it has if it names none
+
+
+def decoded(data: bytes | str) -> Any:
+    """The value of a JSON text in UTF-8."""
+    try:
+        stored = data.encode() if isinstance(data, str) else data
+    except UnicodeEncodeError as error:
+        raise RuleError(f"cannot be UTF-8: {error.reason} at character {error.start}") from None
+    try:
+        if stored.startswith(BOM):
+            raise RuleError("begins with a byte order mark; expected UTF-8 without one")
+        return _decode(stored)
+    except RecursionError:
+        raise RuleError("is nested too deeply to be read") from None
+    except (UnicodeError, msgspec.DecodeError) as error:
+        raise RuleError(_malformed(stored, str(error))) from None
+
+
+def _malformed(data: bytes, complaint: str) -> str:
+    """What is wrong with a text that cannot be decoded, and where."""
+    try:
+        data.decode()
+    except UnicodeDecodeError as error:
+        return f"is not UTF-8: {error.reason} at byte {error.start}"
+    place = re.search(r"\(byte (\d+)\)", complaint)
+    near = data[int(place[1]) :][:EXCERPT].decode(errors="ignore") if place else ""
+    return f"is not JSON: {complaint}" + (f", near {shown(near)}" if near else "")
+
+
+def refuse(error: RuleError, file: str, line: int | None = None) -> NoReturn:
+    """Raise what a check found, with its place."""
+    raise DataError(Problem(file, line, error.path if error.steps else "", error.message)) from None
+
+
+def whole(path: str) -> Any:
+    """The value of a file that is one JSON text."""
+    try:
+        return decoded(content(path))
+    except RuleError as error:
+        refuse(error, path)
+
+
+def begun(path: str) -> tuple[bytes, Iterator[tuple[int, bytes]]]:
+    """The first line that is not blank, to tell a format by, and all of them with their numbers."""
+    numbered = lines(path)
+    first = next(numbered, None)
+    if first is None:
+        raise DataError(Problem(path, None, "", "is empty; expected conversations"))
+    return first[1].lstrip(), chain([first], numbered)
+
+
+def dialogues(path: str, build: Build) -> Iterator[Dialogue]:
+    """The conversations of a file of JSON Lines, or of one JSON list."""
+    first, numbered = begun(path)
+    try:
+        if first.startswith(b"["):
+            values = decoded(b"".join(line for _, line in numbered))
+            yield from members(enumerate(values), build)
+        else:
+            yield from json_lines(numbered, path, build)
+    except RuleError as error:
+        refuse(error, path)
+
+
+def json_lines(numbered: Iterable[tuple[int, bytes]], path: str, build: Build) -> Iterator[Dialogue]:
+    for number, line in numbered:
+        try:
+            yield build(decoded(line), str(number))
+        except RuleError as error:
+            refuse(error, path, number)
+
+
+def members(values: Iterable[tuple[int | str, Any]], build: Build, *above: str) -> Iterator[Dialogue]:
+    """The conversations inside one JSON value, each at its index or key under the steps `above`."""
+    for step, value in values:
+        try:
+            yield build(value, str(step))
+        except RuleError as error:
+            for outer in (step, *reversed(above)):
+                error.inside(outer)
+            raise

@@ -1,0 +1,81 @@
+"""What one metric said of every item, in memory: for questions that look at all items at once."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, cast
+
+import numpy as np
+
+from turnwise.stats.clusters import cluster_sums
+from turnwise.types import Floats, Ints, Metric, Rows, Summed
+
+# Column of a table -> attribute of an item.
+COLUMNS = {
+    "ids": "id",
+    "dialogues": "dialogue",
+    "agents": "agent",
+    "groups": "group",
+    "clusters": "cluster",
+    "pairs": "pair",
+}
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ScoreTable:
+    name: str
+    metric: Metric
+    rows: Rows  # (n, k), scored items only
+    ids: tuple[str, ...]
+    dialogues: tuple[str, ...]
+    agents: tuple[str, ...]
+    groups: tuple[str, ...]
+    clusters: tuple[str, ...]
+    pairs: tuple[str, ...]
+    weights: Floats  # (n,)
+    unscored: Mapping[str, int] = field(default_factory=dict)  # why -> how many items
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+    def where(self, keep: Sequence[bool] | np.ndarray[Any, np.dtype[np.bool_]]) -> "ScoreTable":
+        chosen = np.flatnonzero(np.asarray(keep, dtype=bool))
+        columns: dict[str, Any] = {name: tuple(getattr(self, name)[at] for at in chosen) for name in COLUMNS}
+        return replace(self, rows=self.rows[chosen], weights=self.weights[chosen], **columns)
+
+    def named_by(self, column: str) -> "ScoreTable":
+        """The same rows under the names in another column, such as `dialogues`."""
+        return replace(self, ids=getattr(self, column))
+
+    def of_group(self, group: str) -> "ScoreTable":
+        return self.where([name == group for name in self.groups])
+
+    def of_agent(self, agent: str) -> "ScoreTable":
+        return self.where([name == agent for name in self.agents])
+
+
+def stack(blocks: Sequence[Rows]) -> Rows:
+    if all(isinstance(block, np.ndarray) for block in blocks):
+        return np.concatenate([cast("Floats", block) for block in blocks])
+    from scipy.sparse import csr_array, vstack
+
+    return csr_array(vstack([csr_array(block) for block in blocks]))
+
+
+def dense(rows: Rows) -> Floats:
+    """The rows of a metric that is a function of their sum, which are never sparse."""
+    if not isinstance(rows, np.ndarray):
+        raise TypeError("a metric of sums gave sparse rows")
+    return rows
+
+
+def averaged(rows: Floats, codes: Ints, n_units: int, weights: Floats) -> Floats:
+    """(n_units, k): the weighted mean row of each unit, so that every unit weighs the same."""
+    shares = weights / np.bincount(codes, weights=weights, minlength=n_units)[codes]
+    return cluster_sums(rows * shares[:, None], codes, n_units)
+
+
+def unit_scores(metric: Metric, rows: Rows, codes: Ints, n_units: int) -> Floats:
+    """The metric's number for each unit: an item, a dialogue or an agent."""
+    if isinstance(metric, Summed):
+        return metric.of_sums(cluster_sums(dense(rows), codes, n_units))
+    return np.array([metric.reduce(rows[np.flatnonzero(codes == unit)]) for unit in range(n_units)])

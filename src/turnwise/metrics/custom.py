@@ -1,0 +1,103 @@
+"""A user's own metric, `module:function`: the function gets replies with their contexts and returns numbers.
+
+It takes a list of `{"context": [{"role", "content"}], "response": str, "references": [str]}` and returns a
+number for each; None and NaN say that a reply could not be scored. The signature carries a digest of the
+function's file, so that an edited function is another metric; what that file imports is not looked at.
+"""
+
+import sys
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from importlib import import_module
+from math import isinf
+from numbers import Real
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+
+from turnwise.errors import UsageError
+from turnwise.metrics.rows import Ratio
+from turnwise.types import Card, Floats, Item, Level, Need, Signature, digest
+
+
+@dataclass(frozen=True, slots=True)
+class OwnMetric(Ratio):
+    level: ClassVar[Level] = "turn"
+    needs: ClassVar[frozenset[Need]] = frozenset()
+    higher_is_better: ClassVar[bool] = True
+    unscored: ClassVar[str] = "the function returned None or NaN"
+    card: ClassVar[Card] = Card(
+        kind="unreferenced",
+        meaning="The mean of what your function returns.",
+        range="whatever it returns; higher is taken for better",
+        limits="As your function's. It is asked again only if its file changes, so it should give the same "
+        "answer to the same reply; a function that depends on the other replies of its list will depend on "
+        "the batch.",
+        citation="yours",
+    )
+
+    name: str  # module:function
+    source: str  # digest of its file
+    function: Callable[[list[dict[str, Any]]], Iterable[float | None]]
+
+    @property
+    def signature(self) -> Signature:
+        return Signature("own", (("function", self.name), ("source", self.source)))
+
+    def rows(self, items: Sequence[Item], /) -> Floats:
+        """(n, 2): the number and 1."""
+        rows = np.ones((len(items), 2))
+        if items:
+            rows[:, 0] = self._numbers(items)
+        return rows
+
+    def _numbers(self, items: Sequence[Item]) -> list[float]:
+        answer = self.function([_record(item) for item in items])
+        if isinstance(answer, str | bytes) or not isinstance(answer, Iterable):
+            raise UsageError(f"{self.name} returned {_shown(answer)} instead of a list of numbers")
+        values = list(answer)
+        if len(values) != len(items):
+            raise UsageError(f"{self.name} was given {len(items)} replies and returned {len(values)} numbers")
+        return [self._number(value, place) for place, value in enumerate(values)]
+
+    def _number(self, value: object, place: int) -> float:
+        if value is None:
+            return float("nan")
+        if not isinstance(value, Real) or isinf(value):
+            raise UsageError(
+                f"{self.name} returned {_shown(value)} for reply {place} of its list: not a number"
+            )
+        return float(value)
+
+
+def own_metric(name: str) -> OwnMetric:
+    """The metric for a `module:function` that can be imported from here."""
+    module_name, _, attribute = name.partition(":")
+    if str(Path.cwd()) not in sys.path:
+        # Last, so that a file of the user's can never stand in for a library that we import later.
+        sys.path.append(str(Path.cwd()))
+    try:
+        module = import_module(module_name)
+    except Exception as error:  # the user's file may raise anything
+        raise UsageError(
+            f"cannot import the metric `{name}`: {error} (looked in {Path.cwd()} too)"
+        ) from error
+    function = getattr(module, attribute, None)
+    file = getattr(module, "__file__", None)
+    if not callable(function):
+        raise UsageError(f"`{module_name}` ({file or 'built in'}) has no function `{attribute}`")
+    return OwnMetric(name, digest(Path(file).read_bytes()) if file else "built-in", function)
+
+
+def _record(item: Item) -> dict[str, Any]:
+    return {
+        "context": [{"role": turn.role, "content": turn.text} for turn in item.turns[:-1]],
+        "response": item.reply,
+        "references": list(item.references),
+    }
+
+
+def _shown(value: object) -> str:
+    text = repr(value)
+    return text if len(text) <= 60 else f"{text[:57]}..."

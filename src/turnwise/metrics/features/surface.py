@@ -1,0 +1,59 @@
+"""What can be read off a reply without its context: its length, and whether it asks."""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from turnwise.metrics.rows import Mean
+from turnwise.metrics.words import words
+from turnwise.types import Card, Item, Level, Need, Signature
+
+_MARKS = frozenset("?？؟")  # ASCII, full-width, Arabic
+
+
+@dataclass(frozen=True, slots=True)
+class Length(Mean):
+    level: ClassVar[Level] = "turn"
+    needs: ClassVar[frozenset[Need]] = frozenset()
+    higher_is_better: ClassVar[bool] = True
+    unscored: ClassVar[str] = "never: an empty reply has 0 words"
+    card: ClassVar[Card] = Card(
+        kind="feature",
+        meaning="Words in a reply; mean over replies.",
+        range="0 and up",
+        limits="Longer is taken for better by convention, because short safe replies are the usual failure; "
+        "a system that rambles does well here. Print it beside every metric that may reward length.",
+        citation="none: a count",
+    )
+
+    @property
+    def signature(self) -> Signature:
+        return Signature("length", (("unit", "words"),))
+
+    def value(self, item: Item, /) -> float:
+        return float(len(words(item.reply)))
+
+
+@dataclass(frozen=True, slots=True)
+class QuestionRate(Mean):
+    """See et al. count `?` alone; the marks of two other scripts count here too."""
+
+    level: ClassVar[Level] = "turn"
+    needs: ClassVar[frozenset[Need]] = frozenset()
+    higher_is_better: ClassVar[bool] = True
+    unscored: ClassVar[str] = "never: every text has a question mark or has none"
+    card: ClassVar[Card] = Card(
+        kind="feature",
+        meaning="Share of replies with a question mark in them.",
+        range="0-1; people in English small talk are at 0.26-0.32",
+        limits="See et al. found that people like to be asked more than people ask, up to a point: higher "
+        "is better by convention only. A question without its mark is not seen, a rhetorical one is.",
+        citation="See et al. 2019, What makes a good conversation? How controllable attributes affect human "
+        "judgments",
+    )
+
+    @property
+    def signature(self) -> Signature:
+        return Signature("question-rate", (("marks", "ascii,full-width,arabic"),))
+
+    def value(self, item: Item, /) -> float:
+        return float(not _MARKS.isdisjoint(item.reply))

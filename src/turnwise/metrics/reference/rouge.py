@@ -1,0 +1,125 @@
+"""ROUGE-1, ROUGE-2 and ROUGE-L of single replies (Lin 2004), and ROUGE-L as the image-caption tools compute
+it.
+
+`rouge-1`, `rouge-2` and `rouge-l` are rouge-score's F-measure without stemming: the best over the references,
+and the mean over replies. `rouge-l-b1.2` is what ADEM and nlg-eval report, from the COCO caption code: tokens
+are cut at white space and keep case and punctuation, precision and recall are each the best over the
+references (which may be two different ones), and recall weighs 1.44 times as much. That code takes '' for one
+token; here it is none.
+"""
+
+from abc import abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar, NamedTuple
+
+from rapidfuzz.distance import LCSseq
+
+from turnwise.metrics.reference.overlap import matches
+from turnwise.metrics.reference.tokens import tokens_rouge
+from turnwise.metrics.rows import Mean
+from turnwise.types import Card, Item, Level, Need, Signature
+
+CAPTION_BETA = 1.2  # set in the COCO caption evaluation code, without a reason given
+_CITATION = "Lin 2004, ROUGE: A Package for Automatic Evaluation of Summaries"
+
+
+class Overlap(NamedTuple):
+    precision: float  # matched part of the reply
+    recall: float  # matched part of the reference
+
+    def f(self, beta: float = 1.0) -> float:
+        if not self.precision or not self.recall:
+            return 0.0
+        return (1 + beta**2) * self.precision * self.recall / (self.recall + beta**2 * self.precision)
+
+
+class _Rouge(Mean):
+    __slots__ = ()
+
+    level: ClassVar[Level] = "turn"
+    needs: ClassVar[frozenset[Need]] = frozenset({"references"})
+    higher_is_better: ClassVar[bool] = True
+    unscored: ClassVar[str] = "no reference has a word of letters a-z or digits in it"
+
+    @abstractmethod
+    def overlap(self, reply: Sequence[str], reference: Sequence[str]) -> Overlap: ...
+
+    def value(self, item: Item, /) -> float:
+        reply = tokens_rouge(item.reply)
+        references = (tokens for text in item.references if (tokens := tokens_rouge(text)))
+        return max((self.overlap(reply, reference).f() for reference in references), default=float("nan"))
+
+
+@dataclass(frozen=True, slots=True)
+class RougeN(_Rouge):
+    card: ClassVar[Card] = Card(
+        kind="reference",
+        meaning="Balance of precision and recall of the reply's words (rouge-1) or word pairs (rouge-2) "
+        "against the nearest reference; mean over replies.",
+        range="0-1; 1 has the same words as a reference",
+        limits="Surface only: a good reply in other words scores low. Tokens are runs of a-z and 0-9, so "
+        "text in other scripts has none and accented words break. rouge-2 is 0, not undefined, for one-word "
+        "references.",
+        citation=_CITATION,
+    )
+
+    order: int
+
+    @property
+    def signature(self) -> Signature:
+        return Signature(f"rouge-{self.order}", (("tok", "a-z0-9"), ("stem", "no"), ("refs", "max")))
+
+    def overlap(self, reply: Sequence[str], reference: Sequence[str]) -> Overlap:
+        matched = matches(reply, [reference], self.order)[-1]
+        said, wanted = (max(1, len(tokens) - self.order + 1) for tokens in (reply, reference))
+        return Overlap(matched / said, matched / wanted)
+
+
+@dataclass(frozen=True, slots=True)
+class RougeL(_Rouge):
+    card: ClassVar[Card] = Card(
+        kind="reference",
+        meaning="Balance of precision and recall of the longest sequence of words, gaps allowed, that the "
+        "reply shares with the nearest reference; mean over replies.",
+        range="0-1; 1 has the same words in the same order as a reference",
+        limits="Surface only: a good reply in other words scores low, and frequent words in passing order "
+        "score. Tokens are runs of a-z and 0-9, so text in other scripts has none and accented words break.",
+        citation=_CITATION,
+    )
+
+    @property
+    def signature(self) -> Signature:
+        return Signature("rouge-l", (("tok", "a-z0-9"), ("stem", "no"), ("beta", "1"), ("refs", "max")))
+
+    def overlap(self, reply: Sequence[str], reference: Sequence[str]) -> Overlap:
+        shared = LCSseq.similarity(reply, reference)
+        return Overlap(shared / max(1, len(reply)), shared / len(reference))
+
+
+@dataclass(frozen=True, slots=True)
+class RougeLCaption(RougeL):
+    unscored: ClassVar[str] = "no reference has a word in it"
+    card: ClassVar[Card] = Card(
+        kind="reference",
+        meaning="rouge-l with beta 1.2, as ADEM and nlg-eval report it: recall weighs more, and precision "
+        "and recall may come from two different references.",
+        range="0-1; 1 has the same words in the same order as a reference",
+        limits="Words are cut at white space alone: 'yes.' and 'Yes' differ, so give it tokenised, "
+        "lower-cased text as those papers did. With several references it can exceed what any one of them "
+        "deserves.",
+        citation=f"{_CITATION}; Chen et al. 2015, Microsoft COCO Captions; Lowe et al. 2017 (ADEM)",
+    )
+
+    @property
+    def signature(self) -> Signature:
+        settings = (("tok", "space"), ("beta", str(CAPTION_BETA)), ("refs", "max-p,max-r"))
+        return Signature(f"rouge-l-b{CAPTION_BETA}", settings)
+
+    def value(self, item: Item, /) -> float:
+        reply = item.reply.split()
+        overlaps = [self.overlap(reply, tokens) for text in item.references if (tokens := text.split())]
+        if not overlaps:
+            return float("nan")
+        precisions, recalls = zip(*overlaps, strict=True)
+        return Overlap(max(precisions), max(recalls)).f(CAPTION_BETA)

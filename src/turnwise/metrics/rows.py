@@ -1,0 +1,71 @@
+"""How rows of evidence become a number: the reductions that several metrics share.
+
+Most metrics are functions of the sum of their rows (`Sums`): BLEU of its counts, a mean of (value, 1).
+No rows at all is no number: every `of_sums` here answers NaN to a sum over nothing.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from typing import ClassVar, Literal, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from turnwise.types import Floats, Item, Rows
+
+Resampling: TypeAlias = Literal["bootstrap", "subsample"]
+
+
+def scored(rows: Rows) -> NDArray[np.bool_]:
+    """(n,) which rows are evidence: those without a NaN."""
+    if isinstance(rows, np.ndarray):
+        return np.asarray(~np.isnan(rows).any(axis=1))
+    mask = np.ones(rows.shape[0], dtype=bool)
+    of_entry = np.repeat(np.arange(rows.shape[0]), np.diff(rows.indptr))
+    mask[of_entry[np.isnan(rows.data)]] = False
+    return mask
+
+
+class Sums(ABC):
+    """A metric whose number is a function of the sum of its rows."""
+
+    __slots__ = ()
+
+    resampling: ClassVar[Resampling] = "bootstrap"
+
+    @abstractmethod
+    def of_sums(self, sums: Floats, /) -> Floats:
+        """(..., k) sums of rows -> (...) numbers; NaN for a sum over no rows."""
+
+    def reduce(self, rows: Rows, /) -> float:
+        return float(self.of_sums(np.asarray(rows[scored(rows)].sum(axis=0))))
+
+
+class Ratio(Sums):
+    """Rows are (numerator, denominator); the number is the ratio of their sums."""
+
+    __slots__ = ()
+
+    def of_sums(self, sums: Floats, /) -> Floats:
+        return quotient(sums[..., 0], sums[..., 1])
+
+
+class Mean(Ratio):
+    """The mean over items of one value each: rows are (value, 1)."""
+
+    __slots__ = ()
+
+    @abstractmethod
+    def value(self, item: Item, /) -> float:
+        """The item's own number; NaN where it has none."""
+
+    def rows(self, items: Sequence[Item], /) -> Floats:
+        rows = np.ones((len(items), 2))
+        rows[:, 0] = [self.value(item) for item in items]
+        return rows
+
+
+def quotient(numerator: Floats, denominator: Floats) -> Floats:
+    """Elementwise ratio; NaN where the denominator is 0, because that is no number and not zero."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.where(denominator != 0, np.divide(numerator, denominator), np.nan)

@@ -1,0 +1,236 @@
+"""Ratings of one dimension as a table of raters by items; NaN where a rater did not judge an item.
+
+Who is a row? In some files a rater's name is a person who can be followed from item to item. In many
+published corpora `r1, r2, ...` only number the judgements of one item: the `r1` of two items are two
+strangers. Figures that follow a person (kappa of a pair, per-rater normalisation, dropping a rater) then
+mean nothing, while those that look inside an item (alpha, leave-one-out) stay valid. `identity` says which
+it was:
+
+people     names are persons
+positions  names number the judgements of one item
+mean       only the mean over raters was published; nothing is known of agreement
+
+`stable_raters=None` guesses: positions, if all names are `r` and digits or some are absent. The guess is
+marked, because a file can number its persons (USR's does).
+"""
+
+import math
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal, TypeVar
+
+import numpy as np
+
+from turnwise.errors import DataError
+from turnwise.types import Direction, Floats, Ints, Rating
+
+Identity = Literal["people", "positions", "mean"]
+RatedLevel = Literal["turn", "dialogue"]
+
+MEAN = "mean"  # the rater's name where a corpus published only the mean
+MOST_CELLS = 2**26  # half a gigabyte
+MOST_CATEGORIES = 1001  # kappa tables are this long and wide
+T = TypeVar("T")
+_POSITION = re.compile(r"r\d+")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class RatingMatrix:
+    dimension: str
+    level: RatedLevel
+    raters: tuple[str, ...]
+    items: tuple[str, ...]
+    clusters: tuple[str, ...]  # of each item: what resampling must not tear apart
+    values: Floats  # (raters, items), NaN where absent
+    scale: tuple[float, float] | None
+    direction: Direction
+    identity: Identity
+    guessed: bool  # whether `identity` was guessed from the raters' names
+    repeats: int = 0  # ratings superseded by a later one of the same rater on the same item
+    repeats_equal: int = 0  # of those, how many had the same value as the one that was kept
+    means: int = 0  # published means left out because single ratings are there
+
+    @property
+    def counts(self) -> Ints:
+        """(items,) ratings of each item."""
+        counts: Ints = np.sum(~np.isnan(self.values), axis=0, dtype=np.int64)
+        return counts
+
+    @property
+    def categories(self) -> Floats:
+        """The whole numbers of the scale if all ratings are such, else the values that were used."""
+        used = np.unique(self.values[~np.isnan(self.values)])
+        low, high = self.scale or (0.0, np.inf)
+        if high - low < MOST_CATEGORIES and np.isin(used, whole := np.arange(low, high + 1)).all():
+            return whole
+        return used
+
+    @property
+    def why_no_agreement(self) -> str | None:
+        """Why nothing can be said of agreement; None where something can."""
+        if self.identity == "mean":
+            return "only the mean over raters was published"
+        if np.sum(self.counts > 1) < 2:
+            return "fewer than two items have two ratings"
+        if np.nanmin(self.values) == np.nanmax(self.values):
+            return "all ratings are equal"
+        return None
+
+    @property
+    def consistency(self) -> float:
+        """Share of repeats that equal the rater's own last word; NaN without repeats."""
+        return self.repeats_equal / self.repeats if self.repeats else float("nan")
+
+
+def dimensions(ratings: Iterable[Rating]) -> tuple[str, ...]:
+    """The dimensions that were rated, in order of appearance."""
+    return tuple(dict.fromkeys(rating.dimension for rating in ratings))
+
+
+def choose_dimension(ratings: Sequence[Rating], dimension: str | None) -> str:
+    """The dimension asked for; else `overall`, else the only one there is."""
+    known = dimensions(ratings)
+    if not known:
+        raise DataError("there are no ratings")
+    if dimension is not None and dimension not in known:
+        raise DataError(f"no rating has the dimension `{dimension}`; rated were: {', '.join(known)}")
+    if dimension is None and "overall" not in known and len(known) > 1:
+        raise DataError(f"there are several rated dimensions, name one: {', '.join(known)}")
+    return dimension or ("overall" if "overall" in known else known[0])
+
+
+def levels(ratings: Iterable[Rating]) -> tuple[RatedLevel, ...]:
+    return tuple(dict.fromkeys(_level(rating) for rating in ratings))
+
+
+def rating_matrix(
+    ratings: Sequence[Rating],
+    dimension: str | None = None,
+    *,
+    level: RatedLevel | None = None,
+    stable_raters: bool | None = None,
+    rescale: bool = False,
+    clusters: Mapping[str, str] | None = None,
+) -> RatingMatrix:
+    """The ratings of one dimension and level, raters by items.
+
+    Of several ratings by one rater on one item the last is kept: a person who judges again corrects.
+    Several ratings without a rater's name on one item are several people, each a position. `rescale` maps
+    every rating to 0-1 by its own scale; without it, different scales in one dimension are an error.
+    `clusters` maps an item to what resampling keeps together; the default is its dialogue. Where every user
+    of a large log is a rater, a row a person would not fit in memory, and rows are positions.
+    """
+    dimension = choose_dimension(ratings, dimension)
+    chosen = [r for r in ratings if r.dimension == dimension and level in (None, _level(r))]
+    if not chosen:
+        raise DataError(f"no {level} was rated on `{dimension}`")
+    if broken := next((r for r in chosen if not math.isfinite(r.value)), None):
+        raise DataError(
+            f"a rating of `{broken.item}` on `{dimension}` is {broken.value}, not a finite number"
+        )
+    found = levels(chosen)
+    if len(found) > 1:
+        raise DataError(f"`{dimension}` was rated for turns and for whole dialogues; choose one with `level`")
+    direction = _only("directions", dimension, {r.direction for r in chosen})
+    scale = (0.0, 1.0) if rescale else _only("scales", dimension, {r.scale for r in chosen})
+
+    single = [r for r in chosen if r.rater != MEAN]
+    identity = raters_identity([r.rater for r in single], stable_raters)
+    named = _named(single or chosen)
+    if len({name for name, _ in named}) * len({r.item for _, r in named}) > MOST_CELLS:
+        named, identity = _numbered(named), "positions"
+    last: dict[tuple[str, str], float] = {}
+    earlier: list[tuple[tuple[str, str], float]] = []
+    for name, rating in named:
+        cell = (name, rating.item)
+        if cell in last:
+            earlier.append((cell, last[cell]))
+        last[cell] = _unit(rating) if rescale else rating.value
+
+    raters = {name: i for i, name in enumerate(sorted({name for name, _ in named}, key=_natural))}
+    items = {item: j for j, item in enumerate(dict.fromkeys(rating.item for _, rating in named))}
+    values = np.full((len(raters), len(items)), np.nan)
+    for (name, item), value in last.items():
+        values[raters[name], items[item]] = value
+    dialogues = {rating.item: dialogue_of(rating) for _, rating in named}
+    return RatingMatrix(
+        dimension=dimension,
+        level=found[0],
+        raters=tuple(raters),
+        items=tuple(items),
+        clusters=tuple((clusters or dialogues).get(item, dialogues[item]) for item in items),
+        values=values,
+        scale=scale,
+        direction=direction,
+        identity=identity,
+        guessed=stable_raters is None and bool(single),
+        repeats=len(earlier),
+        repeats_equal=sum(value == last[cell] for cell, value in earlier),
+        means=len(chosen) - len(single) if single else 0,
+    )
+
+
+def raters_identity(names: Iterable[str | None], stable_raters: bool | None) -> Identity:
+    """What the names of single ratings (published means not among them) stand for."""
+    distinct = set(names)
+    if not distinct:
+        return "mean"
+    if stable_raters is None:
+        stable_raters = None not in distinct and not all(_POSITION.fullmatch(name or "") for name in distinct)
+    elif stable_raters and None in distinct:
+        raise DataError(
+            "some ratings have no rater's name, so raters cannot be stable; leave out stable_raters"
+        )
+    return "people" if stable_raters else "positions"
+
+
+def dialogue_of(rating: Rating) -> str:
+    """The dialogue that holds the rated item (the inverse of `types.item_id`)."""
+    return rating.item if rating.turn is None else rating.item.removesuffix(f"#{rating.turn}")
+
+
+def _level(rating: Rating) -> RatedLevel:
+    return "dialogue" if rating.turn is None else "turn"
+
+
+def _only(what: str, dimension: str, found: set[T]) -> T:
+    if len(found) > 1:
+        remedy = "; pass rescale=True to map all to 0-1" if what == "scales" else ""
+        listed = ", ".join(sorted(map(str, found)))
+        raise DataError(f"the ratings of `{dimension}` have different {what} ({listed}){remedy}")
+    return next(iter(found))
+
+
+def _named(ratings: Iterable[Rating]) -> list[tuple[str, Rating]]:
+    """Each rating with its row: the rater's name, or its place among the nameless ratings of its item."""
+    nameless: defaultdict[str, int] = defaultdict(int)
+    named = []
+    for rating in ratings:
+        if rating.rater is None:
+            nameless[rating.item] += 1
+        named.append((f"?{nameless[rating.item]}" if rating.rater is None else rating.rater, rating))
+    return named
+
+
+def _numbered(named: Iterable[tuple[str, Rating]]) -> list[tuple[str, Rating]]:
+    """The same ratings with a person's place among the raters of the item as the name."""
+    places: defaultdict[str, dict[str, int]] = defaultdict(dict)
+    return [
+        (f"r{places[rating.item].setdefault(name, len(places[rating.item]) + 1)}", rating)
+        for name, rating in named
+    ]
+
+
+def _unit(rating: Rating) -> float:
+    low, high = rating.scale or (0.0, 0.0)
+    if not low < high:
+        raise DataError(f"a rating of `{rating.item}` on `{rating.dimension}` has no scale to map to 0-1")
+    return (rating.value - low) / (high - low)
+
+
+def _natural(name: str) -> tuple[str, int, str]:
+    """r2 before r10."""
+    stem = name.rstrip("0123456789")
+    return stem, int(name[len(stem) :] or 0), name

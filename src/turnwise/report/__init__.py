@@ -1,0 +1,1 @@
+"""Results become text, tables and files. Everything here is derived from findings."""

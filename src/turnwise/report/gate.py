@@ -1,0 +1,88 @@
+"""Gates: `bleu-4 >= 2` holds when the whole interval does, not when the estimate happens to.
+
+`>=` and `>` look at the interval's lower bound, `<=` and `<` at its upper one. Without an interval the gate
+fails: what could not be shown is not passed.
+"""
+
+import operator
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from xml.etree import ElementTree
+
+from turnwise.errors import UsageError
+from turnwise.types import Finding
+
+SIGNS: dict[str, Callable[[float, float], bool]] = {
+    ">=": operator.ge,
+    "<=": operator.le,
+    ">": operator.gt,
+    "<": operator.lt,
+}
+FORM = re.compile(r"^\s*(?P<name>\S+?)\s*(?P<sign>>=|<=|>|<)\s*(?P<bound>[-+]?[\d.]+(?:[eE][-+]?\d+)?)\s*$")
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    gate: str
+    about: str  # which finding
+    passed: bool
+    explanation: str
+
+    def __str__(self) -> str:
+        return f"{'pass' if self.passed else 'FAIL'}  {self.gate}  ({self.about}): {self.explanation}"
+
+
+@dataclass(frozen=True, slots=True)
+class Gate:
+    text: str
+    name: str
+    sign: str
+    bound: float
+
+    @classmethod
+    def parse(cls, text: str) -> "Gate":
+        match = FORM.match(text)
+        try:
+            bound = float(match["bound"]) if match else None
+        except ValueError:
+            bound = None
+        if match is None or bound is None:
+            raise UsageError(f"`{text}` is not a gate; write for example 'bleu-4 >= 2'")
+        return cls(text.strip(), match["name"], match["sign"], bound)
+
+    def judge(self, findings: Sequence[Finding]) -> list[Verdict]:
+        """One verdict a finding about the named metric."""
+        mine = [finding for finding in findings if finding.what.get("metric") == self.name]
+        if not mine:
+            known = ", ".join(sorted({str(finding.what.get("metric")) for finding in findings}))
+            raise UsageError(
+                f"gate `{self.text}`: no result for `{self.name}`; there are results for {known}"
+            )
+        return [self._verdict(finding) for finding in mine]
+
+    def _verdict(self, finding: Finding) -> Verdict:
+        about = ", ".join(value for key, value in finding.what.items() if value and key != "metric")
+        if finding.estimate is None:
+            return Verdict(self.text, about, False, f"no estimate: {finding.reason}")
+        if finding.interval is None:
+            return Verdict(self.text, about, False, f"no interval: {finding.method}")
+        side, place = ("lower", 0) if self.sign.startswith(">") else ("upper", 1)
+        bound = finding.interval[place]
+        passed = SIGNS[self.sign](bound, self.bound)
+        return Verdict(self.text, about, passed, f"estimate {finding.estimate:.4g}, {side} bound {bound:.4g}")
+
+
+def junit(verdicts: Sequence[Verdict]) -> bytes:
+    """The verdicts as JUnit XML, which every CI server reads."""
+    failed = sum(not verdict.passed for verdict in verdicts)
+    suite = ElementTree.Element("testsuite", name="turnwise", tests=str(len(verdicts)), failures=str(failed))
+    for verdict in verdicts:
+        case = ElementTree.SubElement(
+            suite, "testcase", classname=f"turnwise.{verdict.about}", name=verdict.gate
+        )
+        if not verdict.passed:
+            ElementTree.SubElement(case, "failure", message=verdict.explanation)
+    ElementTree.indent(suite)
+    text: bytes = ElementTree.tostring(suite, encoding="utf-8", xml_declaration=True)
+    return text

@@ -1,0 +1,81 @@
+"""`results.json`: the shape that other programs rely on, written whole or not at all.
+
+There is no time of day in it: the same input gives the same bytes.
+"""
+
+import contextlib
+import math
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import msgspec
+
+from turnwise.types import Finding
+
+SCHEMA_VERSION = 1
+
+
+def record(finding: Finding) -> dict[str, Any]:
+    """One finding as it stands in `results.json`."""
+    return {
+        **finding.what,
+        "estimate": finding.estimate,
+        "interval": finding.interval,
+        "p": finding.p,
+        "n_items": finding.n_items,
+        "n_clusters": finding.n_clusters,
+        "unscored": finding.unscored,
+        "status": finding.status,
+        "reason": finding.reason,
+        "method": finding.method,
+        "signature": finding.signature,
+        **finding.details,
+    }
+
+
+def document(
+    command: str, findings: Sequence[Finding], origin: Mapping[str, Any], **sections: Any
+) -> dict[str, Any]:
+    results = [record(finding) for finding in findings]
+    return {
+        "schema_version": SCHEMA_VERSION,
+        "command": command,
+        "results": results,
+        **sections,
+        "origin": origin,
+    }
+
+
+def to_json(value: Any) -> bytes:
+    """Indented JSON; NaN and infinity become null, which is what an absent number is."""
+    plain = msgspec.to_builtins(value, str_keys=True)
+    return msgspec.json.format(msgspec.json.encode(_without_nan(plain)), indent=1) + b"\n"
+
+
+def _without_nan(value: Any) -> Any:
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if isinstance(value, dict):
+        return {key: _without_nan(part) for key, part in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_without_nan(part) for part in value]
+    return value
+
+
+@contextlib.contextmanager
+def replacing(path: Path) -> Iterator[BinaryIO]:
+    """A file that appears under its name only when it is complete and on the disk."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    part = path.with_name(path.name + ".part")
+    with part.open("wb") as file:
+        yield file
+        file.flush()
+        os.fsync(file.fileno())
+    part.replace(path)
+
+
+def write(path: Path, value: Any) -> None:
+    with replacing(path) as file:
+        file.write(to_json(value))

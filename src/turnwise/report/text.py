@@ -1,0 +1,53 @@
+"""Plain tables for a terminal or a pipe: numbers to the right, words to the left, nothing cut."""
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+
+def number(value: float | None, digits: int = 3) -> str:
+    if value is None or math.isnan(value):
+        return "-"
+    if value != 0 and abs(value) < 10**-digits:
+        return f"{value:.1e}"
+    return f"{value:.{digits}f}" if abs(value) < 1000 else f"{value:,.1f}"
+
+
+def p_value(value: float | None) -> str:
+    if value is None or math.isnan(value):
+        return "-"
+    return "<.001" if value < 0.001 else f"{value:.3f}".removeprefix("0")
+
+
+def interval(value: tuple[float, float] | None, digits: int = 3) -> str:
+    return "-" if value is None else f"[{number(value[0], digits)}, {number(value[1], digits)}]"
+
+
+def cell(value: Any) -> str:
+    if value is None:
+        return "-"
+    if isinstance(value, float):
+        return number(value)
+    if isinstance(value, tuple) and len(value) == 2:
+        return interval(value)
+    return str(value)
+
+
+def table(rows: Sequence[Sequence[Any]], head: Sequence[str]) -> str:
+    """Aligned columns; a column whose cells are all numbers or absent is set to the right."""
+    texts = [[cell(value) for value in row] for row in rows]
+    columns = list(zip(head, *texts, strict=True))
+    widths = [max(map(len, column)) for column in columns]
+    right = [all(_numeric(row[at]) for row in rows) for at in range(len(head))]
+    lines = [head, ["-" * width for width in widths], *texts]
+    return "\n".join(
+        "  ".join(
+            text.rjust(width) if aligned else text.ljust(width)
+            for text, width, aligned in zip(line, widths, right, strict=True)
+        ).rstrip()
+        for line in lines
+    )
+
+
+def _numeric(value: Any) -> bool:
+    return value is None or isinstance(value, (int, float))

@@ -1,0 +1,1 @@
+"""The plan and its results: a spec in, `results.json` and `items.jsonl` out, resumable at any moment."""

@@ -1,0 +1,57 @@
+"""The same stream, gathered into one table a metric: for questions that look at all items at once."""
+
+from collections import Counter
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from turnwise.logs.items import Selection
+from turnwise.meta.table import COLUMNS, ScoreTable, stack
+from turnwise.run.progress import progress
+from turnwise.run.scoring import shards
+from turnwise.run.spec import Spec
+from turnwise.run.store import Store
+from turnwise.types import Item, Metric, Rows
+
+
+class _Growing:
+    def __init__(self, name: str, metric: Metric) -> None:
+        self.name, self.metric = name, metric
+        self.rows: list[Rows] = []
+        self.columns: dict[str, list[str]] = {column: [] for column in COLUMNS}
+        self.weights: list[float] = []
+        self.unscored: Counter[str] = Counter()
+
+    def table(self) -> ScoreTable:
+        rows = stack(self.rows) if self.rows else self.metric.rows([])
+        columns: dict[str, Any] = {column: tuple(values) for column, values in self.columns.items()}
+        return ScoreTable(
+            name=self.name,
+            metric=self.metric,
+            rows=rows,
+            weights=np.array(self.weights, dtype=np.float64),
+            unscored=dict(self.unscored),
+            **columns,
+        )
+
+
+def collect(
+    spec: Spec, metrics: Mapping[str, Metric], store: Store, selection: Selection, *, total: int | None = None
+) -> tuple[dict[str, ScoreTable], dict[str, Item]]:
+    """A table for each metric, and the items by id."""
+    growing = {name: _Growing(name, metric) for name, metric in metrics.items()}
+    items: dict[str, Item] = {}
+    with progress("scoring", total, quiet=spec.quiet) as advance:
+        for shard in shards(spec, metrics, store, selection):
+            items.update((item.id, item) for item in shard.items)
+            for name, block in shard.blocks.items():
+                mine = growing[name]
+                chosen = [shard.items[at] for at in block.scored]
+                mine.rows.append(block.rows)
+                for column, attribute in COLUMNS.items():
+                    mine.columns[column].extend(getattr(item, attribute) for item in chosen)
+                mine.weights.extend(item.weight for item in chosen)
+                mine.unscored.update(failure.reason for failure in block.failures)
+            advance(len({item.dialogue for item in shard.items}))
+    return {name: mine.table() for name, mine in growing.items()}, items

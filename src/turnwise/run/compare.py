@@ -1,0 +1,118 @@
+"""`turnwise compare`: two agents in the same files, or two finished runs."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from hashlib import sha256
+from pathlib import Path
+
+import numpy as np
+
+from turnwise.errors import Refused, UsageError
+from turnwise.logs.items import settled
+from turnwise.logs.scan import Census, scan
+from turnwise.meta.compare import compare as compare_tables
+from turnwise.meta.table import ScoreTable
+from turnwise.run.collect import collect
+from turnwise.run.finished import read_run
+from turnwise.run.outcome import Outcome, finish
+from turnwise.run.scoring import prepare
+from turnwise.run.spec import Spec
+from turnwise.run.store import Store
+from turnwise.run.tally import generator
+from turnwise.stats.multiplicity import benjamini_hochberg
+from turnwise.types import Finding, Item
+
+
+def compare(spec: Spec) -> Outcome:
+    """Two agents of the same files."""
+    census = scan(spec.data)
+    first, second = _two_agents(spec, census)
+    metrics = prepare(spec, census)
+    with Store(spec.output, reuse=spec.reuse) as store:
+        tables, items = collect(
+            spec, metrics, store, settled(spec.selection, census), total=census.n_dialogues
+        )
+    findings = []
+    for table in tables.values():
+        for group in dict.fromkeys(item.group for item in items.values()):
+            mine = table.of_group(group)
+            sides = mine.of_agent(first), mine.of_agent(second)
+            rng = generator(spec.seed, table.name, group, first, second)
+            finding = compare_tables(
+                *sides, agents=(first, second), group=group or None, draws=spec.draws, rng=rng
+            )
+            findings.append(_with_texts(finding, items))
+    return finish(spec, adjusted(findings), census.sha256)
+
+
+def _two_agents(spec: Spec, census: Census) -> tuple[str, str]:
+    asked: Sequence[str] = dict(spec.options).get("agents") or ()
+    known = list(census.alternatives if spec.selection.as_agents else census.agents)
+    if not asked and len(known) == 2:
+        asked = known
+    if len(asked) != 2:
+        raise UsageError(f"--agents A,B names the two to compare; the data has {', '.join(known)}")
+    for name in asked:
+        if name not in known:
+            raise UsageError(f"the data has no agent `{name}`; it has {', '.join(known)}")
+    return asked[0], asked[1]
+
+
+def _with_texts(finding: Finding, items: Mapping[str, Item]) -> Finding:
+    """The finding with what was said in the items that moved most."""
+    flips = [
+        {**flip, "context": items[flip["id_a"]].context[-1].text if items[flip["id_a"]].context else "",
+         "reply_a": items[flip["id_a"]].reply, "reply_b": items[flip["id_b"]].reply}
+        for flip in finding.details.get("flips", ())
+    ]  # fmt: skip
+    return replace(finding, details={**finding.details, "flips": flips}) if flips else finding
+
+
+def adjusted(findings: Sequence[Finding]) -> tuple[Finding, ...]:
+    """With several metrics asked, one will differ by luck: Benjamini-Hochberg over all of them."""
+    p = benjamini_hochberg(np.array([np.nan if finding.p is None else finding.p for finding in findings]))
+    return tuple(
+        replace(finding, details={**finding.details, "p_adjusted": None if np.isnan(value) else float(value)})
+        for finding, value in zip(findings, p, strict=True)
+    )
+
+
+def compare_runs(spec: Spec, *, force: bool = False) -> Outcome:
+    """Two folders that `score -o` wrote: the first is A."""
+    runs = [read_run(Path(path)) for path in spec.data]
+    wanted = spec.metrics or tuple(name for name in runs[0] if name in runs[1])
+    if not wanted:
+        raise UsageError(f"{spec.data[0]} and {spec.data[1]} have no metric in common")
+    asked: Sequence[str] = dict(spec.options).get("agents") or ()
+    findings = []
+    for name in wanted:
+        for path, run in zip(spec.data, runs, strict=True):
+            if name not in run:
+                raise UsageError(f"{path} has no rows of `{name}`; it has {', '.join(run)}")
+        (signature_a, a), (signature_b, b) = runs[0][name], runs[1][name]
+        if signature_a != signature_b and not force:
+            raise Refused(
+                f"{name} was not measured alike in the two runs:\n  {signature_a}\n  {signature_b}\n"
+                "score both with the same settings, or compare anyway with --force"
+            )
+        a, agent_a = _one_agent(a, asked[:1], spec.data[0])
+        b, agent_b = _one_agent(b, asked[-1:], spec.data[1])
+        for group in dict.fromkeys(a.groups + b.groups):
+            rng = generator(spec.seed, name, group, *spec.data)
+            sides, names = (a.of_group(group), b.of_group(group)), (agent_a, agent_b)
+            findings.append(
+                compare_tables(*sides, agents=names, group=group or None, draws=spec.draws, rng=rng)
+            )
+    inputs = {path: sha256((Path(path) / "results.json").read_bytes()).hexdigest() for path in spec.data}
+    return finish(spec, adjusted(findings), inputs)
+
+
+def _one_agent(table: ScoreTable, asked: Sequence[str], folder: str) -> tuple[ScoreTable, str]:
+    """The rows of the agent asked for; else of the only one there is."""
+    known = tuple(dict.fromkeys(table.agents))
+    if not asked and len(known) > 1:
+        raise UsageError(f"{folder} has several agents ({', '.join(known)}); choose with --agents A,B")
+    agent = asked[0] if asked else (known[0] if known else "nobody")
+    if known and agent not in known:
+        raise UsageError(f"{folder} has no agent `{agent}`; it has {', '.join(known)}")
+    return table.of_agent(agent), agent

@@ -1,0 +1,109 @@
+"""`items.jsonl` and `dialogues.jsonl`: the number of each item and dialogue, and why one is absent."""
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import msgspec
+import numpy as np
+
+from turnwise.meta.table import stack
+from turnwise.report.results import replacing
+from turnwise.run.blocks import item_scores
+from turnwise.run.scoring import Shard
+from turnwise.types import Item, Metric, Rows
+
+_encoder = msgspec.json.Encoder()
+
+
+class Listing:
+    """Writes what streams by. The items of a dialogue are neighbours, so only the open one is held."""
+
+    def __init__(self, metrics: Mapping[str, Metric], items: BinaryIO, dialogues: BinaryIO) -> None:
+        self._metrics = metrics
+        self._items = items
+        self._dialogues = dialogues
+        self._open: str | None = None
+        self._rows: dict[tuple[str, str], dict[str, list[Rows]]] = {}  # (group, agent) -> metric -> rows
+        self._counts: dict[tuple[str, str], int] = {}
+
+    def add(self, shard: Shard) -> None:
+        lines = [_line(item) for item in shard.items]
+        for name, block in shard.blocks.items():
+            scores = item_scores(self._metrics[name], block.rows)
+            for at, value in zip(block.scored, scores.tolist(), strict=True):
+                lines[at]["scores"][name] = value if math.isfinite(value) else None
+            for failure in block.failures:
+                lines[failure.position]["scores"][name] = None
+                reason = {"status": failure.status, "reason": failure.reason}
+                lines[failure.position].setdefault("unscored", {})[name] = reason
+        self._items.writelines(_encoder.encode(line) + b"\n" for line in lines)
+        self._gather(shard)
+
+    def _gather(self, shard: Shard) -> None:
+        rows_of = {
+            name: {int(at): row for row, at in enumerate(block.scored)} for name, block in shard.blocks.items()
+        }
+        for positions in _runs(shard.items):
+            first = shard.items[positions[0]]
+            if first.dialogue != self._open:
+                self.flush()
+                self._open = first.dialogue
+            place = (first.group, first.agent)
+            self._counts[place] = self._counts.get(place, 0) + len(positions)
+            for name, block in shard.blocks.items():
+                mine = [rows_of[name][at] for at in positions if at in rows_of[name]]
+                if mine:
+                    self._rows.setdefault(place, {}).setdefault(name, []).append(block.rows[np.array(mine)])
+
+    def flush(self) -> None:
+        """Write the dialogue that is complete."""
+        for (group, agent), count in self._counts.items():
+            scores = {
+                name: self._metrics[name].reduce(stack(rows))
+                for name, rows in self._rows.get((group, agent), {}).items()
+                if self._metrics[name].level != "system"
+            }
+            line = {"dialogue": self._open, "agent": agent, "group": group, "n_items": count}
+            finite = {name: value if math.isfinite(value) else None for name, value in scores.items()}
+            self._dialogues.write(_encoder.encode({**line, "scores": finite}) + b"\n")
+        self._rows, self._counts, self._open = {}, {}, None
+
+
+@contextmanager
+def listing(metrics: Mapping[str, Metric], folder: Path | None) -> Iterator[Listing | None]:
+    """A listing whose two files appear in `folder` when all is written; None without a folder."""
+    if folder is None:
+        yield None
+        return
+    with ExitStack() as files:
+        items = files.enter_context(replacing(folder / "items.jsonl"))
+        dialogues = files.enter_context(replacing(folder / "dialogues.jsonl"))
+        lines = Listing(metrics, items, dialogues)
+        yield lines
+        lines.flush()
+
+
+def _line(item: Item) -> dict[str, Any]:
+    place = {
+        "id": item.id,
+        "dialogue": item.dialogue,
+        "turn": item.turn,
+        "agent": item.agent,
+        "group": item.group,
+    }
+    return {**place, "cluster": item.cluster, "pair": item.pair, "weight": item.weight, "scores": {}}
+
+
+def _runs(items: Sequence[Item]) -> Iterator[list[int]]:
+    """Positions of the items of one dialogue, agent and group, dialogue by dialogue."""
+    at = 0
+    while at < len(items):
+        runs: dict[tuple[str, str], list[int]] = {}
+        dialogue = items[at].dialogue
+        while at < len(items) and items[at].dialogue == dialogue:
+            runs.setdefault((items[at].group, items[at].agent), []).append(at)
+            at += 1
+        yield from runs.values()

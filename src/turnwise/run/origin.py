@@ -1,0 +1,41 @@
+"""Where a result comes from: versions, seed, settings, the input's hashes, the commit of this code."""
+
+import platform
+import subprocess
+from collections.abc import Mapping
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from turnwise import __version__
+from turnwise.run.spec import Spec
+
+PACKAGES = ("numpy", "scipy", "msgspec", "sacrebleu", "rapidfuzz")  # those that numbers pass through
+HOW = {"output", "jobs", "max_errors", "reuse", "quiet", "data", "command"}  # never moves a number
+
+
+def origin(spec: Spec, sha256: Mapping[str, str]) -> dict[str, Any]:
+    settings = {name: getattr(spec, name) for name in spec.__slots__ if name not in HOW}
+    return {
+        "turnwise": __version__,
+        "commit": _commit(),
+        "python": platform.python_version(),
+        "packages": {name: version(name) for name in PACKAGES},
+        "inputs": [{"path": path, "sha256": sha256[path]} for path in spec.data],
+        "settings": msgspec.to_builtins({**settings, "options": dict(spec.options)}),
+    }
+
+
+def _commit() -> str | None:
+    """The commit of the checkout that this code runs from; None for an installed package."""
+    root = Path(__file__).parents[3]
+    if not (root / ".git").exists():
+        return None
+    command = ["git", "-C", str(root), "rev-parse", "HEAD"]
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=5, check=True)
+    except (OSError, subprocess.SubprocessError):
+        return None
+    return done.stdout.strip()

@@ -1,0 +1,61 @@
+"""`turnwise score`: one number for each metric, agent and group, with its interval."""
+
+from collections.abc import Sequence
+
+from turnwise.logs.items import settled
+from turnwise.logs.scan import scan
+from turnwise.report import results
+from turnwise.run.finished import Part
+from turnwise.run.listing import listing
+from turnwise.run.outcome import Outcome, finish
+from turnwise.run.progress import progress
+from turnwise.run.scoring import prepare, shards
+from turnwise.run.spec import Spec
+from turnwise.run.store import Store
+from turnwise.run.tally import Tally, generator
+from turnwise.types import Item
+
+
+def score(spec: Spec) -> Outcome:
+    census = scan(spec.data)
+    metrics = prepare(spec, census)
+    tallies: dict[tuple[str, str, str], Tally] = {}
+    seen: dict[tuple[str, str], None] = {}  # (group, agent), in order of appearance
+    parts = {
+        name: Part(str(metric.signature), "dialogue" in metric.needs, []) for name, metric in metrics.items()
+    }
+    with (
+        Store(spec.output, reuse=spec.reuse) as store,
+        listing(metrics, spec.output) as lines,
+        progress("scoring", census.n_dialogues, quiet=spec.quiet) as advance,
+    ):
+        for shard in shards(spec, metrics, store, settled(spec.selection, census)):
+            places = _places(shard.items)
+            seen.update(dict.fromkeys(places))
+            for name, block in shard.blocks.items():
+                parts[name].blocks.append(shard.keys[name])
+                for place, positions in places.items():
+                    tally = tallies.setdefault((name, *place), Tally(metrics[name]))
+                    tally.add(shard.items, block, positions)
+            if lines is not None:
+                lines.add(shard)
+            advance(len({item.dialogue for item in shard.items}))
+    if spec.output is not None:
+        results.write(spec.output / "rows.json", parts)
+    findings = tuple(
+        tallies[name, group, agent].finding(
+            {"metric": name, "agent": agent, "group": group or None, "level": "system"},
+            draws=spec.draws,
+            rng=generator(spec.seed, name, group, agent),
+        )
+        for name in metrics
+        for group, agent in seen
+    )
+    return finish(spec, findings, census.sha256)
+
+
+def _places(items: Sequence[Item]) -> dict[tuple[str, str], list[int]]:
+    places: dict[tuple[str, str], list[int]] = {}
+    for position, item in enumerate(items):
+        places.setdefault((item.group, item.agent), []).append(position)
+    return places

@@ -1,0 +1,104 @@
+"""The stream that every command drinks from: shards of items with each metric's block, in order.
+
+Blocks that are already in the store are taken from it; the rest are scored, stored, and only then passed
+on.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import islice
+
+from turnwise.errors import TooManyErrors
+from turnwise.logs import native
+from turnwise.logs.items import Selection, items, settled
+from turnwise.logs.scan import Census
+from turnwise.metrics import resolve
+from turnwise.run.blocks import Block, content_key, score
+from turnwise.run.execute import in_order
+from turnwise.run.spec import Spec
+from turnwise.run.store import Store
+from turnwise.types import Dialogue, Fitted, Item, Metric, digest
+
+SHARD = 512  # items: large enough to batch a model and to amortise a sync, small enough to lose
+
+
+@dataclass(frozen=True, slots=True)
+class Shard:
+    items: Sequence[Item]
+    blocks: Mapping[str, Block]  # by metric
+    keys: Mapping[str, str]  # by metric: where the store has its block
+
+
+@dataclass(frozen=True, slots=True)
+class _Task:
+    items: Sequence[Item]
+    keys: Mapping[str, str]  # metric -> key of its block
+    wanted: tuple[str, ...]  # metrics whose block is not in the store
+
+
+def dialogues(paths: Iterable[str]) -> Iterator[Dialogue]:
+    for path in paths:
+        yield from native.read(path)
+
+
+def prepare(spec: Spec, census: Census) -> dict[str, Metric]:
+    """The metrics by name; those that must first see data have seen it."""
+    return {name: _fitted(resolve(name), spec, census) for name in dict.fromkeys(spec.metrics)}
+
+
+def _fitted(metric: Metric | Fitted, spec: Spec, census: Census) -> Metric:
+    if not isinstance(metric, Fitted):
+        return metric
+    if spec.real is None:
+        return metric.fit(items(dialogues(spec.data), settled(spec.selection, census)))
+    return metric.fit(items(native.read(spec.real), Selection(judged="all", role=spec.selection.role)))
+
+
+def shards(spec: Spec, metrics: Mapping[str, Metric], store: Store, selection: Selection) -> Iterator[Shard]:
+    """All judged replies, then, for metrics that need them, all whole dialogues."""
+    errors: Counter[str] = Counter()
+    for whole in (False, True):
+        of_unit = {name: metric for name, metric in metrics.items() if ("dialogue" in metric.needs) is whole}
+        if of_unit:
+            stream = items(dialogues(spec.data), selection, whole=whole)
+            for shard in _scored(spec, of_unit, store, stream):
+                for name, block in shard.blocks.items():
+                    _count_errors(errors, name, block, spec.max_errors)
+                yield shard
+
+
+def _scored(
+    spec: Spec, metrics: Mapping[str, Metric], store: Store, stream: Iterator[Item]
+) -> Iterator[Shard]:
+    tasks = (_task(metrics, store, batch) for batch in iter(lambda: list(islice(stream, SHARD)), []))
+    for task, fresh in in_order(_work, metrics, tasks, jobs=spec.jobs):
+        blocks = {}
+        for name, key in task.keys.items():
+            block = fresh[name] if name in fresh else store.get(key)
+            if block is None:
+                raise RuntimeError(f"block {key} of {name} left the store during the run")
+            if name in fresh:
+                store.put(key, block)
+            blocks[name] = block
+        yield Shard(task.items, blocks, task.keys)
+
+
+def _task(metrics: Mapping[str, Metric], store: Store, batch: Sequence[Item]) -> _Task:
+    content = content_key(batch)
+    keys = {name: digest(str(metric.signature), content) for name, metric in metrics.items()}
+    return _Task(batch, keys, tuple(name for name, key in keys.items() if key not in store))
+
+
+def _work(metrics: Mapping[str, Metric], task: _Task) -> tuple[_Task, dict[str, Block]]:
+    return task, {name: score(metrics[name], task.items) for name in task.wanted}
+
+
+def _count_errors(errors: Counter[str], name: str, block: Block, allowed: int) -> None:
+    failed = [failure for failure in block.failures if failure.status == "error"]
+    errors[name] += len(failed)
+    if errors[name] > allowed:
+        raise TooManyErrors(
+            f"{name} failed on {errors[name]} items, more than --max-errors {allowed} allows; "
+            f"the last: {failed[-1].reason}"
+        )

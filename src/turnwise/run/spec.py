@@ -1,0 +1,25 @@
+"""What one run was asked to do. Two runs of equal specs over equal files give equal bytes."""
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from turnwise.logs.items import Selection
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Spec:
+    command: str
+    data: tuple[str, ...]
+    metrics: tuple[str, ...]
+    selection: Selection = field(default_factory=Selection)
+    real: str | None = None  # what metrics that must see data are fitted on; None: the data itself
+    seed: int = 0
+    draws: int = 1000
+    options: tuple[tuple[str, Any], ...] = ()  # further settings of this command that move its numbers
+    # What follows changes how the work is done and never what comes out.
+    output: Path | None = None
+    jobs: int = 1
+    max_errors: int = 20
+    reuse: bool = True
+    quiet: bool = True

@@ -1,0 +1,100 @@
+"""Rows of one metric for one agent, gathered as they stream by, and the finding they come to.
+
+Where the metric's number is a function of summed rows, only one sum a cluster is kept: memory grows with
+the number of dialogues and not with their text.
+"""
+
+from collections import Counter
+from collections.abc import Sequence
+
+import numpy as np
+
+from turnwise.meta.table import stack
+from turnwise.run.blocks import Block
+from turnwise.stats.interval import interval_of_rows, interval_of_sums
+from turnwise.types import Finding, Floats, Item, Metric, Rows, Summed, digest
+
+
+def generator(seed: int, *names: str) -> np.random.Generator:
+    """A stream of its own for each result, so that asking for one more metric moves no other number."""
+    return np.random.default_rng([seed, int(digest(*names), 16)])
+
+
+class Tally:
+    def __init__(self, metric: Metric) -> None:
+        self.metric = metric
+        self.weight = 0.0  # of scored items; samples of one reply weigh 1 together
+        self.unscored: Counter[str] = Counter()
+        self.statuses: Counter[str] = Counter()
+        self._codes: dict[str, int] = {}
+        self._sums: Floats = np.zeros((0, 0))
+        self._rows: list[Rows] = []
+        self._row_codes: list[int] = []
+
+    def add(self, items: Sequence[Item], block: Block, positions: Sequence[int]) -> None:
+        """Take in what `block` says of the items at `positions` of its shard."""
+        wanted = set(positions)
+        for failure in block.failures:
+            if failure.position in wanted:
+                self.unscored[failure.reason] += 1
+                self.statuses[failure.status] += 1
+        mine = [row for row, at in enumerate(block.scored) if at in wanted]
+        if not mine:
+            return
+        chosen = [items[block.scored[row]] for row in mine]
+        codes = [self._codes.setdefault(item.cluster, len(self._codes)) for item in chosen]
+        weights = np.array([item.weight for item in chosen])
+        self.weight += float(weights.sum())
+        rows = block.rows[np.array(mine)]
+        if isinstance(self.metric, Summed) and isinstance(rows, np.ndarray):
+            self._grow(rows.shape[1])
+            np.add.at(self._sums, codes, rows * weights[:, None])
+        else:
+            self._rows.append(rows)
+            self._row_codes.extend(codes)
+
+    def _grow(self, columns: int) -> None:
+        have = len(self._sums)
+        if len(self._codes) > have:
+            more = np.zeros((max(have, len(self._codes) - have, 64), columns))
+            self._sums = np.concatenate([self._sums.reshape(have, columns), more])
+
+    def finding(self, what: dict[str, str | None], *, draws: int, rng: np.random.Generator) -> Finding:
+        estimate, interval, method = self._measure(draws, rng)
+        found = not np.isnan(estimate)
+        return Finding(
+            what=what,
+            estimate=estimate if found else None,
+            interval=interval if found else None,
+            n_items=round(self.weight),
+            n_clusters=len(self._codes),
+            unscored=dict(self.unscored),
+            method=method if found else "",
+            signature=str(self.metric.signature),
+            status="ok" if found else "error" if self.statuses["error"] else "skipped",
+            reason=None if found else self._reason(),
+        )
+
+    def _reason(self) -> str:
+        if not self.unscored:
+            return "the metric is undefined on what was judged"
+        return "; ".join(f"{reason} ({count} items)" for reason, count in self.unscored.most_common())
+
+    def _measure(self, draws: int, rng: np.random.Generator) -> tuple[float, tuple[float, float] | None, str]:
+        metric, n_clusters = self.metric, len(self._codes)
+        if n_clusters == 0:
+            return float("nan"), None, ""
+        if isinstance(metric, Summed) and not self._rows:
+            sums = self._sums[:n_clusters]
+            bounds = getattr(metric, "bounds", None)  # of a share of yes-or-no answers
+            interval = interval_of_sums(sums, metric.of_sums, draws=draws, rng=rng, bounds=bounds)
+            return float(metric.of_sums(sums.sum(axis=0))), *interval
+        rows = stack(self._rows)
+        interval = interval_of_rows(
+            lambda chosen: metric.reduce(rows[chosen]),
+            np.array(self._row_codes),
+            n_clusters,
+            draws=draws,
+            rng=rng,
+        )
+        return metric.reduce(rows), *interval

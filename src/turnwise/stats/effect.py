@@ -1,0 +1,23 @@
+"""How large a difference is, apart from whether it is luck."""
+
+import numpy as np
+
+from turnwise.types import Floats
+
+
+def cohen_dz(differences: Floats) -> float:
+    """Mean of the paired differences over their standard deviation; .2, .5 and .8 are called small, medium,
+    large.
+    """
+    differences = np.asarray(differences, dtype=np.float64)
+    if len(differences) < 2 or not np.ptp(differences) > 0:
+        return float("nan")
+    return float(np.mean(differences) / np.std(differences, ddof=1))
+
+
+def superiority(differences: Floats) -> float:
+    """Share of pairs in which the first is better, a tie counting half: .5 is no difference."""
+    differences = np.asarray(differences, dtype=np.float64)
+    if len(differences) == 0 or np.isnan(differences).any():
+        return float("nan")
+    return float(np.mean((np.sign(differences) + 1) / 2))

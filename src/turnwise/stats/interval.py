@@ -1,0 +1,196 @@
+"""From draws to intervals, honest about few clusters.
+
+A percentile interval is too narrow for few clusters: it uses normal tails and a variance that is short of
+the factor C/(C-1). Both are mended as Hesterberg 2015 ("What teachers should know about the bootstrap",
+section 5.2) does for the percentile: the tails are those at which a normal stands where t with C-1 degrees
+of freedom does, times sqrt(C/(C-1)). We do the same inside BCa. What is measured of it stands in
+benchmarks/results/calibration.json.
+
+None stands for an interval that the data cannot give, never one of width 0.
+"""
+
+from collections.abc import Callable
+from typing import TypeAlias
+
+import numpy as np
+
+from turnwise.stats.clusters import deal
+from turnwise.stats.resample import bootstrap_sums, jackknife_sums, multiplicities, subsample
+from turnwise.stats.weighted import of_weights
+from turnwise.types import Floats, Ints
+
+Interval: TypeAlias = tuple[float, float]
+
+_RARE = 5  # clusters away from the edge: with fewer, a bootstrap sees too little of them (measured)
+
+
+def percentile(draws: Floats, level: float = 0.95, *, n_clusters: int | None = None) -> Interval | None:
+    """The middle of the draws; with `n_clusters`, widened as few clusters need. Undefined draws are left
+    out.
+    """
+    kept = _defined(draws)
+    if kept is None or n_clusters == 1:
+        return None
+    return _quantiles(kept, _normal_cdf(_tails(level, n_clusters)))
+
+
+def bca(estimate: float, draws: Floats, jackknife: Floats, level: float = 0.95) -> Interval | None:
+    """Bias-corrected and accelerated (Efron 1987), widened as few clusters need; `jackknife` has one value
+    a cluster.
+
+    Where acceleration or bias is undefined (a constant or undefined jackknife, an estimate outside all
+    draws) it is the percentile interval.
+    """
+    kept = _defined(draws)
+    if kept is None or len(jackknife) < 2:
+        return None
+    z = _tails(level, len(jackknife))
+    below = (np.count_nonzero(kept < estimate) + np.count_nonzero(kept <= estimate)) / 2 / len(kept)
+    gap = np.mean(jackknife) - jackknife
+    spread = float(np.sum(gap**2))
+    if not (np.isfinite(spread) and spread > 0 and 0 < below < 1):
+        return _quantiles(kept, _normal_cdf(z))
+    bias, acceleration = _normal_quantile(below), float(np.sum(gap**3)) / (6 * spread**1.5)
+    moved = bias + (bias + z) / (1 - acceleration * (bias + z))
+    return _quantiles(kept, _normal_cdf(moved))
+
+
+def t(values: Floats, level: float = 0.95) -> Interval | None:
+    """Student's interval of the mean of one value a cluster."""
+    from scipy.special import stdtrit
+
+    n = len(values)
+    if n < 2 or not np.isfinite(values).all() or np.ptp(values) == 0:
+        return None
+    half = float(stdtrit(n - 1, (1 + level) / 2)) * float(np.std(values, ddof=1)) / np.sqrt(n)
+    centre = float(np.mean(values))
+    return centre - half, centre + half
+
+
+def wilson(successes: float, n: float, level: float = 0.95) -> Interval | None:
+    """Wilson's score interval of a proportion: it has a width at 0 and at 1 too."""
+    if n <= 0:
+        return None
+    z = float(_normal_quantile((1 + level) / 2))
+    share, shrink = successes / n, 1 + z * z / n
+    centre = (share + z * z / (2 * n)) / shrink
+    half = z / shrink * np.sqrt(share * (1 - share) / n + z * z / (4 * n * n))
+    return max(0.0, float(centre - half)), min(1.0, float(centre + half))
+
+
+def interval_of_sums(
+    sums: Floats,
+    of_sums: Callable[[Floats], Floats],
+    *,
+    draws: int,
+    rng: np.random.Generator,
+    level: float = 0.95,
+    bounds: tuple[float, float] | None = (0.0, 1.0),
+) -> tuple[Interval | None, str]:
+    """The interval of `of_sums` of all (C, ..., k) `sums`, a single number, and how it was made.
+
+    BCa by cluster; Wilson's with a cluster as one trial where a share of yes-or-no answers (every cluster
+    at one of the `bounds`) has fewer than five clusters off the edge. `bounds` is (0, 100) for a
+    percentage, and None for a number that is no share, such as BLEU, whose 0 says nothing about the width
+    at 0.
+    """
+    n_clusters = len(sums)
+    if n_clusters < 2:
+        return None, "none: fewer than 2 clusters"
+    estimate = float(of_sums(sums.sum(axis=0)))
+    if bounds is not None:
+        low, high = bounds
+        each = of_sums(sums)
+        if each.shape == (n_clusters,) and np.all((each == low) | (each == high)):
+            off = min(np.count_nonzero(each == low), np.count_nonzero(each == high))
+            share = wilson((estimate - low) / (high - low) * n_clusters, n_clusters, level)
+            if off < _RARE and share is not None:
+                return (low + share[0] * (high - low), low + share[1] * (high - low)), "Wilson by cluster"
+    drawn = bootstrap_sums(sums, of_sums, draws=draws, rng=rng)
+    return _bca_or_reason(estimate, drawn, jackknife_sums(sums, of_sums), level)
+
+
+def interval_of_correlation(
+    statistic: str,
+    x: Floats,
+    y: Floats,
+    codes: Ints,
+    n_clusters: int,
+    *,
+    draws: int,
+    rng: np.random.Generator,
+    level: float = 0.95,
+) -> tuple[Interval | None, str]:
+    """BCa by cluster for a correlation over items, and how it was made."""
+    codes, n_clusters = deal(codes, n_clusters)
+    if n_clusters < 2:
+        return None, "none: fewer than 2 clusters"
+    of = of_weights(statistic, x, y, codes, n_clusters)
+    drawn = np.concatenate([of(weights) for weights in multiplicities(n_clusters, draws, rng)])
+    estimate = float(of(np.ones((1, n_clusters)))[0])
+    return _bca_or_reason(estimate, drawn, of(1.0 - np.eye(n_clusters)), level)
+
+
+def interval_of_rows(
+    statistic: Callable[[Ints], float],
+    codes: Ints,
+    n_clusters: int,
+    *,
+    draws: int,
+    rng: np.random.Generator,
+    level: float = 0.95,
+) -> tuple[Interval | None, str]:
+    """Subsampling by cluster, for statistics that are no function of sums, and how it was made."""
+    if n_clusters < 2:
+        return None, "none: fewer than 2 clusters"
+    drawn = subsample(statistic, codes, n_clusters, draws=draws, rng=rng)
+    interval = percentile(drawn, level, n_clusters=n_clusters)
+    return interval, _reason(drawn) if interval is None else f"subsampling by cluster, {draws} draws"
+
+
+def _bca_or_reason(
+    estimate: float, drawn: Floats, jackknife: Floats, level: float
+) -> tuple[Interval | None, str]:
+    interval = bca(estimate, drawn, jackknife, level)
+    return interval, _reason(drawn) if interval is None else f"BCa bootstrap by cluster, {len(drawn)} draws"
+
+
+def _reason(draws: Floats) -> str:
+    return "none: no variation" if np.isfinite(draws).any() else "none: undefined in every draw"
+
+
+def _defined(draws: Floats) -> Floats | None:
+    kept = draws[np.isfinite(draws)]
+    # Equal but for rounding is no spread either.
+    if len(kept) < 2 or np.ptp(kept) <= 1e-12 * float(np.max(np.abs(kept))):
+        return None
+    return kept
+
+
+def _tails(level: float, n_clusters: int | None) -> Floats:
+    """Where the two tails begin, in standard deviations of the draws."""
+    from scipy.special import stdtrit
+
+    upper = (1 + level) / 2
+    if n_clusters is None:
+        z = float(_normal_quantile(upper))
+    else:
+        z = float(stdtrit(n_clusters - 1, upper)) * float(np.sqrt(n_clusters / (n_clusters - 1)))
+    return np.array([-z, z])
+
+
+def _quantiles(draws: Floats, probabilities: Floats) -> Interval:
+    low, high = np.quantile(draws, np.sort(probabilities), method="weibull")
+    return float(low), float(high)
+
+
+def _normal_cdf(z: Floats) -> Floats:
+    from scipy.special import ndtr
+
+    return np.asarray(ndtr(z), dtype=np.float64)
+
+
+def _normal_quantile(p: float) -> float:
+    from scipy.special import ndtri
+
+    return float(ndtri(p))

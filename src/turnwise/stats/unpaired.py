@@ -1,0 +1,100 @@
+"""Two systems that met different dialogues: nothing pairs their clusters.
+
+The interval resamples each system's clusters apart. The test deals all clusters anew to two systems of the
+same sizes, which is exact where the systems differ in nothing, and p is never 0.
+"""
+
+from collections.abc import Callable
+
+import numpy as np
+
+from turnwise.stats import interval
+from turnwise.stats.interval import Interval
+from turnwise.stats.permutation import PairedTest
+from turnwise.stats.resample import bootstrap_sums, jackknife_sums, subsample
+from turnwise.types import Floats, Ints
+
+FEW = "none: fewer than 2 clusters of one agent"
+_CELLS = 2**22  # of one block of labels: 32 MB
+
+
+def interval_of_sums(
+    a: Floats, b: Floats, of_sums: Callable[[Floats], Floats], *, draws: int, rng: np.random.Generator
+) -> tuple[Interval | None, str]:
+    """BCa of the first system's number minus the second's, from (C, k) sums of each."""
+    if min(len(a), len(b)) < 2:
+        return None, FEW
+    drawn = [bootstrap_sums(sums, of_sums, draws=draws, rng=rng) for sums in (a, b)]
+    values = [float(of_sums(sums.sum(axis=0))) for sums in (a, b)]
+    left_out = np.concatenate(
+        [jackknife_sums(a, of_sums) - values[1], values[0] - jackknife_sums(b, of_sums)]
+    )
+    found = interval.bca(values[0] - values[1], drawn[0] - drawn[1], left_out)
+    return found, "none: no variation" if found is None else f"BCa bootstrap by cluster, {draws} draws"
+
+
+def interval_of_rows(
+    statistic: Callable[[Ints], float],
+    codes_a: Ints,
+    n_a: int,
+    codes_b: Ints,
+    n_b: int,
+    *,
+    draws: int,
+    rng: np.random.Generator,
+) -> tuple[Interval | None, str]:
+    """The same by subsampling, for a statistic of row indices; the second system's rows come second."""
+    if min(n_a, n_b) < 2:
+        return None, FEW
+    first = subsample(statistic, codes_a, n_a, draws=draws, rng=rng)
+    second = subsample(lambda chosen: statistic(chosen + len(codes_a)), codes_b, n_b, draws=draws, rng=rng)
+    found = interval.percentile(first - second, n_clusters=min(n_a, n_b))
+    return found, "none: no variation" if found is None else f"subsampling by cluster, {draws} draws"
+
+
+def of_sums(
+    a: Floats, b: Floats, of_sums: Callable[[Floats], Floats], *, draws: int, rng: np.random.Generator
+) -> PairedTest:
+    """Test of no difference, from (C, k) sums of each system."""
+    sums = np.concatenate([a, b])
+
+    def difference(first: Floats) -> Floats:
+        return of_sums(first @ sums) - of_sums((1.0 - first) @ sums)
+
+    return _dealt(difference, len(a), len(b), draws=draws, rng=rng)
+
+
+def of_rows(
+    statistic: Callable[[Ints], float],
+    codes_a: Ints,
+    n_a: int,
+    codes_b: Ints,
+    n_b: int,
+    *,
+    draws: int,
+    rng: np.random.Generator,
+) -> PairedTest:
+    """Test of no difference, for a statistic of row indices."""
+    codes = np.concatenate([codes_a, codes_b + n_a])
+
+    def difference(first: Floats) -> Floats:
+        taken = first[:, codes] == 1
+        return np.array([statistic(np.flatnonzero(t)) - statistic(np.flatnonzero(~t)) for t in taken])
+
+    return _dealt(difference, n_a, n_b, draws=draws, rng=rng)
+
+
+def _dealt(
+    difference: Callable[[Floats], Floats], n_a: int, n_b: int, *, draws: int, rng: np.random.Generator
+) -> PairedTest:
+    labels = np.concatenate([np.ones(n_a), np.zeros(n_b)])
+    observed = float(difference(labels[None])[0])
+    if not np.isfinite(observed):
+        return PairedTest(observed, float("nan"))
+    block = max(1, _CELLS // len(labels))
+    sizes = [min(block, draws - start) for start in range(0, draws, block)]
+    shuffled = (rng.permuted(np.broadcast_to(labels, (size, len(labels))), axis=1) for size in sizes)
+    null = np.concatenate([difference(rows) for rows in shuffled])
+    # An undefined deal counts against significance, and so does one that differs by rounding only.
+    extreme = int(np.count_nonzero(~(np.abs(null) < abs(observed) * (1 - 1e-10))))
+    return PairedTest(observed, (1 + extreme) / (1 + draws))

@@ -1,0 +1,82 @@
+"""A run killed at any moment resumes, and leaves the same bytes as one that was not."""
+
+import random
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.corpus import corpus
+
+FILES = ("results.json", "items.jsonl", "dialogues.jsonl", "rows.json", "rows.bin")
+SLOW = """
+import time
+def length(records):
+    time.sleep(0.0006 * len(records))
+    return [len(record["response"]) for record in records]
+"""
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    corpus(tmp_path / "logs.jsonl", 500)
+    (tmp_path / "slow.py").write_text(SLOW)
+    return tmp_path
+
+
+def start(folder: Path, out: str, *options: str) -> subprocess.Popen[bytes]:
+    command = [
+        sys.executable,
+        "-m",
+        "turnwise",
+        "score",
+        "logs.jsonl",
+        "-m",
+        "bleu-2,distinct-1,slow:length",
+        "-o",
+        out,
+    ]
+    return subprocess.Popen([*command, *options], cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+
+
+def contents(folder: Path, names: tuple[str, ...] = FILES) -> dict[str, bytes]:
+    return {name: (folder / name).read_bytes() for name in names}
+
+
+def test_killed_at_ten_random_moments_it_leaves_the_same_bytes(folder: Path):
+    begun = time.perf_counter()
+    output, _ = start(folder, "whole").communicate()
+    lasted = time.perf_counter() - begun
+    moments = random.Random(7)
+    killed = 0
+    for attempt in range(10):
+        process = start(folder, f"killed{attempt}")
+        time.sleep(moments.uniform(0.3, 0.95) * lasted)
+        process.send_signal(signal.SIGKILL)
+        process.communicate()
+        killed += process.returncode == -signal.SIGKILL
+        resumed, _ = start(folder, f"killed{attempt}").communicate()
+        assert resumed == output
+        assert contents(folder / f"killed{attempt}") == contents(folder / "whole")
+    assert killed >= 5, "the kills came too late to test anything"
+
+
+def test_the_number_of_processes_does_not_show(folder: Path):
+    one, _ = start(folder, "one").communicate()
+    two, _ = start(folder, "two", "--jobs", "2").communicate()
+    assert one == two
+    assert contents(folder / "one") == contents(folder / "two")
+
+
+def test_another_metric_reuses_the_rows_of_the_first(folder: Path):
+    start(folder, "out").communicate()
+    before = (folder / "out" / "rows.bin").read_bytes()
+    process = start(folder, "out", "-m", "rouge-l")
+    process.communicate()
+    assert process.returncode == 0
+    after = (folder / "out" / "rows.bin").read_bytes()
+    assert after.startswith(before)
+    assert len(after) > len(before)

@@ -1,0 +1,240 @@
+"""What is judged, what it is clustered and paired by, and in whose name."""
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from turnwise.errors import DataError, UsageError
+from turnwise.logs import native
+from turnwise.logs.items import Selection, items, lookup, settled
+from turnwise.logs.scan import Census
+from turnwise.types import Dialogue, Item, Rating, Reply, Turn, item_id
+
+
+def talk(identity: str, *texts: str, agent: str = "bot", rated: Iterable[int] = (), **more: Any) -> Dialogue:
+    """A dialogue in which the user speaks first and in turn with the agent."""
+    turns = tuple(Turn("assistant" if i % 2 else "user", text) for i, text in enumerate(texts))
+    ratings = tuple(Rating(item_id(identity, turn), "overall", 1.0, turn=turn) for turn in rated)
+    return Dialogue(identity, agent, turns, ratings, **more)
+
+
+def chosen(dialogues: Iterable[Dialogue], whole: bool = False, **selection: Any) -> list[Item]:
+    return list(items(dialogues, Selection(**selection), whole=whole))
+
+
+def ids(found: Iterable[Item]) -> list[str]:
+    return [item.id for item in found]
+
+
+FOUR = talk("d", "u1", "a1", "u2", "a2")
+
+
+def test_every_assistant_message_is_judged_without_turn_ratings() -> None:
+    assert ids(chosen([FOUR])) == ["d#1", "d#3"]
+
+
+def test_rated_turns_are_judged_where_any_dialogue_has_them() -> None:
+    assert ids(chosen([FOUR, talk("e", "u", "a", "u", "a", rated=[3])])) == ["e#3"]
+
+
+def test_a_dialogue_rating_does_not_make_turns_rated() -> None:
+    whole = Dialogue("d", "bot", FOUR.turns, (Rating("d", "overall", 1.0),))
+    assert ids(chosen([whole])) == ["d#1", "d#3"]
+
+
+def test_only_turns_rated_on_the_dimension_are_judged() -> None:
+    ratings = (Rating("d#1", "rude", 1.0, turn=1), Rating("d#3", "overall", 1.0, turn=3))
+    dialogue = Dialogue("d", "bot", FOUR.turns, ratings)
+    assert ids(chosen([dialogue], dimension="overall")) == ["d#3"]
+    assert ids(chosen([dialogue], dimension="fluent")) == ["d#1", "d#3"]  # rated by nobody: all
+    with pytest.raises(
+        DataError, match="no assistant turn of 1 conversations is rated on dimension `fluent`"
+    ):
+        chosen([dialogue], dimension="fluent", judged="rated")
+
+
+def test_last_is_the_last_message_of_the_role() -> None:
+    assert ids(chosen([talk("d", "u1", "a1", "u2")], judged="last")) == ["d#1"]
+    assert ids(chosen([FOUR], judged="last", role="user")) == ["d#2"]
+
+
+def test_a_message_without_text_is_not_judged_but_stays_in_the_context() -> None:
+    call = Turn("assistant", None, extra={"tool_calls": [1]})
+    found = chosen(
+        [Dialogue("d", "bot", (Turn("user", "u"), call, Turn("tool", "42"), Turn("assistant", "a")))]
+    )
+    assert ids(found) == ["d#3"]
+    assert len(found[0].context) == 3
+
+
+def test_an_item_ends_with_the_judged_reply() -> None:
+    item = chosen([FOUR])[0]
+    assert (item.reply, [turn.content for turn in item.context], item.turn) == ("a1", ["u1"], 1)
+
+
+def test_a_whole_dialogue_is_one_item() -> None:
+    (item,) = chosen([FOUR], whole=True)
+    assert (item.id, item.turn, item.turns, item.cluster, item.pair) == ("d", None, FOUR.turns, "d", "d")
+
+
+def test_dialogues_with_several_judged_replies_are_their_own_clusters() -> None:
+    found = chosen([FOUR, talk("e", "u1", "x1", "u2", "x2")])
+    assert [item.cluster for item in found] == ["d", "d", "e", "e"]
+    assert found[0].pair == found[2].pair  # the same context
+    assert found[1].pair != found[3].pair  # what was said in between differs
+
+
+def test_records_that_answer_the_same_context_are_one_cluster() -> None:
+    found = chosen([talk("1", "u", "a"), talk("2", "u", "b", agent="other"), talk("3", "v", "a")])
+    assert found[0].cluster == found[1].cluster == found[0].pair
+    assert found[2].cluster != found[0].cluster
+    wholes = chosen([talk("1", "u", "a"), talk("2", "u", "b", agent="other")], whole=True)
+    assert len({item.cluster for item in wholes}) == len({item.pair for item in wholes}) == 1
+
+
+def test_contexts_that_only_look_alike_when_joined_are_different() -> None:
+    first = Dialogue("1", "bot", (Turn("user", "a"), Turn("user", "b"), Turn("assistant", "x")))
+    second = Dialogue("2", "bot", (Turn("user", "ab"), Turn("assistant", "x")))
+    third = Dialogue("3", "bot", (Turn("system", "a"), Turn("user", "b"), Turn("assistant", "x")))
+    assert len({item.pair for item in chosen([first, second, third])}) == 3
+
+
+def test_an_empty_context_pairs_with_nothing() -> None:
+    alone = [Dialogue(name, "bot", (Turn("assistant", "a"),)) for name in ("1", "2")]
+    assert [item.pair for item in chosen(alone)] == ["1#0", "2#0"]
+
+
+def test_a_key_pairs_what_contexts_do_not() -> None:
+    alone = [Dialogue(name, name, (Turn("assistant", "a"),), meta={"item": 7}) for name in ("1", "2")]
+    assert {(item.pair, item.cluster) for item in chosen(alone, pair="meta.item")} == {("7", "7")}
+
+
+def test_a_pair_key_keeps_the_turns_of_a_dialogue_apart() -> None:
+    dialogue = talk("d", "u1", "a1", "u2", "a2", meta={"task": "t"})
+    assert [item.pair for item in chosen([dialogue], pair="meta.task")] == ["t#1", "t#3"]
+    assert [item.pair for item in chosen([dialogue], pair="meta.task", whole=True)] == ["t"]
+
+
+def test_a_cluster_key_overrides_the_cluster() -> None:
+    dialogues = [talk(name, "u", "a", "v", "b", meta={"session": 1}) for name in ("1", "2")]
+    assert {item.cluster for item in chosen(dialogues, cluster="meta.session")} == {"1"}
+
+
+def test_groups_share_neither_clusters_nor_pairs() -> None:
+    dialogues = [talk(name, "u", "a", meta={"corpus": name}) for name in ("x", "y")]
+    found = chosen(dialogues, by="meta.corpus")
+    assert [item.group for item in found] == ["x", "y"]
+    assert len({item.cluster for item in found}) == len({item.pair for item in found}) == 2
+
+
+@pytest.mark.parametrize("option", ["by", "pair", "cluster"])
+def test_a_key_that_a_record_lacks_is_an_error_that_names_those_it_has(option: str) -> None:
+    dialogue = talk("d7", "u", "a", meta={"corpus": "x", "deep": {"er": 1}})
+    with pytest.raises(
+        DataError, match=r"'d7' has no key `meta\.item`; it has id, agent, meta\.corpus, meta\.deep\.er"
+    ):
+        chosen([dialogue], **{option: "meta.item"})
+
+
+def test_keys_are_found_by_their_path() -> None:
+    dialogue = talk(
+        "d", "u", "a", goal={"x": 1}, meta={"b": True, "f": 1.5, "a.b": "dot", "n": None}, extra={"src": "w"}
+    )
+    found = {
+        key: lookup(dialogue, key) for key in ("id", "agent", "goal.x", "meta.b", "meta.f", "meta.a.b", "src")
+    }
+    assert list(found.values()) == ["d", "bot", "1", "true", "1.5", "dot", "w"]
+    assert lookup(dialogue, "meta.n") is lookup(dialogue, "meta.b.c") is lookup(dialogue, "no") is None
+
+
+def test_where_keeps_what_matches_and_limit_counts_what_is_kept() -> None:
+    dialogues = [talk(str(i), "u", "a", meta={"odd": bool(i % 2), "n": i}) for i in range(10)]
+    assert ids(chosen(dialogues, where=(("meta.odd", "true"),), limit=2)) == ["1#1", "3#1"]
+    assert ids(chosen(dialogues, where=(("meta.odd", "true"), ("meta.n", "5")))) == ["5#1"]
+
+
+@pytest.mark.parametrize(
+    ("selection", "reason"),
+    [
+        ({"where": (("agent", "bot"), ("meta.n", "9"))}, "--where meta.n=9 matches none of 2 conversations"),
+        ({"judged": "rated"}, "--items rated: no assistant turn of 2 conversations is rated"),
+        ({"role": "tool"}, "--role tool: 2 conversations have no such message"),
+        ({"limit": 0}, "--limit 0"),
+        ({"as_agents": ("@alternatives",)}, "no judged turn has alternatives"),
+    ],
+)
+def test_an_empty_selection_says_which_filter_emptied_it(selection: dict[str, Any], reason: str) -> None:
+    with pytest.raises(DataError, match=f"nothing is left to judge: {reason}"):
+        chosen([FOUR, talk("e", "u", "a")], **selection)
+
+
+def spoken(identity: str, agent: str = "human", **alternatives: Any) -> Dialogue:
+    replies = {name: tuple(map(Reply, texts)) for name, texts in alternatives.items()}
+    reply = Turn(
+        "assistant", "logged", alternatives=replies, acts=(1,), state={"s": {}}, extra={"tool_calls": [1]}
+    )
+    return Dialogue(identity, agent, (Turn("user", "u"), reply))
+
+
+def test_alternatives_are_scored_in_their_agents_names() -> None:
+    found = chosen([spoken("d", one=["x"], two=["y", "z"])], as_agents=("@alternatives",))
+    assert [(i.id, i.agent, i.reply, i.weight) for i in found] == [
+        ("d#1@one", "one", "x", 1.0),
+        ("d#1@two~0", "two", "y", 0.5),
+        ("d#1@two~1", "two", "z", 0.5),
+    ]
+    assert len({item.pair for item in found}) == 1
+    assert found[0].turns[-1] == Turn("assistant", "x", references=("logged",), state={"s": {}})
+
+
+def test_what_another_agent_said_is_no_reference() -> None:
+    assert chosen([spoken("d", agent="bot", one=["x"])], as_agents=("one",))[0].references == ()
+
+
+def test_logged_references_stay_alone() -> None:
+    reply = Turn("assistant", "logged", references=("r",), alternatives={"one": (Reply("x"),)})
+    dialogue = Dialogue("d", "human", (Turn("user", "u"), reply))
+    assert chosen([dialogue], as_agents=("one",))[0].references == ("r",)
+
+
+def test_points_without_the_agents_reply_are_left_out() -> None:
+    assert ids(chosen([spoken("1", one=["x"]), spoken("2", two=["x"])], as_agents=("two",))) == ["2#1@two"]
+
+
+def test_an_agent_without_alternatives_is_a_usage_error_that_names_the_others() -> None:
+    with pytest.raises(UsageError, match=r"no alternatives of agent `three`.*there are: one, two"):
+        chosen([spoken("d", one=["x"], two=["y"])], as_agents=("one", "three"))
+
+
+def test_a_whole_dialogue_is_reworded_at_every_judged_turn() -> None:
+    first, second = spoken("d", one=["x"], two=["p"]), spoken("d", one=["y", "z"])
+    dialogue = Dialogue("d", "human", first.turns + second.turns)
+    found = chosen([dialogue], whole=True, as_agents=("@alternatives",))
+    assert [(item.id, item.replies, item.weight, item.pair) for item in found] == [
+        ("d@one~0", ("x", "y"), 0.5, "d"),
+        ("d@one~1", ("x", "z"), 0.5, "d"),
+    ]  # `two` is silent at one of the turns
+
+
+def test_a_settled_selection_streams() -> None:
+    census = Census()
+    census.add(FOUR)
+    selection = settled(Selection(), census)
+    assert selection.judged == "all"
+
+    def endless() -> Any:
+        while True:
+            yield FOUR
+
+    assert next(items(endless(), selection)).id == "d#1"
+
+
+def test_published_systems_pair_with_each_other_on_multiwoz(corpora: Path) -> None:
+    stream = native.read(str(corpora / "multiwoz_valtest.jsonl.gz"))
+    selection = Selection(judged="all", where=(("meta.split", "test"),), limit=5, as_agents=("damd", "ubar"))
+    found = list(items(stream, selection))
+    pairs = {agent: [item.pair for item in found if item.agent == agent] for agent in ("damd", "ubar")}
+    assert pairs["damd"] == pairs["ubar"]
+    assert all(len(item.references) == 1 for item in found)

@@ -1,0 +1,120 @@
+"""The first pass over files: counts, checksums, ids."""
+
+import hashlib
+import json
+import tracemalloc
+from pathlib import Path
+
+import pytest
+
+from turnwise.errors import DataError
+from turnwise.logs.scan import scan, survey
+from turnwise.logs.seen import Seen
+
+
+def written(path: Path, *records: dict[str, object]) -> str:
+    path.write_text("".join(json.dumps(record) + "\n" for record in records))
+    return str(path)
+
+
+def record(identity: str, **more: object) -> dict[str, object]:
+    messages = [{"role": "user", "content": "hi"}, {"role": "assistant", "content": "yo"}]
+    return {"id": identity, "agent": "bot", "messages": messages, **more}
+
+
+def test_a_census_counts_what_is_there(tmp_path: Path) -> None:
+    rated = [
+        {"dimension": "overall", "value": 1, "rater": "r1", "turn": 1, "scale": [1, 5]},
+        {"dimension": "overall", "value": 2, "rater": "r2", "scale": [1, 5]},
+        {"dimension": "rude", "value": 2, "direction": "lower"},
+    ]
+    spoken = [
+        {
+            "role": "assistant",
+            "content": "a",
+            "references": ["b"],
+            "alternatives": {"x": "c", "y": ["d", "e"]},
+        }
+    ]
+    first = written(tmp_path / "a.jsonl", record("1", ratings=rated), record("2", agent="other"))
+    second = written(tmp_path / "b.jsonl", record("3", messages=spoken))
+    census = scan([first, second])
+    assert (census.n_dialogues, census.n_messages) == (3, 5)
+    assert list(census.agents.items()) == [("bot", 2), ("other", 1)]
+    overall, rude = census.dimensions["overall"], census.dimensions["rude"]
+    assert (overall.n_turn, overall.n_dialogue, list(overall.raters)) == (1, 1, ["r1", "r2"])
+    assert (overall.scale, rude.scale) == ((1.0, 5.0), None)
+    assert list(rude.directions) == ["lower"]
+    assert census.has_turn_ratings
+    assert census.has_references
+    assert list(census.alternatives) == ["x", "y"]
+    assert [source.n_dialogues for source in census.files] == [2, 1]
+
+
+@pytest.mark.parametrize("name", ["a.jsonl", "a.jsonl.gz"])
+def test_the_checksum_is_of_the_bytes_as_stored(tmp_path: Path, name: str) -> None:
+    from turnwise.logs import native
+
+    source = written(tmp_path / "source", *(record(str(i)) for i in range(5000)))
+    path = tmp_path / name
+    native.write(native.read(source), str(path))
+    assert scan([str(path)]).sha256 == {str(path): hashlib.sha256(path.read_bytes()).hexdigest()}
+
+
+def test_the_same_id_in_two_files_is_an_error_that_names_both(tmp_path: Path) -> None:
+    first, second = (
+        written(tmp_path / "a.jsonl", record("1")),
+        written(tmp_path / "b.jsonl", record("0"), record("1")),
+    )
+    with pytest.raises(DataError, match=r'b\.jsonl:2: \$\.id is "1", which is in .*a\.jsonl already'):
+        scan([first, second])
+
+
+def test_a_file_given_twice_is_an_error(tmp_path: Path) -> None:
+    path = written(tmp_path / "a.jsonl", record("1"))
+    with pytest.raises(DataError, match="is given twice"):
+        scan([path, path])
+
+
+def test_scales_that_differ_are_no_scale(tmp_path: Path) -> None:
+    ratings = [{"dimension": "o", "value": 1, "scale": [1, high]} for high in (5, 7)]
+    assert scan([written(tmp_path / "a.jsonl", record("1", ratings=ratings))]).dimensions["o"].scale is None
+
+
+def test_a_survey_goes_on_past_problems(tmp_path: Path) -> None:
+    path = written(tmp_path / "a.jsonl", record("1"), {}, record("2"), {"messages": 3})
+    problems: list[str] = []
+    census = survey([path], lambda problem: problems.append(str(problem)))
+    assert census.n_dialogues == 2
+    assert len(problems) == 2
+
+
+def test_the_small_corpora_are_clean(corpora: Path) -> None:
+    for name in (
+        "usr_persona.jsonl",
+        "fed_turn.jsonl.gz",
+        "engage.jsonl",
+        "holistic.jsonl",
+        "grade.jsonl.gz",
+    ):
+        assert scan([str(corpora / name)]).n_dialogues > 0
+
+
+def test_a_set_of_ids_forgets_none_and_invents_none() -> None:
+    seen = Seen()
+    for i in range(5000):
+        seen.add(f"id {i}")
+        seen.add(f"id {i}")
+    assert len(seen) == 5000
+    assert all(f"id {i}" in seen for i in range(5000))
+    assert not any(f"id {i}" in seen for i in range(5000, 10_000))
+
+
+def test_an_id_costs_no_more_than_its_hash() -> None:
+    tracemalloc.start()
+    seen = Seen()
+    for i in range(40_000):
+        seen.add(f"{i}")
+    size, _ = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert size < 40_000 * 32  # a set of strings takes four times as much

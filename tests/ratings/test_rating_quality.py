@@ -1,0 +1,190 @@
+import json
+import math
+from collections.abc import Sequence
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from turnwise.errors import DataError
+from turnwise.logs.native import parse
+from turnwise.ratings import matrix as matrix_module
+from turnwise.ratings.quality import screen
+from turnwise.types import Rating
+
+MARKS = [1, 2, 3, 4, 5] * 4  # twenty items, as many as ADEM's raters had in common
+
+
+def judged(rater: str | None, marks: Sequence[float], dimension: str = "overall") -> list[Rating]:
+    return [
+        Rating(f"i{j}", dimension, mark, rater, turn=None, scale=(1, 5), extra={})
+        for j, mark in enumerate(marks)
+    ]
+
+
+def check(rater: str, given_mark: float, expected: object, item: str = "check") -> Rating:
+    return Rating(item, "overall", given_mark, rater, scale=(1, 5), extra={"expected": expected})
+
+
+def test_a_rater_who_fails_an_attention_check_is_dropped_with_all_their_ratings() -> None:
+    ratings = [*judged("ann", MARKS), *judged("ben", MARKS), check("ann", 5, 5), check("ben", 2, 5)]
+    result = screen(ratings)
+    assert result.dropped == ("ben",)
+    assert {rating.rater for rating in result.kept} == {"ann"}
+    ben = next(report for report in result.raters if report.rater == "ben")
+    assert (ben.ratings, ben.checks, ben.failed) == (20, 1, 1)
+    assert ben.reason == "failed 1 of 1 attention checks"
+    assert result.reasons.count("rater failed 1 of 1 attention checks") == 20
+
+
+def test_a_check_is_no_judgement_even_when_it_is_passed() -> None:
+    result = screen([*judged("ann", MARKS), check("ann", 5, 5)])
+    assert result.reasons == ("attention check passed",)
+    assert len(result.kept) == 20
+
+
+@pytest.mark.parametrize(("tolerance", "dropped"), [(0, ("ann",)), (1, ())])
+def test_a_check_may_be_missed_by_the_tolerance(tolerance: float, dropped: tuple[str, ...]) -> None:
+    assert screen([*judged("ann", MARKS), check("ann", 4, 5)], tolerance=tolerance).dropped == dropped
+
+
+def test_a_check_without_a_number_to_expect_is_an_error() -> None:
+    with pytest.raises(DataError, match="'five', which is not a number"):
+        screen([check("ann", 4, "five")])
+
+
+def test_a_rater_at_odds_with_the_others_is_dropped_and_the_figure_is_given() -> None:
+    contrary = [6 - mark for mark in MARKS]
+    result = screen([*judged("ann", MARKS), *judged("ben", MARKS), *judged("dee", contrary)])
+    assert result.dropped == ("dee",)
+    reports = {report.rater: report for report in result.raters}
+    # Mirrored marks: squares of the gaps 4, 2, 0, 2, 4 average 8; over all pairs of 1..5 the average is 4.
+    assert reports["dee"].kappa == pytest.approx(1 - 8 / 4)
+    # With dee among them ann's median is (1 - 1)/2 = 0, below .2 too; dee, the worst, goes first.
+    assert reports["ann"].kappa == pytest.approx(1)
+    assert (reports["ann"].partners, reports["dee"].partners) == (1, 2)
+    assert reports["dee"].reason == "has a median kappa of -1.00 with the others, below 0.2"
+
+
+def test_two_raters_who_disagree_are_both_dropped_as_nobody_can_tell_which_is_wrong() -> None:
+    result = screen([*judged("ann", MARKS), *judged("dee", [6 - mark for mark in MARKS])])
+    assert result.dropped == ("ann", "dee")
+    assert result.kept == ()
+
+
+def test_the_median_protects_good_raters_from_one_bad_one() -> None:
+    good = [rating for name in ("ann", "ben", "cho") for rating in judged(name, MARKS)]
+    result = screen([*good, *judged("dee", [6 - mark for mark in MARKS])])
+    assert result.dropped == ("dee",)
+    assert {r.rater: r.kappa for r in result.raters}["ann"] == pytest.approx(1)
+
+
+def test_those_who_failed_a_check_do_not_judge_the_others() -> None:
+    contrary = [6 - mark for mark in MARKS]
+    spoilers = [r for name in ("xia", "yve") for r in [*judged(name, contrary), check(name, 1, 5)]]
+    result = screen([*judged("ann", MARKS), *judged("ben", MARKS), *spoilers])
+    assert result.dropped == ("xia", "yve")
+    assert {r.rater: r.kappa for r in result.raters}["ann"] == pytest.approx(1)
+
+
+def test_a_rater_dropped_on_one_dimension_is_dropped_from_all() -> None:
+    ratings = [
+        *(r for name in ("ann", "ben", "cho") for r in judged(name, MARKS)),
+        *judged("dee", [6 - mark for mark in MARKS]),
+        *judged("dee", MARKS, dimension="fluent"),
+    ]
+    result = screen(ratings)
+    assert len(result.apart) == 40
+    assert {rating.rater for rating in result.apart} == {"dee"}
+
+
+def test_too_few_common_items_leave_a_rater_unjudged_kept_and_marked() -> None:
+    result = screen([*judged("ann", MARKS), *judged("ben", [5, 4, 3])])
+    assert result.dropped == ()
+    for report in result.raters:
+        assert math.isnan(report.kappa)
+        assert report.reason == "not judged: no other rater with 20 items in common and a defined kappa"
+    assert screen([*judged("ann", MARKS), *judged("ben", [5, 4, 3])], min_shared=3).dropped == ("ann", "ben")
+
+
+def test_more_raters_than_memory_are_not_judged_and_told_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(matrix_module, "MOST_CELLS", 15)
+    result = screen([*judged("ann", MARKS), *judged("ben", [6 - mark for mark in MARKS]), check("ben", 1, 5)])
+    assert result.dropped == ("ben",)
+    assert {r.rater: r.reason for r in result.raters}["ann"] == (
+        "not judged: too many raters to compare each with each; screen a part of the log at a time"
+    )
+
+
+def test_a_rater_who_always_gives_the_same_mark_agrees_by_chance_only() -> None:
+    others = [r for name in ("ann", "ben", "cho") for r in judged(name, MARKS)]
+    result = screen([*others, *judged("dee", [3] * 20)])
+    assert result.dropped == ("dee",)
+    assert {r.rater: r.kappa for r in result.raters}["dee"] == pytest.approx(0)
+
+
+def test_what_was_not_understood_is_set_apart_for_that_rater_and_item_only() -> None:
+    ratings = [
+        *judged("ann", MARKS),
+        *judged("ben", MARKS),
+        *judged("ann", MARKS, dimension="fluent"),
+    ]
+    ratings[0] = Rating("i0", "overall", 1, "ann", scale=(1, 5), extra={"understood": False})
+    result = screen(ratings, min_shared=10)
+    assert [(r.rater, r.item, r.dimension) for r in result.apart] == [
+        ("ann", "i0", "overall"),
+        ("ann", "i0", "fluent"),
+    ]
+    assert set(result.reasons) == {"context not understood"}
+    assert result.dropped == ()
+    assert {r.rater: r.not_understood for r in result.raters} == {"ann": 2, "ben": 0}
+
+
+def test_positions_are_nobody_to_drop_but_single_ratings_are_set_apart() -> None:
+    ratings = [*judged("r1", MARKS), *judged("r2", [6 - mark for mark in MARKS]), check("r1", 1, 5)]
+    result = screen(ratings)
+    assert (result.identity, result.raters, result.dropped) == ("positions", (), ())
+    assert result.reasons == ("attention check failed",)
+    assert screen(ratings, stable_raters=True).dropped == ("r1",)
+
+
+def test_checks_and_doubts_are_read_from_the_keys_of_a_log() -> None:
+    marks = [
+        {"dimension": "overall", "value": 5, "rater": "ann", "turn": 1, "expected": 1},
+        {"dimension": "overall", "value": 2, "rater": "ben", "turn": 1, "understood": False},
+        {"dimension": "overall", "value": 2, "rater": "cho", "turn": 1, "understood": True},
+    ]
+    messages = [{"role": "user", "content": "hi"}, {"role": "assistant", "content": "hello"}]
+    line = json.dumps({"id": "d", "messages": messages, "ratings": marks})
+    result = screen(parse(line, file="log.jsonl", line_number=1).ratings)
+    assert result.dropped == ("ann",)
+    assert [rating.rater for rating in result.kept] == ["cho"]
+    assert result.reasons == ("attention check failed", "context not understood")
+
+
+def test_published_means_and_no_ratings_pass_through() -> None:
+    means = judged("mean", MARKS)
+    assert screen(means).kept == tuple(means)
+    assert screen([]).kept == ()
+
+
+extras = st.sampled_from([{}, {}, {}, {"understood": False}, {"understood": True}, {"expected": 3}])
+
+
+@given(
+    st.lists(
+        st.tuples(
+            st.sampled_from(["ann", "ben", "cho", "mean"]), st.integers(0, 5), st.integers(1, 5), extras
+        ),
+        max_size=30,
+    )
+)
+def test_nothing_is_deleted_and_every_rating_apart_has_a_reason(
+    cells: list[tuple[str, int, int, dict[str, object]]],
+) -> None:
+    ratings = [Rating(f"i{j}", "overall", mark, rater, extra=extra) for rater, j, mark, extra in cells]
+    result = screen(ratings, min_shared=2)
+    assert sorted(map(id, (*result.kept, *result.apart))) == sorted(map(id, ratings))
+    assert len(result.reasons) == len(result.apart)
+    assert all(result.reasons)
+    assert not {rating.rater for rating in result.kept} & set(result.dropped)
