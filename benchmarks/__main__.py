@@ -15,7 +15,11 @@ RESULTS = Path(__file__).parent / "results" / "bench.json"
 
 
 def main() -> None:
-    names = [m.name.removeprefix("bench_") for m in pkgutil.iter_modules(benchmarks.__path__) if m.name.startswith("bench_")]
+    names = [
+        m.name.removeprefix("bench_")
+        for m in pkgutil.iter_modules(benchmarks.__path__)
+        if m.name.startswith("bench_")
+    ]
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
     parser.add_argument("only", nargs="*", choices=[[], *names], help="run these alone")
     chosen = parser.parse_args().only or names
@@ -27,10 +31,9 @@ def main() -> None:
             lines.append(line)
             sign = "<=" if line.at_most else ">="
             verdict = "met" if line.met else "MISSED"
+            sides = f"ours {line.ours:.4g} {line.unit}, {line.peer_name} {line.peer:.4g} {line.unit}"
             print(
-                f"{name:<12} {line.name:<58} ours {line.ours:9.4g} {line.unit}  {line.peer_name} {line.peer:9.4g} {line.unit}"
-                f"  ratio {line.ratio:8.3g} (goal {sign} {line.goal:g}: {verdict})",
-                flush=True,
+                f"{name}: {line.name}: {sides}: ratio {line.ratio:.3g} (goal {sign} {line.goal:g}: {verdict})"
             )
         kept[name] = {
             "python": platform.python_version(),

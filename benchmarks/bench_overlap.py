@@ -1,14 +1,14 @@
 """BLEU and ROUGE-L from text to number, against nltk and rouge-score.
 
 5,000 made-up replies of 10 to 30 words with one reference each: half are the reference with words changed,
-half have nothing to do with it, as in dialogue. One text in ten has a number in it, which takes the slow way
-through our tokeniser. Both sides start from text. nltk is given the same tokens as we use, made by
-sacrebleu's `13a`; rouge-score brings its own tokeniser, whose rule is ours. Values are
+half have nothing to do with it, as in dialogue. One text in ten has a number with a decimal point in it,
+which takes the slow way through our tokeniser. Both sides start from text. nltk is given the same tokens as
+we use, made by sacrebleu's `13a`; rouge-score brings its own tokeniser, whose rule is ours. Values are
 compared before times are.
 """
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import numpy as np
 from nltk.translate.bleu_score import SmoothingFunction, corpus_bleu, sentence_bleu
@@ -39,7 +39,7 @@ def bench() -> Iterator[Line]:
         return 100 * float(corpus_bleu(references, replies))
 
     same(corpus(), nltk_corpus(), 1e-9)
-    yield Line(f"corpus BLEU-4, {PAIRS:,} pairs", best_of(corpus), best_of(nltk_corpus), "nltk", 3)
+    yield Line(f"corpus BLEU-4, {PAIRS:,} pairs", *in_turn(corpus, nltk_corpus), "nltk", 3)
 
     def each() -> float:
         forget()
@@ -55,7 +55,7 @@ def bench() -> Iterator[Line]:
 
     # Smoothing differs: nltk's method 3 gives a reply without any match a little, sacrebleu gives it 0.
     same(each(), nltk_each(), 1.0)
-    yield Line(f"BLEU-4 of each reply, {PAIRS:,} pairs", best_of(each), best_of(nltk_each), "nltk", 3)
+    yield Line(f"BLEU-4 of each reply, {PAIRS:,} pairs", *in_turn(each, nltk_each), "nltk", 3)
 
     def lcs() -> float:
         return rouge.reduce(rouge.rows(items))
@@ -65,7 +65,13 @@ def bench() -> Iterator[Line]:
         return float(np.mean(scores))
 
     same(lcs(), peer_lcs(), 1e-9)
-    yield Line(f"ROUGE-L, {PAIRS:,} pairs", best_of(lcs), best_of(peer_lcs), "rouge-score", 10)
+    yield Line(f"ROUGE-L, {PAIRS:,} pairs", *in_turn(lcs, peer_lcs), "rouge-score", 10)
+
+
+def in_turn(ours: Callable[[], float], peer: Callable[[], float]) -> tuple[float, float]:
+    """Best times of both, taken in turn: other work on the machine then disturbs both alike."""
+    times = [(best_of(ours, 1), best_of(peer, 1)) for _ in range(7)]
+    return min(one for one, _ in times), min(other for _, other in times)
 
 
 def pairs(rng: np.random.Generator) -> list[Item]:

@@ -6,27 +6,31 @@ import msgspec
 import numpy as np
 
 WORDS = 5000
-TURNS = 10  # of one dialogue; half are the assistant's
+MESSAGES = 10  # of one dialogue; half are the assistant's
+LONGEST = 20  # words of a message
 
 
 def write(path: Path, n_turns: int, *, seed: int = 0) -> None:
-    """A native file with `n_turns` judged turns, each with one reference that shares some of its words."""
+    """A native file with `n_turns` judged turns, each with a reference that shares 60 % of its words."""
     rng = np.random.default_rng(seed)
     frequency = 1 / np.arange(1, WORDS + 1)
     frequency /= frequency.sum()
-    encoder = msgspec.json.Encoder()
+    vocabulary = np.array([f"w{number}" for number in range(WORDS)])
+    encode = msgspec.json.Encoder().encode
     with path.open("wb") as file:
-        for number in range(n_turns * 2 // TURNS):
+        for number in range(2 * n_turns // MESSAGES):
+            drawn = vocabulary[np.searchsorted(np.cumsum(frequency), rng.random((2, MESSAGES, LONGEST)))]
+            lengths = rng.integers(4, LONGEST, size=MESSAGES)
+            kept = rng.random((MESSAGES, LONGEST)) < 0.6
             messages = []
-            for turn in range(TURNS):
-                ids = rng.choice(WORDS, size=int(rng.integers(4, 20)), p=frequency)
-                message: dict[str, object] = {"role": ("user", "assistant")[turn % 2], "content": _text(ids)}
-                if turn % 2:
-                    changed = np.where(rng.random(len(ids)) < 0.4, rng.choice(WORDS, len(ids), p=frequency), ids)
-                    message["references"] = [_text(changed)]
+            for at, length in enumerate(lengths):
+                said, other = drawn[0, at, :length], drawn[1, at, :length]
+                message: dict[str, object] = {
+                    "role": ("user", "assistant")[at % 2],
+                    "content": " ".join(said),
+                }
+                if at % 2:
+                    message["references"] = [" ".join(np.where(kept[at, :length], said, other))]
                 messages.append(message)
-            file.write(encoder.encode({"id": f"d{number}", "agent": f"bot{number % 4}", "messages": messages}) + b"\n")
-
-
-def _text(ids: np.ndarray) -> str:
-    return " ".join(f"w{i}" for i in ids)
+            record = {"id": f"d{number}", "agent": f"bot{number % 4}", "messages": messages}
+            file.write(encode(record) + b"\n")

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-WORDS = "the a cat dog sat ran on under mat log red blue big small was is very and then home".split()
+WORDS = [f"{word}{end}" for word in ("cat", "dog", "mat", "log", "sat", "ran") for end in ("", "s", "ing")]
 
 
 def dialogue(
@@ -18,8 +18,8 @@ def dialogue(
     ratings: list[dict[str, Any]] = []
     for _ in range(exchanges):
         messages.append({"role": "user", "content": f"question {number} {' '.join(rng.choice(WORDS, 4))}"})
-        reference = rng.choice(WORDS, 8)
-        reply = np.where(rng.random(8) < skill, reference, rng.choice(WORDS, 8))
+        reference = rng.choice(WORDS, rng.integers(6, 11))
+        reply = np.where(rng.random(len(reference)) < skill, reference, rng.choice(WORDS, len(reference)))
         messages.append(
             {"role": "assistant", "content": " ".join(reply), "references": [" ".join(reference)]}
         )

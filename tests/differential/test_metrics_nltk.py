@@ -1,5 +1,4 @@
-"""BLEU against nltk, where the two definitions coincide: no smoothing needed, replies of four tokens and
-more.
+"""BLEU against nltk where the definitions coincide: no smoothing needed, replies of four tokens or more.
 
 Known disagreements: nltk counts one n-gram for a reply that is too short to have any, which lowers the corpus
 score (we are right: sacrebleu and the paper count none); and its unsmoothed score of an order without matches

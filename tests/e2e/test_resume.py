@@ -8,7 +8,6 @@ import time
 from pathlib import Path
 
 import pytest
-
 from tests.corpus import corpus
 
 FILES = ("results.json", "items.jsonl", "dialogues.jsonl", "rows.json", "rows.bin")
@@ -28,18 +27,9 @@ def folder(tmp_path: Path) -> Path:
 
 
 def start(folder: Path, out: str, *options: str) -> subprocess.Popen[bytes]:
-    command = [
-        sys.executable,
-        "-m",
-        "turnwise",
-        "score",
-        "logs.jsonl",
-        "-m",
-        "bleu-2,distinct-1,slow:length",
-        "-o",
-        out,
-    ]
-    return subprocess.Popen([*command, *options], cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    command = "-m turnwise score logs.jsonl -m bleu-2,distinct-1,slow:length --draws 100 -o"
+    arguments = [sys.executable, *command.split(), out, *options]
+    return subprocess.Popen(arguments, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
 
 
 def contents(folder: Path, names: tuple[str, ...] = FILES) -> dict[str, bytes]:

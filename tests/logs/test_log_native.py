@@ -119,7 +119,7 @@ def test_every_key_arrives() -> None:
         ({"messages": [{"role": "user"}]}, "$.messages[0].content is missing"),
         (with_message(references="x"), '$.messages[0].references is "x"; expected a list'),
         (with_message(references=["x", 1]), "$.messages[0].references[1] is 1; expected a string"),
-        (with_message(alternatives={"a b": []}), '.alternatives["a b"] is []; expected a string or a list of one'),
+        (with_message(alternatives={"a b": []}), '.alternatives["a b"] is []; expected a string or a list'),
         (with_message(alternatives={"b": [3]}), ".alternatives.b[0] is 3; expected a string or an object"),
         (with_message(alternatives={"b": [{"text": "x"}]}), ".alternatives.b[0].text is unknown"),
         (with_message(alternatives={"b": [{}]}), ".alternatives.b[0].content is missing"),
@@ -176,6 +176,11 @@ def test_null_content_beside_tool_calls_is_kept() -> None:
         "content": None,
         "tool_calls": [call],
     }
+
+
+def test_a_call_without_a_content_key_is_kept() -> None:
+    dialogue = parsed({"messages": [{"role": "assistant", "function_call": {"name": "f"}}]})
+    assert dialogue.turns[0].extra == {"function_call": {"name": "f"}}
 
 
 def test_blank_lines_are_passed_over_but_counted(tmp_path: Path) -> None:

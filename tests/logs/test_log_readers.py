@@ -41,7 +41,7 @@ CHAT = {
     "tools": [{"type": "function"}],
     "messages": [
         {"role": "developer", "content": "be brief"},
-        {"role": "user", "content": [{"type": "text", "text": "see"}, {"type": "image_url", "image_url": {"url": "u"}}]},
+        {"role": "user", "content": [{"type": "text", "text": "see"}, {"type": "image_url"}]},
         {"role": "assistant", "content": None, "tool_calls": [CALL]},
         {"role": "tool", "tool_call_id": "c1", "content": [{"type": "text", "text": "42"}]},
         {"role": "assistant", "content": None, "refusal": "I cannot."},
@@ -171,7 +171,7 @@ def test_convlab_states_move_to_the_reply_that_acts_on_them(tmp_path: Path) -> N
     state = {"hotel": {"area": "east", "stars": ""}, "taxi": {"to": ""}}
     turns = [
         {"speaker": "user", "utterance": "east", "utt_idx": 0, "state": state, "dialogue_acts": acts},
-        {"speaker": "system", "utterance": "ok", "utt_idx": 1, "db_results": {"hotel": []}},
+        {"speaker": "system", "utterance": "ok", "utt_idx": 1, "db": {}},
         {"speaker": "user", "utterance": "bye", "utt_idx": 2, "state": {"hotel": {"area": "west"}}},
     ]
     values = {"dialogue_id": "d1", "data_split": "test", "goal": {"description": "x"}, "turns": turns}
@@ -188,7 +188,7 @@ def test_convlab_states_move_to_the_reply_that_acts_on_them(tmp_path: Path) -> N
                     acts=(["hotel-inform", "area", "east"], ["general-bye", "", ""]),
                     extra={"utt_idx": 0, "dialogue_acts": acts},
                 ),
-                Turn("assistant", "ok", state={"hotel": {"area": "east"}}, extra={"utt_idx": 1, "db_results": {"hotel": []}}),
+                Turn("assistant", "ok", state={"hotel": {"area": "east"}}, extra={"utt_idx": 1, "db": {}}),
                 Turn("user", "bye", state={"hotel": {"area": "west"}}, extra={"utt_idx": 2}),
             ),
             goal={"description": "x"},

@@ -139,6 +139,16 @@ def test_a_file_of_the_user_cannot_stand_in_for_a_library(own: Callable[[str], s
     assert sys.path[-1] == str(Path.cwd())
 
 
+def test_the_current_directory_is_looked_in_first(
+    own: Callable[[str], str], tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    elsewhere = tmp_path_factory.mktemp("elsewhere")
+    (elsewhere / "mine.py").write_text("def score(items):\n    return [0] * len(items)\n", "utf-8")
+    sys.path.insert(0, str(elsewhere))
+    metric = resolve(own("def score(items):\n    return [7] * len(items)\n"))
+    assert metric.rows(items("a")).tolist() == [[7, 1]]
+
+
 def test_a_users_metric_is_described_too(own: Callable[[str], str]) -> None:
     info = describe(own("def score(items):\n    return []\n"))
     assert (info.name, info.level, info.needs, info.fitted) == ("mine:score", "turn", frozenset(), False)

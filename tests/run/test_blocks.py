@@ -23,7 +23,10 @@ class Picky:
     higher_is_better: ClassVar = True
     card: ClassVar = Card("feature", "", "", "", "")
     unscored: ClassVar = "it said nothing"
-    signature: Signature = Signature("picky")
+
+    @property
+    def signature(self) -> Signature:
+        return Signature("picky")
 
     def rows(self, items: Sequence[Item]):
         if any(one.reply == "boom" for one in items):

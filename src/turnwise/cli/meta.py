@@ -12,7 +12,10 @@ LEVEL = 0.05  # of the adjusted p below which a difference is printed
 @click.command(name="meta")
 @options.config
 @options.data
-@options.metrics
+@click.option(
+    "-m", "--metric", "metrics", multiple=True, callback=options.names, metavar="NAMES",
+    help="Metrics, by comma. Without any, the agreement of the raters among themselves is shown.",
+)  # fmt: skip
 @click.option(
     "--level",
     type=click.Choice(["turn", "dialogue", "system"]),
@@ -27,6 +30,14 @@ LEVEL = 0.05  # of the adjusted p below which a difference is printed
     show_default=True, metavar="NAMES", help="`turnwise ls statistics` explains them.",
 )  # fmt: skip
 @click.option("--rescale", is_flag=True, help="Map ratings of different scales to 0-1.")
+@click.option(
+    "--screen", is_flag=True,
+    help="Set raters apart who fail attention checks or agree with nobody; says who and why.",
+)  # fmt: skip
+@click.option(
+    "--stable-raters/--positional-raters", default=None,
+    help="Whether a rater's name is one person throughout. Default: guessed from the names.",
+)  # fmt: skip
 @options.selecting
 @options.running
 @options.gating
@@ -44,19 +55,21 @@ def command(**given: Any) -> int:
     """
     from turnwise.cli.printed import conclude
     from turnwise.run.meta import meta
+    from turnwise.run.raters import raters
 
-    settings = {name: given[name] for name in ("level", "statistics", "rescale", "dimension")}
-    with options.spec("meta", given, **settings) as spec:
-        outcome = meta(spec)
+    names = ("level", "statistics", "rescale", "dimension", "screen", "stable_raters")
+    with options.spec("meta", given, **{name: given[name] for name in names}) as spec:
+        outcome = meta(spec) if spec.metrics else raters(spec)
     columns = ("metric", "dimension", "group", "level", "statistic", "estimate", "interval", "p", "ceiling",
-               "n_items", "n_clusters")  # fmt: skip
-    return conclude(outcome, columns, given, after=_differences(outcome.document))
+               "n_items", "n_clusters", "n_raters", "raters_are")  # fmt: skip
+    after = _differences(outcome.document) + _raters(outcome.document)
+    return conclude(outcome, columns, given, after=after)
 
 
 def _differences(document: dict[str, Any]) -> str:
     from turnwise.report import text
 
-    tested = [row for row in document["differences"] if row["p_adjusted"] is not None]
+    tested = [row for row in document.get("differences", ()) if row["p_adjusted"] is not None]
     found = [row for row in tested if row["p_adjusted"] <= LEVEL]
     if not found:
         return f"\nno two metrics were shown to differ ({len(tested)} tests)" if tested else ""
@@ -65,3 +78,14 @@ def _differences(document: dict[str, Any]) -> str:
         [text.p_value(row[name]) if name.startswith("p") else row[name] for name in head] for row in found
     ]
     return f"\nmetrics that differ ({len(found)} of {len(tested)} tests, adjusted):\n{text.table(rows, head)}"
+
+
+def _raters(document: dict[str, Any]) -> str:
+    """Who was set apart by --screen."""
+    from turnwise.report import text
+
+    dropped = [row for row in document["raters"] if row["dropped"]]
+    if not dropped:
+        return f"\nno rater was set apart ({len(document['raters'])} screened)" if document["raters"] else ""
+    head = ["rater", "dimension", "level", "reason", "ratings", "kappa"]
+    return f"\nraters set apart:\n{text.table([[row[name] for name in head] for row in dropped], head)}"

@@ -58,7 +58,8 @@ def notes(outcome: Outcome) -> list[str]:
                 max(counts.get(key, 0), count) if "statistic" in finding.what else counts.get(key, 0) + count
             )
     said = [
-        f"note: {metric}: {count} items not scored: {reason}" for (metric, reason), count in counts.items()
+        f"note: {metric}: {count} item{'s' if count > 1 else ''} not scored: {reason}"
+        for (metric, reason), count in counts.items()
     ]
     for finding in outcome.findings:
         if finding.status != "ok" and not finding.unscored:

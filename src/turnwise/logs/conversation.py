@@ -63,7 +63,7 @@ def _turn(value: Any) -> Turn:
     if content is None and not any(extra.get(call) for call in CALLS):
         found = "is null" if "content" in values else "is missing"
         raise RuleError(f"{found}; expected a string (null only beside tool calls)").inside("content")
-    if len(values) == 2:  # a role and a content, as most messages are
+    if len(values) == 2 and content is not None:  # a role and a content, as most messages are
         return Turn(role, content)
     return Turn(
         role=role,

@@ -7,20 +7,20 @@ value of a key such as `meta.item`.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from hashlib import blake2b
 from typing import Literal
 
 from turnwise.errors import DataError, UsageError
 from turnwise.logs.keys import lookup, value_of
+from turnwise.logs.points import EVERYONE, Point
 from turnwise.logs.scan import Census
-from turnwise.types import Dialogue, Item, Reply, Role, Turn, item_id
+from turnwise.types import Dialogue, Item, Role, item_id
 
 __all__ = ["Judged", "Selection", "items", "lookup", "settled"]
 
 Judged = Literal["rated", "last", "all"]
-EVERYONE = "@alternatives"  # in `as_agents`: all agents that have alternatives
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -103,54 +103,7 @@ def _judged(dialogue: Dialogue, selection: Selection) -> list[int]:
     return places
 
 
-@dataclass(frozen=True, slots=True)
-class _Point:
-    """An item as it was logged, and the places in its turns where other agents may speak instead."""
-
-    item: Item
-    places: tuple[int, ...]
-
-    @property
-    def open(self) -> tuple[int, ...]:
-        return tuple(place for place in self.places if self.item.turns[place].alternatives)
-
-    @property
-    def speakers(self) -> dict[str, None]:
-        return {agent: None for place in self.open for agent in self.item.turns[place].alternatives}
-
-    def spoken_by(self, agents: Sequence[str]) -> Iterator[Item]:
-        """The item in each agent's words, an item a sample; none where the agent is silent at some place."""
-        turns, places = self.item.turns, self.open
-        for agent in self.speakers if EVERYONE in agents else agents:
-            samples = {place: turns[place].alternatives.get(agent, ()) for place in places}
-            if not samples or not all(samples.values()):
-                continue
-            count = max(map(len, samples.values()))
-            for k in range(count):
-                said = {place: replies[k % len(replies)] for place, replies in samples.items()}
-                yield replace(
-                    self.item,
-                    id=f"{self.item.id}@{agent}" + (f"~{k}" if count > 1 else ""),
-                    agent=agent,
-                    turns=tuple(
-                        self._reworded(turn, said[place]) if place in said else turn
-                        for place, turn in enumerate(turns)
-                    ),
-                    weight=1 / count,
-                )
-
-    def _reworded(self, turn: Turn, reply: Reply) -> Turn:
-        """The turn with another reply; what a person said there is a reference, if there is no other.
-
-        The logged acts and tool calls go, as they belong to the logged reply; the state, which is of the
-        user's last message, stays.
-        """
-        spoken = (turn.text,) if self.item.agent == "human" else ()
-        references = turn.references or spoken
-        return Turn(turn.role, reply.content, references, outcome=reply.outcome, state=turn.state)
-
-
-def _points(dialogue: Dialogue, places: list[int], selection: Selection, *, whole: bool) -> list[_Point]:
+def _points(dialogue: Dialogue, places: list[int], selection: Selection, *, whole: bool) -> list[Point]:
     group = value_of(dialogue, selection.by) if selection.by else ""
     prefix = f"{group}/" if selection.by else ""
     named = value_of(dialogue, selection.pair) if selection.pair else None
@@ -160,16 +113,15 @@ def _points(dialogue: Dialogue, places: list[int], selection: Selection, *, whol
     def pair(place: int | None) -> str:
         if named is not None:
             return named if single or place is None else f"{named}#{place}"
-        if place is None:
-            place = places[0] if single else None
-        return (contexts.get(place) if place is not None else None) or item_id(dialogue.id, place)
+        at = places[0] if single else place  # a whole dialogue with one judged reply is paired as that reply
+        return contexts.get(at, item_id(dialogue.id, at))
 
     if selection.cluster:
         cluster = value_of(dialogue, selection.cluster)
     else:
         cluster = pair(places[0]) if single else dialogue.id
 
-    def point(place: int | None) -> _Point:
+    def point(place: int | None) -> Point:
         item = Item(
             id=item_id(dialogue.id, place),
             dialogue=dialogue.id,
@@ -183,14 +135,15 @@ def _points(dialogue: Dialogue, places: list[int], selection: Selection, *, whol
             goal=dialogue.goal,
             meta=dialogue.meta,
         )
-        return _Point(item, tuple(places) if place is None else (place,))
+        return Point(item, tuple(places) if place is None else (place,))
 
     return [point(None)] if whole else [point(place) for place in places]
 
 
-def _contexts(dialogue: Dialogue, places: list[int]) -> dict[int, str]:
+def _contexts(dialogue: Dialogue, places: list[int]) -> dict[int | None, str]:
     """A digest of what was said before each place; a place at the very beginning has none."""
-    wanted, digests = set(places), {}
+    wanted = set(places)
+    digests: dict[int | None, str] = {}
     hasher = blake2b(digest_size=8)
     for place, turn in enumerate(dialogue.turns[: places[-1] + 1]):
         if place in wanted and place > 0:

@@ -34,7 +34,7 @@ def message(value: Any) -> dict[str, Any]:
     """A message in native spelling."""
     values = dict(record(value))
     role = values.get("role")
-    if role in ROLES:
+    if isinstance(role, str) and role in ROLES:
         values |= {"role": ROLES[role], "source_role": role}
     if isinstance(values.get("content"), list):
         parts = required(values, "content", each(_part))

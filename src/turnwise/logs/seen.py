@@ -10,7 +10,7 @@ class Seen:
     """Open addressing over 64-bit hashes; 0 marks a free place."""
 
     def __init__(self) -> None:
-        self._table = array("Q", bytes(8 * 1024))
+        self._table = array("Q", [0]) * 1024
         self._count = 0
 
     def __len__(self) -> int:
@@ -29,7 +29,7 @@ class Seen:
             self._grow()
 
     def _grow(self) -> None:
-        wider = array("Q", bytes(16 * len(self._table)))
+        wider = array("Q", [0]) * (2 * len(self._table))
         for mark in self._table:
             if mark:
                 wider[_place(wider, mark)] = mark

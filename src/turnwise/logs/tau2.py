@@ -23,13 +23,13 @@ def read(path: str, options: Options | None = None) -> Iterator[Dialogue]:
     try:
         results = record(whole(path))
         info = optional(results, "info", record, default={})
-        tasks = {task.get("id"): task for task in optional(results, "tasks", each(record), default=())}
+        tasks = dict(optional(results, "tasks", each(_task), default=()))
         simulations = required(results, "simulations", each(record))
         agent = _model(info, "agent_info")
         about = {"domain": _inner(info, "environment_info", "domain_name"), "user": _model(info, "user_info")}
 
         def dialogue(values: Any, place: str) -> Dialogue:
-            goal = tasks.get(values.get("task_id"))
+            goal = tasks.get(optional(values, "task_id", name, default=""))
             return checked(_native(values, agent=agent, goal=goal, about=about), default_id=place)
 
         spoken = [(place, one) for place, one in enumerate(simulations) if one.get("messages")]
@@ -40,6 +40,11 @@ def read(path: str, options: Options | None = None) -> Iterator[Dialogue]:
         dropped["settings of the whole run (`info`)"] += 1
     if len(spoken) < len(simulations):
         dropped["simulations without messages"] += len(simulations) - len(spoken)
+
+
+def _task(value: Any) -> tuple[str, dict[str, Any]]:
+    values = record(value)
+    return required(values, "id", name), values
 
 
 def _native(

@@ -86,7 +86,7 @@ def correlate_units(
     """Agreement over rated turns or dialogues."""
     points = by_unit(table, gold)
     of = correlation.STATISTICS[statistic]
-    value = of(points.x, points.y)
+    value = _unless_constant(of, points.x, points.y)
     arguments = (statistic, points.x, points.y, points.codes, points.n_clusters)
     bounds, method, p = None, "", float("nan")
     if not isnan(value):
@@ -121,7 +121,7 @@ def correlate_systems(
         enough = len(x) >= FEWEST_SYSTEMS
         return float(correlation.across(statistic, x[None], y[None])[0]) if enough else float("nan")
 
-    value = of(points.x, points.y)
+    value = _unless_constant(of, points.x, points.y)
     bounds, method, p = None, "", float("nan")
     if not isnan(value):
         bounds, method = _interval_over_systems(table, gold, statistic, draws=draws, rng=rng)
@@ -140,6 +140,7 @@ def correlate_systems(
         details={
             "ceiling": system_ceiling(gold.matrix, agent_of, statistic),
             "floor": floor(points.y, statistic),
+            "n_systems": len(points.names),
             "without": _without(points, lambda keep: of(points.x[keep], points.y[keep])),
             "systems_needed": power.systems_needed(value, WANTED) if abs(value) < 1 else None,
             "systems": [
@@ -197,6 +198,11 @@ def _means(sums: Floats) -> Floats:
 
 def _ids_and_agents(rows: ScoreTable) -> tuple[tuple[str, ...], tuple[str, ...]]:
     return rows.ids, rows.agents
+
+
+def _unless_constant(of: Callable[[Floats, Floats], float], x: Floats, y: Floats) -> float:
+    """Where people see no difference there is nothing to agree with, not even for accuracy over pairs."""
+    return of(x, y) if len(y) and np.ptp(y) > 0 else float("nan")
 
 
 def _without(points: Points, of: Callable[[np.ndarray[Any, np.dtype[np.bool_]]], float]) -> dict[str, float]:

@@ -74,15 +74,17 @@ class OwnMetric(Ratio):
 def own_metric(name: str) -> OwnMetric:
     """The metric for a `module:function` that can be imported from here."""
     module_name, _, attribute = name.partition(":")
-    if str(Path.cwd()) not in sys.path:
-        # Last, so that a file of the user's can never stand in for a library that we import later.
-        sys.path.append(str(Path.cwd()))
+    here = str(Path.cwd())
+    sys.path.insert(0, here)
     try:
         module = import_module(module_name)
     except Exception as error:  # the user's file may raise anything
-        raise UsageError(
-            f"cannot import the metric `{name}`: {error} (looked in {Path.cwd()} too)"
-        ) from error
+        raise UsageError(f"cannot import the metric `{name}`: {error} (looked in {here} first)") from error
+    finally:
+        # From now on last, so that a file of the user's cannot stand in for a library that we import later.
+        sys.path.remove(here)
+        if here not in sys.path:
+            sys.path.append(here)
     function = getattr(module, attribute, None)
     file = getattr(module, "__file__", None)
     if not callable(function):

@@ -9,6 +9,7 @@ phrase is one word, and the features that count words mean little.
 import re
 import unicodedata
 from collections.abc import Hashable, Iterable, Sequence
+from itertools import pairwise
 
 # `\w` leaves out the vowel signs of Hindi, Tamil or Arabic, and would break their words in pieces.
 _MARKS = "".join(sign for sign in map(chr, range(0x300, 0x10000)) if unicodedata.category(sign)[0] == "M")
@@ -26,5 +27,7 @@ def ngrams(tokens: Sequence[str], order: int) -> Iterable[Hashable]:
     """Every run of `order` tokens; those of order 1 are the tokens themselves."""
     if order == 1:
         return tokens
+    if order == 2:
+        return pairwise(tokens)
     count = max(0, len(tokens) - order + 1)
-    return zip(*(tokens[start : start + count] for start in range(order)), strict=True)
+    return zip(*[tokens[start : start + count] for start in range(order)], strict=True)

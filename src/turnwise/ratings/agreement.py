@@ -4,8 +4,8 @@ Alpha and Fleiss' kappa ask whether ratings of one item are closer than ratings 
 no identity. Median pairwise kappa and correlation follow two persons over the items both judged, as ADEM's
 Table 2 does (its kappa is Cohen's, weights unstated; the plain and the quadratic one are given here).
 Leave-one-out is the correlation of one rating with the mean of the item's others, pooled over raters and
-items: what a metric has to reach to be as good as one more person. The ceiling (`ceiling.py`) is what no
-metric can pass.
+items: what a metric has to reach to be as good as one more person. The ceiling (`ceiling.py`) is what a
+perfect one would.
 
 Intervals are Student's on the pseudo-values (Tukey 1958) of a jackknife that leaves out groups of whole
 clusters, on the scale of Fisher's z. Medians have none: the jackknife is wrong for them. Raters are taken as

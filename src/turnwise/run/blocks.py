@@ -12,6 +12,7 @@ import msgspec
 import numpy as np
 
 from turnwise.meta.table import stack
+from turnwise.metrics.rows import scored as has_evidence
 from turnwise.types import Floats, Ints, Item, Metric, Need, Rows, Status, Summed, digest
 
 REASONS: dict[Need, str] = {
@@ -71,11 +72,9 @@ def score(metric: Metric, items: Sequence[Item]) -> Block:
     rows, errors = _rows_or_errors(metric, [items[position] for position in wanted])
     failures += [Failure(wanted[place], "error", reason) for place, reason in errors.items()]
     scored = np.array([at for place, at in enumerate(wanted) if place not in errors], dtype=np.int64)
-    if isinstance(rows, np.ndarray):
-        absent = np.isnan(rows).any(axis=1)
-        failures += [Failure(int(at), "skipped", metric.unscored) for at in scored[absent]]
-        scored, rows = scored[~absent], rows[~absent]
-    return Block(scored, rows, tuple(sorted(failures, key=lambda failure: failure.position)))
+    known = has_evidence(rows)
+    failures += [Failure(int(at), "skipped", metric.unscored) for at in scored[~known]]
+    return Block(scored[known], rows[known], tuple(sorted(failures, key=lambda failure: failure.position)))
 
 
 def _rows_or_errors(metric: Metric, items: Sequence[Item]) -> tuple[Rows, dict[int, str]]:

@@ -79,24 +79,24 @@ def adjusted(findings: Sequence[Finding]) -> tuple[Finding, ...]:
 
 def compare_runs(spec: Spec, *, force: bool = False) -> Outcome:
     """Two folders that `score -o` wrote: the first is A."""
-    runs = [read_run(Path(path)) for path in spec.data]
-    wanted = spec.metrics or tuple(name for name in runs[0] if name in runs[1])
+    first, second = (read_run(Path(path)) for path in spec.data)
+    wanted = spec.metrics or tuple(name for name in first.parts if name in second.parts)
     if not wanted:
-        raise UsageError(f"{spec.data[0]} and {spec.data[1]} have no metric in common")
+        raise UsageError(f"{first.folder} and {second.folder} have no metric in common")
     asked: Sequence[str] = dict(spec.options).get("agents") or ()
     findings = []
     for name in wanted:
-        for path, run in zip(spec.data, runs, strict=True):
-            if name not in run:
-                raise UsageError(f"{path} has no rows of `{name}`; it has {', '.join(run)}")
-        (signature_a, a), (signature_b, b) = runs[0][name], runs[1][name]
-        if signature_a != signature_b and not force:
+        for run in (first, second):
+            if name not in run.parts:
+                raise UsageError(f"{run.folder} has no rows of `{name}`; it has {', '.join(run.parts)}")
+        signatures = first.parts[name].signature, second.parts[name].signature
+        if signatures[0] != signatures[1] and not force:
             raise Refused(
-                f"{name} was not measured alike in the two runs:\n  {signature_a}\n  {signature_b}\n"
+                f"{name} was not measured alike in the two runs:\n  {signatures[0]}\n  {signatures[1]}\n"
                 "score both with the same settings, or compare anyway with --force"
             )
-        a, agent_a = _one_agent(a, asked[:1], spec.data[0])
-        b, agent_b = _one_agent(b, asked[-1:], spec.data[1])
+        a, agent_a = _one_agent(first.table(name), asked[:1], spec.data[0])
+        b, agent_b = _one_agent(second.table(name), asked[-1:], spec.data[1])
         for group in dict.fromkeys(a.groups + b.groups):
             rng = generator(spec.seed, name, group, *spec.data)
             sides, names = (a.of_group(group), b.of_group(group)), (agent_a, agent_b)

@@ -44,7 +44,8 @@ class Listing:
 
     def _gather(self, shard: Shard) -> None:
         rows_of = {
-            name: {int(at): row for row, at in enumerate(block.scored)} for name, block in shard.blocks.items()
+            name: {int(at): row for row, at in enumerate(block.scored)}
+            for name, block in shard.blocks.items()
         }
         for positions in _runs(shard.items):
             first = shard.items[positions[0]]

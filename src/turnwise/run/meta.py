@@ -13,6 +13,7 @@ from turnwise.meta.table import ScoreTable
 from turnwise.ratings.matrix import RatedLevel
 from turnwise.run.collect import collect
 from turnwise.run.outcome import Outcome, finish
+from turnwise.run.raters import believed
 from turnwise.run.scoring import dialogues, prepare
 from turnwise.run.spec import Spec
 from turnwise.run.store import Store
@@ -42,6 +43,7 @@ def meta(spec: Spec) -> Outcome:
     _check_dimension(census, asked["dimension"])
     metrics = prepare(spec, census)
     ratings = [rating for dialogue in dialogues(spec.data) for rating in dialogue.ratings]
+    reports: list[dict[str, Any]] = []
     with Store(spec.output, reuse=spec.reuse) as store:
         tables = _tables(spec, metrics, store, census)
     found: list[Finding] = []
@@ -49,12 +51,10 @@ def meta(spec: Spec) -> Outcome:
     for question in _questions(tables, ratings, asked["dimension"], asked["level"]):
         mine = [table.of_group(question.group) for table in tables[question.rated]]
         units = _units(mine, question.rated)
-        people = gold(
-            [rating for rating in ratings if rating.item in units],
-            question.dimension,
-            question.rated,
-            rescale=asked["rescale"],
-        )
+        kept, reported = believed(ratings, question.dimension, question.rated, question.group, asked)
+        reports += reported
+        judged = [rating for rating in kept if rating.item in units]
+        people = gold(judged, question.dimension, question.rated, rescale=asked["rescale"])
         for level in question.levels:
             able = [table for table in mine if supports(table, level)]
             about = (question.dimension, question.group, level)
@@ -69,7 +69,7 @@ def meta(spec: Spec) -> Outcome:
         raise UsageError(
             "none of these metrics has a number at that level; `turnwise ls metrics` shows levels"
         )
-    return finish(spec, tuple(found), census.sha256, differences=adjusted(compared))
+    return finish(spec, tuple(found), census.sha256, differences=adjusted(compared), raters=reports)
 
 
 def _check_dimension(census: Census, dimension: str | None) -> None:

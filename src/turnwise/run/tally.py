@@ -6,10 +6,12 @@ the number of dialogues and not with their text.
 
 from collections import Counter
 from collections.abc import Sequence
+from zlib import crc32
 
 import numpy as np
 
-from turnwise.meta.table import stack
+from turnwise.logs.seen import Seen
+from turnwise.meta.table import dense, stack
 from turnwise.run.blocks import Block
 from turnwise.stats.interval import interval_of_rows, interval_of_sums
 from turnwise.types import Finding, Floats, Item, Metric, Rows, Summed, digest
@@ -20,13 +22,41 @@ def generator(seed: int, *names: str) -> np.random.Generator:
     return np.random.default_rng([seed, int(digest(*names), 16)])
 
 
+class Clusters:
+    """Numbers for clusters by name; memory stays flat however many there are.
+
+    Beyond `MOST` clusters the rest are dealt into as many groups by a hash of their name. Groups of
+    independent clusters are independent, and so many of them know a standard error to 1 %.
+    """
+
+    MOST = 2**13
+
+    def __init__(self) -> None:
+        self._codes: dict[str, int] = {}
+        self._seen = Seen()
+
+    def __len__(self) -> int:
+        """How many there are, counted apart from how they are grouped."""
+        return len(self._seen)
+
+    @property
+    def n_groups(self) -> int:
+        return len(self._codes)
+
+    def code(self, name: str) -> int:
+        self._seen.add(name)
+        if name not in self._codes and len(self._codes) == self.MOST:
+            return crc32(name.encode()) % self.MOST
+        return self._codes.setdefault(name, len(self._codes))
+
+
 class Tally:
     def __init__(self, metric: Metric) -> None:
         self.metric = metric
         self.weight = 0.0  # of scored items; samples of one reply weigh 1 together
         self.unscored: Counter[str] = Counter()
         self.statuses: Counter[str] = Counter()
-        self._codes: dict[str, int] = {}
+        self._clusters = Clusters()
         self._sums: Floats = np.zeros((0, 0))
         self._rows: list[Rows] = []
         self._row_codes: list[int] = []
@@ -42,21 +72,21 @@ class Tally:
         if not mine:
             return
         chosen = [items[block.scored[row]] for row in mine]
-        codes = [self._codes.setdefault(item.cluster, len(self._codes)) for item in chosen]
+        codes = [self._clusters.code(item.cluster) for item in chosen]
         weights = np.array([item.weight for item in chosen])
         self.weight += float(weights.sum())
         rows = block.rows[np.array(mine)]
-        if isinstance(self.metric, Summed) and isinstance(rows, np.ndarray):
+        if isinstance(self.metric, Summed):
             self._grow(rows.shape[1])
-            np.add.at(self._sums, codes, rows * weights[:, None])
+            np.add.at(self._sums, codes, dense(rows) * weights[:, None])
         else:
             self._rows.append(rows)
             self._row_codes.extend(codes)
 
     def _grow(self, columns: int) -> None:
         have = len(self._sums)
-        if len(self._codes) > have:
-            more = np.zeros((max(have, len(self._codes) - have, 64), columns))
+        if self._clusters.n_groups > have:
+            more = np.zeros((max(have, self._clusters.n_groups - have, 64), columns))
             self._sums = np.concatenate([self._sums.reshape(have, columns), more])
 
     def finding(self, what: dict[str, str | None], *, draws: int, rng: np.random.Generator) -> Finding:
@@ -67,7 +97,7 @@ class Tally:
             estimate=estimate if found else None,
             interval=interval if found else None,
             n_items=round(self.weight),
-            n_clusters=len(self._codes),
+            n_clusters=len(self._clusters),
             unscored=dict(self.unscored),
             method=method if found else "",
             signature=str(self.metric.signature),
@@ -81,11 +111,11 @@ class Tally:
         return "; ".join(f"{reason} ({count} items)" for reason, count in self.unscored.most_common())
 
     def _measure(self, draws: int, rng: np.random.Generator) -> tuple[float, tuple[float, float] | None, str]:
-        metric, n_clusters = self.metric, len(self._codes)
-        if n_clusters == 0:
+        metric, n_groups = self.metric, self._clusters.n_groups
+        if n_groups == 0:
             return float("nan"), None, ""
-        if isinstance(metric, Summed) and not self._rows:
-            sums = self._sums[:n_clusters]
+        if isinstance(metric, Summed):
+            sums = self._sums[:n_groups]
             bounds = getattr(metric, "bounds", None)  # of a share of yes-or-no answers
             interval = interval_of_sums(sums, metric.of_sums, draws=draws, rng=rng, bounds=bounds)
             return float(metric.of_sums(sums.sum(axis=0))), *interval
@@ -93,7 +123,7 @@ class Tally:
         interval = interval_of_rows(
             lambda chosen: metric.reduce(rows[chosen]),
             np.array(self._row_codes),
-            n_clusters,
+            n_groups,
             draws=draws,
             rng=rng,
         )

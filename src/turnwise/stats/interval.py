@@ -15,7 +15,7 @@ from typing import TypeAlias
 import numpy as np
 
 from turnwise.stats.clusters import deal
-from turnwise.stats.resample import bootstrap_sums, jackknife_sums, multiplicities, subsample
+from turnwise.stats.resample import bootstrap_sums, jackknife, jackknife_sums, multiplicities, subsample
 from turnwise.stats.weighted import of_weights
 from turnwise.types import Floats, Ints
 
@@ -140,23 +140,21 @@ def interval_of_rows(
     rng: np.random.Generator,
     level: float = 0.95,
 ) -> tuple[Interval | None, str]:
-    """Subsampling by cluster, for statistics that are no function of sums, and how it was made."""
+    """BCa on subsamples of clusters, for statistics that are no function of sums, and how it was made."""
     if n_clusters < 2:
         return None, "none: fewer than 2 clusters"
     drawn = subsample(statistic, codes, n_clusters, draws=draws, rng=rng)
-    interval = percentile(drawn, level, n_clusters=n_clusters)
-    return interval, _reason(drawn) if interval is None else f"subsampling by cluster, {draws} draws"
+    estimate = statistic(np.arange(len(codes)))
+    return _bca_or_reason(estimate, drawn, jackknife(statistic, codes, n_clusters), level, "subsampling")
 
 
 def _bca_or_reason(
-    estimate: float, drawn: Floats, jackknife: Floats, level: float
+    estimate: float, drawn: Floats, left_out: Floats, level: float, draws: str = "bootstrap"
 ) -> tuple[Interval | None, str]:
-    interval = bca(estimate, drawn, jackknife, level)
-    return interval, _reason(drawn) if interval is None else f"BCa bootstrap by cluster, {len(drawn)} draws"
-
-
-def _reason(draws: Floats) -> str:
-    return "none: no variation" if np.isfinite(draws).any() else "none: undefined in every draw"
+    interval = bca(estimate, drawn, left_out, level)
+    if interval is not None:
+        return interval, f"BCa {draws} by cluster, {len(drawn)} draws"
+    return None, "none: no variation" if np.isfinite(drawn).any() else "none: undefined in every draw"
 
 
 def _defined(draws: Floats) -> Floats | None:

@@ -9,23 +9,12 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 
-from turnwise.stats.clusters import cluster_sums, codes, deal
+from turnwise.stats.clusters import deal
 from turnwise.stats.weighted import of_weights
 from turnwise.types import Floats, Ints
 
-__all__ = [
-    "bootstrap",
-    "bootstrap_correlation",
-    "bootstrap_sums",
-    "cluster_sums",
-    "codes",
-    "jackknife_correlation",
-    "jackknife_sums",
-    "multiplicities",
-    "subsample",
-]
-
-_CELLS = 2**22  # of one block of weights: 32 MB, whatever the number of clusters
+_GROUPS = 50  # enough for a skewness; each costs one call of the statistic
+_CELLS = 2**20  # of one block of weights: 8 MB, whatever the number of clusters
 
 
 def multiplicities(n_clusters: int, draws: int, rng: np.random.Generator) -> Iterator[Floats]:
@@ -88,6 +77,12 @@ def bootstrap(
             for weights in block
         ]
     )
+
+
+def jackknife(statistic: Callable[[Ints], float], codes: Ints, n_clusters: int) -> Floats:
+    """The statistic with each cluster left out in turn, or each of 50 groups of them."""
+    group = np.asarray(codes) % _GROUPS
+    return np.array([statistic(np.flatnonzero(group != out)) for out in range(min(n_clusters, _GROUPS))])
 
 
 def subsample(

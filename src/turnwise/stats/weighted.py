@@ -14,7 +14,7 @@ from turnwise.stats.clusters import cluster_sums
 from turnwise.stats.correlation import Pair, agree, aligned, known, pairs, ratio, tie_calibration
 from turnwise.types import Floats, Ints
 
-_CELLS = 2**21  # of one (draws, items) table: 16 MB
+_CELLS = 2**16  # of one (items, draws) table: in a core's cache, twice as fast as 2**18
 
 OfWeights = Callable[[Floats], Floats]  # (b, C) -> (b,)
 
@@ -101,7 +101,7 @@ def _firsts(ordered: Floats) -> Ints:
 
 
 def _ranks(w: Floats, firsts: Ints) -> tuple[Floats, Floats]:
-    """(n, b) weights in order of value -> (g, b) centred mid-ranks of the distinct values, and (b,) squares."""
+    """(n, b) weights by rising value -> (g, b) centred mid-ranks of distinct values, (b,) their squares."""
     tied = np.add.reduceat(w, firsts, axis=0)
     upto = np.cumsum(tied, axis=0)
     ranks = upto - tied / 2 - upto[-1] / 2
@@ -137,7 +137,8 @@ def _pair_form(
 ) -> OfWeights:
     """w' A w for cluster weights w, where A adds up, by pairs of clusters, the value of pairs of items."""
     matrix, seen = np.zeros(n_clusters**2), 0
-    for (first, second), *rest in pairs(codes, *columns):
+    chunk = max(2**16, len(matrix) // 4)  # adding to the whole matrix must not cost more than the pairs
+    for (first, second), *rest in pairs(codes, *columns, chunk=chunk):
         cells = (first * n_clusters + second).ravel()
         matrix += np.bincount(cells, value(*rest).ravel(), minlength=n_clusters**2)
         seen += len(cells)
@@ -151,7 +152,7 @@ def _untied(x: Floats, codes: Ints, n_clusters: int) -> OfWeights:
     from scipy.sparse import csr_array
 
     counts = csr_array((np.ones(len(x)), (codes, x.astype(np.int64))), shape=(n_clusters, int(x.max()) + 1))
-    sizes = counts.sum(axis=1)
+    sizes: Floats = counts.sum(axis=1)
     return _form((np.outer(sizes, sizes) - (counts @ counts.T).toarray()) / 2)
 
 

@@ -56,19 +56,23 @@ class Nidf(_Facts):
                 if turn.role in _SPEAKERS and (name := hash(turn.text)) not in seen:
                     seen.add(name)
                     counts.update(set(words(turn.text)))
-        return Specificity(
-            _normalised(counts), digest(*(f"{word} {counts[word]}" for word in sorted(counts)))
-        )
+        data = digest(*(f"{word} {counts[word]}" for word in sorted(counts)))
+        return Specificity(_normalised(counts), data)
+
+    @property
+    def reducer(self) -> "Specificity":
+        """Reduces rows that a fitted one has made: the mean over them needs no frequencies."""
+        return Specificity({}, "")
 
 
 @dataclass(frozen=True, slots=True)
 class Specificity(_Facts, Mean):
     nidf: Mapping[str, float]  # word -> 0-1
-    fitted: str  # digest of the counts behind it
+    data: str  # digest of the counts behind it
 
     @property
     def signature(self) -> Signature:
-        return Signature("specificity", (("tok", "words"), ("fit", self.fitted)))
+        return Signature("specificity", (("tok", "words"), ("fit", self.data)))
 
     def value(self, item: Item, /) -> float:
         known = [self.nidf[word] for word in words(item.reply) if word in self.nidf]

@@ -41,6 +41,7 @@ class QuestionRate(Mean):
     needs: ClassVar[frozenset[Need]] = frozenset()
     higher_is_better: ClassVar[bool] = True
     unscored: ClassVar[str] = "never: every text has a question mark or has none"
+    bounds: ClassVar[tuple[float, float]] = (0.0, 1.0)  # a share of yes-or-no answers
     card: ClassVar[Card] = Card(
         kind="feature",
         meaning="Share of replies with a question mark in them.",

@@ -1,10 +1,11 @@
 """How varied an agent's words are: distinct-n (Li et al. 2016) and the entropy of its n-grams.
 
 Rows are sparse counts: one column for each possible n-gram, named by a hash of 61 bits, so that rows of
-different batches and machines add up without a shared vocabulary. Two n-grams meet in one column with
-probability 4e-13 * (millions of distinct n-grams)^2 or so. n-grams do not cross replies. Li et al. tokenise
-and lower-case as their data came; here words are those of `turnwise.metrics.words`, so punctuation does not
-count as variety.
+different batches and machines add up without a shared vocabulary. That any two of a million n-grams meet in
+one column has probability 2e-7.
+
+n-grams do not cross replies. Li et al. count tokens as their data came; here words are those of
+`turnwise.metrics.words`, so punctuation does not count as variety.
 """
 
 from abc import ABC, abstractmethod

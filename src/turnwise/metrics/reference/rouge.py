@@ -1,5 +1,4 @@
-"""ROUGE-1, ROUGE-2 and ROUGE-L of single replies (Lin 2004), and ROUGE-L as the image-caption tools compute
-it.
+"""ROUGE-1, ROUGE-2 and ROUGE-L of single replies (Lin 2004), and ROUGE-L as caption tools compute it.
 
 `rouge-1`, `rouge-2` and `rouge-l` are rouge-score's F-measure without stemming: the best over the references,
 and the mean over replies. `rouge-l-b1.2` is what ADEM and nlg-eval report, from the COCO caption code: tokens

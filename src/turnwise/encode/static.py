@@ -1,0 +1,135 @@
+"""Static vectors: one for a word or a subword, whatever stands around it. No torch.
+
+`WordVectors` reads word2vec's binary format (Mikolov et al. 2013): a line `count dimension`, then each word, a
+space and its float32 numbers. The file is mapped, not read: words are indexed once, vectors are touched as needed.
+`SubwordVectors` reads a table of a tokenizer's vectors from safetensors (WordLlama's are float16).
+A text's vector is the mean of its tokens'. Words without a vector are left out, a text of none but such is NaN.
+"""
+
+import mmap
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from turnwise.encode.encoder import Tokens, Vectors
+from turnwise.encode.words import words
+from turnwise.errors import DataError, MissingExtra
+from turnwise.types import Signature
+
+
+def mean_vectors(texts: Sequence[Tokens], dimension: int) -> Vectors:
+    """(n, d) means of the token vectors; NaN where there is no token."""
+    rows = np.full((len(texts), dimension), np.nan, dtype=np.float32)
+    for row, text in zip(rows, texts, strict=True):
+        if len(text.vectors):
+            row[:] = text.vectors.mean(axis=0, dtype=np.float64)
+    return rows
+
+
+@dataclass(frozen=True, slots=True)
+class WordVectors:
+    label: str  # name@hash
+    places: dict[str, int]  # word -> row
+    table: Vectors | NDArray[np.uint8]  # mapped: (n, d) bytes of unaligned rows are copied out one by one
+    offsets: NDArray[np.int64]  # (n,) where each row begins in the map
+    dimension: int
+
+    @classmethod
+    def read(cls, path: Path, *, label: str) -> "WordVectors":
+        with path.open("rb") as file:
+            head = file.readline(64)
+            try:
+                count, dimension = map(int, head.split())
+            except ValueError:
+                raise DataError(f"{path}: is not in word2vec's binary format (its first line is {head!r})") from None
+            view = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+        places: dict[str, int] = {}
+        offsets = np.empty(count, dtype=np.int64)
+        at, width = len(head), 4 * dimension
+        for row in range(count):
+            space = view.find(b" ", at)
+            if space < 0 or space + 1 + width > len(view):
+                raise DataError(f"{path}: ends after {row} of {count} words; fetch or copy it again")
+            # Some writers end each row with a newline, which then stands before the next word.
+            places.setdefault(view[at:space].decode("utf-8", "replace").lstrip("\n"), row)
+            offsets[row] = space + 1
+            at = space + 1 + width
+        return cls(label, places, np.frombuffer(view, dtype=np.uint8), offsets, dimension)
+
+    @property
+    def signature(self) -> Signature:
+        return Signature(self.label, (("pool", "mean"), ("words", "cased-then-lower")))
+
+    @property
+    def token_signature(self) -> Signature:
+        return Signature(self.label, (("words", "cased-then-lower"),))
+
+    def encode(self, texts: Sequence[str], /) -> Vectors:
+        return mean_vectors(self.tokens(texts), self.dimension)
+
+    def tokens(self, texts: Sequence[str], /) -> list[Tokens]:
+        return [self._tokens(text) for text in texts]
+
+    def _tokens(self, text: str) -> Tokens:
+        rows = [row for word in words(text) if (row := self._row(word)) is not None]
+        width = 4 * self.dimension
+        picked = [self.table[start : start + width].view("<f4") for start in self.offsets[rows]]
+        vectors = np.array(picked, dtype=np.float32).reshape(len(rows), self.dimension)
+        return Tokens(vectors, np.array(rows, dtype=np.int64), np.zeros(len(rows), dtype=np.bool_))
+
+    def _row(self, word: str) -> int | None:
+        """The word as written, else in lower case: the table tells `US` from `us` where it has both."""
+        row = self.places.get(word)
+        return self.places.get(word.lower()) if row is None else row
+
+
+@dataclass(frozen=True, slots=True)
+class SubwordVectors:
+    label: str
+    tokenizer: Any  # tokenizers.Tokenizer
+    table: NDArray[np.floating[Any]]  # (vocabulary, d)
+
+    @classmethod
+    def read(cls, folder: Path, *, label: str) -> "SubwordVectors":
+        try:
+            from safetensors import safe_open
+            from tokenizers import Tokenizer
+        except ImportError as error:
+            raise MissingExtra("static subword vectors", "neural") from error
+        (weights,) = sorted(folder.glob("*.safetensors"))[:1] or [folder / "none.safetensors"]
+        tables: list[NDArray[Any]] = []
+        with safe_open(weights, framework="numpy") as file:
+            tables.extend(file.get_tensor(key) for key in file.keys())  # noqa: SIM118 - not a mapping
+        if len(tables) != 1 or tables[0].ndim != 2:
+            raise DataError(f"{weights}: expected one table of vectors, and it has {len(tables)} tensors")
+        tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
+        tokenizer.no_padding()
+        tokenizer.no_truncation()
+        return cls(label, tokenizer, tables[0])
+
+    @property
+    def dimension(self) -> int:
+        return int(self.table.shape[1])
+
+    @property
+    def signature(self) -> Signature:
+        return Signature(self.label, (("pool", "mean"),))
+
+    @property
+    def token_signature(self) -> Signature:
+        return Signature(self.label)
+
+    def encode(self, texts: Sequence[str], /) -> Vectors:
+        return mean_vectors(self.tokens(texts), self.dimension)
+
+    def tokens(self, texts: Sequence[str], /) -> list[Tokens]:
+        encodings = self.tokenizer.encode_batch(list(texts), add_special_tokens=False)
+        all_ids = [np.array(encoding.ids, dtype=np.int64) for encoding in encodings]
+        return [
+            Tokens(self.table[ids].astype(np.float32), ids, np.zeros(len(ids), dtype=np.bool_))
+            for ids in all_ids
+        ]

@@ -1,0 +1,302 @@
+"""The commands as a user runs them: good days, bad days, exit codes."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from tests.corpus import corpus, dialogue, write
+
+from turnwise.cli import COMMANDS, overview
+from turnwise.cli.group import cli, run
+
+
+@pytest.fixture
+def data(tmp_path: Path) -> str:
+    return str(corpus(tmp_path / "logs.jsonl"))
+
+
+def answer(capsys, *args: str) -> dict:
+    code = run([*args, "--format", "json"])
+    out = capsys.readouterr().out
+    return {"code": code, **json.loads(out)}
+
+
+def refused(capsys, *args: str, code: int = 2) -> str:
+    """What stderr says to a command that must fail."""
+    assert run(list(args)) == code
+    captured = capsys.readouterr()
+    assert "Traceback" not in captured.err
+    return captured.err
+
+
+def test_score_gives_a_number_an_interval_and_counts_for_each_agent(capsys, data):
+    found = answer(capsys, "score", data, "-m", "bleu-2,length")
+    assert found["code"] == 0
+    assert found["schema_version"] == 1
+    assert [(row["metric"], row["agent"]) for row in found["results"]] == [
+        (metric, agent) for metric in ("bleu-2", "length") for agent in ("good", "fair", "poor")
+    ]
+    for row in found["results"]:
+        assert row["interval"][0] <= row["estimate"] <= row["interval"][1] or row["metric"] == "length"
+        assert (row["n_items"], row["n_clusters"], row["unscored"]) == (24, 12, {})
+    good, _, poor = (row["estimate"] for row in found["results"][:3])
+    assert good > poor
+
+
+def test_the_table_and_the_json_say_the_same(capsys, data):
+    found = answer(capsys, "score", data, "-m", "length")
+    assert run(["score", data, "-m", "length"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0].split() == ["metric", "agent", "estimate", "interval", "n_items", "n_clusters"]
+    assert lines[2].split()[:3] == ["length", "good", f"{found['results'][0]['estimate']:.3f}"]
+
+
+def test_asking_for_another_metric_moves_no_other_number(capsys, data):
+    alone = answer(capsys, "score", data, "-m", "bleu-2")["results"]
+    beside = answer(capsys, "score", data, "-m", "length,bleu-2")["results"]
+    assert alone == [row for row in beside if row["metric"] == "bleu-2"]
+
+
+def test_a_metric_whose_needs_are_not_met_is_skipped_with_the_reason(capsys, tmp_path):
+    record = {"messages": [{"role": "user", "content": "hi"}, {"role": "assistant", "content": "hello you"}]}
+    data = write(tmp_path / "bare.jsonl", [{**record, "id": name} for name in "abc"])
+    found = answer(capsys, "score", str(data), "-m", "bleu-4,length")
+    bleu, length = found["results"]
+    assert (bleu["estimate"], bleu["interval"], bleu["status"]) == (None, None, "skipped")
+    assert bleu["unscored"] == {"no reference": 3}
+    assert length["estimate"] == 2
+    assert found["code"] == 0
+    assert answer(capsys, "score", str(data), "-m", "bleu-4")["code"] == 3
+
+
+def test_one_dialogue_has_a_number_and_no_interval(capsys, tmp_path, data):
+    first = Path(data).read_text().splitlines()[0]
+    (tmp_path / "one.jsonl").write_text(first)
+    (row,) = answer(capsys, "score", str(tmp_path / "one.jsonl"), "-m", "length")["results"]
+    assert row["estimate"] > 0
+    assert row["interval"] is None
+    assert "fewer than 2 clusters" in row["method"]
+
+
+def test_by_and_where_select_and_group(capsys, data):
+    rows = answer(capsys, "score", data, "-m", "length", "--by", "agent")["results"]
+    assert [(row["group"], row["agent"]) for row in rows] == [
+        (name, name) for name in ("good", "fair", "poor")
+    ]
+    (row,) = answer(capsys, "score", data, "-m", "length", "--where", "agent=poor")["results"]
+    assert row["agent"] == "poor"
+    assert "matches none" in refused(capsys, "score", data, "-m", "length", "--where", "agent=nobody")
+
+
+def test_gates_decide_the_exit_code_and_are_written_for_ci(capsys, data, tmp_path):
+    junit = tmp_path / "gates.xml"
+    assert run(["score", data, "-m", "length", "--gate", "length >= 1"]) == 0
+    assert run(["score", data, "-m", "length", "--gate", "length >= 100", "--junit", str(junit)]) == 1
+    assert "FAIL  length >= 100" in capsys.readouterr().err
+    assert 'failures="3"' in junit.read_text()
+
+
+def test_compare_names_the_better_agent_and_runs_compare_like_data(capsys, data, tmp_path):
+    found = answer(capsys, "compare", data, "-m", "rouge-l", "--agents", "good,poor", "--pair", "meta.number")
+    (row,) = found["results"]
+    assert row["verdict"] == "A is better"
+    assert row["p"] < 0.05
+    assert row["flips"][0]["reply_a"]
+    for agent in ("good", "poor"):
+        options = ["--where", f"agent={agent}", "--pair", "meta.number", "-o", str(tmp_path / agent)]
+        run(["score", data, "-m", "rouge-l,distinct-2", *options])
+    capsys.readouterr()
+    again = answer(capsys, "compare", str(tmp_path / "good"), str(tmp_path / "poor"))
+    assert [row["metric"] for row in again["results"]] == ["rouge-l", "distinct-2"]
+    assert again["results"][0]["estimate"] == pytest.approx(row["estimate"])
+
+
+def test_runs_that_were_not_measured_alike_are_refused_unless_forced(capsys, data, tmp_path):
+    other = corpus(tmp_path / "other.jsonl", seed=9)
+    for name, file in (("a", data), ("b", str(other))):  # specificity is fitted on the file itself
+        run(["score", file, "-m", "specificity", "--where", "agent=good", "-o", str(tmp_path / name)])
+    runs = [str(tmp_path / "a"), str(tmp_path / "b")]
+    capsys.readouterr()
+    assert "not measured alike" in refused(capsys, "compare", *runs, code=4)
+    assert run(["compare", *runs, "--force"]) == 0
+
+
+def test_meta_ranks_a_metric_that_people_follow_and_shows_its_ceiling(capsys, data):
+    found = answer(capsys, "meta", data, "-m", "bleu-2,length")
+    rows = {(row["metric"], row["level"], row["statistic"]): row for row in found["results"]}
+    assert len(rows) == 16
+    bleu = rows["bleu-2", "turn", "spearman"]
+    assert bleu["estimate"] > 0.5
+    assert bleu["interval"][0] > 0
+    assert 0.3 < bleu["ceiling"] < 1
+    assert rows["bleu-2", "system", "pearson"]["n_systems"] == 3
+    assert {row["p_adjusted"] is not None for row in found["differences"]} <= {True, False}
+
+
+def test_no_ratings_and_equal_ratings_are_said(capsys, tmp_path, data):
+    records = [json.loads(line) for line in Path(data).read_text().splitlines()]
+    bare = write(tmp_path / "bare.jsonl", [{**record, "ratings": []} for record in records])
+    assert "no ratings" in refused(capsys, "meta", str(bare), "-m", "length")
+    for record in records:
+        for rating in record["ratings"]:
+            rating["value"] = 3
+    found = answer(capsys, "meta", str(write(tmp_path / "flat.jsonl", records)), "-m", "length")
+    assert found["code"] == 3
+    assert {row["reason"] for row in found["results"]} == {"all ratings are equal"}
+
+
+def test_several_dimensions_must_be_chosen_from(capsys, tmp_path, data):
+    records = [json.loads(line) for line in Path(data).read_text().splitlines()]
+    for record in records:
+        for rating in record["ratings"]:
+            rating["dimension"] = "fun" if rating["rater"] == "ann" else "clarity"
+    file = str(write(tmp_path / "two.jsonl", records))
+    assert "fun, clarity" in refused(capsys, "meta", file, "-m", "length")
+    found = answer(capsys, "meta", file, "-m", "length", "--dimension", "all", "--statistic", "pearson")
+    assert {row["dimension"] for row in found["results"]} == {"fun", "clarity"}
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        (b"", "no conversation"),
+        (b"\n\n", "no conversation"),
+        (b"not json\n", "1: "),
+        (b'{"messages": "hi"}\n', "$.messages"),
+        (b'{"messages": [{"role": "bot", "content": "hi"}]}\n', '$.messages[0].role is "bot"'),
+        (b'{"messages": [{"role": "user", "content": "\xff\xfe"}]}\n', "UTF-8"),
+        (b'{"id": "x", "messages": [{"role": "user", "content": "a"}]}\n' * 2, "$.id"),
+    ],
+)
+def test_bad_files_are_named_with_the_place_and_nothing_is_written(capsys, tmp_path, content, said):
+    file, out = tmp_path / "bad.jsonl", tmp_path / "out"
+    file.write_bytes(content)
+    complaint = refused(capsys, "score", str(file), "-m", "length", "-o", str(out))
+    assert "bad.jsonl" in complaint
+    assert said in complaint
+    assert not out.exists()
+
+
+@pytest.mark.parametrize("value", ["NaN", "Infinity", "1e999", '"3"', "9"])
+def test_a_rating_that_is_no_number_in_its_scale_is_named(capsys, tmp_path, value):
+    file = tmp_path / "bad.jsonl"
+    rating = f'{{"dimension": "overall", "value": {value}, "turn": 0, "scale": [1, 5]}}'
+    file.write_text(f'{{"messages": [{{"role": "assistant", "content": "a"}}], "ratings": [{rating}]}}\n')
+    assert "bad.jsonl:1" in refused(capsys, "meta", str(file), "-m", "length")
+
+
+def test_a_line_of_ten_megabytes_is_scored(capsys, tmp_path):
+    text = "word " * 2_000_000
+    file = write(tmp_path / "long.jsonl", [{"messages": [{"role": "assistant", "content": text}]}])
+    (row,) = answer(capsys, "score", str(file), "-m", "length")["results"]
+    assert row["estimate"] == 2_000_000
+
+
+def test_an_unknown_name_is_answered_with_the_nearest(capsys, data):
+    complaint = refused(capsys, "score", data, "-m", "blue-4")
+    assert "no metric `blue-4`" in complaint
+    assert "bleu-4" in complaint
+    assert "score" in refused(capsys, "scroe")
+    assert "pearson" in refused(capsys, "meta", data, "-m", "length", "--statistic", "person")
+    assert "it has good, fair, poor" in refused(
+        capsys, "compare", data, "-m", "length", "--agents", "good,bda"
+    )
+
+
+def test_a_missing_file_is_an_error_and_not_a_traceback(capsys):
+    assert "nowhere.jsonl" in refused(capsys, "score", "nowhere.jsonl", "-m", "length")
+
+
+def test_a_metric_that_breaks_is_reported_and_too_many_errors_stop_the_run(
+    capsys, tmp_path, data, monkeypatch
+):
+    (tmp_path / "mine.py").write_text(
+        "def shout(records):\n"
+        "    if any('question 3 ' in r['context'][0]['content'] for r in records): raise KeyError('no')\n"
+        "    return [len(r['response']) for r in records]\n"
+    )
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    found = answer(capsys, "score", data, "-m", "mine:shout")
+    assert [row["unscored"] for row in found["results"]] == [{"KeyError: 'no'": 2}] * 3
+    assert all(row["estimate"] > 0 for row in found["results"])
+    assert "more than --max-errors 1" in refused(
+        capsys, "score", data, "-m", "mine:shout", "--max-errors", "1", code=3
+    )
+
+
+def test_options_come_from_a_file_and_the_command_line_wins(capsys, tmp_path, data):
+    config = tmp_path / "turnwise.toml"
+    config.write_text('[common]\nseed = 5\n[score]\nmetrics = ["length", "bleu-1"]\nlimit = 6\n')
+    found = answer(capsys, "score", data, "--config", str(config), "--limit", "3")
+    assert {row["metric"] for row in found["results"]} == {"length", "bleu-1"}
+    assert [row["n_clusters"] for row in found["results"]] == [1] * 6
+    assert found["origin"]["settings"]["seed"] == 5
+    config.write_text("[score]\nsede = 5\n")
+    assert "no option `sede`" in refused(capsys, "score", data, "--config", str(config))
+
+
+def test_alternatives_are_scored_as_the_agents_that_would_have_said_them(capsys, tmp_path):
+    import numpy as np
+
+    record = dialogue(0, "human", np.random.default_rng(0), exchanges=1)
+    record["messages"][1]["alternatives"] = {
+        "parrot": record["messages"][0]["content"],
+        "two": ["a", "a b c"],
+    }
+    file = str(write(tmp_path / "alternatives.jsonl", [record]))
+    rows = answer(capsys, "score", file, "-m", "length", "--as", "@alternatives")["results"]
+    assert [(row["agent"], row["estimate"], row["n_items"]) for row in rows] == [
+        ("parrot", 6, 1),
+        ("two", 2, 1),
+    ]
+    assert "parrot, two" in refused(capsys, "score", file, "-m", "length", "--as", "tow")
+
+
+def test_standard_input_is_read_like_a_file(data):
+    command = [sys.executable, "-m", "turnwise", "score", "-", "-m", "length", "--format", "json"]
+    done = subprocess.run(command, input=Path(data).read_bytes(), capture_output=True, check=True)
+    assert len(json.loads(done.stdout)["results"]) == 3
+
+
+def test_a_reader_that_goes_away_is_no_error(data):
+    command = f"{sys.executable} -m turnwise ls metrics -v | head -1"
+    done = subprocess.run(["bash", "-c", f"set -o pipefail; {command}"], capture_output=True, check=False)
+    assert done.returncode == 0
+    assert done.stderr == b""
+
+
+def test_an_output_folder_that_cannot_be_written_is_said(capsys, data, tmp_path):
+    (tmp_path / "file").write_text("in the way")
+    assert "file" in refused(capsys, "score", data, "-m", "length", "-o", str(tmp_path / "file"))
+
+
+def test_the_overview_lists_exactly_the_commands_with_their_own_first_words():
+    import click
+
+    context = click.Context(cli)
+    assert cli.list_commands(context) == list(COMMANDS)
+    for name, text in COMMANDS.items():
+        command = cli.get_command(context, name)
+        assert command.name == name
+        assert (
+            command.help.split("\n\n")[0].replace("\n", " ").startswith(text.rstrip(".").split(";")[0][:30])
+        ), name
+        assert text in overview()
+
+
+def test_ls_json_has_what_other_programs_rely_on(capsys):
+    assert run(["ls", "metrics", "--format", "json"]) == 0
+    records = json.loads(capsys.readouterr().out)
+    assert {"name", "kind", "level", "needs", "card"} <= set(records[0])
+    assert {"bleu-4", "chrf", "rouge-l", "distinct-2", "length"} <= {record["name"] for record in records}
+    for record in records:
+        assert all(record["card"][part] for part in ("meaning", "range", "limits", "citation")), record[
+            "name"
+        ]
+    for kind in ("readers", "statistics"):
+        assert run(["ls", kind]) == 0
+    assert run(["doctor"]) == 0
+    assert "ready" in capsys.readouterr().out

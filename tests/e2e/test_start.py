@@ -1,0 +1,39 @@
+"""Starting up: what is loaded, and how long it takes beside Python itself."""
+
+import subprocess
+import sys
+import time
+
+HEAVY = ("numpy", "scipy", "torch", "click", "rich", "msgspec")
+
+
+def loaded(code: str) -> set[str]:
+    probe = (
+        f"import sys\ntry:\n    {code}\nexcept SystemExit:\n    pass\nprint(*sys.modules, file=sys.stderr)"
+    )
+    done = subprocess.run([sys.executable, "-c", probe], capture_output=True, text=True, check=True)
+    return set(done.stderr.split())
+
+
+def test_help_and_import_load_nothing_heavy():
+    assert not loaded("import turnwise").intersection(HEAVY)
+    assert not loaded("from turnwise.cli import main; main(['--help'])").intersection(HEAVY)
+
+
+def test_a_commands_help_loads_neither_scipy_nor_torch():
+    names = loaded("from turnwise.cli import main; main(['score', '--help'])")
+    assert not names.intersection({"scipy", "torch", "numpy"})
+
+
+def test_help_starts_within_three_times_of_python_itself():
+    """The best of many: a ratio of two minima is steady even on a busy machine."""
+
+    def best(*arguments: str) -> float:
+        times = []
+        for _ in range(15):
+            begun = time.perf_counter()
+            subprocess.run([sys.executable, *arguments], capture_output=True, check=True)
+            times.append(time.perf_counter() - begun)
+        return min(times)
+
+    assert best("-m", "turnwise", "--help") < 3 * best("-c", "pass")

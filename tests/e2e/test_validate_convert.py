@@ -1,0 +1,100 @@
+"""`turnwise validate` and `turnwise convert` as a user runs them."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+GOOD = {
+    "id": "a",
+    "agent": "bot",
+    "messages": [{"role": "user", "content": "hi"}, {"role": "assistant", "content": "yo"}],
+}
+
+
+def turnwise(*args: str, folder: Path, stdin: bytes = b"") -> tuple[int, str, str]:
+    command = [sys.executable, "-m", "turnwise", *args]
+    done = subprocess.run(command, cwd=folder, input=stdin, capture_output=True, check=False)
+    out, err = done.stdout.decode(), done.stderr.decode()
+    assert "Traceback" not in err
+    return done.returncode, out, err
+
+
+def test_a_good_file_is_one_line(tmp_path: Path) -> None:
+    rated = {**GOOD, "ratings": [{"dimension": "overall", "value": 3, "turn": 1, "scale": [1, 5]}]}
+    (tmp_path / "a.jsonl").write_text(json.dumps(rated))
+    code, out, err = turnwise("validate", "a.jsonl", folder=tmp_path)
+    assert (code, err) == (0, "")
+    assert out.splitlines()[-1].split() == ["a.jsonl", "1", "2", "bot", "1", "overall", "1-5", "-"]
+
+
+def test_json_says_all_that_was_counted(tmp_path: Path) -> None:
+    code, out, _ = turnwise(
+        "validate", "-", "--format", "json", folder=tmp_path, stdin=json.dumps(GOOD).encode()
+    )
+    (record,) = json.loads(out)
+    assert code == 0
+    assert (record["file"], record["problems"], record["dialogues"], record["agents"]) == (
+        "-",
+        0,
+        1,
+        {"bot": 1},
+    )
+
+
+def test_twenty_problems_are_shown_and_the_rest_counted(tmp_path: Path) -> None:
+    (tmp_path / "bad.jsonl").write_text("{}\n" * 23)
+    (tmp_path / "good.jsonl").write_text(json.dumps(GOOD))
+    code, out, err = turnwise("validate", "bad.jsonl", "good.jsonl", folder=tmp_path)
+    lines = err.splitlines()
+    assert code == 2
+    assert lines[19] == "bad.jsonl:20: $.messages is missing"
+    assert lines[20:] == ["... and 3 more"]
+    assert "good.jsonl" in out
+    assert "bad.jsonl" not in out
+
+
+def test_a_conversion_is_written_whole(tmp_path: Path) -> None:
+    (tmp_path / "in.csv").write_text("conv,who,text\n1,user,hi\n1,bot,yo\n")
+    mapped = ("--map", "id=conv,role=who", "--map", "content=text")
+    code, out, err = turnwise("convert", "--from", "csv", *mapped, "in.csv", "out.jsonl", folder=tmp_path)
+    assert (code, out, err) == (0, "", "out.jsonl: 1 conversations written\n")
+    assert turnwise("validate", "out.jsonl", folder=tmp_path)[0] == 0
+
+
+def test_what_is_not_kept_is_said(tmp_path: Path) -> None:
+    (tmp_path / "log.jsonl").write_text(
+        '{"dialog": [[{"id": "a", "text": "hi"}, {"id": "b", "text": null}]]}'
+    )
+    code, out, err = turnwise("convert", "--from", "parlai", "log.jsonl", "-", folder=tmp_path)
+    assert code == 0
+    assert json.loads(out)["messages"] == [{"role": "user", "content": "hi", "id": "a"}]
+    assert "not kept: 1 messages without text" in err
+
+
+@pytest.mark.parametrize("target", ["out.jsonl", "-"])
+def test_a_bad_input_leaves_nothing_behind(tmp_path: Path, target: str) -> None:
+    (tmp_path / "in.jsonl").write_text(json.dumps(GOOD) + "\n{}\n")
+    code, out, err = turnwise("convert", "--from", "openai", "in.jsonl", target, folder=tmp_path)
+    assert (code, out) == (2, "")
+    assert err == "turnwise: error: in.jsonl:2: $.messages is missing\n"
+    assert [path.name for path in tmp_path.iterdir()] == ["in.jsonl"]
+
+
+@pytest.mark.parametrize(
+    ("args", "message"),
+    [
+        (("convert", "--from", "opnai", "a", "b"), "there is no reader `opnai`; the nearest are openai"),
+        (("convert", "--from", "openai", "none.jsonl", "b"), "none.jsonl: cannot be read: No such file"),
+        (("convert", "--from", "csv", "--map", "x", "a", "b"), "--map x: expected MEANING=COLUMN"),
+        (("convert", "a", "b"), "Missing option '--from'"),
+        (("validate",), "Missing argument"),
+        (("validate", "none.jsonl"), "none.jsonl: cannot be read: No such file"),
+    ],
+)
+def test_a_wrong_command_is_answered_in_a_line(tmp_path: Path, args: tuple[str, ...], message: str) -> None:
+    code, out, err = turnwise(*args, folder=tmp_path)
+    assert (code, out) == (2, "")
+    assert message in err

@@ -1,0 +1,128 @@
+import numpy as np
+import pytest
+
+from turnwise.meta.compare import compare, connected, match
+from turnwise.meta.table import ScoreTable
+from turnwise.metrics import resolve
+from turnwise.types import Item, Turn
+
+
+def table(
+    metric: str, replies: list[str], *, agent: str, pairs: list[str] | None = None, clusters=None
+) -> ScoreTable:
+    made = resolve(metric)
+    n = len(replies)
+    names = tuple(f"{agent}{at}" for at in range(n))
+    items = [
+        Item(name, name, agent, (Turn("assistant", reply),), 0, name, name)
+        for name, reply in zip(names, replies, strict=True)
+    ]
+    return ScoreTable(
+        name=metric,
+        metric=made,
+        rows=made.rows(items),
+        ids=names,
+        dialogues=names,
+        agents=(agent,) * n,
+        groups=("",) * n,
+        clusters=tuple(clusters or names),
+        pairs=tuple(pairs or names),
+        weights=np.ones(n),
+    )
+
+
+def found(a: ScoreTable, b: ScoreTable, seed: int = 0):
+    return compare(a, b, agents=("a", "b"), group=None, draws=500, rng=np.random.default_rng(seed))
+
+
+PAIRS = [f"context {at}" for at in range(20)]
+
+
+def words(rng: np.random.Generator, low: int, high: int, n: int = 20) -> list[str]:
+    return [" ".join(["word"] * int(rng.integers(low, high))) for _ in range(n)]
+
+
+def test_an_agent_that_always_says_more_is_found_longer_and_every_pair_is_used():
+    rng = np.random.default_rng(0)
+    finding = found(
+        table("length", words(rng, 8, 14), agent="a", pairs=PAIRS),
+        table("length", words(rng, 1, 5), agent="b", pairs=PAIRS),
+    )
+    assert finding.details["verdict"] == "A is better"
+    assert finding.p < 0.01
+    assert finding.interval[0] > 0
+    assert finding.n_items == 20
+    assert finding.method.startswith("paired")
+    assert finding.details["superiority"] == 1.0
+
+
+def test_swapping_the_agents_turns_the_sign_and_keeps_the_p():
+    rng = np.random.default_rng(1)
+    a = table("length", words(rng, 2, 9), agent="a", pairs=PAIRS)
+    b = table("length", words(rng, 3, 9), agent="b", pairs=PAIRS)
+    forth, back = found(a, b), found(b, a)
+    assert forth.estimate == pytest.approx(-back.estimate)
+    assert forth.p == pytest.approx(back.p, abs=0.05)
+
+
+def test_an_agent_against_itself_differs_by_nothing_and_is_not_called_equal():
+    a = table("length", words(np.random.default_rng(2), 2, 9), agent="a", pairs=PAIRS)
+    finding = found(a, a)
+    assert finding.estimate == 0
+    assert finding.details["verdict"] == "not shown"
+
+
+def test_agents_that_met_different_dialogues_are_compared_unpaired():
+    rng = np.random.default_rng(3)
+    finding = found(
+        table("length", words(rng, 8, 14), agent="a"), table("length", words(rng, 1, 5), agent="b")
+    )
+    assert finding.method.startswith("unpaired")
+    assert finding.details["verdict"] == "A is better"
+    assert finding.n_clusters == 40
+
+
+@pytest.mark.parametrize("pairs", [PAIRS, None])
+def test_a_metric_that_is_no_function_of_sums_is_compared_too(pairs):
+    varied = [" ".join(f"w{at}{k}" for k in range(6)) for at in range(20)]
+    same = ["i do not know what you mean"] * 20
+    finding = found(
+        table("distinct-2", varied, agent="a", pairs=pairs), table("distinct-2", same, agent="b", pairs=pairs)
+    )
+    assert finding.details["verdict"] == "A is better"
+    assert finding.estimate == pytest.approx(1 - 6 / 120)
+
+
+def test_several_items_of_one_pair_weigh_as_one():
+    a = table("length", ["w w w w", "w w", "w"], agent="a", pairs=["x", "x", "y"])
+    b = table("length", ["w", "w"], agent="b", pairs=["x", "y"])
+    finding = found(a, b)
+    assert finding.details["a"] == pytest.approx((3 + 1) / 2)
+
+
+def test_pairs_that_share_a_dialogue_are_resampled_together():
+    codes, n = connected([["a:1", "b:1"], ["a:1", "b:2"], ["a:3", "b:3"], ["a:4", "b:2"]])
+    assert codes.tolist() == [0, 0, 1, 0]
+    assert n == 2
+
+
+def test_nothing_in_common_is_no_match():
+    assert match(table("length", ["w"], agent="a"), table("length", ["w"], agent="b")) is None
+
+
+def test_an_agent_without_scored_items_gives_a_reason_and_no_number():
+    a = table("length", ["w"], agent="a")
+    empty = a.where([False])
+    finding = found(a, empty)
+    assert finding.estimate is None
+    assert finding.status == "skipped"
+    assert "`b`" in finding.reason
+
+
+def test_the_items_that_moved_most_are_named_at_both_ends():
+    a = table("length", ["w " * n for n in (9, 5, 5, 1)], agent="a", pairs=PAIRS[:4])
+    b = table("length", ["w " * n for n in (1, 5, 4, 8)], agent="b", pairs=PAIRS[:4])
+    flips = found(a, b).details["flips"]
+    assert (flips[0]["id_a"], flips[0]["difference"]) == ("a0", 8)
+    assert ("a3", -7) in [(flip["id_a"], flip["difference"]) for flip in flips]
+    assert "a1" not in [flip["id_a"] for flip in flips]

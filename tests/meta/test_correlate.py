@@ -1,0 +1,172 @@
+import numpy as np
+import pytest
+from scipy import stats
+
+from turnwise.meta.correlate import by_agent, correlate
+from turnwise.meta.differences import adjusted, differences
+from turnwise.meta.gold import ceiling, floor, gold, system_ceiling
+from turnwise.meta.table import ScoreTable
+from turnwise.metrics import resolve
+from turnwise.types import Item, Rating, Turn
+
+AGENTS = ("good", "fair", "poor", "bad")
+
+
+def scored(lengths, *, metric="length", agents=None, dialogues=None) -> ScoreTable:
+    """A table of replies with these numbers of words."""
+    made = resolve(metric)
+    n = len(lengths)
+    dialogues = tuple(dialogues or [f"d{at}" for at in range(n)])
+    ids = tuple(f"{name}#{at}" for at, name in enumerate(dialogues))
+    turns = [(Turn("user", "hi"), Turn("assistant", "w " * int(length))) for length in lengths]
+    items = [Item(name, d, "bot", t, 1, d, d) for name, d, t in zip(ids, dialogues, turns, strict=True)]
+    return ScoreTable(
+        name=metric,
+        metric=made,
+        rows=made.rows(items),
+        ids=ids,
+        dialogues=dialogues,
+        agents=tuple(agents or ["bot"] * n),
+        groups=("",) * n,
+        clusters=dialogues,
+        pairs=ids,
+        weights=np.ones(n),
+    )
+
+
+def people(table: ScoreTable, values, *, raters=("x",), noise=0.0, direction="higher", whole=False, seed=0):
+    rng = np.random.default_rng(seed)
+    units = dict.fromkeys(table.dialogues) if whole else table.ids
+    ratings = [
+        Rating(
+            unit,
+            "overall",
+            float(value + noise * rng.normal()),
+            rater,
+            None if whole else at,
+            (-99, 99),
+            direction,
+        )
+        for at, (unit, value) in enumerate(zip(units, values, strict=True))
+        for rater in raters
+    ]
+    return gold(ratings, "overall", "dialogue" if whole else "turn")
+
+
+def found(table, gold, level="turn", statistic="spearman"):
+    return correlate(table, gold, level, statistic, draws=300, rng=np.random.default_rng(0))
+
+
+LENGTHS = np.random.default_rng(5).integers(1, 30, size=60)
+RATINGS = LENGTHS / 10 + np.random.default_rng(6).normal(0, 1, size=60)
+
+
+@pytest.mark.parametrize(
+    ("statistic", "oracle"),
+    [("pearson", stats.pearsonr), ("spearman", stats.spearmanr), ("kendall", stats.kendalltau)],
+)
+def test_the_estimate_is_scipys(statistic, oracle):
+    table = scored(LENGTHS)
+    finding = found(table, people(table, RATINGS), statistic=statistic)
+    assert finding.estimate == pytest.approx(oracle(LENGTHS, RATINGS).statistic, abs=1e-9)
+    assert finding.interval[0] < finding.estimate < finding.interval[1]
+    assert finding.p < 0.001
+    assert finding.n_items == finding.n_clusters == 60
+
+
+def test_a_metric_that_ranks_backwards_is_negative():
+    table = scored(LENGTHS)
+    assert found(table, people(table, -RATINGS)).estimate < -0.5
+
+
+def test_a_dimension_on_which_lower_is_better_is_mirrored():
+    table = scored(LENGTHS)
+    assert found(table, people(table, -RATINGS, direction="lower")).estimate > 0.5
+
+
+def test_ratings_of_dialogues_are_held_against_the_number_of_the_whole_dialogue():
+    table = scored([2, 4, 10, 20, 1, 1], dialogues=["a", "a", "b", "b", "c", "c"])
+    finding = found(table, people(table, [3, 15, 1], whole=True), level="dialogue", statistic="pearson")
+    assert finding.estimate == pytest.approx(1.0)
+    assert finding.n_items == 3
+
+
+def test_at_system_level_each_agents_number_meets_its_mean_rating():
+    agents = [AGENTS[at % 4] for at in range(60)]
+    table = scored(LENGTHS, agents=agents)
+    points = by_agent(table, people(table, RATINGS))
+    for name, x, y in zip(points.names, points.x, points.y, strict=True):
+        mine = [at for at, agent in enumerate(agents) if agent == name]
+        assert x == pytest.approx(LENGTHS[mine].mean())
+        assert y == pytest.approx(RATINGS[mine].mean())
+
+
+def test_two_systems_are_too_few():
+    table = scored(LENGTHS, agents=["good", "bad"] * 30)
+    finding = found(table, people(table, RATINGS), level="system")
+    assert finding.estimate is None
+    assert "2 systems" in finding.reason
+
+
+@pytest.mark.parametrize("level", ["turn", "system"])
+def test_equal_ratings_give_a_reason_and_no_number(level):
+    table = scored(LENGTHS, agents=[AGENTS[at % 4] for at in range(60)])
+    finding = found(table, people(table, np.ones(60)), level=level)
+    assert finding.estimate is None
+    assert finding.reason == "all ratings are equal"
+    assert finding.status == "skipped"
+
+
+def test_a_constant_metric_gives_a_reason_and_no_number():
+    table = scored([5] * 60)
+    assert "same number" in found(table, people(table, RATINGS)).reason
+
+
+def test_leaving_out_the_one_system_that_carries_a_correlation_shows():
+    lengths = [1, 2, 1, 2, 1, 2, 20, 21]
+    ratings = [2, 1, 2, 1, 2, 1, 9, 9]
+    agents = ["a", "a", "b", "b", "c", "c", "star", "star"]
+    table = scored(lengths, agents=agents)
+    finding = found(table, people(table, ratings), statistic="pearson")
+    assert finding.estimate > 0.9
+    assert finding.details["without"]["star"] < -0.9
+
+
+def test_the_ceiling_is_one_rater_against_the_mean_of_the_others():
+    table = scored(LENGTHS)
+    judged = people(table, RATINGS, raters=("x", "y", "z"), noise=0.5)
+    values = judged.matrix.values
+    one = np.concatenate([values[k] for k in range(3)])
+    others = np.concatenate([np.delete(values, k, axis=0).mean(axis=0) for k in range(3)])
+    # `ceiling` pools rating by rating, in the order of the matrix.
+    assert ceiling(judged.matrix, "pearson") == pytest.approx(stats.pearsonr(one, others).statistic)
+    agent_of = {name: AGENTS[at % 4] for at, name in enumerate(table.ids)}
+    assert 0.8 < system_ceiling(judged.matrix, agent_of, "pearson") <= 1
+
+
+def test_without_raters_the_ceiling_is_unknown():
+    table = scored(LENGTHS)
+    assert np.isnan(ceiling(people(table, RATINGS, raters=("mean",)).matrix, "pearson"))
+
+
+def test_a_constant_predictor_gets_the_share_of_ties():
+    # Of the six pairs of 1, 1, 1, 2, three are tied.
+    assert floor(np.array([1.0, 1, 1, 2]), "pairwise") == pytest.approx(0.5)
+    assert np.isnan(floor(np.array([1.0, 1, 1, 2]), "pearson"))
+
+
+def test_a_good_metric_is_shown_to_differ_from_noise_and_not_from_itself():
+    table = scored(LENGTHS)
+    noise = scored(np.random.default_rng(8).integers(1, 30, size=60))
+    noise = ScoreTable(**{**{slot: getattr(noise, slot) for slot in noise.__slots__}, "name": "noise"})
+    judged = people(table, RATINGS)
+    rows = adjusted(
+        differences([table, noise], judged, "turn", ["pearson"], draws=500, rng=np.random.default_rng(0))
+    )
+    assert rows[0]["difference"] > 0.3
+    assert rows[0]["p_adjusted"] < 0.05
+    assert rows[0]["p_williams"] < 0.05
+    twin = ScoreTable(**{**{slot: getattr(table, slot) for slot in table.__slots__}, "name": "twin"})
+    same = differences([table, twin], judged, "turn", ["pearson"], draws=500, rng=np.random.default_rng(0))
+    assert same[0]["difference"] == pytest.approx(0)
+    assert same[0]["p"] == 1

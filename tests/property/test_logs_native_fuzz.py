@@ -1,0 +1,163 @@
+"""Whatever the bytes, the native reader gives dialogues or a `DataError`; what is written is read again."""
+
+import io
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from turnwise.errors import DataError, Problem
+from turnwise.logs import native
+from turnwise.types import ROLES, Dialogue, Rating, Reply, Turn, item_id
+
+texts = st.text(max_size=20)
+names = st.text(min_size=1, max_size=8)
+numbers = st.floats(allow_nan=False, allow_infinity=False)
+json_values = st.recursive(
+    st.none() | st.booleans() | st.integers(-(2**63), 2**63 - 1) | numbers | texts,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(texts, inner, max_size=3),
+    max_leaves=6,
+)
+scores = st.dictionaries(names, numbers, max_size=2)
+replies = st.builds(Reply, texts, st.none() | scores, st.none() | scores)
+
+
+def extras(*known: str) -> st.SearchStrategy[dict[str, Any]]:
+    return st.dictionaries(names.filter(lambda name: name not in known), json_values, max_size=2)
+
+
+turns = st.builds(
+    Turn,
+    role=st.sampled_from(ROLES),
+    content=texts,
+    references=st.lists(texts, max_size=2).map(tuple),
+    alternatives=st.dictionaries(texts, st.lists(replies, min_size=1, max_size=3).map(tuple), max_size=2),
+    outcome=st.none() | scores,
+    state=st.none() | st.dictionaries(texts, json_values, max_size=2),
+    acts=st.none() | st.lists(json_values, max_size=2).map(tuple),
+    extra=extras("role", "content", "references", "alternatives", "outcome", "state", "acts"),
+)
+tool_turns = st.builds(
+    Turn,
+    role=st.just("assistant"),
+    content=st.none(),
+    extra=st.builds(lambda calls: {"tool_calls": calls}, st.lists(json_values, min_size=1, max_size=2)),
+)
+
+
+@st.composite
+def dialogues(draw: st.DrawFn) -> Dialogue:
+    identity = draw(names)
+    said = draw(st.lists(turns | tool_turns, min_size=1, max_size=4))
+    ratings = []
+    for _ in range(draw(st.integers(0, 3))):
+        turn = draw(st.none() | st.integers(0, len(said) - 1))
+        value, low, high = draw(numbers), draw(numbers), draw(numbers)
+        scale = (low, high) if low < high and low <= value <= high else None
+        ratings.append(
+            Rating(
+                item_id(identity, turn),
+                draw(names),
+                value,
+                draw(st.none() | names),
+                turn,
+                scale,
+                draw(st.sampled_from(("higher", "lower"))),
+                draw(extras("dimension", "value", "rater", "turn", "scale", "direction")),
+            )
+        )
+    return Dialogue(
+        identity,
+        draw(names),
+        tuple(said),
+        tuple(ratings),
+        draw(st.none() | st.dictionaries(texts, json_values, max_size=2)),
+        draw(st.dictionaries(texts, json_values, max_size=2)),
+        draw(extras("id", "agent", "messages", "ratings", "goal", "meta")),
+    )
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("fuzz")
+
+
+def read_or_refused(content: bytes, folder: Path) -> list[Dialogue]:
+    path = folder / "a.jsonl"
+    path.write_bytes(content)
+    problems = list(native.problems(str(path)))
+    if not problems:
+        return list(native.read(str(path)))
+    with pytest.raises(DataError) as caught:
+        list(native.read(str(path)))
+    assert caught.value.problems == (problems[0],)
+    assert all(isinstance(problem, Problem) and problem.message for problem in problems)
+    return []
+
+
+@given(content=st.binary(max_size=200))
+def test_any_bytes_are_read_or_refused(folder: Path, content: bytes) -> None:
+    read_or_refused(content, folder)
+    read_or_refused(b"\x1f\x8b" + content, folder)
+
+
+@given(
+    lines=st.lists(
+        st.dictionaries(st.sampled_from(["id", "messages", "ratings", "meta", "x"]), json_values), max_size=3
+    )
+)
+def test_any_json_is_read_or_refused(folder: Path, lines: list[Any]) -> None:
+    read_or_refused("\n".join(map(json.dumps, lines)).encode(), folder)
+
+
+@given(dialogue=dialogues(), data=st.data())
+def test_a_mutated_line_is_read_or_refused(folder: Path, dialogue: Dialogue, data: st.DataObject) -> None:
+    line = bytearray(native.dump(dialogue))
+    for _ in range(data.draw(st.integers(1, 3))):
+        start = data.draw(st.integers(0, len(line)))
+        line[start : start + data.draw(st.integers(0, 5))] = data.draw(st.binary(max_size=5))
+    for found in read_or_refused(bytes(line), folder):
+        assert native.parse(native.dump(found), file="", line_number=1) == found
+
+
+@given(dialogue=dialogues(), path=st.data())
+def test_a_value_put_anywhere_in_a_record_is_read_or_refused(
+    folder: Path, dialogue: Dialogue, path: st.DataObject
+) -> None:
+    record = json.loads(native.dump(dialogue))
+    place = record
+    while isinstance(place, (dict, list)) and place:
+        keys = list(place) if isinstance(place, dict) else list(range(len(place)))
+        key = path.draw(st.sampled_from(keys))
+        if not isinstance(place[key], (dict, list)) or path.draw(st.booleans()):
+            place[key] = path.draw(json_values)
+            break
+        place = place[key]
+    read_or_refused(json.dumps(record).encode(), folder)
+
+
+@settings(max_examples=30)  # each example is four files on disk
+@given(written=st.lists(dialogues(), min_size=1, max_size=4, unique_by=lambda dialogue: dialogue.id))
+def test_what_is_written_is_read_again(folder: Path, written: list[Dialogue]) -> None:
+    for name in ("b.jsonl", "b.jsonl.gz"):
+        path = folder / name
+        assert native.write(written, str(path)) == len(written)
+        assert list(native.read(str(path))) == written
+        first = path.read_bytes()
+        native.write(native.read(str(path)), str(path))
+        assert path.read_bytes() == first
+
+
+@settings(max_examples=30)
+@given(dialogue=dialogues())
+def test_standard_input_reads_what_a_file_does(dialogue: Dialogue) -> None:
+    stdin = sys.stdin
+    try:
+        sys.stdin = io.TextIOWrapper(io.BytesIO(native.dump(dialogue)))
+        assert list(native.read("-")) == [dialogue]
+    finally:
+        sys.stdin = stdin
