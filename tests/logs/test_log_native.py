@@ -274,10 +274,17 @@ def test_a_write_that_fails_leaves_the_old_file_and_nothing_beside_it(tmp_path: 
     assert list(tmp_path.iterdir()) == [path]
 
 
-def test_a_rating_that_json_cannot_hold_is_not_written(tmp_path: Path) -> None:
-    nan = Dialogue("a", "bot", (Turn("user", "x"),), (Rating("a", "overall", float("nan")),))
+@pytest.mark.parametrize(
+    "dialogue",
+    [
+        Dialogue("a", "bot", (Turn("user", "x"),), (Rating("a", "overall", float("nan")),)),
+        Dialogue("a", "bot", (Turn("assistant", "x", outcome={"won": float("inf")}),)),
+        Dialogue("a", "bot", (Turn("user", "\ud800"),)),
+    ],
+)
+def test_what_json_cannot_hold_is_not_written(tmp_path: Path, dialogue: Dialogue) -> None:
     with pytest.raises(DataError, match="'a' cannot be written"):
-        native.write([nan], str(tmp_path / "a.jsonl"))
+        native.write([dialogue], str(tmp_path / "a.jsonl"))
     assert not list(tmp_path.iterdir())
 
 

@@ -263,7 +263,7 @@ def test_parlai_logs_know_people_by_their_names(tmp_path: Path) -> None:
             meta={"topic": "pets", "log": {"speakers": ["transformer"]}},
         )
     ]
-    assert options.dropped["messages without text"] == 1
+    assert options.dropped == {"messages without text": 1, "settings of the whole log (`opt`)": 1}
 
 
 def test_parlai_speakers_without_a_persons_name_go_by_who_begins(tmp_path: Path) -> None:

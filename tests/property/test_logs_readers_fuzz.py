@@ -24,7 +24,7 @@ SOUND: dict[str, Any] = {
     "sharegpt": {"id": 1, "system": "s", "conversations": [{"from": "human", "value": "hi"}]},
     "parlai": {
         "dialog": [[{"id": "a", "text": "hi"}, {"id": "b", "text": "yo"}]],
-        "context": [{"text": "c"}],
+        "context": [{"id": "context", "text": "c"}],
     },
     "multiwoz": {
         "A.json": {

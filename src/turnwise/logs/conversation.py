@@ -22,12 +22,13 @@ from turnwise.logs.checks import (
     text,
     wrong,
 )
-from turnwise.types import ROLES, Dialogue, Direction, Rating, Reply, Turn, item_id
+from turnwise.types import ROLES, Dialogue, Direction, Rating, Reply, Scores, Turn, item_id
 
 RECORD = frozenset({"id", "agent", "messages", "ratings", "goal", "meta"})
 MESSAGE = frozenset({"role", "content", "references", "alternatives", "outcome", "state", "acts"})
 RATING = frozenset({"dimension", "value", "rater", "turn", "scale", "direction"})
 REPLY = frozenset({"content", "outcome", "relabelled"})
+EXACT = 2**53  # below it a whole number is written without a point, as people write it
 CALLS = ("tool_calls", "function_call")  # a message beside one of these may have no content
 
 _texts = each(text)
@@ -37,6 +38,7 @@ _direction = one_of(get_args(Direction))
 
 
 def checked(value: Any, *, default_id: str) -> Dialogue:
+    """The conversation in a decoded line; what breaks a rule raises `RuleError`."""
     values = record(value)
     identity = optional(values, "id", name, default=default_id)
     turns = required(values, "messages", _turns)
@@ -155,7 +157,7 @@ def beside(values: Mapping[str, Any], known: frozenset[str]) -> dict[str, Any]:
     return {f"source_{key}" if key in MESSAGE else key: value for key, value in others(values, known).items()}
 
 
-def values(dialogue: Dialogue) -> dict[str, Any]:
+def as_record(dialogue: Dialogue) -> dict[str, Any]:
     """The conversation as JSON objects: what `checked` reads as an equal one."""
     kept: dict[str, Any] = {
         "id": dialogue.id,
@@ -177,7 +179,7 @@ def _message(turn: Turn) -> dict[str, Any]:
         values["references"] = turn.references
     if turn.alternatives:
         values["alternatives"] = {agent: _said(replies) for agent, replies in turn.alternatives.items()}
-    kept = {"outcome": turn.outcome, "state": turn.state, "acts": turn.acts}
+    kept = {"outcome": _finite(turn.outcome), "state": turn.state, "acts": turn.acts}
     return values | {key: value for key, value in kept.items() if value is not None} | dict(turn.extra)
 
 
@@ -187,13 +189,19 @@ def _said(replies: tuple[Reply, ...]) -> Any:
 
 
 def _sample(reply: Reply) -> Any:
-    scores = {"outcome": reply.outcome, "relabelled": reply.relabelled}
+    scores = {"outcome": _finite(reply.outcome), "relabelled": _finite(reply.relabelled)}
     kept = {key: value for key, value in scores.items() if value is not None}
     return {"content": reply.content, **kept} if kept else reply.content
 
 
+def _finite(scores: Scores | None) -> Scores | None:
+    """The scores, none of which JSON would turn into null."""
+    return None if scores is None else _scores(dict(scores))
+
+
 def _judgement(rating: Rating) -> dict[str, Any]:
-    value = int(rating.value) if rating.value.is_integer() else number(rating.value)
+    score = number(rating.value)
+    value = int(score) if score.is_integer() and abs(score) < EXACT else score
     values: dict[str, Any] = {"dimension": rating.dimension, "value": value}
     for key in ("rater", "turn", "scale"):
         if getattr(rating, key) is not None:

@@ -79,7 +79,7 @@ def parse(line: bytes | str, *, file: str, line_number: int) -> Dialogue:
 def dump(dialogue: Dialogue) -> bytes:
     """The line of a conversation, without its end."""
     try:
-        return _encode(conversation.values(dialogue))
+        return _encode(conversation.as_record(dialogue))
     except (RuleError, UnicodeEncodeError, RecursionError) as error:
         raise DataError(f"conversation {dialogue.id!r} cannot be written as JSON: {error}") from None
 

@@ -23,7 +23,7 @@ def read(path: str, _: Options | None = None) -> Iterator[Dialogue]:
 def dialogue(value: Any, default_id: str) -> Dialogue:
     values = dict(record(value))
     values["messages"] = list(required(values, "messages", each(message)))
-    if isinstance(values.get("id"), int):
+    if type(values.get("id")) is int:
         values["id"] = str(values["id"])
     if values.get("agent") is None and isinstance(values.get("model"), str):
         values["agent"] = values["model"]

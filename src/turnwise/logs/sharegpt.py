@@ -40,7 +40,7 @@ def dialogue(value: Any, default_id: str) -> Dialogue:
         raise wrong([], "one message or more").inside("conversations")
     identity = values.get("id")
     return Dialogue(
-        id=str(identity) if isinstance(identity, int) else optional(values, "id", name, default=default_id),
+        id=str(identity) if type(identity) is int else optional(values, "id", name, default=default_id),
         agent=optional(values, "model", name, default="unknown"),
         turns=((Turn("system", prompt),) if prompt else ()) + turns,
         meta=others(values, RECORD),

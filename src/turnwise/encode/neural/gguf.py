@@ -1,0 +1,34 @@
+"""A GGUF file (llama.cpp's quantised format) becomes a folder that transformers loads in seconds.
+
+The file is unpacked to dense weights once, at fetch time, and kept as bfloat16: a 4-bit weight times its 16-bit
+scale loses at most its last bits, and loading takes 2 s where unpacking takes 20.
+"""
+
+import importlib.util
+from pathlib import Path
+
+from turnwise.errors import MissingExtra
+
+
+def unpack(file: Path, folder: Path) -> None:
+    """Writes the dense model and its tokenizer into the folder."""
+    for needed in ("transformers", "gguf", "accelerate"):
+        if importlib.util.find_spec(needed) is None:
+            raise MissingExtra(f"unpacking {file.name} ({needed})", "neural")
+    import torch
+    from transformers import AutoModelForCausalLM, AutoTokenizer, GgufConfig
+
+    from turnwise.encode.neural.loading import quiet
+
+    with quiet():
+        tokenizer = AutoTokenizer.from_pretrained(file.parent, gguf_file=file.name, local_files_only=True)
+        model = AutoModelForCausalLM.from_pretrained(
+            file.parent,
+            gguf_file=file.name,
+            # A packed model refuses to be saved.
+            quantization_config=GgufConfig(dequantize=True),
+            dtype=torch.bfloat16,
+            local_files_only=True,
+        )
+        model.save_pretrained(folder)
+        tokenizer.save_pretrained(folder)
