@@ -54,7 +54,7 @@ def test_kendall_b_and_c_equal_scipy(columns: tuple[Floats, Floats]) -> None:
 
 @given(two_columns())
 def test_kendall_equals_its_definition_over_pairs(columns: tuple[Floats, Floats]) -> None:
-    # scipy counts the pairs for us, so its own answer is no oracle: this is Kendall 1945, tau-b, pair by pair.
+    # scipy counts our pairs, so its own answer is no oracle: this is tau-b (Kendall 1945) pair by pair.
     x, y = columns
     i, j = np.triu_indices(len(x), 1)
     dx, dy = np.sign(x[i] - x[j]), np.sign(y[i] - y[j])

@@ -2,8 +2,15 @@ import numpy as np
 import pytest
 
 from turnwise.stats.clusters import MOST_CLUSTERS, cluster_sums, codes, deal
-from turnwise.stats.correlation import STATISTICS, across, kendall, kendall_c, pairwise_accuracy, pearson
-from turnwise.stats.correlation import tie_calibration
+from turnwise.stats.correlation import (
+    STATISTICS,
+    across,
+    kendall,
+    kendall_c,
+    pairwise_accuracy,
+    pearson,
+    tie_calibration,
+)
 from turnwise.stats.weighted import of_weights
 
 ALL = {**STATISTICS, "kendall_c": kendall_c, "pairwise at 0": pairwise_accuracy}

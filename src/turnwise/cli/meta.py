@@ -29,6 +29,10 @@ LEVEL = 0.05  # of the adjusted p below which a difference is printed
     "--statistic", "statistics", callback=options.names, default="pearson,spearman,kendall,pairwise",
     show_default=True, metavar="NAMES", help="`turnwise ls statistics` explains them.",
 )  # fmt: skip
+@click.option(
+    "--precision", default=0.05, show_default=True, type=click.FloatRange(0, 1, min_open=True, max_open=True),
+    help="Half-width of an interval for which the data needed is told.",
+)  # fmt: skip
 @click.option("--rescale", is_flag=True, help="Map ratings of different scales to 0-1.")
 @click.option(
     "--screen", is_flag=True,
@@ -47,7 +51,7 @@ def command(**given: Any) -> int:
 
     Correlations are signed: a metric that ranks backwards is negative. Beside each stand the ceiling (how
     well one rater agrees with the others) and p; with -o or --format json also the floor of a constant
-    predictor, the value without each system, and how much data a half-width of .05 would take.
+    predictor, the value without each system, and how much data --precision would take.
 
     \b
       turnwise meta rated.jsonl -m bleu-4,rouge-l
@@ -57,7 +61,7 @@ def command(**given: Any) -> int:
     from turnwise.run.meta import meta
     from turnwise.run.raters import raters
 
-    names = ("level", "statistics", "rescale", "dimension", "screen", "stable_raters")
+    names = ("level", "statistics", "rescale", "dimension", "screen", "stable_raters", "precision")
     with options.spec("meta", given, **{name: given[name] for name in names}) as spec:
         outcome = meta(spec) if spec.metrics else raters(spec)
     columns = ("metric", "dimension", "group", "level", "statistic", "estimate", "interval", "p", "ceiling",

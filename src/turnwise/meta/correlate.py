@@ -27,7 +27,6 @@ STATISTICS = {
     "pairwise": "share of pairs ordered, or tied, as people do; a constant scores the share of ties",
 }
 
-WANTED = 0.05  # half-width that the advice on more data aims at
 FEWEST_SYSTEMS = 3  # two systems always correlate perfectly, one way or the other
 
 
@@ -81,7 +80,7 @@ def by_agent(table: ScoreTable, gold: Gold) -> Points:
 
 
 def correlate_units(
-    table: ScoreTable, gold: Gold, statistic: str, *, draws: int, rng: np.random.Generator
+    table: ScoreTable, gold: Gold, statistic: str, *, precision: float, draws: int, rng: np.random.Generator
 ) -> Finding:
     """Agreement over rated turns or dialogues."""
     points = by_unit(table, gold)
@@ -106,13 +105,13 @@ def correlate_units(
             "ceiling": ceiling(gold.matrix, statistic),
             "floor": floor(points.y, statistic),
             "without": _without(points, lambda keep: of(points.x[keep], points.y[keep])),
-            "clusters_needed": _clusters_needed(bounds, points.n_clusters),
+            "clusters_needed": _clusters_needed(bounds, points.n_clusters, precision),
         },
     )
 
 
 def correlate_systems(
-    table: ScoreTable, gold: Gold, statistic: str, *, draws: int, rng: np.random.Generator
+    table: ScoreTable, gold: Gold, statistic: str, *, precision: float, draws: int, rng: np.random.Generator
 ) -> Finding:
     """Agreement over agents."""
     points = by_agent(table, gold)
@@ -142,7 +141,7 @@ def correlate_systems(
             "floor": floor(points.y, statistic),
             "n_systems": len(points.names),
             "without": _without(points, lambda keep: of(points.x[keep], points.y[keep])),
-            "systems_needed": power.systems_needed(value, WANTED) if abs(value) < 1 else None,
+            "systems_needed": power.systems_needed(value, precision) if abs(value) < 1 else None,
             "systems": [
                 {"agent": name, "metric": float(_sign(table) * x), "people": float(y)}
                 for name, x, y in zip(points.names, points.x, points.y, strict=True)
@@ -212,10 +211,10 @@ def _without(points: Points, of: Callable[[np.ndarray[Any, np.dtype[np.bool_]]],
     return {name: of(agents != name) for name in names} if len(names) > 1 else {}
 
 
-def _clusters_needed(bounds: Interval | None, n_clusters: int) -> int | None:
+def _clusters_needed(bounds: Interval | None, n_clusters: int, precision: float) -> int | None:
     if bounds is None or bounds[1] <= bounds[0]:
         return None
-    return power.clusters_needed((bounds[1] - bounds[0]) / 2, n_clusters, WANTED)
+    return power.clusters_needed((bounds[1] - bounds[0]) / 2, n_clusters, precision)
 
 
 def _why_undefined(points: Points, what: str, fewest: int = 2) -> str:
@@ -258,10 +257,18 @@ def _finding(
 
 
 def correlate(
-    table: ScoreTable, gold: Gold, level: Level, statistic: str, *, draws: int, rng: np.random.Generator
+    table: ScoreTable,
+    gold: Gold,
+    level: Level,
+    statistic: str,
+    *,
+    precision: float = 0.05,
+    draws: int,
+    rng: np.random.Generator,
 ) -> Finding:
+    """`precision` is the half-width that the advice on how much data is needed aims at."""
     function = correlate_systems if level == "system" else correlate_units
-    return function(table, gold, statistic, draws=draws, rng=rng)
+    return function(table, gold, statistic, precision=precision, draws=draws, rng=rng)
 
 
 def supports(table: ScoreTable, level: Level) -> bool:

@@ -61,7 +61,17 @@ def meta(spec: Spec) -> Outcome:
             for table in able:
                 for statistic in asked["statistics"]:
                     rng = generator(spec.seed, table.name, statistic, *about)
-                    found.append(correlate(table, people, level, statistic, draws=spec.draws, rng=rng))
+                    found.append(
+                        correlate(
+                            table,
+                            people,
+                            level,
+                            statistic,
+                            precision=asked["precision"],
+                            draws=spec.draws,
+                            rng=rng,
+                        )
+                    )
             tested = [name for name in asked["statistics"] if name in DIFFERING]
             rng = generator(spec.seed, "differences", *about)
             compared += differences(able, people, level, tested, draws=spec.draws, rng=rng)

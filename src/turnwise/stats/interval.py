@@ -25,9 +25,7 @@ _RARE = 5  # clusters away from the edge: with fewer, a bootstrap sees too littl
 
 
 def percentile(draws: Floats, level: float = 0.95, *, n_clusters: int | None = None) -> Interval | None:
-    """The middle of the draws; with `n_clusters`, widened as few clusters need. Undefined draws are left
-    out.
-    """
+    """The middle of the defined draws; with `n_clusters`, widened as few clusters need."""
     kept = _defined(draws)
     if kept is None or n_clusters == 1:
         return None
@@ -35,8 +33,7 @@ def percentile(draws: Floats, level: float = 0.95, *, n_clusters: int | None = N
 
 
 def bca(estimate: float, draws: Floats, jackknife: Floats, level: float = 0.95) -> Interval | None:
-    """Bias-corrected and accelerated (Efron 1987), widened as few clusters need; `jackknife` has one value
-    a cluster.
+    """Bias-corrected and accelerated (Efron 1987); `jackknife` has a value a cluster, and few widen it.
 
     Where acceleration or bias is undefined (a constant or undefined jackknife, an estimate outside all
     draws) it is the percentile interval.
@@ -46,11 +43,10 @@ def bca(estimate: float, draws: Floats, jackknife: Floats, level: float = 0.95) 
         return None
     z = _tails(level, len(jackknife))
     below = (np.count_nonzero(kept < estimate) + np.count_nonzero(kept <= estimate)) / 2 / len(kept)
-    gap = np.mean(jackknife) - jackknife
-    spread = float(np.sum(gap**2))
-    if not (np.isfinite(spread) and spread > 0 and 0 < below < 1):
+    if not (0 < below < 1 and np.isfinite(jackknife).all() and _vary(jackknife)):
         return _quantiles(kept, _normal_cdf(z))
-    bias, acceleration = _normal_quantile(below), float(np.sum(gap**3)) / (6 * spread**1.5)
+    gap = np.mean(jackknife) - jackknife
+    bias, acceleration = _normal_quantile(below), float(np.sum(gap**3) / (6 * np.sum(gap**2) ** 1.5))
     moved = bias + (bias + z) / (1 - acceleration * (bias + z))
     return _quantiles(kept, _normal_cdf(moved))
 
@@ -60,7 +56,7 @@ def t(values: Floats, level: float = 0.95) -> Interval | None:
     from scipy.special import stdtrit
 
     n = len(values)
-    if n < 2 or not np.isfinite(values).all() or np.ptp(values) == 0:
+    if n < 2 or not np.isfinite(values).all() or not _vary(values):
         return None
     half = float(stdtrit(n - 1, (1 + level) / 2)) * float(np.std(values, ddof=1)) / np.sqrt(n)
     centre = float(np.mean(values))
@@ -159,10 +155,12 @@ def _bca_or_reason(
 
 def _defined(draws: Floats) -> Floats | None:
     kept = draws[np.isfinite(draws)]
-    # Equal but for rounding is no spread either.
-    if len(kept) < 2 or np.ptp(kept) <= 1e-12 * float(np.max(np.abs(kept))):
-        return None
-    return kept
+    return kept if len(kept) > 1 and _vary(kept) else None
+
+
+def _vary(values: Floats) -> bool:
+    """Equal but for rounding is no spread."""
+    return bool(np.ptp(values) > 1e-12 * np.max(np.abs(values)))
 
 
 def _tails(level: float, n_clusters: int | None) -> Floats:

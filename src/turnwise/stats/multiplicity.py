@@ -14,6 +14,6 @@ def benjamini_hochberg(p: Floats) -> Floats:
     tested = np.flatnonzero(~np.isnan(p))
     order = tested[np.argsort(p[tested])]
     n = len(order)
-    stepped = p[order] * n / np.arange(1, n + 1)
+    stepped = p[order] * (n / np.arange(1, n + 1))
     adjusted[order] = np.minimum(1.0, np.minimum.accumulate(stepped[::-1])[::-1])
     return adjusted

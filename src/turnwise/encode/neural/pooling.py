@@ -1,0 +1,29 @@
+"""One vector from the vectors of a text's tokens."""
+
+from typing import Literal, get_args
+
+import torch
+
+Pooling = Literal["mean", "cls", "max", "last"]
+POOLINGS: tuple[Pooling, ...] = get_args(Pooling)
+
+
+def pool(hidden: torch.Tensor, chosen: torch.Tensor, pooling: Pooling) -> torch.Tensor:
+    """(b, t, d) states and (b, t) which tokens count -> (b, d); NaN where none does.
+
+    `cls` is the first token that counts, as `last` is the last: over a whole input that is [CLS] or its like.
+    """
+    some = chosen.any(dim=1, keepdim=True)
+    if pooling == "mean":
+        weight = chosen.to(hidden.dtype)
+        pooled = torch.einsum("bt,btd->bd", weight, hidden) / weight.sum(dim=1, keepdim=True)
+    elif pooling == "max":
+        pooled = hidden.masked_fill(~chosen.unsqueeze(-1), -torch.inf).amax(dim=1)
+    else:
+        place = torch.arange(chosen.shape[1], device=chosen.device).expand_as(chosen)
+        if pooling == "cls":
+            picked = place.masked_fill(~chosen, chosen.shape[1] - 1).amin(dim=1)
+        else:
+            picked = place.masked_fill(~chosen, 0).amax(dim=1)
+        pooled = hidden[torch.arange(len(hidden), device=hidden.device), picked]
+    return pooled.masked_fill(~some, torch.nan)

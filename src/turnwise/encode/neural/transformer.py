@@ -1,0 +1,204 @@
+"""Vectors of texts, tokens and pairs from any encoder that transformers can load.
+
+A folder that sentence-transformers wrote says how its model is to be used (pooling, normalisation, greatest length):
+that is the default, and gives the same vectors. For any other the default is the mean over all tokens of the last
+layer. `layer` counts blocks from 1; the blocks above it are not computed. A text beyond the greatest length is cut
+at its end, and the number of such texts is logged; `cut` counts them.
+"""
+
+import json
+import logging
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from transformers import AutoModel
+
+from turnwise.encode.batches import by_shape, distinct
+from turnwise.encode.encoder import Tokens, Vectors
+from turnwise.encode.neural import loading
+from turnwise.encode.neural.pooling import POOLINGS, Pooling, pool
+from turnwise.errors import UsageError
+from turnwise.types import Signature
+
+log = logging.getLogger(__name__)
+Text = str | tuple[str, str]  # alone, or a query and its reply in one input
+_LONGEST = 4096  # of a model that states no greatest length
+
+
+@dataclass(frozen=True)
+class Transformer:
+    folder: Path
+    label: str  # name@hash
+    layer: int | None = None  # None: what the model gives out
+    pooling: Pooling | None = None  # None: the model's own
+    normalise: bool | None = None
+    max_length: int | None = None
+    precision: loading.Precision = "auto"
+    device: str = field(default_factory=loading.default_device)
+    budget: int = 2048  # tokens in a batch: more gains nothing on a CPU
+
+    def __post_init__(self) -> None:
+        if self.pooling is not None and self.pooling not in POOLINGS:
+            raise UsageError(f"there is no pooling `{self.pooling}`; there are {', '.join(POOLINGS)}")
+        if self.layer is not None and not 1 <= self.layer <= self.config.num_hidden_layers:
+            raise UsageError(f"{self.label} has layers 1 to {self.config.num_hidden_layers}, not {self.layer}")
+
+    @cached_property
+    def config(self) -> Any:
+        return loading.read_config(self.folder)
+
+    @cached_property
+    def tokenizer(self) -> Any:
+        return loading.read_tokenizer(self.folder)
+
+    @cached_property
+    def model(self) -> Any:
+        """Loaded when first needed: what the cache holds needs no model."""
+        model = loading.read_model(self.folder, AutoModel, device=self.device, precision=self._precision)
+        if self.layer is not None:
+            blocks = _blocks(model, self.config.num_hidden_layers)
+            del blocks[self.layer :]
+        return model
+
+    @property
+    def dimension(self) -> int:
+        return int(self.config.hidden_size)
+
+    @property
+    def signature(self) -> Signature:
+        unit = (("norm", "l2"),) if self._unit else ()
+        return Signature(self.label, (("pool", self._pooling), *unit, *self._fields))
+
+    @property
+    def token_signature(self) -> Signature:
+        return Signature(self.label, self._fields)
+
+    def joint_signature(self, part: str, /) -> Signature:
+        return Signature(self.label, (("pair", part), *self.signature.fields))
+
+    def encode(self, texts: Sequence[str], /) -> Vectors:
+        return self._pooled(texts, "all")
+
+    def encode_joint(self, pairs: Sequence[tuple[str, str]], part: str, /) -> Vectors:
+        return self._pooled(pairs, part)
+
+    def tokens(self, texts: Sequence[str], /) -> list[Tokens]:
+        different, inverse = distinct(texts)
+        found: list[Tokens | None] = [None] * len(different)
+        for batch, hidden, encodings in self._states(different):
+            rows = hidden.float().cpu().numpy()
+            for index, row, encoding in zip(batch, rows, encodings, strict=True):
+                ids = np.array(encoding.ids, dtype=np.int64)
+                found[index] = Tokens(row.copy(), ids, np.array(encoding.special_tokens_mask, dtype=np.bool_))
+        return [tokens for index in inverse if (tokens := found[index]) is not None]
+
+    def cut(self, texts: Sequence[Text]) -> int:
+        """How many of the texts are longer than the model reads."""
+        return sum(bool(encoding.overflowing) for encoding in self._encodings(texts))
+
+    @property
+    def _precision(self) -> str:
+        return loading.resolve(self.precision, self.config, self.device)
+
+    @property
+    def _fields(self) -> tuple[tuple[str, str], ...]:
+        layer = () if self.layer is None else (("layer", str(self.layer)),)
+        precision = () if self._precision == "fp32" else (("precision", self._precision),)
+        return (*layer, ("max", str(self._max_length)), *precision)
+
+    @cached_property
+    def _pooling(self) -> Pooling:
+        if self.pooling is not None:
+            return self.pooling
+        modes = _read(self.folder / "1_Pooling" / "config.json")
+        named = {"pooling_mode_cls_token": "cls", "pooling_mode_max_tokens": "max", "pooling_mode_lasttoken": "last"}
+        for key, pooling in named.items():
+            if modes.get(key) or modes.get("pooling_mode") == pooling:
+                return pooling  # type: ignore[return-value]
+        return "mean"
+
+    @cached_property
+    def _unit(self) -> bool:
+        if self.normalise is not None:
+            return self.normalise
+        modules = _read(self.folder / "modules.json")
+        return any(str(module.get("type", "")).endswith("Normalize") for module in modules)
+
+    @cached_property
+    def _max_length(self) -> int:
+        stated = _read(self.folder / "sentence_bert_config.json").get("max_seq_length")
+        possible = min(
+            self.tokenizer.model_max_length, getattr(self.config, "max_position_embeddings", _LONGEST), _LONGEST
+        )
+        return self.max_length or stated or possible
+
+    def _pooled(self, texts: Sequence[Text], part: str) -> Vectors:
+        different, inverse = distinct(texts)
+        vectors = np.empty((len(different), self.dimension), dtype=np.float32)
+        for batch, hidden, encodings in self._states(different):
+            chosen = torch.tensor([_chosen(encoding, part) for encoding in encodings], device=hidden.device)
+            pooled = pool(hidden.float(), chosen, self._pooling)
+            if self._unit:
+                pooled = torch.nn.functional.normalize(pooled, dim=1)
+            vectors[batch] = pooled.cpu().numpy()
+        return vectors[inverse]
+
+    def _states(self, texts: Sequence[Text]) -> Iterator[tuple[list[int], torch.Tensor, list[Any]]]:
+        """Batches of texts of one length: which they are, their states (b, t, d), their encodings."""
+        encodings = self._encodings(texts)
+        cut = sum(bool(encoding.overflowing) for encoding in encodings)
+        if cut:
+            log.warning("%s read only the first %d tokens of %d texts", self.label, self._max_length, cut)
+        lengths = [len(encoding.ids) for encoding in encodings]
+        for batch in by_shape(lengths, cost=lengths, budget=self.budget):
+            group = [encodings[index] for index in batch]
+            yield batch, self._forward(group), group
+
+    def _encodings(self, texts: Sequence[Text]) -> list[Any]:
+        if not texts:
+            return []
+        first = [text if isinstance(text, str) else text[0] for text in texts]
+        second = None if isinstance(texts[0], str) else [text[1] for text in texts]
+        encoded = self.tokenizer(first, second, truncation=True, max_length=self._max_length)
+        return list(encoded.encodings)
+
+    def _forward(self, encodings: list[Any]) -> torch.Tensor:
+        inputs = {"input_ids": torch.tensor([encoding.ids for encoding in encodings], device=self.device)}
+        if "token_type_ids" in self.tokenizer.model_input_names:
+            inputs["token_type_ids"] = torch.tensor([encoding.type_ids for encoding in encodings], device=self.device)
+        with torch.inference_mode():
+            if self.layer is None:
+                states: torch.Tensor = self.model(**inputs).last_hidden_state
+                return states
+            # A decoder's last norm follows its last block: the block's own output is what a layer means.
+            kept: list[torch.Tensor] = []
+            block = _blocks(self.model, self.layer)[-1]
+            hook = block.register_forward_hook(lambda _module, _inputs, output: kept.append(output))
+            try:
+                self.model(**inputs)
+            finally:
+                hook.remove()
+        return kept[0][0] if isinstance(kept[0], tuple) else kept[0]
+
+
+def _blocks(model: Any, count: int) -> Any:
+    for module in model.modules():
+        if isinstance(module, torch.nn.ModuleList) and len(module) == count:
+            return module
+    raise UsageError(f"{type(model).__name__} has no list of {count} layers; leave `layer` out")
+
+
+def _chosen(encoding: Any, part: str) -> list[bool]:
+    """Which tokens of an input are pooled."""
+    if part == "reply":
+        return [sequence == 1 for sequence in encoding.sequence_ids]
+    return [True] * len(encoding.ids)
+
+
+def _read(path: Path) -> Any:
+    return json.loads(path.read_text()) if path.is_file() else {}

@@ -1,0 +1,138 @@
+"""Whatever is typed, whatever is in the file: an answer, or a line that says why not; never a traceback."""
+
+import contextlib
+import io
+import json
+import tempfile
+from pathlib import Path
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.corpus import corpus
+
+from turnwise.cli import COMMANDS
+from turnwise.cli.group import run
+
+CODES = {0, 1, 2, 3, 4}
+OPTIONS = [
+    "-m",
+    "--metric",
+    "--items",
+    "--role",
+    "--where",
+    "--by",
+    "--pair",
+    "--cluster",
+    "--limit",
+    "--seed",
+    "--draws",
+    "--gate",
+    "--dimension",
+    "--level",
+    "--statistic",
+    "--agents",
+    "--as",
+    "--format",
+    "--max-errors",
+    "--from",
+    "--screen",
+    "--stable-raters",
+    "-v",
+    "-q",
+    "--config",
+    "--real",
+    "--nonsense",
+]
+VALUES = [
+    *[
+        "bleu-4",
+        "length,distinct-2",
+        "nothing",
+        "no:where",
+        ",",
+        "all",
+        "rated",
+        "user",
+        "agent=good",
+        "agent",
+        "=",
+        "meta.number",
+        "meta",
+    ],
+    *[
+        "meta.number.more",
+        "1",
+        "0",
+        "-1",
+        "1e9",
+        "x",
+        "overall",
+        "good,poor",
+        "good,good",
+        "good",
+        "json",
+        "table",
+        "pearson",
+        "pairwise,nothing",
+    ],
+    *["turn", "system", "length >= 1", "length >=", "", "\x00", "é"],
+]
+words = st.one_of(
+    st.sampled_from(OPTIONS), st.sampled_from(VALUES), st.sampled_from(["DATA", "DATA", "nowhere"])
+)
+json_values = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=8),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=8), inner, max_size=3),
+    max_leaves=6,
+)
+
+
+def outcome(arguments: list[str]) -> tuple[int, str]:
+    err = io.StringIO()
+    with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(err):
+        code = run(arguments)
+    return code, err.getvalue()
+
+
+@settings(max_examples=150)
+@given(
+    command=st.sampled_from([name for name in COMMANDS if name != "demo"]), typed=st.lists(words, max_size=7)
+)
+def test_any_command_line_gives_an_answer_or_a_reason(command, typed):
+    with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
+        data = str(corpus(Path("logs.jsonl"), 4))
+        code, said = outcome([command, *(data if word == "DATA" else word for word in typed)])
+        assert code in CODES
+        assert "Traceback" not in said
+        assert code == 0 or said, "a failure without a word"
+
+
+@settings(max_examples=150)
+@given(data=st.data())
+def test_any_damage_to_a_file_is_survived(data):
+    with tempfile.TemporaryDirectory() as folder:
+        file = corpus(Path(folder) / "logs.jsonl", 3)
+        records = [json.loads(line) for line in file.read_text().splitlines()]
+        for _ in range(data.draw(st.integers(1, 3))):
+            damage(records, data)
+        file.write_text("".join(json.dumps(record) + "\n" for record in records))
+        command = data.draw(st.sampled_from(["score", "meta", "compare"]))
+        more = {"compare": ["--agents", "good,poor"]}.get(command, [])
+        code, said = outcome(
+            [command, str(file), "-m", "bleu-2,distinct-1,msttr-50,specificity", "--draws", "100", *more]
+        )
+        assert code in CODES
+        assert "Traceback" not in said
+
+
+def damage(value, data) -> None:
+    """Put some JSON in some place of a nested list."""
+    while True:
+        places = list(value) if isinstance(value, dict) else list(range(len(value)))
+        if not places:
+            return
+        place = data.draw(st.sampled_from(places))
+        if not isinstance(value[place], (dict, list)) or data.draw(st.integers(0, 3)) == 0:
+            value[place] = data.draw(json_values)
+            return
+        value = value[place]
