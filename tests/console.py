@@ -76,7 +76,9 @@ def rewrite(page: Path) -> None:
             for example in examples(block[1]):
                 came = output(example, Path(folder))
                 kept = "..." in example.shown and matches(example.shown, came)
-                parts.append("\n".join(filter(None, [f"$ {example.command}", example.shown if kept else came])))
+                parts.append(
+                    "\n".join(filter(None, [f"$ {example.command}", example.shown if kept else came]))
+                )
             return "```console\n" + "\n".join(parts) + "\n```"
 
         page.write_text(BLOCK.sub(filled, page.read_text()))

@@ -71,4 +71,6 @@ def unknown(kind: str, name: str, known: Sequence[str]) -> UsageError:
     """The error for a name that is not in the list: the three nearest, and where the list is."""
     near = get_close_matches(name, known, n=3, cutoff=0.0)
     nearest = ", ".join(near)
-    return UsageError(f"there is no {kind} `{name}`; the nearest are {nearest} (`turnwise ls {kind}s` has all)")
+    return UsageError(
+        f"there is no {kind} `{name}`; the nearest are {nearest} (`turnwise ls {kind}s` has all)"
+    )

@@ -3,7 +3,6 @@
 from pathlib import Path
 
 import pytest
-
 from tests.console import BLOCK, examples, matches, output, pages
 
 

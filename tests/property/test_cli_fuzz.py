@@ -14,67 +14,13 @@ from turnwise.cli import COMMANDS
 from turnwise.cli.group import run
 
 CODES = {0, 1, 2, 3, 4}
-OPTIONS = [
-    "-m",
-    "--metric",
-    "--items",
-    "--role",
-    "--where",
-    "--by",
-    "--pair",
-    "--cluster",
-    "--limit",
-    "--seed",
-    "--draws",
-    "--gate",
-    "--dimension",
-    "--level",
-    "--statistic",
-    "--agents",
-    "--as",
-    "--format",
-    "--max-errors",
-    "--from",
-    "--screen",
-    "--stable-raters",
-    "-v",
-    "-q",
-    "--config",
-    "--real",
-    "--nonsense",
-]
+OPTIONS = """
+    -m --metric --items --role --where --by --pair --cluster --limit --seed --draws --gate --dimension --level
+    --statistic --agents --as --format --max-errors --from --screen --stable-raters -v -q --config --real --nonsense
+""".split()
 VALUES = [
-    *[
-        "bleu-4",
-        "length,distinct-2",
-        "nothing",
-        "no:where",
-        ",",
-        "all",
-        "rated",
-        "user",
-        "agent=good",
-        "agent",
-        "=",
-        "meta.number",
-        "meta",
-    ],
-    *[
-        "meta.number.more",
-        "1",
-        "0",
-        "-1",
-        "1e9",
-        "x",
-        "overall",
-        "good,poor",
-        "good,good",
-        "good",
-        "json",
-        "table",
-        "pearson",
-        "pairwise,nothing",
-    ],
+    *"bleu-4 length,distinct-2 nothing no:where , all rated user agent=good agent = meta.number meta".split(),
+    *"meta.number.more 1 0 -1 1e9 x overall good,poor good,good good json table pearson pairwise,nothing".split(),
     *["turn", "system", "length >= 1", "length >=", "", "\x00", "é"],
 ]
 words = st.one_of(

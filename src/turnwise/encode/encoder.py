@@ -10,7 +10,7 @@ from typing import NamedTuple, Protocol, TypeAlias, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
-from turnwise.types import Floats, Item, Signature
+from turnwise.types import Floats, Item, Role, Signature, Turn
 
 Vectors: TypeAlias = NDArray[np.float32]
 
@@ -64,4 +64,26 @@ class PairEncoder(Protocol):
 
     def encode(self, items: Sequence[Item], /) -> Floats:
         """(n, k), one row an item: a reply in its context."""
+        ...
+
+
+class Utterance(NamedTuple):
+    """What a language model scores: a text, who says it, and what was said before. No context is a context too."""
+
+    text: str
+    context: tuple[Turn, ...] = ()
+    role: Role = "assistant"
+
+
+@runtime_checkable
+class LanguageModel(Protocol):
+    @property
+    def signature(self) -> Signature: ...
+
+    def score(self, utterances: Sequence[Utterance], /) -> Floats:
+        """(n, 2): the sum of the tokens' log-probabilities, NaN where there is no token, and their number."""
+        ...
+
+    def log_probs(self, utterances: Sequence[Utterance], /) -> list[Floats]:
+        """The log-probability of each token."""
         ...

@@ -2,44 +2,43 @@
 
 log p(text | context) is the sum over the text's tokens; with the token count beside it, perplexity, likelihood and
 PMI are one line each, and so is FED's follow-up likelihood (Mehri & Eskenazi 2020), log p(follow-up | context, reply).
-A chat model reads the context through its chat template, up to the place where the speaker's words begin; a plain one
-reads the turns as lines. Where a text and its context meet, tokens are not merged.
+Where a text and its context meet, tokens are not merged.
 
 How it is fast: a context is read once for all the texts that follow it (its keys and values are kept), equal pairs
-are scored once, and the vocabulary is only multiplied out where a text's token is predicted, in float32.
-How it is exact: a context is padded to a multiple of 16 and a text to a multiple of 4, each by its own length, and a
-batch holds one shape: who else is scored, and in what batches, does not change a bit of the answer on a CPU. That
-matters in bfloat16, where a different order of additions moves a token's log-probability by hundredths.
+are scored once, and states are multiplied by the vocabulary only where a token of a text is predicted.
+How it is exact: that product and the softmax are float32. A context is padded to a multiple of 16 and a text to a
+multiple of 4, each by its own length, and a batch holds one shape: who else is scored, and in what batches, changes
+not a bit of the answer on a CPU. In bfloat16 another order of additions would move it by hundredths.
 """
 
 import logging
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from itertools import pairwise
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
 from transformers import AutoModelForCausalLM, DynamicCache
 
 from turnwise.encode.batches import by_shape, distinct
+from turnwise.encode.encoder import Utterance
 from turnwise.encode.neural import loading
-from turnwise.encode.neural.prompt import Prompt
-from turnwise.encode.utterance import Utterance
+from turnwise.encode.neural.head import Head
+from turnwise.encode.neural.prompt import Form, Prompt
 from turnwise.types import Floats, Signature
 
 log = logging.getLogger(__name__)
 _CONTEXT_GRID, _TEXT_GRID = 16, 4
-_HEAD_ROWS = 64  # predictions multiplied out at once: 64 x 49,152 float32 are 13 MB
-_LONGEST = 4096
+_LONGEST = 4096  # tokens, of a model that states more or nothing
 
 
 class _Pair(NamedTuple):
-    """Token ids: what is read, and what is scored."""
+    """Token ids: what is read first, and what is scored. The token that predicts the first is in `start`."""
 
     context: tuple[int, ...]
+    start: int
     text: tuple[int, ...]
 
 
@@ -47,11 +46,11 @@ class _Pair(NamedTuple):
 class CausalLM:
     folder: Path
     label: str  # name@hash
-    form: Literal["auto", "chat", "plain"] = "auto"
+    form: Form = "auto"
     max_length: int | None = None
     precision: loading.Precision = "auto"
     device: str = field(default_factory=loading.default_device)
-    budget: int = 2048  # tokens in a batch
+    budget: int = 4096  # tokens whose keys and values are held at once: 94 MB of SmolLM2
 
     @cached_property
     def config(self) -> Any:
@@ -63,83 +62,123 @@ class CausalLM:
 
     @cached_property
     def model(self) -> Any:
-        return loading.read_model(
-            self.folder, AutoModelForCausalLM, device=self.device, precision=self._precision
-        )
+        """Loaded when first needed: what the cache holds needs no model."""
+        return loading.read_model(self.folder, AutoModelForCausalLM, device=self.device, precision=self._precision)
+
+    @cached_property
+    def head(self) -> Head:
+        return Head.of(self.model)
 
     @property
     def signature(self) -> Signature:
-        return Signature(
-            self.label,
-            (("form", self.prompt.form), ("max", str(self._max_length)), ("precision", self._precision)),
-        )
+        settings = (("form", self.prompt.form), ("max", str(self._max_length)), ("precision", self._precision))
+        return Signature(self.label, settings)
 
-    def score(self, utterances: Sequence[Utterance]) -> Floats:
-        """(n, 2): the sum of the log-probabilities and the number of tokens; the sum of no tokens is NaN."""
+    def score(self, utterances: Sequence[Utterance], /) -> Floats:
         tokens = self.log_probs(utterances)
-        return np.array(
-            [(row.sum() if len(row) else np.nan, len(row)) for row in tokens], dtype=np.float64
-        ).reshape(len(tokens), 2)
+        rows = [(row.sum() if len(row) else np.nan, len(row)) for row in tokens]
+        return np.array(rows, dtype=np.float64).reshape(len(tokens), 2)
 
-    def log_probs(self, utterances: Sequence[Utterance]) -> list[Floats]:
-        """The log-probability of each token of each utterance."""
-        encoded = [self._fit(_Pair(*self.prompt.encode(utterance))) for utterance in utterances]
-        cut = sum(was_cut for _, was_cut in encoded)
-        if cut:
-            log.warning("%s: %d of %d contexts or texts were cut to %d tokens", self.label, cut, len(encoded), self._max_length)
+    def log_probs(self, utterances: Sequence[Utterance], /) -> list[Floats]:
+        encoded = [self._fit(*self.prompt.encode(utterance)) for utterance in utterances]
+        if cut := sum(was_cut for _, was_cut in encoded):
+            log.warning("%s: %d of %d did not fit into %d tokens", self.label, cut, len(encoded), self._max_length)
         pairs, inverse = distinct([pair for pair, _ in encoded])
-        found: list[Floats] = [np.empty(0)] * len(pairs)
-        for indices in self._by_context(pairs):
-            for index, row in self._score_group([(index, pairs[index]) for index in indices]):
-                found[index] = row
+        found: list[Floats] = [np.empty(0) for _ in pairs]
+        with torch.inference_mode():
+            for group in self._groups(pairs):
+                for index, row in self._score_group(group, [pairs[index] for index in group]):
+                    found[index] = row
         return [found[index] for index in inverse]
 
     def cut(self, utterances: Sequence[Utterance]) -> int:
-        """How many utterances do not fit with their whole context."""
-        return sum(self._fit(_Pair(*self.prompt.encode(utterance)))[1] for utterance in utterances)
+        """How many utterances do not fit with the whole of their context."""
+        return sum(self._fit(*self.prompt.encode(utterance))[1] for utterance in utterances)
 
     @property
-    def _precision(self) -> str:
+    def _precision(self) -> loading.Chosen:
         return loading.resolve(self.precision, self.config, self.device)
 
     @property
     def _max_length(self) -> int:
         return self.max_length or min(getattr(self.config, "max_position_embeddings", _LONGEST), _LONGEST)
 
-    def _fit(self, pair: _Pair) -> tuple[_Pair, bool]:
-        """The end of the text is cut first if it alone is too long, then the beginning of the context."""
-        text = pair.text[: self._max_length - 1]
-        room = self._max_length - len(text)
-        return _Pair(pair.context[-room:], text), len(pair.text) > len(text) or len(pair.context) > room
+    def _fit(self, context: tuple[int, ...], text: tuple[int, ...]) -> tuple[_Pair, bool]:
+        """Cuts the end of a text that is too long by itself, then the beginning of its context."""
+        kept = text[: self._max_length - 1]
+        room = self._max_length - len(kept)
+        pair = _Pair(context[-room:-1], context[-1], kept)
+        return pair, len(text) > len(kept) or len(context) > room
 
-    def _by_context(self, pairs: Sequence[_Pair]) -> Iterator[list[int]]:
-        """Groups of pairs whose contexts have one padded length and are few enough to keep in memory."""
+    def _groups(self, pairs: Sequence[_Pair]) -> Iterator[list[int]]:
+        """Pairs whose contexts have one padded length, no more of them than can be held."""
         contexts, inverse = distinct([pair.context for pair in pairs])
-        members: list[list[int]] = [[] for _ in contexts]
+        followers: list[list[int]] = [[] for _ in contexts]
         for index, place in enumerate(inverse):
             if pairs[index].text:
-                members[place].append(index)
-        widths = [_up(len(context), _CONTEXT_GRID) for context in contexts]
-        for batch in by_shape(widths, cost=widths, budget=self.budget):
-            yield [index for place in batch for index in members[place]]
+                followers[place].append(index)
+        widths = [_padded(len(context), _CONTEXT_GRID) for context in contexts]
+        for batch in by_shape(widths, cost=[max(width, 1) for width in widths], budget=self.budget):
+            if group := [index for place in batch for index in followers[place]]:
+                yield group
 
-    def _score_group(self, group: list[tuple[int, _Pair]]) -> Iterator[tuple[int, Floats]]:
-        """Reads the contexts of a group, then scores its texts, a batch for each padded length."""
-        contexts, rows = distinct([pair.context for _, pair in group])
-        if not contexts:
-            return
-        width = _up(max(map(len, contexts)), _CONTEXT_GRID)
-        with torch.inference_mode():
-            read = self.model.model_body(self._padded(contexts, width)) if False else self._read(contexts, width)
-            last, past = read
-            shapes = [_up(len(pair.text), _TEXT_GRID) for _, pair in group]
-            costs = [width + shape for shape in shapes]  # the keys of its context are copied for each text
-            for batch in by_shape(shapes, cost=costs, budget=2 * self.budget):
-                picked = [group[place] for place in batch]
-                chosen = torch.tensor([rows[place] for place in batch], device=self.device)
-                states = self._continue(picked, chosen, past, width=width, shape=shapes[batch[0]])
-                # The token before the text predicts its first one.
-                states = torch.cat([last[chosen].unsqueeze(1), states[:, :-1]], dim=1)
-                yield from zip(
-                    (index for index, _ in picked), self._predict(states, [pair.text for _, pair in picked]), strict=True
-                )
+    def _score_group(self, indices: Sequence[int], pairs: Sequence[_Pair]) -> Iterator[tuple[int, Floats]]:
+        """Reads the group's contexts, then its texts, a batch for each padded length."""
+        contexts, rows = distinct([pair.context for pair in pairs])
+        past = self._read(contexts)
+        shapes = [_padded(len(pair.text), _TEXT_GRID) for pair in pairs]
+        width = _padded(len(contexts[0]), _CONTEXT_GRID)
+        for batch in by_shape(shapes, cost=[width + shape for shape in shapes], budget=self.budget):
+            chosen = [pairs[place] for place in batch]
+            states = self._continue(chosen, past, [rows[place] for place in batch])
+            wanted = [(row, place) for row, pair in enumerate(chosen) for place in range(len(pair.text))]
+            at, of = torch.tensor(wanted, device=self.device).T
+            targets = [token for pair in chosen for token in pair.text]
+            values = self.head.log_probs(states[at, of], torch.tensor(targets, device=self.device))
+            ends = np.cumsum([len(pair.text) for pair in chosen])[:-1]
+            yield from zip((indices[place] for place in batch), np.split(values, ends), strict=True)
+
+    def _read(self, contexts: Sequence[tuple[int, ...]]) -> Any:
+        """The keys and values of the contexts. Padding follows them, so no token of theirs can see it."""
+        width = _padded(len(contexts[0]), _CONTEXT_GRID)
+        if not width:
+            return None
+        return self._body(input_ids=self._table(contexts, width), use_cache=True).past_key_values
+
+    def _continue(self, pairs: Sequence[_Pair], past: Any, rows: list[int]) -> torch.Tensor:
+        """(b, t, d) states that predict the texts' tokens."""
+        # The last token is predicted, not read.
+        inputs = self._table([(pair.start, *pair.text[:-1]) for pair in pairs], _padded(len(pairs[0].text), _TEXT_GRID))
+        if past is None:
+            states: torch.Tensor = self._body(input_ids=inputs, use_cache=False).last_hidden_state
+            return states
+        lengths = torch.tensor([len(pair.context) for pair in pairs], device=self.device).unsqueeze(1)
+        width, steps = past.get_seq_length(), torch.arange(inputs.shape[1], device=self.device)
+        read = torch.arange(width, device=self.device) < lengths
+        continued: torch.Tensor = self._body(
+            input_ids=inputs,
+            attention_mask=torch.cat([read, torch.ones_like(inputs, dtype=torch.bool)], dim=1).long(),
+            position_ids=lengths + steps,
+            past_key_values=_select(past, torch.tensor(rows, device=self.device)),
+            use_cache=True,
+        ).last_hidden_state
+        return continued
+
+    @property
+    def _body(self) -> Any:
+        return self.model.base_model
+
+    def _table(self, rows: Sequence[tuple[int, ...]], width: int) -> torch.Tensor:
+        return torch.tensor([(*row, *[0] * (width - len(row))) for row in rows], device=self.device)
+
+
+def _padded(length: int, grid: int) -> int:
+    return -(-length // grid) * grid
+
+
+def _select(past: Any, rows: torch.Tensor) -> Any:
+    """A copy of the kept keys and values for these rows: reading on would grow the original."""
+    chosen = DynamicCache()
+    for place, layer in enumerate(past.layers):
+        chosen.update(layer.keys[rows], layer.values[rows], place)
+    return chosen

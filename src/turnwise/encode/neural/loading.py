@@ -21,6 +21,7 @@ except ImportError as error:
     raise MissingExtra("a neural encoder", "neural") from error
 
 Precision = Literal["auto", "fp32", "bf16"]
+Chosen = Literal["fp32", "bf16"]
 
 
 @contextmanager
@@ -51,7 +52,7 @@ def computes_bf16(device: str) -> bool:
     return False
 
 
-def resolve(precision: Precision, config: Any, device: str) -> Literal["fp32", "bf16"]:
+def resolve(precision: Precision, config: Any, device: str) -> Chosen:
     """What "auto" means for these weights here."""
     if precision != "auto":
         return precision
@@ -72,7 +73,7 @@ def read_tokenizer(folder: Path) -> Any:
         return transformers.AutoTokenizer.from_pretrained(folder, local_files_only=True, use_fast=True)
 
 
-def read_model(folder: Path, auto: Any, *, device: str, precision: Literal["fp32", "bf16"]) -> Any:
+def read_model(folder: Path, auto: Any, *, device: str, precision: Chosen) -> Any:
     dtype = torch.bfloat16 if precision == "bf16" else torch.float32
     with quiet():
         model = auto.from_pretrained(folder, local_files_only=True, dtype=dtype)

@@ -102,7 +102,7 @@ class Transformer:
         return sum(bool(encoding.overflowing) for encoding in self._encodings(texts))
 
     @property
-    def _precision(self) -> str:
+    def _precision(self) -> loading.Chosen:
         return loading.resolve(self.precision, self.config, self.device)
 
     @property

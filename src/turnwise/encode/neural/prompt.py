@@ -1,0 +1,63 @@
+"""How a language model reads a conversation up to the words that it is to predict.
+
+chat     the model's own chat template, cut where the speaker's words begin: the mark of whose turn it is belongs to
+         the context. So a follow-up by the user is read as the user's, and no context is an opened first turn.
+plain    the beginning-of-text token if the model has one, then one line a turn.
+"""
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from jinja2 import TemplateError
+
+from turnwise.encode.encoder import Utterance
+from turnwise.errors import UsageError
+
+Form = Literal["auto", "chat", "plain"]
+_MARK = "\N{OBJECT REPLACEMENT CHARACTER}words\N{OBJECT REPLACEMENT CHARACTER}"
+
+
+@dataclass(frozen=True, slots=True)
+class Prompt:
+    tokenizer: Any
+    form: Literal["chat", "plain"]
+
+    @classmethod
+    def of(cls, tokenizer: Any, form: Form) -> "Prompt":
+        has_template = bool(tokenizer.chat_template)
+        if form == "chat" and not has_template:
+            raise UsageError("this model has no chat template: choose the form `plain`")
+        return cls(tokenizer, "chat" if has_template and form != "plain" else "plain")
+
+    def encode(self, utterance: Utterance) -> tuple[tuple[int, ...], tuple[int, ...]]:
+        """The token ids of the context, never empty, and of the text."""
+        before = self._chat(utterance) if self.form == "chat" else self._plain(utterance)
+        context = tuple(self.tokenizer(before, add_special_tokens=False)["input_ids"])
+        text = tuple(self.tokenizer(utterance.text, add_special_tokens=False)["input_ids"])
+        return context or (self._first,), text
+
+    def _chat(self, utterance: Utterance) -> str:
+        messages = [{"role": turn.role, "content": turn.text} for turn in utterance.context]
+        messages.append({"role": utterance.role, "content": _MARK})
+        try:
+            rendered = self.tokenizer.apply_chat_template(messages, tokenize=False)
+        except TemplateError as error:
+            raise UsageError(
+                f"the model's chat template refuses this conversation ({error}): choose the form `plain`"
+            ) from error
+        before, found, _ = rendered.rpartition(_MARK)
+        if not found:
+            raise UsageError(f"the model's chat template drops turns of `{utterance.role}`: choose the form `plain`")
+        return str(before)
+
+    def _plain(self, utterance: Utterance) -> str:
+        begin = self.tokenizer.bos_token or ""
+        return begin + "".join(f"{turn.text}\n" for turn in utterance.context)
+
+    @property
+    def _first(self) -> int:
+        """What stands before the first word of all, for a model without a beginning-of-text token."""
+        token = self.tokenizer.eos_token_id
+        if token is None:
+            raise UsageError("this model has neither a beginning- nor an end-of-text token: give it a context")
+        return int(token)
