@@ -196,6 +196,11 @@ class Finding:
     reason: str | None = None  # why there is no estimate
     details: Mapping[str, Any] = field(default_factory=dict)  # further keys of this command's results
 
+    @classmethod
+    def refusal(cls, what: Mapping[str, str | None], reason: Exception, signature: str = "") -> Finding:
+        """What is found where the data cannot support an answer."""
+        return cls(what=what, estimate=None, status="refused", reason=str(reason), signature=signature)
+
 
 def digest(*parts: bytes | str | Floats) -> str:
     """Sixteen hex digits that change when any part does."""

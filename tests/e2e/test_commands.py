@@ -300,3 +300,14 @@ def test_ls_json_has_what_other_programs_rely_on(capsys):
         assert run(["ls", kind]) == 0
     assert run(["doctor"]) == 0
     assert "ready" in capsys.readouterr().out
+
+
+def test_a_metric_that_refuses_is_marked_and_the_others_are_answered(capsys, tmp_path):
+    record = {"messages": [{"role": "user", "content": "hi"}, {"role": "assistant", "content": "hi"}]}
+    data = str(write(tmp_path / "same.jsonl", [{**record, "id": name} for name in "abc"]))
+    found = answer(capsys, "score", data, "-m", "specificity,length")
+    assert found["code"] == 0
+    refused_one = next(row for row in found["results"] if row["metric"] == "specificity")
+    assert (refused_one["status"], refused_one["estimate"]) == ("refused", None)
+    assert "more conversations" in refused_one["reason"]
+    assert answer(capsys, "score", data, "-m", "specificity")["code"] == 4

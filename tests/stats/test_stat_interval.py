@@ -94,6 +94,13 @@ def test_a_share_at_the_edge_gets_wilsons_interval_in_its_own_unit(share, scale)
     assert found == pytest.approx((scale * expected[0], scale * expected[1]))
 
 
+def test_a_cluster_without_items_is_no_trial() -> None:
+    empty = np.concatenate([of_values(np.zeros(40)), np.zeros((10, 2))])
+    found, method = interval_of_sums(empty, mean, draws=99, rng=rng())
+    assert method == "Wilson by cluster"
+    assert found == wilson(0, 40)
+
+
 def test_a_share_in_the_middle_gets_bca() -> None:
     found, method = interval_of_sums(of_values(np.arange(50) % 2.0), mean, draws=500, rng=rng())
     assert method.startswith("BCa")

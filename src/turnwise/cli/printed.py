@@ -5,7 +5,6 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from turnwise.errors import UNMEASURED
 from turnwise.report import gate, results, text
 from turnwise.run.outcome import Outcome
 
@@ -24,8 +23,8 @@ def conclude(outcome: Outcome, columns: Sequence[str], given: dict[str, Any], *,
     if not given["quiet"]:
         for note in notes(outcome):
             print(note, file=sys.stderr)
-    if not outcome.measured:
-        return UNMEASURED
+    if outcome.code:
+        return outcome.code
     verdicts = [verdict for one in gates for verdict in one.judge(outcome.findings)]
     for verdict in verdicts:
         print(verdict, file=sys.stderr)

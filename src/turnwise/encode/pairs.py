@@ -36,11 +36,15 @@ class Pairs:
         if self.turns < 1:
             raise UsageError(f"a query is 1 turn or more, not {self.turns}")
         if self.pairing in _PART and not isinstance(self.encoder, JointEncoder):
-            raise UsageError(f"{self.encoder.signature.name} reads one text at a time: choose `reply` or `apart`")
+            raise UsageError(
+                f"{self.encoder.signature.name} reads one text at a time: choose `reply` or `apart`"
+            )
 
     @property
     def signature(self) -> Signature:
-        return Signature("pairs", (("as", self.pairing), ("turns", str(self.turns))), (self.encoder.signature,))
+        return Signature(
+            "pairs", (("as", self.pairing), ("turns", str(self.turns))), (self.encoder.signature,)
+        )
 
     def encode(self, items: Sequence[Item], /) -> Floats:
         replies = [item.reply for item in items]

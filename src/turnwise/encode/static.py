@@ -45,7 +45,9 @@ class WordVectors:
             try:
                 count, dimension = map(int, head.split())
             except ValueError:
-                raise DataError(f"{path}: is not in word2vec's binary format (its first line is {head!r})") from None
+                raise DataError(
+                    f"{path}: is not in word2vec's binary format (its first line is {head!r})"
+                ) from None
             view = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
         places: dict[str, int] = {}
         offsets = np.empty(count, dtype=np.int64)
@@ -105,7 +107,9 @@ class SubwordVectors:
             with safe_open(weights, framework="numpy") as file:
                 tables.extend(file.get_tensor(key) for key in file.keys())  # noqa: SIM118 - not a mapping
         if len(tables) != 1 or tables[0].ndim != 2:
-            raise DataError(f"{folder}: expected one table of vectors in safetensors, and there are {len(tables)}")
+            raise DataError(
+                f"{folder}: expected one table of vectors in safetensors, and there are {len(tables)}"
+            )
         tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
         tokenizer.no_padding()
         tokenizer.no_truncation()

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from turnwise.errors import Refused
 from turnwise.meta.table import ScoreTable, averaged, dense, stack
 from turnwise.stats import effect, permutation, power, unpaired
 from turnwise.stats.clusters import cluster_sums, codes
@@ -101,9 +102,11 @@ def compare(
                 **shared, estimate=None, status="skipped", reason=f"no scored item of `{agent}`: {reason}"
             )
     pairs = match(a, b)
-    return Finding(
-        **shared, **(_paired(a.metric, pairs, draws, rng) if pairs else _unpaired(a, b, draws, rng))
-    )
+    try:
+        answer = _paired(a.metric, pairs, draws, rng) if pairs else _unpaired(a, b, draws, rng)
+    except Refused as error:
+        return Finding.refusal(shared["what"], error, shared["signature"])
+    return Finding(**shared, **answer)
 
 
 def _paired(metric: Metric, found: Match, draws: int, rng: np.random.Generator) -> dict[str, Any]:

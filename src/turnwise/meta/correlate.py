@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from turnwise.errors import Refused
 from turnwise.meta.gold import Gold, ceiling, floor, system_ceiling
 from turnwise.meta.table import ScoreTable, unit_scores
 from turnwise.stats import correlation, permutation, power
@@ -81,7 +82,7 @@ def by_agent(table: ScoreTable, gold: Gold) -> Points:
 
 def correlate_units(
     table: ScoreTable, gold: Gold, statistic: str, *, precision: float, draws: int, rng: np.random.Generator
-) -> Finding:
+) -> dict[str, Any]:
     """Agreement over rated turns or dialogues."""
     points = by_unit(table, gold)
     of = correlation.STATISTICS[statistic]
@@ -91,12 +92,10 @@ def correlate_units(
     if not isnan(value):
         bounds, method = interval_of_correlation(*arguments, draws=draws, rng=rng)
         p = permutation.correlation_test(*arguments)
-    return _finding(
-        table,
-        {"dimension": gold.dimension, "level": gold.level, "statistic": statistic},
+    return _answer(
         value,
-        bounds,
         p,
+        interval=bounds,
         method=f"{method}; p by cluster jackknife",
         n_items=len(points.names),
         n_clusters=points.n_clusters,
@@ -112,7 +111,7 @@ def correlate_units(
 
 def correlate_systems(
     table: ScoreTable, gold: Gold, statistic: str, *, precision: float, draws: int, rng: np.random.Generator
-) -> Finding:
+) -> dict[str, Any]:
     """Agreement over agents."""
     points = by_agent(table, gold)
 
@@ -126,12 +125,10 @@ def correlate_systems(
         bounds, method = _interval_over_systems(table, gold, statistic, draws=draws, rng=rng)
         p = permutation.exact_correlation_test(statistic, points.x, points.y, draws=draws, rng=rng)
     agent_of = dict(zip(*_ids_and_agents(rated(table, gold)), strict=True))
-    return _finding(
-        table,
-        {"dimension": gold.dimension, "level": "system", "statistic": statistic},
+    return _answer(
         value,
-        bounds,
         p,
+        interval=bounds,
         method=f"{method}; p by permutation of systems",
         n_items=len(agent_of),
         n_clusters=points.n_clusters,
@@ -225,50 +222,36 @@ def _why_undefined(points: Points, what: str, fewest: int = 2) -> str:
     return "all ratings are equal" if np.ptp(points.y) == 0 else "the metric gives everything the same number"
 
 
-def _finding(
-    table: ScoreTable,
-    about: dict[str, str],
-    value: float,
-    bounds: Interval | None,
-    p: float,
-    *,
-    method: str,
-    n_items: int,
-    n_clusters: int,
-    reason: str,
-    details: dict[str, Any],
-) -> Finding:
-    defined = not isnan(value)
-    group = next(iter(table.groups), "")
-    return Finding(
-        what={"metric": table.name, "group": group or None, **about},
-        estimate=value if defined else None,
-        interval=bounds,
-        p=None if isnan(p) else p,
-        n_items=n_items,
-        n_clusters=n_clusters,
-        unscored=table.unscored,
-        method=method if defined else "",
-        signature=str(table.metric.signature),
-        status="ok" if defined else "skipped",
-        reason=None if defined else reason,
-        details=details,
-    )
-
-
 def correlate(
     table: ScoreTable,
     gold: Gold,
     level: Level,
     statistic: str,
     *,
+    group: str = "",
     precision: float = 0.05,
     draws: int,
     rng: np.random.Generator,
 ) -> Finding:
-    """`precision` is the half-width that the advice on how much data is needed aims at."""
+    """The finding at one level; `precision` is the half-width that the advice on more data aims at."""
+    what = {"metric": table.name, "dimension": gold.dimension, "group": group or None}
+    about: dict[str, Any] = {
+        "what": {**what, "level": level, "statistic": statistic},
+        "signature": str(table.metric.signature),
+        "unscored": table.unscored,
+    }
     function = correlate_systems if level == "system" else correlate_units
-    return function(table, gold, statistic, precision=precision, draws=draws, rng=rng)
+    try:
+        answer = function(table, gold, statistic, precision=precision, draws=draws, rng=rng)
+    except Refused as error:
+        return Finding.refusal(about["what"], error, about["signature"])
+    return Finding(**about, **answer)
+
+
+def _answer(value: float, p: float, *, reason: str, method: str, **more: Any) -> dict[str, Any]:
+    if isnan(value):
+        return {**more, "estimate": None, "status": "skipped", "reason": reason}
+    return {**more, "estimate": value, "p": None if isnan(p) else p, "method": method}
 
 
 def supports(table: ScoreTable, level: Level) -> bool:

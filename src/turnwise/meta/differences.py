@@ -6,12 +6,14 @@ many metrics many pairs are tested, and p is adjusted over all of them.
 """
 
 from collections.abc import Sequence
+from contextlib import suppress
 from itertools import combinations
 from math import isnan
 from typing import Any
 
 import numpy as np
 
+from turnwise.errors import Refused
 from turnwise.meta.correlate import FEWEST_SYSTEMS, Points, by_agent, by_unit
 from turnwise.meta.gold import Gold
 from turnwise.meta.table import ScoreTable
@@ -27,14 +29,15 @@ def differences(
     level: Level,
     statistics: Sequence[str],
     *,
+    group: str = "",
     draws: int,
     rng: np.random.Generator,
 ) -> list[dict[str, Any]]:
     """One record for each two metrics and each statistic; p not yet adjusted."""
-    points = {
-        table.name: by_agent(table, gold) if level == "system" else by_unit(table, gold) for table in tables
-    }
-    group = next((name for table in tables for name in table.groups), "")
+    points: dict[str, Points] = {}
+    for table in tables:
+        with suppress(Refused):  # a metric that refuses has no numbers to compare, and its finding says why
+            points[table.name] = by_agent(table, gold) if level == "system" else by_unit(table, gold)
     found = []
     for a, b in combinations(points, 2):
         one, two = shared(points[a], points[b])

@@ -41,12 +41,12 @@ def meta(spec: Spec) -> Outcome:
         if name not in STATISTICS:
             raise unknown("statistic", name, tuple(STATISTICS))
     _check_dimension(census, asked["dimension"])
-    metrics = prepare(spec, census)
+    metrics, refusals = prepare(spec, census)
     ratings = [rating for dialogue in dialogues(spec.data) for rating in dialogue.ratings]
     reports: list[dict[str, Any]] = []
     with Store(spec.output, reuse=spec.reuse) as store:
         tables = _tables(spec, metrics, store, census)
-    found: list[Finding] = []
+    found: list[Finding] = list(refusals)
     compared: list[dict[str, Any]] = []
     for question in _questions(tables, ratings, asked["dimension"], asked["level"]):
         mine = [table.of_group(question.group) for table in tables[question.rated]]
@@ -61,20 +61,13 @@ def meta(spec: Spec) -> Outcome:
             for table in able:
                 for statistic in asked["statistics"]:
                     rng = generator(spec.seed, table.name, statistic, *about)
-                    found.append(
-                        correlate(
-                            table,
-                            people,
-                            level,
-                            statistic,
-                            precision=asked["precision"],
-                            draws=spec.draws,
-                            rng=rng,
-                        )
-                    )
+                    settings = {"group": question.group, "precision": asked["precision"], "draws": spec.draws}
+                    found.append(correlate(table, people, level, statistic, rng=rng, **settings))
             tested = [name for name in asked["statistics"] if name in DIFFERING]
             rng = generator(spec.seed, "differences", *about)
-            compared += differences(able, people, level, tested, draws=spec.draws, rng=rng)
+            compared += differences(
+                able, people, level, tested, group=question.group, draws=spec.draws, rng=rng
+            )
     if not found:
         raise UsageError(
             "none of these metrics has a number at that level; `turnwise ls metrics` shows levels"

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from turnwise.errors import REFUSED, UNMEASURED
 from turnwise.report import results
 from turnwise.run.origin import origin
 from turnwise.run.spec import Spec
@@ -16,9 +17,11 @@ class Outcome:
     document: dict[str, Any]  # what stands in results.json
 
     @property
-    def measured(self) -> bool:
-        """Whether anything that was asked could be answered."""
-        return any(finding.estimate is not None for finding in self.findings)
+    def code(self) -> int:
+        """The exit code: not 0 only if nothing that was asked could be answered."""
+        if any(finding.estimate is not None for finding in self.findings):
+            return 0
+        return REFUSED if any(finding.status == "refused" for finding in self.findings) else UNMEASURED
 
 
 def finish(spec: Spec, findings: tuple[Finding, ...], sha256: Mapping[str, str], **sections: Any) -> Outcome:

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 
-from turnwise.errors import TooManyErrors
+from turnwise.errors import Refused, TooManyErrors
 from turnwise.logs import native
 from turnwise.logs.items import Selection, items, settled
 from turnwise.logs.scan import Census
@@ -18,7 +18,7 @@ from turnwise.run.blocks import Block, content_key, score
 from turnwise.run.execute import in_order
 from turnwise.run.spec import Spec
 from turnwise.run.store import Store
-from turnwise.types import Dialogue, Fitted, Item, Metric, digest
+from turnwise.types import Dialogue, Finding, Fitted, Item, Metric, digest
 
 SHARD = 512  # items: large enough to batch a model and to amortise a sync, small enough to lose
 
@@ -42,9 +42,16 @@ def dialogues(paths: Iterable[str]) -> Iterator[Dialogue]:
         yield from native.read(path)
 
 
-def prepare(spec: Spec, census: Census) -> dict[str, Metric]:
-    """The metrics by name; those that must first see data have seen it."""
-    return {name: _fitted(resolve(name), spec, census) for name in dict.fromkeys(spec.metrics)}
+def prepare(spec: Spec, census: Census) -> tuple[dict[str, Metric], list[Finding]]:
+    """The metrics by name, those that must first see data having seen it; and those that refused to."""
+    metrics: dict[str, Metric] = {}
+    refusals: list[Finding] = []
+    for name in dict.fromkeys(spec.metrics):
+        try:
+            metrics[name] = _fitted(resolve(name), spec, census)
+        except Refused as error:
+            refusals.append(Finding.refusal({"metric": name}, error))
+    return metrics, refusals
 
 
 def _fitted(metric: Metric | Fitted, spec: Spec, census: Census) -> Metric:

@@ -10,6 +10,7 @@ from zlib import crc32
 
 import numpy as np
 
+from turnwise.errors import Refused
 from turnwise.logs.seen import Seen
 from turnwise.meta.table import dense, stack
 from turnwise.run.blocks import Block
@@ -90,7 +91,10 @@ class Tally:
             self._sums = np.concatenate([self._sums.reshape(have, columns), more])
 
     def finding(self, what: dict[str, str | None], *, draws: int, rng: np.random.Generator) -> Finding:
-        estimate, interval, method = self._measure(draws, rng)
+        try:
+            estimate, interval, method = self._measure(draws, rng)
+        except Refused as error:
+            return Finding.refusal(what, error, str(self.metric.signature))
         found = not np.isnan(estimate)
         return Finding(
             what=what,

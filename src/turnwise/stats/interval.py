@@ -94,14 +94,9 @@ def interval_of_sums(
     if n_clusters < 2:
         return None, "none: fewer than 2 clusters"
     estimate = float(of_sums(sums.sum(axis=0)))
-    if bounds is not None:
-        low, high = bounds
-        each = of_sums(sums)
-        if each.shape == (n_clusters,) and np.all((each == low) | (each == high)):
-            off = min(np.count_nonzero(each == low), np.count_nonzero(each == high))
-            share = wilson((estimate - low) / (high - low) * n_clusters, n_clusters, level)
-            if off < _RARE and share is not None:
-                return (low + share[0] * (high - low), low + share[1] * (high - low)), "Wilson by cluster"
+    edge = None if bounds is None else _at_the_edge(estimate, sums, of_sums, level, bounds)
+    if edge is not None:
+        return edge, "Wilson by cluster"
     drawn = bootstrap_sums(sums, of_sums, draws=draws, rng=rng)
     return _bca_or_reason(estimate, drawn, jackknife_sums(sums, of_sums), level)
 
@@ -142,6 +137,26 @@ def interval_of_rows(
     drawn = subsample(statistic, codes, n_clusters, draws=draws, rng=rng)
     estimate = statistic(np.arange(len(codes)))
     return _bca_or_reason(estimate, drawn, jackknife(statistic, codes, n_clusters), level, "subsampling")
+
+
+def _at_the_edge(
+    estimate: float,
+    sums: Floats,
+    of_sums: Callable[[Floats], Floats],
+    level: float,
+    bounds: tuple[float, float],
+) -> Interval | None:
+    with np.errstate(divide="ignore", invalid="ignore"):
+        each = of_sums(sums)
+    if each.shape != (len(sums),):  # a number of each system: no share
+        return None
+    each = each[~np.isnan(each)]  # a cluster without items says nothing
+    low, high = bounds
+    at = [np.count_nonzero(each == bound) for bound in bounds]
+    if sum(at) < len(each) or min(at) >= _RARE:
+        return None
+    share = wilson((estimate - low) / (high - low) * len(each), len(each), level)
+    return None if share is None else (low + share[0] * (high - low), low + share[1] * (high - low))
 
 
 def _bca_or_reason(

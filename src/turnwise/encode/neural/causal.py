@@ -23,6 +23,7 @@ import torch
 from transformers import AutoModelForCausalLM, DynamicCache
 
 from turnwise.encode.batches import by_shape, distinct
+from turnwise.encode.cache import Cache
 from turnwise.encode.encoder import Utterance
 from turnwise.encode.neural import loading
 from turnwise.encode.neural.head import Head
@@ -51,6 +52,7 @@ class CausalLM:
     precision: loading.Precision = "auto"
     device: str = field(default_factory=loading.default_device)
     budget: int = 4096  # tokens whose keys and values are held at once: 94 MB of SmolLM2
+    cache: Cache | None = None
 
     @cached_property
     def config(self) -> Any:
@@ -63,7 +65,9 @@ class CausalLM:
     @cached_property
     def model(self) -> Any:
         """Loaded when first needed: what the cache holds needs no model."""
-        return loading.read_model(self.folder, AutoModelForCausalLM, device=self.device, precision=self._precision)
+        return loading.read_model(
+            self.folder, AutoModelForCausalLM, device=self.device, precision=self._precision
+        )
 
     @cached_property
     def head(self) -> Head:
@@ -71,7 +75,11 @@ class CausalLM:
 
     @property
     def signature(self) -> Signature:
-        settings = (("form", self.prompt.form), ("max", str(self._max_length)), ("precision", self._precision))
+        settings = (
+            ("form", self.prompt.form),
+            ("max", str(self._max_length)),
+            ("precision", self._precision),
+        )
         return Signature(self.label, settings)
 
     def score(self, utterances: Sequence[Utterance], /) -> Floats:
@@ -80,9 +88,24 @@ class CausalLM:
         return np.array(rows, dtype=np.float64).reshape(len(tokens), 2)
 
     def log_probs(self, utterances: Sequence[Utterance], /) -> list[Floats]:
+        if self.cache is None:
+            return self._log_probs(utterances)
+        names = [
+            (text, role, *(part for turn in context for part in (turn.role, turn.text)))
+            for text, context, role in utterances
+        ]
+        return self.cache.remember(
+            str(self.signature),
+            names,
+            lambda indices: self._log_probs([utterances[index] for index in indices]),
+        )
+
+    def _log_probs(self, utterances: Sequence[Utterance]) -> list[Floats]:
         encoded = [self._fit(*self.prompt.encode(utterance)) for utterance in utterances]
         if cut := sum(was_cut for _, was_cut in encoded):
-            log.warning("%s: %d of %d did not fit into %d tokens", self.label, cut, len(encoded), self._max_length)
+            log.warning(
+                "%s: %d of %d did not fit into %d tokens", self.label, cut, len(encoded), self._max_length
+            )
         pairs, inverse = distinct([pair for pair, _ in encoded])
         found: list[Floats] = [np.empty(0) for _ in pairs]
         with torch.inference_mode():
@@ -148,7 +171,9 @@ class CausalLM:
     def _continue(self, pairs: Sequence[_Pair], past: Any, rows: list[int]) -> torch.Tensor:
         """(b, t, d) states that predict the texts' tokens."""
         # The last token is predicted, not read.
-        inputs = self._table([(pair.start, *pair.text[:-1]) for pair in pairs], _padded(len(pairs[0].text), _TEXT_GRID))
+        inputs = self._table(
+            [(pair.start, *pair.text[:-1]) for pair in pairs], _padded(len(pairs[0].text), _TEXT_GRID)
+        )
         if past is None:
             states: torch.Tensor = self._body(input_ids=inputs, use_cache=False).last_hidden_state
             return states

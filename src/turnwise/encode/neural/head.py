@@ -30,7 +30,9 @@ class Head:
             ours = head._logits(model.base_model(input_ids=sample, use_cache=False).last_hidden_state)
         # Some models scale or cap their logits. 2^-6 is four times the rounding of bfloat16.
         if not torch.allclose(own, ours, rtol=2**-6, atol=2**-6 * float(own.abs().max())):
-            raise UsageError(f"{type(model).__name__} changes its logits after the output layer; it is not supported")
+            raise UsageError(
+                f"{type(model).__name__} changes its logits after the output layer; it is not supported"
+            )
         return head
 
     def log_probs(self, states: torch.Tensor, targets: torch.Tensor) -> Floats:

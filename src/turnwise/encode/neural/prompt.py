@@ -47,7 +47,9 @@ class Prompt:
             ) from error
         before, found, _ = rendered.rpartition(_MARK)
         if not found:
-            raise UsageError(f"the model's chat template drops turns of `{utterance.role}`: choose the form `plain`")
+            raise UsageError(
+                f"the model's chat template drops turns of `{utterance.role}`: choose the form `plain`"
+            )
         return str(before)
 
     def _plain(self, utterance: Utterance) -> str:
@@ -59,5 +61,7 @@ class Prompt:
         """What stands before the first word of all, for a model without a beginning-of-text token."""
         token = self.tokenizer.eos_token_id
         if token is None:
-            raise UsageError("this model has neither a beginning- nor an end-of-text token: give it a context")
+            raise UsageError(
+                "this model has neither a beginning- nor an end-of-text token: give it a context"
+            )
         return int(token)

@@ -3,7 +3,8 @@
 A folder that sentence-transformers wrote says how its model is to be used (pooling, normalisation, greatest length):
 that is the default, and gives the same vectors. For any other the default is the mean over all tokens of the last
 layer. `layer` counts blocks from 1; the blocks above it are not computed. A text beyond the greatest length is cut
-at its end, and the number of such texts is logged; `cut` counts them.
+at its end, and the number of such texts is logged; `cut` counts them. With `kept="fp16"` vectors are rounded to
+half precision, from the cache or not: half the disk, and a cosine moves by 1e-4 or so; the signature says it.
 """
 
 import json
@@ -12,13 +13,15 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from transformers import AutoModel
 
 from turnwise.encode.batches import by_shape, distinct
+from turnwise.encode.cache import Cache
 from turnwise.encode.encoder import Tokens, Vectors
 from turnwise.encode.neural import loading
 from turnwise.encode.neural.pooling import POOLINGS, Pooling, pool
@@ -41,12 +44,16 @@ class Transformer:
     precision: loading.Precision = "auto"
     device: str = field(default_factory=loading.default_device)
     budget: int = 2048  # tokens in a batch: more gains nothing on a CPU
+    kept: Literal["fp32", "fp16"] = "fp32"
+    cache: Cache | None = None
 
     def __post_init__(self) -> None:
         if self.pooling is not None and self.pooling not in POOLINGS:
             raise UsageError(f"there is no pooling `{self.pooling}`; there are {', '.join(POOLINGS)}")
         if self.layer is not None and not 1 <= self.layer <= self.config.num_hidden_layers:
-            raise UsageError(f"{self.label} has layers 1 to {self.config.num_hidden_layers}, not {self.layer}")
+            raise UsageError(
+                f"{self.label} has layers 1 to {self.config.num_hidden_layers}, not {self.layer}"
+            )
 
     @cached_property
     def config(self) -> Any:
@@ -82,20 +89,28 @@ class Transformer:
         return Signature(self.label, (("pair", part), *self.signature.fields))
 
     def encode(self, texts: Sequence[str], /) -> Vectors:
-        return self._pooled(texts, "all")
+        return self._remembered(self.signature, texts, "all")
 
     def encode_joint(self, pairs: Sequence[tuple[str, str]], part: str, /) -> Vectors:
-        return self._pooled(pairs, part)
+        return self._remembered(self.joint_signature(part), pairs, part)
 
     def tokens(self, texts: Sequence[str], /) -> list[Tokens]:
-        different, inverse = distinct(texts)
-        found: list[Tokens | None] = [None] * len(different)
-        for batch, hidden, encodings in self._states(different):
-            rows = hidden.float().cpu().numpy()
-            for index, row, encoding in zip(batch, rows, encodings, strict=True):
-                ids = np.array(encoding.ids, dtype=np.int64)
-                found[index] = Tokens(row.copy(), ids, np.array(encoding.special_tokens_mask, dtype=np.bool_))
-        return [tokens for index in inverse if (tokens := found[index]) is not None]
+        def make(indices: list[int]) -> list[NDArray[np.floating[Any]]]:
+            return self._token_vectors([texts[index] for index in indices])
+
+        if self.cache is None:
+            found = make(list(range(len(texts))))
+        else:
+            names = [("tokens", text) for text in texts]
+            found = self.cache.remember(str(self.token_signature), names, make)
+        return [
+            Tokens(
+                vectors.astype(np.float32, copy=False),
+                np.array(encoding.ids, dtype=np.int64),
+                np.array(encoding.special_tokens_mask, dtype=np.bool_),
+            )
+            for vectors, encoding in zip(found, self._encodings(texts), strict=True)
+        ]
 
     def cut(self, texts: Sequence[Text]) -> int:
         """How many of the texts are longer than the model reads."""
@@ -109,14 +124,19 @@ class Transformer:
     def _fields(self) -> tuple[tuple[str, str], ...]:
         layer = () if self.layer is None else (("layer", str(self.layer)),)
         precision = () if self._precision == "fp32" else (("precision", self._precision),)
-        return (*layer, ("max", str(self._max_length)), *precision)
+        kept = () if self.kept == "fp32" else (("kept", self.kept),)
+        return (*layer, ("max", str(self._max_length)), *precision, *kept)
 
     @cached_property
     def _pooling(self) -> Pooling:
         if self.pooling is not None:
             return self.pooling
         modes = _read(self.folder / "1_Pooling" / "config.json")
-        named = {"pooling_mode_cls_token": "cls", "pooling_mode_max_tokens": "max", "pooling_mode_lasttoken": "last"}
+        named = {
+            "pooling_mode_cls_token": "cls",
+            "pooling_mode_max_tokens": "max",
+            "pooling_mode_lasttoken": "last",
+        }
         for key, pooling in named.items():
             if modes.get(key) or modes.get("pooling_mode") == pooling:
                 return pooling  # type: ignore[return-value]
@@ -133,11 +153,25 @@ class Transformer:
     def _max_length(self) -> int:
         stated = _read(self.folder / "sentence_bert_config.json").get("max_seq_length")
         possible = min(
-            self.tokenizer.model_max_length, getattr(self.config, "max_position_embeddings", _LONGEST), _LONGEST
+            self.tokenizer.model_max_length,
+            getattr(self.config, "max_position_embeddings", _LONGEST),
+            _LONGEST,
         )
         return self.max_length or stated or possible
 
-    def _pooled(self, texts: Sequence[Text], part: str) -> Vectors:
+    def _remembered(self, signature: Signature, texts: Sequence[Text], part: str) -> Vectors:
+        if self.cache is None:
+            return self._pooled(texts, part).astype(np.float32, copy=False)
+        names = [(text,) if isinstance(text, str) else text for text in texts]
+        rows = self.cache.remember(
+            str(signature),
+            names,
+            lambda indices: list(self._pooled([texts[index] for index in indices], part)),
+        )
+        return np.array(rows, dtype=np.float32).reshape(len(texts), self.dimension)
+
+    def _pooled(self, texts: Sequence[Text], part: str) -> NDArray[np.floating[Any]]:
+        """(n, d), in the precision in which vectors are kept."""
         different, inverse = distinct(texts)
         vectors = np.empty((len(different), self.dimension), dtype=np.float32)
         for batch, hidden, encodings in self._states(different):
@@ -146,7 +180,19 @@ class Transformer:
             if self._unit:
                 pooled = torch.nn.functional.normalize(pooled, dim=1)
             vectors[batch] = pooled.cpu().numpy()
-        return vectors[inverse]
+        return vectors[inverse].astype(self._kept_type, copy=False)
+
+    def _token_vectors(self, texts: Sequence[str]) -> list[NDArray[np.floating[Any]]]:
+        different, inverse = distinct(texts)
+        found: dict[int, NDArray[np.floating[Any]]] = {}
+        for batch, hidden, _ in self._states(different):
+            rows = hidden.float().cpu().numpy().astype(self._kept_type, copy=False)
+            found.update(zip(batch, rows, strict=True))
+        return [found[index] for index in inverse]
+
+    @property
+    def _kept_type(self) -> type[np.floating[Any]]:
+        return np.float32 if self.kept == "fp32" else np.float16
 
     def _states(self, texts: Sequence[Text]) -> Iterator[tuple[list[int], torch.Tensor, list[Any]]]:
         """Batches of texts of one length: which they are, their states (b, t, d), their encodings."""
@@ -170,7 +216,9 @@ class Transformer:
     def _forward(self, encodings: list[Any]) -> torch.Tensor:
         inputs = {"input_ids": torch.tensor([encoding.ids for encoding in encodings], device=self.device)}
         if "token_type_ids" in self.tokenizer.model_input_names:
-            inputs["token_type_ids"] = torch.tensor([encoding.type_ids for encoding in encodings], device=self.device)
+            inputs["token_type_ids"] = torch.tensor(
+                [encoding.type_ids for encoding in encodings], device=self.device
+            )
         with torch.inference_mode():
             if self.layer is None:
                 states: torch.Tensor = self.model(**inputs).last_hidden_state

