@@ -12,13 +12,17 @@ $(VENV)/.core: pyproject.toml constraints.txt
 	touch $@
 
 $(VENV)/.dev: $(VENV)/.core
-	$(PIP) -e '.[dev]'
+	$(PIP) -e '.[dev,neural]'
+	touch $@
+
+$(VENV)/.weights: $(VENV)/.dev
+	$(BIN)/turnwise fetch -q minilm smollm2 word2vec wordllama
 	touch $@
 
 demo: $(VENV)/.core ## the loop on the embedded corpus
 	PATH="$(abspath $(BIN)):$$PATH" $(BIN)/turnwise demo -o out/demo
 
-test: $(VENV)/.dev
+test: $(VENV)/.weights
 	$(BIN)/python -m pytest -q -n 2
 
 lint: $(VENV)/.dev
@@ -31,7 +35,7 @@ format: $(VENV)/.dev
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
-bench: $(VENV)/.dev
+bench: $(VENV)/.weights
 	$(BIN)/python -m benchmarks $(ONLY)
 
 clean:

@@ -1,6 +1,6 @@
 """Do our 95 % intervals cover 95 %, and do our tests at 5 % reject 5 % of true nulls?
 
-`python -m benchmarks.calibration` simulates clustered dialogues whose truth is known and writes
+`OMP_NUM_THREADS=1 python -m benchmarks.calibration` simulates clustered dialogues whose truth is known and writes
 benchmarks/results/calibration.json; `--only WORDS` measures the checks with these words in their name anew and
 keeps the other lines. An interval is valid in a setting if it covers 93-97 %, a test if it rejects 4-6 %. Where
 one is known to fail, the line says why: that is where not to believe it. The exit code is 1 if one fails that
@@ -157,7 +157,7 @@ def main() -> int:
     kept |= {check.key: value for check, value in zip(chosen, found, strict=True)}
     lines = [line(check, kept[check.key], asked.simulations) for check in checks() if check.key in kept]
     head = {
-        "command": f"python -m benchmarks.calibration --simulations {asked.simulations}",
+        "command": f"OMP_NUM_THREADS=1 python -m benchmarks.calibration --simulations {asked.simulations}",
         "simulations": asked.simulations,
         "seed": sim.SEED,
         "draws": sim.DRAWS,

@@ -6,7 +6,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from turnwise.stats import correlation
+from turnwise.stats import weighted
 from turnwise.stats.correlation import STATISTICS, across, pairs, pairwise_accuracy, tie_calibration
 from turnwise.stats.resample import bootstrap_correlation, jackknife_correlation, multiplicities
 from turnwise.stats.weighted import of_weights
@@ -63,9 +63,8 @@ def test_every_pair_of_items_is_met_once(n) -> None:
     assert sorted((min(p), max(p)) for p in met) == [(i, j) for i in range(n) for j in range(i + 1, n)]
 
 
-def test_sampled_pairs_are_distinct_and_share_items_evenly(monkeypatch) -> None:
-    monkeypatch.setattr(correlation, "MOST_PAIRS", 3000)
-    met = [(min(p), max(p)) for [(a, b)] in pairs(np.arange(300)) for p in np.broadcast(a, b)]
+def test_sampled_pairs_are_distinct_and_share_items_evenly() -> None:
+    met = [(min(p), max(p)) for [(a, b)] in pairs(np.arange(300), most=3000) for p in np.broadcast(a, b)]
     assert len(met) == len(set(met)) == 3000
     assert set(np.bincount(np.array(met).ravel())) == {20}
 
@@ -129,10 +128,23 @@ def test_sampling_pairs_of_many_items_hardly_moves_the_number(statistic, monkeyp
     y = np.round(x + rng.normal(size=1500))
     codes, weights = np.arange(1500) // 5, rng.multinomial(300, np.full(300, 1 / 300), size=4).astype(float)
     whole = of_weights(statistic, x, y, codes, 300, epsilon=0.3)(weights)
-    monkeypatch.setattr(correlation, "MOST_PAIRS", 200_000)
+    monkeypatch.setattr(weighted, "_MOST_PAIRS", 200_000)
     sampled = of_weights(statistic, x, y, codes, 300, epsilon=0.3)(weights)
     # Five standard errors of a mean of 200,000 pairs, each of which is at most 1 off.
     assert sampled == pytest.approx(whole, abs=5 / np.sqrt(200_000))
+
+
+@pytest.mark.parametrize("statistic", ["kendall", "pairwise"])
+def test_draws_from_sampled_pairs_spread_as_those_from_all(statistic, monkeypatch) -> None:
+    rng = np.random.default_rng(6)
+    x = rng.normal(size=2000)
+    y, codes = np.round(x + rng.normal(size=2000)), np.arange(2000) // 5
+    spreads = []
+    for most in (2**26, 400_000):
+        monkeypatch.setattr(weighted, "_MOST_PAIRS", most)
+        draws = bootstrap_correlation(statistic, x, y, codes, 400, draws=1000, rng=np.random.default_rng(0))
+        spreads.append(draws.std())
+    assert spreads[1] == pytest.approx(spreads[0], rel=0.1)
 
 
 @given(two_columns(least=3))

@@ -13,7 +13,8 @@ COMMANDS = {
     "compare": "Is agent A better than agent B? Paired test, effect size, items that flipped.",
     "meta": "Does a metric agree with people? At turn, dialogue and system level.",
     "demo": "The whole loop on the embedded, made-up corpus.",
-    "ls": "List metrics, readers and statistics, with their cards.",
+    "fetch": "Fetch weights into the cache, sha256-checked; everything else works offline.",
+    "ls": "List metrics, readers, statistics and weights.",
     "doctor": "What is installed here, and what each missing part would allow.",
 }
 

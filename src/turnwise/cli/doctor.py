@@ -27,11 +27,17 @@ EXTRAS = {
 @options.printing
 def command(style: str, quiet: bool, verbose: bool) -> None:
     """What is installed here, and what each missing part would allow."""
+    from turnwise.encode.cache import Cache
+    from turnwise.encode.weights import fetched
     from turnwise.report import results, text
 
     records = [_record(extra, allows, packages.split()) for extra, (allows, packages) in EXTRAS.items()]
+    kept = Cache().stats()
+    weights = {model.name: str(folder) if folder else None for model, folder in fetched()}
     if style == "json":
-        document = {"turnwise": __version__, "python": platform.python_version(), "extras": records}
+        cache = {"path": str(kept.path), "bytes": kept.size, "limit": kept.limit, "spaces": kept.spaces}
+        about = {"turnwise": __version__, "python": platform.python_version()}
+        document = {**about, "extras": records, "weights": weights, "cache": cache}
         click.echo(results.to_json(document).decode(), nl=False)
         return
     click.echo(f"turnwise {__version__}, Python {platform.python_version()}, {platform.platform()}\n")
@@ -40,9 +46,16 @@ def command(style: str, quiet: bool, verbose: bool) -> None:
         for record in records
     ]
     click.echo(text.table(rows, ["extra", "state", "allows", "packages"]))
+    here = [name for name, folder in weights.items() if folder]
+    absent = [name for name, folder in weights.items() if not folder]
+    click.echo(f"\nweights here: {', '.join(here) or 'none'}; not here: {', '.join(absent) or 'none'}")
+    values = sum(kept.spaces.values())
+    click.echo(f"cache: {kept.path}, {values:,} values, {kept.size / 1e6:.0f} of {kept.limit / 1e6:.0f} MB")
     for record in records:
         if not record["ready"]:
             click.echo(f"\n{record['allows']}: pip install 'turnwise[{record['extra']}]'")
+    if absent:
+        click.echo(f"\nmodels: turnwise fetch {' '.join(absent)}")
 
 
 def _record(extra: str, allows: str, packages: list[str]) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""`turnwise fetch`: weights into the cache. The only command that touches the network without being given an address."""
+"""`turnwise fetch`: weights into the cache. No other command touches the network unless it is given an address."""
 
 from pathlib import Path
 

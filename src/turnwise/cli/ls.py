@@ -8,10 +8,10 @@ from turnwise.cli import options
 
 
 @click.command(name="ls")
-@click.argument("kind", default="metrics", type=click.Choice(["metrics", "readers", "statistics"]))
+@click.argument("kind", default="metrics", type=click.Choice(["metrics", "readers", "statistics", "weights"]))
 @options.printing
 def command(kind: str, style: str, quiet: bool, verbose: bool) -> None:
-    """List metrics, readers and statistics; with -v, each metric's whole card."""
+    """List metrics, readers, statistics and weights; with -v, each metric's whole card."""
     from turnwise.report import results, text
 
     records = LISTS[kind]()
@@ -53,7 +53,24 @@ def _statistics() -> list[dict[str, Any]]:
     return [{"name": name, "kind": "statistic", "says": says} for name, says in STATISTICS.items()]
 
 
-LISTS = {"metrics": _metrics, "readers": _readers, "statistics": _statistics}
+def _weights() -> list[dict[str, Any]]:
+    from turnwise.encode.weights import fetched
+
+    return [
+        {
+            "name": model.name,
+            "kind": model.kind,
+            "what": model.what,
+            "licence": model.licence,
+            "download": f"{model.size / 1e6:.0f} MB",
+            "sha256": model.hash[:8],
+            "here": "yes" if folder else f"turnwise fetch {model.name}",
+        }
+        for model, folder in fetched()
+    ]
+
+
+LISTS = {"metrics": _metrics, "readers": _readers, "statistics": _statistics, "weights": _weights}
 
 
 def _joined(value: Any) -> str:

@@ -1,6 +1,7 @@
 """The options that several commands share, and how they become a `Spec`."""
 
 import functools
+import re
 import shutil
 import sys
 import tomllib
@@ -17,6 +18,7 @@ from turnwise.errors import UsageError
 if TYPE_CHECKING:
     from turnwise.run.spec import Spec
 
+_NAME = re.compile(r"[^,\[]+(?:\[[^\]]*\]?)?")
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 
@@ -57,8 +59,9 @@ def _pairs(
 
 
 def names(_: click.Context, __: click.Parameter, value: Any) -> tuple[str, ...]:
+    """Names by comma; a comma inside brackets belongs to a metric's settings."""
     texts = [value] if isinstance(value, str) else list(value or ())
-    return tuple(name.strip() for text in texts for name in text.split(",") if name.strip())
+    return tuple(name.strip() for text in texts for name in _NAME.findall(text) if name.strip())
 
 
 data = click.argument("data", nargs=-1, required=True, metavar="DATA...")
@@ -90,6 +93,8 @@ running = _options(
     click.option("-o", "--output", metavar="DIR", help="Write results.json and items.jsonl here; resumes."),
     click.option("--real", metavar="FILE",
                  help="Conversations that metrics which must see data are fitted on."),
+    click.option("--model", metavar="NAME|DIR",
+                 help="Model behind metrics that have one; metric[model=...] names one metric's."),
     click.option("--seed", default=0, show_default=True, type=click.IntRange(min=0)),
     click.option("--draws", default=1000, show_default=True, type=click.IntRange(min=100),
                  help="Resamples behind an interval or a test."),
@@ -129,6 +134,7 @@ def spec(command: str, given: dict[str, Any], **options: Any) -> Iterator["Spec"
             metrics=given["metrics"],
             selection=Selection(**chosen),
             real=given["real"],
+            model=given["model"],
             seed=given["seed"],
             draws=given["draws"],
             options=tuple(sorted(options.items())),

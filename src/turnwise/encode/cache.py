@@ -14,7 +14,7 @@ import sqlite3
 import time
 import zlib
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import closing
+from contextlib import closing, suppress
 from dataclasses import dataclass, field
 from hashlib import blake2b
 from pathlib import Path
@@ -43,6 +43,7 @@ CREATE TABLE entries (
     id INTEGER PRIMARY KEY, space INTEGER NOT NULL, key BLOB NOT NULL, value BLOB NOT NULL, sum INTEGER NOT NULL
 );
 CREATE UNIQUE INDEX entry ON entries (space, key);
+CREATE INDEX age ON entries (space, id);
 """
 
 
@@ -97,8 +98,11 @@ class Cache:
         if not self.path.exists():
             return Stats(self.path, 0, self.limit, {})
         counts = "SELECT name, count(key) FROM spaces LEFT JOIN entries ON space = spaces.id GROUP BY name"
-        size, rows = self._attempt(lambda base: (_size(base), base.execute(counts).fetchall()), (0, []))
-        return Stats(self.path, size, self.limit, dict(rows))
+        nothing: tuple[int, dict[str, int]] = (0, {})
+        size, spaces = self._attempt(
+            lambda base: (_size(base), dict(base.execute(counts).fetchall())), nothing
+        )
+        return Stats(self.path, size, self.limit, spaces)
 
     def _read(self, base: sqlite3.Connection, space: str, keys: Sequence[bytes]) -> dict[bytes, Array]:
         known = base.execute("SELECT id, used FROM spaces WHERE name = ?", (space,)).fetchone()
@@ -149,36 +153,39 @@ class Cache:
         """One transaction on a connection of its own: none is kept, so none is carried into a forked process."""
         try:
             with closing(self._connect()) as base, base:
+                base.execute("PRAGMA synchronous = NORMAL")
                 return act(base)
         except sqlite3.OperationalError as error:
             log.warning("the cache %s is not used: %s", self.path, error)
         except sqlite3.DatabaseError as error:
             log.warning("the cache %s is damaged and set aside: %s", self.path, error)
-            for suffix in ("-wal", "-shm"):
-                Path(f"{self.path}{suffix}").unlink(missing_ok=True)
-            self.path.replace(f"{self.path}.damaged")
+            self._set_aside()
         except OSError as error:
             log.warning("the cache %s is not used: %s", self.path, error)
         return otherwise
 
     def _connect(self) -> sqlite3.Connection:
-        self.path.parent.mkdir(parents=True, exist_ok=True)
-        base = sqlite3.connect(self.path, timeout=60)
-        try:
-            base.execute("PRAGMA synchronous = NORMAL")
-            if not base.execute("SELECT 1 FROM sqlite_master WHERE name = 'entry'").fetchone():
-                self._lay_out()
-        except sqlite3.DatabaseError:
-            base.close()
-            raise
-        return base
+        if not self.path.exists():
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            self._lay_out()
+        return sqlite3.connect(self.path, timeout=60)
 
     def _lay_out(self) -> None:
-        """A new file is made aside and linked into place, so that no process ever sees half a layout."""
+        """A new file is made aside and linked into place: no process sees half a layout, and the first one's stays."""
         part = self.path.with_name(f"{self.path.name}.{os.getpid()}")
-        with closing(sqlite3.connect(part)) as base:
-            base.executescript(_LAYOUT)
-        part.replace(self.path)
+        try:
+            with closing(sqlite3.connect(part)) as base:
+                base.executescript(_LAYOUT)
+            with suppress(FileExistsError):
+                self.path.hardlink_to(part)
+        finally:
+            part.unlink(missing_ok=True)
+
+    def _set_aside(self) -> None:
+        for suffix in ("-wal", "-shm"):
+            Path(f"{self.path}{suffix}").unlink(missing_ok=True)
+        with suppress(FileNotFoundError):  # another process was faster
+            self.path.replace(f"{self.path}.damaged")
 
 
 def _key(name: tuple[str, ...]) -> bytes:

@@ -41,6 +41,22 @@ _OWN: dict[str, Entry] = {
     **{f"rouge-{n}": _own("reference.rouge:RougeN", order=n) for n in (1, 2)},
     "rouge-l": _own("reference.rouge:RougeL"),
     "rouge-l-b1.2": _own("reference.rouge:RougeLCaption"),
+    "meteor": _own("reference.meteor:Meteor"),
+    "average": _own("reference.embedding:Average"),
+    "greedy": _own("reference.embedding:Greedy"),
+    "extrema": _own("reference.embedding:Extrema"),
+    "extrema-max": _own("reference.embedding:ExtremaMax"),
+    "bertscore": _own("reference.bertscore:bertscore"),
+    **{f"bertscore-{part}": _own("reference.bertscore:bertscore", part=part) for part in ("p", "r")},
+    "fbd": _own("distribution.fbd:Fbd"),
+    "fbd-paper": _own("distribution.fbd:Fbd", name="fbd-paper", way="together", turns=0),
+    "prd": _own("distribution.prd:Prd"),
+    "prd-paper": _own(
+        "distribution.prd:Prd",
+        name="prd-paper", way="together", turns=0, components=0, angles=1001, runs=10,
+    ),
+    "mmd": _own("distribution.mmd:Mmd"),
+    "regression": _own("learned.regression:Regression"),
     **{f"distinct-{n}": _own("features.variety:Distinct", order=n) for n in (1, 2)},
     **{f"entropy-{n}": _own("features.variety:Entropy", order=n) for n in (1, 2)},
     "msttr-50": _own("features.msttr:Msttr", segment=50),
@@ -50,6 +66,13 @@ _OWN: dict[str, Entry] = {
     **{f"repeat-internal-{n}": _own("features.repetition:Internal", order=n) for n in (1, 2)},
     **{f"repeat-partner-{n}": _own("features.repetition:Partner", order=n) for n in (1, 2)},
     "specificity": _own("features.specificity:Nidf"),
+    "relatedness": _own("features.relatedness:Relatedness"),
+    "ppl": _own("unreferenced.likelihood:Perplexity"),
+    "loglik": _own("unreferenced.likelihood:LogLikelihood"),
+    "pmi": _own("unreferenced.likelihood:Pmi"),
+    "pmi-total": _own("unreferenced.likelihood:PmiTotal"),
+    "fed": _own("unreferenced.likelihood:Fed"),
+    "judge": _own("unreferenced.judge:judge"),
 }
 
 
@@ -70,18 +93,51 @@ def names() -> tuple[str, ...]:
     return tuple(_table())
 
 
-def resolve(name: str, **options: Any) -> Metric | Fitted:
-    """The metric of this name; `options` are the settings of its class that differ from the name's own."""
-    if ":" in name:
+def resolve(name: str, *, model: str | None = None, **options: Any) -> Metric | Fitted:
+    """The metric of this name, which may carry settings: `bertscore[layer=4,idf=true]`.
+
+    `options` are settings too; `model` is the one to use where the metric has one and its name does not say.
+    """
+    plain, written = settings(name)
+    if ":" in plain and not written:
         from turnwise.metrics.custom import own_metric
 
-        return own_metric(name)
-    maker, settings = _maker(name), {**_entry(name).options, **options}
+        return own_metric(plain)
+    maker, own = _maker(plain), _entry(plain).options
+    chosen = {**own, **written, **options}
+    signature = inspect.signature(maker)
+    if model is not None and "model" in signature.parameters:
+        chosen.setdefault("model", model)
     try:
-        inspect.signature(maker).bind(**settings)
+        signature.bind(**chosen)
     except TypeError as error:
-        raise UsageError(f"metric `{name}` does not take these options: {error}") from None
-    return maker(**settings)
+        known = ", ".join(key for key in signature.parameters if key not in own) or "none"
+        raise UsageError(f"metric `{name}`: {error}; its settings are: {known}") from None
+    return maker(**chosen)
+
+
+def settings(name: str) -> tuple[str, dict[str, Any]]:
+    """`name[key=value,...]` taken apart; a value is a number, true, false or a text."""
+    plain, bracket, rest = name.partition("[")
+    if not bracket:
+        return name, {}
+    parts = [part.partition("=") for part in rest.removesuffix("]").split(",")]
+    if not rest.endswith("]") or not all(key.strip() and sign for key, sign, _ in parts):
+        raise UsageError(
+            f"`{name}` is no metric with settings; write for example bertscore[layer=4,idf=true]"
+        )
+    return plain, {key.strip(): _value(value.strip()) for key, _, value in parts}
+
+
+def _value(text: str) -> bool | int | float | str:
+    if text in ("true", "false"):
+        return text == "true"
+    for kind in (int, float):
+        try:
+            return kind(text)
+        except ValueError:
+            continue
+    return text
 
 
 def describe(name: str) -> MetricInfo:

@@ -27,12 +27,12 @@ def compare(spec: Spec) -> Outcome:
     """Two agents of the same files."""
     census = scan(spec.data)
     first, second = _two_agents(spec, census)
-    metrics, refusals = prepare(spec, census)
+    metrics, absent = prepare(spec, census)
     with Store(spec.output, reuse=spec.reuse) as store:
         tables, items = collect(
             spec, metrics, store, settled(spec.selection, census), total=census.n_dialogues
         )
-    findings = list(refusals)
+    findings = list(absent)
     for table in tables.values():
         for group in dict.fromkeys(item.group for item in items.values()):
             mine = table.of_group(group)

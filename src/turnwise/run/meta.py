@@ -41,12 +41,12 @@ def meta(spec: Spec) -> Outcome:
         if name not in STATISTICS:
             raise unknown("statistic", name, tuple(STATISTICS))
     _check_dimension(census, asked["dimension"])
-    metrics, refusals = prepare(spec, census)
+    metrics, absent = prepare(spec, census)
     ratings = [rating for dialogue in dialogues(spec.data) for rating in dialogue.ratings]
     reports: list[dict[str, Any]] = []
     with Store(spec.output, reuse=spec.reuse) as store:
         tables = _tables(spec, metrics, store, census)
-    found: list[Finding] = list(refusals)
+    found: list[Finding] = list(absent)
     compared: list[dict[str, Any]] = []
     for question in _questions(tables, ratings, asked["dimension"], asked["level"]):
         mine = [table.of_group(question.group) for table in tables[question.rated]]

@@ -18,7 +18,7 @@ from turnwise.types import Item
 
 def score(spec: Spec) -> Outcome:
     census = scan(spec.data)
-    metrics, refusals = prepare(spec, census)
+    metrics, absent = prepare(spec, census)
     tallies: dict[tuple[str, str, str], Tally] = {}
     seen: dict[tuple[str, str], None] = {}  # (group, agent), in order of appearance
     parts = {
@@ -51,7 +51,7 @@ def score(spec: Spec) -> Outcome:
         for name in metrics
         for group, agent in seen
     )
-    return finish(spec, (*findings, *refusals), census.sha256)
+    return finish(spec, (*findings, *absent), census.sha256)
 
 
 def _places(items: Sequence[Item]) -> dict[tuple[str, str], list[int]]:

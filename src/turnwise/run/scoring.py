@@ -9,7 +9,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 
-from turnwise.errors import Refused, TooManyErrors
+from turnwise.encode.weights import NotFetched
+from turnwise.errors import MissingExtra, Refused, TooManyErrors
 from turnwise.logs import native
 from turnwise.logs.items import Selection, items, settled
 from turnwise.logs.scan import Census
@@ -43,15 +44,21 @@ def dialogues(paths: Iterable[str]) -> Iterator[Dialogue]:
 
 
 def prepare(spec: Spec, census: Census) -> tuple[dict[str, Metric], list[Finding]]:
-    """The metrics by name, those that must first see data having seen it; and those that refused to."""
+    """The metrics by name, those that must first see data having seen it; and those that cannot be had."""
     metrics: dict[str, Metric] = {}
-    refusals: list[Finding] = []
+    absent: list[Finding] = []
     for name in dict.fromkeys(spec.metrics):
+        what = {"metric": name}
         try:
-            metrics[name] = _fitted(resolve(name), spec, census)
+            metric = _fitted(resolve(name, model=spec.model), spec, census)
+            str(metric.signature)  # says now, and not at the first item, that a model is missing
         except Refused as error:
-            refusals.append(Finding.refusal({"metric": name}, error))
-    return metrics, refusals
+            absent.append(Finding.refusal(what, error))
+        except (MissingExtra, NotFetched) as error:
+            absent.append(Finding(what=what, estimate=None, status="skipped", reason=str(error)))
+        else:
+            metrics[name] = metric
+    return metrics, absent
 
 
 def _fitted(metric: Metric | Fitted, spec: Spec, census: Census) -> Metric:

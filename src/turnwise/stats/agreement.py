@@ -23,9 +23,7 @@ LEAST_OVERLAP = 5
 def cohen_kappa(
     a: Floats, b: Floats, *, weights: Weights | None = None, categories: Floats | None = None
 ) -> float:
-    """Cohen 1960; weighted, 1968, by steps between categories in sorted order, used ones unless
-    `categories` are given.
-    """
+    """Cohen 1960; weighted (1968) by the steps between `categories`, else between those in use."""
     a, b = np.asarray(a), np.asarray(b)
     if a.ndim != 1 or a.shape != b.shape:
         raise ValueError(f"two lists of one length are wanted, not {a.shape} and {b.shape}")
@@ -59,9 +57,7 @@ def fleiss_kappa(counts: Floats) -> float:
 
 
 def krippendorff_alpha(matrix: Floats, level: Scale = "nominal") -> float:
-    """Krippendorff's alpha: observed over expected disagreement of all pairs of ratings; any number of
-    raters an item.
-    """
+    """One minus observed over expected disagreement; any number of raters an item (Krippendorff 2004)."""
     matrix = np.asarray(matrix, dtype=np.float64)
     rated = ~np.isnan(matrix)
     paired = rated.sum(axis=0) >= 2
@@ -79,9 +75,7 @@ def krippendorff_alpha(matrix: Floats, level: Scale = "nominal") -> float:
 
 
 def leave_one_out_correlation(matrix: Floats, statistic: str = "pearson") -> float:
-    """Correlation of each rating with the mean of the item's other ratings, all raters pooled: what a
-    person reaches.
-    """
+    """Correlation of each rating with the mean of the item's others, raters pooled: what a person reaches."""
     matrix = np.asarray(matrix, dtype=np.float64)
     rated = ~np.isnan(matrix)
     n = rated.sum(axis=0)
@@ -93,9 +87,7 @@ def leave_one_out_correlation(matrix: Floats, statistic: str = "pearson") -> flo
 def pairwise_median(
     matrix: Floats, statistic: Callable[[Floats, Floats], float], *, overlap: int = LEAST_OVERLAP
 ) -> float:
-    """Median of the statistic over pairs of raters who share `overlap` items or more; undefined pairs are
-    left out.
-    """
+    """Median over the pairs of raters that share `overlap` items and have the statistic defined."""
     matrix = np.asarray(matrix, dtype=np.float64)
     values = []
     for a, b in combinations(matrix, 2):

@@ -27,7 +27,7 @@ _RARE = 5  # clusters away from the edge: with fewer, a bootstrap sees too littl
 def percentile(draws: Floats, level: float = 0.95, *, n_clusters: int | None = None) -> Interval | None:
     """The middle of the defined draws; with `n_clusters`, widened as few clusters need."""
     kept = _defined(draws)
-    if kept is None or n_clusters == 1:
+    if kept is None or (n_clusters is not None and n_clusters < 2):
         return None
     return _quantiles(kept, _normal_cdf(_tails(level, n_clusters)))
 
@@ -35,8 +35,8 @@ def percentile(draws: Floats, level: float = 0.95, *, n_clusters: int | None = N
 def bca(estimate: float, draws: Floats, jackknife: Floats, level: float = 0.95) -> Interval | None:
     """Bias-corrected and accelerated (Efron 1987); `jackknife` has a value a cluster, and few widen it.
 
-    Where acceleration or bias is undefined (a constant or undefined jackknife, an estimate outside all
-    draws) it is the percentile interval.
+    Where bias or acceleration is undefined (an estimate outside all draws, a constant or undefined
+    jackknife, a pole between the tails) it is the percentile interval.
     """
     kept = _defined(draws)
     if kept is None or len(jackknife) < 2:
@@ -47,8 +47,8 @@ def bca(estimate: float, draws: Floats, jackknife: Floats, level: float = 0.95) 
         return _quantiles(kept, _normal_cdf(z))
     gap = np.mean(jackknife) - jackknife
     bias, acceleration = _normal_quantile(below), float(np.sum(gap**3) / (6 * np.sum(gap**2) ** 1.5))
-    moved = bias + (bias + z) / (1 - acceleration * (bias + z))
-    return _quantiles(kept, _normal_cdf(moved))
+    slope = 1 - acceleration * (bias + z)
+    return _quantiles(kept, _normal_cdf(bias + (bias + z) / slope if (slope > 0).all() else z))
 
 
 def t(values: Floats, level: float = 0.95) -> Interval | None:
@@ -165,12 +165,16 @@ def _bca_or_reason(
     interval = bca(estimate, drawn, left_out, level)
     if interval is not None:
         return interval, f"BCa {draws} by cluster, {len(drawn)} draws"
-    return None, "none: no variation" if np.isfinite(drawn).any() else "none: undefined in every draw"
+    return None, "none: no variation" if _mostly_defined(drawn) else "none: undefined in most draws"
 
 
 def _defined(draws: Floats) -> Floats | None:
     kept = draws[np.isfinite(draws)]
-    return kept if len(kept) > 1 and _vary(kept) else None
+    return kept if _mostly_defined(draws) and _vary(kept) else None
+
+
+def _mostly_defined(draws: Floats) -> bool:
+    return bool(np.count_nonzero(np.isfinite(draws)) > len(draws) / 2)
 
 
 def _vary(values: Floats) -> bool:

@@ -17,7 +17,7 @@ from turnwise.stats.correlation import across, aligned, tie_calibration
 from turnwise.stats.weighted import of_weights
 from turnwise.types import Floats, Ints
 
-_CELLS = 2**22
+_CELLS = 2**20  # of one block of swaps: 8 MB
 _MOST_SYSTEMS = 8  # 40,320 orders are counted out; of more systems they are sampled
 
 
@@ -29,9 +29,7 @@ class PairedTest(NamedTuple):
 def paired(
     a: Floats, b: Floats, of_sums: Callable[[Floats], Floats], *, draws: int, rng: np.random.Generator
 ) -> PairedTest:
-    """Two systems on the same clusters, as (C, k) sums each: which system said what is swapped cluster by
-    cluster.
-    """
+    """Two systems on the same clusters, as (C, k) sums each: who said what is swapped cluster by cluster."""
     if a.shape != b.shape:
         raise ValueError(f"the sums of two systems differ in shape: {a.shape} and {b.shape}")
 
@@ -134,8 +132,7 @@ def williams(r12: float, r13: float, r23: float, n: int) -> float:
 
 
 def correlation_test(statistic: str, x: Floats, y: Floats, codes: Ints, n_clusters: int) -> float:
-    """p of no correlation over items, robust to clusters: Fisher's z over its jackknife error, t with C-1
-    degrees.
+    """p of no correlation over items: Fisher's z over its jackknife error by cluster, t with C-1 degrees.
 
     Pairwise accuracy has no chance level of its own where there are ties; it asks Kendall's question, and
     gets its p.
@@ -200,7 +197,7 @@ def _enumerable(n_clusters: int, draws: int) -> bool:
 def _p(observed: float, null: Floats, *, exact: bool) -> float:
     # Swaps that give the same difference must count as equal whatever the order of summation; an undefined
     # one counts against significance.
-    slack = 1e-10 * max(abs(observed), float(np.nanmax(np.abs(null), initial=0.0)))
+    slack = 1e-10 * max(abs(observed), float(np.max(np.abs(null), initial=0.0, where=np.isfinite(null))))
     extreme = int(np.count_nonzero(~(np.abs(null) < abs(observed) - slack)))
     return extreme / len(null) if exact else (1 + extreme) / (1 + len(null))
 

@@ -50,9 +50,7 @@ def bootstrap_correlation(
     draws: int,
     rng: np.random.Generator,
 ) -> Floats:
-    """Draws (B,) of a correlation over items; more than 1,024 clusters are drawn in groups
-    (`clusters.deal`).
-    """
+    """Draws (B,) of a correlation over items; above 1,024 clusters, groups are drawn (`clusters.deal`)."""
     codes, n_clusters = deal(codes, n_clusters)
     of = of_weights(statistic, x, y, codes, n_clusters)
     return np.concatenate([of(weights) for weights in multiplicities(n_clusters, draws, rng)])
@@ -67,9 +65,7 @@ def jackknife_correlation(statistic: str, x: Floats, y: Floats, codes: Ints, n_c
 def bootstrap(
     statistic: Callable[[Ints], float], codes: Ints, n_clusters: int, *, draws: int, rng: np.random.Generator
 ) -> Floats:
-    """Draws (B,) of a statistic of rows, which gets the indices of the drawn rows, repeated as they were
-    drawn.
-    """
+    """Draws (B,) of a statistic that is given the indices of the drawn rows, repeated as drawn."""
     return np.array(
         [
             statistic(np.repeat(np.arange(len(codes)), weights[codes].astype(np.int64)))
@@ -94,8 +90,7 @@ def subsample(
     rng: np.random.Generator,
     share: float = 0.5,
 ) -> Floats:
-    """Draws (B,) for a statistic that repeated rows distort: distinct-n, Frechet distances, nearest
-    neighbours.
+    """Draws (B,) of a statistic that repeated rows distort: distinct-n, Frechet distances, neighbours.
 
     Politis and Romano 1994: the statistic of m = share * C clusters drawn without replacement varies as
     that of C does, but for the rate sqrt(m/C) and for what the draws have in common, sqrt(1 - m/C). So its

@@ -39,7 +39,7 @@ class Head:
         """(n, d) states and (n,) tokens -> (n,) log-probabilities."""
         parts = [
             torch.nn.functional.cross_entropy(self._logits(some), target, reduction="none")
-            for some, target in zip(states.split(_ROWS), targets.split(_ROWS), strict=True)
+            for some, target in zip(torch.split(states, _ROWS), torch.split(targets, _ROWS), strict=True)
         ]
         return -torch.cat(parts).double().cpu().numpy().astype(np.float64)
 

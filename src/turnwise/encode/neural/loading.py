@@ -30,14 +30,14 @@ def quiet() -> Iterator[None]:
     from transformers.utils import logging
 
     level, bars = logging.get_verbosity(), logging.is_progress_bar_enabled()
-    logging.set_verbosity_error()
-    logging.disable_progress_bar()
+    logging.set_verbosity_error()  # type: ignore[no-untyped-call]
+    logging.disable_progress_bar()  # type: ignore[no-untyped-call]
     try:
         yield
     finally:
         logging.set_verbosity(level)
         if bars:
-            logging.enable_progress_bar()
+            logging.enable_progress_bar()  # type: ignore[no-untyped-call]
 
 
 def default_device() -> str:
@@ -46,10 +46,9 @@ def default_device() -> str:
 
 def computes_bf16(device: str) -> bool:
     if device.startswith("cuda"):
-        return torch.cuda.is_bf16_supported(including_emulation=False)
-    if device == "cpu":
-        return bool(torch.cpu._is_avx512_bf16_supported() or torch.cpu._is_amx_tile_supported())
-    return False
+        return bool(torch.cuda.is_bf16_supported(including_emulation=False))
+    processor = torch.cpu.get_capabilities()
+    return device == "cpu" and bool(processor.get("avx512_bf16") or processor.get("amx_bf16"))
 
 
 def resolve(precision: Precision, config: Any, device: str) -> Chosen:

@@ -224,14 +224,14 @@ class Transformer:
                 states: torch.Tensor = self.model(**inputs).last_hidden_state
                 return states
             # A decoder's last norm follows its last block: the block's own output is what a layer means.
-            kept: list[torch.Tensor] = []
+            kept: list[Any] = []
             block = _blocks(self.model, self.layer)[-1]
             hook = block.register_forward_hook(lambda _module, _inputs, output: kept.append(output))
             try:
                 self.model(**inputs)
             finally:
                 hook.remove()
-        return kept[0][0] if isinstance(kept[0], tuple) else kept[0]
+        return kept[0][0] if isinstance(kept[0], tuple) else kept[0]  # type: ignore[no-any-return]
 
 
 def _blocks(model: Any, count: int) -> Any:

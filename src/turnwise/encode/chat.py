@@ -1,0 +1,293 @@
+"""Questions to a chat model behind an OpenAI-compatible address: many at once, and bounded in every way.
+
+A question is the body of a chat-completions request; its answer, or why there is none, stands in its place. Each is
+one connection. What may pass (no connection, silence, HTTP 408, 425, 429 and 5xx, an answer that is broken or no chat
+completion) is tried again after a wait that doubles, is jittered, and is never shorter than the server's Retry-After;
+what cannot pass (a wrong key, an unknown model, a redirect) ends the whole list at once, and so do `patience`
+questions in a row without an answer: 500 more would only wait for the same.
+
+The key is read from TURNWISE_API_KEY, else from OPENAI_API_KEY, when a question is asked; it is in no field, file or
+message. The latter was not set for us, so it is sent over https only. Proxies are not used, redirects not followed.
+"""
+
+import json
+import os
+import socket
+import ssl
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from email.message import Message
+from email.utils import parsedate_to_datetime
+from http.client import HTTPConnection, HTTPException, HTTPSConnection, responses
+from threading import Event, Lock, Thread, Timer
+from time import monotonic, time
+from typing import Any, NamedTuple, TypeAlias
+from urllib.parse import SplitResult, urlsplit
+
+import msgspec
+import numpy as np
+
+from turnwise.errors import Unmeasured, UsageError
+
+Question: TypeAlias = Mapping[str, Any]  # the body of a request
+_PASSING = frozenset({408, 425, 429})  # and every 5xx
+_FINAL = frozenset({401, 403, 404, 405})  # and every 3xx
+
+
+class ChatError(Unmeasured):
+    """A question that this server will not answer."""
+
+
+class Unanswered(ChatError):
+    """A server that does not answer now."""
+
+
+class Denied(ChatError):
+    """A server that will answer no question asked like this."""
+
+
+class _Passing(Exception):
+    """A failed try; the next may succeed after `wait` seconds."""
+
+    def __init__(self, reason: str, wait: float = 0.0) -> None:
+        super().__init__(reason)
+        self.wait = wait
+
+
+class Answer(NamedTuple):
+    text: str
+    refused: bool = False
+    cut: bool = False  # at the greatest number of tokens: its end is not an end
+
+
+class _Said(msgspec.Struct):
+    content: str | None = None
+    refusal: str | None = None
+
+
+class _Choice(msgspec.Struct):
+    message: _Said
+    finish_reason: str | None = None
+
+
+class _Completion(msgspec.Struct):
+    choices: list[_Choice]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Chat:
+    address: str  # https://host/v1; a bare host means its /v1
+    concurrency: int = 8  # requests at once, of this process
+    connect: float = 10.0  # seconds
+    silence: float = 120.0  # seconds without a byte; an answer that is not streamed is silence until it is there
+    deadline: float = 300.0  # seconds for one question, tries and waits included
+    tries: int = 4
+    backoff: float = 1.0  # seconds before the second try
+    patience: int = 8  # questions in a row without an answer
+    largest: int = 2**22  # bytes of an answer
+
+    def __post_init__(self) -> None:
+        _target(self.address)
+        if min(self.concurrency, self.tries, self.patience) < 1:
+            raise UsageError("a chat needs a concurrency, a number of tries and a patience of 1 or more")
+
+    def ask(self, questions: Sequence[Question], *, rng: np.random.Generator) -> list[Answer | ChatError]:
+        """The answers in the order of the questions. `rng` spreads the waits and touches nothing else."""
+        batch = _Batch(
+            self, [json.dumps(question).encode() for question in questions], _headers(self.address)
+        )
+        threads = min(self.concurrency, len(questions))
+        # Daemons: an interrupted program does not wait for a server that is silent.
+        workers = [Thread(target=batch.work, args=(each,), daemon=True) for each in rng.spawn(threads)]
+        try:
+            for worker in workers:
+                worker.start()
+            for worker in workers:
+                worker.join()
+        finally:
+            batch.stop.set()
+        return batch.collect()
+
+    def answer(
+        self, body: bytes, headers: Mapping[str, str], *, rng: np.random.Generator, stop: Event
+    ) -> Answer:
+        """One question, as many tries as it takes and is allowed."""
+        until, attempt = monotonic() + self.deadline, 1
+        while True:
+            try:
+                return self._try(body, headers, until)
+            except _Passing as failure:
+                wait = max(failure.wait, self.backoff * 2 ** (attempt - 1)) * rng.uniform(1.0, 1.25)
+                if attempt == self.tries or monotonic() + wait > until or stop.wait(wait):
+                    asked = f", and it asks to wait {failure.wait:.0f} s" if failure.wait else ""
+                    raise Unanswered(f"{failure} (tries: {attempt}{asked})") from failure
+            attempt += 1
+
+    def _try(self, body: bytes, headers: Mapping[str, str], until: float) -> Answer:
+        place = _target(self.address).netloc
+        try:
+            status, head, data = self._exchange(body, headers, until)
+        except ssl.SSLCertVerificationError as error:
+            raise Denied(f"{place}: its certificate is not to be trusted: {error.verify_message}") from error
+        except (OSError, HTTPException) as error:
+            if monotonic() >= until:
+                raise _Passing(f"{place} did not finish within {self.deadline:g} s") from error
+            if isinstance(error, TimeoutError):
+                raise _Passing(f"{place} was silent for {self.silence:g} s, or took no connection") from error
+            raise _Passing(f"{place}: {_clean(str(error)) or type(error).__name__}") from error
+        if status == 200:
+            return _read(data, place)
+        reason = f"{place}: HTTP {status} {responses.get(status, '')}".rstrip() + _complaint(data, headers)
+        if status in _PASSING or status >= 500:
+            raise _Passing(reason, _retry_after(head))
+        if status in _FINAL or status < 400:
+            raise Denied(reason)
+        raise ChatError(reason)
+
+    def _exchange(self, body: bytes, headers: Mapping[str, str], until: float) -> tuple[int, Message, bytes]:
+        url = _target(self.address)
+        connection = (HTTPSConnection if url.scheme == "https" else HTTPConnection)(
+            url.hostname or "", url.port, timeout=max(0.001, min(self.connect, until - monotonic()))
+        )
+        watchdog: Timer | None = None
+        try:
+            connection.connect()
+            connection.sock.settimeout(self.silence)
+            # A byte now and then keeps any timeout of a socket from passing: the deadline hangs up instead.
+            watchdog = Timer(until - monotonic(), _hang_up, (connection.sock,))
+            watchdog.daemon = True
+            watchdog.start()
+            connection.request("POST", f"{url.path}?{url.query}".rstrip("?"), body, dict(headers))
+            response = connection.getresponse()
+            with response:
+                data = response.read(self.largest + 1)
+                if monotonic() >= until:
+                    raise TimeoutError
+                if len(data) > self.largest:
+                    raise HTTPException(f"an answer of more than {self.largest} bytes")
+                if response.length:
+                    raise HTTPException("the connection closed in the middle of an answer")
+                return response.status, response.headers, data
+        finally:
+            if watchdog is not None:
+                watchdog.cancel()
+            connection.close()
+
+
+class _Batch:
+    """What the threads of one `ask` share."""
+
+    def __init__(self, chat: Chat, bodies: list[bytes], headers: Mapping[str, str]) -> None:
+        self.chat, self.bodies, self.headers = chat, bodies, headers
+        self.answers: list[Answer | ChatError | None] = [None] * len(bodies)
+        self.places = iter(range(len(bodies)))
+        self.lock, self.stop = Lock(), Event()
+        self.in_a_row = 0  # questions without an answer
+        self.last: Answer | ChatError | None = None  # what stopped the batch
+        self.broken: BaseException | None = None  # in a thread: a mistake of ours
+
+    def work(self, rng: np.random.Generator) -> None:
+        try:
+            while not self.stop.is_set():
+                with self.lock:
+                    place = next(self.places, None)
+                if place is None:
+                    return
+                self._settle(place, rng)
+        except BaseException as error:
+            self.broken = error
+            self.stop.set()
+
+    def _settle(self, place: int, rng: np.random.Generator) -> None:
+        answer: Answer | ChatError
+        try:
+            answer = self.chat.answer(self.bodies[place], self.headers, rng=rng, stop=self.stop)
+        except ChatError as error:
+            answer = error
+        with self.lock:
+            self.answers[place] = answer
+            self.in_a_row = self.in_a_row + 1 if isinstance(answer, Unanswered) else 0
+            if isinstance(answer, Denied) or self.in_a_row >= self.chat.patience:
+                self.last = self.last or answer
+                self.stop.set()
+
+    def collect(self) -> list[Answer | ChatError]:
+        if self.broken is not None:
+            raise self.broken
+        return [
+            answer or Unanswered(f"not asked, because another question failed: {self.last}")
+            for answer in self.answers
+        ]
+
+
+def _target(address: str) -> SplitResult:
+    """Where questions are posted to."""
+    try:
+        url = urlsplit(address)
+        _ = url.port, (url.hostname or "").encode("idna")
+    except ValueError as error:
+        raise UsageError(f"the address {address!r} is not one: {error}") from error
+    if url.username or url.password:
+        raise UsageError("the address has a password in it: put the key into TURNWISE_API_KEY instead")
+    if url.scheme not in ("http", "https") or not url.hostname or not address.isascii() or " " in address:
+        raise UsageError(f"the address {address!r} is not one: expected http(s)://HOST[:PORT]/v1")
+    path = url.path.rstrip("/") or "/v1"
+    if not path.endswith("/chat/completions"):
+        path += "/chat/completions"
+    return url._replace(path=path, fragment="")
+
+
+def _headers(address: str) -> dict[str, str]:
+    headers = {
+        "Content-Type": "application/json",
+        "Accept": "application/json",
+        "Accept-Encoding": "identity",
+    }
+    key = os.environ.get("TURNWISE_API_KEY", "").strip()
+    if not key and _target(address).scheme == "https":
+        key = os.environ.get("OPENAI_API_KEY", "").strip()
+    if not (key.isascii() and key.isprintable()):  # http.client would refuse it, and print it
+        raise UsageError("the key in TURNWISE_API_KEY or OPENAI_API_KEY has characters that no key has")
+    return {**headers, "Authorization": f"Bearer {key}"} if key else headers
+
+
+def _read(data: bytes, place: str) -> Answer:
+    try:
+        completion = msgspec.json.decode(data, type=_Completion)
+    except (msgspec.DecodeError, RecursionError) as error:
+        raise _Passing(f"{place}: the answer is no chat completion: {error}") from error
+    if not completion.choices:
+        raise _Passing(f"{place}: the answer is no chat completion: it has no choice")
+    choice = completion.choices[0]
+    refused = bool(choice.message.refusal) or choice.finish_reason == "content_filter"
+    return Answer(choice.message.content or "", refused, choice.finish_reason == "length")
+
+
+def _retry_after(head: Message) -> float:
+    """Seconds; 0 where the server says nothing that can be read."""
+    value = str(head.get("Retry-After", ""))
+    try:
+        seconds = float(value) if value[:1].isdigit() else parsedate_to_datetime(value).timestamp() - time()
+    except (ValueError, OverflowError):
+        return 0.0
+    return max(0.0, seconds)
+
+
+def _complaint(data: bytes, headers: Mapping[str, str]) -> str:
+    """What the server says is wrong, without the key that some servers repeat."""
+    key = headers.get("Authorization", "").removeprefix("Bearer ")
+    text = data[:10_000].decode("utf-8", "replace")
+    text = _clean(text.replace(key, "***") if key else text)
+    return f": {text[:200]}" if text else ""
+
+
+def _clean(text: str) -> str:
+    return " ".join("".join(sign if sign.isprintable() else " " for sign in text).split())
+
+
+def _hang_up(connected: socket.socket) -> None:
+    try:
+        # Not its own method: that of a TLS socket also takes away what another thread is reading through.
+        socket.socket.shutdown(connected, socket.SHUT_RDWR)
+    except OSError:  # it is closed already
+        return

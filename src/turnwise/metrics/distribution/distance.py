@@ -1,0 +1,119 @@
+"""What FBD, PRD and MMD have in common: a real side for each group, and a number for any set of replies.
+
+A row is the code of the item's group and the vector of its reply, so that `reduce` finds the real side that these
+rows belong to; rows of several groups have no common number, and mixing them is an error.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import ClassVar, Generic, TypeVar
+
+import numpy as np
+
+from turnwise.errors import TooFewItems
+from turnwise.metrics.distribution import sampling
+from turnwise.metrics.distribution.sides import Side
+from turnwise.metrics.rows import Resampling, scored
+from turnwise.types import Floats, Item, Level, Need, Rows, Signature, digest
+
+FEWEST = 50  # replies on either side; papers/fbd-prd.md shows what fewer do to a ranking
+_SEED = 0  # of the splits behind floor and limit
+Real = TypeVar("Real")
+
+
+class Facts:
+    """What holds for every distance between distributions, before and after it has seen real replies."""
+
+    __slots__ = ()
+
+    level: ClassVar[Level] = "system"
+    needs: ClassVar[frozenset[Need]] = (
+        frozenset()
+    )  # a context only where the real side has one: see `unscored`
+    resampling: ClassVar[Resampling] = "subsample"  # a repeated vector would be a smaller spread
+    unscored: ClassVar[str] = (
+        "no context where the real replies have one, nothing to encode, or a group with too few real replies"
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class Distance(Facts, ABC, Generic[Real]):
+    """A distance from real sides that it has seen; `Real` is what it keeps of one."""
+
+    sides: Mapping[str, Side]  # by group
+
+    @property
+    @abstractmethod
+    def fewest(self) -> int:
+        """Replies that a number needs."""
+
+    @abstractmethod
+    def prepare(self, real: Floats, /) -> Real:
+        """What of the real vectors (m, d) does not depend on the system."""
+
+    @abstractmethod
+    def between(self, generated: Floats, real: Real, /) -> float:
+        """The number of the generated vectors (n, d), n at least 2."""
+
+    @cached_property
+    def prepared(self) -> dict[str, Real]:
+        return {group: self.prepare(side.vectors) for group, side in self.sides.items()}
+
+    def rows(self, items: Sequence[Item], /) -> Floats:
+        """(n, 1 + d): the code of the group's real side, and the vector."""
+        width = next(iter(self.sides.values())).vectors.shape[1]
+        rows = np.full((len(items), 1 + width), np.nan)
+        groups = [item.group if item.group in self.sides else "" for item in items]
+        for code, side in enumerate(self.sides.values()):
+            if places := [place for place, group in enumerate(groups) if group == side.group]:
+                rows[places, 0] = code
+                rows[places, 1:] = side.rows([items[place] for place in places])
+        return rows
+
+    def reduce(self, rows: Rows, /) -> float:
+        vectors, side = self._taken(rows)
+        return float("nan") if side is None else self.between(vectors, self.prepared[side.group])
+
+    def check(self, rows: Rows, /) -> None:
+        """Refuses a number that so few replies cannot support."""
+        count = int(np.count_nonzero(scored(rows)))
+        if count < self.fewest:
+            raise TooFewItems(
+                f"{count} replies are too few to know their distribution by: {self.fewest} or more are needed"
+            )
+
+    def details(self, rows: Rows, /) -> dict[str, float]:
+        """What the number owes to the number of replies: its floor and its limit, and the real side's size."""
+        vectors, side = self._taken(rows)
+        if side is None or min(len(vectors), len(side.vectors)) < sampling.FEWEST:
+            return {}
+        rng = np.random.default_rng(_SEED)
+
+        def between(generated: Floats, real: Floats) -> float:
+            return self.between(generated, self.prepare(real))
+
+        return {
+            "floor": sampling.floor(side.vectors, between, rng=rng),
+            "at_infinity": sampling.at_infinity(vectors, side.vectors, between, rng=rng),
+            "n_real": len(side.vectors),
+        }
+
+    def _taken(self, rows: Rows) -> tuple[Floats, Side | None]:
+        """The scored vectors and the real side they belong to; none where a spread has no meaning."""
+        kept = np.asarray(rows[scored(rows)])
+        if len(kept) < 2:
+            return kept[:, 1:], None
+        codes = np.unique(kept[:, 0])
+        if len(codes) > 1:
+            raise ValueError("rows of several groups have no common real side: reduce each group by itself")
+        return kept[:, 1:], list(self.sides.values())[int(codes[0])]
+
+    def _signed(self, name: str, *settings: tuple[str, str]) -> Signature:
+        sides = self.sides.values()
+        alone = "+".join(side.group or "all" for side in sides if side.alone)
+        without = (("reply-only", alone),) if alone else ()
+        real = digest(*(side.data for side in sides))
+        readings = tuple(space.reading.signature for space in next(iter(sides)).spaces)
+        return Signature(name, (*settings, *without, ("real", real)), readings)

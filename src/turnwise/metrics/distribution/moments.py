@@ -1,0 +1,71 @@
+"""Count, mean and scatter of vectors, gathered in one pass and merged in any order.
+
+Memory is that of one d x d matrix however many vectors there are, and processes that each saw a part agree with
+one that saw all to 1e-9. Sums of squares lose all digits when the mean is large beside the spread, so deviations
+from the running mean are merged instead (Chan, Golub and LeVeque 1983).
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+
+from turnwise.errors import DataError, TooFewItems
+from turnwise.types import Floats
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Moments:
+    count: int
+    mean: Floats  # (d,)
+    scatter: Floats  # (d, d) sum of the outer products of deviations from the mean
+
+    @classmethod
+    def of(cls, rows: Floats) -> "Moments":
+        """The moments of the rows (n, d)."""
+        rows = finite(rows)
+        if not len(rows):
+            return cls(0, np.zeros(rows.shape[1]), np.zeros((rows.shape[1], rows.shape[1])))
+        mean = rows.mean(axis=0)
+        centred = rows - mean
+        return cls(len(rows), mean, centred.T @ centred)
+
+    @classmethod
+    def of_parts(cls, parts: Iterable[Floats]) -> "Moments":
+        """The moments of all rows of several blocks, of which one is held at a time."""
+        total: Moments | None = None
+        for part in parts:
+            total = cls.of(part) if total is None else total + cls.of(part)
+        if total is None:
+            raise TooFewItems("there is not one vector to take moments of")
+        return total
+
+    def __add__(self, other: "Moments") -> "Moments":
+        count = self.count + other.count
+        if not count:
+            return self
+        gap = other.mean - self.mean
+        share = other.count / count
+        scatter = self.scatter + other.scatter + np.outer(gap, gap) * (self.count * share)
+        return Moments(count, self.mean + gap * share, scatter)
+
+    @property
+    def covariance(self) -> Floats:
+        """(d, d), with n - 1 in the denominator."""
+        if self.count < 2:
+            raise TooFewItems(f"a covariance needs 2 vectors or more, and there are {self.count}")
+        return self.scatter / (self.count - 1)
+
+
+def finite(rows: Floats) -> Floats:
+    """The rows (n, d) if every number is one; a vector with a NaN in it is an error, not a point."""
+    rows = np.asarray(rows, dtype=np.float64)
+    if rows.ndim != 2:
+        raise DataError(f"vectors stand in a table (n, d), and this one has the shape {rows.shape}")
+    bad = ~np.isfinite(rows).all(axis=1)
+    if bad.any():
+        raise DataError(
+            f"{np.count_nonzero(bad)} of {len(rows)} vectors hold a NaN or an infinite number, the first in row "
+            f"{int(np.argmax(bad))}: leave out what could not be encoded"
+        )
+    return rows

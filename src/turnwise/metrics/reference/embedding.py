@@ -1,0 +1,127 @@
+"""Embedding Average, Greedy Matching and Vector Extrema between a reply and its reference (Liu et al. 2016).
+
+Each is a cosine: of the mean word vectors, of each word with its nearest word in the other text (averaged over both
+directions), of the most extreme value in each dimension. `extrema` takes the value that is furthest from zero, as
+Forgues et al. 2014 define it; the script released with Liu et al. takes the greatest, whatever its sign, and is here
+as `extrema-max`. Words are those that the model has a vector for (word2vec: GoogleNews); a text without any, and
+two texts without a word in common with the model, have no number. With several references the best counts.
+"""
+
+from abc import abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from turnwise.encode import Vectors
+from turnwise.metrics import models
+from turnwise.metrics.rows import Mean
+from turnwise.types import Card, Floats, Item, Kind, Level, Need, Signature
+
+CITATION = "Liu et al. 2016, How NOT To Evaluate Your Dialogue System"
+
+
+def _card(meaning: str) -> Card:
+    kind: Kind = "reference"
+    return Card(
+        kind=kind,
+        meaning=meaning,
+        range="-1 to 1; two unrelated English replies are often above 0.5",
+        limits="Blind to the order of words, to negation, and to the context. A good reply in other words than the "
+        "reference's scores low, a generic one high. Liu et al. found next to no correlation with people.",
+        citation=CITATION,
+    )
+
+
+@dataclass(frozen=True)
+class _WordVectors(Mean):
+    level: ClassVar[Level] = "turn"
+    needs: ClassVar[frozenset[Need]] = frozenset({"references"})
+    higher_is_better: ClassVar[bool] = True
+    unscored: ClassVar[str] = "no reference, or no word that the model has a vector for"
+    name: ClassVar[str]
+
+    model: str = "word2vec"
+
+    @property
+    def signature(self) -> Signature:
+        return Signature(self.name, (("refs", "max"),), (models.token_encoder(self.model).token_signature,))
+
+    def rows(self, items: Sequence[Item], /) -> Floats:
+        texts = list(dict.fromkeys(text for item in items for text in (item.reply, *item.references)))
+        encoder = models.token_encoder(self.model)
+        vectors = {
+            text: tokens.vectors[~tokens.special]
+            for text, tokens in zip(texts, encoder.tokens(texts), strict=True)
+        }
+        rows = np.ones((len(items), 2))
+        for row, item in zip(rows, items, strict=True):
+            reply = vectors[item.reply]
+            found = [self.similarity(reply, vectors[text]) for text in item.references if len(vectors[text])]
+            row[0] = max(found) if len(reply) and found else np.nan
+        return rows
+
+    def value(self, item: Item, /) -> float:
+        return float(self.rows([item])[0, 0])
+
+    @abstractmethod
+    def similarity(self, a: Vectors, b: Vectors) -> float:
+        """Of two texts' word vectors, (n, d) and (m, d), neither empty."""
+
+
+class Average(_WordVectors):
+    name = "average"
+    card: ClassVar[Card] = _card("Cosine of the mean word vectors of the reply and its reference.")
+
+    def similarity(self, a: Vectors, b: Vectors) -> float:
+        return cosine(a.mean(axis=0), b.mean(axis=0))
+
+
+class Greedy(_WordVectors):
+    name = "greedy"
+    card: ClassVar[Card] = _card(
+        "Each word's cosine with the nearest word of the other text, averaged both ways (Rus and Lintean 2012)."
+    )
+
+    def similarity(self, a: Vectors, b: Vectors) -> float:
+        cosines = unit(a) @ unit(b).T
+        return float((cosines.max(axis=1).mean() + cosines.max(axis=0).mean()) / 2)
+
+
+class Extrema(_WordVectors):
+    name = "extrema"
+    card: ClassVar[Card] = _card(
+        "Cosine of the values furthest from zero in each dimension (Forgues et al. 2014)."
+    )
+
+    def similarity(self, a: Vectors, b: Vectors) -> float:
+        return cosine(_furthest(a), _furthest(b))
+
+
+class ExtremaMax(_WordVectors):
+    name = "extrema-max"
+    card: ClassVar[Card] = _card(
+        "Cosine of the greatest values in each dimension, as Liu et al.'s script has it."
+    )
+
+    def similarity(self, a: Vectors, b: Vectors) -> float:
+        return cosine(a.max(axis=0), b.max(axis=0))
+
+
+def _furthest(vectors: Vectors) -> Vectors:
+    greatest, least = vectors.max(axis=0), vectors.min(axis=0)
+    extremes: Vectors = np.where(greatest >= -least, greatest, least)
+    return extremes
+
+
+def unit(vectors: Vectors) -> Floats:
+    """Rows of length 1; a row of zeros stays."""
+    wide = vectors.astype(np.float64)
+    length = np.linalg.norm(wide, axis=-1, keepdims=True)
+    directions: Floats = np.divide(wide, length, out=np.zeros_like(wide), where=length > 0)
+    return directions
+
+
+def cosine(a: Vectors, b: Vectors) -> float:
+    return float(unit(a) @ unit(b))

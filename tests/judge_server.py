@@ -1,0 +1,127 @@
+"""Real HTTP servers on this machine that speak the chat-completions interface, well or badly.
+
+`serving(behave)` starts one; `behave` is called with each request and answers it as it likes. The server counts how
+many requests it has had, and how many were there at once.
+"""
+
+import json
+import re
+import socket
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from threading import Event, Lock, Thread
+from typing import Any
+
+FORM = re.compile(r"VERDICT ([0-9a-f]+): X")
+
+
+@dataclass
+class Exchange:
+    """One request, and the ways to answer it."""
+
+    number: int  # from 0
+    path: str
+    headers: dict[str, str]
+    body: dict[str, Any]
+    socket: socket.socket
+    closing: Event  # set when the server goes down: what hangs must hang on this
+
+    def send(self, status: int, data: bytes | str, **headers: str) -> None:
+        data = data.encode() if isinstance(data, str) else data
+        lines = {"Content-Type": "application/json", "Content-Length": str(len(data)), "Connection": "close"}
+        lines |= {name.replace("_", "-"): value for name, value in headers.items()}
+        head = "".join(f"{name}: {value}\r\n" for name, value in lines.items())
+        self.raw(f"HTTP/1.1 {status} X\r\n{head}\r\n".encode() + data)
+
+    def raw(self, data: bytes) -> None:
+        self.socket.sendall(data)
+
+    def say(self, text: str | None, **more: Any) -> None:
+        """A chat completion with this text."""
+        finish = more.pop("finish_reason", "stop")
+        choice = {
+            "index": 0,
+            "message": {"role": "assistant", "content": text, **more},
+            "finish_reason": finish,
+        }
+        self.send(200, json.dumps({"object": "chat.completion", "choices": [choice]}))
+
+    @property
+    def code(self) -> str:
+        """The code that the verdict must carry."""
+        return FORM.findall(self.body["messages"][-1]["content"])[-1]
+
+    def quoted(self) -> list[dict[str, str]]:
+        """The messages that are quoted in the question, the judged replies last."""
+        lines = self.body["messages"][1]["content"].splitlines()
+        return [json.loads(line) for line in lines if line.startswith('{"role"')]
+
+
+@dataclass
+class Server:
+    address: str
+    requests: list[Exchange] = field(default_factory=list)
+    at_once: int = 0
+    most_at_once: int = 0
+
+
+@contextmanager
+def serving(behave: Callable[[Exchange], None]) -> Iterator[Server]:
+    lock, closing = Lock(), Event()
+
+    class Handler(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+
+        def do_POST(self) -> None:
+            self.close_connection = True
+            data = self.rfile.read(int(self.headers["Content-Length"]))
+            with lock:
+                exchange = Exchange(
+                    number=len(server.requests),
+                    path=self.path,
+                    headers=dict(self.headers),
+                    body=json.loads(data),
+                    socket=self.connection,
+                    closing=closing,
+                )
+                server.requests.append(exchange)
+                server.at_once += 1
+                server.most_at_once = max(server.most_at_once, server.at_once)
+            try:
+                behave(exchange)
+            except ConnectionError:  # the client has had enough
+                pass
+            finally:
+                with lock:
+                    server.at_once -= 1
+
+        def log_message(self, *_: Any) -> None: ...
+
+    class Listener(ThreadingHTTPServer):
+        daemon_threads = True
+        request_queue_size = 64
+
+        def handle_error(self, *_: Any) -> None: ...
+
+    with Listener(("127.0.0.1", 0), Handler) as listener:
+        server = Server(f"http://127.0.0.1:{listener.server_port}/v1")
+        thread = Thread(target=listener.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)
+        thread.start()
+        try:
+            yield server
+        finally:
+            closing.set()
+            listener.shutdown()
+            thread.join()
+
+
+def by_length(exchange: Exchange) -> None:
+    """A judge with a rule instead of a taste: a point for every four words, five at most, and the longer of two."""
+    *_, first, last = ["", *(len(message["content"].split()) for message in exchange.quoted())]
+    if "Compare two replies" in exchange.body["messages"][1]["content"]:
+        value = "TIE" if first == last else "AB"[last > first]
+    else:
+        value = str(min(5, 1 + last // 4))
+    exchange.say(f"It has {last} words, where 7 would do.\n\nVERDICT {exchange.code}: {value}")

@@ -1,0 +1,95 @@
+"""Models of a few thousand random weights, written to disk as real ones are: what a loader test needs, offline."""
+
+from pathlib import Path
+
+WORDS = "i you we they like love hate hear play see the a my your guitar piano song cat dog day and or not".split()
+MARKS = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
+CHAT = (
+    "{% for m in messages %}{{ '<|' + m['role'] + '|> ' + m['content'] + ' [SEP] ' }}{% endfor %}"
+    "{% if add_generation_prompt %}{{ '<|assistant|> ' }}{% endif %}"
+)
+
+
+def write_bert(folder: Path, *, seed: int = 0, max_length: int = 32) -> Path:
+    """A two-layer BERT with token types."""
+    import torch
+    from transformers import BertConfig, BertModel
+
+    torch.manual_seed(seed)
+    config = BertConfig(
+        vocab_size=len(_vocabulary()),
+        hidden_size=16,
+        num_hidden_layers=2,
+        num_attention_heads=2,
+        intermediate_size=32,
+        max_position_embeddings=max_length,
+        initializer_range=0.5,  # large enough for texts to differ
+    )
+    BertModel(config).eval().save_pretrained(folder)
+    _tokenizer(pair="[CLS] $A [SEP] $B:1 [SEP]:1", single="[CLS] $A [SEP]").save_pretrained(folder)
+    return folder
+
+
+def write_llama(folder: Path, *, seed: int = 0, chat: bool = False) -> Path:
+    """A two-layer Llama, with grouped keys as in SmolLM2."""
+    import torch
+    from transformers import LlamaConfig, LlamaForCausalLM
+
+    torch.manual_seed(seed)
+    config = LlamaConfig(
+        vocab_size=len(_vocabulary()),
+        hidden_size=16,
+        num_hidden_layers=2,
+        num_attention_heads=4,
+        num_key_value_heads=2,
+        intermediate_size=32,
+        max_position_embeddings=256,
+        initializer_range=0.3,
+        bos_token_id=2,
+        eos_token_id=3,
+        pad_token_id=0,
+    )
+    LlamaForCausalLM(config).eval().save_pretrained(folder)
+    tokenizer = _tokenizer(single="$A", pair="$A $B")
+    if chat:
+        tokenizer.chat_template = CHAT
+    tokenizer.save_pretrained(folder)
+    return folder
+
+
+def _vocabulary() -> dict[str, int]:
+    letters = [chr(code) for code in range(97, 123)] + list(".,?!'<>|0123456789")
+    pieces = [
+        *MARKS,
+        *letters,
+        *(f"##{letter}" for letter in letters),
+        *(word for word in WORDS if len(word) > 1),
+    ]
+    return {piece: number for number, piece in enumerate(pieces)}
+
+
+def _tokenizer(*, single: str, pair: str) -> "PreTrainedTokenizerFast":  # noqa: F821 - imported below
+    from tokenizers import Tokenizer
+    from tokenizers.models import WordPiece
+    from tokenizers.normalizers import BertNormalizer
+    from tokenizers.pre_tokenizers import BertPreTokenizer
+    from tokenizers.processors import TemplateProcessing
+    from transformers import PreTrainedTokenizerFast
+
+    vocabulary = _vocabulary()
+    tokenizer = Tokenizer(WordPiece(vocabulary, unk_token="[UNK]"))
+    tokenizer.normalizer = BertNormalizer()
+    tokenizer.pre_tokenizer = BertPreTokenizer()
+    specials = [(mark, vocabulary[mark]) for mark in ("[CLS]", "[SEP]")]
+    tokenizer.post_processor = TemplateProcessing(single=single, pair=pair, special_tokens=specials)
+    return PreTrainedTokenizerFast(
+        tokenizer_object=tokenizer,
+        unk_token="[UNK]",
+        pad_token="[PAD]",
+        cls_token="[CLS]",
+        sep_token="[SEP]",
+        mask_token="[MASK]",
+        bos_token="[CLS]",
+        eos_token="[SEP]",
+        model_input_names=["input_ids", "token_type_ids", "attention_mask"],
+    )
