@@ -64,7 +64,7 @@ def speaking(folder: Path) -> Callable[[Exchange], None]:
         ids = tokenizer(shown + start, add_special_tokens=False, return_tensors="pt")["input_ids"]
         with lock, torch.inference_mode():
             if start:
-                value = int(model(ids).logits[0, -1, digits].argmax()) + 1
+                value = int(model(ids, logits_to_keep=1).logits[0, -1, digits].argmax()) + 1
                 exchange.say(f"{start}{value}")
                 return
             allowed = exchange.body["max_tokens"]

@@ -38,7 +38,7 @@ def test_a_model_that_sentence_transformers_wrote_is_used_as_it_says(tmp_path: P
     from sentence_transformers import models
 
     body = models.Transformer(str(write_bert(tmp_path / "bert")), max_seq_length=16)
-    pooling = models.Pooling(body.get_word_embedding_dimension(), pooling_mode=mode)
+    pooling = models.Pooling(body.get_embedding_dimension(), pooling_mode=mode)
     peer = peers.SentenceTransformer(modules=[body, pooling, models.Normalize()], device="cpu")
     peer.save(str(tmp_path / "st"))
     texts = ["i love the guitar", "you", "the cat and the dog " * 9]

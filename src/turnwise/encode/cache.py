@@ -1,11 +1,11 @@
 """What was computed once is kept on disk, by (model, options, text).
 
 One SQLite file, chosen over segment files of our own because it is safe for several processes, survives a kill at any
-point, and is fast enough to be out of the way: 100,000 vectors of 384 float32 are read in 1.1 s and written in 2.5 s,
-where MiniLM needs minutes to make them. A space is everything made with one signature; a key is a digest of
-the text. Each value carries a checksum: a damaged one is dropped and made again, and a file that SQLite cannot read is
-set aside. Beyond the limit the least recently used spaces go first, and within one the oldest values. A cache that
-cannot be written (no space, no permission) is a warning: the numbers do not depend on it.
+point, and is fast enough to be out of the way: 100,000 vectors of 384 float32 are written in 2.6 s of processor time
+and read in 1.1 s; 800 replies take MiniLM 3.9 s and the cache .008 s. A space is everything made with one signature;
+a key is a digest of the text. Each value carries a checksum: a damaged one is dropped and made again, and a file that
+SQLite cannot read is set aside. Beyond the limit the least recently used spaces go first, and within one the oldest
+values. A cache that cannot be written (no space, no permission) is a warning: the numbers do not depend on it.
 """
 
 import logging

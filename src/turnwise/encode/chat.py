@@ -79,7 +79,9 @@ class Chat:
     address: str  # https://host/v1; a bare host means its /v1
     concurrency: int = 8  # requests at once, of this process
     connect: float = 10.0  # seconds
-    silence: float = 120.0  # seconds without a byte; an answer that is not streamed is silence until it is there
+    silence: float = (
+        120.0  # seconds without a byte; an answer that is not streamed is silence until it is there
+    )
     deadline: float = 300.0  # seconds for one question, tries and waits included
     tries: int = 4
     backoff: float = 1.0  # seconds before the second try
@@ -108,7 +110,7 @@ class Chat:
             batch.stop.set()
         return batch.collect()
 
-    def answer(
+    def _answer(
         self, body: bytes, headers: Mapping[str, str], *, rng: np.random.Generator, stop: Event
     ) -> Answer:
         """One question, as many tries as it takes and is allowed."""
@@ -201,7 +203,7 @@ class _Batch:
     def _settle(self, place: int, rng: np.random.Generator) -> None:
         answer: Answer | ChatError
         try:
-            answer = self.chat.answer(self.bodies[place], self.headers, rng=rng, stop=self.stop)
+            answer = self.chat._answer(self.bodies[place], self.headers, rng=rng, stop=self.stop)
         except ChatError as error:
             answer = error
         with self.lock:

@@ -21,6 +21,7 @@ from turnwise.types import Floats, Ints
 
 Interval: TypeAlias = tuple[float, float]
 
+FEW = 20  # clusters: with fewer the jackknife knows more than the bootstrap
 _RARE = 5  # clusters away from the edge: with fewer, a bootstrap sees too little of them (measured)
 
 
@@ -61,6 +62,38 @@ def t(values: Floats, level: float = 0.95) -> Interval | None:
     half = float(stdtrit(n - 1, (1 + level) / 2)) * float(np.std(values, ddof=1)) / np.sqrt(n)
     centre = float(np.mean(values))
     return centre - half, centre + half
+
+
+def jackknife_t(estimate: float, left_out: Floats, level: float = 0.95) -> Interval | None:
+    """Student's interval with the jackknife's error, one value a cluster left out.
+
+    For fewer than 20 clusters, where a bootstrap has too few to draw from: with 2, 5 and 10 clusters of normal
+    data BCa covers .53, .89 and .93, this .95, .94 and .95 (skewed: .49, .89, .92 and .95, .92, .93).
+    """
+    from scipy.special import stdtrit
+
+    n = len(left_out)
+    if n < 2 or not np.isfinite(left_out).all() or not _vary(left_out):
+        return None
+    error = float(np.sqrt((n - 1) / n * np.sum((left_out - np.mean(left_out)) ** 2)))
+    half = float(stdtrit(n - 1, (1 + level) / 2)) * error
+    return estimate - half, estimate + half
+
+
+def welch(difference: float, left_out_a: Floats, left_out_b: Floats, level: float = 0.95) -> Interval | None:
+    """`jackknife_t` of the difference of two samples, with Welch's degrees of freedom."""
+    from scipy.special import stdtrit
+
+    each = [
+        ((len(values) - 1) / len(values) * float(np.sum((values - np.mean(values)) ** 2)), len(values) - 1)
+        for values in (left_out_a, left_out_b)
+    ]
+    total = sum(variance for variance, _ in each)
+    if not (np.isfinite(total) and total > 0):
+        return None
+    freedom = total**2 / sum(variance**2 / degrees for variance, degrees in each)
+    half = float(stdtrit(freedom, (1 + level) / 2)) * float(np.sqrt(total))
+    return difference - half, difference + half
 
 
 def wilson(successes: float, n: float, level: float = 0.95) -> Interval | None:
@@ -162,9 +195,13 @@ def _at_the_edge(
 def _bca_or_reason(
     estimate: float, drawn: Floats, left_out: Floats, level: float, draws: str = "bootstrap"
 ) -> tuple[Interval | None, str]:
-    interval = bca(estimate, drawn, left_out, level)
+    few = len(left_out) < FEW
+    interval = jackknife_t(estimate, left_out, level) if few else bca(estimate, drawn, left_out, level)
     if interval is not None:
-        return interval, f"BCa {draws} by cluster, {len(drawn)} draws"
+        return (
+            interval,
+            "t on the jackknife by cluster" if few else f"BCa {draws} by cluster, {len(drawn)} draws",
+        )
     return None, "none: no variation" if _mostly_defined(drawn) else "none: undefined in most draws"
 
 

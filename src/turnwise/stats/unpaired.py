@@ -29,7 +29,11 @@ def interval_of_sums(
     left_out = np.concatenate(
         [jackknife_sums(a, of_sums) - values[1], values[0] - jackknife_sums(b, of_sums)]
     )
-    found = interval.bca(values[0] - values[1], drawn[0] - drawn[1], left_out)
+    difference = values[0] - values[1]
+    if min(len(a), len(b)) < interval.FEW:
+        found = interval.welch(difference, jackknife_sums(a, of_sums), jackknife_sums(b, of_sums))
+        return found, "none: no variation" if found is None else "Welch's t on the jackknife by cluster"
+    found = interval.bca(difference, drawn[0] - drawn[1], left_out)
     return found, "none: no variation" if found is None else f"BCa bootstrap by cluster, {draws} draws"
 
 

@@ -8,7 +8,8 @@ How it is fast: a context is read once for all the texts that follow it (its key
 are scored once, and states are multiplied by the vocabulary only where a token of a text is predicted.
 How it is exact: that product and the softmax are float32. A context is padded to a multiple of 16 and a text to a
 multiple of 4, each by its own length, and a batch holds one shape: who else is scored, and in what batches, changes
-not a bit of the answer on a CPU. In bfloat16 another order of additions would move it by hundredths.
+not a bit of the answer on a CPU (measured with SmolLM2). bfloat16 itself moves the mean log-probability of a token
+by .02 against float32 on PersonaChat replies, correlation .9999; the signature names the precision.
 """
 
 import logging

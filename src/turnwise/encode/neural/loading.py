@@ -2,9 +2,9 @@
 
 Precision "auto" is the one the weights are stored in where the processor computes in it, else float32. On a CPU with
 AVX512-BF16 or AMX, bfloat16 doubles the speed of a matrix product (95 -> 200 GFLOP/s a core, measured), and halves
-what must be read from memory; elsewhere it is emulated and slow. torch.compile and ONNX were not kept: on CPU the
-products are 90 % of the time and already run at the processor's speed (a compiled kernel gained under 15 %), and a
-compilation takes longer than a corpus.
+what must be read from memory; elsewhere it is emulated. Products with weights packed beforehand, which is what a
+compiled graph would bring, were 10 to 40 % faster in float32 and 2 to 40 % in bfloat16; torch.compile and ONNX
+themselves have not been measured, and are not used.
 """
 
 from collections.abc import Iterator

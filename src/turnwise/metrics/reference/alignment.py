@@ -13,7 +13,7 @@ then still the most, and chunks few but perhaps not the fewest.
 """
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from heapq import nlargest
 from itertools import islice
@@ -35,31 +35,37 @@ class Alignment(NamedTuple):
 
 
 class Choice(NamedTuple):
-    """What a word of the reply may match."""
+    """A word of the reply that a bond may reach."""
 
-    places: int
-    costly: dict[int, Pair]  # place -> pair, where the match can cost other matches
-    alone: bool  # one word and one place that can match nothing else
-
-
-_NONE = Choice(0, {}, alone=True)
+    places: int  # where it would have a bond before or after it
+    starts: int  # where it would have one after it
+    alone: bool  # the word and its one place can match nothing else
+    costly: Mapping[int, Pair]  # place -> pair, where the match can cost others
 
 
 def align(reply: Sequence[str], reference: Sequence[str]) -> Alignment:
-    said, places = Counter(reply), dict.fromkeys(reference, 0)
+    said, where = Counter(reply), dict.fromkeys(reference, 0)
     for at, word in enumerate(reference):
-        places[word] |= 1 << at
+        where[word] |= 1 << at
     words = shared(said, Counter(reference))
-    choices = {}
-    for word, others in words.pairs.items():
-        allowed = sum(places[other] for other in others)
-        costly = {
-            place: (word, other) for other, costs in others.items() if costs for place in _each(places[other])
-        }
-        alone = said[word] == allowed.bit_count() == 1 and not costly
-        choices[word] = Choice(allowed, costly, alone)
-    bonds = _bonds([choices.get(word, _NONE) for word in reply], words)
+    places = {word: sum([where[other] for other in others]) for word, others in words.pairs.items()}
+    sets = [places.get(word, 0) for word in reply]
+    choices = []
+    before = 0
+    for word, here, following in zip(reply, sets, [*sets, 0][1:], strict=True):
+        starts = here & following >> 1
+        if bonded := here & (starts | before << 1):
+            costly = _costly_places(word, words, where) if words.costly else {}
+            alone = said[word] == here.bit_count() == 1 and not costly
+            choices.append(Choice(bonded, starts, alone, costly))
+        before = starts
+    bonds = _bonds(choices, words) if choices else 0
     return Alignment(words.matches, words.matches - bonds)
+
+
+def _costly_places(word: str, words: Shared, where: Mapping[str, int]) -> dict[int, Pair]:
+    pairs = [(word, other) for other in words.pairs[word] if (word, other) in words.costly]
+    return {place: pair for pair in pairs for place in _each(where[pair[1]])}
 
 
 def _bonds(choices: Sequence[Choice], words: Shared) -> int:
@@ -69,19 +75,19 @@ def _bonds(choices: Sequence[Choice], words: Shared) -> int:
     """
     allowed = cache(words.allows)
     later = [0]  # places that words from here to the end may want from each other
-    for places, _, alone in reversed(choices):
-        later.append(later[-1] if alone else later[-1] | places)
+    for choice in reversed(choices):
+        later.append(later[-1] if choice.alone else later[-1] | choice.places)
     later.pop()
     ways: dict[Way, int] = {(0, 0, ()): 0}  # -> most bonds so far
-    for (places, costly, alone), (onward, *_) in zip(choices, [*choices, _NONE][1:], strict=True):
+    for places, starts, alone, costly in choices:
         wanted = later.pop()
-        starts = places & onward >> 1  # where the next word can make a bond
         found: dict[Way, int] = {}
         for (taken, bond, used), bonds in ways.items():
-            free = places & (starts | bond) & ~taken
-            if not (alone and free):
-                way = taken & wanted, 0, used
-                found[way] = max(found.get(way, 0), bonds)
+            # A word that is alone takes its place: it can do no harm there.
+            way = taken & wanted, (starts << 1 if alone else 0), used
+            found[way] = max(found.get(way, 0), bonds + (alone and places == bond))
+            if alone or not (free := places & (starts | bond) & ~taken):
+                continue
             for place in islice(_each(free & bond, free & ~bond), PLACES):
                 pair = costly.get(place)
                 using = tuple(sorted((*used, pair))) if pair else used

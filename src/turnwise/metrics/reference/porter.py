@@ -58,6 +58,8 @@ def _past(word: str) -> str:
 
 def _replaced(word: str, endings: dict[str, str], *, above: int) -> str:
     """With another ending, where what stands before it has a measure above the given one."""
+    if not word.endswith(tuple(endings)):  # as most do not: all are tried at once
+        return word
     for ending, other in endings.items():
         if word.endswith(ending):
             rest = word[: -len(ending)]

@@ -8,8 +8,7 @@ through a small network, from stems to words to words to stems.
 
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 from turnwise.metrics.reference.porter import stem
 from turnwise.metrics.reference.wordnet import synsets
@@ -20,15 +19,13 @@ Pair: TypeAlias = tuple[str, str]  # a word of the reply and one of the referenc
 _SOURCE, _SINK = ">", "<"  # and with a stem behind them, what is left of that stem on either side
 
 
-@dataclass(frozen=True, slots=True)
-class Shared:
-    matches: int
-    pairs: Mapping[
-        str, Mapping[str, bool]
-    ]  # word -> words it may match -> whether that can cost other matches
-    left: Mapping[str, int]  # copies that earlier stages leave over: of a word, and of a stem on either side
-    synonyms: Sequence[Pair]
-    by_synonym: int  # how many of the matches
+class Shared(NamedTuple):
+    matches: int  # in all
+    by_synonym: int  # of them
+    pairs: Mapping[str, list[str]]  # word of the reply -> words of the reference that it may match
+    costly: frozenset[Pair]  # pairs whose matches can cost others
+    left: Mapping[str, int]  # copies of a word, or of a stem on either side, that earlier stages leave over
+    synonyms: list[Pair]
 
     def allows(self, used: Sequence[Pair]) -> bool:
         """Whether an alignment in which these pairs match can still have all the matches there are."""
@@ -41,36 +38,48 @@ class Shared:
 
 
 def shared(said: Mapping[str, int], wanted: Mapping[str, int]) -> Shared:
+    pairs = {word: [word] for word in said if word in wanted}
     ours = {word: more for word, count in said.items() if (more := count - wanted.get(word, 0)) > 0}
     theirs = {word: more for word, count in wanted.items() if (more := count - said.get(word, 0)) > 0}
-    left = ours | theirs
+    balance: dict[str, int] = defaultdict(int)  # of a stem: how many more we have left than they
     of_stem: dict[str, list[str]] = defaultdict(list)
-    balance: dict[str, int] = defaultdict(int)  # of a stem, what we have more of than they
     for word, more in ours.items():
         balance[stem(word)] += more
     for word, more in theirs.items():
-        balance[stem(word)] -= more
-        of_stem[stem(word)].append(word)
-    for root, more in balance.items():
-        left[(_SOURCE if more > 0 else _SINK) + root] = abs(more)
+        root = stem(word)
+        balance[root] -= more
+        of_stem[root].append(word)
+    matches = sum(said.values()) - sum(more for more in balance.values() if more > 0)
 
     stems = [(word, other) for word in ours for other in of_stem.get(stem(word), ())]
-    rich = [(word, ids) for word in ours if balance[stem(word)] > 0 and (ids := synsets(word))]
-    poor = [(word, ids) for word in theirs if balance[stem(word)] < 0 and (ids := synsets(word))]
-    synonyms = [(word, other) for word, a in rich for other, b in poor if not a.isdisjoint(b)]
+    meant = [(word, ids) for word in theirs if balance[stem(word)] < 0 and (ids := synsets(word))]
+    any_of_theirs = frozenset[int]().union(*[ids for _, ids in meant])
+    synonyms = [
+        (word, other)
+        for word in ours
+        if not any_of_theirs.isdisjoint(synsets(word)) and balance[stem(word)] > 0
+        for other, ids in meant
+        if not ids.isdisjoint(synsets(word))
+    ]
+    if not stems and not synonyms:
+        return Shared(matches, 0, pairs, frozenset(), {}, [])
+    for word, other in stems + synonyms:
+        pairs.setdefault(word, []).append(other)
+    of_stems = {(_SOURCE if more > 0 else _SINK) + root: abs(more) for root, more in balance.items()}
+    left = {**ours, **theirs, **of_stems}
     by_synonym = _flow(synonyms, left)
-    surplus = sum(more for more in balance.values() if more > 0)
-    pairs = _pairs([(word, word) for word in said if word in wanted] + stems + synonyms)
-    return Shared(sum(said.values()) - surplus + by_synonym, pairs, left, synonyms, by_synonym)
+    return Shared(matches + by_synonym, by_synonym, pairs, _costly(pairs), left, synonyms)
 
 
-def _pairs(pairs: Sequence[Pair]) -> dict[str, dict[str, bool]]:
-    """An exact match costs no other, nor does one of two words that can match only each other."""
-    choices, suitors = Counter(word for word, _ in pairs), Counter(other for _, other in pairs)
-    found: dict[str, dict[str, bool]] = defaultdict(dict)
-    for word, other in pairs:
-        found[word][other] = word != other and (choices[word] > 1 or suitors[other] > 1)
-    return found
+def _costly(pairs: Mapping[str, list[str]]) -> frozenset[Pair]:
+    """All but exact pairs and those of two words that can match only each other."""
+    suitors = Counter(other for others in pairs.values() for other in others)
+    return frozenset(
+        (word, other)
+        for word, others in pairs.items()
+        for other in others
+        if word != other and (len(others) > 1 or suitors[other] > 1)
+    )
 
 
 def _path(pair: Pair) -> tuple[str, ...]:

@@ -79,9 +79,8 @@ class Judge(Ratio):
     samples: int = 1  # verdicts averaged for one item
     temperature: float = 0.0
     longest: int = 512  # tokens of an answer
-    parameters: Mapping[str, Any] = field(
-        default_factory=dict
-    )  # further keys of a request; None takes one out
+    # Further keys of a request; None takes one out.
+    parameters: Mapping[str, Any] = field(default_factory=dict)
     # Of a list that failed in part: the runner asks again item by item, and nothing is to be paid twice.
     held: dict[str, float | ChatError] = field(init=False, default_factory=dict, repr=False, compare=False)
 
@@ -114,9 +113,8 @@ class Judge(Ratio):
 
     def cost(self, items: Sequence[Item]) -> Cost:
         """Tokens are counted as characters over four: half of the truth or less for scripts other than Latin."""
-        letters = sum(
-            len(message["content"]) for item in items for message in self.prompt.grade(item).messages
-        )
+        messages = [message for item in items for message in self.prompt.grade(item).messages]
+        letters = sum(len(message["content"]) for message in messages)
         requests = len(items) * self.samples
         return Cost(requests, math.ceil(letters * self.samples / _LETTER), requests * self.longest)
 
@@ -157,17 +155,15 @@ class Judge(Ratio):
     def _decide(self, asked: Sequence[tuple[Question, int]]) -> list[str | ChatError | None]:
         """The decision of each question and sample; None: no verdict, even after a reminder."""
         if self.chat is None or not self.model:
-            lacking = " and ".join(
-                name for name, there in ((ADDRESS, self.chat), (MODEL, self.model)) if not there
-            )
+            needed = {ADDRESS: self.chat, MODEL: self.model}
+            lacking = " and ".join(name for name, there in needed.items() if not there)
             raise UsageError(
                 f"the judge is a model behind an address, and was not told which: set {lacking} "
                 "(an address is like https://HOST/v1); nothing was sent"
             )
         rng = np.random.default_rng()  # spreads waits in time; no number depends on it
-        answers = self.chat.ask(
-            [self._body(question.messages, sample) for question, sample in asked], rng=rng
-        )
+        bodies = [self._body(question.messages, sample) for question, sample in asked]
+        answers = self.chat.ask(bodies, rng=rng)
         decisions = [_read(question, answer) for (question, _), answer in zip(asked, answers, strict=True)]
         again = {
             place: asked[place][0].reminder(answer.text)
@@ -185,7 +181,7 @@ class Judge(Ratio):
             "messages": messages,
             "temperature": self.temperature,
             "max_tokens": self.longest,
-            "seed": sample,
+            "seed": sample if self.samples > 1 else None,  # not every server knows the word
             **self.parameters,
         }
         return {key: value for key, value in body.items() if value is not None}

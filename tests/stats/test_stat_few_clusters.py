@@ -1,0 +1,58 @@
+"""Fewer than 20 clusters: the interval is wide, and covers."""
+
+import numpy as np
+import pytest
+
+from turnwise.stats.interval import FEW, interval_of_sums, jackknife_t
+from turnwise.stats.unpaired import interval_of_sums as unpaired_interval
+
+
+def ratio(sums):
+    return sums[..., 0] / sums[..., 1]
+
+
+def dialogues(n: int, rng: np.random.Generator) -> np.ndarray:
+    """Sums of turns with mean 0 around a level of their dialogue, and their number."""
+    turns = rng.integers(1, 6, size=n)
+    return np.array([[np.sum(rng.normal() + rng.normal(size=count)), count] for count in turns])
+
+
+@pytest.mark.parametrize("n_clusters", [2, 5, 10])
+def test_few_clusters_cover_as_often_as_many(n_clusters):
+    rng = np.random.default_rng(n_clusters)
+    hits = 0
+    for _ in range(400):
+        found, method = interval_of_sums(dialogues(n_clusters, rng), ratio, draws=100, rng=rng)
+        hits += found[0] <= 0 <= found[1]
+        assert method == "t on the jackknife by cluster"
+    # A binomial of 400 at .94 falls below .90 once in 500; the bootstrap's .53, .89 and .92 would mostly fail.
+    assert hits / 400 >= 0.90
+
+
+def test_the_interval_is_students_for_a_plain_mean():
+    from scipy import stats
+
+    values = np.random.default_rng(0).normal(size=8)
+    left_out = (values.sum() - values) / 7
+    expected = stats.t.interval(0.95, 7, values.mean(), stats.sem(values))
+    assert jackknife_t(float(values.mean()), left_out) == pytest.approx(expected)
+
+
+def test_nothing_varies_so_nothing_is_known():
+    assert jackknife_t(1.0, np.ones(5)) is None
+    assert jackknife_t(1.0, np.array([1.0])) is None
+
+
+def test_two_systems_of_few_dialogues_are_covered_too():
+    rng = np.random.default_rng(3)
+    hits = 0
+    for _ in range(400):
+        found, _ = unpaired_interval(dialogues(6, rng), dialogues(4, rng), ratio, draws=100, rng=rng)
+        hits += found[0] <= 0 <= found[1]
+    assert hits / 400 >= 0.90
+
+
+def test_with_enough_clusters_it_is_the_bootstrap():
+    rng = np.random.default_rng(4)
+    _, method = interval_of_sums(dialogues(FEW, rng), ratio, draws=100, rng=rng)
+    assert method.startswith("BCa")
