@@ -40,6 +40,7 @@ def main() -> None:
             "command": f"python -m benchmarks {name}",
             "lines": [{**asdict(line), "ratio": line.ratio, "met": line.met} for line in lines],
         }
+        RESULTS.parent.mkdir(exist_ok=True)
         RESULTS.write_text(json.dumps(kept, indent=1) + "\n")
 
 

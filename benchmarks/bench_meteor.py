@@ -1,13 +1,14 @@
 """METEOR from words to numbers, against nltk with the same synonyms.
 
 3,000 made-up replies of 10 to 30 words with one reference each: half are the reference with words changed,
-every third of them for another form or a synonym, half have nothing to do with it, as in dialogue. Words are
-those of WordNet, some with an ending, in Zipf's proportions. nltk cannot download its corpus here: it is given
-our table in memory instead, looked up once a word, where its own reader is slower. Our stems and synonyms are
-forgotten before every run, and reading the table is left out for both.
+every third of them for a synonym or another form, half have nothing to do with it, as in dialogue. Words are
+those of WordNet, some with an ending, in Zipf's proportions. nltk's corpus needs a download: it is given our
+table in memory, with the face of its own reader, and looks a word up each time as it would there (its reader
+on WordNet's files was measured to be slower). Our stems and synonyms are forgotten before every run; reading
+the table is left out for both.
 
-The values differ by design (nltk misses most synonyms). Without any synonym or ending they are the same but
-for repeated words, and this is compared before times are.
+The values differ by design: nltk misses most synonyms. That both do the same where there are none, and no
+word is repeated, is checked before times are taken.
 """
 
 from collections import defaultdict
@@ -82,7 +83,7 @@ def members() -> dict[int, list[str]]:
 
 def neighbours() -> dict[str, set[str]]:
     """Lemma -> its synonyms."""
-    found = defaultdict(set)
+    found: dict[str, set[str]] = defaultdict(set)
     for lemmas in members().values():
         for lemma in lemmas:
             found[lemma].update(other for other in lemmas if other != lemma)
@@ -93,12 +94,12 @@ def nltk_wordnet() -> Any:
     """Our table with the face of nltk's reader."""
 
     @cache
+    def synset(number: int) -> SimpleNamespace:
+        lemmas = [SimpleNamespace(name=lambda name=name: name) for name in members()[number]]
+        return SimpleNamespace(lemmas=lambda: lemmas)
+
     def synsets(word: str) -> list[SimpleNamespace]:
-        found = []
-        for number in wordnet.synsets(word):
-            lemmas = [SimpleNamespace(name=lambda name=name: name) for name in members()[number]]
-            found.append(SimpleNamespace(lemmas=lambda lemmas=lemmas: lemmas))
-        return found
+        return [synset(number) for number in wordnet.synsets.__wrapped__(word)]
 
     return SimpleNamespace(synsets=synsets)
 

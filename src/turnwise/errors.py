@@ -4,8 +4,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 
-# Exit codes (docs/commands.md): 1 is a failed gate, which is an answer and not an error.
+# Exit codes. 0 is an answer and 1 a failed gate, which is an answer too; these are the others.
 USAGE, UNMEASURED, REFUSED = 2, 3, 4
+
+# What is named -> where all of its names are listed.
+LISTS = {
+    "metric": "`turnwise ls metrics` has all",
+    "reader": "`turnwise ls readers` has all",
+    "statistic": "`turnwise ls statistics` has all",
+    "model": "`turnwise ls weights` has all",
+    "command": "`turnwise --help` has all",
+}
 
 
 class TurnwiseError(Exception):
@@ -69,8 +78,16 @@ class TooFewItems(Refused):
 
 def unknown(kind: str, name: str, known: Sequence[str]) -> UsageError:
     """The error for a name that is not in the list: the three nearest, and where the list is."""
+    where = f" ({LISTS[kind]})" if kind in LISTS else ""
+    return UsageError(f"there is no {kind} `{name}`; {nearest(name, known)}{where}")
+
+
+def nearest(name: str, known: Sequence[str]) -> str:
+    """The three names most like this one, in words."""
     near = get_close_matches(name, known, n=3, cutoff=0.0)
-    nearest = ", ".join(near)
-    return UsageError(
-        f"there is no {kind} `{name}`; the nearest are {nearest} (`turnwise ls {kind}s` has all)"
-    )
+    return f"the nearest are {', '.join(near)}" if len(near) > 1 else f"there is only {', '.join(near)}"
+
+
+def counted(count: int, noun: str) -> str:
+    """`1 test`, `2 tests`: a number and its noun in agreement."""
+    return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"

@@ -93,6 +93,7 @@ class Item:
     role: Role = "assistant"  # whose turns are judged
     goal: Mapping[str, Any] | None = None
     meta: Mapping[str, Any] = field(default_factory=dict)
+    missing: str | None = None  # why there is nothing to judge here
 
     @property
     def context(self) -> tuple[Turn, ...]:

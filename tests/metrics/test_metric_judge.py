@@ -175,12 +175,41 @@ def test_a_judge_without_an_address_says_what_is_missing(monkeypatch: pytest.Mon
     assert isinstance(judge, Judge)
     assert judge.rows([]).shape == (0, 2)
     assert judge.cost([words(3)]).requests == 1
-    with pytest.raises(
-        UsageError, match=r"TURNWISE_JUDGE_ADDRESS and TURNWISE_JUDGE_MODEL.*nothing was sent"
-    ):
+    with pytest.raises(UsageError, match=r"set TURNWISE_JUDGE_ADDRESS .* and TURNWISE_JUDGE_MODEL"):
         judge.rows([words(3)])
     with pytest.raises(UsageError, match="set TURNWISE_JUDGE_MODEL"):
         dataclasses.replace(judge, chat=Chat(address="http://127.0.0.1:9")).rows([words(3)])
+    with pytest.raises(UsageError, match="TURNWISE_JUDGE_MODEL"):
+        judge.signature  # noqa: B018 - the command line asks for it before anything else
+    named = dataclasses.replace(judge, model="m")
+    assert str(named.signature).startswith("judge|model:m|")
+    with pytest.raises(UsageError, match=r"set TURNWISE_JUDGE_ADDRESS \(like https://HOST/v1\)$"):
+        named.rows([words(3)])
+
+
+def test_settings_may_stand_in_the_name() -> None:
+    with serving(by_length) as server:
+        judge = resolve(f"judge[address={server.address},model=7,scale=1-7,temperature=1,samples=2]")
+        assert isinstance(judge, Judge)
+        assert values(judge, words(9)) == [3]
+    assert "|model:7|dimension:overall|scale:1-7|" in str(judge.signature)
+    assert "|temperature:1.0|" in str(judge.signature)
+
+
+NONSENSE = [
+    "samples=0",
+    "samples=1.5",
+    "longest=many",
+    "concurrency=nan",
+    "temperature=-1",
+    "temperature=inf",
+]
+
+
+@pytest.mark.parametrize("setting", NONSENSE)
+def test_a_setting_that_makes_no_sense_is_refused(setting: str) -> None:
+    with pytest.raises(UsageError, match="a judge takes"):
+        resolve(f"judge[{setting}]")
 
 
 def test_an_answer_without_a_verdict_is_reminded_once() -> None:

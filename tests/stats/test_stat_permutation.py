@@ -146,17 +146,29 @@ def test_a_clear_correlation_is_found_and_repeated_turns_do_not_make_it_clearer(
     generator = np.random.default_rng(5)
     x = generator.normal(size=40)
     y = x + 2.5 * generator.normal(size=40)
-    once = correlation_test(statistic, x, y, np.arange(40), 40)
-    thrice = correlation_test(statistic, np.repeat(x, 3), np.repeat(y, 3), np.repeat(np.arange(40), 3), 40)
+    codes = np.arange(40)
+    once = correlation_test(statistic, x, y, codes, 40, draws=999, rng=rng())
+    again = (np.repeat(x, 3), np.repeat(y, 3), np.repeat(codes, 3), 40)
+    thrice = correlation_test(statistic, *again, draws=999, rng=rng())
     assert once < 0.05
-    assert thrice == pytest.approx(once, rel=0.1)
+    assert thrice == pytest.approx(once, abs=0.01)
 
 
-def test_a_perfect_or_undefined_correlation_has_no_error_to_be_tested_by() -> None:
+def test_one_item_far_out_proves_nothing() -> None:
+    # Ratings and lengths are independent but for one long reply, which alone makes a correlation of .5.
+    generator = np.random.default_rng(6)
+    x, y = generator.normal(size=(2, 60))
+    x[0], y[0] = 40.0, 3.0
+    assert np.corrcoef(x, y)[0, 1] > 0.3
+    assert correlation_test("pearson", x, y, np.arange(60), 60, draws=999, rng=rng()) > 0.2
+
+
+def test_an_undefined_correlation_or_too_few_clusters_have_no_p() -> None:
     x, codes = np.arange(10.0), np.arange(10)
-    assert np.isnan(correlation_test("pearson", x, x, codes, 10))
-    assert np.isnan(correlation_test("pearson", x, np.ones(10), codes, 10))
-    assert np.isnan(correlation_test("pearson", x, -x + x % 2, np.zeros(10, dtype=int), 1))
+    settings = {"draws": 99, "rng": rng()}
+    assert np.isnan(correlation_test("pearson", x, np.ones(10), codes, 10, **settings))
+    assert np.isnan(correlation_test("pearson", x, -x + x % 2, np.zeros(10, dtype=int), 1, **settings))
+    assert correlation_test("pearson", x, x, codes, 10, **settings) < 0.05
 
 
 def test_four_systems_in_perfect_order_agree_by_chance_twice_in_24() -> None:

@@ -18,6 +18,7 @@ COMMANDS = {
     "doctor": "What is installed here, and what each missing part would allow.",
 }
 
+INTERRUPTED = 130  # what a shell expects after Ctrl-C
 EXITS = "Exit codes: 0 ok, 1 a gate failed, 2 usage or data, 3 could not measure, 4 refused."
 
 
@@ -45,6 +46,11 @@ def main(argv: list[str] | None = None) -> None:
     if not args or args[0] in ("-h", "--help"):
         print(overview())
         sys.exit(0)
-    from turnwise.cli.group import run
+    try:
+        from turnwise.cli.group import run
 
-    sys.exit(run(args))
+        code = run(args)
+    except KeyboardInterrupt:  # before `run` could begin to catch it
+        print("turnwise: interrupted", file=sys.stderr)
+        code = INTERRUPTED
+    sys.exit(code)

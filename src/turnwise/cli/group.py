@@ -8,10 +8,8 @@ from typing import Any
 import click
 
 from turnwise import __version__
-from turnwise.cli import COMMANDS, EXITS
+from turnwise.cli import COMMANDS, EXITS, INTERRUPTED
 from turnwise.errors import TurnwiseError, unknown
-
-INTERRUPTED = 130  # what a shell expects after Ctrl-C
 
 
 class LazyGroup(click.Group):

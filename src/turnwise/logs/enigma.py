@@ -16,7 +16,20 @@ from pathlib import Path
 from typing import Any
 
 from turnwise.errors import DataError, Problem
-from turnwise.logs.checks import each, mapping, name, number, optional, others, record, required, text, wrong
+from turnwise.logs.checks import (
+    RuleError,
+    each,
+    mapping,
+    name,
+    number,
+    optional,
+    others,
+    record,
+    required,
+    shown,
+    text,
+    wrong,
+)
 from turnwise.logs.source import Options, dialogues
 from turnwise.types import Dialogue, Rating, Reply, Scores, Turn, digest
 
@@ -91,6 +104,9 @@ def _exchanges(values: dict[str, Any]) -> list[Exchange]:
     if "dialog" in values:
         said = required(values, "dialog", each(_said))
         parts, place = [said[speaker::3] for speaker in range(3)], "dialog"
+    elif not any(key in values for key in LISTS):
+        expected = "expected an ENIGMA record, with `dialog` and `reward`"
+        raise RuleError(f"has {', '.join(map(shown, values)) or 'no keys'}; {expected}")
     else:
         parts, place = [required(values, key, _texts) for key in LISTS], LISTS[-1]
     if not parts[0] or len({len(part) for part in parts}) > 1:

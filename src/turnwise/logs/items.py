@@ -7,73 +7,66 @@ value of a key such as `meta.item`.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator, Sequence
 from hashlib import blake2b
-from typing import Literal
 
-from turnwise.errors import DataError, UsageError
+from turnwise.errors import DataError
+from turnwise.logs import native
+from turnwise.logs.checks import counted
+from turnwise.logs.conversation import CALLS
 from turnwise.logs.keys import lookup, value_of
-from turnwise.logs.points import EVERYONE, Point
+from turnwise.logs.points import Point
 from turnwise.logs.scan import Census
-from turnwise.types import Dialogue, Item, Role, item_id
+from turnwise.logs.selection import EVERYONE, Judged, Selection, check_speakers, settled
+from turnwise.types import Dialogue, Item, Turn, item_id
 
-__all__ = ["Judged", "Selection", "items", "lookup", "settled"]
-
-Judged = Literal["rated", "last", "all"]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Selection:
-    """Which replies are judged, and how they are grouped."""
-
-    judged: Judged | None = None  # None: rated where there are turn ratings, else all
-    dimension: str | None = None  # with "rated": only turns rated on this dimension
-    role: Role = "assistant"
-    pair: str | None = None  # key such as meta.item
-    cluster: str | None = None
-    by: str | None = None  # one result a group: meta.corpus
-    where: tuple[tuple[str, str], ...] = ()
-    limit: int | None = None  # dialogues
-    as_agents: tuple[str, ...] = ()  # score what these agents would have said
-
-
-def settled(selection: Selection, census: Census) -> Selection:
-    """The selection with `judged` decided by what the files hold."""
-    if selection.judged is not None:
-        return selection
-    found = census.dimensions.items()
-    rated = any(counts.n_turn for name, counts in found if selection.dimension in (None, name))
-    return replace(selection, judged="rated" if rated else "all")
+__all__ = ["Judged", "Selection", "all_items", "items", "lookup", "settled"]
 
 
 def items(dialogues: Iterable[Dialogue], selection: Selection, *, whole: bool = False) -> Iterator[Item]:
     """The judged replies, or with `whole` one item a dialogue.
 
-    One pass in flat memory if `selection.judged` is settled; else the dialogues are held to find it out.
+    One pass in flat memory if the selection is settled; else the dialogues are held to find out what they
+    decide of it.
     """
-    if selection.judged is None:
+    asked, tally = selection, _Tally()
+    if not selection.is_settled:
         census, dialogues = Census(), list(dialogues)
         for dialogue in dialogues:
             census.add(dialogue)
         selection = settled(selection, census)
+    yield from _chosen(dialogues, selection, tally, whole=whole)
+    tally.check(asked)
+
+
+def all_items(
+    paths: Sequence[str], selection: Selection, census: Census, *, whole: bool = False
+) -> Iterator[Item]:
+    """The items of files that are read together and that `census` is of.
+
+    Each file decides for itself whether its rated turns are judged; `limit` counts over all of them.
+    """
     tally = _Tally()
+    for source, dialogues in zip(census.files, native.read_each(paths), strict=True):
+        yield from _chosen(dialogues, settled(selection, census, source=source), tally, whole=whole)
+    tally.check(selection)
+
+
+def _chosen(
+    dialogues: Iterable[Dialogue], selection: Selection, tally: "_Tally", *, whole: bool
+) -> Iterator[Item]:
+    tally.rated = tally.rated or selection.judged == "rated"
     for dialogue in _kept(dialogues, selection, tally):
         places = _judged(dialogue, selection)
         tally.judged += len(places)
-        if not places:
-            continue
-        points = _points(dialogue, places, selection, whole=whole)
-        if not selection.as_agents:
-            tally.items += len(points)
-            yield from (point.item for point in points)
-            continue
-        for point in points:
-            tally.spoken.update(point.speakers)
-            for item in point.spoken_by(selection.as_agents):
+        for point in _points(dialogue, places, selection, whole=whole) if places else ():
+            found: Iterable[Item] = (point.item,)
+            if selection.as_agents:
+                tally.spoken.update(point.speakers)
+                found = point.spoken_by(selection.as_agents)
+            for item in found:
                 tally.items += 1
                 yield item
-    tally.check(selection)
 
 
 def _kept(dialogues: Iterable[Dialogue], selection: Selection, tally: "_Tally") -> Iterator[Dialogue]:
@@ -91,9 +84,9 @@ def _kept(dialogues: Iterable[Dialogue], selection: Selection, tally: "_Tally") 
 
 
 def _judged(dialogue: Dialogue, selection: Selection) -> list[int]:
-    """The places of the judged turns; a turn without text cannot be judged."""
-    turns = dialogue.turns
-    places = [i for i, turn in enumerate(turns) if turn.role == selection.role and turn.content is not None]
+    """The places of the judged turns."""
+    turns = enumerate(dialogue.turns)
+    places = [place for place, turn in turns if turn.role == selection.role and _speaks(turn)]
     if selection.judged == "last":
         return places[-1:]
     if selection.judged == "rated":
@@ -101,6 +94,13 @@ def _judged(dialogue: Dialogue, selection: Selection) -> list[int]:
         rated = {rating.turn for rating in dialogue.ratings if wanted in (None, rating.dimension)}
         return [place for place in places if place in rated]
     return places
+
+
+def _speaks(turn: Turn) -> bool:
+    """A message that only calls tools is no reply; one without words or calls is an empty reply."""
+    if turn.content is None:
+        return False
+    return bool(turn.content.strip()) or not any(turn.extra.get(call) for call in CALLS)
 
 
 def _points(dialogue: Dialogue, places: list[int], selection: Selection, *, whole: bool) -> list[Point]:
@@ -159,12 +159,11 @@ class _Tally:
         self.read = self.kept = self.judged = self.items = 0
         self.passed: Counter[tuple[str, str]] = Counter()
         self.spoken: dict[str, None] = {}  # agents with alternatives, in order of appearance
+        self.rated = False  # whether rated turns only were judged in some file
 
     def check(self, selection: Selection) -> None:
-        silent = [a for a in selection.as_agents if a != EVERYONE and a not in self.spoken]
-        if silent and self.judged:
-            there = ", ".join(self.spoken) or "none"
-            raise UsageError(f"no alternatives of agent `{silent[0]}` at any judged turn; there are: {there}")
+        if self.judged:
+            check_speakers((agent for agent in selection.as_agents if agent != EVERYONE), self.spoken)
         if self.items:
             return
         raise DataError(f"nothing is left to judge: {self._reason(selection)}")
@@ -176,11 +175,12 @@ class _Tally:
         for key, value in selection.where:
             after = self.passed[key, value]
             if not after:
-                return f"--where {key}={value} matches none of {before} conversations"
+                return f"--where {key}={value} matches none of {counted(before, 'conversation')}"
             before = after
+        kept = counted(before, "conversation")
         if self.judged:
-            return "no judged turn has alternatives in which every agent speaks"
-        if selection.judged == "rated":
+            return "no judged turn has alternatives"
+        if self.rated:
             on = f" on dimension `{selection.dimension}`" if selection.dimension else ""
-            return f"--items rated: no {selection.role} turn of {before} conversations is rated{on}"
-        return f"--role {selection.role}: {before} conversations have no such message with text"
+            return f"--items rated: no {selection.role} turn of {kept} is rated{on}"
+        return f"--role {selection.role}: no message with text in {kept}"

@@ -4,7 +4,10 @@ Only `messages` is required. What is unknown is kept and written again, at recor
 what is known and null counts as absent. docs/format.md has every key with its rule.
 """
 
-from collections.abc import Iterable, Iterator
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain
+from pathlib import Path
 
 import msgspec
 
@@ -19,12 +22,36 @@ from turnwise.types import Dialogue
 _encode = msgspec.json.Encoder().encode
 
 
-def read(path: str, _: Options | None = None) -> Iterator[Dialogue]:
+def read(path: str, _: Options | None = None, *, prefix: str = "") -> Iterator[Dialogue]:
     """The conversations of a file, one at a time; the first bad line raises `DataError`."""
-    for found in checked(path):
+    for found in checked(path, prefix=prefix):
         if isinstance(found, Problem):
             raise DataError(found)
         yield found
+
+
+def read_each(paths: Sequence[str]) -> Iterator[Iterator[Dialogue]]:
+    """The conversations of each of the files that are read together."""
+    prefixes = id_prefixes(paths)
+    return (read(path, prefix=prefixes[path]) for path in paths)
+
+
+def read_all(paths: Sequence[str]) -> Iterator[Dialogue]:
+    """The conversations of files that are read together."""
+    return chain.from_iterable(read_each(paths))
+
+
+def id_prefixes(paths: Sequence[str]) -> dict[str, str]:
+    """What stands before the number of a line that has no id, for each of the files that are read together.
+
+    Nothing for a file alone. Line 1 of `a.jsonl` is `a:1` beside other files; where several are called
+    `a`, the path is before it.
+    """
+    if len(paths) == 1:
+        return {paths[0]: ""}
+    stems = {path: Path(path.removesuffix(".gz")).stem for path in paths}
+    count = Counter(stems.values())
+    return {path: f"{stem if count[stem] == 1 else path}:" for path, stem in stems.items()}
 
 
 def problems(path: str) -> Iterator[Problem]:
@@ -33,11 +60,12 @@ def problems(path: str) -> Iterator[Problem]:
 
 
 def checked(
-    path: str, *, tap: Tap | None = None, seen: dict[str, Seen] | None = None
+    path: str, *, tap: Tap | None = None, seen: dict[str, Seen] | None = None, prefix: str = ""
 ) -> Iterator[Dialogue | Problem]:
     """Each line's conversation, or what is wrong with it.
 
-    `seen` has the ids of the files that were read before and are given together with this one.
+    `seen` has the ids of the files that were read before and are given together with this one; `prefix`
+    stands before the number of a line without an id.
     """
     earlier = {} if seen is None else seen
     ids = earlier[path] = Seen()
@@ -46,7 +74,7 @@ def checked(
         for line_number, line in lines(path, tap=tap):
             empty = False
             try:
-                dialogue = parse(line, file=path, line_number=line_number)
+                dialogue = parse(line, file=path, line_number=line_number, prefix=prefix)
             except DataError as error:
                 yield from _problems(error)
                 continue
@@ -68,10 +96,10 @@ def _problems(error: DataError) -> Iterator[Problem]:
     return (problem for problem in error.problems if isinstance(problem, Problem))
 
 
-def parse(line: bytes | str, *, file: str, line_number: int) -> Dialogue:
+def parse(line: bytes | str, *, file: str, line_number: int, prefix: str = "") -> Dialogue:
     """The conversation on one line."""
     try:
-        return conversation.checked(decoded(line), default_id=str(line_number))
+        return conversation.checked(decoded(line), default_id=f"{prefix}{line_number}")
     except RuleError as error:
         refuse(error, file, line_number)
 

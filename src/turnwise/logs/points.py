@@ -1,11 +1,11 @@
 """What other agents would have said: an item reworded with their alternatives, in their names."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from turnwise.types import Item, Reply, Turn
 
-EVERYONE = "@alternatives"  # stands for all agents that have alternatives
+SILENT = "no alternative of this agent"  # why an item has nothing to judge
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,32 +24,38 @@ class Point:
         return {agent: None for place in self.open for agent in self.item.turns[place].alternatives}
 
     def spoken_by(self, agents: Sequence[str]) -> Iterator[Item]:
-        """The item in each agent's words, an item a sample; none where the agent is silent at some place."""
-        turns, places = self.item.turns, self.open
-        for agent in self.speakers if EVERYONE in agents else dict.fromkeys(agents):
-            samples = {place: turns[place].alternatives.get(agent, ()) for place in places}
-            if not samples or not all(samples.values()):
+        """The item in each agent's words, an item a sample.
+
+        An agent that is silent where another speaks has one item that says so, that agents may be seen to
+        differ in what they answered.
+        """
+        places = self.open
+        for agent in dict.fromkeys(agents) if places else ():
+            samples = {place: self.item.turns[place].alternatives.get(agent, ()) for place in places}
+            named = replace(self.item, id=f"{self.item.id}@{agent}", agent=agent)
+            if not all(samples.values()):
+                yield replace(named, turns=self._reworded(dict.fromkeys(places)), missing=SILENT)
                 continue
             count = max(map(len, samples.values()))
             for k in range(count):
                 said = {place: replies[k % len(replies)] for place, replies in samples.items()}
-                yield replace(
-                    self.item,
-                    id=f"{self.item.id}@{agent}" + (f"~{k}" if count > 1 else ""),
-                    agent=agent,
-                    turns=tuple(
-                        self._reworded(turn, said[place]) if place in said else turn
-                        for place, turn in enumerate(turns)
-                    ),
-                    weight=1 / count,
-                )
+                identity = named.id + (f"~{k}" if count > 1 else "")
+                yield replace(named, id=identity, turns=self._reworded(said), weight=1 / count)
 
-    def _reworded(self, turn: Turn, reply: Reply) -> Turn:
-        """The turn with another reply; what a person said there is a reference, if there is no other.
+    def _reworded(self, said: Mapping[int, Reply | None]) -> tuple[Turn, ...]:
+        return tuple(
+            self._instead(turn, said[place]) if place in said else turn
+            for place, turn in enumerate(self.item.turns)
+        )
+
+    def _instead(self, turn: Turn, reply: Reply | None) -> Turn:
+        """The turn with another reply, or none; what a person said there is a reference, if there is no other.
 
         The logged acts and tool calls go, as they belong to the logged reply; the state, which is of the
         user's last message, stays.
         """
         spoken = (turn.text,) if self.item.agent == "human" else ()
         references = turn.references or spoken
+        if reply is None:  # and not the logged words, which are another's
+            return Turn(turn.role, None, references, state=turn.state)
         return Turn(turn.role, reply.content, references, outcome=reply.outcome, state=turn.state)

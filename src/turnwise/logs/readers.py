@@ -92,6 +92,9 @@ READERS: Mapping[str, Reader] = {
 }
 
 
+ALIASES = {"convlab-unified": "convlab"}  # other names that are taken and not listed
+
+
 class Converted(NamedTuple):
     n_dialogues: int
     dropped: Mapping[str, int]  # what could not be kept -> how often
@@ -99,10 +102,11 @@ class Converted(NamedTuple):
 
 def convert(name: str, source: str, target: str, options: Options | None = None) -> Converted:
     """Write `source`, in the format `name`, to `target` in the native one: all of it, or nothing."""
-    if name not in READERS:
+    reader = READERS.get(ALIASES.get(name, name))
+    if reader is None:
         raise unknown("reader", name, list(READERS))
     options = options or Options()
-    count = native.write(_checked(READERS[name].read(source, options), source), target)
+    count = native.write(_checked(reader.read(source, options), source), target)
     return Converted(count, Counter(options.dropped))
 
 

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from turnwise.errors import DataError, Problem
-from turnwise.logs.native import checked
+from turnwise.logs.native import checked, id_prefixes
 from turnwise.logs.seen import Seen
 from turnwise.types import Dialogue, Direction, Rating
 
@@ -48,6 +48,7 @@ class Source:
     path: str
     sha256: str  # of the bytes as stored
     n_dialogues: int
+    turn_rated: frozenset[str] = frozenset()  # dimensions on which it has ratings of single turns
 
 
 @dataclass(slots=True)
@@ -63,8 +64,13 @@ class Census:
     files: list[Source] = field(default_factory=list)
 
     @property
+    def turn_rated(self) -> frozenset[str]:
+        """The dimensions on which there are ratings of single turns."""
+        return frozenset(name for name, dimension in self.dimensions.items() if dimension.n_turn)
+
+    @property
     def has_turn_ratings(self) -> bool:
-        return any(dimension.n_turn for dimension in self.dimensions.values())
+        return bool(self.turn_rated)
 
     @property
     def sha256(self) -> Mapping[str, str]:
@@ -95,15 +101,19 @@ def survey(paths: Sequence[str], on_problem: Callable[[Problem], None]) -> Censu
     """Read and count everything that is right; each problem is handed to `on_problem`."""
     census = Census()
     ids: dict[str, Seen] = {}
+    prefixes = id_prefixes(paths)
     for path in paths:
         if path in ids:
             on_problem(Problem(path, None, "", "is given twice; expected each file once"))
             continue
         hasher, before = hashlib.sha256(), census.n_dialogues
-        for found in checked(path, tap=hasher.update, seen=ids):
+        rated: set[str] = set()
+        for found in checked(path, tap=hasher.update, seen=ids, prefix=prefixes[path]):
             if isinstance(found, Problem):
                 on_problem(found)
             else:
                 census.add(found)
-        census.files.append(Source(path, hasher.hexdigest(), census.n_dialogues - before))
+                rated.update(rating.dimension for rating in found.ratings if rating.turn is not None)
+        count = census.n_dialogues - before
+        census.files.append(Source(path, hasher.hexdigest(), count, frozenset(rated)))
     return census

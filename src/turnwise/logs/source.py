@@ -16,6 +16,10 @@ from turnwise.types import Dialogue
 
 BOM = b"\xef\xbb\xbf"
 EXCERPT = 24  # bytes shown of a text that is not JSON
+# A pair of surrogates, or (named) one alone, or any other escape, so that `\\\\ud83d` is not taken for one.
+ESCAPE = re.compile(
+    rb"\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|(?P<lone>\\u[dD][89a-fA-F][0-9a-fA-F]{2})|\\."
+)
 
 _decode = msgspec.json.Decoder().decode
 
@@ -54,6 +58,10 @@ def _malformed(data: bytes, complaint: str) -> str:
         data.decode()
     except UnicodeDecodeError as error:
         return f"is not UTF-8: {error.reason} at byte {error.start}"
+    lone = next((match for match in ESCAPE.finditer(data) if match["lone"]), None)
+    if lone and b'"' in data[lone.end() :]:  # else the text broke off inside a pair
+        half = f"{lone[0].decode()} at byte {lone.start()}"
+        return f"has half a character, the surrogate {half} without the other half; expected both"
     place = re.search(r"\(byte (\d+)\)", complaint)
     near = data[int(place[1]) :][:EXCERPT].decode(errors="ignore") if place else ""
     return f"is not JSON: {complaint}" + (f", near {shown(near)}" if near else "")

@@ -9,7 +9,7 @@ detectable difference tells how large a difference this much data would have sho
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -20,6 +20,7 @@ from turnwise.meta.table import ScoreTable, averaged, dense, stack
 from turnwise.stats import effect, permutation, power, unpaired
 from turnwise.stats.clusters import cluster_sums, codes
 from turnwise.stats.interval import Interval, interval_of_rows, interval_of_sums
+from turnwise.stats.multiplicity import benjamini_hochberg
 from turnwise.types import Finding, Floats, Ints, Metric, Summed
 
 ENOUGH_PAIRS = 0.5  # share of the smaller agent's items that must pair up
@@ -97,16 +98,33 @@ def compare(
     }
     for agent, table in zip(agents, (a, b), strict=True):
         if not len(table):
-            reason = "; ".join(shared["unscored"]) or "nothing of it was judged"
-            return Finding(
-                **shared, estimate=None, status="skipped", reason=f"no scored item of `{agent}`: {reason}"
-            )
+            reasons = "; ".join(shared["unscored"]) or "nothing of it was judged"
+            why = f"no scored item of `{agent}`: {reasons}"
+            return Finding(**shared, estimate=None, status=table.absence, reason=why)
     pairs = match(a, b)
     try:
         answer = _paired(a.metric, pairs, draws, rng) if pairs else _unpaired(a, b, draws, rng)
     except Refused as error:
         return Finding.refusal(shared["what"], error, shared["signature"])
+    if pairs:
+        left = {"unpaired_a": len(a) - len(pairs.a), "unpaired_b": len(b) - len(pairs.b)}
+        answer["details"] = {**answer["details"], **left}
     return Finding(**shared, **answer)
+
+
+def adjusted(findings: Sequence[Finding]) -> tuple[Finding, ...]:
+    """With the verdicts. Of several metrics asked, one differs by luck: Benjamini-Hochberg over all of them."""
+    p = benjamini_hochberg(np.array([np.nan if finding.p is None else finding.p for finding in findings]))
+    return tuple(
+        replace(finding, details={**finding.details, **_verdict(finding, float(value))})
+        for finding, value in zip(findings, p, strict=True)
+    )
+
+
+def _verdict(finding: Finding, p: float) -> dict[str, Any]:
+    shown = not np.isnan(p) and p <= LEVEL
+    leads = finding.details.get("leads")
+    return {"p_adjusted": None if np.isnan(p) else p, "verdict": leads if shown else "not shown"}
 
 
 def _paired(metric: Metric, found: Match, draws: int, rng: np.random.Generator) -> dict[str, Any]:
@@ -155,9 +173,13 @@ def _unpaired(a: ScoreTable, b: ScoreTable, draws: int, rng: np.random.Generator
     metric = a.metric
     (codes_a, n_a), (codes_b, n_b) = codes(a.clusters), codes(b.clusters)
     if isinstance(metric, Summed):
-        sums = cluster_sums(dense(a.rows), codes_a, n_a), cluster_sums(dense(b.rows), codes_b, n_b)
+        sums = (
+            cluster_sums(dense(a.rows) * a.weights[:, None], codes_a, n_a),
+            cluster_sums(dense(b.rows) * b.weights[:, None], codes_b, n_b),
+        )
         bounds, method = unpaired.interval_of_sums(*sums, metric.of_sums, draws=draws, rng=rng)
         test = unpaired.of_sums(*sums, metric.of_sums, draws=draws, rng=rng)
+        values = float(metric.of_sums(sums[0].sum(axis=0))), float(metric.of_sums(sums[1].sum(axis=0)))
     else:
         rows = stack([a.rows, b.rows])
 
@@ -167,10 +189,10 @@ def _unpaired(a: ScoreTable, b: ScoreTable, draws: int, rng: np.random.Generator
         arguments = (number, codes_a, n_a, codes_b, n_b)
         bounds, method = unpaired.interval_of_rows(*arguments, draws=draws, rng=rng)
         test = unpaired.of_rows(*arguments, draws=draws, rng=rng)
+        values = metric.reduce(a.rows), metric.reduce(b.rows)
     return _answer(
         metric,
-        metric.reduce(a.rows),
-        metric.reduce(b.rows),
+        *values,
         bounds,
         test.p,
         method=f"unpaired, as fewer than half of the items pair up; {method}; clusters dealt anew",
@@ -193,9 +215,11 @@ def _answer(
     if np.isnan(difference):
         reason = "the metric is undefined on what was judged"
         return {**counts, "estimate": None, "status": "skipped", "reason": reason}
-    good = difference if metric.higher_is_better else -difference
-    verdict = "not shown" if np.isnan(p) or p > LEVEL else "A is better" if good > 0 else "B is better"
-    shown = {"a": a, "b": b, "verdict": verdict, **(details or {})}
+    # More words or more questions are not better by themselves: of a feature only the direction is told.
+    told, good = ("higher", difference) if metric.card.kind == "feature" else ("better", difference)
+    if told == "better" and not metric.higher_is_better:
+        good = -difference
+    shown = {"a": a, "b": b, "leads": f"{'A' if good > 0 else 'B'} is {told}", **(details or {})}
     p_value = None if np.isnan(p) else p
     return {**counts, "estimate": difference, "interval": bounds, "p": p_value, "details": shown}
 

@@ -45,10 +45,10 @@ class Points:
 
 def rated(table: ScoreTable, gold: Gold) -> ScoreTable:
     """The rows that belong to a rated unit, with the unit as their id."""
-    units = table.ids if gold.level == "turn" else table.dialogues
-    return table.where([unit in gold.values for unit in units]).named_by(
-        "ids" if gold.level == "turn" else "dialogues"
-    )
+    whole = "dialogue" in table.metric.needs
+    column = "ids" if gold.level == "turn" and not whole else "dialogues"
+    known = gold.of(whole=whole)
+    return table.where([unit in known for unit in getattr(table, column)]).named_by(column)
 
 
 def by_unit(table: ScoreTable, gold: Gold) -> Points:
@@ -59,11 +59,12 @@ def by_unit(table: ScoreTable, gold: Gold) -> Points:
     x = _sign(table) * unit_scores(table.metric, rows.rows, unit_codes, n_units)
     kept = first[~np.isnan(x)]
     names = tuple(rows.ids[at] for at in kept)
+    known = gold.of(whole="dialogue" in table.metric.needs)
     cluster_codes, n_clusters = codes([rows.clusters[at] for at in kept])
     return Points(
         names,
         x[~np.isnan(x)],
-        np.array([gold.values[name] for name in names]),
+        np.array([known[name] for name in names]),
         tuple(rows.agents[at] for at in kept),
         cluster_codes,
         n_clusters,
@@ -91,17 +92,17 @@ def correlate_units(
     bounds, method, p = None, "", float("nan")
     if not isnan(value):
         bounds, method = interval_of_correlation(*arguments, draws=draws, rng=rng)
-        p = permutation.correlation_test(*arguments)
+        p = permutation.correlation_test(*arguments, draws=draws, rng=rng)
     return _answer(
         value,
         p,
         interval=bounds,
-        method=f"{method}; p by cluster jackknife",
+        method=f"{method}; p by flipping clusters",
         n_items=len(points.names),
         n_clusters=points.n_clusters,
         reason=_why_undefined(points, "scored and rated items"),
         details={
-            "ceiling": ceiling(gold.matrix, statistic),
+            "ceiling": ceiling(gold.among(set(points.names)), statistic),
             "floor": floor(points.y, statistic),
             "without": _without(points, lambda keep: of(points.x[keep], points.y[keep])),
             "clusters_needed": _clusters_needed(bounds, points.n_clusters, precision),
@@ -134,11 +135,11 @@ def correlate_systems(
         n_clusters=points.n_clusters,
         reason=_why_undefined(points, "systems", FEWEST_SYSTEMS),
         details={
-            "ceiling": system_ceiling(gold.matrix, agent_of, statistic),
+            "ceiling": system_ceiling(gold.among(agent_of), agent_of, statistic),
             "floor": floor(points.y, statistic),
             "n_systems": len(points.names),
             "without": _without(points, lambda keep: of(points.x[keep], points.y[keep])),
-            "systems_needed": power.systems_needed(value, precision) if abs(value) < 1 else None,
+            "systems_needed": _systems_needed(statistic, value, precision),
             "systems": [
                 {"agent": name, "metric": float(_sign(table) * x), "people": float(y)}
                 for name, x, y in zip(points.names, points.x, points.y, strict=True)
@@ -184,7 +185,8 @@ def _people(rows: ScoreTable, gold: Gold) -> Floats:
     """(n, 2): each unit's rating and 1, shared out over the rows of the unit so that units weigh the same."""
     unit_codes, _ = codes(rows.ids)
     share = 1 / np.bincount(unit_codes)[unit_codes] if len(rows) else np.zeros(0)
-    values = np.array([gold.values[name] for name in rows.ids])
+    known = gold.of(whole="dialogue" in rows.metric.needs)
+    values = np.array([known[name] for name in rows.ids])
     return np.stack([values * share, share], axis=1)
 
 
@@ -206,6 +208,12 @@ def _without(points: Points, of: Callable[[np.ndarray[Any, np.dtype[np.bool_]]],
     agents = np.array(points.agents)
     names = tuple(dict.fromkeys(points.agents))
     return {name: of(agents != name) for name in names} if len(names) > 1 else {}
+
+
+def _systems_needed(statistic: str, value: float, precision: float) -> int | None:
+    """By Fisher's z, which is Pearson's."""
+    known = statistic == "pearson" and abs(value) < 1
+    return power.systems_needed(value, precision) if known else None
 
 
 def _clusters_needed(bounds: Interval | None, n_clusters: int, precision: float) -> int | None:

@@ -6,7 +6,6 @@ many metrics many pairs are tested, and p is adjusted over all of them.
 """
 
 from collections.abc import Sequence
-from contextlib import suppress
 from itertools import combinations
 from math import isnan
 from typing import Any
@@ -14,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from turnwise.errors import Refused
-from turnwise.meta.correlate import FEWEST_SYSTEMS, Points, by_agent, by_unit
+from turnwise.meta.correlate import FEWEST_SYSTEMS, Points, by_agent, by_unit, rated
 from turnwise.meta.gold import Gold
 from turnwise.meta.table import ScoreTable
 from turnwise.stats.correlation import pearson
@@ -34,16 +33,18 @@ def differences(
     rng: np.random.Generator,
 ) -> list[dict[str, Any]]:
     """One record for each two metrics and each statistic; p not yet adjusted."""
-    points: dict[str, Points] = {}
-    for table in tables:
-        with suppress(Refused):  # a metric that refuses has no numbers to compare, and its finding says why
-            points[table.name] = by_agent(table, gold) if level == "system" else by_unit(table, gold)
     found = []
-    for a, b in combinations(points, 2):
-        one, two = shared(points[a], points[b])
+    for a, b in combinations(tables, 2):
+        try:
+            one, two = (
+                by_system(a, b, gold) if level == "system" else shared(by_unit(a, gold), by_unit(b, gold))
+            )
+        except Refused:  # a metric that refuses has no numbers to compare, and its finding says why
+            continue
         for statistic in statistics:
             test = _test(one, two, level, statistic, draws=draws, rng=rng)
-            about = {"metric_a": a, "metric_b": b, "dimension": gold.dimension, "group": group or None}
+            names = {"metric_a": a.name, "metric_b": b.name}
+            about = {**names, "dimension": gold.dimension, "group": group or None}
             found.append(
                 {
                     **about,
@@ -56,6 +57,14 @@ def differences(
                 }
             )
     return found
+
+
+def by_system(a: ScoreTable, b: ScoreTable, gold: Gold) -> tuple[Points, Points]:
+    """Both metrics' points over agents, on the rated units that both have scored, so that people's means agree."""
+    one, two = rated(a, gold), rated(b, gold)
+    common = set(one.ids) & set(two.ids)
+    one, two = (table.where([name in common for name in table.ids]) for table in (one, two))
+    return shared(*(by_agent(table, gold) for table in (one, two)))
 
 
 def shared(a: Points, b: Points) -> tuple[Points, Points]:

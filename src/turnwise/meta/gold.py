@@ -4,8 +4,8 @@ The unit is what was rated: a turn or a whole dialogue. A dimension on which low
 that a positive correlation always means that the metric and people like the same things.
 """
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -22,6 +22,25 @@ class Gold:
     level: RatedLevel  # what was rated
     matrix: RatingMatrix
     values: dict[str, float]  # unit -> the raters' mean
+
+    def of(self, *, whole: bool) -> dict[str, float]:
+        """By rated unit; with `whole` by dialogue: where turns were rated, the mean of its turns."""
+        if self.level == "dialogue" or not whole:
+            return self.values
+        turns: dict[str, list[float]] = {}
+        for item, dialogue in zip(self.matrix.items, self.matrix.clusters, strict=True):
+            turns.setdefault(dialogue, []).append(self.values[item])
+        return {dialogue: sum(values) / len(values) for dialogue, values in turns.items()}
+
+    def among(self, units: Collection[str]) -> RatingMatrix:
+        """The ratings of these units only: a ceiling must be over what the metric was held against."""
+        kept = [at for at, item in enumerate(self.matrix.items) if item in units]
+        return replace(
+            self.matrix,
+            items=tuple(self.matrix.items[at] for at in kept),
+            clusters=tuple(self.matrix.clusters[at] for at in kept),
+            values=self.matrix.values[:, kept],
+        )
 
 
 def gold(ratings: Sequence[Rating], dimension: str, level: RatedLevel, *, rescale: bool = False) -> Gold:

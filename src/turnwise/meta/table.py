@@ -1,13 +1,14 @@
 """What one metric said of every item, in memory: for questions that look at all items at once."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from typing import Any, cast
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 
 from turnwise.stats.clusters import cluster_sums
-from turnwise.types import Floats, Ints, Metric, Rows, Summed
+from turnwise.types import Floats, Ints, Metric, Rows, Status, Summed
 
 # Column of a table -> attribute of an item.
 COLUMNS = {
@@ -18,6 +19,15 @@ COLUMNS = {
     "clusters": "cluster",
     "pairs": "pair",
 }
+
+
+class Loss(NamedTuple):
+    """An item that the metric has no number for."""
+
+    agent: str
+    group: str
+    status: Status
+    reason: str
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -32,7 +42,7 @@ class ScoreTable:
     clusters: tuple[str, ...]
     pairs: tuple[str, ...]
     weights: Floats  # (n,)
-    unscored: Mapping[str, int] = field(default_factory=dict)  # why -> how many items
+    lost: tuple[Loss, ...] = ()
 
     def __len__(self) -> int:
         return len(self.ids)
@@ -47,10 +57,22 @@ class ScoreTable:
         return replace(self, ids=getattr(self, column))
 
     def of_group(self, group: str) -> "ScoreTable":
-        return self.where([name == group for name in self.groups])
+        mine = self.where([name == group for name in self.groups])
+        return replace(mine, lost=tuple(loss for loss in self.lost if loss.group == group))
 
     def of_agent(self, agent: str) -> "ScoreTable":
-        return self.where([name == agent for name in self.agents])
+        mine = self.where([name == agent for name in self.agents])
+        return replace(mine, lost=tuple(loss for loss in self.lost if loss.agent == agent))
+
+    @property
+    def unscored(self) -> dict[str, int]:
+        """Why -> how many items."""
+        return dict(Counter(loss.reason for loss in self.lost))
+
+    @property
+    def absence(self) -> Status:
+        """What to call it where there is no number at all."""
+        return "error" if any(loss.status == "error" for loss in self.lost) else "skipped"
 
 
 def stack(blocks: Sequence[Rows]) -> Rows:

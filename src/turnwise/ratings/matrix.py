@@ -197,7 +197,7 @@ def _level(rating: Rating) -> RatedLevel:
 
 def _only(what: str, dimension: str, found: set[T]) -> T:
     if len(found) > 1:
-        remedy = "; pass rescale=True to map all to 0-1" if what == "scales" else ""
+        remedy = "; --rescale (rescale=True) maps all to 0-1" if what == "scales" else ""
         listed = ", ".join(sorted(map(str, found)))
         raise DataError(f"the ratings of `{dimension}` have different {what} ({listed}){remedy}")
     return next(iter(found))

@@ -66,14 +66,19 @@ def _without_nan(value: Any) -> Any:
 
 @contextlib.contextmanager
 def replacing(path: Path) -> Iterator[BinaryIO]:
-    """A file that appears under its name only when it is complete and on the disk."""
+    """A file that appears under its name only when it is complete and on the disk; else nothing is left."""
     path.parent.mkdir(parents=True, exist_ok=True)
     part = path.with_name(path.name + ".part")
-    with part.open("wb") as file:
-        yield file
-        file.flush()
-        os.fsync(file.fileno())
-    part.replace(path)
+    draft = part.open("wb")
+    try:
+        with draft as file:
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
+        part.replace(path)
+    except BaseException:
+        part.unlink(missing_ok=True)
+        raise
 
 
 def write(path: Path, value: Any) -> None:

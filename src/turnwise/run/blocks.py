@@ -48,7 +48,9 @@ def content_key(items: Sequence[Item]) -> str:
 
 
 def missing(metric: Metric, item: Item) -> str | None:
-    """The first need of `metric` that `item` does not meet, in words."""
+    """Why `metric` cannot score `item`, in words: nothing is there, or a need is not met."""
+    if item.missing is not None:
+        return item.missing
     met: dict[Need, bool] = {
         "context": any(turn.text for turn in item.context),
         "references": bool(item.references),

@@ -1,15 +1,15 @@
 """The same stream, gathered into one table a metric: for questions that look at all items at once."""
 
-from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
 from turnwise.logs.items import Selection
-from turnwise.meta.table import COLUMNS, ScoreTable, stack
+from turnwise.meta.table import COLUMNS, Loss, ScoreTable, stack
+from turnwise.run.listing import Listing
 from turnwise.run.progress import progress
-from turnwise.run.scoring import shards
+from turnwise.run.scoring import Watch, shards
 from turnwise.run.spec import Spec
 from turnwise.run.store import Store
 from turnwise.types import Item, Metric, Rows
@@ -21,7 +21,7 @@ class _Growing:
         self.rows: list[Rows] = []
         self.columns: dict[str, list[str]] = {column: [] for column in COLUMNS}
         self.weights: list[float] = []
-        self.unscored: Counter[str] = Counter()
+        self.lost: list[Loss] = []
 
     def table(self) -> ScoreTable:
         rows = stack(self.rows) if self.rows else self.metric.rows([])
@@ -31,20 +31,29 @@ class _Growing:
             metric=self.metric,
             rows=rows,
             weights=np.array(self.weights, dtype=np.float64),
-            unscored=dict(self.unscored),
+            lost=tuple(self.lost),
             **columns,
         )
 
 
 def collect(
-    spec: Spec, metrics: Mapping[str, Metric], store: Store, selection: Selection, *, total: int | None = None
+    spec: Spec,
+    metrics: Mapping[str, Metric],
+    store: Store,
+    selection: Selection,
+    *,
+    watch: Watch,
+    total: int | None = None,
+    lines: Listing | None = None,
 ) -> tuple[dict[str, ScoreTable], dict[str, Item]]:
-    """A table for each metric, and the items by id."""
+    """A table for each metric that was not stopped, and the items by id."""
     growing = {name: _Growing(name, metric) for name, metric in metrics.items()}
     items: dict[str, Item] = {}
     with progress("scoring", total, quiet=spec.quiet) as advance:
-        for shard in shards(spec, metrics, store, selection):
+        for shard in shards(spec, metrics, store, selection, watch):
             items.update((item.id, item) for item in shard.items)
+            if lines is not None:
+                lines.add(shard)
             for name, block in shard.blocks.items():
                 mine = growing[name]
                 chosen = [shard.items[at] for at in block.scored]
@@ -52,6 +61,8 @@ def collect(
                 for column, attribute in COLUMNS.items():
                     mine.columns[column].extend(getattr(item, attribute) for item in chosen)
                 mine.weights.extend(item.weight for item in chosen)
-                mine.unscored.update(failure.reason for failure in block.failures)
+                for failure in block.failures:
+                    item = shard.items[failure.position]
+                    mine.lost.append(Loss(item.agent, item.group, failure.status, failure.reason))
             advance(len({item.dialogue for item in shard.items}))
-    return {name: mine.table() for name, mine in growing.items()}, items
+    return {name: mine.table() for name, mine in growing.items() if name not in watch.stopped}, items

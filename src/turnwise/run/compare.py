@@ -5,21 +5,20 @@ from dataclasses import replace
 from hashlib import sha256
 from pathlib import Path
 
-import numpy as np
-
 from turnwise.errors import Refused, UsageError
 from turnwise.logs.items import settled
 from turnwise.logs.scan import Census, scan
+from turnwise.meta.compare import adjusted
 from turnwise.meta.compare import compare as compare_tables
 from turnwise.meta.table import ScoreTable
 from turnwise.run.collect import collect
 from turnwise.run.finished import read_run
+from turnwise.run.listing import listing
 from turnwise.run.outcome import Outcome, finish
-from turnwise.run.scoring import prepare
+from turnwise.run.scoring import Watch, prepare
 from turnwise.run.spec import Spec
 from turnwise.run.store import Store
 from turnwise.run.tally import generator
-from turnwise.stats.multiplicity import benjamini_hochberg
 from turnwise.types import Finding, Item
 
 
@@ -28,11 +27,18 @@ def compare(spec: Spec) -> Outcome:
     census = scan(spec.data)
     first, second = _two_agents(spec, census)
     metrics, absent = prepare(spec, census)
-    with Store(spec.output, reuse=spec.reuse) as store:
+    watch = Watch(spec.max_errors)
+    with Store(spec.output, reuse=spec.reuse) as store, listing(metrics, spec.output) as lines:
         tables, items = collect(
-            spec, metrics, store, settled(spec.selection, census), total=census.n_dialogues
+            spec,
+            metrics,
+            store,
+            settled(spec.selection, census),
+            watch=watch,
+            total=census.n_dialogues,
+            lines=lines,
         )
-    findings = list(absent)
+    findings = [*absent, *watch.findings()]
     for table in tables.values():
         for group in dict.fromkeys(item.group for item in items.values()):
             mine = table.of_group(group)
@@ -68,15 +74,6 @@ def _with_texts(finding: Finding, items: Mapping[str, Item]) -> Finding:
     return replace(finding, details={**finding.details, "flips": flips}) if flips else finding
 
 
-def adjusted(findings: Sequence[Finding]) -> tuple[Finding, ...]:
-    """With several metrics asked, one will differ by luck: Benjamini-Hochberg over all of them."""
-    p = benjamini_hochberg(np.array([np.nan if finding.p is None else finding.p for finding in findings]))
-    return tuple(
-        replace(finding, details={**finding.details, "p_adjusted": None if np.isnan(value) else float(value)})
-        for finding, value in zip(findings, p, strict=True)
-    )
-
-
 def compare_runs(spec: Spec, *, force: bool = False) -> Outcome:
     """Two folders that `score -o` wrote: the first is A."""
     first, second = (read_run(Path(path)) for path in spec.data)
@@ -98,7 +95,7 @@ def compare_runs(spec: Spec, *, force: bool = False) -> Outcome:
         a, agent_a = _one_agent(first.table(name), asked[:1], spec.data[0])
         b, agent_b = _one_agent(second.table(name), asked[-1:], spec.data[1])
         for group in dict.fromkeys(a.groups + b.groups):
-            rng = generator(spec.seed, name, group, *spec.data)
+            rng = generator(spec.seed, name, group, agent_a, agent_b)
             sides, names = (a.of_group(group), b.of_group(group)), (agent_a, agent_b)
             findings.append(
                 compare_tables(*sides, agents=names, group=group or None, draws=spec.draws, rng=rng)

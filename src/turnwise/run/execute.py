@@ -1,10 +1,13 @@
 """Tasks through workers, results in the order of the tasks: the number of processes never shows."""
 
+import os
+import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ProcessPoolExecutor
 from itertools import islice
-from multiprocessing import get_context
+from multiprocessing import get_context, parent_process
+from multiprocessing.connection import wait
 from typing import Any, TypeVar
 
 Shared = TypeVar("Shared")
@@ -36,6 +39,15 @@ def in_order(
 def _receive(shared: Any) -> None:
     global _shared
     _shared = shared
+    threading.Thread(target=_follow_parent, daemon=True).start()
+
+
+def _follow_parent() -> None:
+    """A parent that was killed cannot stop its workers, which would wait for tasks for ever."""
+    parent = parent_process()
+    if parent is not None:
+        wait([parent.sentinel])
+        os._exit(1)
 
 
 def _call(function: Callable[[Any, Task], Result], task: Task) -> Result:

@@ -8,7 +8,7 @@ import msgspec
 import numpy as np
 
 from turnwise.errors import UsageError
-from turnwise.meta.table import COLUMNS, ScoreTable, stack
+from turnwise.meta.table import COLUMNS, Loss, ScoreTable, stack
 from turnwise.metrics import resolve
 from turnwise.run.store import Store
 from turnwise.types import Metric
@@ -50,7 +50,7 @@ class Run:
                 f"{name} cannot be compared between runs: its number needs what it was fitted on"
             )
         mine = [line for line in self.lines if (line.turn is None) is part.whole]
-        rows, kept, at = [], [], 0
+        rows, kept, lost, at = [], [], [], 0
         with Store(self.folder, write=False) as store:
             for key in part.blocks:
                 block = store.get(key)
@@ -58,11 +58,15 @@ class Run:
                     raise UsageError(f"{self.folder}/rows.bin lacks rows of {name}; score again")
                 rows.append(block.rows)
                 kept += [mine[at + position] for position in block.scored]
+                for failure in block.failures:
+                    line = mine[at + failure.position]
+                    lost.append(Loss(line.agent, line.group, failure.status, failure.reason))
                 at += len(block.scored) + len(block.failures)
         columns: dict[str, Any] = {
             column: tuple(getattr(line, field) for line in kept) for column, field in COLUMNS.items()
         }
         weights = np.array([line.weight for line in kept], dtype=np.float64)
+        columns["lost"] = tuple(lost)
         return ScoreTable(name=name, metric=metric, rows=stack(rows), weights=weights, **columns)
 
 

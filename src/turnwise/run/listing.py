@@ -28,6 +28,8 @@ class Listing:
         self._open: str | None = None
         self._rows: dict[tuple[str, str], dict[str, list[Rows]]] = {}  # (group, agent) -> metric -> rows
         self._counts: dict[tuple[str, str], int] = {}
+        self._names: tuple[str, ...] = ()  # metrics of the unit that streams by
+        self._whole = False
 
     def add(self, shard: Shard) -> None:
         lines = [_line(item) for item in shard.items]
@@ -49,9 +51,10 @@ class Listing:
         }
         for positions in _runs(shard.items):
             first = shard.items[positions[0]]
-            if first.dialogue != self._open:
+            whole = first.turn is None
+            if first.dialogue != self._open or whole != self._whole:
                 self.flush()
-                self._open = first.dialogue
+                self._open, self._whole, self._names = first.dialogue, whole, tuple(shard.blocks)
             place = (first.group, first.agent)
             self._counts[place] = self._counts.get(place, 0) + len(positions)
             for name, block in shard.blocks.items():
@@ -62,15 +65,18 @@ class Listing:
     def flush(self) -> None:
         """Write the dialogue that is complete."""
         for (group, agent), count in self._counts.items():
-            scores = {
-                name: self._metrics[name].reduce(stack(rows))
-                for name, rows in self._rows.get((group, agent), {}).items()
-                if self._metrics[name].level != "system"
-            }
-            line = {"dialogue": self._open, "agent": agent, "group": group, "n_items": count}
-            finite = {name: value if math.isfinite(value) else None for name, value in scores.items()}
-            self._dialogues.write(_encoder.encode({**line, "scores": finite}) + b"\n")
+            rows = self._rows.get((group, agent), {})
+            scores = {name: self._score(name, rows.get(name)) for name in self._names}
+            unit = "dialogue" if self._whole else "reply"
+            line = {"dialogue": self._open, "agent": agent, "group": group, "unit": unit, "n_items": count}
+            self._dialogues.write(_encoder.encode({**line, "scores": scores}) + b"\n")
         self._rows, self._counts, self._open = {}, {}, None
+
+    def _score(self, name: str, rows: list[Rows] | None) -> float | None:
+        if rows is None or self._metrics[name].level == "system":
+            return None
+        value = self._metrics[name].reduce(stack(rows))
+        return value if math.isfinite(value) else None
 
 
 @contextmanager

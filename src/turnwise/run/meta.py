@@ -5,20 +5,22 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from turnwise.errors import DataError, UsageError, unknown
+from turnwise.logs.items import Selection, items
 from turnwise.logs.scan import Census, scan
 from turnwise.meta.correlate import STATISTICS, correlate, supports
 from turnwise.meta.differences import adjusted, differences
-from turnwise.meta.gold import gold
+from turnwise.meta.gold import Gold, gold
 from turnwise.meta.table import ScoreTable
-from turnwise.ratings.matrix import RatedLevel
+from turnwise.ratings.matrix import RatedLevel, dialogue_of
 from turnwise.run.collect import collect
+from turnwise.run.listing import listing
 from turnwise.run.outcome import Outcome, finish
-from turnwise.run.raters import believed
-from turnwise.run.scoring import dialogues, prepare
+from turnwise.run.raters import believed, turned
+from turnwise.run.scoring import Watch, dialogues, prepare
 from turnwise.run.spec import Spec
 from turnwise.run.store import Store
 from turnwise.run.tally import generator
-from turnwise.types import Finding, Level, Metric, Rating
+from turnwise.types import Finding, Level, Rating
 
 DIFFERING = ("pearson", "spearman")  # statistics on which metrics are tested against each other
 RATED: tuple[RatedLevel, ...] = ("turn", "dialogue")
@@ -40,34 +42,33 @@ def meta(spec: Spec) -> Outcome:
     for name in asked["statistics"]:
         if name not in STATISTICS:
             raise unknown("statistic", name, tuple(STATISTICS))
-    _check_dimension(census, asked["dimension"])
+    check_dimension(census, asked["dimension"])
+    ratings = turned([r for dialogue in dialogues(spec.data) for r in dialogue.ratings], asked["lower"])
     metrics, absent = prepare(spec, census)
-    ratings = [rating for dialogue in dialogues(spec.data) for rating in dialogue.ratings]
-    reports: list[dict[str, Any]] = []
-    with Store(spec.output, reuse=spec.reuse) as store:
-        tables = _tables(spec, metrics, store, census)
-    found: list[Finding] = list(absent)
+    watch = Watch(spec.max_errors)
+    judged = {level: _judged(spec, level) for level in _rated_levels(census, asked["dimension"])}
+    questions = list(_questions(judged, ratings, asked["dimension"], asked["level"]))
+    with Store(spec.output, reuse=spec.reuse) as store, listing(metrics, spec.output) as lines:
+        settings: dict[str, Any] = {"watch": watch, "total": census.n_dialogues, "lines": lines}
+        tables = {
+            level: collect(spec, metrics, store, _selection(spec, level), **settings)[0]
+            for level in dict.fromkeys(question.rated for question in questions)
+        }
+    found: list[Finding] = [*absent, *watch.findings()]
     compared: list[dict[str, Any]] = []
-    for question in _questions(tables, ratings, asked["dimension"], asked["level"]):
-        mine = [table.of_group(question.group) for table in tables[question.rated]]
-        units = _units(mine, question.rated)
-        kept, reported = believed(ratings, question.dimension, question.rated, question.group, asked)
+    reports: list[dict[str, Any]] = []
+    for question in questions:
+        of_group = [table.of_group(question.group) for table in tables[question.rated].values()]
+        units = judged[question.rated][question.group]
+        mine = [rating for rating in ratings if dialogue_of(rating) in units.values() or rating.item in units]
+        kept, reported = believed(mine, question.dimension, question.rated, question.group, asked)
         reports += reported
-        judged = [rating for rating in kept if rating.item in units]
-        people = gold(judged, question.dimension, question.rated, rescale=asked["rescale"])
+        about = [rating for rating in kept if rating.item in units]
+        people = gold(about, question.dimension, question.rated, rescale=asked["rescale"])
         for level in question.levels:
-            able = [table for table in mine if supports(table, level)]
-            about = (question.dimension, question.group, level)
-            for table in able:
-                for statistic in asked["statistics"]:
-                    rng = generator(spec.seed, table.name, statistic, *about)
-                    settings = {"group": question.group, "precision": asked["precision"], "draws": spec.draws}
-                    found.append(correlate(table, people, level, statistic, rng=rng, **settings))
-            tested = [name for name in asked["statistics"] if name in DIFFERING]
-            rng = generator(spec.seed, "differences", *about)
-            compared += differences(
-                able, people, level, tested, group=question.group, draws=spec.draws, rng=rng
-            )
+            findings, differing = _answers(spec, asked, question, level, of_group, people)
+            found += findings
+            compared += differing
     if not found:
         raise UsageError(
             "none of these metrics has a number at that level; `turnwise ls metrics` shows levels"
@@ -75,7 +76,29 @@ def meta(spec: Spec) -> Outcome:
     return finish(spec, tuple(found), census.sha256, differences=adjusted(compared), raters=reports)
 
 
-def _check_dimension(census: Census, dimension: str | None) -> None:
+def _answers(
+    spec: Spec,
+    asked: Mapping[str, Any],
+    question: Question,
+    level: Level,
+    tables: Sequence[ScoreTable],
+    people: Gold,
+) -> tuple[list[Finding], list[dict[str, Any]]]:
+    """Each metric against people, and every two metrics against each other, at one level."""
+    able = [table for table in tables if supports(table, level)]
+    about = (question.dimension, question.group, level)
+    settings: dict[str, Any] = {"group": question.group, "precision": asked["precision"], "draws": spec.draws}
+    findings = [
+        correlate(table, people, level, name, rng=generator(spec.seed, table.name, name, *about), **settings)
+        for table in able
+        for name in asked["statistics"]
+    ]
+    tested = [name for name in asked["statistics"] if name in DIFFERING]
+    rng = generator(spec.seed, "differences", *about)
+    return findings, differences(able, people, level, tested, group=question.group, draws=spec.draws, rng=rng)
+
+
+def check_dimension(census: Census, dimension: str | None) -> None:
     known = census.dimensions
     if not known:
         raise DataError("there are no ratings in the data, and a metric can only be held against people's")
@@ -83,58 +106,55 @@ def _check_dimension(census: Census, dimension: str | None) -> None:
         raise UsageError(f"no rating has the dimension `{dimension}`; there are {', '.join(known)}")
 
 
-def _tables(
-    spec: Spec, metrics: Mapping[str, Metric], store: Store, census: Census
-) -> dict[RatedLevel, list[ScoreTable]]:
-    """Rated turns are scored for ratings of turns, all turns of the role for ratings of dialogues."""
-    asked = dict(spec.options)["dimension"]
-    wanted = [asked] if asked in census.dimensions else list(census.dimensions)
-    tables: dict[RatedLevel, list[ScoreTable]] = {}
-    for rated in RATED:
-        counts = [census.dimensions[name] for name in wanted]
-        if any(count.n_turn if rated == "turn" else count.n_dialogue for count in counts):
-            judged = spec.selection.judged or ("rated" if rated == "turn" else "all")
-            selection = replace(spec.selection, judged=judged)
-            found, _ = collect(spec, metrics, store, selection, total=census.n_dialogues)
-            tables[rated] = list(found.values())
-    return tables
+def _rated_levels(census: Census, dimension: str | None) -> list[RatedLevel]:
+    counts = [count for name, count in census.dimensions.items() if dimension in (None, "all", name)]
+    there = {"turn": any(one.n_turn for one in counts), "dialogue": any(one.n_dialogue for one in counts)}
+    return [level for level in RATED if there[level]]
 
 
-def _units(tables: Sequence[ScoreTable], rated: RatedLevel) -> set[str]:
-    return {unit for table in tables for unit in (table.ids if rated == "turn" else table.dialogues)}
+def _selection(spec: Spec, rated: RatedLevel) -> Selection:
+    """Rated turns are judged for ratings of turns, all turns of the role for ratings of dialogues."""
+    judged = spec.selection.judged or ("rated" if rated == "turn" else "all")
+    return replace(spec.selection, judged=judged)
+
+
+def _judged(spec: Spec, rated: RatedLevel) -> dict[str, dict[str, str]]:
+    """group -> rated unit -> its dialogue, of all that is judged, whether or not a metric can score it."""
+    groups: dict[str, dict[str, str]] = {}
+    for item in items(dialogues(spec.data), _selection(spec, rated)):
+        unit = item.id if rated == "turn" else item.dialogue
+        groups.setdefault(item.group, {})[unit] = item.dialogue
+    return groups
 
 
 def _questions(
-    tables: Mapping[RatedLevel, Sequence[ScoreTable]],
+    judged: Mapping[RatedLevel, Mapping[str, Mapping[str, str]]],
     ratings: Sequence[Rating],
     dimension: str | None,
     level: Level | None,
 ) -> Iterator[Question]:
     """What can be asked. Each group has its own dimensions: `overall`, else its only one, unless told."""
-    groups = dict.fromkeys(name for mine in tables.values() for table in mine for name in table.groups)
-    missed = []
-    for group in groups:
+    answered = False
+    for group in dict.fromkeys(name for groups in judged.values() for name in groups):
         rated: dict[tuple[str, RatedLevel], None] = {}
-        for what, mine in tables.items():
-            units = _units([table.of_group(group) for table in mine], what)
+        for what, groups in judged.items():
+            units = groups.get(group, {})
             rated.update(
                 ((rating.dimension, what), None)
                 for rating in ratings
                 if (rating.turn is None) == (what == "dialogue") and rating.item in units
             )
         known = tuple(dict.fromkeys(name for name, _ in rated))
-        chosen = (
-            known if dimension == "all" else (_default(known, group) if dimension is None else dimension,)
-        )
+        chosen = known if dimension == "all" else (dimension or _default(known, group),)
         for name in chosen:
             for what in RATED:
                 levels: tuple[Level, ...] = tuple(one for one in (what, "system") if level in (None, one))
                 if (name, what) in rated and levels:
+                    answered = True
                     yield Question(group, name, what, levels)
-                else:
-                    missed.append(name)
-    if len(missed) == 2 * len(groups) and dimension != "all":
-        raise UsageError(f"`{missed[0]}` was not rated at {level} level in what is judged")
+    if not answered:
+        at = f" at {level} level" if level else ""
+        raise UsageError(f"nothing that is judged was rated on `{dimension or 'any dimension'}`{at}")
 
 
 def _default(known: Sequence[str], group: str) -> str:

@@ -13,7 +13,7 @@ from turnwise import __version__
 from turnwise.run.spec import Spec
 
 PACKAGES = ("numpy", "scipy", "msgspec", "sacrebleu", "rapidfuzz")  # those that numbers pass through
-HOW = {"output", "jobs", "max_errors", "reuse", "quiet", "data", "command"}  # never moves a number
+HOW = {"output", "jobs", "max_errors", "reuse", "quiet", "names", "data", "command"}  # never moves a number
 
 
 def origin(spec: Spec, sha256: Mapping[str, str]) -> dict[str, Any]:
@@ -23,7 +23,7 @@ def origin(spec: Spec, sha256: Mapping[str, str]) -> dict[str, Any]:
         "commit": _commit(),
         "python": platform.python_version(),
         "packages": {name: version(name) for name in PACKAGES},
-        "inputs": [{"path": path, "sha256": sha256[path]} for path in spec.data],
+        "inputs": [{"path": spec.names.get(path, path), "sha256": sha256[path]} for path in spec.data],
         "settings": msgspec.to_builtins({**settings, "options": dict(spec.options)}),
     }
 

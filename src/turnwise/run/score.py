@@ -9,7 +9,7 @@ from turnwise.run.finished import Part
 from turnwise.run.listing import listing
 from turnwise.run.outcome import Outcome, finish
 from turnwise.run.progress import progress
-from turnwise.run.scoring import prepare, shards
+from turnwise.run.scoring import Watch, prepare, shards
 from turnwise.run.spec import Spec
 from turnwise.run.store import Store
 from turnwise.run.tally import Tally, generator
@@ -19,6 +19,7 @@ from turnwise.types import Item
 def score(spec: Spec) -> Outcome:
     census = scan(spec.data)
     metrics, absent = prepare(spec, census)
+    watch = Watch(spec.max_errors)
     tallies: dict[tuple[str, str, str], Tally] = {}
     seen: dict[tuple[str, str], None] = {}  # (group, agent), in order of appearance
     parts = {
@@ -29,7 +30,7 @@ def score(spec: Spec) -> Outcome:
         listing(metrics, spec.output) as lines,
         progress("scoring", census.n_dialogues, quiet=spec.quiet) as advance,
     ):
-        for shard in shards(spec, metrics, store, settled(spec.selection, census)):
+        for shard in shards(spec, metrics, store, settled(spec.selection, census), watch):
             places = _places(shard.items)
             seen.update(dict.fromkeys(places))
             for name, block in shard.blocks.items():
@@ -49,9 +50,10 @@ def score(spec: Spec) -> Outcome:
             rng=generator(spec.seed, name, group, agent),
         )
         for name in metrics
+        if name not in watch.stopped
         for group, agent in seen
     )
-    return finish(spec, (*findings, *absent), census.sha256)
+    return finish(spec, (*findings, *watch.findings(), *absent), census.sha256)
 
 
 def _places(items: Sequence[Item]) -> dict[tuple[str, str], list[int]]:

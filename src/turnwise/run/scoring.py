@@ -9,13 +9,15 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 
+import numpy as np
+
 from turnwise.encode.weights import NotFetched
 from turnwise.errors import MissingExtra, Refused, TooManyErrors
 from turnwise.logs import native
 from turnwise.logs.items import Selection, items, settled
 from turnwise.logs.scan import Census
 from turnwise.metrics import resolve
-from turnwise.run.blocks import Block, content_key, score
+from turnwise.run.blocks import Block, Failure, content_key, score
 from turnwise.run.execute import in_order
 from turnwise.run.spec import Spec
 from turnwise.run.store import Store
@@ -69,50 +71,76 @@ def _fitted(metric: Metric | Fitted, spec: Spec, census: Census) -> Metric:
     return metric.fit(items(native.read(spec.real), Selection(judged="all", role=spec.selection.role)))
 
 
-def shards(spec: Spec, metrics: Mapping[str, Metric], store: Store, selection: Selection) -> Iterator[Shard]:
+class Watch:
+    """Counts each metric's errors, and stops the metric that has too many; the others go on."""
+
+    def __init__(self, allowed: int) -> None:
+        self.allowed = allowed
+        self.stopped: dict[str, str] = {}  # metric -> why
+        self._errors: Counter[str] = Counter()
+
+    def look(self, name: str, block: Block) -> None:
+        failed = [failure for failure in block.failures if failure.status == "error"]
+        self._errors[name] += len(failed)
+        if self._errors[name] > self.allowed and name not in self.stopped:
+            self.stopped[name] = (
+                f"failed on {self._errors[name]} items, more than --max-errors {self.allowed} allows; "
+                f"the last: {failed[-1].reason}"
+            )
+
+    def findings(self) -> list[Finding]:
+        return [
+            Finding(what={"metric": name}, estimate=None, status="error", reason=reason)
+            for name, reason in self.stopped.items()
+        ]
+
+
+def shards(
+    spec: Spec, metrics: Mapping[str, Metric], store: Store, selection: Selection, watch: Watch
+) -> Iterator[Shard]:
     """All judged replies, then, for metrics that need them, all whole dialogues."""
-    errors: Counter[str] = Counter()
     for whole in (False, True):
         of_unit = {name: metric for name, metric in metrics.items() if ("dialogue" in metric.needs) is whole}
         if of_unit:
             stream = items(dialogues(spec.data), selection, whole=whole)
-            for shard in _scored(spec, of_unit, store, stream):
-                for name, block in shard.blocks.items():
-                    _count_errors(errors, name, block, spec.max_errors)
-                yield shard
+            yield from _scored(spec, of_unit, store, stream, watch)
 
 
 def _scored(
-    spec: Spec, metrics: Mapping[str, Metric], store: Store, stream: Iterator[Item]
+    spec: Spec, metrics: Mapping[str, Metric], store: Store, stream: Iterator[Item], watch: Watch
 ) -> Iterator[Shard]:
-    tasks = (_task(metrics, store, batch) for batch in iter(lambda: list(islice(stream, SHARD)), []))
+    batches = iter(lambda: list(islice(stream, SHARD)), [])
+    tasks = (_task(metrics, store, batch, watch) for batch in batches)
     for task, fresh in in_order(_work, metrics, tasks, jobs=spec.jobs):
         blocks = {}
         for name, key in task.keys.items():
+            if name in watch.stopped:
+                blocks[name] = _nothing(metrics[name], task.items, watch.stopped[name])
+                continue
             block = fresh[name] if name in fresh else store.get(key)
             if block is None:
                 raise RuntimeError(f"block {key} of {name} left the store during the run")
             if name in fresh:
                 store.put(key, block)
+            watch.look(name, block)
             blocks[name] = block
         yield Shard(task.items, blocks, task.keys)
+        if all(name in watch.stopped for name in metrics):
+            raise TooManyErrors("; ".join(f"{name} {why}" for name, why in watch.stopped.items()))
 
 
-def _task(metrics: Mapping[str, Metric], store: Store, batch: Sequence[Item]) -> _Task:
+def _nothing(metric: Metric, batch: Sequence[Item], reason: str) -> Block:
+    """The block of a metric that was stopped."""
+    failures = tuple(Failure(position, "error", f"stopped: {reason}") for position in range(len(batch)))
+    return Block(np.zeros(0, dtype=np.int64), metric.rows([]), failures)
+
+
+def _task(metrics: Mapping[str, Metric], store: Store, batch: Sequence[Item], watch: Watch) -> _Task:
     content = content_key(batch)
     keys = {name: digest(str(metric.signature), content) for name, metric in metrics.items()}
-    return _Task(batch, keys, tuple(name for name, key in keys.items() if key not in store))
+    wanted = (name for name, key in keys.items() if key not in store and name not in watch.stopped)
+    return _Task(batch, keys, tuple(wanted))
 
 
 def _work(metrics: Mapping[str, Metric], task: _Task) -> tuple[_Task, dict[str, Block]]:
     return task, {name: score(metrics[name], task.items) for name in task.wanted}
-
-
-def _count_errors(errors: Counter[str], name: str, block: Block, allowed: int) -> None:
-    failed = [failure for failure in block.failures if failure.status == "error"]
-    errors[name] += len(failed)
-    if errors[name] > allowed:
-        raise TooManyErrors(
-            f"{name} failed on {errors[name]} items, more than --max-errors {allowed} allows; "
-            f"the last: {failed[-1].reason}"
-        )

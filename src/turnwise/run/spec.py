@@ -1,5 +1,6 @@
 """What one run was asked to do. Two runs of equal specs over equal files give equal bytes."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -24,3 +25,4 @@ class Spec:
     max_errors: int = 20
     reuse: bool = True
     quiet: bool = True
+    names: Mapping[str, str] = field(default_factory=dict)  # path -> what the user called it: `-`

@@ -45,8 +45,10 @@ class Store:
         path = folder / "rows.bin"
         if write:
             folder.mkdir(parents=True, exist_ok=True)
-            self._file = path.open("r+b" if path.exists() and reuse else "w+b")
+            self._file = path.open("r+b" if path.exists() else "w+b")
             _lock(self._file, path)
+            if not reuse:  # only now: another run's journal must not be cut off under it
+                self._file.truncate(0)
         else:
             self._file = path.open("rb")
         end = 0

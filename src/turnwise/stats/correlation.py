@@ -36,7 +36,7 @@ def spearman(x: Floats, y: Floats) -> float:
     x, y = aligned(x, y)
     if np.isnan(x).any() or np.isnan(y).any():
         return np.nan
-    return pearson(_midranks(x), _midranks(y))
+    return pearson(midranks(x), midranks(y))
 
 
 def kendall(x: Floats, y: Floats) -> float:
@@ -146,7 +146,7 @@ def _cosine(x: Floats, y: Floats) -> Floats:
     return np.clip(ratio(np.einsum("ij,ij->i", x, y), norm), -1.0, 1.0)
 
 
-def _midranks(x: Floats) -> Floats:
+def midranks(x: Floats) -> Floats:
     _, inverse, counts = np.unique(x, return_inverse=True, return_counts=True)
     ranks: Floats = np.cumsum(counts) - (counts - 1) / 2
     return ranks[inverse]

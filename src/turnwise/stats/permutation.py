@@ -12,8 +12,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from turnwise.stats.clusters import deal
-from turnwise.stats.correlation import across, aligned, tie_calibration
+from turnwise.stats.clusters import cluster_sums, deal
+from turnwise.stats.correlation import across, aligned, midranks, pairs, tie_calibration
 from turnwise.stats.weighted import of_weights
 from turnwise.types import Floats, Ints
 
@@ -131,25 +131,49 @@ def williams(r12: float, r13: float, r23: float, n: int) -> float:
     return float(2 * stdtr(n - 3, -abs(t)))
 
 
-def correlation_test(statistic: str, x: Floats, y: Floats, codes: Ints, n_clusters: int) -> float:
-    """p of no correlation over items: Fisher's z over its jackknife error by cluster, t with C-1 degrees.
+def correlation_test(
+    statistic: str,
+    x: Floats,
+    y: Floats,
+    codes: Ints,
+    n_clusters: int,
+    *,
+    draws: int,
+    rng: np.random.Generator,
+) -> float:
+    """p of no correlation over items: the sign of each cluster's contribution to it is flipped.
 
-    Pairwise accuracy has no chance level of its own where there are ties; it asks Kendall's question, and
-    gets its p.
+    Contributions are products of deviations (of ranks for Spearman), or an item's agreement with all others
+    (Kendall). A single item far out makes one contribution large and p with it; Fisher's z over its jackknife error,
+    tried first, then rejects true nulls three times too often. Pairwise accuracy has no chance level of its own where
+    there are ties; it asks Kendall's question, and gets its p.
     """
-    from scipy.special import stdtr
+    x, y = aligned(x, y)
+    if len(x) < 3 or n_clusters < 3 or not (np.isfinite(x).all() and np.isfinite(y).all()):
+        return float("nan")
+    if np.ptp(x) == 0 or np.ptp(y) == 0:
+        return float("nan")
+    each = cluster_sums(_contributions(statistic, x, y), codes, n_clusters)
 
-    codes, c = deal(codes, n_clusters)
-    of = of_weights("kendall" if statistic == "pairwise" else statistic, x, y, codes, c)
-    r, left_out = of(np.ones((1, c)))[0], of(1.0 - np.eye(c))
-    if c < 3 or not np.isfinite(left_out).all():
-        return float("nan")
-    with np.errstate(divide="ignore", invalid="ignore"):
-        z, each = np.arctanh(r), np.arctanh(left_out)
-        error = np.sqrt((c - 1) / c * np.sum((each - np.mean(each)) ** 2))
-    if not (np.isfinite(error) and error > 0):  # a perfect correlation has no error to be measured by
-        return float("nan")
-    return float(2 * stdtr(c - 1, -abs(z) / error))
+    def flipped(first: Floats) -> Floats:
+        return (2 * first - 1) @ each
+
+    return _swapped(flipped, n_clusters, draws=draws, rng=rng).p
+
+
+def _contributions(statistic: str, x: Floats, y: Floats) -> Floats:
+    """(n,) what each item adds to the correlation; 0 in expectation where there is none."""
+    if statistic in ("kendall", "pairwise"):
+        agreement = np.zeros(len(x))
+        for (x1, x2), (y1, y2), (i, j) in pairs(x, y, np.arange(len(x))):
+            concordance = np.sign(x1 - x2) * np.sign(y1 - y2)
+            for items in (i, j):
+                places = np.broadcast_to(items, concordance.shape).ravel()
+                agreement += np.bincount(places, concordance.ravel(), minlength=len(x))
+        return agreement
+    if statistic == "spearman":
+        x, y = midranks(x), midranks(y)
+    return np.asarray((x - x.mean()) * (y - y.mean()))
 
 
 def exact_correlation_test(

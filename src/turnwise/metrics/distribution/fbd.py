@@ -55,7 +55,7 @@ class Fbd(_Facts):
     layer: int | None = None
     pooling: str | None = None
     way: Way = "product"
-    turns: int = 2
+    turns: int = 1
     shrinkage: float = 0.0
     also: str | None = None
     fewest: int = FEWEST

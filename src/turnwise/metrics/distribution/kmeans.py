@@ -28,22 +28,35 @@ def kmeans(points: Floats, k: int, *, weights: Floats, rng: np.random.Generator)
 
 
 def _spread(points: Floats, squares: Floats, k: int, weights: Floats, rng: np.random.Generator) -> Floats:
-    """Centres by k-means++ (Arthur and Vassilvitskii 2007): each with odds of its squared distance to the others."""
-    chosen = [_draw(weights, rng)]
-    nearest = np.full(len(points), np.inf)
+    """Centres by greedy k-means++ (Arthur and Vassilvitskii 2007, section 5).
+
+    Candidates are drawn with odds of their squared distance to the centres so far, and the one that leaves the
+    least distance in all is taken. As many as scikit-learn draws: with one, the clusters are a third wider.
+    """
+    tries = 2 + int(np.log(k))
+    chosen = [int(_draw(weights, 1, rng)[0])]
+    nearest = _gaps(points, squares, np.array(chosen))[0]
     for _ in range(k - 1):
-        centre = points[chosen[-1]]
-        far = squares - 2 * (points @ centre) + squares[chosen[-1]]
-        nearest = np.minimum(nearest, np.maximum(far, 0.0))
-        nearest[chosen[-1]] = 0.0
         odds = weights * nearest
-        chosen.append(_draw(odds if odds.any() else weights, rng))
+        candidates = _draw(odds if odds.any() else weights, tries, rng)
+        gaps = np.minimum(nearest, _gaps(points, squares, candidates))
+        best = int(np.argmin(gaps @ weights))
+        chosen.append(int(candidates[best]))
+        nearest = gaps[best]
     return points[chosen]
 
 
-def _draw(odds: Floats, rng: np.random.Generator) -> int:
+def _draw(odds: Floats, count: int, rng: np.random.Generator) -> Ints:
     heights = np.cumsum(odds)
-    return int(np.searchsorted(heights, rng.random() * heights[-1], side="right").clip(max=len(odds) - 1))
+    drawn = np.searchsorted(heights, rng.random(count) * heights[-1], side="right")
+    return np.asarray(np.minimum(drawn, len(odds) - 1))
+
+
+def _gaps(points: Floats, squares: Floats, centres: Ints) -> Floats:
+    """(c, n) squared distances of all points from some of them."""
+    gaps = squares[centres, None] - 2 * (points[centres] @ points.T) + squares
+    gaps[np.arange(len(centres)), centres] = 0.0
+    return np.maximum(gaps, 0.0)
 
 
 def _nearest(points: Floats, centres: Floats) -> Ints:

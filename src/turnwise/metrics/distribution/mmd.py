@@ -38,7 +38,7 @@ class Mmd(_Facts):
     layer: int | None = None
     pooling: str | None = None
     way: Way = "product"
-    turns: int = 2
+    turns: int = 1
     fewest: int = FEWEST
 
     def fit(self, items: Iterable[Item], /) -> "MmdToReal":

@@ -52,7 +52,7 @@ class Prd(_Facts):
     layer: int | None = None
     pooling: str | None = None
     way: Way = "product"
-    turns: int = 2
+    turns: int = 1
     clusters: int = 20
     components: int = 32  # 0: all dimensions
     angles: int = 0  # 0: the exact maximum

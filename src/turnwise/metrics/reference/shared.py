@@ -41,34 +41,40 @@ def shared(said: Mapping[str, int], wanted: Mapping[str, int]) -> Shared:
     pairs = {word: [word] for word in said if word in wanted}
     ours = {word: more for word, count in said.items() if (more := count - wanted.get(word, 0)) > 0}
     theirs = {word: more for word, count in wanted.items() if (more := count - said.get(word, 0)) > 0}
+    exact = sum(said.values()) - sum(ours.values())
+    common = set(map(stem, ours)).intersection(map(stem, theirs))
+    meant = frozenset[int]().union(*map(synsets, theirs))
+    near = [word for word in ours if not meant.isdisjoint(synsets(word))]
+    if not common and not near:
+        return Shared(exact, 0, pairs, frozenset(), {}, [])
+
     balance: dict[str, int] = defaultdict(int)  # of a stem: how many more we have left than they
-    of_stem: dict[str, list[str]] = defaultdict(list)
     for word, more in ours.items():
         balance[stem(word)] += more
     for word, more in theirs.items():
-        root = stem(word)
-        balance[root] -= more
-        of_stem[root].append(word)
-    matches = sum(said.values()) - sum(more for more in balance.values() if more > 0)
-
-    stems = [(word, other) for word in ours for other in of_stem.get(stem(word), ())]
-    meant = [(word, ids) for word in theirs if balance[stem(word)] < 0 and (ids := synsets(word))]
-    any_of_theirs = frozenset[int]().union(*[ids for _, ids in meant])
-    synonyms = [
+        balance[stem(word)] -= more
+    stems = [
         (word, other)
         for word in ours
-        if not any_of_theirs.isdisjoint(synsets(word)) and balance[stem(word)] > 0
-        for other, ids in meant
-        if not ids.isdisjoint(synsets(word))
+        if stem(word) in common
+        for other in theirs
+        if stem(other) == stem(word)
     ]
-    if not stems and not synonyms:
-        return Shared(matches, 0, pairs, frozenset(), {}, [])
+    poor = [word for word in theirs if balance[stem(word)] < 0]
+    synonyms = [
+        (word, other)
+        for word in near
+        if balance[stem(word)] > 0
+        for other in poor
+        if not synsets(other).isdisjoint(synsets(word))
+    ]
     for word, other in stems + synonyms:
         pairs.setdefault(word, []).append(other)
     of_stems = {(_SOURCE if more > 0 else _SINK) + root: abs(more) for root, more in balance.items()}
     left = {**ours, **theirs, **of_stems}
     by_synonym = _flow(synonyms, left)
-    return Shared(matches + by_synonym, by_synonym, pairs, _costly(pairs), left, synonyms)
+    by_stem = sum(ours.values()) - sum(more for more in balance.values() if more > 0)
+    return Shared(exact + by_stem + by_synonym, by_synonym, pairs, _costly(pairs), left, synonyms)
 
 
 def _costly(pairs: Mapping[str, list[str]]) -> frozenset[Pair]:

@@ -84,12 +84,11 @@ class Judge(Ratio):
     # Of a list that failed in part: the runner asks again item by item, and nothing is to be paid twice.
     held: dict[str, float | ChatError] = field(init=False, default_factory=dict, repr=False, compare=False)
 
-    def __post_init__(self) -> None:
-        if self.samples < 1 or self.longest < 1 or self.temperature < 0:
-            raise UsageError("a judge takes 1 sample or more, 1 token or more, and no temperature below 0")
-
     @property
     def signature(self) -> Signature:
+        """Needs no address: what is in the store can be read without one."""
+        if not self.model:
+            raise self._untold()
         low, high = self.prompt.scale
         settings = {
             "model": self.model,
@@ -155,12 +154,7 @@ class Judge(Ratio):
     def _decide(self, asked: Sequence[tuple[Question, int]]) -> list[str | ChatError | None]:
         """The decision of each question and sample; None: no verdict, even after a reminder."""
         if self.chat is None or not self.model:
-            needed = {ADDRESS: self.chat, MODEL: self.model}
-            lacking = " and ".join(name for name, there in needed.items() if not there)
-            raise UsageError(
-                f"the judge is a model behind an address, and was not told which: set {lacking} "
-                "(an address is like https://HOST/v1); nothing was sent"
-            )
+            raise self._untold()
         rng = np.random.default_rng()  # spreads waits in time; no number depends on it
         bodies = [self._body(question.messages, sample) for question, sample in asked]
         answers = self.chat.ask(bodies, rng=rng)
@@ -174,6 +168,11 @@ class Judge(Ratio):
         for place, answer in zip(again, self.chat.ask(bodies, rng=rng), strict=True):
             decisions[place] = _read(asked[place][0], answer)
         return decisions
+
+    def _untold(self) -> UsageError:
+        needed = {f"{ADDRESS} (like https://HOST/v1)": self.chat, MODEL: self.model}
+        lacking = " and ".join(name for name, there in needed.items() if not there)
+        return UsageError(f"the judge is a model behind an address, and was not told which: set {lacking}")
 
     def _body(self, messages: Sequence[Mapping[str, str]], sample: int) -> dict[str, Any]:
         body = {
@@ -202,15 +201,25 @@ def judge(
 ) -> Judge:
     """A judge by its options; `prompt` is a file that says what is judged. Nothing is sent until it scores."""
     address = address or os.environ.get(ADDRESS)
+    if not (_number(temperature) and 0 <= temperature < math.inf):
+        raise UsageError(f"a judge takes a temperature of 0 or more, not `{temperature}`")
+    for name, count in (("samples", samples), ("longest", longest), ("concurrency", concurrency)):
+        if not (_number(count) and count == int(count) >= 1):
+            raise UsageError(f"a judge takes a whole number of `{name}`, 1 or more, not `{count}`")
     return Judge(
-        chat=Chat(address=address, concurrency=concurrency) if address else None,
-        model=model or os.environ.get(MODEL, ""),
-        prompt=Prompt(dimension, criteria(dimension, prompt), _scale(scale)),
-        samples=samples,
-        temperature=temperature,
-        longest=longest,
+        chat=Chat(address=address, concurrency=int(concurrency)) if address else None,
+        model=str(model or os.environ.get(MODEL, "")),
+        prompt=Prompt(str(dimension), criteria(str(dimension), prompt), _scale(str(scale))),
+        samples=int(samples),
+        temperature=float(temperature),
+        longest=int(longest),
         parameters=parameters or {},
     )
+
+
+def _number(value: object) -> bool:
+    """Settings come from a command line, where anything may stand."""
+    return isinstance(value, int | float) and math.isfinite(value)
 
 
 def _scale(text: str) -> tuple[int, int]:

@@ -1,0 +1,102 @@
+"""`--config FILE.toml`: defaults for options, under [common] or a command's own section.
+
+What stands in the file means what it would mean if it were typed, and what is not understood is refused: a
+setting that is passed over in silence is a result nobody asked for.
+"""
+
+import tomllib
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import click
+
+from turnwise.errors import UsageError, nearest
+
+COMMON = "common"
+
+
+def configure(ctx: click.Context, option: click.Parameter, path: str | None) -> str | None:
+    """Values of FILE.toml become defaults: what stands on the command line wins."""
+    if path is None:
+        return None
+    try:
+        settings = tomllib.loads(Path(path).read_text(encoding="utf-8"))
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise UsageError(f"{path}: {error}") from error
+    known = _configurable(ctx, option)
+    _check_sections(path, settings, [COMMON, *known])
+    mine = ctx.command.name or ""
+    for_all = {name: found for keys in known.values() for name, found in keys.items()}
+    common = _values(f"{path}: [{COMMON}]", settings.get(COMMON, {}), {**for_all, **known[mine]})
+    own = _values(f"{path}: [{mine}]", settings.get(mine, {}), known[mine])
+    ctx.default_map = {**common, **own}
+    return path
+
+
+def _configurable(ctx: click.Context, option: click.Parameter) -> dict[str, dict[str, click.Parameter]]:
+    """command -> key -> parameter, of every command that takes a --config."""
+    root = ctx.find_root().command
+    commands = [ctx.command]
+    if isinstance(root, click.Group):
+        commands += [
+            command for name in root.list_commands(ctx) if (command := root.get_command(ctx, name)) is not None
+        ]
+    return {
+        command.name or "": {
+            key: parameter
+            for parameter in command.params
+            if parameter.name != option.name
+            for key in _keys(parameter)
+        }
+        for command in commands
+        if any(parameter.name == option.name for parameter in command.params)
+    }
+
+
+def _keys(parameter: click.Parameter) -> Iterable[str]:
+    """What a parameter may be called: its long names, with - or _, and the name it has inside."""
+    long = [text[2:] for text in (*parameter.opts, *parameter.secondary_opts) if text.startswith("--")]
+    return {name.replace("-", "_") for name in (*long, parameter.name or "")}
+
+
+def _check_sections(path: str, settings: dict[str, Any], sections: list[str]) -> None:
+    for name, value in settings.items():
+        if not isinstance(value, dict):
+            raise UsageError(
+                f"{path}: `{name}` stands outside a section; keys go under [{COMMON}] or the command's own"
+            )
+        if name not in sections:
+            raise UsageError(f"{path}: there is no section [{name}]; {nearest(name, sections)}")
+
+
+def _values(place: str, table: dict[str, Any], known: dict[str, click.Parameter]) -> dict[str, Any]:
+    """A section as click takes defaults: by the parameter's inner name."""
+    found: dict[str, Any] = {}
+    for key, value in table.items():
+        name = key.replace("-", "_")
+        if name not in known:
+            raise UsageError(f"{place} has no option `{key}`; {nearest(name, list(known))}")
+        parameter = known[name]
+        inner = parameter.name or ""
+        if inner in found:
+            raise UsageError(f"{place} gives `{key}` twice, once under another name")
+        found[inner] = _typed(f"{place} {key}", value, parameter, name)
+    return found
+
+
+def _typed(place: str, value: Any, parameter: click.Parameter, name: str) -> Any:
+    """The value as it would come from the command line, where all is text."""
+    values = value if isinstance(value, list) else [value]
+    if any(isinstance(one, (dict, list)) for one in values):
+        raise UsageError(f"{place}: expected a plain value or a list of such")
+    texts = [str(one) for one in values]
+    if parameter.multiple or parameter.nargs == -1:
+        return texts
+    if isinstance(value, list):
+        if parameter.type is not click.STRING or parameter.callback is None:
+            raise UsageError(f"{place}: takes one value, not a list")
+        return ",".join(texts)  # an option that takes names by comma
+    if f"--{name.replace('_', '-')}" in parameter.secondary_opts:
+        return not click.BOOL.convert(texts[0], parameter, None)
+    return texts[0]

@@ -1,0 +1,308 @@
+"""FBD: the Frechet distance itself, moments that merge, what samples do to it, and the metric around it."""
+
+import math
+import pickle
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from turnwise.errors import DataError, Refused, TooFewItems, UsageError
+from turnwise.metrics import resolve
+from turnwise.metrics.distribution import sides as sides_module
+from turnwise.metrics.distribution.fbd import Fbd
+from turnwise.metrics.distribution.frechet import Gaussian, distance, frechet
+from turnwise.metrics.distribution.moments import Moments
+from turnwise.metrics.distribution.sampling import at_infinity, floor
+from turnwise.metrics.rows import scored
+from turnwise.types import Fitted, Item, Metric, Turn
+
+WORDS = "sea bike tea rain cat dog book song train road moon lamp tree cake wind".split()
+
+
+def talk(
+    count: int,
+    agent: str = "bot",
+    *,
+    group: str = "",
+    seed: int = 0,
+    query: bool = True,
+    references: bool = True,
+) -> list[Item]:
+    """Replies that share a word or two with their query, and a person's reply as reference."""
+    rng = np.random.default_rng(seed)
+    items = []
+    for place in range(count):
+        asked, said, meant = (list(rng.choice(WORDS, size=5)) for _ in range(3))
+        text, other = " ".join([*said, asked[0]]), (" ".join([*meant, asked[1]]),) if references else ()
+        turns = (Turn("user", " ".join(asked)),) if query else ()
+        name = f"{group}{agent}{seed}-{place}"
+        reply = Turn("assistant", text, references=other)
+        items.append(
+            Item(name, name, agent, (*turns, reply), len(turns), cluster=name, pair=name, group=group)
+        )
+    return items
+
+
+def fitted(items: list[Item], **options: object) -> Metric:
+    metric = resolve("fbd", **{"model": "hashing", **options})
+    assert isinstance(metric, Fitted)
+    return metric.fit(items)
+
+
+def gaussian(mean: np.ndarray, covariance: np.ndarray) -> np.ndarray:
+    """Rows whose mean and covariance are exactly the given ones."""
+    d = len(mean)
+    corners = np.vstack([np.eye(d), -np.eye(d)]) * np.sqrt((2 * d - 1) / 2)
+    return mean + corners @ np.linalg.cholesky(covariance).T
+
+
+def test_gaussians_with_known_parameters_have_the_closed_form_distance() -> None:
+    m, n = np.array([1.0, -2.0, 0.5]), np.array([0.0, 1.0, 0.5])
+    s, t = np.diag([4.0, 1.0, 9.0]), np.diag([1.0, 16.0, 9.0])
+    # Commuting covariances: the squared differences of the standard deviations.
+    expected = float(np.sum((m - n) ** 2)) + (2 - 1) ** 2 + (1 - 4) ** 2 + 0
+    assert frechet(gaussian(m, s), gaussian(n, t)) == pytest.approx(expected, abs=1e-9)
+
+
+def test_covariances_that_do_not_commute_have_the_distance_of_the_formula() -> None:
+    s, t = np.array([[2.0, 1.0], [1.0, 3.0]]), np.array([[5.0, -2.0], [-2.0, 1.0]])
+    # tr sqrt(ST) of 2 x 2: sqrt(tr ST + 2 sqrt(det S det T)).
+    cross = math.sqrt(np.trace(s @ t) + 2 * math.sqrt(np.linalg.det(s) * np.linalg.det(t)))
+    expected = np.trace(s) + np.trace(t) - 2 * cross
+    assert frechet(gaussian(np.zeros(2), s), gaussian(np.zeros(2), t)) == pytest.approx(expected, abs=1e-9)
+
+
+@pytest.mark.parametrize(("n", "d"), [(2, 50), (30, 384), (384, 384), (385, 384), (2000, 64)])
+def test_a_set_is_at_distance_0_from_itself_with_few_vectors_and_with_many(n: int, d: int) -> None:
+    rng = np.random.default_rng(n)
+    rows = rng.normal(size=(n, d)) @ np.diag(np.geomspace(1, 1e-3, d)) + 7
+    assert frechet(rows, rows[rng.permutation(n)]) == pytest.approx(0, abs=1e-9)
+
+
+def test_the_two_ways_to_the_trace_agree() -> None:
+    rng = np.random.default_rng(1)
+    x, y = rng.normal(size=(200, 20)), rng.normal(size=(300, 20)) + 0.3
+    by_rows = [Gaussian(rows.mean(0), (rows - rows.mean(0)) / np.sqrt(len(rows) - 1)) for rows in (x, y)]
+    assert frechet(x, y) == pytest.approx(distance(*by_rows), rel=1e-12)
+
+
+def test_replies_that_are_all_equal_have_a_distance() -> None:
+    real = np.random.default_rng(2).normal(size=(100, 8))
+    same = np.ones((60, 8))
+    spread = float(np.trace(np.cov(real, rowvar=False)))
+    assert frechet(same, real) == pytest.approx(float(np.sum((1 - real.mean(0)) ** 2)) + spread, rel=1e-9)
+    assert frechet(same, same) == 0
+    assert frechet(same, same + 2) == pytest.approx(8 * 4)
+
+
+def test_one_vector_and_none_are_refused() -> None:
+    rows = np.zeros((5, 3))
+    for few in (rows[:0], rows[:1]):
+        with pytest.raises(TooFewItems, match="2 vectors or more"):
+            frechet(few, rows)
+        with pytest.raises(TooFewItems):
+            Gaussian.of_moments(Moments.of(few))
+
+
+def test_a_nan_is_an_error_that_names_the_row() -> None:
+    rows = np.zeros((5, 3))
+    rows[3, 1] = np.nan
+    with pytest.raises(DataError, match=r"1 of 5 vectors .* row 3"):
+        frechet(rows, np.zeros((5, 3)))
+
+
+def test_shrinkage_keeps_the_trace_and_ends_at_spheres() -> None:
+    rng = np.random.default_rng(3)
+    x, y = rng.normal(size=(10, 30)), 2 * rng.normal(size=(10, 30))
+    sphere = [np.trace(np.cov(rows, rowvar=False)) / 30 for rows in (x, y)]
+    expected = np.sum((x.mean(0) - y.mean(0)) ** 2) + 30 * (math.sqrt(sphere[0]) - math.sqrt(sphere[1])) ** 2
+    assert frechet(x, y, shrinkage=1.0) == pytest.approx(expected, rel=1e-9)
+    assert frechet(x, x, shrinkage=0.3) == pytest.approx(0, abs=1e-9)
+    assert expected < frechet(x, y, shrinkage=0.5) < frechet(x, y)
+    with pytest.raises(UsageError):
+        frechet(x, y, shrinkage=1.5)
+
+
+def test_moments_far_from_zero_keep_their_digits() -> None:
+    rng = np.random.default_rng(4)
+    rows = 1e6 + rng.normal(size=(3000, 4))
+    merged = Moments.of_parts(np.array_split(rows, 17))
+    np.testing.assert_allclose(merged.covariance, np.cov(rows, rowvar=False), rtol=1e-7)
+
+
+def test_moments_of_nothing_are_refused() -> None:
+    with pytest.raises(TooFewItems):
+        Moments.of_parts([])
+
+
+def test_the_floor_of_people_falls_as_one_over_n_and_its_limit_is_0() -> None:
+    rng = np.random.default_rng(5)
+    real = rng.normal(size=(4000, 16))
+    floors = [floor(real[:n], frechet, rng=np.random.default_rng(0)) for n in (500, 1000, 4000)]
+    assert floors[0] / floors[2] == pytest.approx(8, rel=0.25)
+    other = rng.normal(size=(1000, 16))
+    assert frechet(other, real[:1000]) > 0.1
+    limit = at_infinity(other, real[:1000], frechet, rng=np.random.default_rng(0))
+    assert abs(limit) < 0.2 * frechet(other, real[:1000])
+
+
+def test_the_limit_is_nearer_the_true_distance_than_the_sample_is() -> None:
+    true = 16 * 0.25
+    found, limits = [], []
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        x, y = rng.normal(size=(100, 16)) + 0.5, rng.normal(size=(100, 16))
+        found.append(frechet(x, y))
+        limits.append(at_infinity(x, y, frechet, rng=rng))
+    assert np.mean(found) - true > 1
+    assert abs(np.mean(limits) - true) < 0.3 * (np.mean(found) - true)
+
+
+def test_floor_and_limit_need_two_vectors_in_each_half() -> None:
+    few = np.zeros((3, 2))
+    with pytest.raises(TooFewItems):
+        floor(few, frechet, rng=np.random.default_rng(0))
+    with pytest.raises(TooFewItems):
+        at_infinity(few, few, frechet, rng=np.random.default_rng(0))
+
+
+def test_a_system_that_repeats_the_references_is_at_distance_0() -> None:
+    items = talk(80)
+    metric = fitted(items)
+    told = [replace(i, turns=(i.turns[0], Turn("assistant", i.references[0]))) for i in items]
+    assert metric.reduce(metric.rows(told)) == pytest.approx(0, abs=1e-9)
+    assert metric.reduce(metric.rows(items)) > 0.1
+
+
+def test_each_group_is_held_against_its_own_people() -> None:
+    one, two = talk(60, group="one"), talk(60, group="two", seed=1)
+    together, alone = fitted(one + two), fitted(two)
+    assert together.reduce(together.rows(two)) == pytest.approx(alone.reduce(alone.rows(two)), rel=1e-12)
+    with pytest.raises(ValueError, match="several groups"):
+        together.reduce(together.rows(one + two))
+
+
+def test_groups_without_people_of_their_own_share_those_of_the_real_file() -> None:
+    real = [replace(item, agent="human") for item in talk(60, references=False)]
+    metric = fitted(real)
+    grouped = talk(60, group="x", seed=2)
+    assert scored(metric.rows(grouped)).all()
+    assert metric.reduce(metric.rows([replace(i, group="") for i in grouped])) == metric.reduce(
+        metric.rows(grouped)
+    )
+
+
+def test_without_references_the_replies_of_the_agent_human_are_real() -> None:
+    people, bot = talk(60, "human", references=False), talk(60, seed=1, references=False)
+    metric = fitted(people + bot)
+    assert metric.reduce(metric.rows(people)) == pytest.approx(0, abs=1e-9)
+    assert metric.reduce(metric.rows(bot)) > 0.1
+
+
+def test_no_reference_and_nobody_human_is_refused_with_the_remedy() -> None:
+    with pytest.raises(Refused, match=r"50 or more.*references.*`human`.*--real FILE"):
+        fitted(talk(60, references=False))
+
+
+def test_fewer_real_replies_than_the_guard_are_refused_and_one_more_is_enough() -> None:
+    with pytest.raises(TooFewItems, match="50 or more, and there are 49"):
+        fitted(talk(49))
+    assert fitted(talk(50)).signature
+
+
+def test_a_group_with_too_few_people_has_no_rows_and_does_not_stop_the_others() -> None:
+    small, large = talk(10, group="small"), talk(60, group="large", seed=1)
+    metric = fitted(small + large)
+    assert not scored(metric.rows(small)).any()
+    assert scored(metric.rows(large)).all()
+
+
+def test_fewer_replies_than_the_guard_are_refused_but_may_be_resampled() -> None:
+    items = talk(60)
+    metric = fitted(items)
+    metric.check(metric.rows(items[:50]))
+    with pytest.raises(TooFewItems, match=r"49 replies .* 50 or more"):
+        metric.check(metric.rows(items[:49]))
+    assert math.isfinite(metric.reduce(metric.rows(items[:25])))
+
+
+def test_one_reply_has_no_spread_and_no_number() -> None:
+    items = talk(60)
+    metric = fitted(items)
+    assert math.isnan(metric.reduce(metric.rows(items[:1])))
+    assert math.isnan(metric.reduce(metric.rows([])))
+
+
+def test_a_reply_without_query_is_unscored_where_people_have_one() -> None:
+    metric = fitted(talk(60))
+    assert not scored(metric.rows(talk(3, query=False))).any()
+
+
+def test_without_any_context_the_reply_is_read_alone_and_the_signature_says_so(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    items = talk(60, query=False)
+    metric = fitted(items)
+    assert "reply-only:all" in str(metric.signature)
+    assert "without their query" in caplog.text
+    assert scored(metric.rows(items)).all()
+    assert "reply-only" not in str(fitted(talk(60)).signature)
+
+
+def test_the_real_side_is_a_sample_that_no_order_moves(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sides_module, "MOST", 60)
+    items = talk(200)
+    one, two = fitted(items), fitted(items[::-1])
+    assert one.signature == two.signature
+    (side,) = one.sides.values()  # type: ignore[attr-defined]
+    assert len(side.vectors) == 60
+    assert one.reduce(one.rows(items)) == two.reduce(two.rows(items))
+
+
+def test_details_tell_floor_limit_and_the_size_of_the_real_side() -> None:
+    items = talk(80)
+    metric = fitted(items)
+    told = metric.details(metric.rows(items))
+    assert told["n_real"] == 80
+    assert told["floor"] > 0
+    assert told["at_infinity"] < metric.reduce(metric.rows(items))
+
+
+def test_two_models_add_the_logarithms_of_their_distances() -> None:
+    items = talk(60)
+    one, both = fitted(items), fitted(items, also="hashing")
+    assert both.reduce(both.rows(items)) == pytest.approx(2 * math.log(one.reduce(one.rows(items))), rel=1e-9)
+    assert "sum:log" in str(both.signature)
+
+
+@pytest.mark.parametrize(
+    "option", [{"turns": 2}, {"way": "together"}, {"shrinkage": 0.1}, {"also": "hashing"}]
+)
+def test_every_setting_that_moves_the_number_stands_in_the_signature(option: dict[str, object]) -> None:
+    items = talk(60)
+    assert fitted(items).signature != fitted(items, **option).signature
+
+
+def test_a_way_to_read_that_does_not_exist_is_an_error_that_lists_those_that_do() -> None:
+    with pytest.raises(UsageError, match="product, together"):
+        fitted(talk(60), way="sum")
+    with pytest.raises(UsageError, match="0 for the whole"):
+        fitted(talk(60), turns=-1)
+
+
+def test_a_fitted_metric_travels_to_another_process() -> None:
+    items = talk(60)
+    metric = fitted(items)
+    again = pickle.loads(pickle.dumps(metric))  # noqa: S301 - what the process pool does
+    assert again.reduce(again.rows(items)) == metric.reduce(metric.rows(items))
+
+
+def test_the_paper_reads_the_whole_context_and_both_texts_in_one_input() -> None:
+    items = talk(60)
+    metric = resolve("fbd-paper", model="hashing")
+    assert isinstance(metric, Fbd)
+    longer = [replace(i, turns=(Turn("user", "well then"), *i.turns), turn=2) for i in items]
+    one, two = metric.fit(items), metric.fit(longer)
+    assert "together|turns:all" in str(one.signature)
+    assert one.reduce(one.rows(items)) != two.reduce(two.rows(longer))
