@@ -90,4 +90,4 @@ def nearest(name: str, known: Sequence[str]) -> str:
 
 def counted(count: int, noun: str) -> str:
     """`1 test`, `2 tests`: a number and its noun in agreement."""
-    return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
+    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"

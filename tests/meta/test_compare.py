@@ -1,7 +1,9 @@
+import dataclasses
+
 import numpy as np
 import pytest
 
-from turnwise.meta.compare import compare, connected, match
+from turnwise.meta.compare import adjusted, compare, connected, match
 from turnwise.meta.table import ScoreTable
 from turnwise.metrics import resolve
 from turnwise.types import Item, Turn
@@ -32,7 +34,8 @@ def table(
 
 
 def found(a: ScoreTable, b: ScoreTable, seed: int = 0):
-    return compare(a, b, agents=("a", "b"), group=None, draws=500, rng=np.random.default_rng(seed))
+    finding = compare(a, b, agents=("a", "b"), group=None, draws=500, rng=np.random.default_rng(seed))
+    return adjusted([finding])[0]
 
 
 PAIRS = [f"context {at}" for at in range(20)]
@@ -48,7 +51,7 @@ def test_an_agent_that_always_says_more_is_found_longer_and_every_pair_is_used()
         table("length", words(rng, 8, 14), agent="a", pairs=PAIRS),
         table("length", words(rng, 1, 5), agent="b", pairs=PAIRS),
     )
-    assert finding.details["verdict"] == "A is better"
+    assert finding.details["verdict"] == "A is higher"
     assert finding.p < 0.01
     assert finding.interval[0] > 0
     assert finding.n_items == 20
@@ -78,7 +81,7 @@ def test_agents_that_met_different_dialogues_are_compared_unpaired():
         table("length", words(rng, 8, 14), agent="a"), table("length", words(rng, 1, 5), agent="b")
     )
     assert finding.method.startswith("unpaired")
-    assert finding.details["verdict"] == "A is better"
+    assert finding.details["verdict"] == "A is higher"
     assert finding.n_clusters == 40
 
 
@@ -89,7 +92,7 @@ def test_a_metric_that_is_no_function_of_sums_is_compared_too(pairs):
     finding = found(
         table("distinct-2", varied, agent="a", pairs=pairs), table("distinct-2", same, agent="b", pairs=pairs)
     )
-    assert finding.details["verdict"] == "A is better"
+    assert finding.details["verdict"] == "A is higher"
     assert finding.estimate == pytest.approx(1 - 6 / 120)
 
 
@@ -126,3 +129,39 @@ def test_the_items_that_moved_most_are_named_at_both_ends():
     assert (flips[0]["id_a"], flips[0]["difference"]) == ("a0", 8)
     assert ("a3", -7) in [(flip["id_a"], flip["difference"]) for flip in flips]
     assert "a1" not in [flip["id_a"] for flip in flips]
+
+
+class Errors(type(resolve("length"))):
+    """A metric of which less is better, and which is no mere feature."""
+
+    higher_is_better = False
+    card = resolve("bleu-4").card
+
+
+def test_less_of_what_is_bad_is_better_and_of_a_feature_only_the_direction_is_told():
+    rng = np.random.default_rng(4)
+    a = table("length", words(rng, 1, 4), agent="a", pairs=PAIRS)
+    b = table("length", words(rng, 8, 12), agent="b", pairs=PAIRS)
+    assert found(a, b).details["verdict"] == "B is higher"
+    worse = [dataclasses.replace(side, metric=Errors()) for side in (a, b)]
+    assert found(*worse).details["verdict"] == "A is better"
+
+
+def test_one_of_many_metrics_differs_by_luck_and_the_verdict_knows():
+    rng = np.random.default_rng(0)
+    a = table("length", words(rng, 5, 9), agent="a", pairs=PAIRS)
+    b = table("length", words(rng, 4, 8), agent="b", pairs=PAIRS)
+    alone = found(a, b)
+    assert 0.001 < alone.p <= 0.05, "the example must lie where the number of tests matters"
+    same = compare(a, a, agents=("a", "b"), group=None, draws=500, rng=np.random.default_rng(0))
+    raw = compare(a, b, agents=("a", "b"), group=None, draws=500, rng=np.random.default_rng(0))
+    among = adjusted([raw, *[same] * 60])[0]
+    assert among.details["p_adjusted"] == pytest.approx(min(1.0, 61 * raw.p))
+    assert (alone.details["verdict"], among.details["verdict"]) == ("A is higher", "not shown")
+
+
+def test_items_that_do_not_pair_are_counted():
+    a = table("length", ["w"] * 4, agent="a", pairs=["x", "y", "z", "alone"])
+    b = table("length", ["w w"] * 3, agent="b", pairs=["x", "y", "z"])
+    details = found(a, b).details
+    assert (details["unpaired_a"], details["unpaired_b"]) == (1, 0)

@@ -159,11 +159,11 @@ def test_the_limit_is_nearer_the_true_distance_than_the_sample_is() -> None:
     assert abs(np.mean(limits) - true) < 0.3 * (np.mean(found) - true)
 
 
-def test_floor_and_limit_need_two_vectors_in_each_half() -> None:
+def test_too_few_vectors_for_a_floor_or_a_limit_are_refused() -> None:
     few = np.zeros((3, 2))
-    with pytest.raises(TooFewItems):
+    with pytest.raises(TooFewItems, match="4 real vectors"):
         floor(few, frechet, rng=np.random.default_rng(0))
-    with pytest.raises(TooFewItems):
+    with pytest.raises(TooFewItems, match="4 vectors or more on each side, and there are 3"):
         at_infinity(few, few, frechet, rng=np.random.default_rng(0))
 
 
@@ -266,7 +266,14 @@ def test_details_tell_floor_limit_and_the_size_of_the_real_side() -> None:
     told = metric.details(metric.rows(items))
     assert told["n_real"] == 80
     assert told["floor"] > 0
-    assert told["at_infinity"] < metric.reduce(metric.rows(items))
+    assert "at_infinity" not in told  # 80 vectors of 256 dimensions are no line
+
+
+def test_a_limit_is_told_where_there_are_two_vectors_a_dimension() -> None:
+    items = talk(600)
+    metric = fitted(items)
+    rows = metric.rows(items)
+    assert metric.details(rows)["at_infinity"] < metric.reduce(rows)
 
 
 def test_two_models_add_the_logarithms_of_their_distances() -> None:

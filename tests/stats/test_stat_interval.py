@@ -149,3 +149,16 @@ def test_the_same_seed_gives_the_same_interval() -> None:
     values = np.random.default_rng(8).normal(size=40)
     first, second = (interval_of_sums(of_values(values), mean, draws=300, rng=rng()) for _ in range(2))
     assert first == second
+
+
+def test_bca_leans_to_the_long_tail() -> None:
+    # The mean of skewed values is itself skewed: an honest interval reaches further up than down.
+    values = np.random.default_rng(2).exponential(size=60) ** 2
+    sums = of_values(values)
+    found, method = interval_of_sums(sums, mean, draws=4000, rng=rng(), bounds=None)
+    assert found is not None
+    assert method.startswith("BCa")
+    estimate = values.mean()
+    plain = np.std(values, ddof=1) / np.sqrt(60) * 1.96
+    assert found[1] - estimate > 1.15 * (estimate - found[0])
+    assert found[1] > estimate + plain

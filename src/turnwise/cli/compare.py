@@ -9,6 +9,12 @@ from turnwise.cli import options
 from turnwise.errors import UsageError
 
 
+# What is decided when conversations are scored; two finished runs have it behind them.
+SCORING = ("judged", "role", "where", "by", "pair", "cluster", "limit", "as_agents", "real", "model")
+COLUMNS = ("metric", "agent_a", "agent_b", "group", "a", "b", "estimate", "interval", "p", "p_adjusted",
+           "effect_size", "n_items", "n_clusters", "verdict")  # fmt: skip
+
+
 @click.command(name="compare")
 @options.config
 @options.data
@@ -18,8 +24,9 @@ from turnwise.errors import UsageError
 )  # fmt: skip
 @click.option(
     "--agents", callback=options.names, metavar="A,B",
-    help="The two agents. May be left out where the data has just two.",
+    help="The two agents. May be left out where the data, or --as, has just two.",
 )  # fmt: skip
+@options.as_agents
 @click.option("--force", is_flag=True, help="Compare runs whose signatures differ.")
 @options.selecting
 @options.running
@@ -33,22 +40,37 @@ def command(**given: Any) -> int:
 
     \b
       turnwise compare logs.jsonl -m bleu-4 --agents new,old
+      turnwise compare logs.jsonl -m bleu-4 --as new,old
       turnwise compare out/new out/old
     """
     from turnwise.cli.printed import conclude
     from turnwise.run.compare import compare, compare_runs
 
+    finished = _are_runs(given)
+    agents = given["agents"] or (given["as_agents"] if len(given["as_agents"]) == 2 else ())
+    with options.spec("compare", given, agents=agents) as spec:
+        outcome = compare_runs(spec, force=given["force"]) if finished else compare(spec)
+        return conclude(outcome, COLUMNS, given, after=_flips(outcome.document) if given["verbose"] else "")
+
+
+def _are_runs(given: dict[str, Any]) -> bool:
+    """Whether DATA is two finished runs, after a look at what goes with that and what does not."""
+    if len(given["agents"]) > 2:
+        raise UsageError(
+            f"--agents {','.join(given['agents'])} names {len(given['agents'])}; two are compared"
+        )
     folders = [Path(path).is_dir() for path in given["data"]]
-    if any(folders):
-        if folders != [True, True]:
-            raise UsageError("two finished runs are compared as two folders, and nothing else beside them")
-    elif not given["metrics"]:
-        raise UsageError("name the metrics with -m; `turnwise ls metrics` lists them")
-    with options.spec("compare", given, agents=given["agents"]) as spec:
-        outcome = compare_runs(spec, force=given["force"]) if any(folders) else compare(spec)
-    columns = ("metric", "agent_a", "agent_b", "group", "a", "b", "estimate", "interval", "p", "p_adjusted",
-               "effect_size", "n_items", "n_clusters", "verdict")  # fmt: skip
-    return conclude(outcome, columns, given, after=_flips(outcome.document) if given["verbose"] else "")
+    if not any(folders):
+        if not given["metrics"]:
+            raise UsageError("name the metrics with -m; `turnwise ls metrics` lists them")
+        return False
+    if folders != [True, True]:
+        raise UsageError("two finished runs are compared as two folders, and nothing else beside them")
+    if idle := options.typed(*SCORING):
+        raise UsageError(
+            f"{', '.join(idle)} cannot change two finished runs; give them to `turnwise score -o`, or compare files"
+        )
+    return True
 
 
 def _flips(document: dict[str, Any]) -> str:

@@ -40,7 +40,9 @@ def _configurable(ctx: click.Context, option: click.Parameter) -> dict[str, dict
     commands = [ctx.command]
     if isinstance(root, click.Group):
         commands += [
-            command for name in root.list_commands(ctx) if (command := root.get_command(ctx, name)) is not None
+            command
+            for name in root.list_commands(ctx)
+            if (command := root.get_command(ctx, name)) is not None
         ]
     return {
         command.name or "": {

@@ -5,6 +5,7 @@ from typing import Any
 import click
 
 from turnwise.cli import options
+from turnwise.errors import UsageError, counted
 
 LEVEL = 0.05  # of the adjusted p below which a difference is printed
 
@@ -32,6 +33,10 @@ LEVEL = 0.05  # of the adjusted p below which a difference is printed
 @click.option(
     "--precision", default=0.05, show_default=True, type=click.FloatRange(0, 1, min_open=True, max_open=True),
     help="Half-width of an interval for which the data needed is told.",
+)  # fmt: skip
+@click.option(
+    "--lower-is-better", "lower", callback=options.names, metavar="DIMENSIONS",
+    help="Dimensions on which a high rating is bad, where the data does not say so itself.",
 )  # fmt: skip
 @click.option("--rescale", is_flag=True, help="Map ratings of different scales to 0-1.")
 @click.option(
@@ -61,13 +66,15 @@ def command(**given: Any) -> int:
     from turnwise.run.meta import meta
     from turnwise.run.raters import raters
 
-    names = ("level", "statistics", "rescale", "dimension", "screen", "stable_raters", "precision")
+    if given["gates"] and not given["metrics"]:
+        raise UsageError("a --gate looks at a metric's agreement with people; name the metric with -m")
+    names = ("level", "statistics", "rescale", "dimension", "lower", "screen", "stable_raters", "precision")
     with options.spec("meta", given, **{name: given[name] for name in names}) as spec:
         outcome = meta(spec) if spec.metrics else raters(spec)
-    columns = ("metric", "dimension", "group", "level", "statistic", "estimate", "interval", "p", "ceiling",
-               "n_items", "n_clusters", "n_raters", "raters_are")  # fmt: skip
-    after = _differences(outcome.document) + _raters(outcome.document)
-    return conclude(outcome, columns, given, after=after)
+        columns = ("metric", "dimension", "group", "level", "statistic", "estimate", "interval", "p", "ceiling",
+                   "n_items", "n_clusters", "n_raters", "raters_are")  # fmt: skip
+        after = _differences(outcome.document) + _raters(outcome.document)
+        return conclude(outcome, columns, given, after=after)
 
 
 def _differences(document: dict[str, Any]) -> str:
@@ -76,12 +83,12 @@ def _differences(document: dict[str, Any]) -> str:
     tested = [row for row in document.get("differences", ()) if row["p_adjusted"] is not None]
     found = [row for row in tested if row["p_adjusted"] <= LEVEL]
     if not found:
-        return f"\nno two metrics were shown to differ ({len(tested)} tests)" if tested else ""
+        return f"\nno two metrics were shown to differ ({counted(len(tested), 'test')})" if tested else ""
     head = ["metric_a", "metric_b", "dimension", "level", "statistic", "difference", "p", "p_adjusted"]
     rows = [
         [text.p_value(row[name]) if name.startswith("p") else row[name] for name in head] for row in found
     ]
-    return f"\nmetrics that differ ({len(found)} of {len(tested)} tests, adjusted):\n{text.table(rows, head)}"
+    return f"\nmetrics that differ ({len(found)} of {counted(len(tested), 'test')}, adjusted):\n{text.table(rows, head)}"
 
 
 def _raters(document: dict[str, Any]) -> str:

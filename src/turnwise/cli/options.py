@@ -4,18 +4,21 @@ import functools
 import re
 import shutil
 import sys
-import tomllib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
+from click.core import ParameterSource
 
-from turnwise.errors import UsageError
+from turnwise.cli.config import configure
+from turnwise.errors import DataError, Problem, TurnwiseError, UsageError
 
 if TYPE_CHECKING:
+    from turnwise.report.gate import Gate
     from turnwise.run.spec import Spec
 
 _NAME = re.compile(r"[^,\[]+(?:\[[^\]]*\]?)?")
@@ -27,23 +30,6 @@ def _options(*options: Callable[[Function], Function]) -> Callable[[Function], F
         return functools.reduce(lambda wrapped, option: option(wrapped), reversed(options), function)
 
     return decorate
-
-
-def _configure(ctx: click.Context, _: click.Parameter, path: str | None) -> str | None:
-    """Values of FILE.toml become defaults: what stands on the command line wins."""
-    if path is None:
-        return None
-    try:
-        settings = tomllib.loads(Path(path).read_text(encoding="utf-8"))
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise UsageError(f"{path}: {error}") from error
-    known = {parameter.name for parameter in ctx.command.params}
-    table = {**settings.get("common", {}), **settings.get(ctx.command.name or "", {})}
-    for key in table:
-        if key.replace("-", "_") not in known:
-            raise UsageError(f"{path}: `{ctx.command.name}` has no option `{key}`")
-    ctx.default_map = {key.replace("-", "_"): value for key, value in table.items()}
-    return path
 
 
 def _pairs(
@@ -58,10 +44,22 @@ def _pairs(
     return tuple(pairs)
 
 
-def names(_: click.Context, __: click.Parameter, value: Any) -> tuple[str, ...]:
+def names(_: click.Context, parameter: click.Parameter, value: Any) -> tuple[str, ...]:
     """Names by comma; a comma inside brackets belongs to a metric's settings."""
     texts = [value] if isinstance(value, str) else list(value or ())
-    return tuple(name.strip() for text in texts for name in _NAME.findall(text) if name.strip())
+    found = tuple(name.strip() for text in texts for name in _NAME.findall(text) if name.strip())
+    if texts and not found:
+        raise click.BadParameter(f"`{','.join(texts)}` names nothing", param=parameter)
+    return found
+
+
+def _gates(_: click.Context, __: click.Parameter, values: Sequence[str]) -> tuple["Gate", ...]:
+    """Read before the run: a gate that is none must not cost an hour."""
+    if not values:
+        return ()
+    from turnwise.report.gate import Gate
+
+    return tuple(Gate.parse(value) for value in values)
 
 
 data = click.argument("data", nargs=-1, required=True, metavar="DATA...")
@@ -70,8 +68,13 @@ metrics = click.option(
     help="Metrics, by comma; `turnwise ls metrics` lists them; `module:function` is your own.",
 )  # fmt: skip
 
+as_agents = click.option(
+    "--as", "as_agents", callback=names, metavar="NAMES|@alternatives",
+    help="Judge what these agents would have said at the logged points.",
+)  # fmt: skip
+
 config = click.option(
-    "--config", callback=_configure, is_eager=True, expose_value=False, metavar="FILE.toml",
+    "--config", callback=configure, is_eager=True, expose_value=False, metavar="FILE.toml",
     help="Defaults for these options, under [common] or [COMMAND].",
 )  # fmt: skip
 
@@ -112,50 +115,83 @@ printing = _options(
 )  # fmt: skip
 
 gating = _options(
-    click.option("--gate", "gates", multiple=True, metavar="'NAME >= X'",
+    click.option("--gate", "gates", multiple=True, callback=_gates, metavar="'NAME >= X'",
                  help="Fail (exit 1) unless the interval's bound meets this. Repeatable."),
     click.option("--junit", metavar="FILE", help="Write the gates as a JUnit XML file."),
 )  # fmt: skip
 
 
+def typed(*parameters: str) -> list[str]:
+    """Those of the current command's options that stand on its command line, as they are written."""
+    ctx = click.get_current_context()
+    return [
+        parameter.opts[-1]
+        for parameter in ctx.command.params
+        if parameter.name in parameters
+        and ctx.get_parameter_source(parameter.name) is ParameterSource.COMMANDLINE
+    ]
+
+
 @contextmanager
 def spec(command: str, given: dict[str, Any], **options: Any) -> Iterator["Spec"]:
-    """The spec of a command line. Standard input is read once and kept aside, since files are read twice."""
+    """The spec of a command line. If what is done with it fails, so do the gates."""
     from turnwise.logs.items import Selection
     from turnwise.run.spec import Spec
 
+    for gate in given["gates"]:
+        if given["metrics"] and gate.name not in given["metrics"]:
+            asked = ", ".join(given["metrics"])
+            raise UsageError(f"gate `{gate.text}`: `{gate.name}` is not among the metrics asked for: {asked}")
     chosen = {slot: given[slot] for slot in Selection.__slots__ if given.get(slot) is not None}
     if chosen.get("dimension") == "all":
         del chosen["dimension"]
-    with standard_input(given["data"]) as data:
-        yield Spec(
-            command=command,
-            data=data,
-            metrics=given["metrics"],
-            selection=Selection(**chosen),
-            real=given["real"],
-            model=given["model"],
-            seed=given["seed"],
-            draws=given["draws"],
-            options=tuple(sorted(options.items())),
-            output=Path(given["output"]) if given["output"] else None,
-            jobs=given["jobs"],
-            max_errors=given["max_errors"],
-            reuse=not given["no_cache"],
-            quiet=given["quiet"],
-        )
+    try:
+        with standard_input(given["data"]) as (data, shown):
+            yield Spec(
+                command=command,
+                data=data,
+                names=shown,
+                metrics=given["metrics"],
+                selection=Selection(**chosen),
+                real=given["real"],
+                model=given["model"],
+                seed=given["seed"],
+                draws=given["draws"],
+                options=tuple(sorted(options.items())),
+                output=Path(given["output"]) if given["output"] else None,
+                jobs=given["jobs"],
+                max_errors=given["max_errors"],
+                reuse=not given["no_cache"],
+                quiet=given["quiet"],
+            )
+    except TurnwiseError as error:
+        from turnwise.cli.printed import fail_gates
+
+        fail_gates(given, error)
+        raise
 
 
 @contextmanager
-def standard_input(data: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
-    """`data` with `-` replaced by a file that holds what came in."""
+def standard_input(data: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], Mapping[str, str]]]:
+    """`data` with `-` replaced by a file that holds what came in, as files are read twice; and its name."""
     if "-" not in data:
-        yield data
+        yield data, {}
         return
     if data.count("-") > 1:
         raise UsageError("`-` is given twice, and standard input can be read once")
     with TemporaryDirectory() as folder:
-        held = Path(folder) / "stdin"
-        with held.open("wb") as file:
+        held = str(Path(folder) / "stdin")
+        with open(held, "wb") as file:
             shutil.copyfileobj(sys.stdin.buffer, file)
-        yield tuple(str(held) if path == "-" else path for path in data)
+        try:
+            yield tuple(held if path == "-" else path for path in data), {held: "-"}
+        except DataError as error:
+            raise DataError(*(_called(problem, held, "-") for problem in error.problems)) from None
+
+
+def _called(problem: Problem | str, path: str, name: str) -> Problem | str:
+    """The problem with a file called as the user called it."""
+    if isinstance(problem, str):
+        return problem.replace(path, name)
+    file = name if problem.file == path else problem.file
+    return replace(problem, file=file, message=problem.message.replace(path, name))

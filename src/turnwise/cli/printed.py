@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from turnwise.errors import TurnwiseError, counted
 from turnwise.report import gate, results, text
 from turnwise.run.outcome import Outcome
 
@@ -13,7 +14,6 @@ GATE_FAILED = 1
 
 def conclude(outcome: Outcome, columns: Sequence[str], given: dict[str, Any], *, after: str = "") -> int:
     """Print the outcome as asked, judge its gates, and return the exit code."""
-    gates = [gate.Gate.parse(written) for written in given.get("gates", ())]
     if given["style"] == "json":
         sys.stdout.write(results.to_json(outcome.document).decode())
     else:
@@ -23,15 +23,24 @@ def conclude(outcome: Outcome, columns: Sequence[str], given: dict[str, Any], *,
     if not given["quiet"]:
         for note in notes(outcome):
             print(note, file=sys.stderr)
-    if outcome.code:
-        return outcome.code
-    verdicts = [verdict for one in gates for verdict in one.judge(outcome.findings)]
+    verdicts = [verdict for one in given["gates"] for verdict in one.judge(outcome.findings)]
     for verdict in verdicts:
         print(verdict, file=sys.stderr)
-    if given.get("junit"):
-        with results.replacing(Path(given["junit"])) as file:
-            file.write(gate.junit(verdicts))
+    _write_junit(given["junit"], verdicts)
+    if outcome.code:
+        return outcome.code
     return 0 if all(verdict.passed for verdict in verdicts) else GATE_FAILED
+
+
+def fail_gates(given: dict[str, Any], error: TurnwiseError) -> None:
+    """A run that came to nothing met no gate, and a CI server must hear of it."""
+    _write_junit(given["junit"], [one.unmet(str(error)) for one in given["gates"]])
+
+
+def _write_junit(path: str | None, verdicts: Sequence[gate.Verdict]) -> None:
+    if path:
+        with results.replacing(Path(path)) as file:
+            file.write(gate.junit(verdicts))
 
 
 def findings_table(outcome: Outcome, columns: Sequence[str], *, verbose: bool) -> str:
@@ -57,7 +66,7 @@ def notes(outcome: Outcome) -> list[str]:
                 max(counts.get(key, 0), count) if "statistic" in finding.what else counts.get(key, 0) + count
             )
     said = [
-        f"note: {metric}: {count} item{'s' if count > 1 else ''} not scored: {reason}"
+        f"note: {metric}: {counted(count, 'item')} not scored: {reason}"
         for (metric, reason), count in counts.items()
     ]
     for finding in outcome.findings:

@@ -11,10 +11,7 @@ from turnwise.cli import options
 @options.config
 @options.data
 @options.metrics
-@click.option(
-    "--as", "as_agents", callback=options.names, metavar="NAMES|@alternatives",
-    help="Score what these agents would have said at the logged points.",
-)  # fmt: skip
+@options.as_agents
 @options.selecting
 @options.running
 @options.gating
@@ -35,6 +32,5 @@ def command(**given: Any) -> int:
     from turnwise.run.score import score
 
     with options.spec("score", given) as spec:
-        outcome = score(spec)
-    rows = ("metric", "agent", "group", "estimate", "interval", "n_items", "n_clusters")
-    return conclude(outcome, rows, given)
+        rows = ("metric", "agent", "group", "estimate", "interval", "n_items", "n_clusters")
+        return conclude(score(spec), rows, given)

@@ -1,10 +1,11 @@
 """What the columns of a table mean: the `--map` of csv, parquet and hf.
 
-A map names a column for each meaning, `id=conv_id,rating:overall=score`; a column that already has the name
-of a meaning needs no mention.
+A map names a column for each meaning, `id=conv_id,rating:overall[1-5]=score`; a column that already has the
+name of a meaning needs no mention. A rating may have its scale in brackets.
 """
 
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,7 +14,12 @@ from turnwise.logs.checks import Check, T, number, required, wrong
 
 PLAIN = ("id", "role", "content", "turn", "agent", "context", "response", "rater", "reference")
 NAMED = ("rating", "dialogue-rating", "alternative")  # each with a name: rating:overall, alternative:bot
-MEANINGS = ", ".join((*PLAIN, *(f"{kind}:NAME" for kind in NAMED)))
+RATED = ("rating", "dialogue-rating")
+MEANINGS = ", ".join((*PLAIN, *(f"{kind}:NAME{'[LOW-HIGH]' * (kind in RATED)}" for kind in NAMED)))
+NUMBER = r"-?\d+(?:\.\d+)?"
+SCALE = re.compile(rf"(.+)\[({NUMBER})-({NUMBER})\]")
+
+Scale = tuple[float, float]
 
 
 def parse(written: str) -> dict[str, tuple[str, ...]]:
@@ -23,8 +29,9 @@ def parse(written: str) -> dict[str, tuple[str, ...]]:
         meaning, sign, column = (side.strip() for side in part.partition("="))
         if not sign or not column or not _known(meaning):
             raise UsageError(f"--map {part}: expected MEANING=COLUMN, where MEANING is one of {MEANINGS}")
-        if meaning in columns and meaning != "reference":
-            raise UsageError(f"--map {part}: `{meaning}` already is the column `{columns[meaning][0]}`")
+        taken = next((other for other in columns if _bare(other) == _bare(meaning)), None)
+        if taken is not None and meaning != "reference":
+            raise UsageError(f"--map {part}: `{_bare(meaning)}` already is the column `{columns[taken][0]}`")
         columns[meaning] = (*columns.get(meaning, ()), column)
     return columns
 
@@ -32,6 +39,23 @@ def parse(written: str) -> dict[str, tuple[str, ...]]:
 def _known(meaning: str) -> bool:
     kind, colon, label = meaning.partition(":")
     return meaning in PLAIN or bool(kind in NAMED and colon and label)
+
+
+def _bare(meaning: str) -> str:
+    """A meaning without the scale it may have."""
+    kind, colon, label = meaning.partition(":")
+    return kind + colon + (scaled(label)[0] if kind in RATED else label)
+
+
+def scaled(label: str) -> tuple[str, Scale | None]:
+    """A dimension, and the scale in brackets behind it."""
+    parts = SCALE.fullmatch(label)
+    if parts is None:
+        return label, None
+    low, high = float(parts[2]), float(parts[3])
+    if not low < high:
+        raise UsageError(f"`{label}`: expected a scale [LOW-HIGH] whose ends are in order")
+    return parts[1], (low, high)
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +72,10 @@ class Columns:
                     there = ", ".join(header)
                     raise UsageError(f"--map {meaning}={column}: there is no such column; there are {there}")
         taken = {column for columns in given.values() for column in columns}
-        own = {name: (name,) for name in header if _known(name) and name not in given and name not in taken}
+        said = {_bare(meaning) for meaning in given}
+        own = {
+            name: (name,) for name in header if name not in taken and _known(name) and _bare(name) not in said
+        }
         return cls({**own, **given})
 
     def __contains__(self, meaning: str) -> bool:
@@ -69,6 +96,15 @@ class Columns:
             if meaning.startswith(f"{kind}:") and (value := self.cell(row, meaning, check)) is not None:
                 found[meaning.partition(":")[2]] = value
         return found
+
+    def ratings(self, row: Mapping[str, Any], kind: str) -> Iterator[tuple[str, float, Scale | None]]:
+        """Dimension, value and scale of the row's cells with a meaning `kind:NAME`."""
+        for meaning in self.meanings:
+            if meaning.startswith(f"{kind}:"):
+                dimension, scale = scaled(meaning.partition(":")[2])
+                value = self.cell(row, meaning, _Measured(scale))
+                if value is not None:
+                    yield dimension, value, scale
 
     def unmapped(self, row: Mapping[str, Any]) -> dict[str, Any]:
         taken = {column for columns in self.meanings.values() for column in columns}
@@ -92,3 +128,16 @@ def measured(value: Any) -> float:
         except ValueError:
             raise wrong(value, "a number") from None
     return number(value)
+
+
+@dataclass(frozen=True, slots=True)
+class _Measured:
+    """The check of a cell that is a rating."""
+
+    scale: Scale | None
+
+    def __call__(self, cell: Any) -> float:
+        value = measured(cell)
+        if self.scale is not None and not self.scale[0] <= value <= self.scale[1]:
+            raise wrong(cell, f"a number on the scale {self.scale[0]:g} to {self.scale[1]:g}")
+        return value

@@ -105,8 +105,8 @@ def _exchanges(values: dict[str, Any]) -> list[Exchange]:
         said = required(values, "dialog", each(_said))
         parts, place = [said[speaker::3] for speaker in range(3)], "dialog"
     elif not any(key in values for key in LISTS):
-        expected = "expected an ENIGMA record, with `dialog` and `reward`"
-        raise RuleError(f"has {', '.join(map(shown, values)) or 'no keys'}; {expected}")
+        expected = "expected those of an ENIGMA record, `dialog` and `reward`"
+        raise RuleError(f"has the keys {shown(list(values))}; {expected}")
     else:
         parts, place = [required(values, key, _texts) for key in LISTS], LISTS[-1]
     if not parts[0] or len({len(part) for part in parts}) > 1:

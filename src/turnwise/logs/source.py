@@ -16,7 +16,7 @@ from turnwise.types import Dialogue
 
 BOM = b"\xef\xbb\xbf"
 EXCERPT = 24  # bytes shown of a text that is not JSON
-# A pair of surrogates, or (named) one alone, or any other escape, so that `\\\\ud83d` is not taken for one.
+# A pair of surrogates, one alone, or any other escape: a backslash that is itself escaped begins none.
 ESCAPE = re.compile(
     rb"\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|(?P<lone>\\u[dD][89a-fA-F][0-9a-fA-F]{2})|\\."
 )

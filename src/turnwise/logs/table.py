@@ -3,12 +3,12 @@
 *One row a message*: rows with the same `id` are a conversation, in the order of `turn`, else of the file;
 other columns stay with the message. *One row an item* (there is a column `response`): `context` comes
 before it, as one user message or, if `split` separates turns in it, as turns whose roles alternate
-backwards from the response; other columns go to `meta`. Rows that repeat a message or an item add their
-ratings to it, so that a table with one row a rating is read too.
+backwards from the response; other columns go to `meta`. Rows that repeat a message (the same `id` and `turn`)
+or an item (the same `id`) add their ratings to it, so that a table with one row a rating is read too.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 from turnwise.errors import DataError, Problem
@@ -69,10 +69,10 @@ class _Conversation:
 
     def rate(self, row: Mapping[str, Any], columns: Columns, order: float) -> None:
         rater = columns.cell(row, "rater", written)
-        for dimension, value in columns.labelled(row, "rating", measured).items():
-            self.ratings.append((order, Rating("", dimension, value, rater)))
-        for dimension, value in columns.labelled(row, "dialogue-rating", measured).items():
-            of_whole = (None, Rating("", dimension, value, rater))
+        for dimension, value, scale in columns.ratings(row, "rating"):
+            self.ratings.append((order, Rating("", dimension, value, rater, scale=scale)))
+        for dimension, value, scale in columns.ratings(row, "dialogue-rating"):
+            of_whole = (None, Rating("", dimension, value, rater, scale=scale))
             if of_whole not in self.ratings:  # a table repeats it on each message of the dialogue
                 self.ratings.append(of_whole)
 
@@ -86,7 +86,7 @@ class _Conversation:
 
         def placed(order: float | None, rating: Rating) -> Rating:
             turn = None if order is None else places[order]
-            return Rating(item_id(self.id, turn), rating.dimension, rating.value, rating.rater, turn)
+            return replace(rating, item=item_id(self.id, turn), turn=turn)
 
         return Dialogue(
             id=self.id,

@@ -1,24 +1,18 @@
 """Gates: `bleu-4 >= 2` holds when the whole interval does, not when the estimate happens to.
 
 `>=` and `>` look at the interval's lower bound, `<=` and `<` at its upper one. Without an interval the gate
-fails: what could not be shown is not passed.
+fails: what could not be shown is not passed. Bounds that differ by the dust of floating point are equal.
 """
 
-import operator
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from xml.etree import ElementTree
 
 from turnwise.errors import UsageError
 from turnwise.types import Finding
 
-SIGNS: dict[str, Callable[[float, float], bool]] = {
-    ">=": operator.ge,
-    "<=": operator.le,
-    ">": operator.gt,
-    "<": operator.lt,
-}
+DUST = 1e-9  # of the size of the numbers compared
 FORM = re.compile(r"^\s*(?P<name>\S+?)\s*(?P<sign>>=|<=|>|<)\s*(?P<bound>[-+]?[\d.]+(?:[eE][-+]?\d+)?)\s*$")
 
 
@@ -61,6 +55,10 @@ class Gate:
             )
         return [self._verdict(finding) for finding in mine]
 
+    def unmet(self, reason: str) -> Verdict:
+        """The verdict where there is no finding at all."""
+        return Verdict(self.text, "", False, reason)
+
     def _verdict(self, finding: Finding) -> Verdict:
         about = ", ".join(value for key, value in finding.what.items() if value and key != "metric")
         if finding.estimate is None:
@@ -69,8 +67,13 @@ class Gate:
             return Verdict(self.text, about, False, f"no interval: {finding.method}")
         side, place = ("lower", 0) if self.sign.startswith(">") else ("upper", 1)
         bound = finding.interval[place]
-        passed = SIGNS[self.sign](bound, self.bound)
+        size = max(map(abs, (finding.estimate, *finding.interval, self.bound)))
+        passed = self._holds(bound, dust=DUST * size)
         return Verdict(self.text, about, passed, f"estimate {finding.estimate:.4g}, {side} bound {bound:.4g}")
+
+    def _holds(self, bound: float, *, dust: float) -> bool:
+        room = bound - self.bound if self.sign.startswith(">") else self.bound - bound
+        return room >= -dust if self.sign.endswith("=") else room > dust
 
 
 def junit(verdicts: Sequence[Verdict]) -> bytes:
@@ -79,7 +82,7 @@ def junit(verdicts: Sequence[Verdict]) -> bytes:
     suite = ElementTree.Element("testsuite", name="turnwise", tests=str(len(verdicts)), failures=str(failed))
     for verdict in verdicts:
         case = ElementTree.SubElement(
-            suite, "testcase", classname=f"turnwise.{verdict.about}", name=verdict.gate
+            suite, "testcase", classname=f"turnwise.{verdict.about}".rstrip("."), name=verdict.gate
         )
         if not verdict.passed:
             ElementTree.SubElement(case, "failure", message=verdict.explanation)

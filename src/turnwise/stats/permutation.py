@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from turnwise.stats.clusters import cluster_sums, deal
-from turnwise.stats.correlation import across, aligned, midranks, pairs, tie_calibration
+from turnwise.stats.correlation import across, aligned, midranks, tie_calibration
 from turnwise.stats.weighted import of_weights
 from turnwise.types import Floats, Ints
 
@@ -143,37 +143,24 @@ def correlation_test(
 ) -> float:
     """p of no correlation over items: the sign of each cluster's contribution to it is flipped.
 
-    Contributions are products of deviations (of ranks for Spearman), or an item's agreement with all others
-    (Kendall). A single item far out makes one contribution large and p with it; Fisher's z over its jackknife error,
-    tried first, then rejects true nulls three times too often. Pairwise accuracy has no chance level of its own where
-    there are ties; it asks Kendall's question, and gets its p.
+    Contributions are products of deviations from the mean: of the numbers for Pearson, of their ranks for all others.
+    That is Spearman's own sum, and to first order Kendall's and pairwise accuracy's where there is no association
+    (Hajek's projection), so these three have one p. An item far out makes one contribution large, and p with it;
+    Fisher's z over its jackknife error, tried first, then rejected true nulls three times too often.
     """
     x, y = aligned(x, y)
     if len(x) < 3 or n_clusters < 3 or not (np.isfinite(x).all() and np.isfinite(y).all()):
         return float("nan")
     if np.ptp(x) == 0 or np.ptp(y) == 0:
         return float("nan")
-    each = cluster_sums(_contributions(statistic, x, y), codes, n_clusters)
+    if statistic != "pearson":
+        x, y = midranks(x), midranks(y)
+    each = cluster_sums((x - x.mean()) * (y - y.mean()), codes, n_clusters)
 
     def flipped(first: Floats) -> Floats:
         return (2 * first - 1) @ each
 
     return _swapped(flipped, n_clusters, draws=draws, rng=rng).p
-
-
-def _contributions(statistic: str, x: Floats, y: Floats) -> Floats:
-    """(n,) what each item adds to the correlation; 0 in expectation where there is none."""
-    if statistic in ("kendall", "pairwise"):
-        agreement = np.zeros(len(x))
-        for (x1, x2), (y1, y2), (i, j) in pairs(x, y, np.arange(len(x))):
-            concordance = np.sign(x1 - x2) * np.sign(y1 - y2)
-            for items in (i, j):
-                places = np.broadcast_to(items, concordance.shape).ravel()
-                agreement += np.bincount(places, concordance.ravel(), minlength=len(x))
-        return agreement
-    if statistic == "spearman":
-        x, y = midranks(x), midranks(y)
-    return np.asarray((x - x.mean()) * (y - y.mean()))
 
 
 def exact_correlation_test(

@@ -19,7 +19,7 @@ from turnwise.metrics.rows import Resampling, scored
 from turnwise.types import Floats, Item, Level, Need, Rows, Signature, digest
 
 FEWEST = 50  # replies on either side; papers/fbd-prd.md shows what fewer do to a ranking
-_SEED = 0  # of the splits behind floor and limit
+SEED = 0  # of the splits behind floor and limit
 Real = TypeVar("Real")
 
 
@@ -85,20 +85,16 @@ class Distance(Facts, ABC, Generic[Real]):
             )
 
     def details(self, rows: Rows, /) -> dict[str, float]:
-        """What the number owes to the number of replies: its floor and its limit, and the real side's size."""
-        vectors, side = self._taken(rows)
-        if side is None or min(len(vectors), len(side.vectors)) < sampling.FEWEST:
+        """Beside the number: what two halves of the real side come to, and how large that side is."""
+        _, side = self._taken(rows)
+        if side is None or len(side.vectors) < sampling.FEWEST:
             return {}
-        rng = np.random.default_rng(_SEED)
+        floor = sampling.floor(side.vectors, self._afresh, rng=np.random.default_rng(SEED))
+        return {"floor": floor, "n_real": len(side.vectors)}
 
-        def between(generated: Floats, real: Floats) -> float:
-            return self.between(generated, self.prepare(real))
-
-        return {
-            "floor": sampling.floor(side.vectors, between, rng=rng),
-            "at_infinity": sampling.at_infinity(vectors, side.vectors, between, rng=rng),
-            "n_real": len(side.vectors),
-        }
+    def _afresh(self, generated: Floats, real: Floats) -> float:
+        """The number of two sets of which neither was prepared."""
+        return self.between(generated, self.prepare(real))
 
     def _taken(self, rows: Rows) -> tuple[Floats, Side | None]:
         """The scored vectors and the real side they belong to; none where a spread has no meaning."""

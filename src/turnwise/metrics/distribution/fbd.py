@@ -21,11 +21,13 @@ from typing import ClassVar, TypeAlias
 
 import numpy as np
 
-from turnwise.metrics.distribution.distance import FEWEST, Distance, Facts
+from turnwise.errors import TooFewItems
+from turnwise.metrics.distribution import sampling
+from turnwise.metrics.distribution.distance import FEWEST, SEED, Distance, Facts
 from turnwise.metrics.distribution.frechet import Gaussian, distance
 from turnwise.metrics.distribution.reading import Reading, Way
 from turnwise.metrics.distribution.sides import real_sides
-from turnwise.types import Card, Floats, Item, Signature
+from turnwise.types import Card, Floats, Item, Rows, Signature
 
 _Gaussians: TypeAlias = tuple[Gaussian, ...]  # one a reading
 
@@ -86,6 +88,19 @@ class FbdToReal(_Facts, Distance[_Gaussians]):
     def between(self, generated: Floats, real: _Gaussians, /) -> float:
         found = [distance(x, y) for x, y in zip(self.prepare(generated), real, strict=True)]
         return found[0] if self.asked.also is None else float(np.sum(np.log(found)))
+
+    def details(self, rows: Rows, /) -> dict[str, float]:
+        """Also the limit, where there are replies enough to see one."""
+        told = super().details(rows)
+        vectors, side = self._taken(rows)
+        if side is None or self.asked.also is not None:
+            return told
+        try:
+            rng = np.random.default_rng(SEED)
+            limit = sampling.at_infinity(vectors, side.vectors, self._afresh, rng=rng)
+        except TooFewItems:
+            return told
+        return {**told, "at_infinity": limit}
 
     def _parts(self, vectors: Floats) -> list[Floats]:
         return np.split(vectors, self._ends, axis=1)
