@@ -30,6 +30,27 @@ def write_bert(folder: Path, *, seed: int = 0, max_length: int = 32) -> Path:
     return folder
 
 
+def write_regression(folder: Path, *, seed: int = 0) -> Path:
+    """A BERT of two layers with one output, as BLEURT has."""
+    import torch
+    from transformers import BertConfig, BertForSequenceClassification
+
+    torch.manual_seed(seed)
+    config = BertConfig(
+        vocab_size=len(_vocabulary()),
+        hidden_size=16,
+        num_hidden_layers=2,
+        num_attention_heads=2,
+        intermediate_size=32,
+        max_position_embeddings=256,
+        initializer_range=0.5,
+        num_labels=1,
+    )
+    BertForSequenceClassification(config).eval().save_pretrained(folder)
+    _tokenizer(pair="[CLS] $A [SEP] $B:1 [SEP]:1", single="[CLS] $A [SEP]").save_pretrained(folder)
+    return folder
+
+
 def write_llama(folder: Path, *, seed: int = 0, chat: bool = False) -> Path:
     """A two-layer Llama, with grouped keys as in SmolLM2."""
     import torch

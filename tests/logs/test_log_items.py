@@ -8,8 +8,8 @@ import pytest
 
 from turnwise.errors import DataError, UsageError
 from turnwise.logs import native
-from turnwise.logs.items import Selection, items, lookup, settled
-from turnwise.logs.scan import Census
+from turnwise.logs.items import Selection, all_items, items, lookup, settled
+from turnwise.logs.scan import Census, scan
 from turnwise.types import Dialogue, Item, Rating, Reply, Turn, item_id
 
 
@@ -49,9 +49,7 @@ def test_only_turns_rated_on_the_dimension_are_judged() -> None:
     dialogue = Dialogue("d", "bot", FOUR.turns, ratings)
     assert ids(chosen([dialogue], dimension="overall")) == ["d#3"]
     assert ids(chosen([dialogue], dimension="fluent")) == ["d#1", "d#3"]  # rated by nobody: all
-    with pytest.raises(
-        DataError, match="no assistant turn of 1 conversations is rated on dimension `fluent`"
-    ):
+    with pytest.raises(DataError, match="no assistant turn of 1 conversation is rated on dimension `fluent`"):
         chosen([dialogue], dimension="fluent", judged="rated")
 
 
@@ -67,6 +65,21 @@ def test_a_message_without_text_is_not_judged_but_stays_in_the_context() -> None
     )
     assert ids(found) == ["d#3"]
     assert len(found[0].context) == 3
+
+
+@pytest.mark.parametrize("content", ["", " \n"])
+@pytest.mark.parametrize("calls", ["tool_calls", "function_call"])
+def test_a_message_that_only_calls_tools_is_not_judged(content: str, calls: str) -> None:
+    call = Turn("assistant", content, extra={calls: [1]})
+    speaking = Turn("assistant", "wait", extra={calls: [1]})
+    dialogue = Dialogue("d", "bot", (Turn("user", "u"), call, speaking, Turn("assistant", "a")))
+    assert ids(chosen([dialogue])) == ["d#2", "d#3"]
+
+
+@pytest.mark.parametrize("extra", [{}, {"tool_calls": []}, {"tool_calls": None}])
+def test_an_empty_reply_is_judged(extra: dict[str, Any]) -> None:
+    dialogue = Dialogue("d", "bot", (Turn("user", "u"), Turn("assistant", "", extra=extra)))
+    assert [item.reply for item in chosen([dialogue])] == [""]
 
 
 def test_an_item_ends_with_the_judged_reply() -> None:
@@ -160,7 +173,7 @@ def test_where_keeps_what_matches_and_limit_counts_what_is_kept() -> None:
     [
         ({"where": (("agent", "bot"), ("meta.n", "9"))}, "--where meta.n=9 matches none of 2 conversations"),
         ({"judged": "rated"}, "--items rated: no assistant turn of 2 conversations is rated"),
-        ({"role": "tool"}, "--role tool: 2 conversations have no such message"),
+        ({"role": "tool"}, "--role tool: no message with text in 2 conversations"),
         ({"limit": 0}, "--limit 0"),
         ({"as_agents": ("@alternatives",)}, "no judged turn has alternatives"),
     ],
@@ -199,8 +212,40 @@ def test_logged_references_stay_alone() -> None:
     assert chosen([dialogue], as_agents=("one",))[0].references == ("r",)
 
 
-def test_points_without_the_agents_reply_are_left_out() -> None:
-    assert ids(chosen([spoken("1", one=["x"]), spoken("2", two=["x"])], as_agents=("two",))) == ["2#1@two"]
+def test_an_agent_that_is_silent_where_another_speaks_has_an_item_that_says_so() -> None:
+    dialogues = [spoken("1", one=["x", "y"]), spoken("2", two=["x"]), FOUR]
+    missing = "no alternative of this agent"
+    found = chosen(dialogues, as_agents=("two",))  # where nobody speaks there is no such point
+    assert [(item.id, item.reply, item.missing, item.weight) for item in found] == [
+        ("1#1@two", "", missing, 1.0),
+        ("2#1@two", "x", None, 1.0),
+    ]
+    everyone = chosen(dialogues, as_agents=("@alternatives",))
+    points = {agent: [item.pair for item in everyone if item.agent == agent] for agent in ("one", "two")}
+    assert dict.fromkeys(points["one"]) == dict.fromkeys(points["two"])
+    assert [item.id for item in everyone if item.missing] == ["1#1@two", "2#1@one"]
+    assert not any("logged" in item.replies for item in everyone)
+
+
+def test_everyone_may_be_silent_in_what_is_left_but_a_named_agent_may_not() -> None:
+    dialogues = [spoken("1", one=["x"]), spoken("2", two=["x"])]
+    found = chosen(dialogues, as_agents=("@alternatives",), where=(("id", "2"),))
+    assert ids(found) == ["2#1@one", "2#1@two"]
+    with pytest.raises(UsageError, match="no alternatives of agent `one` at any judged turn; there are: two"):
+        chosen(dialogues, as_agents=("one",), where=(("id", "2"),))
+
+
+def test_a_census_says_who_everyone_is() -> None:
+    census = Census()
+    for dialogue in (spoken("1", one=["x"]), spoken("2", two=["x"])):
+        census.add(dialogue)
+    selection = settled(Selection(as_agents=("@alternatives",)), census)
+    assert (selection.as_agents, selection.judged) == (("one", "two"), "all")
+    assert ids(items(iter([spoken("2", two=["x"])]), settled(Selection(as_agents=("two",)), census))) == [
+        "2#1@two"
+    ]
+    with pytest.raises(UsageError, match="`three`"):  # before anything is scored
+        settled(Selection(as_agents=("@alternatives", "three")), census)
 
 
 def test_an_agent_without_alternatives_is_a_usage_error_that_names_the_others() -> None:
@@ -215,7 +260,9 @@ def test_a_whole_dialogue_is_reworded_at_every_judged_turn() -> None:
     assert [(item.id, item.replies, item.weight, item.pair) for item in found] == [
         ("d@one~0", ("x", "y"), 0.5, "d"),
         ("d@one~1", ("x", "z"), 0.5, "d"),
-    ]  # `two` is silent at one of the turns
+        ("d@two", ("", ""), 1.0, "d"),
+    ]
+    assert [item.missing for item in found] == [None, None, "no alternative of this agent"]
 
 
 def test_a_settled_selection_streams() -> None:
@@ -229,6 +276,62 @@ def test_a_settled_selection_streams() -> None:
             yield FOUR
 
     assert next(items(endless(), selection)).id == "d#1"
+
+
+def stored(path: Path, *dialogues: Dialogue) -> str:
+    native.write(dialogues, str(path))
+    return str(path)
+
+
+def of_files(paths: list[str], whole: bool = False, **selection: Any) -> list[Item]:
+    return list(all_items(paths, Selection(**selection), scan(paths), whole=whole))
+
+
+def test_each_file_decides_whether_its_rated_turns_are_judged(tmp_path: Path) -> None:
+    rated = stored(tmp_path / "a.jsonl", talk("r", "u", "a", "u", "a", rated=[3]), talk("s", "u", "a"))
+    paths = [rated, stored(tmp_path / "b.jsonl", FOUR)]
+    assert (
+        ids(of_files(paths)) == ids(of_files(paths[:1])) + ids(of_files(paths[1:])) == ["r#3", "d#1", "d#3"]
+    )
+    assert ids(of_files(paths, dimension="fluent")) == ["r#1", "r#3", "s#1", "d#1", "d#3"]
+    assert ids(of_files(paths, judged="rated")) == ["r#3"]
+    assert ids(of_files(paths, whole=True)) == ["r", "d"]
+
+
+def test_a_limit_and_emptiness_count_over_all_files(tmp_path: Path) -> None:
+    first = [talk(str(i), "u", "a", meta={"x": 1}) for i in range(3)]
+    second = [talk(str(i), "u", "a", meta={"x": 2}) for i in range(3, 6)]
+    paths = [stored(tmp_path / "a.jsonl", *first), stored(tmp_path / "b.jsonl", *second)]
+    assert ids(of_files(paths, limit=4)) == ["0#1", "1#1", "2#1", "3#1"]
+    assert ids(of_files(paths, limit=3)) == ["0#1", "1#1", "2#1"]
+    assert ids(of_files(paths, where=(("meta.x", "2"),), limit=1)) == ["3#1"]
+    with pytest.raises(DataError, match=r"--where meta\.x=3 matches none of 6 conversations"):
+        of_files(paths, where=(("meta.x", "3"),))
+    with pytest.raises(DataError, match="no assistant turn of 6 conversations is rated"):
+        of_files(paths, judged="rated")
+
+
+def test_everyone_is_who_speaks_in_any_of_the_files(tmp_path: Path) -> None:
+    paths = [
+        stored(tmp_path / "a.jsonl", spoken("1", one=["x"])),
+        stored(tmp_path / "b.jsonl", spoken("2", two=["x"])),
+    ]
+    found = of_files(paths, as_agents=("@alternatives",))
+    assert ids(found) == ["1#1@one", "1#1@two", "2#1@one", "2#1@two"]
+    assert [item.missing is None for item in found] == [True, False, False, True]
+
+
+def test_published_systems_are_counted_on_the_same_points_of_multiwoz(corpora: Path) -> None:
+    paths = [str(corpora / "multiwoz_valtest.jsonl.gz")]
+    found = of_files(paths, where=(("meta.split", "test"),), limit=150, as_agents=("@alternatives",))
+    pairs: dict[str, list[str]] = {}
+    for item in found:
+        pairs.setdefault(item.agent, []).append(item.pair)
+    points = pairs.pop("labes")
+    assert all(mine == points for mine in pairs.values())
+    assert len(pairs) > 5
+    silent = {item.agent for item in found if item.missing}
+    assert "labes" in silent
 
 
 def test_published_systems_pair_with_each_other_on_multiwoz(corpora: Path) -> None:

@@ -356,6 +356,14 @@ def test_enigma_synthetic_lists_are_read_too(tmp_path: Path) -> None:
     assert expected in problem("enigma", written(tmp_path / "t.jsonl", broken))
 
 
+def test_what_is_no_enigma_record_is_told_what_one_has(tmp_path: Path) -> None:
+    path = written(tmp_path / "t.jsonl", {"id": "1", "messages": []})
+    expected = ':1: has the keys ["id","messages"]; expected those of an ENIGMA record, `dialog` and `reward`'
+    assert expected in problem("enigma", path)
+    path = written(tmp_path / "t.jsonl", {"ref_agent_response": []})
+    assert "$.ref_customer_response is missing" in problem("enigma", path)
+
+
 def test_enigma_folders_of_targets_are_one_log(tmp_path: Path) -> None:
     for target, instead in (("5K", "x"), ("10K", "y")):
         (tmp_path / target).mkdir()
@@ -377,6 +385,15 @@ def test_no_reader_takes_rubbish_for_conversations(tmp_path: Path, name: str, co
     with pytest.raises(DataError):
         convert(name, str(path), str(tmp_path / "out.jsonl"))
     assert list(tmp_path.iterdir()) == [path]
+
+
+def test_the_unified_format_has_two_names_and_is_listed_once(tmp_path: Path) -> None:
+    turns = [{"speaker": "user", "utterance": "hi"}]
+    path = written(tmp_path / "a.jsonl", {"dialogue_id": "x", "turns": turns})
+    for name in ("convlab", "convlab-unified"):
+        assert convert(name, str(path), str(tmp_path / name)).n_dialogues == 1
+    assert (tmp_path / "convlab").read_bytes() == (tmp_path / "convlab-unified").read_bytes()
+    assert [name for name in READERS if name.startswith("convlab")] == ["convlab"]
 
 
 def test_an_unknown_format_is_answered_with_the_nearest() -> None:

@@ -1,5 +1,6 @@
 """The first pass over files: counts, checksums, ids."""
 
+import gzip
 import hashlib
 import json
 import tracemalloc
@@ -8,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from turnwise.errors import DataError
+from turnwise.logs import native
 from turnwise.logs.scan import scan, survey
 from turnwise.logs.seen import Seen
 
@@ -48,13 +50,14 @@ def test_a_census_counts_what_is_there(tmp_path: Path) -> None:
     assert census.has_turn_ratings
     assert census.has_references
     assert list(census.alternatives) == ["x", "y"]
-    assert [source.n_dialogues for source in census.files] == [2, 1]
+    assert [(source.n_dialogues, source.turn_rated) for source in census.files] == [
+        (2, frozenset({"overall"})),
+        (1, frozenset()),
+    ]
 
 
 @pytest.mark.parametrize("name", ["a.jsonl", "a.jsonl.gz"])
 def test_the_checksum_is_of_the_bytes_as_stored(tmp_path: Path, name: str) -> None:
-    from turnwise.logs import native
-
     source = written(tmp_path / "source", *(record(str(i)) for i in range(5000)))
     path = tmp_path / name
     native.write(native.read(source), str(path))
@@ -68,6 +71,34 @@ def test_the_same_id_in_two_files_is_an_error_that_names_both(tmp_path: Path) ->
     )
     with pytest.raises(DataError, match=r'b\.jsonl:2: \$\.id is "1", which is in .*a\.jsonl already'):
         scan([first, second])
+
+
+def anonymous(**more: object) -> dict[str, object]:
+    return {"messages": [{"role": "assistant", "content": "hi"}], **more}
+
+
+def test_lines_without_an_id_are_told_apart_by_their_file(tmp_path: Path) -> None:
+    rated = anonymous(ratings=[{"dimension": "o", "value": 1, "turn": 0}])
+    paths = [
+        written(tmp_path / "a.jsonl", rated, record("z")),
+        written(tmp_path / "b.v2.jsonl", anonymous(), anonymous(id="x")),
+    ]
+    assert scan(paths).n_dialogues == 4
+    found = list(native.read_all(paths))
+    assert [dialogue.id for dialogue in found] == ["a:1", "z", "b.v2:1", "x"]
+    assert found[0].ratings[0].item == "a:1#0"
+    assert [dialogue.id for dialogue in native.read_all(paths[:1])] == ["1", "z"]  # alone: the line's number
+
+
+def test_files_of_the_same_name_are_told_apart_by_their_path(tmp_path: Path) -> None:
+    for folder in ("x", "y"):
+        (tmp_path / folder).mkdir()
+    same = [written(tmp_path / name, anonymous()) for name in ("x/a.jsonl", "y/a.json")]
+    other = tmp_path / "b.jsonl.gz"
+    other.write_bytes(gzip.compress(json.dumps(anonymous()).encode()))
+    paths = [*same, str(other)]
+    assert scan(paths).n_dialogues == 3
+    assert [dialogue.id for dialogue in native.read_all(paths)] == [f"{same[0]}:1", f"{same[1]}:1", "b:1"]
 
 
 def test_a_file_given_twice_is_an_error(tmp_path: Path) -> None:

@@ -105,6 +105,48 @@ def test_rows_that_repeat_an_item_add_their_ratings(tmp_path: Path) -> None:
         read("csv", path)
 
 
+def test_rows_without_an_id_are_items_of_their_own(tmp_path: Path) -> None:
+    path = csv(tmp_path / "a.csv", "context,response,rater,rating:o", "u,a,r1,3", "u,a,r2,4")
+    assert [(d.id, len(d.ratings)) for d in read("csv", path)] == [("2", 1), ("3", 1)]
+
+
+def test_rows_that_repeat_a_message_add_their_ratings(tmp_path: Path) -> None:
+    rows = ("1,bot,a,0,r1,3", "1,bot,a,0,r2,4", "1,bot,a,1,r1,5")
+    path = csv(tmp_path / "a.csv", "id,role,content,turn,rater,rating:o", *rows)
+    (dialogue,) = read("csv", path)
+    assert len(dialogue.turns) == 2
+    assert [(r.rater, r.value, r.turn) for r in dialogue.ratings] == [
+        ("r1", 3, 0),
+        ("r2", 4, 0),
+        ("r1", 5, 1),
+    ]
+
+
+def test_a_rating_may_have_its_scale_in_brackets(tmp_path: Path) -> None:
+    lines = ("id,role,content,score,happy,dialogue-rating:kind[0-10]", "1,bot,a,4,-1,7")
+    path = csv(tmp_path / "a.csv", *lines)
+    (dialogue,) = read("csv", path, "rating:overall[1-5]=score,dialogue-rating:happy[-1.5--0.5]=happy")
+    assert dialogue.ratings == (
+        Rating("1#0", "overall", 4.0, turn=0, scale=(1.0, 5.0)),
+        Rating("1", "kind", 7.0, scale=(0.0, 10.0)),
+        Rating("1", "happy", -1.0, scale=(-1.5, -0.5)),
+    )
+    (unbracketed,) = read("csv", path, "rating:overall[best]=score")
+    assert unbracketed.ratings[0].dimension == "overall[best]"
+
+
+def test_a_rating_off_its_scale_is_an_error_at_its_cell(tmp_path: Path) -> None:
+    path = csv(tmp_path / "a.csv", "id,role,content,score", "1,bot,a,5", "1,bot,b,6")
+    with pytest.raises(DataError, match=r':3: \$\.score is "6"; expected a number on the scale 1 to 5'):
+        read("csv", path, "rating:overall[1-5]=score")
+
+
+def test_a_mapped_scale_stands_before_the_columns_own_name(tmp_path: Path) -> None:
+    path = csv(tmp_path / "a.csv", "response,rating:o,score", "a,9,2")
+    (dialogue,) = read("csv", path, "rating:o[1-5]=score")
+    assert [(r.value, r.scale) for r in dialogue.ratings] == [(2.0, (1.0, 5.0))]
+
+
 @pytest.mark.parametrize(
     ("lines", "message"),
     [
@@ -148,6 +190,8 @@ def test_csv_in_another_encoding_is_an_error(tmp_path: Path) -> None:
         ("identity=x", "where MEANING is one of id, role"),
         ("rating=x", "expected MEANING=COLUMN"),
         ("id=a,id=b", "`id` already is the column `a`"),
+        ("rating:o=a,rating:o[1-5]=b", "`rating:o` already is the column `a`"),
+        ("rating:o[5-1]=a", r"`o\[5-1\]`: expected a scale \[LOW-HIGH\] whose ends are in order"),
     ],
 )
 def test_a_map_that_means_nothing_is_a_usage_error(mapped: str, message: str) -> None:

@@ -27,6 +27,34 @@ def test_a_gate_looks_at_the_bound_and_not_at_the_estimate(gate, passed):
     assert [verdict.passed for verdict in Gate.parse(gate).judge([finding()])] == [passed]
 
 
+@pytest.mark.parametrize(
+    ("gate", "bound", "passed"),
+    [
+        ("bleu-4 >= 0.2", 0.3 - 0.1, True),  # 0.19999999999999998
+        ("bleu-4 > 0.2", 0.1 + 0.1 + 1e-17, False),
+        ("bleu-4 > 0.3", 0.1 + 0.2, False),  # 0.30000000000000004
+        ("bleu-4 >= 0", -1e-17, True),
+        ("bleu-4 >= 0", -1e-6, False),
+        ("bleu-4 >= 0.2", 0.2 - 1e-6, False),
+    ],
+)
+def test_the_dust_of_floating_point_decides_no_gate(gate, bound, passed):
+    (verdict,) = Gate.parse(gate).judge([finding(0.5, (bound, 0.9))])
+    assert verdict.passed is passed
+
+
+def test_an_upper_bound_is_freed_of_dust_too():
+    (verdict,) = Gate.parse("bleu-4 <= 0.3").judge([finding(0.2, (0.1, 0.1 + 0.2))])
+    assert verdict.passed
+
+
+def test_where_nothing_was_found_the_gate_fails_with_the_reason():
+    verdict = Gate.parse("bleu-4 >= 2").unmet("not measured alike")
+    case = ElementTree.fromstring(junit([verdict]))[0]
+    assert case.find("failure").get("message") == "not measured alike"
+    assert case.get("classname") == "turnwise"
+
+
 def test_what_could_not_be_shown_is_not_passed():
     verdicts = Gate.parse("bleu-4 >= 0").judge(
         [

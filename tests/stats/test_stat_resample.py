@@ -99,7 +99,7 @@ def test_subsamples_take_whole_clusters_and_no_row_twice() -> None:
         seen.append(rows)
         return float(len(rows))
 
-    subsample(statistic, codes, 4, draws=20, rng=np.random.default_rng(0))
+    subsample(statistic, codes, 4, draws=20, rng=np.random.default_rng(0), share=0.5)
     for rows in seen[:-1]:
         assert len(set(rows)) == len(rows) == 6
         assert set(np.bincount(codes[rows], minlength=4)) == {0, 3}

@@ -8,7 +8,6 @@ import click
 from turnwise.cli import options
 from turnwise.errors import UsageError
 
-
 # What is decided when conversations are scored; two finished runs have it behind them.
 SCORING = ("judged", "role", "where", "by", "pair", "cluster", "limit", "as_agents", "real", "model")
 COLUMNS = ("metric", "agent_a", "agent_b", "group", "a", "b", "estimate", "interval", "p", "p_adjusted",

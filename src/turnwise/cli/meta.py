@@ -88,7 +88,8 @@ def _differences(document: dict[str, Any]) -> str:
     rows = [
         [text.p_value(row[name]) if name.startswith("p") else row[name] for name in head] for row in found
     ]
-    return f"\nmetrics that differ ({len(found)} of {counted(len(tested), 'test')}, adjusted):\n{text.table(rows, head)}"
+    share = f"{len(found)} of {counted(len(tested), 'test')}, adjusted"
+    return f"\nmetrics that differ ({share}):\n{text.table(rows, head)}"
 
 
 def _raters(document: dict[str, Any]) -> str:

@@ -29,9 +29,10 @@ def parse(written: str) -> dict[str, tuple[str, ...]]:
         meaning, sign, column = (side.strip() for side in part.partition("="))
         if not sign or not column or not _known(meaning):
             raise UsageError(f"--map {part}: expected MEANING=COLUMN, where MEANING is one of {MEANINGS}")
-        taken = next((other for other in columns if _bare(other) == _bare(meaning)), None)
+        bare = _bare(meaning)
+        taken = next((columns[other][0] for other in columns if _bare(other) == bare), None)
         if taken is not None and meaning != "reference":
-            raise UsageError(f"--map {part}: `{_bare(meaning)}` already is the column `{columns[taken][0]}`")
+            raise UsageError(f"--map {part}: `{bare}` already is the column `{taken}`")
         columns[meaning] = (*columns.get(meaning, ()), column)
     return columns
 

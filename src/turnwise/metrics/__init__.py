@@ -53,7 +53,12 @@ _OWN: dict[str, Entry] = {
     "prd": _own("distribution.prd:Prd"),
     "prd-paper": _own(
         "distribution.prd:Prd",
-        name="prd-paper", way="together", turns=0, components=0, angles=1001, runs=10,
+        name="prd-paper",
+        way="together",
+        turns=0,
+        components=0,
+        angles=1001,
+        runs=10,
     ),
     "mmd": _own("distribution.mmd:Mmd"),
     "regression": _own("learned.regression:Regression"),
@@ -138,6 +143,13 @@ def _value(text: str) -> bool | int | float | str:
         except ValueError:
             continue
     return text
+
+
+def parameters(name: str) -> dict[str, Any]:
+    """The settings that a metric takes, with their defaults."""
+    own = _entry(name).options
+    taken = inspect.signature(_maker(name)).parameters
+    return {key: own.get(key, parameter.default) for key, parameter in taken.items()}
 
 
 def describe(name: str) -> MetricInfo:

@@ -97,7 +97,7 @@ def _questions(
 def check_dimension(census: Census, dimension: str | None) -> None:
     known = census.dimensions
     if not known:
-        raise DataError("there are no ratings in the data, and only people's can be asked")
+        raise DataError("there are no ratings in the data, and `meta` asks what people said")
     if dimension not in (None, "all", *known):
         raise UsageError(f"no rating has the dimension `{dimension}`; there are {', '.join(known)}")
 

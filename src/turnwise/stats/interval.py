@@ -134,8 +134,7 @@ def interval_of_sums(
     if edge is not None:
         return edge, "Wilson by cluster"
     drawn = bootstrap_sums(sums, of_sums, draws=draws, rng=rng)
-    interval = bca(estimate, drawn, jackknife_sums(sums, of_sums), level)
-    return interval, _method(interval, drawn, "bootstrap")
+    return _by_cluster(estimate, drawn, jackknife_sums(sums, of_sums), level, n_clusters=n_clusters)
 
 
 def interval_of_correlation(
@@ -156,8 +155,7 @@ def interval_of_correlation(
     of = of_weights(statistic, x, y, codes, n_clusters)
     drawn = np.concatenate([of(weights) for weights in multiplicities(n_clusters, draws, rng)])
     estimate = float(of(np.ones((1, n_clusters)))[0])
-    interval = bca(estimate, drawn, of(1.0 - np.eye(n_clusters)), level)
-    return interval, _method(interval, drawn, "bootstrap")
+    return _by_cluster(estimate, drawn, of(1.0 - np.eye(n_clusters)), level, n_clusters=n_clusters)
 
 
 def interval_of_rows(
@@ -174,8 +172,7 @@ def interval_of_rows(
         return None, "none: fewer than 2 clusters"
     drawn = subsample(statistic, codes, n_clusters, draws=draws, rng=rng)
     estimate, left_out = statistic(np.arange(len(codes))), jackknife(statistic, codes, n_clusters)
-    interval = bca(estimate, drawn, left_out, level, n_clusters=n_clusters)
-    return interval, _method(interval, drawn, "subsampling")
+    return _by_cluster(estimate, drawn, left_out, level, n_clusters=n_clusters, kind="subsampling")
 
 
 def _at_the_edge(
@@ -198,10 +195,23 @@ def _at_the_edge(
     return None if share is None else (low + share[0] * (high - low), low + share[1] * (high - low))
 
 
-def _method(interval: Interval | None, drawn: Floats, kind: str) -> str:
+def _by_cluster(
+    estimate: float,
+    drawn: Floats,
+    left_out: Floats,
+    level: float,
+    *,
+    n_clusters: int,
+    kind: str = "bootstrap",
+) -> tuple[Interval | None, str]:
+    if n_clusters < FEW:
+        interval, method = jackknife_t(estimate, left_out, level), "t on the jackknife by cluster"
+    else:
+        interval = bca(estimate, drawn, left_out, level, n_clusters=n_clusters)
+        method = f"BCa {kind} by cluster, {len(drawn)} draws"
     if interval is not None:
-        return f"BCa {kind} by cluster, {len(drawn)} draws"
-    return "none: no variation" if _mostly_defined(drawn) else "none: undefined in most draws"
+        return interval, method
+    return None, "none: no variation" if _mostly_defined(drawn) else "none: undefined in most draws"
 
 
 def _defined(draws: Floats) -> Floats | None:

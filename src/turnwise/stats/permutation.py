@@ -74,11 +74,13 @@ def perm_both(
     """Does metric `x1` follow people's `y` better than `x2` does? PERM-BOTH of Deutsch, Dror and Roth 2021.
 
     The standardised scores of the two metrics are swapped, here by cluster where the paper swaps cells of a
-    table of systems and inputs. For pairwise accuracy each metric brings the epsilon calibrated on it; a
-    pair with one score from each has the mean of the two.
+    table of systems and inputs. What rank correlations see of a score is its rank, so for them ranks are
+    swapped: z-scores of a skewed and of a symmetric metric do not mix. For pairwise accuracy each metric
+    brings the epsilon calibrated on it; a pair with one score from each has the mean of the two.
     """
     codes, n_clusters = deal(codes, n_clusters)
-    scores = [_standard(x) for x in (aligned(x1, y)[0], aligned(x2, y)[0])]
+    ranked = statistic in ("spearman", "kendall")
+    scores = [_standard(aligned(x, y)[0], ranked=ranked) for x in (x1, x2)]
     epsilon = None
     if statistic == "pairwise":
         epsilon = np.repeat([tie_calibration(x, y) for x in scores], len(y))
@@ -102,7 +104,7 @@ def perm_both_systems(
     x1: Floats, x2: Floats, y: Floats, statistic: str, *, draws: int, rng: np.random.Generator
 ) -> PairedTest:
     """`perm_both` across systems, (S,) each: the two metrics' scores are swapped system by system."""
-    one, two = _standard(aligned(x1, y)[0]), _standard(aligned(x2, y)[0])
+    one, two = (_standard(aligned(x, y)[0], ranked=statistic != "pearson") for x in (x1, x2))
 
     def difference(first: Floats) -> Floats:
         people = np.broadcast_to(y, first.shape)
@@ -213,7 +215,10 @@ def _p(observed: float, null: Floats, *, exact: bool) -> float:
     return extreme / len(null) if exact else (1 + extreme) / (1 + len(null))
 
 
-def _standard(x: Floats) -> Floats:
-    """Mean 0 and variance 1; NaN for a constant metric."""
-    spread = float(np.std(x)) if len(x) and np.ptp(x) > 0 else float("nan")
-    return (x - np.mean(x)) / spread if len(x) else x
+def _standard(x: Floats, *, ranked: bool) -> Floats:
+    """Mean 0 and variance 1, of ranks where `ranked`; NaN where a number is missing or all are equal."""
+    if np.isnan(x).any() or np.all(x == x[:1]):
+        return np.full(len(x), np.nan)
+    x = midranks(x) if ranked else x
+    with np.errstate(invalid="ignore"):  # an infinite score has no mean
+        return np.asarray((x - np.mean(x)) / np.std(x))

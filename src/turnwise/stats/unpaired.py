@@ -33,7 +33,9 @@ def interval_of_sums(
     if min(len(a), len(b)) < interval.FEW:
         found = interval.welch(difference, jackknife_sums(a, of_sums), jackknife_sums(b, of_sums))
         return found, "none: no variation" if found is None else "Welch's t on the jackknife by cluster"
-    found = interval.bca(difference, drawn[0] - drawn[1], left_out)
+    # The system with fewer clusters sets the tails.
+    fewer = min(len(a), len(b))
+    found = interval.bca(difference, drawn[0] - drawn[1], left_out, n_clusters=fewer)
     return found, "none: no variation" if found is None else f"BCa bootstrap by cluster, {draws} draws"
 
 

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     import torch
 
 BATCH = 32
+LONGEST = 512  # tokens, of a model that states no limit
 
 
 @dataclass(frozen=True)
@@ -64,7 +65,9 @@ def _scores(spec: str, pairs: Sequence[tuple[str, str]]) -> list[float]:
     tokenizer, model = _loaded(spec)
     if not pairs:
         return []
-    encoded = tokenizer([a for a, _ in pairs], [b for _, b in pairs], truncation=True).encodings
+    longest = min(tokenizer.model_max_length, getattr(model.config, "max_position_embeddings", LONGEST))
+    first, second = (list(side) for side in zip(*pairs, strict=True))
+    encoded = tokenizer(first, second, truncation=True, max_length=longest).encodings
     lengths = [len(encoding.ids) for encoding in encoded]
     scores = np.full(len(pairs), np.nan)
     for batch in by_shape(lengths, cost=[1] * len(lengths), budget=BATCH):

@@ -58,8 +58,8 @@ class _WordVectors(Mean):
         rows = np.ones((len(items), 2))
         for row, item in zip(rows, items, strict=True):
             reply = vectors[item.reply]
-            found = [self.similarity(reply, vectors[text]) for text in item.references if len(vectors[text])]
-            row[0] = max(found) if len(reply) and found else np.nan
+            known = [vectors[text] for text in item.references if len(reply) and len(vectors[text])]
+            row[0] = max((self.similarity(reply, reference) for reference in known), default=np.nan)
         return rows
 
     def value(self, item: Item, /) -> float:

@@ -147,7 +147,7 @@ class Fed(_Likelihood):
             for text in (*PLEASED, *DISPLEASED)
         ]
         scores = models.language_model(self.model).score(followed)
-        each = quotient(scores[:, 0], scores[:, 1]).reshape(len(items), 2, -1).mean(axis=2)
+        each = quotient(scores[:, 0], scores[:, 1]).reshape(len(items), 2, len(PLEASED)).mean(axis=2)
         rows = np.stack([each[:, 0] - each[:, 1], np.ones(len(items))], axis=1)
         rows[[not item.reply.strip() for item in items], 0] = np.nan
         return rows

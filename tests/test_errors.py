@@ -1,0 +1,23 @@
+import pytest
+
+from turnwise.cli import COMMANDS
+from turnwise.cli.group import run
+from turnwise.errors import LISTS, counted, unknown
+
+
+def test_a_number_and_its_noun_agree():
+    assert [counted(n, "test") for n in (0, 1, 2)] == ["0 tests", "1 test", "2 tests"]
+
+
+def test_an_unknown_name_is_answered_with_the_nearest_and_a_list_only_where_there_is_one():
+    assert str(unknown("command", "scroe", list(COMMANDS))).endswith("(`turnwise --help` has all)")
+    assert "turnwise ls" not in str(unknown("tokeniser", "13b", ["13a", "words"]))
+    assert str(unknown("tokeniser", "13b", ["13a"])).endswith("there is only 13a")
+
+
+@pytest.mark.parametrize("where", LISTS.values())
+def test_every_list_that_an_error_names_exists(capsys, where):
+    command = where.split("`")[1].removeprefix("turnwise ").split()
+    if command != ["--help"]:  # answered before the group is loaded
+        assert run(command) == 0
+        assert capsys.readouterr().out
