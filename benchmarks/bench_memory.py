@@ -1,37 +1,28 @@
 """Peak memory of `turnwise score` on 1,000,000 turns beside 100,000: it must not grow with the data."""
 
-import subprocess
-import sys
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
 from benchmarks.corpus import write
-from benchmarks.harness import Line
+from benchmarks.harness import Line, peak
 
 SMALL, LARGE = 100_000, 1_000_000
-PROBE = """
-import resource, sys
-from turnwise.cli.group import run
-code = run(sys.argv[1:])
-print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024, file=sys.stderr)
-sys.exit(code)
-"""
+SCORE = "import sys\nfrom turnwise.cli.group import run\nsys.exit(run(sys.argv[1:]))"
 
 
-def peak(folder: Path, n_turns: int) -> float:
+def highest(folder: Path, n_turns: int) -> float:
     """MiB at the highest point of a run that scores and writes everything."""
     data, out = folder / f"{n_turns}.jsonl", folder / f"out{n_turns}"
     write(data, n_turns)
-    options = ["-m", "bleu-4,rouge-l,length,question-rate", "-o", str(out), "-q"]
-    command = [sys.executable, "-c", PROBE, "score", str(data), *options]
-    done = subprocess.run(command, capture_output=True, text=True, check=True)
-    return float(done.stderr.splitlines()[-1])
+    return peak(
+        SCORE, ["score", str(data), "-m", "bleu-4,rouge-l,length,question-rate", "-o", str(out), "-q"]
+    )
 
 
 def bench() -> Iterator[Line]:
     with tempfile.TemporaryDirectory() as folder:
-        small, large = peak(Path(folder), SMALL), peak(Path(folder), LARGE)
+        small, large = highest(Path(folder), SMALL), highest(Path(folder), LARGE)
     yield Line(
         "peak memory of scoring 1,000,000 turns",
         ours=large,

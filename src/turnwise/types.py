@@ -174,6 +174,17 @@ class Summed(Metric, Protocol):
 
 
 @runtime_checkable
+class Guarded(Protocol):
+    """A metric that needs so many rows for a number, and has more to tell of it than the number."""
+
+    def check(self, rows: Rows, /) -> None:
+        """Raises `Refused` where these rows cannot support a number. Not asked of resamples."""
+        ...
+
+    def details(self, rows: Rows, /) -> Mapping[str, float]: ...
+
+
+@runtime_checkable
 class Fitted(Protocol):
     """A metric that must first see data: the real side of a distance, document frequencies, a trained head."""
 

@@ -7,8 +7,8 @@ from types import SimpleNamespace
 import click
 import pytest
 from click.testing import CliRunner
-from tests.corpus import corpus
 
+from tests.corpus import corpus
 from turnwise.cli import options
 from turnwise.cli.group import run
 
@@ -62,7 +62,9 @@ def test_names_by_comma_may_be_a_list(configured):
     assert {row["statistic"] for row in found.document["results"]} == {"pearson", "kendall"}
 
 
-@pytest.mark.parametrize(("line", "stable"), [("positional-raters = true", False), ("stable_raters = true", True)])
+@pytest.mark.parametrize(
+    ("line", "stable"), [("positional-raters = true", False), ("stable_raters = true", True)]
+)
 def test_both_sides_of_a_switch_can_be_set(configured, line, stable):
     found = configured(f"[meta]\ndimension = 'overall'\nformat = 'json'\n{line}\n", "meta")
     assert found.document["origin"]["settings"]["options"]["stable_raters"] is stable
@@ -110,7 +112,12 @@ def test_what_is_not_understood_is_refused(configured, toml, said):
 @pytest.mark.parametrize("option", ["-m", "--as"])
 @pytest.mark.parametrize("value", [",", "", " , "])
 def test_an_option_that_names_nothing_is_refused(capsys, data, option, value):
-    assert run(["score", data, "-m", "length", option, value] if option != "-m" else ["score", data, "-m", value]) == 2
+    assert (
+        run(
+            ["score", data, "-m", "length", option, value] if option != "-m" else ["score", data, "-m", value]
+        )
+        == 2
+    )
     assert "names nothing" in capsys.readouterr().err
 
 

@@ -4,10 +4,12 @@ import json
 import subprocess
 import sys
 from pathlib import Path
+from xml.etree import ElementTree
 
+import numpy as np
 import pytest
-from tests.corpus import corpus, dialogue, write
 
+from tests.corpus import corpus, dialogue, write
 from turnwise.cli import COMMANDS, overview
 from turnwise.cli.group import cli, run
 
@@ -98,6 +100,29 @@ def test_gates_decide_the_exit_code_and_are_written_for_ci(capsys, data, tmp_pat
     assert 'failures="3"' in junit.read_text()
 
 
+def test_gates_are_written_for_ci_also_when_nothing_could_be_measured_or_was_refused(capsys, data, tmp_path):
+    def failures() -> list[str]:
+        suite = ElementTree.parse(tmp_path / "gates.xml").getroot()
+        return [case.find("failure").get("message") for case in suite]
+
+    record = {"messages": [{"role": "user", "content": "hi"}, {"role": "assistant", "content": "hello"}]}
+    bare = str(write(tmp_path / "bare.jsonl", [{**record, "id": name} for name in "abc"]))
+    gated = ["--gate", "bleu-4 >= 2", "--junit", str(tmp_path / "gates.xml")]
+    assert "FAIL  bleu-4 >= 2" in refused(capsys, "score", bare, "-m", "bleu-4", *gated, code=3)
+    assert "no reference" in failures()[0]
+    gated = ["--gate", "specificity >= 2", "--junit", str(tmp_path / "gates.xml")]
+    refused(capsys, "score", bare, "-m", "specificity", *gated, code=4)
+    assert "more conversations" in failures()[0]
+    for name, limit in (("a", "9"), ("b", "18")):
+        selected = ["--where", "agent=good", "--limit", limit, "-o", str(tmp_path / name)]
+        run(["score", data, "-m", "specificity", *selected])
+    refused(capsys, "compare", str(tmp_path / "a"), str(tmp_path / "b"), *gated, code=4)
+    assert failures()[0].startswith("specificity was not measured alike")
+    other = ["--gate", "length >= 2", "--gate", "length <= 9", "--junit", str(tmp_path / "gates.xml")]
+    refused(capsys, "score", bare, "-m", "length", "--where", "agent=nobody", *other)
+    assert len(failures()) == 2
+
+
 def test_compare_names_the_better_agent_and_runs_compare_like_data(capsys, data, tmp_path):
     found = answer(capsys, "compare", data, "-m", "rouge-l", "--agents", "good,poor", "--pair", "meta.number")
     (row,) = found["results"]
@@ -123,6 +148,49 @@ def test_runs_that_were_not_measured_alike_are_refused_unless_forced(capsys, dat
     assert run(["compare", *runs, "--force"]) == 0
 
 
+def test_two_finished_runs_take_no_option_that_belongs_to_scoring(capsys, data, tmp_path):
+    for agent in ("good", "poor"):
+        run(["score", data, "-m", "length", "--where", f"agent={agent}", "-o", str(tmp_path / agent)])
+    runs = [str(tmp_path / "good"), str(tmp_path / "poor")]
+    idle = (
+        "--items all|--role user|--where agent=good|--by agent|--pair meta.number|--cluster agent|--limit 3"
+    )
+    for option in [*idle.split("|"), f"--real {data}", "--model minilm", "--as good"]:
+        complaint = refused(capsys, "compare", *runs, *option.split())
+        assert complaint.startswith(f"turnwise: error: {option.split()[0]} cannot change two finished runs")
+        assert complaint.count("\n") == 1
+    assert "--where, --limit cannot" in refused(
+        capsys, "compare", *runs, "--limit", "3", "--where", "agent=good"
+    )
+    assert run(["compare", *runs, "--agents", "good,poor", "--seed", "1"]) == 0
+
+
+def test_three_agents_are_not_two(capsys, data, tmp_path):
+    run(["score", data, "-m", "length", "-o", str(tmp_path / "run")])
+    asked = ["--agents", "good,fair,poor"]
+    for compared in ([data, "-m", "length"], [str(tmp_path / "run")] * 2):
+        assert "names 3; two are compared" in refused(capsys, "compare", *compared, *asked)
+
+
+def test_compare_judges_what_agents_would_have_said(capsys, tmp_path):
+    rng = np.random.default_rng(0)
+    records = [dialogue(number, "human", rng, exchanges=2) for number in range(8)]
+    for record in records:
+        for turn in (1, 3):
+            text = record["messages"][turn]["content"]
+            alternatives = {"long": f"{text} and more of it", "short": ["yes", "yes indeed"], "third": "no"}
+            record["messages"][turn]["alternatives"] = alternatives
+    file = str(write(tmp_path / "alternatives.jsonl", records))
+    (row,) = answer(capsys, "compare", file, "-m", "length", "--as", "long,short")["results"]
+    words = [len(record["messages"][turn]["content"].split()) for record in records for turn in (1, 3)]
+    assert (row["a"], row["b"]) == (pytest.approx(np.mean(words) + 4), 1.5)
+    assert (row["n_items"], row["n_clusters"], row["agent_a"]) == (16, 8, "long")
+    everyone = ["--as", "@alternatives", "--agents", "long,short"]
+    (again,) = answer(capsys, "compare", file, "-m", "length", *everyone)["results"]
+    assert again == row
+    assert "long, short, third" in refused(capsys, "compare", file, "-m", "length", "--as", "@alternatives")
+
+
 def test_meta_ranks_a_metric_that_people_follow_and_shows_its_ceiling(capsys, data):
     found = answer(capsys, "meta", data, "-m", "bleu-2,length")
     rows = {(row["metric"], row["level"], row["statistic"]): row for row in found["results"]}
@@ -145,6 +213,30 @@ def test_no_ratings_and_equal_ratings_are_said(capsys, tmp_path, data):
     found = answer(capsys, "meta", str(write(tmp_path / "flat.jsonl", records)), "-m", "length")
     assert found["code"] == 3
     assert {row["reason"] for row in found["results"]} == {"all ratings are equal"}
+
+
+def test_raters_who_cannot_be_found_are_said_without_a_metric_too(capsys, tmp_path, data):
+    records = [json.loads(line) for line in Path(data).read_text().splitlines()]
+    bare = write(tmp_path / "bare.jsonl", [{**record, "ratings": []} for record in records])
+    assert "no ratings in the data" in refused(capsys, "meta", str(bare))
+    assert "there are overall" in refused(capsys, "meta", data, "--dimension", "nope")
+    assert "matches none of 36" in refused(capsys, "meta", data, "--where", "agent=zz")
+    assert "at dialogue level" in refused(capsys, "meta", data, "--level", "dialogue")
+    assert "not about systems" in refused(capsys, "meta", data, "--level", "system")
+    assert "no user turn" in refused(capsys, "meta", data, "--role", "user")
+
+
+def test_a_dimension_on_which_high_is_bad_is_turned_on_request(capsys, tmp_path, data):
+    def spearman(*more: str) -> dict[str, float]:
+        found = answer(
+            capsys, "meta", data, "-m", "bleu-2", "--statistic", "spearman", "--level", "turn", *more
+        )
+        return found["results"][0]["estimate"]
+
+    assert spearman("--lower-is-better", "overall") == pytest.approx(-spearman())
+    complaint = refused(capsys, "meta", data, "-m", "bleu-2", "--lower-is-better", "overal")
+    assert "no rating has the dimension `overal`; there are overall" in complaint
+    assert "`overal`" in refused(capsys, "meta", data, "--lower-is-better", "overal")
 
 
 def test_several_dimensions_must_be_chosen_from(capsys, tmp_path, data):
@@ -239,8 +331,6 @@ def test_options_come_from_a_file_and_the_command_line_wins(capsys, tmp_path, da
 
 
 def test_alternatives_are_scored_as_the_agents_that_would_have_said_them(capsys, tmp_path):
-    import numpy as np
-
     record = dialogue(0, "human", np.random.default_rng(0), exchanges=1)
     record["messages"][1]["alternatives"] = {
         "parrot": record["messages"][0]["content"],
@@ -259,6 +349,42 @@ def test_standard_input_is_read_like_a_file(data):
     command = [sys.executable, "-m", "turnwise", "score", "-", "-m", "length", "--format", "json"]
     done = subprocess.run(command, input=Path(data).read_bytes(), capture_output=True, check=True)
     assert len(json.loads(done.stdout)["results"]) == 3
+
+
+def test_standard_input_is_called_by_the_name_it_was_given(data, tmp_path):
+    def piped(content: bytes, *more: str) -> subprocess.CompletedProcess[bytes]:
+        command = [sys.executable, "-m", "turnwise", *more]
+        return subprocess.run(command, input=content, capture_output=True, check=False)
+
+    content = Path(data).read_bytes()
+    for name in ("one", "two"):
+        assert piped(content, "score", "-", "-m", "length", "-o", str(tmp_path / name)).returncode == 0
+    one, two = ((tmp_path / name / "results.json").read_bytes() for name in ("one", "two"))
+    assert one == two
+    assert [source["path"] for source in json.loads(one)["origin"]["inputs"]] == ["-"]
+    broken = piped(content + b'{"messages": 3}\n', "score", "-", "-m", "length")
+    assert broken.stderr.startswith(b"turnwise: error: -:37: $.messages")
+    twice = piped(content, "score", "-", data, "-m", "length")
+    assert b"which is in - already" in twice.stderr
+    for done in (broken, twice):
+        assert done.returncode == 2
+        assert b"stdin" not in done.stderr
+
+
+def test_an_interrupt_while_the_command_line_loads_is_no_traceback():
+    probe = """
+import sys
+class Interrupting:
+    def find_spec(self, name, *_):
+        if name == "click":
+            raise KeyboardInterrupt
+sys.meta_path.insert(0, Interrupting())
+from turnwise.cli import main
+main(["ls"])
+"""
+    done = subprocess.run([sys.executable, "-c", probe], capture_output=True, text=True, check=False)
+    assert done.returncode == 130
+    assert done.stderr == "turnwise: interrupted\n"
 
 
 def test_a_reader_that_goes_away_is_no_error(data):

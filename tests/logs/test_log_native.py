@@ -156,8 +156,11 @@ def test_a_long_value_is_cut_in_the_message() -> None:
         (b'{"messages": ', "is not JSON: Input data was truncated"),
         (b'{"messages": "\\ud83d', "is not JSON: Input data was truncated"),
         (b'{"messages": "\\\\\\ud83d"}', "has half a character, the surrogate \\ud83d at byte 16"),
-        (b'{"messages": "\\uDE00 \\ud83d"}', "the surrogate \\uDE00 at byte 14 without the other half"),
-        (b'{"messages": "\\ud83d\\u0041"}', "the surrogate \\ud83d at byte 14"),
+        (
+            b'{"messages": "\\uDE00 \\ud83d"}',
+            "has half a character, the surrogate \\uDE00 at byte 14 without the other half",
+        ),
+        (b'{"messages": "\\ud83d\\u0041"}', "has half a character, the surrogate \\ud83d at byte 14"),
         (b'\xef\xbb\xbf{"messages": []}', "begins with a byte order mark; expected UTF-8 without one"),
         ('{"messages": "ü"}'.encode("latin-1"), "is not UTF-8: invalid start byte at byte 14"),
         ('{"messages": []}'.encode("utf-16"), "is not UTF-8: invalid start byte at byte 0"),

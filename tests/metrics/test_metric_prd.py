@@ -6,7 +6,7 @@ import pytest
 from turnwise.errors import DataError, TooFewItems, UsageError
 from turnwise.metrics import resolve
 from turnwise.metrics.distribution.curve import Curve, Histograms, histograms, principal
-from turnwise.metrics.distribution.kmeans import kmeans
+from turnwise.metrics.distribution.kmeans import kmeans, mini_batches
 from turnwise.metrics.distribution.prd import Prd, PrdToReal
 from turnwise.types import Item, Turn
 
@@ -86,6 +86,14 @@ def test_kmeans_finds_clusters_that_are_there() -> None:
     assert len(set(groups[:, 0].tolist())) == 5
 
 
+def test_mini_batches_find_them_too() -> None:
+    points = np.vstack([cloud(50, FAR * place, place, 3) for place in range(5)])
+    labels = mini_batches(points, 5, weights=np.ones(250), rng=np.random.default_rng(0), size=100)
+    assert all(len(set(group)) == 1 for group in labels.reshape(5, 50).tolist())
+    few = mini_batches(points[:3], 5, weights=np.ones(3), rng=np.random.default_rng(0), size=100)
+    assert few.tolist() == [0, 1, 2]
+
+
 def test_a_weight_is_as_many_equal_points() -> None:
     points = cloud(40, 0, 0, 3)
     weights = np.arange(1.0, 41.0)
@@ -137,7 +145,7 @@ def test_the_paper_averages_ten_curves_at_its_angles() -> None:
     curve = metric.curve(rows)
     assert len(curve.precision) == 1001
     assert metric.reduce(rows) == Curve(*curve).f1
-    assert "k:20|pca:no|angles:1001|runs:10|seed:0" in str(metric.signature)
+    assert "k:20|pca:no|angles:1001|runs:10|batch:1024|seed:0" in str(metric.signature)
 
 
 def test_the_default_is_exact_and_its_curve_ends_at_both_axes() -> None:
@@ -146,7 +154,7 @@ def test_the_default_is_exact_and_its_curve_ends_at_both_axes() -> None:
     curve = metric.curve(rows)
     assert metric.reduce(rows) == pytest.approx(curve.f1, rel=1e-12)
     assert curve.precision[0] == curve.recall[-1] == 0
-    assert "angles:exact|runs:1" in str(metric.signature)
+    assert "angles:exact|runs:1|batch:all" in str(metric.signature)
 
 
 def test_another_seed_of_the_clusters_is_another_signature_and_may_be_another_number() -> None:

@@ -161,3 +161,18 @@ def test_standard_input_reads_what_a_file_does(dialogue: Dialogue) -> None:
         assert list(native.read("-")) == [dialogue]
     finally:
         sys.stdin = stdin
+
+
+any_characters = st.text(st.characters(categories=["Cs"]) | st.sampled_from('a\\"\n😀'), max_size=6)
+
+
+@given(said=any_characters)
+def test_escaped_text_is_read_unless_it_has_half_a_character(said: str) -> None:
+    line = json.dumps({"messages": [{"role": "user", "content": said}]})  # all in ASCII, by escapes
+    try:
+        whole = said.encode("utf-16", "surrogatepass").decode("utf-16")
+    except UnicodeDecodeError:
+        with pytest.raises(DataError, match="has half a character, the surrogate"):
+            native.parse(line, file="f", line_number=1)
+    else:
+        assert native.parse(line, file="f", line_number=1).turns[0].content == whole

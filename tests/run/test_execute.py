@@ -1,6 +1,8 @@
 """Workers do what the parent asks, in order, and do not outlive it."""
 
 import operator
+import os
+import signal
 import subprocess
 import sys
 import time
@@ -11,7 +13,7 @@ import pytest
 from turnwise.run.execute import in_order
 
 PARENT = """
-import operator, os, time
+import operator, time
 from turnwise.run.execute import in_order
 
 if __name__ == "__main__":
@@ -60,4 +62,7 @@ def test_workers_end_by_themselves_when_the_parent_is_killed(tmp_path):
     until = time.monotonic() + 20
     while any(map(alive, workers)) and time.monotonic() < until:
         time.sleep(0.05)
-    assert not [worker for worker in workers if alive(worker)]
+    orphans = [worker for worker in workers if alive(worker)]
+    for worker in orphans:
+        os.kill(worker, signal.SIGKILL)
+    assert not orphans

@@ -200,12 +200,18 @@ def _finite(scores: Scores | None) -> Scores | None:
 
 
 def _judgement(rating: Rating) -> dict[str, Any]:
-    score = number(rating.value)
-    value = int(score) if score.is_integer() and abs(score) < EXACT else score
-    values: dict[str, Any] = {"dimension": rating.dimension, "value": value}
-    for key in ("rater", "turn", "scale"):
-        if getattr(rating, key) is not None:
-            values[key] = getattr(rating, key)
+    kept = {
+        "rater": rating.rater,
+        "turn": rating.turn,
+        "scale": None if rating.scale is None else [_plain(end) for end in rating.scale],
+    }
+    values: dict[str, Any] = {"dimension": rating.dimension, "value": _plain(rating.value)}
+    values |= {key: value for key, value in kept.items() if value is not None}
     if rating.direction != "higher":
         values["direction"] = rating.direction
     return values | dict(rating.extra)
+
+
+def _plain(value: float) -> float:
+    score = number(value)
+    return int(score) if score.is_integer() and abs(score) < EXACT else score

@@ -21,7 +21,7 @@ from turnwise.stats import effect, permutation, power, unpaired
 from turnwise.stats.clusters import cluster_sums, codes
 from turnwise.stats.interval import Interval, interval_of_rows, interval_of_sums
 from turnwise.stats.multiplicity import benjamini_hochberg
-from turnwise.types import Finding, Floats, Ints, Metric, Summed
+from turnwise.types import Finding, Floats, Guarded, Ints, Metric, Summed
 
 ENOUGH_PAIRS = 0.5  # share of the smaller agent's items that must pair up
 FLIPS = 5  # items shown at each end
@@ -103,6 +103,9 @@ def compare(
             return Finding(**shared, estimate=None, status=table.absence, reason=why)
     pairs = match(a, b)
     try:
+        if isinstance(a.metric, Guarded):
+            for table in (pairs.a, pairs.b) if pairs else (a, b):
+                a.metric.check(table.rows)
         answer = _paired(a.metric, pairs, draws, rng) if pairs else _unpaired(a, b, draws, rng)
     except Refused as error:
         return Finding.refusal(shared["what"], error, shared["signature"])

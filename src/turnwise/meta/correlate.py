@@ -18,7 +18,7 @@ from turnwise.meta.table import ScoreTable, unit_scores
 from turnwise.stats import correlation, permutation, power
 from turnwise.stats.clusters import cluster_sums, codes
 from turnwise.stats.interval import Interval, interval_of_correlation, interval_of_rows, interval_of_sums
-from turnwise.types import Finding, Floats, Ints, Level, Summed
+from turnwise.types import Finding, Floats, Guarded, Ints, Level, Summed
 
 # What `turnwise ls statistics` says of each.
 STATISTICS = {
@@ -76,6 +76,9 @@ def by_agent(table: ScoreTable, gold: Gold) -> Points:
     rows = rated(table, gold)
     agent_codes, n_agents = codes(rows.agents)
     names = tuple(dict.fromkeys(rows.agents))
+    if isinstance(table.metric, Guarded):
+        for code in range(n_agents):
+            table.metric.check(rows.rows[np.flatnonzero(agent_codes == code)])
     x = _sign(table) * unit_scores(table.metric, rows.rows, agent_codes, n_agents)
     y = _means(cluster_sums(_people(rows, gold), agent_codes, n_agents))
     return Points(names, x, y, names, *codes(rows.clusters))

@@ -59,6 +59,7 @@ _OWN: dict[str, Entry] = {
         components=0,
         angles=1001,
         runs=10,
+        batch=1024,
     ),
     "mmd": _own("distribution.mmd:Mmd"),
     "regression": _own("learned.regression:Regression"),

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from turnwise.logs.items import Selection
+from turnwise.logs.scan import Census
 from turnwise.meta.table import COLUMNS, Loss, ScoreTable, stack
 from turnwise.run.listing import Listing
 from turnwise.run.progress import progress
@@ -38,19 +39,19 @@ class _Growing:
 
 def collect(
     spec: Spec,
+    census: Census,
     metrics: Mapping[str, Metric],
     store: Store,
     selection: Selection,
     *,
     watch: Watch,
-    total: int | None = None,
     lines: Listing | None = None,
 ) -> tuple[dict[str, ScoreTable], dict[str, Item]]:
     """A table for each metric that was not stopped, and the items by id."""
     growing = {name: _Growing(name, metric) for name, metric in metrics.items()}
     items: dict[str, Item] = {}
-    with progress("scoring", total, quiet=spec.quiet) as advance:
-        for shard in shards(spec, metrics, store, selection, watch):
+    with progress("scoring", census.n_dialogues, quiet=spec.quiet) as advance:
+        for shard in shards(spec, census, metrics, store, selection, watch):
             items.update((item.id, item) for item in shard.items)
             if lines is not None:
                 lines.add(shard)

@@ -6,7 +6,6 @@ from hashlib import sha256
 from pathlib import Path
 
 from turnwise.errors import Refused, UsageError
-from turnwise.logs.items import settled
 from turnwise.logs.scan import Census, scan
 from turnwise.meta.compare import adjusted
 from turnwise.meta.compare import compare as compare_tables
@@ -31,11 +30,11 @@ def compare(spec: Spec) -> Outcome:
     with Store(spec.output, reuse=spec.reuse) as store, listing(metrics, spec.output) as lines:
         tables, items = collect(
             spec,
+            census,
             metrics,
             store,
-            settled(spec.selection, census),
+            spec.selection,
             watch=watch,
-            total=census.n_dialogues,
             lines=lines,
         )
     findings = [*absent, *watch.findings()]

@@ -9,13 +9,13 @@ from math import isnan
 from typing import Any
 
 from turnwise.errors import DataError, UsageError
-from turnwise.logs.items import Selection, items
+from turnwise.logs.items import Selection, all_items
+from turnwise.logs.native import read_all
 from turnwise.logs.scan import Census, scan
 from turnwise.ratings.agreement import Agreement, Figure, agreement
 from turnwise.ratings.matrix import RatedLevel, dialogue_of, dimensions
 from turnwise.ratings.quality import screen
 from turnwise.run.outcome import Outcome, finish
-from turnwise.run.scoring import dialogues
 from turnwise.run.spec import Spec
 from turnwise.types import Finding, Rating
 
@@ -58,7 +58,7 @@ def raters(spec: Spec) -> Outcome:
     census = scan(spec.data)
     asked = dict(spec.options)
     check_dimension(census, asked["dimension"])
-    every = turned([r for dialogue in dialogues(spec.data) for r in dialogue.ratings], asked["lower"])
+    every = turned([r for dialogue in read_all(spec.data) for r in dialogue.ratings], asked["lower"])
     found: list[Finding] = []
     reports: list[dict[str, Any]] = []
     for level, group, units in _questions(spec, census, asked):
@@ -85,7 +85,7 @@ def _questions(
     levels = [one for one in rated_levels(census, asked["dimension"]) if asked["level"] in (None, one)]
     for level in levels:
         try:
-            groups = judged(spec, level)
+            groups = judged(spec, census, level)
         except DataError as error:
             empty.append(error)
         else:
@@ -113,10 +113,10 @@ def selection(spec: Spec, rated: RatedLevel) -> Selection:
     return replace(spec.selection, judged=spec.selection.judged or ("rated" if rated == "turn" else "all"))
 
 
-def judged(spec: Spec, rated: RatedLevel) -> dict[str, Judged]:
+def judged(spec: Spec, census: Census, rated: RatedLevel) -> dict[str, Judged]:
     """By group, all that is judged, whether or not a metric can score it."""
     groups: dict[str, Judged] = {}
-    for item in items(dialogues(spec.data), selection(spec, rated)):
+    for item in all_items(spec.data, selection(spec, rated), census):
         units = groups.setdefault(item.group, Judged())
         units.clusters[item.id if rated == "turn" else item.dialogue] = item.cluster
         units.dialogues.add(item.dialogue)

@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 
-from turnwise.logs.items import settled
 from turnwise.logs.scan import scan
 from turnwise.report import results
 from turnwise.run.finished import Part
@@ -30,7 +29,7 @@ def score(spec: Spec) -> Outcome:
         listing(metrics, spec.output) as lines,
         progress("scoring", census.n_dialogues, quiet=spec.quiet) as advance,
     ):
-        for shard in shards(spec, metrics, store, settled(spec.selection, census), watch):
+        for shard in shards(spec, census, metrics, store, spec.selection, watch):
             places = _places(shard.items)
             seen.update(dict.fromkeys(places))
             for name, block in shard.blocks.items():

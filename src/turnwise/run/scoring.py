@@ -5,7 +5,7 @@ on.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 
@@ -14,14 +14,14 @@ import numpy as np
 from turnwise.encode.weights import NotFetched
 from turnwise.errors import MissingExtra, Refused, TooManyErrors
 from turnwise.logs import native
-from turnwise.logs.items import Selection, items, settled
+from turnwise.logs.items import Selection, all_items, items
 from turnwise.logs.scan import Census
 from turnwise.metrics import resolve
 from turnwise.run.blocks import Block, Failure, content_key, score
 from turnwise.run.execute import in_order
 from turnwise.run.spec import Spec
 from turnwise.run.store import Store
-from turnwise.types import Dialogue, Finding, Fitted, Item, Metric, digest
+from turnwise.types import Finding, Fitted, Item, Metric, digest
 
 SHARD = 512  # items: large enough to batch a model and to amortise a sync, small enough to lose
 
@@ -38,11 +38,6 @@ class _Task:
     items: Sequence[Item]
     keys: Mapping[str, str]  # metric -> key of its block
     wanted: tuple[str, ...]  # metrics whose block is not in the store
-
-
-def dialogues(paths: Iterable[str]) -> Iterator[Dialogue]:
-    for path in paths:
-        yield from native.read(path)
 
 
 def prepare(spec: Spec, census: Census) -> tuple[dict[str, Metric], list[Finding]]:
@@ -67,7 +62,7 @@ def _fitted(metric: Metric | Fitted, spec: Spec, census: Census) -> Metric:
     if not isinstance(metric, Fitted):
         return metric
     if spec.real is None:
-        return metric.fit(items(dialogues(spec.data), settled(spec.selection, census)))
+        return metric.fit(all_items(spec.data, spec.selection, census))
     return metric.fit(items(native.read(spec.real), Selection(judged="all", role=spec.selection.role)))
 
 
@@ -96,13 +91,18 @@ class Watch:
 
 
 def shards(
-    spec: Spec, metrics: Mapping[str, Metric], store: Store, selection: Selection, watch: Watch
+    spec: Spec,
+    census: Census,
+    metrics: Mapping[str, Metric],
+    store: Store,
+    selection: Selection,
+    watch: Watch,
 ) -> Iterator[Shard]:
     """All judged replies, then, for metrics that need them, all whole dialogues."""
     for whole in (False, True):
         of_unit = {name: metric for name, metric in metrics.items() if ("dialogue" in metric.needs) is whole}
         if of_unit:
-            stream = items(dialogues(spec.data), selection, whole=whole)
+            stream = all_items(spec.data, selection, census, whole=whole)
             yield from _scored(spec, of_unit, store, stream, watch)
 
 

@@ -5,7 +5,7 @@ the number of dialogues and not with their text.
 """
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from zlib import crc32
 
 import numpy as np
@@ -15,7 +15,7 @@ from turnwise.logs.seen import Seen
 from turnwise.meta.table import dense, stack
 from turnwise.run.blocks import Block
 from turnwise.stats.interval import interval_of_rows, interval_of_sums
-from turnwise.types import Finding, Floats, Item, Metric, Rows, Summed, digest
+from turnwise.types import Finding, Floats, Guarded, Item, Metric, Rows, Summed, digest
 
 
 def generator(seed: int, *names: str) -> np.random.Generator:
@@ -107,7 +107,11 @@ class Tally:
             signature=str(self.metric.signature),
             status="ok" if found else "error" if self.statuses["error"] else "skipped",
             reason=None if found else self._reason(),
+            details=self._details() if found else {},
         )
+
+    def _details(self) -> Mapping[str, float]:
+        return self.metric.details(stack(self._rows)) if isinstance(self.metric, Guarded) else {}
 
     def _reason(self) -> str:
         if not self.unscored:
@@ -124,6 +128,8 @@ class Tally:
             interval = interval_of_sums(sums, metric.of_sums, draws=draws, rng=rng, bounds=bounds)
             return float(metric.of_sums(sums.sum(axis=0))), *interval
         rows = stack(self._rows)
+        if isinstance(metric, Guarded):
+            metric.check(rows)
         interval = interval_of_rows(
             lambda chosen: metric.reduce(rows[chosen]),
             np.array(self._row_codes),

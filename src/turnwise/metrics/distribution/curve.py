@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from turnwise.errors import TooFewItems
-from turnwise.metrics.distribution.kmeans import kmeans
+from turnwise.metrics.distribution.kmeans import kmeans, mini_batches
 from turnwise.metrics.distribution.moments import finite
 from turnwise.types import Floats, Ints
 
@@ -64,7 +64,13 @@ class Histograms(NamedTuple):
 
 
 def histograms(
-    real: Floats, generated: Floats, k: int, *, components: int | None = None, rng: np.random.Generator
+    real: Floats,
+    generated: Floats,
+    k: int,
+    *,
+    components: int | None = None,
+    batch: int | None = None,
+    rng: np.random.Generator,
 ) -> Histograms:
     """The shares of both sides in `k` clusters of them all, found on their first `components` if given.
 
@@ -80,7 +86,10 @@ def histograms(
     weights = (of_real + of_generated).astype(np.float64)
     if components is not None:
         points = principal(points, components, weights=weights, rng=rng)
-    labels = kmeans(points, k, weights=weights, rng=rng)
+    if batch is None:
+        labels = kmeans(points, k, weights=weights, rng=rng)
+    else:
+        labels = mini_batches(points, k, weights=weights, rng=rng, size=batch)
     return Histograms(
         np.bincount(labels, weights=of_real) / len(real),
         np.bincount(labels, weights=of_generated) / len(generated),

@@ -1,0 +1,122 @@
+"""Metrics on encoders and language models, on tiny models whose numbers are recomputed here by hand."""
+
+import math
+
+import numpy as np
+import pytest
+
+from tests.tiny_models import write_bert, write_llama, write_regression
+from turnwise.encode import Utterance, load, load_lm
+from turnwise.errors import UsageError
+from turnwise.metrics import resolve
+from turnwise.types import Item, Turn
+
+
+@pytest.fixture(scope="module")
+def bert(tmp_path_factory) -> str:
+    return str(write_bert(tmp_path_factory.mktemp("m") / "bert"))
+
+
+@pytest.fixture(scope="module")
+def llama(tmp_path_factory) -> str:
+    return str(write_llama(tmp_path_factory.mktemp("m") / "llama", chat=True))
+
+
+def item(reply: str, *references: str, said: str = "i love my cat") -> Item:
+    turns = (Turn("user", said), Turn("assistant", reply, references=references))
+    return Item("d#1", "d", "bot", turns, 1, "d", "d")
+
+
+def number(metric, *items: Item) -> float:
+    return metric.reduce(metric.rows(list(items)))
+
+
+def unit(vectors: np.ndarray) -> np.ndarray:
+    return vectors / np.linalg.norm(vectors, axis=-1, keepdims=True)
+
+
+def words(model: str, text: str) -> np.ndarray:
+    (tokens,) = load(model).tokens([text])
+    return tokens.vectors[~tokens.special].astype(np.float64)
+
+
+def test_average_greedy_and_extrema_are_what_their_papers_say(bert):
+    a, b = words(bert, "i like the piano"), words(bert, "you play a song")
+    one = item("i like the piano", "you play a song")
+    mean = unit(a.mean(axis=0)) @ unit(b.mean(axis=0))
+    assert number(resolve("average", model=bert), one) == pytest.approx(mean, abs=1e-6)
+    cosines = unit(a) @ unit(b).T
+    greedy = (cosines.max(axis=1).mean() + cosines.max(axis=0).mean()) / 2
+    assert number(resolve("greedy", model=bert), one) == pytest.approx(greedy, abs=1e-6)
+    far = [np.take_along_axis(m, np.abs(m).argmax(axis=0)[None], axis=0)[0] for m in (a, b)]
+    assert number(resolve("extrema", model=bert), one) == pytest.approx(unit(far[0]) @ unit(far[1]), abs=1e-6)
+    top = unit(a.max(axis=0)) @ unit(b.max(axis=0))
+    assert number(resolve("extrema-max", model=bert), one) == pytest.approx(top, abs=1e-6)
+
+
+@pytest.mark.parametrize("name", ["average", "greedy", "extrema", "extrema-max", "bertscore"])
+def test_a_text_is_most_like_itself_and_the_best_reference_counts(name, bert):
+    metric = resolve(name, model=bert)
+    assert number(metric, item("i like the piano", "i like the piano")) == pytest.approx(1, abs=1e-6)
+    apart = [number(metric, item("i like the piano", text)) for text in ("a dog", "we hear a song")]
+    both = number(metric, item("i like the piano", "a dog", "we hear a song"))
+    assert both == pytest.approx(max(apart), abs=1e-9)
+
+
+def test_relatedness_looks_at_the_partners_last_words(bert):
+    metric = resolve("relatedness", model=bert)
+    assert number(metric, item("i love my cat")) == pytest.approx(1, abs=1e-6)  # a parrot
+    turns = (Turn("user", "a dog"), Turn("assistant", "we play"), Turn("assistant", "a dog"))
+    assert number(metric, Item("d#2", "d", "bot", turns, 2, "d", "d")) == pytest.approx(1, abs=1e-6)
+
+
+def test_perplexity_likelihood_and_pmi_come_from_the_same_sums(llama):
+    model = load_lm(llama)
+    one, two = item("i like the piano"), item("you play a song", said="we hear a song")
+    given = model.score([Utterance(i.reply, i.context, "assistant") for i in (one, two)])
+    alone = model.score([Utterance(i.reply, (), "assistant") for i in (one, two)])
+    per_token = given[:, 0].sum() / given[:, 1].sum()
+    assert number(resolve("loglik", model=llama), one, two) == pytest.approx(per_token)
+    assert number(resolve("ppl", model=llama), one, two) == pytest.approx(math.exp(-per_token))
+    gained = given[:, 0] - alone[:, 0]
+    assert number(resolve("pmi", model=llama), one, two) == pytest.approx(gained.sum() / given[:, 1].sum())
+    assert number(resolve("pmi-total", model=llama), one, two) == pytest.approx(gained.mean())
+
+
+def test_fed_is_the_difference_between_two_kinds_of_next_turn(llama):
+    from turnwise.metrics.unreferenced.likelihood import DISPLEASED, PLEASED
+
+    one = item("i like the piano")
+    after = (*one.context, Turn("assistant", one.reply))
+    each = [load_lm(llama).score([Utterance(text, after, "user")])[0] for text in (*PLEASED, *DISPLEASED)]
+    means = np.array([total / count for total, count in each]).reshape(2, -1).mean(axis=1)
+    assert number(resolve("fed", model=llama), one) == pytest.approx(means[0] - means[1])
+
+
+def test_a_regression_checkpoint_reads_reference_and_reply_together(tmp_path):
+    import torch
+    from transformers import AutoModelForSequenceClassification, AutoTokenizer
+
+    folder = write_regression(tmp_path / "bleurt")
+    metric = resolve("regression", model=str(folder))
+    tokenizer = AutoTokenizer.from_pretrained(folder)
+    model = AutoModelForSequenceClassification.from_pretrained(folder).eval()
+    with torch.inference_mode():
+        logits = model(**tokenizer("a dog", "i like the piano", return_tensors="pt")).logits
+    assert number(metric, item("i like the piano", "a dog")) == pytest.approx(float(logits), abs=1e-6)
+
+
+def test_a_regression_without_a_checkpoint_says_how_to_name_one():
+    with pytest.raises(UsageError, match="--model DIR"):
+        resolve("regression")
+
+
+def test_settings_in_brackets_reach_the_metric(bert):
+    assert resolve(f"bertscore[model={bert},layer=1]").layer == 1
+    assert "layer:1" in str(resolve(f"bertscore[model={bert},layer=1]").signature)
+    with pytest.raises(UsageError, match="its settings are: model, layer, idf, baseline"):
+        resolve("bertscore-p[layers=1]")
+    with pytest.raises(UsageError, match="write for example"):
+        resolve("bertscore[layer]")
+    assert resolve("relatedness", model=bert).model == bert
+    assert resolve(f"relatedness[model={bert}]", model="minilm").model == bert
