@@ -5,7 +5,6 @@ from pathlib import Path
 from threading import Lock
 
 import torch
-from tests.judge_server import Exchange
 from transformers import (
     AutoModelForCausalLM,
     AutoTokenizer,
@@ -13,6 +12,8 @@ from transformers import (
     LlamaForCausalLM,
     PreTrainedTokenizerFast,
 )
+
+from tests.judge_server import Exchange
 
 TEMPLATE = (
     "{% for message in messages %}<|im_start|>{{ message.role }}\n{{ message.content }}<|im_end|>\n{% endfor %}"

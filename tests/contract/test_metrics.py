@@ -17,8 +17,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tests.tiny_models import write_bert, write_llama, write_regression
 
+from tests.tiny_models import write_bert, write_llama, write_regression
 from turnwise.errors import Refused
 from turnwise.metrics import describe, names, parameters, resolve
 from turnwise.metrics.rows import scored

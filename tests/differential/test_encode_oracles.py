@@ -4,8 +4,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-
 from tiny_models import write_bert
+
 from turnwise.encode import load, weights
 
 TEXTS = [

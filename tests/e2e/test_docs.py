@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import pytest
+
 from tests.console import BLOCK, examples, matches, output, pages
 
 

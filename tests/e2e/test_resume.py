@@ -8,6 +8,7 @@ import time
 from pathlib import Path
 
 import pytest
+
 from tests.corpus import corpus
 
 FILES = ("results.json", "items.jsonl", "dialogues.jsonl", "rows.json", "rows.bin")

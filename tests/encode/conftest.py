@@ -3,7 +3,6 @@
 from pathlib import Path
 
 import pytest
-
 from tiny_models import write_bert, write_llama
 
 

@@ -17,8 +17,8 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.judge_server import Exchange, Server, serving
 
+from tests.judge_server import Exchange, Server, serving
 from turnwise.encode.chat import Answer, Chat, ChatError, Denied, Unanswered, _retry_after
 from turnwise.errors import UsageError
 

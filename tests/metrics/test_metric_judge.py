@@ -16,8 +16,8 @@ import numpy as np
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
-from tests.judge_server import Exchange, Server, by_length, serving
 
+from tests.judge_server import Exchange, Server, by_length, serving
 from turnwise.encode.chat import Chat, Unanswered
 from turnwise.errors import UsageError
 from turnwise.metrics import resolve

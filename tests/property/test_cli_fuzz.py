@@ -8,8 +8,8 @@ from pathlib import Path
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.corpus import corpus
 
+from tests.corpus import corpus
 from turnwise.cli import COMMANDS
 from turnwise.cli.group import run
 

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-
 from tiny_models import WORDS, write_bert, write_llama
+
 from turnwise.encode import Utterance
 from turnwise.encode.batches import by_shape, distinct
 from turnwise.types import Turn

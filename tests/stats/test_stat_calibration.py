@@ -7,8 +7,9 @@ not misses it.
 import json
 
 import pytest
-from benchmarks import calibration, simulated
 from scipy.stats import binom
+
+from benchmarks import calibration, simulated
 
 SIMULATIONS = 300
 CHECKS = {check.key: check for check in calibration.checks()}

@@ -8,7 +8,7 @@ import click
 @click.option(
     "--map", "columns", multiple=True, metavar="MEANING=COLUMN,...",
     help="What a table's columns are: id, role, content, turn, agent, context, response, rater, reference, "
-    "rating:NAME, dialogue-rating:NAME, alternative:AGENT.",
+    "rating:NAME, dialogue-rating:NAME, alternative:AGENT. A rating may have a scale: rating:NAME[1-5].",
 )  # fmt: skip
 @click.option("--split", metavar="TEXT", help="What separates the turns of a table's context.")
 @click.argument("source", metavar="IN")
@@ -22,12 +22,13 @@ def command(name: str, columns: tuple[str, ...], split: str | None, source: str,
       turnwise convert --from openai chats.jsonl logs.jsonl
       turnwise convert --from csv --map id=conv,role=who,content=text,rating:overall=score in.csv logs.jsonl
     """
+    from turnwise.logs.checks import counted
     from turnwise.logs.columns import parse
     from turnwise.logs.readers import convert
     from turnwise.logs.source import Options
 
     options = Options(columns=parse(",".join(columns)), split=split)
     converted = convert(name, source, target, options)
-    click.echo(f"{target}: {converted.n_dialogues} conversations written", err=True)
+    click.echo(f"{target}: {counted(converted.n_dialogues, 'conversation')} written", err=True)
     for what, count in converted.dropped.items():
         click.echo(f"not kept: {count} {what}", err=True)

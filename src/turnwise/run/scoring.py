@@ -62,7 +62,8 @@ def _fitted(metric: Metric | Fitted, spec: Spec, census: Census) -> Metric:
     if not isinstance(metric, Fitted):
         return metric
     if spec.real is None:
-        return metric.fit(all_items(spec.data, spec.selection, census))
+        there = all_items(spec.data, spec.selection, census)
+        return metric.fit(item for item in there if item.missing is None)
     return metric.fit(items(native.read(spec.real), Selection(judged="all", role=spec.selection.role)))
 
 

@@ -55,7 +55,7 @@ def resolve(precision: Precision, config: Any, device: str) -> Chosen:
     """What "auto" means for these weights here."""
     if precision != "auto":
         return precision
-    stored = getattr(config, "dtype", None) or getattr(config, "torch_dtype", None)
+    stored = config.dtype if hasattr(config, "dtype") else getattr(config, "torch_dtype", None)
     half = str(stored).removeprefix("torch.") in ("bfloat16", "float16")
     return "bf16" if half and computes_bf16(device) else "fp32"
 

@@ -1,12 +1,12 @@
 """What a language model thinks of a reply: likelihood, perplexity, and what the context adds to it.
 
 log p(reply | context) prefers fluent and common replies to relevant ones; `pmi`, log p(reply | context) - log
-p(reply), takes out what the reply would be worth anywhere, and is the one to use for relevance. Rows are (log-probability,
-tokens), so that pooled numbers weigh tokens and not replies, as perplexity is defined.
+p(reply), takes out what the reply would be worth anywhere, and is the one to use for relevance. Rows are
+(log-probability, tokens), so that pooled numbers weigh tokens and not replies, as perplexity is defined.
 
 FED (Mehri and Eskenazi 2020) asks how likely what a pleased or a displeased partner would say next is: `fed` is the
-mean log-probability per token of its positive follow-ups minus that of its negative ones. The paper has eighteen qualities
-with a list each, and a large DialoGPT; here is one short list of our own for replies as a whole, and any model.
+mean log-probability per token of its positive follow-ups minus that of its negative ones. The paper has eighteen
+qualities with a list each, and a large DialoGPT; here is one short list of our own for replies as a whole, and any model.
 """
 
 from collections.abc import Sequence
@@ -112,7 +112,7 @@ class PmiTotal(Pmi):
     name = "pmi-total"
     card: ClassVar[Card] = Card(
         kind="unreferenced",
-        meaning="What the context adds to the reply's log-probability in all: log p(r|c) - log p(r), mean over replies.",
+        meaning="What the context adds to a reply's log-probability in all: log p(r|c) - log p(r), mean over replies.",
         range="about 0 for a reply that fits anywhere",
         limits="As `pmi`, and long replies weigh more.",
         citation="Li et al. 2016, A Diversity-Promoting Objective Function (MMI)",
