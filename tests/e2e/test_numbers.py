@@ -114,3 +114,14 @@ def test_compare_and_meta_leave_the_items_too(command, capsys, tmp_path):
     more = ["--agents", "good,poor"] if command == "compare" else []
     assert run([command, data, "-m", "length", "-o", str(out), *more]) == 0
     assert len((out / "items.jsonl").read_text().splitlines()) == 72
+
+
+def test_an_interval_ends_where_the_number_does(capsys, tmp_path):
+    """Two dialogues, one of which shares no word: Student's interval would go far below 0 and above 1."""
+    records = [
+        {"id": name, "messages": [{"role": "assistant", "content": text, "references": ["a b c d"]}]}
+        for name, text in (("x", "a b c d"), ("y", "e f g h"))
+    ]
+    data = str(write(tmp_path / "logs.jsonl", records))
+    (row,) = results(capsys, "score", data, "-m", "rouge-l")["results"]
+    assert (row["estimate"], row["interval"]) == (0.5, [0.0, 1.0])

@@ -58,7 +58,8 @@ def test_workers_end_by_themselves_when_the_parent_is_killed(tmp_path):
     workers = children(process.pid)
     assert len(workers) >= 2
     process.kill()
-    process.communicate()
+    process.wait()
+    process.stdout.close()
     until = time.monotonic() + 20
     while any(map(alive, workers)) and time.monotonic() < until:
         time.sleep(0.05)

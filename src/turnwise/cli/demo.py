@@ -37,7 +37,7 @@ def command(output: str) -> int:
     click.echo("40 made-up conversations of four made-up agents, rated by three made-up people.")
     for question, step in STEPS.items():
         line = step.format(data=shlex.quote(str(data)), out=shlex.quote(output))
-        click.echo(f"\n# {question}\n$ turnwise {line}")
+        click.echo(f"\n# {question}\n> turnwise {line}")
         if code := run(shlex.split(line)):
             return code
     click.echo(f"\nEverything is in {output}/: results.json has the numbers, items.jsonl each reply's own.")

@@ -6,6 +6,7 @@ No rows at all is no number: every `of_sums` here answers NaN to a sum over noth
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
+from math import inf
 from typing import ClassVar, Literal, TypeAlias
 
 import numpy as np
@@ -32,6 +33,7 @@ class Sums(ABC):
     __slots__ = ()
 
     resampling: ClassVar[Resampling] = "bootstrap"
+    span: ClassVar[tuple[float, float]] = (-inf, inf)  # what the number can be: an interval ends there
 
     @abstractmethod
     def of_sums(self, sums: Floats, /) -> Floats:

@@ -6,6 +6,7 @@ the number of dialogues and not with their text.
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from math import inf
 from zlib import crc32
 
 import numpy as np
@@ -99,7 +100,7 @@ class Tally:
         return Finding(
             what=what,
             estimate=estimate if found else None,
-            interval=interval if found else None,
+            interval=self._clipped(interval) if found else None,
             n_items=round(self.weight),
             n_clusters=len(self._clusters),
             unscored=dict(self.unscored),
@@ -109,6 +110,11 @@ class Tally:
             reason=None if found else self._reason(),
             details=self._details() if found else {},
         )
+
+    def _clipped(self, interval: tuple[float, float] | None) -> tuple[float, float] | None:
+        """No further than the number itself can go: a Student's interval does not know that BLEU ends at 0."""
+        low, high = getattr(self.metric, "span", (-inf, inf))
+        return interval and (max(interval[0], low), min(interval[1], high))
 
     def _details(self) -> Mapping[str, float]:
         return self.metric.details(stack(self._rows)) if isinstance(self.metric, Guarded) else {}

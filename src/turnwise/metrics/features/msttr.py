@@ -22,6 +22,7 @@ class Msttr(Ratio):
     level: ClassVar[Level] = "dialogue"
     needs: ClassVar[frozenset[Need]] = frozenset({"dialogue"})
     higher_is_better: ClassVar[bool] = True
+    span: ClassVar[tuple[float, float]] = (0.0, 1.0)
     unscored: ClassVar[str] = "the agent says fewer words in the dialogue than one segment has"
     card: ClassVar[Card] = Card(
         kind="feature",

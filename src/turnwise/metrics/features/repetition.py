@@ -31,6 +31,7 @@ class _Repetition(Mean):
     level: ClassVar[Level] = "turn"
     needs: ClassVar[frozenset[Need]]
     higher_is_better: ClassVar[bool] = False
+    span: ClassVar[tuple[float, float]] = (0.0, 1.0)
     unscored: ClassVar[str] = "the reply has no content word (order 1) or fewer than two words (order 2)"
     source: ClassVar[str]  # what is repeated
 

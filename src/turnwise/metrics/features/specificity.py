@@ -31,6 +31,7 @@ class _Facts:
     level: ClassVar[Level] = "turn"
     needs: ClassVar[frozenset[Need]] = frozenset()
     higher_is_better: ClassVar[bool] = True
+    span: ClassVar[tuple[float, float]] = (0.0, 1.0)
     unscored: ClassVar[str] = "the reply has no word that occurs in the texts the frequencies were taken from"
     card: ClassVar[Card] = Card(
         kind="feature",

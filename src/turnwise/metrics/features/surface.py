@@ -1,6 +1,7 @@
 """What can be read off a reply without its context: its length, and whether it asks."""
 
 from dataclasses import dataclass
+from math import inf
 from typing import ClassVar
 
 from turnwise.metrics.rows import Mean
@@ -15,6 +16,7 @@ class Length(Mean):
     level: ClassVar[Level] = "turn"
     needs: ClassVar[frozenset[Need]] = frozenset()
     higher_is_better: ClassVar[bool] = True
+    span: ClassVar[tuple[float, float]] = (0.0, inf)
     unscored: ClassVar[str] = "never: an empty reply has 0 words"
     card: ClassVar[Card] = Card(
         kind="feature",
@@ -40,6 +42,7 @@ class QuestionRate(Mean):
     level: ClassVar[Level] = "turn"
     needs: ClassVar[frozenset[Need]] = frozenset()
     higher_is_better: ClassVar[bool] = True
+    span: ClassVar[tuple[float, float]] = (0.0, 1.0)
     unscored: ClassVar[str] = "never: every text has a question mark or has none"
     bounds: ClassVar[tuple[float, float]] = (0.0, 1.0)  # a share of yes-or-no answers
     card: ClassVar[Card] = Card(

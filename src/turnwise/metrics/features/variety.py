@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from hashlib import blake2b
+from math import inf
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
@@ -65,6 +66,7 @@ class _Variety(ABC):
 
 @dataclass(frozen=True, slots=True)
 class Distinct(_Variety):
+    span: ClassVar[tuple[float, float]] = (0.0, 1.0)
     card: ClassVar[Card] = Card(
         kind="feature",
         meaning="Different n-grams among all n-grams of an agent's replies, pooled.",
@@ -87,6 +89,7 @@ class Distinct(_Variety):
 
 @dataclass(frozen=True, slots=True)
 class Entropy(_Variety):
+    span: ClassVar[tuple[float, float]] = (0.0, inf)
     card: ClassVar[Card] = Card(
         kind="feature",
         meaning="Shannon entropy, in bits, of the distribution of n-grams in an agent's replies, pooled.",

@@ -23,6 +23,7 @@ class Chrf(Sums):
     level: ClassVar[Level] = "turn"
     needs: ClassVar[frozenset[Need]] = frozenset({"references"})
     higher_is_better: ClassVar[bool] = True
+    span: ClassVar[tuple[float, float]] = (0.0, 100.0)
     unscored: ClassVar[str] = "no reference has a character in it"
     card: ClassVar[Card] = Card(
         kind="reference",

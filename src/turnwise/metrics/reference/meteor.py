@@ -43,6 +43,7 @@ class Meteor(Mean):
     level: ClassVar[Level] = "turn"
     needs: ClassVar[frozenset[Need]] = frozenset({"references"})
     higher_is_better: ClassVar[bool] = True
+    span: ClassVar[tuple[float, float]] = (0.0, 1.0)
     unscored: ClassVar[str] = "no reference has a word in it"
     card: ClassVar[Card] = Card(
         kind="reference",

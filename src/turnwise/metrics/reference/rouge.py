@@ -39,6 +39,7 @@ class _Rouge(Mean):
     level: ClassVar[Level] = "turn"
     needs: ClassVar[frozenset[Need]] = frozenset({"references"})
     higher_is_better: ClassVar[bool] = True
+    span: ClassVar[tuple[float, float]] = (0.0, 1.0)
     unscored: ClassVar[str] = "no reference has a word of letters a-z or digits in it"
 
     @abstractmethod

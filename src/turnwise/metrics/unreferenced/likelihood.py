@@ -6,7 +6,7 @@ p(reply), takes out what the reply would be worth anywhere, and is the one to us
 
 FED (Mehri and Eskenazi 2020) asks how likely what a pleased or a displeased partner would say next is: `fed` is the
 mean log-probability per token of its positive follow-ups minus that of its negative ones. The paper has eighteen
-qualities with a list each, and a large DialoGPT; here is one short list of our own for replies as a whole, and any model.
+qualities with a list each, and a large DialoGPT; here is one short list of our own for whole replies, and any model.
 """
 
 from collections.abc import Sequence
