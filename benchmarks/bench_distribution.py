@@ -12,6 +12,7 @@ import subprocess
 import sys
 import warnings
 from collections.abc import Iterator
+from functools import partial
 
 import numpy as np
 from scipy.linalg import sqrtm
@@ -67,17 +68,15 @@ def vectors(n: int, seed: int) -> Floats:
 def against_square_root() -> Iterator[Line]:
     for n, repeats, goal in ((100, 7, 200), (10_000, 3, 1.8)):
         x, y = vectors(n, 0), vectors(n, 1)
+        ours, peer = partial(frechet, x, y), partial(by_square_root, x, y)
         tolerance = (
             1e-9 if n > D else 1e-4
         )  # the square root errs where there are fewer vectors than dimensions
-        if not math.isclose(frechet(x, y), by_square_root(x, y), rel_tol=tolerance):
-            raise ValueError(f"not the same number: {frechet(x, y)} here and {by_square_root(x, y)} there")
-        times = [
-            (best_of(lambda: frechet(x, y), repeats), best_of(lambda: by_square_root(x, y), 1))
-            for _ in range(repeats)
-        ]
-        ours, peer = (min(side) for side in zip(*times, strict=True))
-        yield Line(f"Frechet distance, {n:,} vectors of {D}", ours, peer, "scipy sqrtm", goal)
+        if not math.isclose(ours(), peer(), rel_tol=tolerance):
+            raise ValueError(f"not the same number: {ours()} here and {peer()} there")
+        times = [(best_of(ours, repeats), best_of(peer, 1)) for _ in range(repeats)]  # in turn
+        best = (min(side) for side in zip(*times, strict=True))
+        yield Line(f"Frechet distance, {n:,} vectors of {D}", *best, "scipy sqrtm", goal)
 
 
 def by_square_root(x: Floats, y: Floats) -> float:
