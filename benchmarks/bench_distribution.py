@@ -34,7 +34,7 @@ from turnwise.metrics.distribution.moments import Moments
 def blocks(seed, count, size=2000):
     rng = np.random.default_rng(seed)
     for start in range(0, count, size):
-        yield rng.standard_normal((min(size, count - start), {D})) + seed / 100
+        yield rng.standard_normal((min(size, count - start), {D})) + seed / 10
 
 sides = [Gaussian.of_moments(Moments.of_parts(blocks(seed, int(sys.argv[1])))) for seed in (0, 1)]
 print(distance(*sides), resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)
@@ -47,8 +47,8 @@ def bench() -> Iterator[Line]:
     if importlib.util.find_spec("mauve"):
         yield against_mauve()
     (small, _), (large, value) = peak(SMALL), peak(LARGE)
-    if not math.isclose(value, D / 1e4, rel_tol=0.05):
-        raise ValueError(f"the distance of two known Gaussians is {D / 1e4}, not {value}")
+    if not math.isclose(value, D / 100, rel_tol=0.05):
+        raise ValueError(f"the distance of two known Gaussians is {D / 100}, not {value}")
     yield Line(
         f"peak memory of FBD on {LARGE:,} vectors a side",
         large,

@@ -22,7 +22,7 @@ def command(name: str, columns: tuple[str, ...], split: str | None, source: str,
       turnwise convert --from openai chats.jsonl logs.jsonl
       turnwise convert --from csv --map id=conv,role=who,content=text,rating:overall=score in.csv logs.jsonl
     """
-    from turnwise.logs.checks import counted
+    from turnwise.errors import counted
     from turnwise.logs.columns import parse
     from turnwise.logs.readers import convert
     from turnwise.logs.source import Options

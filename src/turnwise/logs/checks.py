@@ -51,10 +51,6 @@ def shown(value: object) -> str:
     return text if len(text) <= WIDTH else text[: WIDTH - 3] + "..."
 
 
-def counted(count: int, noun: str) -> str:
-    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
-
-
 def wrong(value: object, expected: str) -> RuleError:
     return RuleError(f"is {shown(value)}; expected {expected}")
 

@@ -10,9 +10,8 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from hashlib import blake2b
 
-from turnwise.errors import DataError
+from turnwise.errors import DataError, counted
 from turnwise.logs import native
-from turnwise.logs.checks import counted
 from turnwise.logs.conversation import CALLS
 from turnwise.logs.keys import lookup, value_of
 from turnwise.logs.points import Point

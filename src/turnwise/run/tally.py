@@ -11,7 +11,7 @@ from zlib import crc32
 
 import numpy as np
 
-from turnwise.errors import Refused
+from turnwise.errors import Refused, counted
 from turnwise.logs.seen import Seen
 from turnwise.meta.table import dense, stack
 from turnwise.run.blocks import Block
@@ -122,7 +122,9 @@ class Tally:
     def _reason(self) -> str:
         if not self.unscored:
             return "the metric is undefined on what was judged"
-        return "; ".join(f"{reason} ({count} items)" for reason, count in self.unscored.most_common())
+        return "; ".join(
+            f"{reason} ({counted(count, 'item')})" for reason, count in self.unscored.most_common()
+        )
 
     def _measure(self, draws: int, rng: np.random.Generator) -> tuple[float, tuple[float, float] | None, str]:
         metric, n_groups = self.metric, self._clusters.n_groups
