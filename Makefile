@@ -23,7 +23,7 @@ demo: $(VENV)/.core ## the loop on the embedded corpus
 	PATH="$(abspath $(BIN)):$$PATH" $(BIN)/turnwise demo -o out/demo
 
 test: $(VENV)/.weights
-	$(BIN)/python -m pytest -q -n 2
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -n 2
 
 lint: $(VENV)/.dev
 	$(BIN)/ruff format --check .

@@ -20,6 +20,7 @@ def conclude(outcome: Outcome, columns: Sequence[str], given: dict[str, Any], *,
         print(findings_table(outcome, columns, verbose=given["verbose"]))
         if after:
             print(after)
+    sys.stdout.flush()  # into one file or pipe, results come before notes
     if not given["quiet"]:
         for note in notes(outcome):
             print(note, file=sys.stderr)

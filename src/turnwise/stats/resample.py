@@ -94,8 +94,9 @@ def subsample(
 
     Politis and Romano 1994: the statistic of m = share * C clusters drawn without replacement varies as
     that of C does, but for the rate sqrt(m/C) and for what the draws have in common, sqrt(1 - m/C). So its
-    deviations are scaled by sqrt(m / (C - m)) and set around the estimate on all clusters. `share` was
-    measured: with .5, distinct-n, which does not settle at that rate, came out too wide.
+    deviations are scaled by sqrt(m / (C - m)) and set around the estimate on all clusters. A larger `share`
+    mends distinct-n, which does not settle at that rate and comes out too wide, and narrows Frechet
+    distances of few clusters too much (coverage of .978 and .945 with .7, of .984 and .956 with .5).
     They are deviations from the draws' own mean: a statistic that shrinks or grows with the size of the
     corpus is not reproached with the size of the subsample, and the truth that is covered is its
     expectation on a corpus of C clusters.
