@@ -11,6 +11,7 @@ from collections.abc import Callable
 from email.message import Message
 from email.utils import formatdate
 from math import isnan
+from threading import Barrier
 from typing import Any
 
 import numpy as np
@@ -72,13 +73,16 @@ def test_answers_stand_where_their_questions_stood() -> None:
 
 
 def test_no_more_requests_run_at_once_than_allowed_and_no_fewer() -> None:
-    def slow(exchange: Exchange) -> None:
-        time.sleep(0.1)
-        echo(exchange)
-
     for allowed in (1, 3, 6):
-        with serving(slow) as server:
-            assert len(ask(hasty(server.address, concurrency=allowed), 12)) == 12
+        together = Barrier(allowed)
+
+        def wait(exchange: Exchange, together: Barrier = together) -> None:
+            together.wait(timeout=30)  # until as many as are allowed are here; fewer would wait in vain
+            echo(exchange)
+
+        with serving(wait) as server:
+            chat = Chat(server.address, concurrency=allowed, silence=60, deadline=120, tries=1)
+            assert ask(chat, 12) == [Answer(f"question {n}") for n in range(12)]
         assert server.most_at_once == allowed
         assert len(server.requests) == 12
 
