@@ -81,7 +81,7 @@ def test_no_more_requests_run_at_once_than_allowed_and_no_fewer() -> None:
             echo(exchange)
 
         with serving(wait) as server:
-            chat = Chat(server.address, concurrency=allowed, silence=60, deadline=120, tries=1)
+            chat = Chat(address=server.address, concurrency=allowed, silence=60, deadline=120, tries=1)
             assert ask(chat, 12) == [Answer(f"question {n}") for n in range(12)]
         assert server.most_at_once == allowed
         assert len(server.requests) == 12
