@@ -38,6 +38,10 @@ LEVEL = 0.05  # of the adjusted p below which a difference is printed
     "--lower-is-better", "lower", callback=options.names, metavar="DIMENSIONS",
     help="Dimensions on which a high rating is bad, where the data does not say so itself.",
 )  # fmt: skip
+@click.option(
+    "--differences/--no-differences", default=True, show_default=True,
+    help="Test every two metrics against each other; with many metrics that is most of the time.",
+)  # fmt: skip
 @click.option("--rescale", is_flag=True, help="Map ratings of different scales to 0-1.")
 @click.option(
     "--screen", is_flag=True,
@@ -68,7 +72,17 @@ def command(**given: Any) -> int:
 
     if given["gates"] and not given["metrics"]:
         raise UsageError("a --gate looks at a metric's agreement with people; name the metric with -m")
-    names = ("level", "statistics", "rescale", "dimension", "lower", "screen", "stable_raters", "precision")
+    names = (
+        "level",
+        "statistics",
+        "rescale",
+        "dimension",
+        "lower",
+        "screen",
+        "stable_raters",
+        "precision",
+        "differences",
+    )
     with options.spec("meta", given, **{name: given[name] for name in names}) as spec:
         outcome = meta(spec) if spec.metrics else raters(spec)
         columns = ("metric", "dimension", "group", "level", "statistic", "estimate", "interval", "p", "ceiling",

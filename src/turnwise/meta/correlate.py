@@ -99,7 +99,7 @@ def correlate_units(
     return _answer(
         value,
         p,
-        interval=bounds,
+        interval=_clipped(bounds, statistic),
         method=f"{method}; p by flipping clusters",
         n_items=len(points.names),
         n_clusters=points.n_clusters,
@@ -132,7 +132,7 @@ def correlate_systems(
     return _answer(
         value,
         p,
-        interval=bounds,
+        interval=_clipped(bounds, statistic),
         method=f"{method}; p by permutation of systems",
         n_items=len(agent_of),
         n_clusters=points.n_clusters,
@@ -257,6 +257,12 @@ def correlate(
     except Refused as error:
         return Finding.refusal(about["what"], error, about["signature"])
     return Finding(**about, **answer)
+
+
+def _clipped(bounds: Interval | None, statistic: str) -> Interval | None:
+    """No further than the statistic can go."""
+    low = 0.0 if statistic == "pairwise" else -1.0
+    return bounds and (max(bounds[0], low), min(bounds[1], 1.0))
 
 
 def _answer(value: float, p: float, *, reason: str, method: str, **more: Any) -> dict[str, Any]:

@@ -102,7 +102,7 @@ def _answers(
         for table in able
         for name in asked["statistics"]
     ]
-    tested = [name for name in asked["statistics"] if name in DIFFERING]
+    tested = [name for name in asked["statistics"] if name in DIFFERING and asked["differences"]]
     rng = generator(spec.seed, "differences", *about)
     return findings, differences(able, people, level, tested, group=question.group, draws=spec.draws, rng=rng)
 

@@ -6,7 +6,7 @@ on.
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 
 import numpy as np
@@ -21,7 +21,7 @@ from turnwise.run.blocks import Block, Failure, content_key, score
 from turnwise.run.execute import in_order
 from turnwise.run.spec import Spec
 from turnwise.run.store import Store
-from turnwise.types import Finding, Fitted, Item, Metric, digest
+from turnwise.types import Finding, Fitted, Item, Metric, Turn, digest
 
 SHARD = 512  # items: large enough to batch a model and to amortise a sync, small enough to lose
 
@@ -64,7 +64,13 @@ def _fitted(metric: Metric | Fitted, spec: Spec, census: Census) -> Metric:
     if spec.real is None:
         there = all_items(spec.data, spec.selection, census)
         return metric.fit(item for item in there if item.missing is None)
-    return metric.fit(items(native.read(spec.real), Selection(judged="all", role=spec.selection.role)))
+    there = items(native.read(spec.real), Selection(judged="all", role=spec.selection.role))
+    return metric.fit(_real(item) for item in there)
+
+
+def _real(item: Item) -> Item:
+    """A reply of --real FILE, whoever wrote it, as what is real; not what its references say."""
+    return replace(item, agent="human", turns=(*item.turns[:-1], Turn(item.role, item.reply)))
 
 
 class Watch:
