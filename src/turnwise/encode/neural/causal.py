@@ -4,8 +4,9 @@ log p(text | context) is the sum over the text's tokens; with the token count be
 PMI are one line each, and so is FED's follow-up likelihood (Mehri & Eskenazi 2020), log p(follow-up | context, reply).
 Where a text and its context meet, tokens are not merged.
 
-How it is fast: a context is read once for all the texts that follow it (its keys and values are kept), equal pairs
-are scored once, and states are multiplied by the vocabulary only where a token of a text is predicted.
+How it is fast: a context is read once for all the texts that follow it (its keys and values are kept), and so is what
+the chat template says before every conversation; equal pairs are scored once; and states are multiplied by the
+vocabulary only where a token of a text is predicted.
 How it is exact: that product and the softmax are float32. A context is padded to a multiple of 16 and a text to a
 multiple of 4, each by its own length, and a batch holds one shape: who else is scored, and in what batches, changes
 not a bit of the answer on a CPU (measured with SmolLM2). bfloat16 itself moves the mean log-probability of a token
@@ -29,7 +30,7 @@ from turnwise.encode.encoder import Utterance
 from turnwise.encode.neural import loading
 from turnwise.encode.neural.head import Head
 from turnwise.encode.neural.prompt import Form, Prompt
-from turnwise.types import Floats, Signature
+from turnwise.types import Floats, Signature, Turn
 
 log = logging.getLogger(__name__)
 _CONTEXT_GRID, _TEXT_GRID = 16, 4
@@ -81,7 +82,7 @@ class CausalLM:
             ("max", str(self._max_length)),
             ("precision", self._precision),
         )
-        return Signature(self.label, settings)
+        return Signature(self.label, settings, version=2)  # 1 read the opening anew each time
 
     def score(self, utterances: Sequence[Utterance], /) -> Floats:
         tokens = self.log_probs(utterances)
@@ -141,8 +142,11 @@ class CausalLM:
         for index, place in enumerate(inverse):
             if pairs[index].text:
                 followers[place].append(index)
-        widths = [_padded(len(context), _CONTEXT_GRID) for context in contexts]
-        for batch in by_shape(widths, cost=[max(width, 1) for width in widths], budget=self.budget):
+        shapes = [
+            (self._opens(context), _padded(self._beyond(context), _CONTEXT_GRID)) for context in contexts
+        ]
+        held = [len(self.opening) * opens + width for opens, width in shapes]
+        for batch in by_shape(shapes, cost=[max(width, 1) for width in held], budget=self.budget):
             if group := [index for place in batch for index in followers[place]]:
                 yield group
 
@@ -151,7 +155,7 @@ class CausalLM:
         contexts, rows = distinct([pair.context for pair in pairs])
         past = self._read(contexts)
         shapes = [_padded(len(pair.text), _TEXT_GRID) for pair in pairs]
-        width = _padded(len(contexts[0]), _CONTEXT_GRID)
+        width = past.get_seq_length() if past is not None else 0
         for batch in by_shape(shapes, cost=[width + shape for shape in shapes], budget=self.budget):
             chosen = [pairs[place] for place in batch]
             states = self._continue(chosen, past, [rows[place] for place in batch])
@@ -164,10 +168,43 @@ class CausalLM:
 
     def _read(self, contexts: Sequence[tuple[int, ...]]) -> Any:
         """The keys and values of the contexts. Padding follows them, so no token of theirs can see it."""
-        width = _padded(len(contexts[0]), _CONTEXT_GRID)
+        width = _padded(self._beyond(contexts[0]), _CONTEXT_GRID)
+        if not self._opens(contexts[0]):
+            if not width:
+                return None
+            return self._body(input_ids=self._table(contexts, width), use_cache=True).past_key_values
+        begun = _select(self._opening, torch.zeros(len(contexts), dtype=torch.long, device=self.device))
         if not width:
-            return None
-        return self._body(input_ids=self._table(contexts, width), use_cache=True).past_key_values
+            return begun
+        begin = len(self.opening)
+        inputs = self._table([context[begin:] for context in contexts], width)
+        places = torch.arange(begin, begin + width, device=self.device).expand(len(contexts), -1)
+        mask = torch.ones(len(contexts), begin + width, dtype=torch.long, device=self.device)
+        return self._body(
+            input_ids=inputs, attention_mask=mask, position_ids=places, past_key_values=begun, use_cache=True
+        ).past_key_values
+
+    @cached_property
+    def opening(self) -> tuple[int, ...]:
+        """The tokens with which a chat template begins whatever is said, such as its own system prompt."""
+        said = (Utterance("a", (Turn("user", text),)) for text in ("yes", "no"))
+        first, second = (self.prompt.encode(utterance)[0] for utterance in said)
+        same = [a == b for a, b in zip(first, second, strict=False)]
+        return first[: same.index(False)] if False in same else ()
+
+    @cached_property
+    def _opening(self) -> Any:
+        """Its keys and values: read once, and taken up by every context that begins so."""
+        inputs = torch.tensor([self.opening], device=self.device)
+        return self._body(input_ids=inputs, use_cache=True).past_key_values
+
+    def _opens(self, context: tuple[int, ...]) -> bool:
+        begin = len(self.opening)
+        return begin > 0 and context[:begin] == self.opening
+
+    def _beyond(self, context: tuple[int, ...]) -> int:
+        """How many tokens of a context are left to read."""
+        return len(context) - len(self.opening) if self._opens(context) else len(context)
 
     def _continue(self, pairs: Sequence[_Pair], past: Any, rows: list[int]) -> torch.Tensor:
         """(b, t, d) states that predict the texts' tokens."""
