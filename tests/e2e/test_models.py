@@ -1,0 +1,89 @@
+"""Metrics with models, as commands: processes and caches do not show, and a missing model is said."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.corpus import corpus
+from tests.tiny_models import write_bert, write_llama
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    corpus(tmp_path / "logs.jsonl", 8)
+    write_bert(tmp_path / "bert")
+    write_llama(tmp_path / "llama")
+    return tmp_path
+
+
+def score(folder: Path, out: str, *options: str, cache: str = "cache") -> bytes:
+    metrics = (
+        "bertscore[model=bert],greedy[model=bert],relatedness[model=bert],pmi[model=llama],ppl[model=llama]"
+    )
+    command = [
+        sys.executable,
+        "-m",
+        "turnwise",
+        "score",
+        "logs.jsonl",
+        "-m",
+        metrics,
+        "-o",
+        out,
+        "--draws",
+        "100",
+    ]
+    environment = {**os.environ, "TURNWISE_CACHE": str(folder / cache), "OMP_NUM_THREADS": "1"}
+    subprocess.run([*command, *options], cwd=folder, env=environment, capture_output=True, check=True)
+    return (folder / out / "items.jsonl").read_bytes() + (folder / out / "results.json").read_bytes()
+
+
+def test_one_process_or_two_a_cold_cache_or_a_warm_one_give_the_same_bytes(folder):
+    cold = score(folder, "cold")
+    assert (folder / "cache" / "vectors.sqlite").is_file()
+    assert score(folder, "warm") == cold
+    assert score(folder, "two", "--jobs", "2", cache="other") == cold
+
+
+def test_a_model_that_is_not_here_is_skipped_with_the_command_that_fetches_it(folder):
+    command = [
+        sys.executable,
+        "-m",
+        "turnwise",
+        "score",
+        "logs.jsonl",
+        "-m",
+        "bertscore,length",
+        "--format",
+        "json",
+    ]
+    environment = {**os.environ, "TURNWISE_CACHE": str(folder / "empty")}
+    done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=True)
+    rows = json.loads(done.stdout)["results"]
+    (absent,) = [row for row in rows if row["metric"] == "bertscore"]
+    assert (absent["status"], absent["estimate"]) == ("skipped", None)
+    assert "turnwise fetch minilm" in absent["reason"]
+    assert all(row["estimate"] for row in rows if row["metric"] == "length")
+
+
+def test_distances_judge_users_too(folder):
+    """The fidelity of a simulated user: the same distance on the user's side."""
+    options = "--role user --items all --real real.jsonl --format json"
+    command = f"-m turnwise score logs.jsonl -m mmd[model=bert,fewest=5] {options}"
+    corpus(folder / "real.jsonl", 8, agents=("human",), seed=5)
+    environment = {**os.environ, "TURNWISE_CACHE": str(folder / "cache")}
+    done = subprocess.run(
+        [sys.executable, *command.split()],
+        cwd=folder,
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    rows = json.loads(done.stdout)["results"]
+    assert [row["agent"] for row in rows] == ["good", "fair", "poor"]
+    assert all(row["estimate"] is not None for row in rows), rows
