@@ -50,9 +50,7 @@ def table(found: dict[tuple[str, str], dict[str, list[dict]]], level: str) -> st
     columns = [column for at, column in found if at == level]
     head = ["metric", *columns]
     lines = [head, ["---"] * len(head)]
-    ceilings = [
-        next((row["ceiling"] for rows in found[level, c].values() for row in rows), None) for c in columns
-    ]
+    ceilings = [_ceiling(found[level, column]) for column in columns]
     for metric in METRICS:
         cells = [cell(found[level, column].get(metric)) for column in columns]
         if any(text != "-" for text in cells):
@@ -61,6 +59,11 @@ def table(found: dict[tuple[str, str], dict[str, list[dict]]], level: str) -> st
         ["*one rater (Spearman)*", *("-" if value is None else f"{value:.3f}" for value in ceilings)]
     )
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+
+
+def _ceiling(of_metric: dict[str, list[dict]]) -> float | None:
+    known = (row.get("ceiling") for rows in of_metric.values() for row in rows)
+    return next((value for value in known if value is not None), None)
 
 
 def main() -> None:
