@@ -26,7 +26,7 @@ class Relatedness(Ratio):
     card: ClassVar[Card] = Card(
         kind="unreferenced",
         meaning="Cosine of the reply's sentence vector with the partner's last message; mean over replies.",
-        range="-1 to 1; unrelated replies are near 0.1 with MiniLM, people's near 0.3",
+        range="-1 to 1; a copy of the message is 1",
         limits="A parrot scores 1, a change of subject or a short 'yes' scores low however apt.",
         citation="See et al. 2019, What makes a good conversation? How controllable attributes affect human judgments",
     )

@@ -37,7 +37,7 @@ class BertScore(Ratio):
     card: ClassVar[Card] = Card(
         kind="reference",
         meaning="Mean best cosine between the tokens of reply and reference in context: precision (p), recall (r), F1.",
-        range="-1 to 1, in practice 0.2-1 with MiniLM; unrelated replies are far above 0 unless rescaled",
+        range="-1 to 1; unrelated texts are above 0 unless rescaled by a baseline",
         limits="Close to the reference is not the same as good: a fine reply in another direction scores low, and "
         "negation costs little. Numbers of different models or layers cannot be compared.",
         citation="Zhang et al. 2020, BERTScore: Evaluating Text Generation with BERT",

@@ -27,7 +27,7 @@ def _card(meaning: str) -> Card:
     return Card(
         kind=kind,
         meaning=meaning,
-        range="-1 to 1; two unrelated English replies are often above 0.5",
+        range="-1 to 1; 1 is the same text",
         limits="Blind to the order of words, to negation, and to the context. A good reply in other words than the "
         "reference's scores low, a generic one high. Liu et al. found next to no correlation with people.",
         citation=CITATION,

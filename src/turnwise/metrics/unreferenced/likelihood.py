@@ -63,7 +63,7 @@ class LogLikelihood(_Likelihood):
     card: ClassVar[Card] = Card(
         kind="unreferenced",
         meaning="Log-probability of a reply given its context, per token.",
-        range="below 0; people's replies are at about -3 to -5 with SmolLM2",
+        range="0 and below",
         limits="Prefers fluent, common and generic replies. A copy of the context is very likely, and so is a loop. "
         "Depends on the model and on how it was taught to chat.",
         citation="Adiwardana et al. 2020, Towards a Human-like Open-Domain Chatbot (perplexity and sensibleness)",
@@ -93,7 +93,7 @@ class Pmi(_Likelihood):
     card: ClassVar[Card] = Card(
         kind="unreferenced",
         meaning="What the context adds to the reply's log-probability, per token: log p(r|c) - log p(r).",
-        range="about 0 for a reply that fits anywhere; people's replies are above 0",
+        range="about 0 for a reply that fits anywhere; above 0 where the context makes it likelier",
         limits="Repeating the context is rewarded most of all. Noisy for replies of one or two words.",
         citation="Li et al. 2016, A Diversity-Promoting Objective Function (MMI); Zhang et al. 2020, DialoGPT",
     )
@@ -129,7 +129,7 @@ class Fed(_Likelihood):
     card: ClassVar[Card] = Card(
         kind="unreferenced",
         meaning="Is a pleased or a displeased partner likelier to speak next? Difference of mean log-probabilities.",
-        range="about -1 to 1; 0 is undecided",
+        range="any number; 0 is undecided",
         limits="Our own eight follow-ups stand for FED's lists, and a small model for its large one. It hears the tone "
         "of a reply more than its sense.",
         citation="Mehri and Eskenazi 2020, Unsupervised Evaluation of Interactive Dialog with DialoGPT",
