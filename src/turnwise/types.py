@@ -22,7 +22,7 @@ ROLES: tuple[Role, ...] = get_args(Role)
 Direction = Literal["higher", "lower"]  # which end of a rating scale is the good one
 Level = Literal["turn", "dialogue", "system"]
 Need = Literal["context", "references", "dialogue", "goal", "state"]
-Kind = Literal["reference", "distribution", "learned", "unreferenced", "feature", "task"]
+Kind = Literal["reference", "distribution", "learned", "unreferenced", "feature", "task", "estimator"]
 Status = Literal["ok", "error", "skipped", "refused"]
 Scores: TypeAlias = Mapping[str, float]  # dimension -> value
 
@@ -189,6 +189,66 @@ class Fitted(Protocol):
     """A metric that must first see data: the real side of a distance, document frequencies, a trained head."""
 
     def fit(self, items: Iterable[Item], /) -> Metric: ...
+
+
+class Agent(Protocol):
+    """Whatever answers. Its chance comes from the generator it is given, so that a reply can be had again."""
+
+    def __call__(self, turns: Sequence[Turn], rng: np.random.Generator, /) -> Reply: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """What one agent said, or would have said, at each of n logged points: up to K samples a point."""
+
+    text: Ints  # (n, K) places in `Episodes.texts`; -1 where there is no such sample
+    end: NDArray[np.bool_]  # (n, K) whether the reply ends the dialogue
+    outcome: Floats  # (n, K) the score of the decision that the reply commits to; NaN where it takes none
+    relabelled: Floats  # (n, K) the score of the decision it would take if the dialogue ended here, or NaN
+
+
+@dataclass(frozen=True, slots=True)
+class Episodes:
+    """Logged dialogues as arrays: points are the logged replies, dialogue after dialogue, turn after turn."""
+
+    rating: str  # the dimension that is estimated
+    scale: tuple[float, float] | None  # where the ratings name one
+    agents: tuple[str, ...]  # everyone who held a dialogue
+    dialogues: tuple[str, ...]  # N ids
+    agent: Ints  # (N,) places in `agents`
+    reward: Floats  # (N,) the rating of the logged dialogue; NaN where nobody gave one
+    cluster: Ints  # (N,) dialogues with the same number stand or fall together when resampling
+    first: Ints  # (N + 1,) the points of dialogue i are first[i] to first[i + 1]
+    texts: tuple[str, ...]  # every distinct text, once
+    user: Ints  # (n,) the user turn that a point answers, a place in `texts`; -1 where it has none
+    logged: Said  # K = 1
+    alternatives: Mapping[str, Said]  # agent -> what it would have said at these points
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Estimate:
+    """What one estimator says of one target, before calibration."""
+
+    value: float
+    contributions: Floats  # (dialogues seen,) whose mean is `value`: what resampling and diagnostics look at
+    diagnostics: Mapping[str, float] = field(default_factory=dict)
+    curves: Mapping[str, Floats] = field(default_factory=dict)  # objective and estimate against iteration
+
+
+@runtime_checkable
+class Estimator(Protocol):
+    """Estimates the mean rating of an agent from dialogues that others held.
+
+    `target` names who is asked about. The dialogues that it held itself are not to be looked at: `estimate`
+    is always given episodes from which they have been taken.
+    """
+
+    card: ClassVar[Card]
+
+    @property
+    def signature(self) -> Signature: ...
+
+    def estimate(self, episodes: Episodes, target: str, /, *, rng: np.random.Generator) -> Estimate: ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
