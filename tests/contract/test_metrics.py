@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tests.small_tables import write_tables
 from tests.tiny_models import write_bert, write_llama, write_regression
 from turnwise.errors import Refused
 from turnwise.metrics import describe, names, parameters, resolve
@@ -57,15 +58,29 @@ TALKS = [
 ]
 
 
+GOAL = {"restaurant": {"info": {"food": "indian"}, "reqt": ["address"], "book": {"people": "5"}}}
+STATE = {"restaurant": {"food": "indian"}}
+
+
 def turn_items() -> list[Item]:
     items = []
     for name, talk in zip("abcde", TALKS, strict=True):
         turns: tuple[Turn, ...] = ()
         for user, assistant, references in talk:
-            turns = (*turns, Turn("user", user), Turn("assistant", assistant, references=tuple(references)))
+            reply = Turn("assistant", assistant, references=tuple(references), state=STATE)
+            turns = (*turns, Turn("user", user), reply)
             place = len(turns) - 1
             items.append(
-                Item(f"{name}#{place}", name, "bot", turns, place, cluster=name, pair=f"{name}#{place}")
+                Item(
+                    f"{name}#{place}",
+                    name,
+                    "bot",
+                    turns,
+                    place,
+                    cluster=name,
+                    pair=f"{name}#{place}",
+                    goal=GOAL,
+                )
             )
     return items
 
@@ -81,6 +96,7 @@ UNSIGNED = ("concurrency", "fewest", "name", "runs")
 OTHERS = {
     "overall": "fun",
     "1-5": "1-7",
+    "leaderboard": "multiwoz2018",
     "f": "p",
     "p": "r",
     "r": "f",
@@ -99,12 +115,19 @@ def tiny(kind: str) -> str:
     return str({"bert": write_bert, "llama": write_llama, "regression": write_regression}[kind](folder))
 
 
+@cache
+def tables() -> str:
+    return str(write_tables(Path(mkdtemp())))
+
+
 def options(name: str) -> dict[str, Any]:
     """What a metric needs here to be made: a tiny model, and a distance so few replies that these are enough."""
     if name == "judge":
         return {}  # conftest.py gives it an address
     takes = parameters(name)
     given: dict[str, Any] = {"fewest": 4} if "fewest" in takes else {}
+    if "db" in takes:
+        given["db"] = tables()
     if "model" in takes:
         kind = "regression" if name == "regression" else "llama" if name in LIKELIHOODS else "bert"
         given["model"] = tiny(kind)
@@ -303,7 +326,7 @@ def settings() -> list[tuple[str, str]]:
         (name, setting)
         for name in names()
         for setting, default in parameters(name).items()
-        if isinstance(default, int | float | str) and setting not in (*UNSIGNED, "model")
+        if isinstance(default, int | float | str) and setting not in (*UNSIGNED, "model", "ontology")
     ]
 
 

@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 
 from turnwise.types import Item, Reply, Turn
 
+REFERENCE_ACTS = "reference_acts"  # key of a turn's `extra`: dialogue acts of its reference
 SILENT = "no alternative of this agent"  # why an item has nothing to judge
 
 
@@ -51,11 +52,14 @@ class Point:
     def _instead(self, turn: Turn, reply: Reply | None) -> Turn:
         """The turn with another reply, or none; what a person said there is a reference, if there is no other.
 
-        The logged acts and tool calls go, as they belong to the logged reply; the state, which is of the
-        user's last message, stays.
+        The logged acts and tool calls go, as they belong to the logged reply, but what a reference did is
+        known of it; the state, which is of the user's last message, stays.
         """
         spoken = (turn.text,) if self.item.agent == "human" else ()
         references = turn.references or spoken
+        extra = {REFERENCE_ACTS: turn.acts} if turn.acts and references == spoken else {}
         if reply is None:  # and not the logged words, which are another's
-            return Turn(turn.role, None, references, state=turn.state)
-        return Turn(turn.role, reply.content, references, outcome=reply.outcome, state=turn.state)
+            return Turn(turn.role, None, references, state=turn.state, extra=extra)
+        return Turn(
+            turn.role, reply.content, references, outcome=reply.outcome, state=turn.state, extra=extra
+        )

@@ -79,6 +79,12 @@ _OWN: dict[str, Entry] = {
     "pmi-total": _own("unreferenced.likelihood:PmiTotal"),
     "fed": _own("unreferenced.likelihood:Fed"),
     "judge": _own("unreferenced.judge:judge"),
+    "inform": _own("task.inform:Inform"),
+    "success": _own("task.inform:Success"),
+    "booking": _own("task.inform:Booking"),
+    "bleu-delex": _own("task.wording:DelexicalisedBleu"),
+    "entity-f1": _own("task.wording:EntityF1"),
+    "mismatch": _own("task.wording:Mismatch"),
 }
 
 
@@ -99,10 +105,11 @@ def names() -> tuple[str, ...]:
     return tuple(_table())
 
 
-def resolve(name: str, *, model: str | None = None, **options: Any) -> Metric | Fitted:
+def resolve(name: str, *, model: str | None = None, db: str | None = None, **options: Any) -> Metric | Fitted:
     """The metric of this name, which may carry settings: `bertscore[layer=4,idf=true]`.
 
-    `options` are settings too; `model` is the one to use where the metric has one and its name does not say.
+    `options` are settings too; `model` and `db` (venue tables) are those to use where the metric takes them
+    and its name does not say.
     """
     plain, written = settings(name)
     if ":" in plain and not written:
@@ -112,8 +119,9 @@ def resolve(name: str, *, model: str | None = None, **options: Any) -> Metric | 
     maker, own = _maker(plain), _entry(plain).options
     chosen = {**own, **written, **options}
     signature = inspect.signature(maker)
-    if model is not None and "model" in signature.parameters:
-        chosen.setdefault("model", model)
+    for setting, default in (("model", model), ("db", db)):
+        if default is not None and setting in signature.parameters:
+            chosen.setdefault(setting, default)
     try:
         signature.bind(**chosen)
     except TypeError as error:

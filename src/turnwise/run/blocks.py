@@ -44,7 +44,8 @@ class Block:
 
 def content_key(items: Sequence[Item]) -> str:
     """Changes when anything that a metric may look at does."""
-    return digest(*(msgspec.msgpack.encode((item.turns, item.turn, item.role, item.goal)) for item in items))
+    seen = ((item.turns, item.turn, item.role, item.goal, item.agent, item.meta) for item in items)
+    return digest(*map(msgspec.msgpack.encode, seen))
 
 
 def missing(metric: Metric, item: Item) -> str | None:

@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
+from pathlib import Path
 
 import numpy as np
 
@@ -17,6 +18,7 @@ from turnwise.logs import native
 from turnwise.logs.items import Selection, all_items, items
 from turnwise.logs.scan import Census
 from turnwise.metrics import resolve
+from turnwise.metrics.task.tables import FOLDER, NoTables
 from turnwise.run.blocks import Block, Failure, content_key, score
 from turnwise.run.execute import in_order
 from turnwise.run.spec import Spec
@@ -47,15 +49,21 @@ def prepare(spec: Spec, census: Census) -> tuple[dict[str, Metric], list[Finding
     for name in dict.fromkeys(spec.metrics):
         what = {"metric": name}
         try:
-            metric = _fitted(resolve(name, model=spec.model), spec, census)
+            metric = _fitted(resolve(name, model=spec.model, db=spec.db or _beside(spec.data)), spec, census)
             str(metric.signature)  # says now, and not at the first item, that a model is missing
         except Refused as error:
             absent.append(Finding.refusal(what, error))
-        except (MissingExtra, NotFetched) as error:
+        except (MissingExtra, NotFetched, NoTables) as error:
             absent.append(Finding(what=what, estimate=None, status="skipped", reason=str(error)))
         else:
             metrics[name] = metric
     return metrics, absent
+
+
+def _beside(data: Sequence[str]) -> str | None:
+    """The venue tables that lie in the folder of some data file."""
+    folders = (Path(path).parent / FOLDER for path in data)
+    return next((str(folder) for folder in folders if folder.is_dir()), None)
 
 
 def _fitted(metric: Metric | Fitted, spec: Spec, census: Census) -> Metric:

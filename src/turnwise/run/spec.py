@@ -16,6 +16,7 @@ class Spec:
     selection: Selection = field(default_factory=Selection)
     real: str | None = None  # what metrics that must see data are fitted on; None: the data itself
     model: str | None = None  # behind metrics that have one and do not name it; None: each metric's own
+    db: str | None = None  # venue tables of task metrics; None: those beside the data
     seed: int = 0
     draws: int = 1000
     options: tuple[tuple[str, Any], ...] = ()  # further settings of this command that move its numbers

@@ -1,0 +1,145 @@
+"""What is asked for and offered in a task, read from a file: domains, slots, values, placeholders.
+
+Systems write the same thing in many ways: `[restaurant_name]`, `[value_name]` and `[name]`, `leave at` and
+`leaveAt`, `17 : 15` and `1715`. Everything is brought to one form here before it is compared.
+"""
+
+import re
+import tomllib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+from pathlib import Path
+from typing import Any, TypeAlias
+
+from turnwise.errors import UsageError
+from turnwise.types import digest
+
+State: TypeAlias = Mapping[str, Mapping[str, str]]  # domain -> slot -> value, in our words
+Mention: TypeAlias = tuple[str | None, str]  # the domain, where the placeholder names one, and the slot
+
+_CLOCK = re.compile(r"(\d{1,2})\s*:?\s*(\d{2})")
+_PLACEHOLDER = re.compile(r"\[([^\[\]]+)\]")
+_ANY_DOMAIN = "value"  # `[value_name]` is the name of whatever is talked about
+
+
+@dataclass(frozen=True, slots=True)
+class Domain:
+    name: str
+    table: str | None = None  # None: nothing to find
+    key: str = "id"
+    offer: str = "name"  # the placeholder that offers what was found
+    requestable: frozenset[str] = frozenset()
+    optional: bool = False  # met without an offer, where the goal does not ask for the offer's slot
+
+
+@dataclass(frozen=True, slots=True, eq=False)  # one object a file: it is looked up by identity
+class Ontology:
+    name: str
+    domains: Mapping[str, Domain]
+    booking: str
+    slots: Mapping[str, Any]
+    anything: frozenset[str]
+    same: Mapping[str, str]
+    placeholders: Mapping[str, str]
+    known: frozenset[str]
+    fingerprint: str
+
+    def slot(self, name: str) -> str:
+        plain = name.lower().strip()
+        return str(self.slots["names"].get(plain, plain))
+
+    def value(self, slot: str, value: object) -> str:
+        """One spelling of a value; several allowed values are given as a list, of which the first counts."""
+        first = (
+            (value[0] if value else "")
+            if isinstance(value, Sequence) and not isinstance(value, str)
+            else value
+        )
+        text = re.sub(r"\s+", " ", str(first).lower().strip())
+        if slot in self.slots["times"] and (clock := _CLOCK.search(text)):
+            return f"{int(clock[1]):02d}:{clock[2]}"
+        text = re.sub(r"\s*'\s*", "", text)
+        if slot == "name":
+            text = text.removeprefix("the ")
+        if slot in self.slots["joined"]:
+            text = text.replace(" ", "").removesuffix("s")
+        if slot in self.slots["digits"]:
+            text = re.sub(r"\D", "", text)
+        return self.same.get(text, text)
+
+    def constraints(self, given: Mapping[str, object]) -> dict[str, str]:
+        """What must hold, without what may be anything."""
+        said = {(slot := self.slot(name)): self.value(slot, value) for name, value in given.items()}
+        return {slot: value for slot, value in said.items() if value not in self.anything}
+
+    def state(self, given: Mapping[str, Any] | None) -> dict[str, dict[str, str]]:
+        domains = {
+            domain.lower(): self.constraints(slots)
+            for domain, slots in (given or {}).items()
+            if isinstance(slots, Mapping)
+        }
+        return {domain: slots for domain, slots in domains.items() if slots}
+
+    def mentions(self, text: str) -> list[Mention]:
+        return [self.mention(inside) for inside in _PLACEHOLDER.findall(text)]
+
+    def mention(self, inside: str) -> Mention:
+        """`restaurant_name`, `value_name` and `name` -> (`restaurant` or None, `name`)."""
+        plain = inside.lower().strip()
+        domain, bar, slot = plain.partition("_")
+        if not bar or domain not in (*self.domains, _ANY_DOMAIN):
+            domain, slot = _ANY_DOMAIN, plain
+        slot = self.placeholders.get(slot, slot)
+        return (None if domain == _ANY_DOMAIN else domain), slot
+
+    def unknown(self, text: str) -> list[str]:
+        """Placeholders that no rule resolves."""
+        return [
+            f"[{inside}]"
+            for inside in _PLACEHOLDER.findall(text)
+            if self.mention(inside)[1] not in self.known
+        ]
+
+    def uniform(self, text: str) -> str:
+        """The text with every placeholder as one word, the same for all systems: brackets would be words too."""
+        return _PLACEHOLDER.sub(lambda found: f"slot{self.mention(found[1])[1]}", text)
+
+
+@cache
+def load(source: str = "multiwoz") -> Ontology:
+    """The ontology that ships under this name, or a TOML file of the same shape."""
+    path = Path(source)
+    if source.endswith(".toml"):
+        if not path.is_file():
+            raise UsageError(f"ontology `{source}`: there is no such file")
+        text = path.read_text("utf-8")
+    else:
+        shipped = files("turnwise") / "data" / "task" / f"{source}.toml"
+        if not shipped.is_file():
+            raise UsageError(f"ontology `{source}`: turnwise ships `multiwoz`; give a .toml file for another")
+        text = shipped.read_text("utf-8")
+    try:
+        return _read(path.stem, text)
+    except (tomllib.TOMLDecodeError, KeyError, TypeError) as error:
+        raise UsageError(f"ontology `{source}`: {type(error).__name__}: {error}") from None
+
+
+def _read(name: str, text: str) -> Ontology:
+    raw = tomllib.loads(text)
+    domains = {
+        domain: Domain(domain, **{**facts, "requestable": frozenset(facts.get("requestable", ()))})
+        for domain, facts in raw["domains"].items()
+    }
+    return Ontology(
+        name=name,
+        domains=domains,
+        booking=raw["booking"]["slot"],
+        slots=raw["slots"],
+        anything=frozenset(raw["values"]["anything"]),
+        same=raw["values"]["same"],
+        placeholders=raw["placeholders"]["names"],
+        known=frozenset(raw["placeholders"]["known"]),
+        fingerprint=digest(text),
+    )

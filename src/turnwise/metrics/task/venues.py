@@ -1,0 +1,82 @@
+"""The tables of a task: what there is to be found."""
+
+import gzip
+from collections.abc import Mapping
+from functools import cache, lru_cache
+from pathlib import Path
+from typing import Any
+
+import msgspec
+from rapidfuzz import fuzz
+
+from turnwise.errors import DataError
+from turnwise.metrics.task.ontology import Ontology
+from turnwise.metrics.task.tables import NoTables, folder_of
+from turnwise.types import digest
+
+NEAR = 90  # of rapidfuzz's partial ratio: `saint johns college` is `saint john's college, cambridge`
+
+
+class Venues:
+    """Which entries of a domain's table meet a set of constraints."""
+
+    def __init__(self, folder: Path, ontology: Ontology) -> None:
+        self.ontology = ontology
+        read = {
+            name: _rows(folder, domain.table) for name, domain in ontology.domains.items() if domain.table
+        }
+        self.fingerprint = digest(*(data for _, data in read.values()))
+        self._entries: dict[str, list[tuple[str, dict[str, str]]]] = {}
+        for name, (rows, _) in read.items():
+            key = ontology.domains[name].key
+            if not rows:
+                raise DataError(f"{folder}: the table of `{name}` is empty, and nothing could be found in it")
+            self._entries[name] = [(str(row[key]), self._entry(row)) for row in rows]
+        self._found = lru_cache(maxsize=100_000)(self._search)
+
+    def __contains__(self, domain: str) -> bool:
+        return domain in self._entries
+
+    def find(self, domain: str, constraints: Mapping[str, str]) -> frozenset[str]:
+        """Keys of the entries that meet every constraint on a column that the table has."""
+        return self._found(domain, tuple(sorted(constraints.items())))
+
+    def _entry(self, row: Mapping[str, Any]) -> dict[str, str]:
+        cells = ((self.ontology.slot(column), value) for column, value in row.items())
+        return {slot: self.ontology.value(slot, value) for slot, value in cells if isinstance(value, str)}
+
+    def _search(self, domain: str, constraints: tuple[tuple[str, str], ...]) -> frozenset[str]:
+        return frozenset(
+            key
+            for key, entry in self._entries[domain]
+            if all(self._meets(slot, wanted, entry.get(slot, "?")) for slot, wanted in constraints)
+        )
+
+    def _meets(self, slot: str, wanted: str, there: str) -> bool:
+        if there == wanted or there == "?":  # a table that does not say excludes nothing
+            return True
+        if slot in self.ontology.slots["from"]:
+            return there >= wanted
+        if slot in self.ontology.slots["until"]:
+            return there <= wanted
+        return slot in self.ontology.slots["near"] and fuzz.partial_ratio(wanted, there) >= NEAR
+
+
+def _rows(folder: Path, table: str | None) -> tuple[list[dict[str, Any]], bytes]:
+    plain = folder / str(table)
+    packed = plain.with_name(plain.name + ".gz")
+    if plain.is_file():
+        data = plain.read_bytes()
+    elif packed.is_file():
+        data = gzip.decompress(packed.read_bytes())
+    else:
+        raise NoTables(f" `{table}` in {folder}")
+    try:
+        return msgspec.json.decode(data, type=list[dict[str, Any]]), data
+    except msgspec.DecodeError as error:
+        raise DataError(f"{plain}: {error}") from None
+
+
+@cache
+def load(db: str | None, ontology: Ontology) -> Venues:
+    return Venues(folder_of(db), ontology)
