@@ -200,7 +200,9 @@ def test_alternatives_are_scored_in_their_agents_names() -> None:
         ("d#1@two~1", "two", "z", 0.5),
     ]
     assert len({item.pair for item in found}) == 1
-    assert found[0].turns[-1] == Turn("assistant", "x", references=("logged",), state={"s": {}})
+    assert found[0].turns[-1] == Turn(
+        "assistant", "x", references=("logged",), state={"s": {}}, extra={"reference_acts": (1,)}
+    )
 
 
 def test_what_another_agent_said_is_no_reference() -> None:
@@ -285,7 +287,8 @@ def stored(path: Path, *dialogues: Dialogue) -> str:
 
 
 def of_files(paths: list[str], whole: bool = False, **selection: Any) -> list[Item]:
-    return list(all_items(paths, Selection(**selection), scan(paths), whole=whole))
+    chosen = Selection(**selection)
+    return list(all_items(paths, chosen, scan(paths, apart=chosen.apart), whole=whole))
 
 
 def test_each_file_decides_whether_its_rated_turns_are_judged(tmp_path: Path) -> None:
@@ -297,6 +300,22 @@ def test_each_file_decides_whether_its_rated_turns_are_judged(tmp_path: Path) ->
     assert ids(of_files(paths, dimension="fluent")) == ["r#1", "r#3", "s#1", "d#1", "d#3"]
     assert ids(of_files(paths, judged="rated")) == ["r#3"]
     assert ids(of_files(paths, whole=True)) == ["r", "d"]
+
+
+def test_groups_may_be_files_and_several_keys_of_which_a_record_has_some(tmp_path: Path) -> None:
+    both = [talk("1", "u", "a", meta={"x": 1}), talk("2", "u", "a")]
+    paths = [stored(tmp_path / "a.jsonl", *both), stored(tmp_path / "b.jsonl.gz", *both)]
+    found = of_files(paths, by="file")
+    assert [(item.id, item.group) for item in found] == [
+        ("a:1#1", "a"), ("a:2#1", "a"), ("b:1#1", "b"), ("b:2#1", "b"),
+    ]  # fmt: skip
+    assert len({item.cluster for item in found}) == 2  # the same context in two files is not one cluster
+    assert [item.group for item in of_files(paths, by="file,meta.x")] == ["a/1", "a", "b/1", "b"]
+    assert [(item.id, item.group) for item in of_files(paths[:1], by="file")] == [("1#1", "a"), ("2#1", "a")]
+    with pytest.raises(DataError, match=r"--by file, which keeps files apart"):
+        of_files(paths, by="meta.x")
+    with pytest.raises(DataError, match=r"record '2' has no key `meta\.x`"):
+        of_files(paths[:1], by="meta.x,meta.y")
 
 
 def test_a_limit_and_emptiness_count_over_all_files(tmp_path: Path) -> None:
