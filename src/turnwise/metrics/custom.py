@@ -17,6 +17,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from turnwise.errors import UsageError
+from turnwise.metrics.address import asked
 from turnwise.metrics.rows import Ratio
 from turnwise.types import Card, Floats, Item, Level, Need, Signature, digest
 
@@ -72,7 +73,9 @@ class OwnMetric(Ratio):
 
 
 def own_metric(name: str) -> OwnMetric:
-    """The metric for a `module:function` that can be imported from here."""
+    """The metric for a `module:function` that can be imported from here, or for an http(s) address."""
+    if name.startswith(("http://", "https://")):
+        return OwnMetric(name, "address", asked(name))
     module_name, _, attribute = name.partition(":")
     here = str(Path.cwd())
     sys.path.insert(0, here)

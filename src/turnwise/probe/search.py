@@ -1,0 +1,198 @@
+"""The search: which fixed reply, template or composition does the metric like best?
+
+Candidates are cheap and metric calls are not, so every round spends its calls where the scores are: many
+candidates on few contexts, the better half on twice as many (successive halving). Fixed replies are mined
+from the corpus in bundles, several sentences said at once, of which the good ones are taken apart; what wins
+is varied (sentences joined, repeated, cut, put around a copy of the context) for as long as the budget lasts.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import islice
+
+import numpy as np
+
+from turnwise.metrics.words import words
+from turnwise.probe.context import Context
+from turnwise.probe.strategy import SLOTS, Strategy, strategy
+from turnwise.probe.target import Spent, Target
+from turnwise.types import Floats
+
+FRAMES = (
+    "{}", "so {}", "you said {}", "you said {}, really?", "{} that sounds great!", "i like {}",
+    "i don't think it's {}. what do you mean by that?", "tell me more about {}", "what about {}?",
+    "i'm not sure about {}. i'll let you know.", "yes, {}", "{} what do you think?",
+)  # fmt: skip
+BUNDLE = 6  # sentences said at once
+SHARES = {"mined": 0.35, "templates": 0.55, "evolved": 0.9}  # of its calls, by the end of each stage
+LONGEST = 400  # words of a reply: beyond it a search would only learn that length helps
+
+
+@dataclass(slots=True)
+class Search:
+    target: Target
+    contexts: Sequence[Context]
+    rng: np.random.Generator
+    calls: int  # that it may bring the target to
+    report: Callable[[str], None] = lambda _: None
+    tried: dict[str, float] = field(default_factory=dict)  # template -> mean gain over people
+    _seen: dict[str, int] = field(default_factory=dict)  # template -> contexts it was scored on
+    _people: dict[str, float] = field(default_factory=dict)  # context -> score of the person's reply
+
+    def __post_init__(self) -> None:
+        scores = self.target.scores([(context, context.human) for context in self.contexts])
+        self._people.update(
+            (context.item.id, float(score)) for context, score in zip(self.contexts, scores, strict=True)
+        )
+
+    def run(self, texts: Iterable[str]) -> list[Strategy]:
+        """The best strategies found, best first: a few fixed replies, copies and templates each."""
+        best: list[str] = []
+        stages: tuple[tuple[str, Callable[[Sequence[str]], list[str]]], ...] = (
+            ("mined", lambda _: self._mined(texts)),
+            ("templates", self._templates),
+            ("evolved", self._evolved),
+        )
+        for stage, candidates in stages:
+            self.target.allow(int(self.calls * SHARES[stage]))
+            try:
+                found = candidates(best)
+            except Spent:
+                found = []
+            best = self._ranked([*best, *found, *self.tried])[:16]
+            self.report(f"{stage}: {len(self.tried)} strategies tried in {self.target.calls} calls")
+        self.target.allow(self.calls)
+        return self._chosen()
+
+    def _chosen(self) -> list[Strategy]:
+        """The best of each kind, that the report can say what each kind comes to."""
+        ranked = self._ranked([template for template in self.tried if self._solid(template)])
+        made = [strategy(template) for template in ranked]
+        kinds = dict.fromkeys(one.kind for one in made)
+        return [one for kind in kinds for one in islice((one for one in made if one.kind == kind), 3)]
+
+    def _solid(self, template: str) -> bool:
+        return self._seen.get(template, 0) >= min(8, len(self.contexts))
+
+    def gain(self, template: str, contexts: Sequence[Context]) -> float:
+        """Mean score minus people's, over these contexts."""
+        made = strategy(template)
+        gains = self.target.scores([(context, made.reply(context)) for context in contexts]) - self._human(
+            contexts
+        )
+        known = gains[~np.isnan(gains)]
+        value = float(known.mean()) if len(known) else -np.inf
+        self.tried[template], self._seen[template] = value, len(contexts)
+        return value
+
+    def _human(self, contexts: Sequence[Context]) -> Floats:
+        return np.array([self._people[context.item.id] for context in contexts])
+
+    def _ranked(self, templates: Iterable[str]) -> list[str]:
+        return sorted(dict.fromkeys(templates), key=lambda one: -self.tried.get(one, -np.inf))
+
+    def _halved(self, templates: Sequence[str], contexts: int, keep: int) -> list[str]:
+        """Successive halving: the better half goes on to twice as many contexts."""
+        left = list(dict.fromkeys(templates))
+        while True:
+            sample = self._sample(contexts)
+            for template in left:
+                self.gain(template, sample)
+            left = self._ranked(left)
+            if len(left) <= keep or contexts >= len(self.contexts):
+                return left[:keep]
+            left, contexts = left[: max(keep, len(left) // 2)], min(len(self.contexts), 2 * contexts)
+
+    def _sample(self, count: int) -> list[Context]:
+        chosen = self.rng.permutation(len(self.contexts))[:count]
+        return [self.contexts[place] for place in sorted(chosen)]
+
+    def _mined(self, texts: Iterable[str]) -> list[str]:
+        """Fixed replies out of the corpus: bundles first, then the sentences of the best bundles."""
+        pool = [plain(text) for text in dict.fromkeys(texts) if text.strip()]
+        order = self.rng.permutation(len(pool))
+        bundles = [[pool[place] for place in order[at : at + BUNDLE]] for at in range(0, len(pool), BUNDLE)]
+        allowed = int(self.calls * SHARES["mined"]) - self.target.calls
+        best = self._halved([" ".join(bundle) for bundle in bundles[: max(8, allowed // 5)]], 3, 12)
+        inside = {" ".join(bundle): bundle for bundle in bundles}
+        sentences = [text for joined in best for text in inside[joined]]
+        return [*best[:4], *self._halved([*sentences, *self._cut(sentences)], 4, 8)]
+
+    def _cut(self, sentences: Sequence[str]) -> Iterator[str]:
+        """Halves of long sentences: what is liked may be a phrase."""
+        for text in sentences:
+            said = text.split()
+            if len(said) >= 6:
+                yield " ".join(said[: len(said) // 2])
+                yield " ".join(said[len(said) // 2 :])
+
+    def _templates(self, best: Sequence[str]) -> list[str]:
+        """Every slot in every frame, and around the best fixed replies."""
+        frames = [*FRAMES, *(f"{text} {{}}" for text in best[:3]), *(f"{{}} {text}" for text in best[:3])]
+        made = [frame.replace("{}", f"{{{slot}}}") for frame in frames for slot in SLOTS]
+        return self._halved(made, 4, 10)
+
+    def _evolved(self, best: Sequence[str]) -> list[str]:
+        """Variants of what is best so far, generation after generation, until the budget ends it."""
+        population = list(best)
+        idle = 0
+        while idle < 3 and population:
+            before = self.tried.get(population[0], -np.inf)
+            children = [self._varied(population) for _ in range(24)]
+            new = [child for child in dict.fromkeys(children) if child not in self.tried]
+            if new:
+                try:
+                    self._halved(new, 6, 6)
+                except Spent:
+                    break
+            population = self._ranked([*population, *new])[:12]
+            self._halved(population[:4], len(self.contexts), 4)
+            population = self._ranked(population)
+            idle = idle + 1 if self.tried[population[0]] <= before + 1e-9 else 0
+        return population
+
+    def _varied(self, population: Sequence[str]) -> str:
+        one, other = (population[int(self.rng.integers(len(population)))] for _ in range(2))
+        said = one.split()
+        edits: list[Callable[[], str]] = [
+            lambda: f"{one} {other}",
+            lambda: f"{one} {one}",
+            lambda: f"{one}?" if self.rng.random() < 0.5 else f"{one} ? ? ?",
+            lambda: " ".join(said[: max(1, len(said) // 2)]),
+            lambda: " ".join(word for word in said if self.rng.random() > 0.2 or word.startswith("{")) or one,
+            lambda: f"{one} {{{list(SLOTS)[int(self.rng.integers(len(SLOTS)))]}}}",
+            lambda: f"{said[int(self.rng.integers(len(said)))]} {one}" if said else one,
+        ]
+        made = edits[int(self.rng.integers(len(edits)))]()
+        return " ".join(made.split()[:LONGEST])
+
+
+def plain(text: str) -> str:
+    """The text as a template: braces would be slots."""
+    return " ".join(text.replace("{", "(").replace("}", ")").split())
+
+
+def shortened(search: Search, made: Strategy, contexts: Sequence[Context], keep: float = 0.9) -> Strategy:
+    """The same strategy with every word taken out that its gain does not need: what triggers the metric.
+
+    Words are taken out in ever smaller runs as long as `keep` of the gain stays (delta debugging).
+    """
+    said = made.template.split()
+    goal = search.gain(made.template, contexts)
+    if goal <= 0 or len(words(made.fixed)) == 0:
+        return made
+    size = max(1, len(said) // 2)
+    while size >= 1:
+        place, moved = 0, False
+        while place < len(said) and len(said) > 1:
+            left = [*said[:place], *said[place + size :]]
+            try:
+                good = bool(left) and search.gain(" ".join(left), contexts) >= keep * goal
+            except Spent:
+                return strategy(" ".join(said))
+            said, moved = (left, True) if good else (said, moved)
+            place += 0 if good else size
+        if size == 1 and not moved:
+            break
+        size = size // 2 if size > 1 else (1 if moved else 0)
+    return strategy(" ".join(said))

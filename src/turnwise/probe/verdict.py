@@ -1,0 +1,94 @@
+"""Does a strategy beat people? Judged on contexts that the search never saw, and for all that were tried.
+
+A strategy is a fraud if its mean score is above people's on the same contexts, with an interval of the gain
+above zero at a level that is shared among all strategies that were judged (Bonferroni): one chance finding in
+twenty attacks, however many strategies each tries. People's replies and references are never a fraud.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from turnwise.probe.context import Context
+from turnwise.stats.interval import Interval, interval_of_sums
+from turnwise.types import Floats
+
+LEVEL = 0.95
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Judged:
+    """One strategy on the held-out contexts."""
+
+    strategy: str
+    kind: str
+    description: str
+    example: str  # one reply
+    transcript: tuple[tuple[str, str], ...]  # (what came before, what it answered)
+    score: float
+    interval: Interval | None  # of the score
+    gain: float  # over people on the same contexts
+    gain_interval: Interval | None  # at the shared level
+    beats_human: float  # share of contexts where it scores above the person's reply
+    significant: bool
+    n: int
+    unscored: int
+
+
+def judged(
+    name: str,
+    kind: str,
+    description: str,
+    *,
+    contexts: Sequence[Context],
+    replies: Sequence[str],
+    scores: Floats,
+    people: Floats,
+    tested: int,
+    draws: int,
+    rng: np.random.Generator,
+) -> Judged:
+    """What the scores say; `tested` strategies share the error."""
+    known = ~(np.isnan(scores) | np.isnan(people))
+    clusters = np.array([context.item.cluster for context in contexts])[known]
+    own, human = scores[known], people[known]
+    gain, gain_interval = _mean(own - human, clusters, 1 - (1 - LEVEL) / max(1, tested), draws, rng)
+    score, interval = _mean(own, clusters, LEVEL, draws, rng)
+    shown = [place for place in np.argsort(-np.where(known, scores - people, -np.inf))[:3] if known[place]]
+    return Judged(
+        strategy=name,
+        kind=kind,
+        description=description,
+        example=replies[shown[0]] if shown else "",
+        transcript=tuple((contexts[place].last, replies[place]) for place in shown),
+        score=score,
+        interval=interval,
+        gain=gain,
+        gain_interval=gain_interval,
+        beats_human=float(np.mean(own > human)) if len(own) else float("nan"),
+        significant=bool(kind != "people" and gain_interval is not None and gain_interval[0] > 0),
+        n=int(known.sum()),
+        unscored=int((~known).sum()),
+    )
+
+
+def _mean(
+    values: Floats,
+    clusters: np.ndarray[tuple[int], np.dtype[np.str_]],
+    level: float,
+    draws: int,
+    rng: np.random.Generator,
+) -> tuple[float, Interval | None]:
+    """The mean and its interval by cluster; a difference that is the same everywhere is as sure as can be."""
+    if not len(values):
+        return float("nan"), None
+    if np.ptp(values) <= 1e-12 * max(1.0, float(np.abs(values).max())):
+        return float(values[0]), (float(values[0]), float(values[0]))
+    _, codes = np.unique(clusters, return_inverse=True)
+    sums = np.zeros((int(codes.max()) + 1, 2))
+    np.add.at(sums, codes, np.column_stack([values, np.ones(len(values))]))
+    interval, _ = interval_of_sums(
+        sums, lambda total: total[..., 0] / total[..., 1], draws=draws, rng=rng, level=level, bounds=None
+    )
+    return float(values.mean()), interval

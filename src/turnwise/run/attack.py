@@ -1,0 +1,139 @@
+"""`turnwise attack`: how a metric is gamed, on contexts with people's replies."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from turnwise.errors import Unmeasured, UsageError
+from turnwise.logs.items import all_items
+from turnwise.logs.scan import scan
+from turnwise.probe.attack import Attack, attack
+from turnwise.probe.context import Context, contexts, halves
+from turnwise.probe.perturb import perturbed
+from turnwise.probe.target import Target
+from turnwise.probe.verdict import Judged
+from turnwise.run.blocks import item_scores, missing
+from turnwise.run.outcome import Outcome, finish
+from turnwise.run.scoring import prepare
+from turnwise.run.spec import Spec
+from turnwise.run.tally import generator
+from turnwise.types import Finding, Floats, Item, Metric
+
+Report = Callable[[str], None]
+
+
+def run_attack(spec: Spec, *, report: Report = lambda _: None) -> Outcome:
+    """Attack one metric; the document has a verdict, and what each strategy came to."""
+    asked = dict(spec.options)
+    census = scan(spec.data)
+    metrics, absent = prepare(spec, census)
+    if not metrics:
+        return finish(spec, tuple(absent), census.sha256, verdict=None)
+    ((name, metric),) = metrics.items()
+    if "dialogue" in metric.needs or metric.level == "system":
+        raise UsageError(f"`{name}` does not score single replies, and an attack asks about single replies")
+    rng = generator(spec.seed, "attack", name)
+    there = contexts(all_items(spec.data, spec.selection, census), asked["count"], rng)
+    search_on, judge_on = halves(there)
+    target = Target(
+        scorer(metric), asked["budget"], timeout=asked["timeout"], lower_is_better=not metric.higher_is_better
+    )
+    found = attack(
+        target, search_on, judge_on, texts=_texts(search_on), rng=rng, draws=spec.draws,
+        stages=asked["stages"], report=report,
+    )  # fmt: skip
+    edits = []
+    if asked["perturb"]:
+        target.budget += 12 * len(judge_on)
+        edits = perturbed(target, judge_on, rng)
+    sign = 1 if metric.higher_is_better else -1
+    findings = _findings(name, str(metric.signature), found, sign)
+    return finish(
+        spec, tuple(findings), census.sha256,
+        verdict=verdict(found),
+        people={"score": sign * found.people.score, "interval": _turned(found.people.interval, sign)},
+        tendencies=[_plain(one) for one in found.tendencies],
+        perturbations=[_plain(one) for one in edits],
+        diagnosis={**_plain(found.diagnosis), "words": found.diagnosis.words},
+        tried=found.tried,
+        calls=found.calls,
+    )  # fmt: skip
+
+
+def scorer(metric: Metric) -> Callable[[Sequence[Item]], Floats]:
+    """One number an item; NaN where the metric has none."""
+
+    def scores(items: Sequence[Item]) -> Floats:
+        found = np.full(len(items), np.nan)
+        able = [place for place, item in enumerate(items) if missing(metric, item) is None]
+        if able:
+            found[able] = item_scores(metric, metric.rows([items[place] for place in able]))
+        return found
+
+    return scores
+
+
+def verdict(found: Attack) -> dict[str, Any]:
+    """Whether the metric can be gamed, and by what; None where it could not be found out."""
+    if found.diagnosis.unscored == 1:
+        raise Unmeasured(str(found.diagnosis.words))
+    worst = found.worst
+    return {
+        "gameable": found.gameable,
+        "worst": None if worst is None else worst.strategy,
+        "description": None if worst is None else worst.description,
+        "gain": None if worst is None else worst.gain,
+        "frauds": sum(one.significant for one in found.strategies),
+        "judged": len(found.strategies),
+        "note": found.diagnosis.words,
+    }
+
+
+def _findings(name: str, signature: str, found: Attack, sign: int) -> list[Finding]:
+    return [
+        Finding(
+            what={"metric": name, "strategy": one.strategy, "kind": one.kind},
+            estimate=_number(sign * one.score),
+            interval=_turned(one.interval, sign),
+            n_items=one.n,
+            n_clusters=one.n,
+            unscored={"not scored by the metric": one.unscored} if one.unscored else {},
+            method="mean over held-out contexts, interval by cluster; gain at the level shared by all judged",
+            signature=signature,
+            status="ok" if one.n else "error",
+            reason=None if one.n else "the metric scored none of these replies",
+            details={**_told(one), "human_score": _number(sign * found.people.score)},
+        )
+        for one in found.strategies
+    ]
+
+
+def _told(one: Judged) -> dict[str, Any]:
+    return {
+        "description": one.description,
+        "example": one.example,
+        "gain": _number(one.gain),
+        "gain_interval": one.gain_interval,
+        "beats_human": _number(one.beats_human),
+        "significant": one.significant,
+        "transcript": one.transcript,
+        "score": _number(one.score),
+    }
+
+
+def _texts(chosen: Sequence[Context]) -> list[str]:
+    """What fixed replies are mined from: everything that anyone said, in search contexts only."""
+    return [text for one in chosen for text in (one.human, *(turn.text for turn in one.turns))]
+
+
+def _turned(interval: tuple[float, float] | None, sign: int) -> tuple[float, float] | None:
+    return interval if interval is None or sign > 0 else (-interval[1], -interval[0])
+
+
+def _number(value: float) -> float | None:
+    return None if np.isnan(value) else float(value)
+
+
+def _plain(value: Any) -> dict[str, Any]:
+    return {name: getattr(value, name) for name in value.__slots__}
