@@ -1,0 +1,107 @@
+"""`turnwise simulate`."""
+
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
+
+import click
+
+from turnwise.cli import options
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def _addresses(
+    _: click.Context, parameter: click.Parameter, values: Sequence[str]
+) -> tuple[tuple[str, str], ...]:
+    found = []
+    for value in values:
+        name, sign, address = value.partition("=")
+        if not (name and sign and address):
+            raise click.BadParameter(f"`{value}` is not NAME=AGENT", param=parameter)
+        found.append((name, address))
+    return tuple(found)
+
+
+def _count(name: str, default: int, *, means: str, least: int = 1) -> Callable[[F], F]:
+    kind = click.IntRange(min=least)
+    return click.option(name, default=default, show_default=True, type=kind, metavar="N", help=means)
+
+
+@click.command(name="simulate")
+@click.argument("world", metavar="WORLD")
+@click.option(
+    "-o",
+    "--output",
+    required=True,
+    metavar="LOGS",
+    help="A .jsonl or .jsonl.gz file; the truth of x.jsonl goes beside it into x.truth.json.",
+)
+@click.option("--family", metavar="NAME", help="Which agents. Default: the world's first, `graded`.")
+@_count("--agents", 16, means="How many of the family.")
+@_count("--dialogues", 100, means="Conversations that each agent holds.")
+@_count(
+    "--samples",
+    4,
+    means="Replies of every agent at each point; those that are all the same are written once.",
+)
+@_count("--truth", 5000, means="Unlogged conversations behind an agent's true mean; 0 for no truth.", least=0)
+@click.option(
+    "--with",
+    "outsiders",
+    multiple=True,
+    callback=_addresses,
+    metavar="NAME=AGENT",
+    help="An agent beside the family: module:function, an address, a model, as in `respond`. Repeatable.",
+)
+@click.option("--seed", default=0, show_default=True, type=click.IntRange(min=0))
+@click.option("--jobs", default=1, show_default=True, type=click.IntRange(min=1), help="Processes.")
+@click.option("--format", "style", default="table", show_default=True, type=click.Choice(["table", "json"]))
+@click.option("-q", "--quiet", is_flag=True, help="No progress, no notes.")
+@options.config  # fmt: skip
+def command(**given: Any) -> None:
+    """Make conversations of agents whose true quality is known.
+
+    WORLD is `booking` (families graded, wordings, behaviour, stochastic) or `chat` (graded, failings). At
+    each point stands what every agent of the family would have said there.
+
+    \b
+      turnwise simulate booking --family behaviour -o logs.jsonl
+      turnwise simulate chat --agents 8 --with bot=mybots:reply -o logs.jsonl.gz
+    """
+    from turnwise import worlds
+    from turnwise.errors import counted
+    from turnwise.report import results
+    from turnwise.run.simulate import Simulation, simulate, truth_path
+
+    names = Simulation.__slots__
+    family = given["family"] or next(iter(worlds.named(given["world"]).FAMILIES))
+    simulation = Simulation(**{name: given[name] for name in names} | {"family": family})
+    path = given["output"]
+    document = simulate(simulation, path, jobs=given["jobs"], quiet=given["quiet"])
+    if given["style"] == "json":
+        click.echo(results.to_json(document).decode(), nl=False)
+    elif document["agents"]:
+        click.echo(_table(document))
+    if not given["quiet"]:
+        agents = simulation.agents + len(simulation.outsiders)
+        written = counted(agents * simulation.dialogues, "conversation")
+        beside = f"; {truth_path(path)}: true means" if document["agents"] else ""
+        click.echo(f"{path}: {written}{beside}", err=True)
+
+
+def _table(document: dict[str, Any]) -> str:
+    """The true means of the agents, a row each, and the largest standard error of theirs."""
+    from turnwise.report import text
+
+    agents = document["agents"]
+    dimensions = list(next(iter(agents.values())))
+    rows = [
+        [
+            agent,
+            *(scores[name]["mean"] for name in dimensions),
+            max(scores[name]["se"] for name in dimensions),
+            scores[dimensions[0]]["n"],
+        ]
+        for agent, scores in agents.items()
+    ]
+    return text.table(rows, ("agent", *dimensions, "se (largest)", "n"))

@@ -1,0 +1,12 @@
+"""A counter that sells flights, after AirDialogue (Wei et al. 2018), with a truth that can be had to any precision.
+
+from turnwise.worlds import booking
+
+sellers = booking.family("behaviour", agents=16)
+dialogue = booking.WORLD.play(sellers["hurried"], np.random.default_rng(0))
+"""
+
+from turnwise.worlds.booking.families import FAMILIES, family
+from turnwise.worlds.booking.world import WORLD, Booking
+
+__all__ = ["FAMILIES", "WORLD", "Booking", "family"]

@@ -1,0 +1,129 @@
+"""Text to meaning: what customers said, what sellers asked, offered and decided.
+
+The customer reads sellers it has never met, language models among them, so the rules look for words and not
+for our own sentences. Everything is a function of the text alone and is remembered by text: sixteen sellers
+read the same turn many times over.
+"""
+
+import re
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
+from typing import Any
+
+from turnwise.types import Turn
+from turnwise.worlds.booking.flights import AIRLINES, DAY, MONTHS
+from turnwise.worlds.booking.intent import FIRST, LAST, Decision, Status
+from turnwise.worlds.booking.wording import LEAVING
+
+KEPT = 1 << 12  # texts that are remembered
+
+_NAME = rf"\b(?:{'|'.join(FIRST)}) (?:{'|'.join(LAST)})\b"
+_FACTS = re.compile(
+    r"(?P<origin>\b[A-Z]{3}) to (?P<destination>[A-Z]{3}\b)"
+    rf"|(?P<date>\b(?:{'|'.join(MONTHS)}) \d{{1,2}}\b)"
+    r"|\$(?P<price>\d+)"
+    r"|(?P<cabin>(?i:economy|business|any class))"
+    r"|(?P<stops>direct|one connection|any number of connections)"
+    rf"|\b(?P<airline>{'|'.join(AIRLINES)}|(?i:any airline))\b"
+    r"|(?P<time>morning|afternoon|evening|any time)"
+    rf"|(?P<name>{_NAME})"
+    r"|\b(?P<goal>book|change|cancel)\b"
+)
+_STOPS = {"direct": 0, "one connection": 1}
+_DATES = ("leaves", "returns")
+
+_SENTENCES = re.compile(r"[^.!?]+[.!?]*")
+_TOPICS = {
+    "goal": re.compile(r"\bhelp|assist|do for you|your request", re.IGNORECASE),
+    "name": re.compile(r"\bname\b", re.IGNORECASE),
+    "route": re.compile(r"\bwhere\b|airport|destination|\broute\b|\bcity\b|\bcities\b", re.IGNORECASE),
+    "dates": re.compile(r"\bwhen\b|\bdates?\b|\bwhat days?\b", re.IGNORECASE),
+    "price": re.compile(r"budget|\bprice|\bspend\b|\bpay\b|\bhow much\b", re.IGNORECASE),
+    "cabin": re.compile(r"\bclass\b|connections?\b|\bstops?\b|\bdirect\b", re.IGNORECASE),
+    "carrier": re.compile(r"airline|\bcarrier|time of day|particular time|\bhours?\b", re.IGNORECASE),
+}
+_WANTS_TO_KNOW = re.compile(
+    r"\?|\bplease (?:tell|give|provide|state)|\blet me know|\bI need\b", re.IGNORECASE
+)
+_NUMBER = re.compile(r"\b1\d{3}\b")
+_DECISIONS: tuple[tuple[Status, re.Pattern[str]], ...] = (
+    ("no_reservation", re.compile(r"\bno (?:\w+ )?reservation\b", re.IGNORECASE)),
+    ("no_flight", re.compile(r"\bno (?:\w+ )?flights?\b", re.IGNORECASE)),
+    ("cancelled", re.compile(r"\bcancell?ed\b", re.IGNORECASE)),
+    ("changed", re.compile(r"\bchanged\b", re.IGNORECASE)),
+    ("booked", re.compile(r"\bbooked\b", re.IGNORECASE)),
+)
+_PERSON = re.compile(_NAME)
+
+
+@lru_cache(maxsize=KEPT)
+def stated(text: str) -> Mapping[str, Any]:
+    """The facts in what a customer says, by slot; None for what the customer does not mind."""
+    facts: dict[str, Any] = {}
+    dates = iter(_DATES)
+    for found in _FACTS.finditer(text):
+        slot, value = found.lastgroup or "", found[found.lastgroup or 0]
+        if slot == "destination":
+            facts["origin"] = found["origin"]
+            facts["destination"] = value
+        elif slot == "date":
+            facts[next(dates, _DATES[1])] = DAY[value]
+        elif slot == "price":
+            facts[slot] = int(value)
+        elif slot == "stops":
+            facts[slot] = _STOPS.get(value)
+        elif slot == "goal":
+            facts.setdefault(slot, value)
+        elif slot == "cabin":
+            facts[slot] = None if value.lower() == "any class" else value.lower()
+        else:
+            facts[slot] = None if value.lower().startswith("any") else value
+    return facts
+
+
+def heard(turns: Sequence[Turn]) -> dict[str, Any]:
+    """All that the customer said; what was said last stands, but a goal is said once."""
+    facts: dict[str, Any] = {}
+    for turn in turns:
+        if turn.role == "user":
+            goal = facts.get("goal")
+            facts.update(stated(turn.text))
+            if goal is not None:
+                facts["goal"] = goal
+    return facts
+
+
+def leaves(text: str) -> bool:
+    """Whether the customer says that this is the end."""
+    return text.endswith(LEAVING)
+
+
+@lru_cache(maxsize=KEPT)
+def asked(text: str) -> tuple[str, ...]:
+    """The topics that a seller's turn asks about."""
+    questions = [sentence for sentence in _SENTENCES.findall(text) if _WANTS_TO_KNOW.search(sentence)]
+    return tuple(
+        topic for topic, words in _TOPICS.items() if any(words.search(question) for question in questions)
+    )
+
+
+@lru_cache(maxsize=KEPT)
+def offered(text: str) -> int | None:
+    """The flight that a seller's turn proposes."""
+    number = _NUMBER.search(text)
+    return int(number[0]) if number and "?" in text and decided(text) is None else None
+
+
+@lru_cache(maxsize=KEPT)
+def decided(text: str) -> Decision | None:
+    """What a seller's turn says has been done; a question decides nothing."""
+    told = " ".join(sentence for sentence in _SENTENCES.findall(text) if not sentence.endswith("?"))
+    for status, words in _DECISIONS:
+        if words.search(told):
+            number = _NUMBER.search(told)
+            if status in ("booked", "changed") and number is None:
+                continue
+            name = _PERSON.search(text)
+            flight = int(number[0]) if number and status in ("booked", "changed") else None
+            return Decision(status, flight, name[0] if name else "")
+    return None
