@@ -96,9 +96,11 @@ def _told(document: dict[str, Any]) -> str:
     if verdict is None:
         return ""
     people, rest = document["people"], len(document["results"]) - SHOWN
+    named = people["agent"] == "human"
     lines = [
         "",
         f"people score {people['score']:.3f}; {document['tried']} strategies in {document['calls']} calls",
+        *([] if named else ["no agent is called `human`: all agents' replies stand for people's"]),
     ]
     if rest > 0:
         lines.append(f"{rest} more in results.json (-o) or with --format json")

@@ -35,7 +35,8 @@ class Perturbation:
 def perturbed(target: Target, contexts: Sequence[Context], rng: np.random.Generator) -> list[Perturbation]:
     """Every edit that changes some reply or context, with what it does to the score."""
     before = target.scores([(context, context.human) for context in contexts])
-    spread = float(np.nanstd(before))
+    known = before[~np.isnan(before)]
+    spread = float(np.std(known)) if len(known) else 0.0
     found = []
     for name, edit in REPLY_EDITS.items():
         edited = [(context, edit(context.human, rng)) for context in contexts]

@@ -1,6 +1,7 @@
 """`turnwise attack`: how a metric is gamed, on contexts with people's replies."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -21,6 +22,7 @@ from turnwise.run.tally import generator
 from turnwise.types import Finding, Floats, Item, Metric
 
 Report = Callable[[str], None]
+HUMAN = "human"
 
 
 def run_attack(spec: Spec, *, report: Report = lambda _: None) -> Outcome:
@@ -34,7 +36,10 @@ def run_attack(spec: Spec, *, report: Report = lambda _: None) -> Outcome:
     if "dialogue" in metric.needs or metric.level == "system":
         raise UsageError(f"`{name}` does not score single replies, and an attack asks about single replies")
     rng = generator(spec.seed, "attack", name)
-    there = contexts(all_items(spec.data, spec.selection, census), asked["count"], rng)
+    stream = all_items(spec.data, replace(spec.selection, judged=spec.selection.judged or "all"), census)
+    # Who is to be beaten: people, where the data has them by name.
+    people = HUMAN if HUMAN in census.agents else None
+    there = contexts((item for item in stream if people in (None, item.agent)), asked["count"], rng)
     search_on, judge_on = halves(there)
     target = Target(
         scorer(metric), asked["budget"], timeout=asked["timeout"], lower_is_better=not metric.higher_is_better
@@ -43,6 +48,7 @@ def run_attack(spec: Spec, *, report: Report = lambda _: None) -> Outcome:
         target, search_on, judge_on, texts=_texts(search_on), rng=rng, draws=spec.draws,
         stages=asked["stages"], report=report,
     )  # fmt: skip
+    told = verdict(found)
     edits = []
     if asked["perturb"]:
         target.budget += 12 * len(judge_on)
@@ -51,8 +57,12 @@ def run_attack(spec: Spec, *, report: Report = lambda _: None) -> Outcome:
     findings = _findings(name, str(metric.signature), found, sign)
     return finish(
         spec, tuple(findings), census.sha256,
-        verdict=verdict(found),
-        people={"score": sign * found.people.score, "interval": _turned(found.people.interval, sign)},
+        verdict=told,
+        people={
+            "agent": people or "everyone in the data",
+            "score": sign * found.people.score,
+            "interval": _turned(found.people.interval, sign),
+        },
         tendencies=[_plain(one) for one in found.tendencies],
         perturbations=[_plain(one) for one in edits],
         diagnosis={**_plain(found.diagnosis), "words": found.diagnosis.words},

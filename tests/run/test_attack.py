@@ -1,0 +1,102 @@
+"""`turnwise attack` as a user runs it."""
+
+import json
+import threading
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from pathlib import Path
+
+import pytest
+
+from tests.probe.planted import talks
+from turnwise.cli.group import run
+
+
+@pytest.fixture
+def corpus(tmp_path: Path) -> str:
+    path = tmp_path / "talks.jsonl"
+    with path.open("w") as file:
+        for context in talks(60):
+            turns = [{"role": turn.role, "content": turn.text} for turn in context.item.turns]
+            file.write(json.dumps({"id": context.item.dialogue, "agent": "human", "messages": turns}) + "\n")
+    return str(path)
+
+
+def attacked(capsys, corpus: str, metric: str, *options: str) -> tuple[int, dict]:
+    code = run(["attack", metric, "--contexts", corpus, "--budget", "3000", "--format", "json", *options])
+    return code, json.loads(capsys.readouterr().out)
+
+
+def test_a_metric_that_loves_questions_is_gameable_and_says_how(capsys, corpus: str, tmp_path: Path) -> None:
+    code, document = attacked(capsys, corpus, "question-rate", "-o", str(tmp_path / "out"))
+    assert code == 0
+    assert document["verdict"]["gameable"]
+    worst = next(row for row in document["results"] if row["strategy"] == document["verdict"]["worst"])
+    assert worst["significant"]
+    assert worst["score"] > worst["human_score"]
+    assert worst["beats_human"] > 0.5
+    assert "?" in worst["example"]
+    assert {"strategy", "kind", "description", "example", "interval"} <= set(worst)
+    assert document["calls"] <= 3000
+    assert json.loads((tmp_path / "out" / "results.json").read_bytes()) == document
+
+
+def test_the_gate_fails_for_a_gameable_metric_alone(capsys, corpus: str) -> None:
+    assert attacked(capsys, corpus, "question-rate", "--gate")[0] == 1
+    assert attacked(capsys, corpus, "rouge-l", "--gate")[0] == 0
+
+
+def test_lower_is_better_is_attacked_downwards(capsys, corpus: str) -> None:
+    _, document = attacked(capsys, corpus, "repeat-partner-1")
+    worst = next(row for row in document["results"] if row["strategy"] == document["verdict"]["worst"])
+    assert worst["score"] < worst["human_score"]
+
+
+def test_the_table_ends_with_a_verdict_in_words(capsys, corpus: str) -> None:
+    assert run(["attack", "question-rate", "--contexts", corpus, "--budget", "3000"]) == 0
+    said = capsys.readouterr().out
+    assert "GAMEABLE" in said
+    assert "it answers:" in said
+    assert "the score grows with question marks" in said
+
+
+def test_the_same_seed_gives_the_same_document(capsys, corpus: str) -> None:
+    assert attacked(capsys, corpus, "length")[1] == attacked(capsys, corpus, "length")[1]
+
+
+@pytest.mark.parametrize(
+    ("metric", "words"),
+    [("fbd", "does not score single replies"), ("inform", "does not score single replies")],
+)
+def test_metrics_of_systems_and_dialogues_cannot_be_attacked(
+    capsys, corpus: str, metric: str, words: str
+) -> None:
+    code = run(["attack", metric, "--contexts", corpus, "--db", str(Path(corpus).parent)])
+    said = capsys.readouterr().err
+    assert code in (2, 3)
+    assert words in said or "tables" in said
+
+
+def test_a_metric_at_an_address_is_attacked_and_its_death_is_survived(capsys, corpus: str) -> None:
+    class Scorer(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            records = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+            body = json.dumps([len(one["response"]) for one in records]).encode()
+            self.send_response(200)
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    server = HTTPServer(("127.0.0.1", 0), Scorer)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    address = f"http://127.0.0.1:{server.server_port}/"
+    try:
+        code, document = attacked(capsys, corpus, address)
+        assert code == 0
+        assert document["verdict"]["gameable"]
+    finally:
+        server.shutdown()
+        server.server_close()
+    assert run(["attack", address, "--contexts", corpus, "--budget", "600"]) == 3
+    assert "cannot be asked" in capsys.readouterr().err
