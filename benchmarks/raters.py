@@ -1,0 +1,215 @@
+"""Many raters at once on a real server, over loopback: nothing lost, nothing doubled, and how long a rating takes.
+
+    python -m benchmarks.raters --raters 200 --seconds 300 --kill-at 150
+
+Every rater reads a page, thinks for a while (exponential, --think seconds on average), sends the form and follows
+to the next page, over one connection that stays open. What a rater was told is saved is written down and compared
+with the export at the end. --kill-at kills the server with SIGKILL in the middle and starts it again: answers in
+flight then may or may not be there, answers that were acknowledged must be.
+"""
+
+import argparse
+import asyncio
+import json
+import os
+import random
+import re
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+from urllib.request import urlopen
+
+import numpy as np
+
+TASK = re.compile(rb"item-(\d+) of")
+PROOF = re.compile(rb'name="proof" value="([0-9a-f]+)"')
+ACTION = re.compile(rb'<form method="post" action="([^"]+)"')
+STUDY = "per_task = {raters}\n[quality]\nshared = 0\nchecks = 0\nrepeats = 0\n"
+
+
+@dataclass
+class Record:
+    """What the raters were told, and how long they waited for it."""
+
+    acknowledged: dict[tuple[str, str], float] = field(default_factory=dict)  # rater, item -> value
+    unsure: dict[tuple[str, str], float] = field(default_factory=dict)  # sent, and the connection broke
+    posts: list[float] = field(default_factory=list)
+    gets: list[float] = field(default_factory=list)
+    broken: int = 0  # connections
+
+
+class Connection:
+    def __init__(self, port: int) -> None:
+        self._port = port
+        self._streams: tuple[asyncio.StreamReader, asyncio.StreamWriter] | None = None
+
+    async def ask(self, method: str, path: str, body: bytes = b"") -> tuple[int, bytes]:
+        if self._streams is None:
+            self._streams = await asyncio.open_connection("127.0.0.1", self._port)
+        reader, writer = self._streams
+        kind = "Content-Type: application/x-www-form-urlencoded\r\n" if body else ""
+        head = f"{method} {path} HTTP/1.1\r\nHost: localhost\r\n{kind}Content-Length: {len(body)}\r\n\r\n"
+        try:
+            writer.write(head.encode() + body)
+            answer = await reader.readuntil(b"\r\n\r\n")
+            length = int(re.search(rb"content-length: (\d+)", answer)[1])  # type: ignore[index]
+            return int(answer[9:12]), await reader.readexactly(length)
+        except (OSError, asyncio.IncompleteReadError) as error:
+            self.close()
+            raise ConnectionError from error
+
+    def close(self) -> None:
+        if self._streams is not None:
+            self._streams[1].close()
+        self._streams = None
+
+
+async def rate(name: str, link: str, port: int, until: float, think: float, record: Record) -> None:
+    rng, connection = random.Random(name), Connection(port)
+    await asyncio.sleep(rng.random() * think)
+    pending: tuple[str, str] | None = None
+    while time.perf_counter() < until:
+        try:
+            began = time.perf_counter()
+            status, page = await connection.ask("GET", link)
+            record.gets.append(time.perf_counter() - began)
+            action, proof, shown = ACTION.search(page), PROOF.search(page), TASK.search(page)
+            if status != 200 or action is None or proof is None:
+                raise RuntimeError(f"{name} got {status}: {page[:300]!r}")
+            value = rng.randint(1, 5)
+            if shown is None and b"Thank you" in page:
+                break
+            if shown is not None:
+                await asyncio.sleep(rng.expovariate(1 / think))
+                pending = (name, f"item-{int(shown[1])}")
+            began = time.perf_counter()
+            form = b"proof=" + proof[1] + f"&q0={value}".encode()
+            status, _ = await connection.ask("POST", action[1].decode(), form)
+            if status != 303:
+                raise RuntimeError(f"{name} was answered {status}")
+            record.posts.append(time.perf_counter() - began)
+            if pending:
+                record.acknowledged[pending] = value
+        except ConnectionError:
+            record.broken += 1
+            if pending and pending not in record.acknowledged:
+                record.unsure[pending] = value
+            await asyncio.sleep(0.2)
+        pending = None
+    connection.close()
+
+
+def serve(
+    folder: Path, raters: int, port: int, store: str | None
+) -> tuple[subprocess.Popen[str], dict[str, str]]:
+    """The server as a user starts it; the links by name."""
+    command = [
+        sys.executable,
+        "-m",
+        "turnwise",
+        "rate",
+        "data.jsonl",
+        "--study",
+        "study.toml",
+        "--port",
+        str(port),
+    ]
+    command += ["--raters", str(raters), *(["--store", store] if store else [])]
+    server = subprocess.Popen(command, cwd=folder, stdout=subprocess.PIPE, text=True)
+    if server.stdout is None:
+        raise RuntimeError("no output")
+    return server, dict(server.stdout.readline().split() for _ in range(raters + 1))
+
+
+async def drive(options: argparse.Namespace, folder: Path) -> dict[str, object]:
+    server, links = serve(folder, options.raters, 0, options.store)
+    port = int(links["admin"].split(":")[2].split("/")[0])
+    paths = {name: "/" + link.split("/", 3)[3] for name, link in links.items()}
+    record, until = Record(), time.perf_counter() + options.seconds
+    everybody = [
+        asyncio.create_task(rate(name, path, port, until, options.think, record))
+        for name, path in paths.items()
+        if name != "admin"
+    ]
+    if options.kill_at:
+        await asyncio.sleep(options.kill_at)
+        server.send_signal(signal.SIGKILL)
+        server.wait()
+        server, _ = await asyncio.to_thread(serve, folder, options.raters, port, options.store)
+    await asyncio.gather(*everybody)
+    export = await asyncio.to_thread(exported, f"{links['admin'].split('/admin')[0]}{paths['admin']}")
+    server.terminate()
+    server.wait()
+    return summary(options, record, export)
+
+
+def exported(admin: str) -> bytes:
+    with urlopen(f"{admin}/export.jsonl?everything=yes") as answer:
+        content: bytes = answer.read()
+        return content
+
+
+def summary(options: argparse.Namespace, record: Record, export: bytes) -> dict[str, object]:
+    found: dict[tuple[str, str], list[float]] = {}
+    for line in export.splitlines():
+        dialogue = json.loads(line)
+        for rating in dialogue.get("ratings", ()):
+            found.setdefault((rating["rater"], dialogue["id"]), []).append(rating["value"])
+    lost = [key for key, value in record.acknowledged.items() if found.get(key) != [value]]
+    known = record.acknowledged | record.unsure
+    return {
+        "raters": options.raters,
+        "seconds": options.seconds,
+        "think_seconds": options.think,
+        "killed_at": options.kill_at,
+        "ratings_acknowledged": len(record.acknowledged),
+        "ratings_exported": sum(map(len, found.values())),
+        "in_flight_when_killed": len(record.unsure),
+        "lost_or_different": len(lost),
+        "doubled": sum(len(values) > 1 for values in found.values()),
+        "from_nowhere": sum(key not in known for key in found),
+        "post_ms": _milliseconds(record.posts),
+        "get_ms": _milliseconds(record.gets),
+        "load_average": round(os.getloadavg()[0], 1),
+    }
+
+
+def _milliseconds(seconds: list[float]) -> dict[str, float]:
+    places = {"p50": 50, "p95": 95, "p99": 99, "max": 100}
+    return {name: round(float(np.percentile(seconds, at)) * 1000, 1) for name, at in places.items()}
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--raters", type=int, default=200)
+    parser.add_argument("--seconds", type=float, default=300)
+    parser.add_argument("--think", type=float, default=2.0)
+    parser.add_argument("--kill-at", type=float, default=0)
+    parser.add_argument("--items", type=int, default=400)
+    parser.add_argument("--store", help="a postgresql:// address; default: a SQLite file")
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        (folder / "study.toml").write_text(STUDY.format(raters=options.raters))
+        with (folder / "data.jsonl").open("w") as file:
+            for k in range(options.items):
+                turns = [
+                    {"role": "user", "content": f"question {k}"},
+                    {"role": "assistant", "content": f"item-{k} of all"},
+                ]
+                file.write(
+                    json.dumps({"id": f"item-{k}", "agent": f"agent-{k % 4}", "messages": turns}) + "\n"
+                )
+        found = asyncio.run(drive(options, folder))
+    print(json.dumps(found, indent=1))
+    return 0 if not (found["lost_or_different"] or found["doubled"] or found["from_nowhere"]) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

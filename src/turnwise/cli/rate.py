@@ -1,0 +1,150 @@
+"""`turnwise rate`."""
+
+import sys
+from contextlib import closing, suppress
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from turnwise.cli import options
+from turnwise.errors import MissingExtra, UsageError, counted
+
+if TYPE_CHECKING:
+    from turnwise.types import Agent
+    from turnwise.web.book import Book
+
+
+@click.command(name="rate")
+@options.config
+@options.data
+@click.option(
+    "--study", "study_file", metavar="FILE.toml", help="Questions, wording, scales, quality control."
+)
+@click.option(
+    "--mode", type=click.Choice(["reply", "dialogue", "pairwise", "write", "chat"]),
+    help="What raters do. Default: the study's, else reply.",
+)  # fmt: skip
+@click.option(
+    "--store", metavar="FILE|URL",
+    help="Where answers are kept: a file, or postgresql://... Default: DATA's name with .ratings.db.",
+)  # fmt: skip
+@click.option(
+    "--raters", default="3", show_default=True, metavar="N|NAMES",
+    help="Links to hand out: how many, or their names by comma. More can be invited later.",
+)  # fmt: skip
+@click.option(
+    "--per-task",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="Raters for each task. Default: the study's, else 3.",
+)
+@click.option(
+    "--agent", "agents", multiple=True, metavar="URL|module:function|DIR|MODEL",
+    help="With --mode chat, who is talked to; settings in brackets; NAME=... gives it a name. Repeatable.",
+)  # fmt: skip
+@click.option("--export", metavar="OUT", help="Write what was answered so far as native JSONL, and end.")
+@click.option("--everything", is_flag=True, help="With --export, attention checks and ratings set apart too.")
+@click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on.")
+@click.option("--port", default=8765, show_default=True, type=click.IntRange(0, 65535))
+@click.option("--url", metavar="URL", help="What raters type for this server, where it is behind a proxy.")
+@click.option(
+    "--seed", type=click.IntRange(min=0), help="Of the order and the assignment. Default: the study's."
+)
+@options.as_agents
+@options.selecting
+@click.option("-q", "--quiet", is_flag=True, help="Only the links.")
+def command(**given: Any) -> int:
+    """Let people rate conversations, or talk to agents and rate them.
+
+    Prints a link for each rater and one for the administrator, and serves until it is interrupted; the same
+    command goes on where it stopped. Nothing leaves this machine.
+
+    \b
+      turnwise rate logs.jsonl --raters anna,ben,carl
+      turnwise rate logs.jsonl --study study.toml --mode pairwise --as @alternatives
+      turnwise rate goals.jsonl --mode chat --agent bots:first --agent bots:second
+      turnwise rate logs.jsonl --export rated.jsonl
+    """
+    from turnwise.logs import native
+    from turnwise.logs.items import Selection
+    from turnwise.web.export import exported
+    from turnwise.web.log import shown
+    from turnwise.web.opening import book, dialogues_of, ledger_of, reading
+    from turnwise.web.study import study
+
+    asked = study(given["study_file"], mode=given["mode"], seed=given["seed"], per_task=given["per_task"])
+    chosen = {slot: given[slot] for slot in Selection.__slots__ if given.get(slot) is not None}
+    names = _agents(given["agents"], asked.mode)
+    dialogues = dialogues_of(given["data"])
+    ledger = ledger_of(asked, dialogues, Selection(**chosen), agents=list(names))
+    place = given["store"] or f"{given['data'][0].removesuffix('.gz').removesuffix('.jsonl')}.ratings.db"
+    if given["export"]:
+        found = exported(reading(place, ledger), dialogues, everything=given["everything"])
+        count = native.write(found, given["export"])
+        click.echo(f"{given['export']}: {counted(count, 'conversation')} written", err=True)
+        return 0
+    try:
+        from turnwise.web.serving import listening, serve
+    except ModuleNotFoundError:
+        raise MissingExtra("the rating app", "web") from None
+    talking = {name: _agent(address) for name, address in names.items()}
+    with listening(given["host"], given["port"]) as sock, closing(book(place, ledger)) as kept:
+        _invite(kept, given["raters"])
+        kept.flush()
+        base = (given["url"] or f"http://{_reachable(given['host'])}:{sock.getsockname()[1]}").rstrip("/")
+        _links(kept, base)
+        if not given["quiet"]:
+            click.echo(f"answers are kept in {shown(place)}; Ctrl-C ends, the same command goes on", err=True)
+        with suppress(KeyboardInterrupt):
+            serve(kept, dialogues, talking, sock=sock, behind_proxy=bool(given["url"]))
+    return 0
+
+
+def _agents(given: tuple[str, ...], mode: str) -> dict[str, str]:
+    """Name -> address of each agent. `NAME=` may stand before an address; an address itself may hold `=`."""
+    if (mode == "chat") != bool(given):
+        raise UsageError("--agent and --mode chat belong together: who is talked to, and that somebody is")
+    named: dict[str, str] = {}
+    for one in given:
+        name, sign, address = one.partition("=")
+        name, address = (name, address) if sign and not set(name) & set(":/?") else (one, one)
+        if name in named:
+            raise UsageError(f"two agents are called `{name}`; NAME=... tells them apart")
+        named[name] = address
+    return named
+
+
+def _agent(address: str) -> "Agent":
+    from turnwise.agents import resolve
+    from turnwise.metrics import settings
+
+    plain, chosen = settings(address)
+    return resolve(plain, **chosen)
+
+
+def _invite(kept: "Book", raters: str) -> None:
+    """The raters asked for who are not there yet. A number counts those that are."""
+    from turnwise.web.administering import invite
+
+    if raters.isdigit():
+        invite(kept, max(0, int(raters) - len(kept.ledger.raters)))
+        return
+    for name in dict.fromkeys(filter(None, map(str.strip, raters.split(",")))):
+        if not name.isprintable() or len(name) > 100 or name == "mean":
+            raise UsageError(f"`{name[:100]}` cannot be a rater's name")
+        if name not in kept.ledger.raters:
+            kept.invite(name)
+
+
+def _links(kept: "Book", base: str) -> None:
+    width = max(map(len, ["admin", *kept.ledger.raters]))
+    click.echo(f"{'admin':<{width}}  {base}/admin/{kept.ledger.head['admin']}")
+    for rater in kept.ledger.raters.values():
+        click.echo(f"{rater.name:<{width}}  {base}/r/{rater.token}")
+    sys.stdout.flush()
+
+
+def _reachable(host: str) -> str:
+    """The host as it stands in a link from this machine."""
+    shown = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)
+    return f"[{shown}]" if ":" in shown else shown

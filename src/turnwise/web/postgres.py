@@ -1,0 +1,54 @@
+"""The log in a PostgreSQL database, one study a database (or a schema, by the address's `options`)."""
+
+from collections.abc import Iterator, Sequence
+
+import msgspec
+import psycopg
+
+from turnwise.errors import DataError
+from turnwise.web.events import Event
+from turnwise.web.log import Overtaken, shown
+
+_SCHEMA = """
+CREATE TABLE IF NOT EXISTS turnwise_events (
+    seq BIGINT PRIMARY KEY,
+    at DOUBLE PRECISION NOT NULL,
+    rater TEXT NOT NULL,
+    kind TEXT NOT NULL,
+    body TEXT NOT NULL
+);
+CREATE OR REPLACE FUNCTION turnwise_events_stay() RETURNS trigger LANGUAGE plpgsql AS
+    $$ BEGIN RAISE EXCEPTION 'events are only ever added'; END $$;
+CREATE OR REPLACE TRIGGER turnwise_events_keep BEFORE UPDATE OR DELETE OR TRUNCATE ON turnwise_events
+    EXECUTE FUNCTION turnwise_events_stay();
+"""
+
+
+class PostgresLog:
+    def __init__(self, address: str, *, writable: bool = True) -> None:
+        self._place = shown(address)
+        try:
+            self._connection = psycopg.connect(address, autocommit=True)
+            there = self._connection.execute("SELECT to_regclass('turnwise_events') IS NOT NULL").fetchone()
+            if there == (False,) and writable:
+                self._connection.execute(_SCHEMA)
+        except psycopg.Error as error:
+            raise DataError(f"{self._place}: {error}".strip()) from None
+        if there == (False,) and not writable:
+            self._connection.close()
+            raise DataError(f"{self._place}: there are no ratings yet")
+
+    def append(self, events: Sequence[Event], /) -> None:
+        rows = [(e.seq, e.at, e.rater, e.kind, msgspec.json.encode(e.body).decode()) for e in events]
+        try:
+            with self._connection.transaction(), self._connection.cursor() as cursor:
+                cursor.executemany("INSERT INTO turnwise_events VALUES (%s, %s, %s, %s, %s)", rows)
+        except psycopg.errors.UniqueViolation:
+            raise Overtaken(self._place) from None
+
+    def replay(self) -> Iterator[Event]:
+        rows = self._connection.execute("SELECT seq, at, rater, kind, body FROM turnwise_events ORDER BY seq")
+        return (Event(seq, at, rater, kind, msgspec.json.decode(body)) for seq, at, rater, kind, body in rows)
+
+    def close(self) -> None:
+        self._connection.close()

@@ -1,0 +1,225 @@
+"""`turnwise rate` as a user meets it, and the loop that it closes."""
+
+import json
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from math import isfinite
+from pathlib import Path
+
+import httpx2
+import pytest
+
+from tests.corpus import corpus
+from tests.visitor import Visitor
+from turnwise.cli.group import run
+from turnwise.run.train import TRAINERS
+
+
+class Server:
+    """`turnwise rate` in a process of its own."""
+
+    def __init__(self, *arguments: str, folder: Path) -> None:
+        command = [sys.executable, "-m", "turnwise", "rate", *arguments, "--port", "0"]
+        self.process = subprocess.Popen(
+            command, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        )
+        assert self.process.stdout is not None
+        first = self.process.stdout.readline()
+        assert first, self.process.stderr and self.process.stderr.read()
+        self.admin = first.split()[1]
+        base = self.admin.split("/admin/")[0]
+        self.client = httpx2.Client(base_url=base, follow_redirects=True)
+
+    def links(self, count: int) -> dict[str, str]:
+        assert self.process.stdout is not None
+        return dict(self.process.stdout.readline().split() for _ in range(count))
+
+    def stop(self) -> int:
+        self.client.close()
+        self.process.send_signal(signal.SIGINT)
+        code = self.process.wait(20)
+        for stream in (self.process.stdout, self.process.stderr):
+            if stream is not None:
+                stream.close()
+        return code
+
+
+@pytest.fixture
+def serve(tmp_path: Path) -> Iterator[Callable[..., Server]]:
+    started: list[Server] = []
+
+    def begin(*arguments: str) -> Server:
+        started.append(Server(*arguments, folder=tmp_path))
+        return started[-1]
+
+    yield begin
+    for server in started:
+        if server.process.poll() is None:
+            server.stop()
+
+
+def work(server: Server, link: str, opinion: Callable[[str], int]) -> int:
+    """A rater who goes by the judged reply and passes every check; how many tasks they had."""
+    visitor = Visitor(server.client, link)
+    visitor.send()
+    done = 0
+    while visitor.is_asked:
+        shown = visitor.text.split("to judge", 1)[1].split("How appropriate", 1)[0].strip()
+        value = {"lowest": 1, "highest": 5}.get(shown.partition("give the ")[2].partition(" ")[0])
+        time.sleep(0.06)  # nobody is faster, and the server does not let them
+        visitor.send({"q0": str(value or opinion(shown))})
+        assert visitor.status == 200
+        done += 1
+    return done
+
+
+def opinions(data: Path, *, shift: int = 0) -> Callable[[str], int]:
+    """What somebody thinks who knows the references: the share of words in place, on 1 to 5."""
+    known = {}
+    for line in data.read_text().splitlines():
+        for message in json.loads(line)["messages"]:
+            if "references" in message:
+                pairs = list(zip(message["content"].split(), message["references"][0].split(), strict=True))
+                share = sum(a == b for a, b in pairs) / len(pairs)
+                known[message["content"]] = min(5, max(1, round(1 + 4 * share) + shift))
+    return lambda shown: known[shown]
+
+
+@pytest.fixture
+def rated(serve, tmp_path: Path) -> str:
+    """What three people said of a small corpus through the app's pages, one of them without looking."""
+    data = corpus(tmp_path / "logs.jsonl", n=6)
+    study = tmp_path / "study.toml"
+    study.write_text("per_task = 3\n[quality]\nshared = 2\nmin_shared = 12\n")
+    server = serve("logs.jsonl", "--study", "study.toml", "--raters", "anna,ben,careless")
+    links = server.links(3)
+    assert work(server, links["anna"], opinions(data)) == 36 + 2 + 1
+    work(server, links["ben"], opinions(data, shift=1))
+    work(server, links["careless"], lambda shown: 1 + len(shown) % 2 * 4)
+    assert server.stop() == 0
+    out, store = str(tmp_path / "rated.jsonl"), str(tmp_path / "logs.ratings.db")
+    assert run(["rate", str(data), "--study", str(study), "--store", store, "--export", out]) == 0
+    return out
+
+
+def test_the_loop_from_raters_through_the_export_to_meta(rated: str, capsys):
+    assert run(["validate", rated]) == 0
+    capsys.readouterr()
+    assert run(["meta", rated, "--format", "json"]) == 0
+    agreement = {row["statistic"]: row for row in json.loads(capsys.readouterr().out)["results"]}
+    assert agreement["alpha-ordinal"]["n_raters"] == 2  # the careless one is apart
+    assert run(["meta", rated, "-m", "rouge-l,length", "--level", "turn", "--format", "json"]) == 0
+    found = json.loads(capsys.readouterr().out)["results"]
+    by_metric = {row["metric"]: row["estimate"] for row in found if row["statistic"] == "spearman"}
+    assert by_metric["rouge-l"] > 0.8
+    assert by_metric["rouge-l"] > by_metric["length"]
+
+
+@pytest.mark.skipif("adem" not in TRAINERS, reason="`turnwise train adem` is not there")
+def test_the_loop_from_raters_through_training_adem_to_scores(rated: str, tmp_path: Path, capsys):
+    model = tmp_path / "adem"
+    assert run(["train", "adem", rated, "-o", str(model), "-q"]) == 0
+    capsys.readouterr()
+    assert run(["score", rated, "-m", f"adem[trained={model}]", "--format", "json"]) == 0
+    found = json.loads(capsys.readouterr().out)["results"]
+    assert {row["agent"] for row in found} == {"good", "fair", "poor"}
+    assert all(isfinite(row["estimate"]) for row in found)
+
+
+def test_the_loop_from_raters_of_whole_conversations_to_ope(serve, tmp_path: Path, capsys):
+    logs = tmp_path / "logs.jsonl"
+    world = ["--agents", "6", "--dialogues", "10", "--samples", "1", "--truth", "0", "-o", str(logs), "-q"]
+    assert run(["simulate", "booking", *world]) == 0
+    records = [json.loads(line) for line in logs.read_text().splitlines()]
+    reward = {}
+    for number, record in enumerate(records):
+        record["messages"][0]["content"] += f" (case {number})"
+        reward[str(number)] = next(r["value"] for r in record["ratings"] if r["dimension"] == "reward")
+    logs.write_text("".join(json.dumps(record) + "\n" for record in records))
+    (tmp_path / "study.toml").write_text(
+        "per_task = 1\nper_rater = 20\n[quality]\nshared = 0\nchecks = 0\nrepeats = 0\n"
+    )
+    server = serve("logs.jsonl", "--study", "study.toml", "--mode", "dialogue")
+    for link in server.links(3).values():
+        visitor = Visitor(server.client, link)
+        visitor.send()
+        while visitor.is_asked:
+            case = visitor.text.split("(case ", 1)[1].split(")", 1)[0]
+            visitor.send({"q0": str(round(1 + 4 * reward[case]))})
+    export = server.client.get(f"{server.admin}/export.jsonl")
+    rated = tmp_path / "rated.jsonl"
+    rated.write_bytes(export.content)
+    assert sum(len(json.loads(line)["ratings"]) for line in export.text.splitlines()) == 60
+    capsys.readouterr()
+    asked = ["--all", "--rating", "overall", "--estimator", "fqe", "--format", "json", "-q"]
+    assert run(["ope", str(rated), *asked]) == 0
+    (checked,) = json.loads(capsys.readouterr().out)["validation"]
+    assert checked["n_agents"] >= 4  # a few logs; some may be refused
+    assert checked["pearson"] > 0.7
+
+
+def test_the_same_command_goes_on_where_it_stopped_with_the_same_links(serve, tmp_path: Path):
+    corpus(tmp_path / "logs.jsonl", n=2)
+    first = serve("logs.jsonl", "--raters", "2")
+    links = {name: link.split("/r/")[1] for name, link in first.links(2).items()}
+    visitor = Visitor(first.client, f"/r/{links['rater-1']}")
+    visitor.send()
+    visitor.send({"q0": "3"})
+    shown = visitor.text
+    assert first.stop() == 0
+    second = serve("logs.jsonl", "--raters", "2")
+    assert {name: link.split("/r/")[1] for name, link in second.links(2).items()} == links
+    assert Visitor(second.client, f"/r/{links['rater-1']}").text == shown
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["--mode", "chat"], "--agent and --mode chat belong together"),
+        (["--agent", "a:b"], "--agent and --mode chat belong together"),
+        (["--mode", "pairwise", "--pair", "meta.nothing"], "meta.nothing"),
+        (["--export", "out.jsonl"], "there are no ratings yet"),
+        (["--study", "absent.toml"], "absent.toml: cannot be read"),
+        (["--mode", "chat", "--agent", "no.such:thing"], "cannot import"),
+        (["--host", "203.0.113.1"], "cannot listen on 203.0.113.1"),
+        (["--raters", "mean"], "cannot be a rater's name"),
+        (["--store", "logs.jsonl"], "is no file of ratings"),
+        (["--store", "postgresql://me:secret@localhost:1/none"], "error: postgresql://localhost:1/none"),
+    ],
+)
+def test_what_cannot_be_done_is_said_in_words(arguments, words, tmp_path: Path, capsys, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    corpus(tmp_path / "logs.jsonl", n=2)
+    assert run(["rate", "logs.jsonl", *arguments]) == 2
+    error = capsys.readouterr().err
+    assert words in error
+    assert "Traceback" not in error
+    assert "secret" not in error
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("mode = 'sing'", "mode"),
+        ("[[question]]\nname = 'x'\nscale = [5, 1]", "expected two numbers in order"),
+        ("[[question]]\nname = 'x'\nscale = [1, 5]\nstep = 3", "do not lead from 1 to 5"),
+        ("[[question]]\nname = 'x'\nscale = [0, 100]", 'want kind = "slider"'),
+        ("[[question]]\nname = 'x'\nlabels = ['a', 'b', 'c']", "expected 2 for the ends, or 5"),
+        ("[[question]]\nname = 'x'\n[[question]]\nname = 'x'", "a name twice"),
+        ("per_task = 0", "expected 1 or more"),
+        ("unknown = 1", "unknown"),
+        ("mode = 'write'\n[[question]]\nname = 'x'", "asks no questions"),
+        ("mode = ", "cannot be read"),
+    ],
+)
+def test_a_study_that_is_wrong_is_refused_with_its_place(text, words, tmp_path: Path, capsys):
+    data = corpus(tmp_path / "logs.jsonl", n=2)
+    study = tmp_path / "study.toml"
+    study.write_text(text)
+    assert run(["rate", str(data), "--study", str(study)]) == 2
+    error = capsys.readouterr().err
+    assert words in error
+    assert "study.toml" in error or "asks no questions" in error

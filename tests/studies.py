@@ -1,0 +1,79 @@
+"""A rating study in one process, for tests: started, visited, exported, started again."""
+
+import json
+from collections.abc import Callable
+
+from starlette.testclient import TestClient
+
+from tests.visitor import Visitor
+from turnwise.logs.items import Selection
+from turnwise.types import Agent, Dialogue, Turn
+from turnwise.web.app import app
+from turnwise.web.book import Book
+from turnwise.web.opening import book, ledger_of
+from turnwise.web.study import Study
+
+PLAIN = {"quality": {"shared": 0, "checks": 0, "repeats": 0}}
+
+
+def conversation(number: int, agent: str, reply: str = "") -> Dialogue:
+    """One of several agents' replies to the same question."""
+    said = reply or f"reply of number {number} in words of its own"
+    turns = (Turn("user", f"question {number}?"), Turn("assistant", said))
+    return Dialogue(f"{agent}-{number}", agent, turns)
+
+
+class Running:
+    """A study with its app and a client, as it is at one time: `restarted` is the next."""
+
+    def __init__(self, place: str, asked: Study, dialogues: list[Dialogue], **options: object) -> None:
+        self.place, self.study, self.dialogues, self.options = place, asked, dialogues, options
+        agents: dict[str, Agent] = options.get("agents", {})  # type: ignore[assignment]
+        selection = options.get("selection", Selection())
+        ledger = ledger_of(asked, dialogues, selection, agents=list(agents))  # type: ignore[arg-type]
+        self.book: Book = book(place, ledger)
+        self.client = TestClient(app(self.book, dialogues, agents), raise_server_exceptions=False)
+
+    def visitor(self, name: str = "anna") -> Visitor:
+        if name not in self.book.ledger.raters:
+            self.book.invite(name)
+        return Visitor(self.client, f"/r/{self.book.ledger.raters[name].token}")
+
+    def admin(self) -> Visitor:
+        self.book.flush()
+        return Visitor(self.client, f"/admin/{self.book.ledger.head['admin']}")
+
+    def restarted(self) -> "Running":
+        self.book.close()
+        return Running(self.place, self.study, self.dialogues, **self.options)
+
+
+Starting = Callable[..., Running]
+
+
+def finish(visitor: Visitor, value: str = "4") -> int:
+    """Answers everything with the same value; how many that were."""
+    visitor.send()
+    count = 0
+    while visitor.is_asked:
+        form = visitor.forms[0]
+        visitor.send(
+            {name: value if value in options else options[-1] for name, options in form.choices.items()}
+        )
+        count += 1
+        assert visitor.status == 200
+    return count
+
+
+def exported(admin: Visitor, query: str = "") -> list[dict]:
+    admin.look(f"{admin.path}/export.jsonl{query}")
+    assert admin.status == 200
+    return [json.loads(line) for line in admin.html.splitlines()]
+
+
+def ratings(records: list[dict]) -> list[tuple]:
+    return sorted(
+        (r["rater"], one["id"], r["turn"], r["dimension"], r["value"])
+        for one in records
+        for r in one.get("ratings", ())
+    )

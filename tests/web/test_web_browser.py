@@ -1,0 +1,269 @@
+"""The app in headless Chromium: by keyboard, closed in the middle, on small screens, without script, alone.
+
+TURNWISE_SCREENSHOTS=DIR keeps pictures of the pages, to be looked at.
+"""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.studies import conversation
+from turnwise.logs import native
+from turnwise.types import Dialogue, Turn
+
+playwright = pytest.importorskip("playwright.sync_api", reason="playwright is absent: pip install playwright")
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="no chromium is installed (Debian: chromium)")
+
+QUIET = "[quality]\nshared = 0\nchecks = 0\nrepeats = 0\n"
+WIDTHS = (1280, 390)
+
+AGENT = """
+def shop(messages):
+    said = messages[-1]["content"]
+    if sum(m["role"] == "user" for m in messages) < 3:
+        return f"Very well: {said} What else?"
+    return {"content": "Booked flight 1017.", "outcome": {"flight_score": 1.0, "reward": 0.7}}
+"""
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator:
+    with playwright.sync_playwright() as driver:
+        flags = ["--no-sandbox"] if os.getuid() == 0 else []
+        found = driver.chromium.launch(executable_path=CHROMIUM, args=flags)
+        yield found
+        found.close()
+
+
+@pytest.fixture
+def serve(tmp_path: Path) -> Iterator[Callable[..., dict[str, str]]]:
+    """Starts `turnwise rate` on these conversations; name -> link."""
+    started: list[subprocess.Popen] = []
+
+    def begin(dialogues: list[Dialogue], study: str = QUIET, *options: str) -> dict[str, str]:
+        native.write(dialogues, str(tmp_path / "data.jsonl"))
+        (tmp_path / "study.toml").write_text(study)
+        (tmp_path / "bots.py").write_text(AGENT)
+        command = [sys.executable, "-m", "turnwise", "rate", "data.jsonl", "--study", "study.toml"]
+        server = subprocess.Popen(
+            [*command, "--port", "0", "--raters", "anna,ben", *options],
+            cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True,
+        )  # fmt: skip
+        started.append(server)
+        return dict(server.stdout.readline().split() for _ in range(3))
+
+    yield begin
+    for server in started:
+        server.kill()
+        server.wait()
+        server.stdout.close()
+
+
+@pytest.fixture
+def visit(browser) -> Iterator[Callable]:
+    """Opens a link in a new browser window; a request to anywhere else, or a page's error, fails the test."""
+    contexts, wrong = [], []
+
+    def open_link(link: str, *, width: int = 1280, **options: object):
+        context = browser.new_context(viewport={"width": width, "height": 900}, **options)
+        contexts.append(context)
+        page = context.new_page()
+        page.on(
+            "request",
+            lambda r: r.url.startswith(link.split("/r/")[0].split("/admin/")[0]) or wrong.append(r.url),
+        )
+        page.on("pageerror", lambda error: wrong.append(str(error)))
+        page.on(
+            "console",
+            lambda line: line.type == "error" and "422" not in line.text and wrong.append(line.text),
+        )
+        page.goto(link)
+        return page
+
+    yield open_link
+    for context in contexts:
+        context.close()
+    assert not wrong
+
+
+def picture(page, name: str) -> None:
+    """The page at both widths, in light and dark, if pictures are wanted; never wider than the screen."""
+    folder = os.environ.get("TURNWISE_SCREENSHOTS")
+    for width in WIDTHS:
+        page.set_viewport_size({"width": width, "height": 900})
+        assert page.evaluate("document.documentElement.scrollWidth") <= width
+        for scheme in ("light", "dark") if folder else ():
+            page.emulate_media(color_scheme=scheme)
+            page.screenshot(path=f"{folder}/{name}-{width}-{scheme}.png", full_page=True)
+    page.set_viewport_size({"width": 1280, "height": 900})
+
+
+def arrive(page, text: str) -> None:
+    """Waits for a page with this text on it, and for its script: a key pressed before would be lost."""
+    page.get_by_text(text).first.wait_for()
+    page.wait_for_load_state("load")
+
+
+def rated(link: str) -> list[dict]:
+    from urllib.request import urlopen
+
+    with urlopen(f"{link}/export.jsonl") as answer:
+        return [json.loads(line) for line in answer]
+
+
+def test_a_rater_rates_twenty_items_by_keyboard_and_comes_back_by_the_link_in_the_middle(serve, visit):
+    links = serve([conversation(number, "a") for number in range(20)])
+    page = visit(links["anna"])
+    picture(page, "welcome")
+    page.keyboard.press("Enter")
+    for number in range(1, 11):
+        arrive(page, f"Task {number} of")
+        if number == 1:
+            picture(page, "reply")
+        page.keyboard.press(str(1 + number % 5))
+        page.keyboard.press("Enter")
+    arrive(page, "Task 11 of")
+    page.keyboard.press("u")  # undo: the tenth again, where 1 was chosen
+    arrive(page, "answered this already")
+    assert page.locator("input:checked").get_attribute("value") == "1"
+    picture(page, "undo")
+    page.keyboard.press("4")
+    page.keyboard.press("Enter")
+    arrive(page, "Task 11 of")
+    page.context.close()
+
+    page = visit(links["anna"])
+    for number in range(11, 21):
+        arrive(page, f"Task {number} of")
+        page.keyboard.press("ArrowRight")  # into the scale
+        page.keyboard.press("ArrowRight")  # and along it
+        page.keyboard.press("Enter")
+    arrive(page, "Thank you")
+    picture(page, "done")
+    ratings = [r for one in rated(links["admin"]) for r in one["ratings"]]
+    assert len(ratings) == 20
+    assert [r["was"][0]["value"] for r in ratings if "was" in r] == [1]
+    assert sorted(r["value"] for r in ratings) == sorted([2, 3, 4, 5, 1, 2, 3, 4, 5, 4, *[2] * 10])
+
+
+def test_a_pairwise_session_by_keyboard(serve, visit):
+    dialogues = [conversation(k, agent, f"{agent} says {k}") for k in range(6) for agent in ("a", "b")]
+    links = serve(dialogues, QUIET, "--mode", "pairwise")
+    page = visit(links["ben"])
+    page.keyboard.press("Enter")
+    for number in range(1, 7):
+        arrive(page, f"Task {number} of")
+        if number == 1:
+            picture(page, "pairwise")
+        first = page.locator(".pair .judged").first.inner_text()
+        page.keyboard.press("2" if number == 6 else "1" if "a says" in first else "3")
+        page.keyboard.press("Enter")
+    arrive(page, "Thank you")
+    won = [(one["agent"], r["value"]) for one in rated(links["admin"]) for r in one["ratings"]]
+    assert sorted(won) == [("a", 0.5), *[("a", 1)] * 5, *[("b", 0)] * 5, ("b", 0.5)]
+
+
+def test_a_live_conversation_with_a_local_agent_by_keys(serve, visit):
+    goal = {"name": "Virginia Taylor", "goal": "book", "departure": "HOU", "return": "DFW", "max_price": 200}
+    tasks = [Dialogue(f"goal-{k}", "none", (Turn("system", "sell"),), goal=goal) for k in range(2)]
+    said = [
+        "Hi, I want to {goal} a ticket.",
+        "My name is {name}.",
+        "From {departure} to {return}.",
+        "Thank you.",
+    ]
+    study = f"[chat]\ntemplates = {json.dumps(said)}\n"
+    links = serve(tasks, study, "--mode", "chat", "--agent", "one=bots:shop", "--agent", "two=bots:shop")
+    page = visit(links["anna"])
+    page.keyboard.press("Enter")
+    arrive(page, "Your goal")
+    page.keyboard.press("1")
+    arrive(page, "Very well: Hi, I want to book a ticket.")
+    page.keyboard.type("my own words")
+    page.keyboard.press("Enter")
+    arrive(page, "Very well: my own words")
+    picture(page, "chat")
+    page.keyboard.press("3")
+    arrive(page, "Scores of the decision")
+    picture(page, "outcome")
+    assert "one" not in page.locator("main").inner_text().split()
+    page.keyboard.press("1")
+    page.keyboard.press("4")
+    page.keyboard.press("Enter")
+    arrive(page, "Task 2")
+    (talk,) = rated(links["admin"])
+    assert [m["content"] for m in talk["messages"]][1::2] == [
+        "Hi, I want to book a ticket.", "my own words", "From HOU to DFW.",
+    ]  # fmt: skip
+    assert {(r["dimension"], r["value"]) for r in talk["ratings"]} == {("success", 1), ("overall", 4)}
+
+
+def test_everything_works_without_script(serve, visit):
+    study = QUIET + '[[question]]\nname = "x"\nkind = "slider"\nscale = [0, 100]\nlabels = ["none", "all"]\n'
+    links = serve([conversation(number, "a") for number in range(2)], study)
+    page = visit(links["anna"], java_script_enabled=False)
+    page.get_by_role("button", name="Begin").click()
+    page.get_by_role("spinbutton").fill("37")
+    page.get_by_role("button", name="Save").click()
+    page.get_by_role("button", name="Save").click()  # nothing chosen
+    assert page.get_by_role("alert").is_visible()
+    page.get_by_role("spinbutton").fill("38")
+    page.get_by_role("button", name="Save").click()
+    arrive(page, "Thank you")
+    assert {r["value"] for one in rated(links["admin"]) for r in one["ratings"]} == {37, 38}
+
+
+def test_a_slider_that_was_not_moved_is_no_answer(serve, visit):
+    study = QUIET + '[[question]]\nname = "x"\nkind = "slider"\nscale = [0, 100]\nlabels = ["none", "all"]\n'
+    links = serve([conversation(1, "a")], study)
+    page = visit(links["anna"])
+    page.get_by_role("button", name="Begin").click()
+    arrive(page, "Task 1")
+    picture(page, "slider")
+    page.get_by_role("button", name="Save").click()
+    page.get_by_role("alert").wait_for()
+    page.get_by_role("slider").focus()
+    page.keyboard.press("ArrowRight")
+    page.keyboard.press("Enter")
+    arrive(page, "Thank you")
+    assert [r["value"] for one in rated(links["admin"]) for r in one["ratings"]] == [51]
+
+
+def test_html_and_hundred_kilobytes_do_no_harm_on_the_page(serve, visit):
+    evil = "<script>document.title='taken'</script><img src=x onerror=\"document.title='taken'\">"
+    links = serve([conversation(1, "<i>a</i>", evil + "w" * 100_000)], f'title = "<b>T</b>"\n{QUIET}')
+    page = visit(links["anna"], width=390)
+    page.keyboard.press("Enter")
+    arrive(page, "Task 1")
+    assert page.title() == "<b>T</b>"
+    assert page.locator(".judged").inner_text().count("<script>") == 1
+    picture(page, "long")
+    page.keyboard.press("3")
+    page.keyboard.press("Enter")
+    arrive(page, "Thank you")
+    admin = visit(links["admin"])
+    assert admin.title() == "<b>T</b>: administration"
+
+
+def test_every_control_has_a_name_for_a_screen_reader(serve, visit):
+    study = "understood = true\n" + QUIET
+    links = serve([conversation(number, "a") for number in range(3)], study)
+    page = visit(links["anna"])
+    page.keyboard.press("Enter")
+    arrive(page, "Task 1")
+    assert page.get_by_role("radio", name="1 low quality").count() == 1
+    assert page.get_by_role("group", name="How appropriate is the reply overall?").count() == 1
+    assert page.get_by_role("checkbox", name="I did not understand this conversation").count() == 1
+    assert page.get_by_role("progressbar", name="Progress").count() == 1
+    controls = "[...document.querySelectorAll('input:not([type=hidden]), textarea, button, a')]"
+    named = "e.labels?.length || e.textContent.trim() || e.getAttribute('aria-label')"
+    unnamed = f"{controls}.filter(e => !({named}))"
+    assert page.evaluate(f"{unnamed}.length") == 0
+    assert visit(links["admin"]).evaluate(f"{unnamed}.length") == 0

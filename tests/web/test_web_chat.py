@@ -1,0 +1,103 @@
+"""Live conversations with agents: by function, by address, failing; on both databases."""
+
+import time
+from collections import Counter
+
+from tests.judge_server import serving
+from tests.studies import Starting, exported
+from turnwise.agents import resolve
+from turnwise.types import Dialogue, Reply, Turn
+
+
+def talkative(turns, rng):
+    asked = sum(turn.role == "user" for turn in turns)
+    return Reply("done", {"reward": 0.5}) if asked == 2 else Reply(f"you said {turns[-1].content}")
+
+
+def broken(turns, rng):
+    raise OSError("secret path")
+
+
+def goals() -> list:
+    goal = {"name": "Virginia Taylor", "trip": {"from": "HOU", "to": "DFW"}}
+    return [Dialogue(f"goal-{k}", "none", (Turn("system", "sell tickets"),), goal=goal) for k in range(2)]
+
+
+def test_a_live_conversation_ends_with_scores_and_is_exported_with_its_goal_and_agent(start: Starting):
+    chat = {"templates": ["My name is {name}", "From {trip.from} to {trip.to}", "I like {nothing}"]}
+    study = start(goals(), mode="chat", per_task=1, agents={"x": talkative, "y": talkative}, chat=chat)
+    visitor = study.visitor()
+    visitor.send()
+    assert "Virginia Taylor" in visitor.text
+    assert [value for _, value in visitor.forms[0].buttons] == [
+        "My name is Virginia Taylor",
+        "From HOU to DFW",
+    ]
+    for _ in range(4):
+        visitor.send({"text": "hello <b>"}, form="say")
+        assert "you said hello <b>" in visitor.text
+        visitor.again()  # a double click
+        visitor.look().send({"template": "From HOU to DFW"}, form="say")
+        assert "reward" in visitor.text
+        visitor.send({"q0": "1", "q1": "4"})
+    records = exported(study.admin())
+    assert Counter(one["agent"] for one in records) == {"x": 2, "y": 2}
+    assert [m["content"] for m in records[0]["messages"]] == [
+        "sell tickets", "hello <b>", "you said hello <b>", "From HOU to DFW", "done",
+    ]  # fmt: skip
+    assert records[0]["messages"][-1]["outcome"] == {"reward": 0.5}
+    assert records[0]["goal"]["name"] == "Virginia Taylor"
+    assert {(r["dimension"], r["value"]) for r in records[0]["ratings"]} == {("success", 1), ("overall", 4)}
+    assert "x" not in visitor.text.split()
+
+
+def test_an_agent_that_fails_is_told_and_becomes_no_score(start: Starting):
+    study = start(goals(), mode="chat", per_task=1, agents={"x": broken})
+    visitor = study.visitor()
+    visitor.send()
+    visitor.send({"text": "hello"}, form="say")
+    assert "could not answer" in visitor.text
+    assert "secret path" not in visitor.html
+    visitor.send({"text": ""}, form="say")  # asks again
+    assert "could not answer" in visitor.text
+    visitor.send(form="end")
+    visitor.send({"q0": "0", "q1": "1"})
+    (record,) = exported(study.admin())
+    assert [m["role"] for m in record["messages"]] == ["system", "user"]
+
+
+def test_an_agent_behind_an_address_is_talked_to(start: Starting):
+    with serving(lambda request: request.say(f"heard: {request.body['messages'][-1]['content']}")) as server:
+        found = resolve(server.address, model="tiny")
+        study = start(goals(), mode="chat", per_task=1, agents={"x": found})
+        visitor = study.visitor()
+        visitor.send()
+        visitor.send({"text": "hello"}, form="say")
+        assert "heard: hello" in visitor.text
+        assert [m["role"] for m in server.requests[0].body["messages"]] == ["system", "user"]
+
+
+def test_an_agent_that_takes_too_long_is_given_up(start: Starting):
+    def slow(turns, rng):
+        time.sleep(0.5)
+        return Reply("late")
+
+    study = start(goals(), mode="chat", per_task=1, agents={"x": slow}, chat={"seconds": 0.1})
+    visitor = study.visitor()
+    visitor.send()
+    visitor.send({"text": "hello"}, form="say")
+    assert "could not answer" in visitor.text
+    assert "late" not in visitor.text
+
+
+def test_an_agent_may_speak_first_and_a_conversation_has_an_end(start: Starting):
+    chat = {"opening": "agent", "most_turns": 4}
+    study = start(
+        goals(), mode="chat", per_task=1, agents={"x": lambda turns, rng: Reply("go on")}, chat=chat
+    )
+    visitor = study.visitor()
+    visitor.send()
+    assert "go on" in visitor.text
+    visitor.send({"text": "well"}, form="say")
+    assert "The conversation is over" in visitor.text
+    assert "took no decision" in visitor.text
