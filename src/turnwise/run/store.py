@@ -46,7 +46,7 @@ class Store:
         if write:
             folder.mkdir(parents=True, exist_ok=True)
             self._file = path.open("r+b" if path.exists() else "w+b")
-            _lock(self._file, path)
+            lock(self._file, path)
             if not reuse:  # only now: another run's journal must not be cut off under it
                 self._file.truncate(0)
         else:
@@ -105,7 +105,7 @@ def _records(file: BinaryIO) -> Iterator[tuple[int, int, bytes]]:
         yield place, length, payload
 
 
-def _lock(file: BinaryIO, path: Path) -> None:
+def lock(file: BinaryIO, path: Path) -> None:
     """Two runs writing one journal would interleave their records."""
     with contextlib.suppress(ImportError):  # Windows has no fcntl, and its open files are exclusive enough
         import fcntl

@@ -1,0 +1,124 @@
+"""Pretrain HRED, VHRED and a dual encoder on public dialogues; `papers/pretraining.json` has the curves.
+
+    python papers/pretraining.py prepare out/pretraining.json.gz       the text, without what rated corpora share
+    python papers/pretraining.py train out/pretraining.json.gz vhred -o out/vhred [--set KEY=VALUE]... [--half]
+
+`prepare` takes DailyDialog's training part and the BYU chit-chat corpus, and drops every dialogue that has a turn of
+six words or more in common with a rated corpus or with the other parts of DailyDialog. DailyDialog is CC BY-NC-SA:
+what is trained here is for experiments and is not shipped.
+"""
+
+import argparse
+import gzip
+import json
+import os
+import re
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+DATA = Path(os.environ.get("TURNWISE_DATA", Path(__file__).parents[2] / "shared" / "data"))
+RATED = ("usr_persona", "grade", "fed_turn", "fed_dialog", "engage", "holistic", "fbd", "dstc7", "ieval", "ji2022",
+         "convai2_2018", "personachat", "empathetic_contexts", "dailydialog_multiref")  # fmt: skip
+LONG = 6  # words: shorter turns are everybody's
+
+
+def prepare(target: Path) -> None:
+    """Write the dialogues that may be trained on, one list of texts each."""
+    known = {turn for name in RATED for record in _records(name) for turn in _long_turns(record)}
+    held = [record for record in _records("dailydialog") if record["meta"]["split"] != "train"]
+    known |= {turn for record in held for turn in _long_turns(record)}
+    counts = {}
+    kept: list[list[str]] = []
+    for name in ("dailydialog", "chitchat_byu"):
+        records = [one for one in _records(name) if name != "dailydialog" or one["meta"]["split"] == "train"]
+        clean = [one for one in records if known.isdisjoint(_long_turns(one))]
+        distinct = {json.dumps([message["content"] for message in one["messages"]]) for one in clean}
+        counts[name] = {"dialogues": len(records), "clean": len(clean), "distinct": len(distinct)}
+        kept += [json.loads(text) for text in sorted(distinct)]
+    with gzip.GzipFile(target, "wb", mtime=0) as file:
+        file.write(json.dumps({"counts": counts, "dialogues": kept}, ensure_ascii=False).encode())
+    print(json.dumps(counts))
+
+
+def _records(name: str) -> Iterator[dict[str, Any]]:
+    path = next(path for path in (DATA / f"{name}.jsonl", DATA / f"{name}.jsonl.gz") if path.exists())
+    with (gzip.open if path.suffix == ".gz" else open)(path, "rb") as file:
+        yield from map(json.loads, file)
+
+
+def _long_turns(record: dict[str, Any]) -> set[str]:
+    texts = [message["content"] for message in record["messages"]]
+    words = (re.findall(r"\w+", text.lower()) for text in texts)
+    return {" ".join(turn) for turn in words if len(turn) >= LONG}
+
+
+class _Enough(Exception):
+    """The time is up; the last look is in the checkpoint."""
+
+
+def train(
+    source: Path, kind: str, target: Path, settings: dict[str, Any], *, half: bool, seconds: float
+) -> None:
+    from turnwise.encode import folder
+    from turnwise.encode.neural import dual, pretraining
+    from turnwise.types import Dialogue, Turn
+
+    if kind == "vhred":
+        settings.setdefault("latent", 100)
+    read = json.loads(gzip.decompress(source.read_bytes()))
+    dialogues = [
+        Dialogue(str(number), "human", tuple(Turn("user", text) for text in texts))
+        for number, texts in enumerate(read["dialogues"])
+    ]
+    start = time.perf_counter()
+
+    def say(line: str) -> None:
+        print(f"{target.name} {time.perf_counter() - start:6.1f} s  {line}", flush=True)
+        if time.perf_counter() - start > seconds:
+            raise _Enough(line)
+
+    module = dual if kind == "dual" else pretraining
+
+    def go(say: Callable[[str], None], **more: Any) -> Any:
+        chosen, rng = module.Settings(**{**settings, **more}), np.random.default_rng(0)
+        return module.train(dialogues, settings=chosen, rng=rng, say=say, work=target.with_suffix(".work"))
+
+    try:
+        trained = go(say)
+    except _Enough:
+        trained = go(print, updates=1)  # the checkpoint is beyond that: nothing more is trained
+    tensors = {name: array.astype(np.float16) if half else array for name, array in trained.tensors.items()}
+    card = {**trained.card, "data": read["counts"], "seconds": time.perf_counter() - start,
+            "licence": "CC BY-NC-SA 4.0 (DailyDialog), MIT (BYU): for experiments"}  # fmt: skip
+    folder.save(
+        target, kind=kind, tensors=tensors, config=trained.config, card={**card, "curve": trained.curve}
+    )
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser()
+    commands = parser.add_subparsers(dest="command", required=True)
+    commands.add_parser("prepare").add_argument("target", type=Path)
+    training = commands.add_parser("train")
+    training.add_argument("source", type=Path)
+    training.add_argument("kind", choices=["hred", "vhred", "dual"])
+    training.add_argument("-o", "--output", type=Path, required=True)
+    training.add_argument("--set", action="append", default=[])
+    training.add_argument("--half", action="store_true", help="store weights in half precision")
+    training.add_argument(
+        "--seconds", type=float, default=float("inf"), help="stop at the first look after these"
+    )
+    given = parser.parse_args()
+    if given.command == "prepare":
+        prepare(given.target)
+    else:
+        chosen = {key: json.loads(value) for key, _, value in (pair.partition("=") for pair in given.set)}
+        train(given.source, given.kind, given.output, chosen, half=given.half, seconds=given.seconds)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,82 @@
+"""HRED and VHRED as agents: the pretrained dialogue models say the next turn, word by word.
+
+VHRED first draws its variable from the prior, once for a reply: that is where its variety comes from. Unknown words
+are never said. The papers do not state how their candidates were decoded; here words are drawn at a temperature.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+
+from turnwise.agents.answering import Answer, Asked, alone
+from turnwise.agents.dual import texts
+from turnwise.agents.sampling import check, choose
+from turnwise.encode.folder import Folder
+from turnwise.encode.neural.dialogue_model import DialogueModel
+from turnwise.encode.neural.hierarchical import Hierarchical, fill
+from turnwise.encode.neural.pretraining import Settings
+from turnwise.encode.neural.subwords import BEGIN, END, PAD, UNKNOWN
+from turnwise.errors import DataError
+from turnwise.types import Reply, Signature, Turn
+
+
+@dataclass(frozen=True, eq=False)
+class Hred:
+    network: DialogueModel
+    encoder: Hierarchical
+    temperature: float = 0.7
+    top_p: float = 0.95
+
+    @classmethod
+    def read(
+        cls, folder: Folder, *, temperature: float = 0.7, top_p: float = 0.95, device: str | None = None
+    ) -> "Hred":
+        """Of a folder that `turnwise train hred|vhred` wrote."""
+        check(temperature, top_p)
+        encoder = Hierarchical.of(folder, device=device)
+        try:
+            network = Settings(**folder.config["settings"]).network(len(encoder.subwords))
+        except TypeError as error:
+            raise DataError(f"{folder.path}: is damaged: {error}") from error
+        fill(network, dict(folder.tensors))
+        return cls(network.eval().to(encoder.network.device), encoder, temperature, top_p)
+
+    @property
+    def signature(self) -> Signature:
+        fields = {"temperature": str(self.temperature), "top_p": str(self.top_p)}
+        return Signature(self.encoder.label, tuple(fields.items()))
+
+    def __call__(self, turns: Sequence[Turn], rng: np.random.Generator, /) -> Reply:
+        return alone(self, turns, rng)
+
+    @torch.inference_mode()
+    def replies(self, asked: Sequence[Asked], /) -> list[Answer]:
+        if not asked:
+            return []
+        chances = [one.rng for one in asked]
+        # Where nothing was said yet the state is zero, which training never answered from.
+        contexts = np.nan_to_num(self.encoder.encode([texts(one.turns) for one in asked]))
+        known = torch.as_tensor(contexts, device=self.encoder.network.device)
+        if self.network.latent:
+            noise = np.stack([chance.standard_normal(self.network.latent) for chance in chances])
+            drawn = self.network.prior(known).draw(torch.as_tensor(noise, dtype=torch.float32).to(known))
+            known = torch.cat([known, drawn], dim=1)
+        condition, state = self.network.begin(known)
+        words = torch.full((len(asked), 1), BEGIN, device=known.device)
+        made = []
+        for step in range(self.encoder.max_tokens - 1):
+            states, state = self.network.decode(words, condition, state)
+            logits = self.network.logits(states[:, -1])
+            logits[:, [PAD, BEGIN, UNKNOWN, *([END] if step == 0 else [])]] = -torch.inf
+            uniform = torch.tensor([chance.random() for chance in chances], dtype=torch.float64)
+            words = choose(logits, uniform, temperature=self.temperature, top_p=self.top_p).unsqueeze(1)
+            made.append(words.squeeze(1).tolist())
+            if all(END in row for row in zip(*made, strict=True)):
+                break
+        return [Reply(self.encoder.subwords.decode(_until_end(row))) for row in zip(*made, strict=True)]
+
+
+def _until_end(tokens: Sequence[int]) -> Sequence[int]:
+    return tokens[: tokens.index(END)] if END in tokens else tokens

@@ -1,0 +1,116 @@
+"""`turnwise respond`."""
+
+from typing import Any
+
+import click
+
+from turnwise.cli import options
+from turnwise.errors import UsageError
+
+_SHOWN = 5  # failures that are named
+
+
+def _settings(_: click.Context, __: click.Parameter, values: tuple[str, ...]) -> dict[str, Any]:
+    from turnwise.metrics import settings
+
+    found: dict[str, Any] = {}
+    for value in values:
+        if "=" not in value:
+            raise UsageError(f"--set takes KEY=VALUE, as in --set temperature=.7, and not `{value}`")
+        key, text = value.split("=", 1)
+        found |= {key: text} if "," in text or "[" in text else settings(f"set[{value}]")[1]
+    return found
+
+
+@click.command(name="respond")
+@options.config
+@options.data
+@click.option("--agent", required=True, metavar="URL|MODULE:FUNCTION|MODEL",
+              help="Who answers: an OpenAI-compatible address, your own function, a folder that `turnwise train` "
+              "wrote, or a language model by name, folder or hub id.")  # fmt: skip
+@click.option("--name", required=True, metavar="NAME", help="The name under which its replies stand.")
+@click.option("--samples", default=1, show_default=True, type=click.IntRange(min=1), metavar="K",
+              help="Replies at each point.")  # fmt: skip
+@click.option("-o", "--output", required=True, metavar="OUT", help="The logs with the replies; resumes.")
+@click.option("--set", "settings", multiple=True, callback=_settings, metavar="KEY=VALUE",
+              help="A setting of the agent, e.g. temperature=.7. Repeatable; docs/respond.md has all.")  # fmt: skip
+@click.option("--self-play", "turns", type=click.IntRange(min=1), metavar="N",
+              help="Instead, whole conversations of N replies with itself, begun as the logged ones.")  # fmt: skip
+@click.option("--user", metavar="AGENT", help="With --self-play: who stands in for the user instead.")
+@click.option("--where", multiple=True, callback=options.pairs, metavar="KEY=VALUE",
+              help="Only these conversations, e.g. meta.corpus=dailyz. Repeatable.")  # fmt: skip
+@click.option("--limit", type=click.IntRange(min=1), metavar="N", help="Only the first N conversations.")
+@click.option("--again", is_flag=True, help="Replace replies that the logs have under this name.")
+@click.option("--concurrency", type=click.IntRange(min=1), metavar="N",
+              help="Requests or calls at once. Default: 8 of an address, 1 of a function.")  # fmt: skip
+@click.option("--timeout", default=120.0, show_default=True, type=click.FloatRange(min=0, min_open=True),
+              metavar="SECONDS", help="How long one reply of an address or a function may take.")  # fmt: skip
+@click.option("--tries", type=click.IntRange(min=1), metavar="N",
+              help="Before a point is given up. Default: 4 of an address, 2 of a function.")  # fmt: skip
+@click.option("--max-errors", default=20, show_default=True, type=click.IntRange(min=0),
+              help="Stop when the agent has failed at more points than this.")  # fmt: skip
+@click.option("--seed", default=0, show_default=True, type=click.IntRange(min=0))
+@click.option("--restart", is_flag=True, help="Forget what a run that was stopped has done.")
+@click.option("-q", "--quiet", is_flag=True, help="No progress, no notes.")
+def command(**given: Any) -> None:
+    """Fill in what an agent would have said at each assistant message of the logs.
+
+    The agent is given the logged history up to each point, and its replies are put under `alternatives`, where
+    `score --as` and `ope` look for them. Points that have replies under this name are left as they are. Where the
+    agent fails, the point is named and stays without a reply; `respond OUT ... -o OUT` asks there again.
+
+    \b
+      turnwise respond logs.jsonl --agent smollm2 --name smollm2 --samples 4 -o out.jsonl
+      turnwise respond logs.jsonl --agent bot:reply --name mine -o out.jsonl
+      turnwise respond logs.jsonl --agent https://host/v1 --set model=m --name m -o out.jsonl
+    """
+    from turnwise.agents.answering import Patience
+    from turnwise.errors import counted
+    from turnwise.run.respond import Request, respond
+
+    asked = {key: given[key] for key in ("concurrency", "tries") if given[key] is not None}
+    settings = given["settings"]
+    if given["agent"].startswith(("http://", "https://")):
+        settings = {**asked, "timeout": given["timeout"], **settings}
+    if given["user"] and not given["turns"]:
+        raise UsageError(
+            "--user stands in for people in --self-play; elsewhere the user's turns are the logged ones"
+        )
+    with options.standard_input(given["data"]) as (data, _):
+        request = Request(
+            data=data,
+            agent=given["agent"],
+            name=given["name"],
+            output=given["output"],
+            settings=settings,
+            samples=given["samples"],
+            seed=given["seed"],
+            where=given["where"],
+            limit=given["limit"],
+            again=given["again"],
+            patience=Patience(timeout=given["timeout"], **asked),
+            max_errors=given["max_errors"],
+            restart=given["restart"],
+            quiet=given["quiet"],
+        )
+        if given["turns"]:
+            from turnwise.run.selfplay import converse
+
+            done = converse(request, replies=given["turns"], user=given["user"])
+        else:
+            done = respond(request)
+    if given["quiet"]:
+        return
+    for failure in done.failures[:_SHOWN]:
+        click.echo(f"note: {failure}", err=True)
+    if len(done.failures) > _SHOWN:
+        click.echo(f"note: and at {counted(len(done.failures) - _SHOWN, 'point')} more", err=True)
+    if done.n_there:
+        click.echo(f"note: {counted(done.n_there, 'point')} had replies of {given['name']} already", err=True)
+    answered = done.n_points - len(done.failures)
+    told = (
+        ""
+        if given["turns"]
+        else f", {given['name']} answers at {answered} of {counted(done.n_points, 'point')}"
+    )
+    click.echo(f"{given['output']}: {counted(done.n_dialogues, 'conversation')} written{told}", err=True)

@@ -1,0 +1,97 @@
+"""HRED, VHRED and the dual encoder as agents, from folders that training wrote."""
+
+import numpy as np
+import pytest
+
+torch = pytest.importorskip("torch")
+
+from tests.small_talk import PAIRS, TINY, small_talk  # noqa: E402
+from turnwise.agents import resolve  # noqa: E402
+from turnwise.agents import training as trainers  # noqa: E402
+from turnwise.agents.answering import Asked  # noqa: E402
+from turnwise.encode import folder  # noqa: E402
+from turnwise.encode.lesson import Lesson  # noqa: E402
+from turnwise.errors import UsageError  # noqa: E402
+from turnwise.types import Turn  # noqa: E402
+
+
+def written(path, kind: str, **settings):
+    sizes = {
+        name: value
+        for name, value in TINY.items()
+        if name != "device" and (kind != "dual" or name != "decoder")
+    }
+    lesson = Lesson(
+        metric=kind,
+        dialogues=small_talk(),
+        items=(),
+        settings={**sizes, "every": 30, "patience": 9, **settings},
+    )
+    made = getattr(trainers, kind)(lesson)
+    folder.save(path, kind=made.kind, tensors=made.tensors, config=made.config, card=made.card)
+    return made
+
+
+@pytest.fixture(scope="module")
+def folders(tmp_path_factory):
+    home = tmp_path_factory.mktemp("models")
+    written(home / "hred", "hred", updates=120)
+    written(home / "vhred", "vhred", updates=30, latent=4, anneal=20)
+    written(home / "dual", "dual", updates=90, negatives=4)
+    return home
+
+
+def asked(seed: int = 0) -> list[Asked]:
+    return [Asked((Turn("user", question),), seed + place) for place, (question, _) in enumerate(PAIRS)]
+
+
+def said(agent, points) -> list[str]:
+    return [answer.content for answer in agent.replies(points)]
+
+
+@pytest.mark.parametrize("kind", ["hred", "dual"])
+def test_what_was_learned_is_said(folders, kind):
+    settings = {"temperature": 0.0} if kind == "hred" else {}
+    replies = said(resolve(str(folders / kind), **settings), asked())
+    plain = [reply.replace(" ", "") for reply in replies]
+    right = [answer.replace(" ", "") == reply for (_, answer), reply in zip(PAIRS, plain, strict=True)]
+    assert sum(right) >= 4
+
+
+@pytest.mark.parametrize("kind", ["hred", "vhred", "dual"])
+def test_a_reply_depends_on_its_own_seed_alone(folders, kind):
+    settings = {"nearest": 3} if kind == "dual" else {"temperature": 2.0}
+    agent = resolve(str(folders / kind), **settings)
+    together = said(agent, asked(3))
+    assert together == [text for point in asked(3) for text in said(agent, [point])]
+    assert together != said(agent, asked(50))
+    assert all(together)
+
+
+def test_vhred_varies_even_where_it_takes_the_likeliest_word(folders):
+    agent = resolve(str(folders / "vhred"), temperature=0.0)
+    point = (Turn("user", "hello there"),)
+    first, again = (agent(point, np.random.default_rng(0)).content for _ in range(2))
+    assert first == again
+    known = np.random.default_rng(0).standard_normal((200, agent.encoder.dimension)).astype(np.float32)
+    prior = agent.network.prior(torch.as_tensor(known))
+    assert prior.deviation.min() > 0
+    assert len({agent(point, np.random.default_rng(seed)).content for seed in range(60)}) > 1
+
+
+@pytest.mark.parametrize("kind", ["hred", "vhred", "dual"])
+def test_a_conversation_that_has_not_begun_is_answered(folders, kind):
+    assert said(resolve(str(folders / kind)), [Asked((), 0)])[0]
+
+
+def test_a_trained_metric_does_not_talk(folders, tmp_path):
+    read = folder.load(folders / "hred", "hred")
+    folder.save(tmp_path / "m", kind="maude", tensors=read.tensors, config={}, card={})
+    with pytest.raises(UsageError, match="kind `maude`, which does not talk"):
+        resolve(str(tmp_path / "m"))
+
+
+def test_a_misspelt_setting_of_training_is_refused():
+    lesson = Lesson(metric="hred", dialogues=small_talk(), items=(), settings={"layers": 2})
+    with pytest.raises(UsageError, match="no setting `layers`"):
+        trainers.hred(lesson)

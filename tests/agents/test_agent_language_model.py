@@ -1,0 +1,128 @@
+"""Language models as agents: batches, chance, and the library's own generation as an oracle."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+torch = pytest.importorskip("torch")
+
+from tests.tiny_models import _tokenizer, write_llama  # noqa: E402
+from turnwise.agents import resolve  # noqa: E402
+from turnwise.agents.answering import Asked  # noqa: E402
+from turnwise.agents.sampling import choose  # noqa: E402
+from turnwise.errors import UsageError  # noqa: E402
+from turnwise.types import Turn  # noqa: E402
+
+TALKS = [
+    (Turn("user", "i like the piano"),),
+    (
+        Turn("user", "hear my song and play"),
+        Turn("assistant", "not today"),
+        Turn("user", "we see a cat or a dog"),
+    ),
+    (),
+]
+
+
+@pytest.fixture(scope="module")
+def llama(tmp_path_factory) -> Path:
+    return write_llama(tmp_path_factory.mktemp("models") / "llama", chat=True)
+
+
+@pytest.fixture(scope="module")
+def bart(tmp_path_factory) -> Path:
+    from transformers import BartConfig, BartForConditionalGeneration
+
+    folder = tmp_path_factory.mktemp("models") / "bart"
+    tokenizer = _tokenizer(single="[CLS] $A [SEP]", pair="[CLS] $A $B [SEP]")
+    torch.manual_seed(3)
+    config = BartConfig(
+        vocab_size=len(tokenizer),
+        d_model=16,
+        encoder_layers=1,
+        decoder_layers=1,
+        encoder_attention_heads=2,
+        decoder_attention_heads=2,
+        encoder_ffn_dim=32,
+        decoder_ffn_dim=32,
+        max_position_embeddings=64,
+        init_std=0.5,
+        pad_token_id=0,
+        bos_token_id=2,
+        eos_token_id=3,
+        decoder_start_token_id=2,
+        forced_eos_token_id=None,
+    )
+    BartForConditionalGeneration(config).eval().save_pretrained(folder)
+    tokenizer.save_pretrained(folder)
+    return folder
+
+
+def asked(seed: int = 0) -> list[Asked]:
+    return [Asked(turns, seed + place) for place, turns in enumerate(TALKS)]
+
+
+def texts(agent, points) -> list[str]:
+    return [answer.content for answer in agent.replies(points)]
+
+
+@pytest.mark.parametrize("kind", ["llama", "bart"])
+def test_the_likeliest_words_are_those_of_the_library(kind, request):
+    folder = request.getfixturevalue(kind)
+    agent = resolve(str(folder), temperature=0.0, longest=12)
+    made = texts(agent, asked())
+    for turns, ours in zip(TALKS, made, strict=True):
+        ids = torch.tensor([agent.read(turns)])
+        with torch.inference_mode():
+            out = agent.model.generate(
+                ids, attention_mask=torch.ones_like(ids), max_new_tokens=12, do_sample=False, num_beams=1
+            )[0]
+        new = out[1:] if kind == "bart" else out[ids.shape[1] :]
+        assert ours == agent.tokenizer.decode(new, skip_special_tokens=True).strip()
+    assert any(made)
+
+
+@pytest.mark.parametrize("kind", ["llama", "bart"])
+def test_a_reply_is_the_same_alone_and_in_a_batch(kind, request):
+    folder = request.getfixturevalue(kind)
+    together = texts(resolve(str(folder), longest=10), asked(5))
+    alone = [
+        text for point in asked(5) for text in texts(resolve(str(folder), longest=10, at_once=1), [point])
+    ]
+    assert together == alone
+
+
+def test_another_seed_is_another_reply_and_the_same_seed_the_same(llama):
+    agent = resolve(str(llama), temperature=1.5, longest=10)
+    assert texts(agent, asked(1)) == texts(agent, asked(1)) != texts(agent, asked(9))
+
+
+def test_a_conversation_beyond_the_models_length_loses_its_beginning(llama):
+    agent = resolve(str(llama), temperature=0.0, longest=8)
+    long = [Turn("user", "the cat and the dog see a song " * 60)]
+    assert len(agent.read(long)) == agent._room - 8
+    assert isinstance(agent(long, np.random.default_rng(0)).content, str)
+
+
+def test_settings_that_cannot_be_honoured_are_refused(llama):
+    with pytest.raises(UsageError, match="no setting `heat`; it has: temperature"):
+        resolve(str(llama), heat=1)
+    with pytest.raises(UsageError, match="a temperature is 0 or more"):
+        resolve(str(llama), temperature=-1.0)
+    with pytest.raises(UsageError, match="`temperature` is a number, not 'hot'"):
+        resolve(str(llama), temperature="hot")
+    with pytest.raises(UsageError, match=r"`longest` is a whole number, not 2\.5"):
+        resolve(str(llama), longest=2.5)
+    with pytest.raises(UsageError, match="makes replies of 1 to 255 tokens"):
+        resolve(str(llama), longest=4000)
+
+
+def test_words_are_drawn_as_often_as_they_are_likely():
+    logits = torch.log(torch.tensor([[0.5, 0.3, 0.2]])).expand(20_000, -1)
+    uniform = torch.as_tensor(np.random.default_rng(0).random(20_000))
+    words = choose(logits, uniform, temperature=1.0)
+    assert torch.bincount(words) / 20_000 == pytest.approx([0.5, 0.3, 0.2], abs=0.02)
+    kept = choose(logits, uniform, temperature=1.0, top_p=0.6)
+    assert torch.bincount(kept, minlength=3) / 20_000 == pytest.approx([0.625, 0.375, 0], abs=0.02)
+    assert (choose(logits, uniform, temperature=0.0) == 0).all()

@@ -1,0 +1,90 @@
+"""What every agent keeps to: replies in their places, by their own seeds, from inputs that are left as they were."""
+
+from copy import deepcopy
+
+import numpy as np
+import pytest
+
+pytest.importorskip("torch")
+
+from tests.judge_server import serving
+from tests.small_talk import PAIRS, TINY, small_talk
+from tests.tiny_models import write_llama
+from turnwise.agents import resolve
+from turnwise.agents import training as trainers
+from turnwise.agents.answering import Asked, Patience
+from turnwise.encode import folder
+from turnwise.encode.lesson import Lesson
+from turnwise.types import Reply, Turn
+
+KINDS = ("own", "address", "lm", "tfidf", "dual", "hred", "vhred")
+
+
+@pytest.fixture(scope="module")
+def models(tmp_path_factory):
+    home = tmp_path_factory.mktemp("contract")
+    write_llama(home / "lm", chat=True)
+    sizes = {name: value for name, value in TINY.items() if name != "device"} | {"updates": 2, "every": 2}
+    flat = {name: value for name, value in sizes.items() if name != "decoder"}
+    asked = {"tfidf": {}, "dual": flat, "hred": sizes, "vhred": {**sizes, "latent": 3, "anneal": 2}}
+    for kind, settings in asked.items():
+        made = getattr(trainers, kind)(
+            Lesson(metric=kind, dialogues=small_talk(), items=(), settings=settings)
+        )
+        folder.save(home / kind, kind=made.kind, tensors=made.tensors, config=made.config, card=made.card)
+    return home
+
+
+@pytest.fixture(params=KINDS)
+def agent(request, models, tmp_path, monkeypatch):
+    if request.param == "own":
+        monkeypatch.chdir(tmp_path)
+        (tmp_path / "contract_bot.py").write_text(
+            "def reply(messages, rng):\n    return f'{len(messages)} {rng.integers(10**9)}'\n"
+        )
+        yield resolve("contract_bot:reply")
+    elif request.param == "address":
+
+        def behave(exchange):
+            exchange.say(f"{exchange.body['messages'][-1:]} {exchange.body['seed']}")
+
+        with serving(behave) as server:
+            yield resolve(server.address, model="m")
+    else:
+        settings = {"nearest": 4} if request.param in ("tfidf", "dual") else {"temperature": 1.5}
+        yield resolve(str(models / request.param), **settings)
+
+
+def points(seed: int) -> list[Asked]:
+    turns = [
+        (Turn("user", question), Turn("assistant", answer), Turn("user", "go on"))
+        for question, answer in PAIRS
+    ]
+    return [Asked(turn[: 1 + place % 3], seed + place) for place, turn in enumerate(turns)]
+
+
+def test_replies_stand_in_their_places_and_depend_on_their_own_seeds(agent):
+    together = Patience(concurrency=3).ask(agent, points(0))
+    assert all(isinstance(answer, Reply) for answer in together)
+    assert together == [answer for one in points(0) for answer in Patience().ask(agent, [one])]
+    assert list(reversed(together)) == Patience().ask(agent, points(0)[::-1])
+    assert together != Patience().ask(agent, points(1000))
+
+
+def test_one_call_is_one_reply_and_can_be_had_again(agent):
+    first, again = (agent(points(0)[1].turns, np.random.default_rng(3)) for _ in range(2))
+    assert isinstance(first, Reply)
+    assert first == again
+
+
+def test_nothing_asked_is_nothing_said_and_turns_are_left_alone(agent):
+    assert Patience().ask(agent, []) == []
+    given = points(0)
+    kept = deepcopy(given)
+    Patience().ask(agent, given)
+    assert given == kept
+
+
+def test_what_it_is_stands_in_its_signature(agent):
+    assert str(agent.signature) == str(agent.signature)
+    assert "|v:1" in str(agent.signature)
