@@ -154,11 +154,12 @@ def exported(admin: str) -> bytes:
 
 
 def summary(options: argparse.Namespace, record: Record, export: bytes) -> dict[str, object]:
-    found: dict[tuple[str, str], list[float]] = {}
+    found: dict[tuple[str, str], list[float]] = {}  # rater, item -> every value, corrected ones too
     for line in export.splitlines():
         dialogue = json.loads(line)
         for rating in dialogue.get("ratings", ()):
-            found.setdefault((rating["rater"], dialogue["id"]), []).append(rating["value"])
+            values = found.setdefault((rating["rater"], dialogue["id"]), [])
+            values += [*(old["value"] for old in rating.get("was", ())), rating["value"]]
     lost = [key for key, value in record.acknowledged.items() if found.get(key) != [value]]
     known = record.acknowledged | record.unsure
     return {

@@ -98,6 +98,40 @@ def test_agents_are_balanced_within_each_rater_to_one(agents, raters, tasks, see
             assert max(counts) - min(counts) <= 1
 
 
+@given(agents=st.integers(2, 4), raters=st.integers(2, 4), seed=st.integers(0, 99))
+def test_everybody_judges_the_same_pair_of_a_shared_context(agents, raters, seed):
+    dialogues = [conversation(k, f"agent{a}", f"{k} {a}") for k in range(4) for a in range(agents)]
+    quality = {"shared": 2, "checks": 0, "repeats": 0}
+    ledger = ledger_of(study(None, mode="pairwise", quality=quality, seed=seed), dialogues, Selection())
+    had = []
+    for number in range(raters):
+        name = f"rater-{number}"
+        happen(ledger, "rater", name, token=name)
+        rater = ledger.raters[name]
+        while found := following(ledger, rater, now=0):
+            happen(ledger, "given", name, task=found.task.id, purpose=found.purpose, flipped=found.flipped)
+            answer(ledger, name)
+        had.append({slot.task.id for slot in rater.slots if slot.purpose == "shared"})
+    assert len(had[0]) == 2
+    assert all(one == had[0] for one in had)
+
+
+@given(per_task=st.integers(1, 3), goers=st.integers(0, 3), stayers=st.integers(0, 5))
+def test_a_task_left_lying_gets_as_many_others_as_have_gone(per_task, goers, stayers):
+    quality = {"shared": 0, "checks": 0, "repeats": 0}
+    ledger = ledger_of(study(None, per_task=per_task, quality=quality), [conversation(1, "a")], Selection())
+    for number in range(goers + stayers):
+        name, late = f"rater-{number}", 1e6
+        happen(ledger, "rater", name, token=name)
+        found = following(ledger, ledger.raters[name], now=late if number >= goers else 0)
+        if found is not None:
+            happen(ledger, "given", name, task=found.task.id, purpose=found.purpose, flipped=False)
+            if number >= goers:
+                answer(ledger, name)
+    answered = sum(slot.answer is not None for _, slot in ledger.slots)
+    assert answered == min(per_task, stayers)
+
+
 @given(
     raters=st.integers(1, 4), agents=st.integers(2, 4), per_task=st.integers(1, 3), seed=st.integers(0, 99)
 )

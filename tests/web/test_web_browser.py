@@ -147,6 +147,10 @@ def test_a_rater_rates_twenty_items_by_keyboard_and_comes_back_by_the_link_in_th
         page.keyboard.press("Enter")
     arrive(page, "Thank you")
     picture(page, "done")
+    page.keyboard.press("u")  # undo works from the last page too
+    arrive(page, "answered this already")
+    page.keyboard.press("Enter")
+    arrive(page, "Thank you")
     ratings = [r for one in rated(links["admin"]) for r in one["ratings"]]
     assert len(ratings) == 20
     assert [r["was"][0]["value"] for r in ratings if "was" in r] == [1]
@@ -168,6 +172,30 @@ def test_a_pairwise_session_by_keyboard(serve, visit):
     arrive(page, "Thank you")
     won = [(one["agent"], r["value"]) for one in rated(links["admin"]) for r in one["ratings"]]
     assert sorted(won) == [("a", 0.5), *[("a", 1)] * 5, *[("b", 0)] * 5, ("b", 0.5)]
+
+
+def test_two_conversations_side_by_side(serve, visit):
+    said = ((f"{agent} on {k}?", f"{agent} says {k}") for k in range(2) for agent in ("a", "b"))
+    talks = [
+        Dialogue(f"d{k}", said[1][0], (Turn("user", said[0]), Turn("assistant", said[1])) * 3, meta={"goal": k // 2})
+        for k, said in enumerate(said)
+    ]  # fmt: skip
+    links = serve(talks, QUIET, "--mode", "pairwise", "--whole", "--pair", "meta.goal")
+    page = visit(links["ben"])
+    page.keyboard.press("Enter")
+    arrive(page, "Second conversation")
+    picture(page, "whole")
+    page.get_by_role("button", name="Save").click()
+    page.get_by_role("alert").wait_for()
+    group = page.get_by_role("radiogroup", name="Which is better?")
+    assert (
+        "wants one of the three answers"
+        in page.locator(f"#{group.get_attribute('aria-describedby')}").inner_text()
+    )
+    picture(page, "missing")
+    page.keyboard.press("1")
+    page.keyboard.press("Enter")
+    arrive(page, "Task 2")
 
 
 def test_a_live_conversation_with_a_local_agent_by_keys(serve, visit):
@@ -259,7 +287,7 @@ def test_every_control_has_a_name_for_a_screen_reader(serve, visit):
     page.keyboard.press("Enter")
     arrive(page, "Task 1")
     assert page.get_by_role("radio", name="1 low quality").count() == 1
-    assert page.get_by_role("group", name="How appropriate is the reply overall?").count() == 1
+    assert page.get_by_role("radiogroup", name="How appropriate is the reply overall?").count() == 1
     assert page.get_by_role("checkbox", name="I did not understand this conversation").count() == 1
     assert page.get_by_role("progressbar", name="Progress").count() == 1
     controls = "[...document.querySelectorAll('input:not([type=hidden]), textarea, button, a')]"

@@ -1,7 +1,11 @@
 """Live conversations with agents: by function, by address, failing; on both databases."""
 
+import threading
 import time
 from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
 
 from tests.judge_server import serving
 from tests.studies import Starting, exported
@@ -75,6 +79,78 @@ def test_an_agent_behind_an_address_is_talked_to(start: Starting):
         visitor.send({"text": "hello"}, form="say")
         assert "heard: hello" in visitor.text
         assert [m["role"] for m in server.requests[0].body["messages"]] == ["system", "user"]
+
+
+@pytest.mark.parametrize(
+    "reply", [Reply("yes", {"reward": float("nan")}), None, Reply("yes", ["reward"]), Reply("half \ud800")]
+)
+def test_an_agent_that_says_what_cannot_be_kept_does_no_harm(start: Starting, reply):
+    study = start(goals(), mode="chat", per_task=1, agents={"x": lambda turns, rng: reply})
+    visitor = study.visitor()
+    visitor.send()
+    visitor.send({"text": "hello"}, form="say")
+    assert visitor.status == 200
+    assert ("half ?" if reply and "half" in reply.content else "could not answer") in visitor.text
+    assert study.restarted().visitor().text == visitor.text
+
+
+def test_an_answer_that_comes_after_the_end_is_not_added(start: Starting):
+    asked, goes_on = threading.Event(), threading.Event()
+
+    def slow(turns, rng):
+        asked.set()
+        goes_on.wait(20)
+        return Reply("late", {"reward": 1.0})
+
+    study = start(goals(), mode="chat", per_task=1, agents={"x": slow})
+    with study.client:  # one event loop for both requests
+        visitor = study.visitor()
+        visitor.send()
+        with ThreadPoolExecutor() as pool:
+            saying = pool.submit(study.visitor().send, {"text": "hello"}, form="say")
+            assert asked.wait(20)
+            visitor.look().send(form="end")
+            visitor.send({"q0": "0", "q1": "1"})
+            goes_on.set()
+            assert saying.result().status == 200
+    (record,) = exported(study.admin())
+    assert [m["content"] for m in record["messages"]] == ["sell tickets", "hello"]
+
+
+def test_an_agent_is_asked_once_however_often_a_form_is_sent(start: Starting):
+    calls = []
+
+    def fails_first(turns, rng):
+        calls.append(len(turns))
+        time.sleep(0.1)
+        if len(calls) == 1:
+            raise OSError
+        return Reply("here I am")
+
+    study = start(goals(), mode="chat", per_task=1, agents={"x": fails_first})
+    with study.client:
+        visitor = study.visitor()
+        visitor.send()
+        visitor.send({"text": "hello"}, form="say")
+        with ThreadPoolExecutor() as pool:  # asked again by five clicks
+            list(pool.map(lambda _: study.client.post(visitor.last[0], data=again(visitor)), range(5)))
+    assert len(calls) == 2
+    assert visitor.look().text.count("here I am") == 1
+
+
+def again(visitor):
+    (form,) = [form for form in visitor.forms if form.action.endswith("say")]
+    return {**form.fields, "text": ""}
+
+
+def test_a_question_that_the_server_did_not_outlive_can_be_asked_again(start: Starting):
+    study = start(goals(), mode="chat", per_task=1, agents={"x": talkative})
+    visitor = study.visitor()
+    visitor.send()
+    study.book.note("said", "anna", slot=1, role="user", content="hello")  # and there the server was killed
+    visitor = study.restarted().visitor()
+    visitor.send({"text": ""}, form="say")
+    assert "you said hello" in visitor.text
 
 
 def test_an_agent_that_takes_too_long_is_given_up(start: Starting):

@@ -10,16 +10,18 @@ from hypothesis import strategies as st
 from tests.studies import Running, conversation
 from turnwise.types import Reply
 from turnwise.web.guard import Limiter, proof
+from turnwise.web.ledger import Rater
 from turnwise.web.study import study
 
 FIELDS = "q0 q1 text template heard action count rater slot confused proof x".split()
-VALUES = "1 5 3 first tie yes close invite hold release anna victim -1 nan 1e999 2".split()
+VALUES = "1 5 3 first tie yes close invite hold release doubt trust anna victim -1 nan 1e999 2".split()
 TAILS = "1 2 say end pilot export.jsonl .. 1/say 1/end 0".split()
 HEADERS = "content-type sec-fetch-site origin cookie x-forwarded-for host".split()
 KINDS = (
     "application/json application/x-www-form-urlencoded multipart/form-data none cross-site 99999999".split()
 )
 
+MINE = "only the victim said this"
 FORM = {"content-type": "application/x-www-form-urlencoded"}
 
 words = st.sampled_from(["some words of mine", "what is it then"]) | st.text(max_size=40)
@@ -46,6 +48,9 @@ def running(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFac
         patch.setattr(Limiter, "check", lambda self, key: None)
         for name in ("victim", "anna"):
             found.visitor(name).send()
+        if request.param in ("write", "chat"):
+            words = {"text": f"{MINE} in many words"}
+            found.visitor("victim").send(words, form="say" if request.param == "chat" else "")
         yield found
     found.book.close()
 
@@ -59,7 +64,7 @@ def test_no_request_makes_the_server_fail_or_touches_another(running: Running):
 def _request(running: Running, data: st.DataObject) -> None:
     ledger = running.book.ledger
     anna, victim = ledger.raters["anna"], ledger.raters["victim"]
-    before = ledger.seq
+    before, theirs = ledger.seq, _did(victim)
     who = data.draw(st.sampled_from(["stranger", "has anna's link", "is anna"]), label="who")
     root = data.draw(roots, label="root") if who == "stranger" else f"/r/{anna.token}"
     tail = data.draw(actions if who == "is anna" else tails, label="tail")
@@ -76,11 +81,15 @@ def _request(running: Running, data: st.DataObject) -> None:
         headers=FORM | data.draw(headers, label="headers"),
     )
     assert answer.status_code < 500, answer.text
-    secrets = [victim.token, ledger.head["admin"], ledger.head["secret"]]
+    secrets = [victim.token, ledger.head["admin"], ledger.head["secret"], MINE]
     assert not any(secret in answer.text for secret in secrets)
-    assert [len(slot.answers) + len(slot.said_at) for slot in victim.slots] == [0]
+    assert _did(victim) == theirs
     if who != "is anna":
         assert ledger.seq == before
+
+
+def _did(rater: Rater) -> list[tuple[object, ...]]:
+    return [(slot.task.id, tuple(slot.answers), tuple(slot.turns)) for slot in rater.slots]
 
 
 @settings(max_examples=60)

@@ -81,6 +81,36 @@ def test_the_tasks_of_somebody_who_fails_a_check_go_to_others_too(start: Startin
     assert Counter(rater for rater, *_ in ratings(exported(study.admin()))) == {"anna": 12}
 
 
+def test_the_tasks_of_somebody_who_agrees_with_nobody_go_to_others_if_the_administrator_says_so(
+    start: Starting,
+):
+    study = start(per_task=3, quality={**STRICT, "checks": 0, "repeats": 0})
+    for name, opinion in (("anna", sane), ("ben", sane), ("contrary", lambda number: 6 - sane(number))):
+        judge(study.visitor(name), opinion)
+    assert sum(judge(study.visitor("dora"), sane).values()) == 6  # the shared ones only
+    admin = study.admin()
+    doubt = next(form for form in admin.forms if ("action", "doubt") in form.buttons)
+    assert doubt.fields["rater"] == "contrary"
+    admin.client.post(admin.path, data={**doubt.fields, "action": "doubt"})
+    assert sum(judge(study.visitor("dora"), sane).values()) == 6
+    later = study.restarted()
+    assert later.book.ledger.raters["contrary"].doubted
+    assert "Others are asked too" in later.admin().text
+
+
+def test_a_check_may_be_answered_in_three_words_however_many_are_wanted(start: Starting):
+    study = start(
+        mode="write", per_task=1, quality={"shared": 0, "checks": 1, "repeats": 0}, write={"least_words": 9}
+    )
+    visitor = study.visitor()
+    visitor.send()
+    while visitor.is_asked:
+        words = visitor.text.split("three words only: ")
+        visitor.send({"text": words[1].split("\n")[0] if len(words) > 1 else "one two " * 5})
+        assert visitor.status == 200
+    assert not study.book.ledger.raters["anna"].careless
+
+
 def test_agreement_is_live_and_of_those_who_are_kept(start: Starting):
     study = start(per_task=3, quality=STRICT)
     judge(study.visitor("anna"), sane)

@@ -8,8 +8,11 @@ import pytest
 from tests.studies import PLAIN, Starting, exported, finish, ratings
 from turnwise.errors import DataError
 from turnwise.logs.items import Selection
+from turnwise.types import Dialogue, Turn
 from turnwise.web.opening import ledger_of, reading
 from turnwise.web.study import study
+
+CHECKED = {"shared": 0, "checks": 2, "repeats": 0}
 
 
 def test_three_raters_rate_every_reply_and_the_export_has_each_rating_once(start: Starting):
@@ -227,3 +230,28 @@ def test_a_task_left_lying_is_given_to_another(start: Starting):
     visitor = study.visitor("ben")
     visitor.send()
     assert visitor.is_asked
+    visitor.send({"q0": "2"})
+    assert finish(study.visitor("carl")) == 0  # one was gone, and one has come in their place
+
+
+def test_conversations_are_compared_whole(start: Starting):
+    talks = [
+        Dialogue(f"{agent}-{k}", agent, (Turn("user", f"{agent} {k}?"), Turn("assistant", f"{agent} says {k}")) * 2,
+                 meta={"goal": str(k)})
+        for k in range(4) for agent in ("a", "b")
+    ]  # fmt: skip
+    study = start(talks, mode="pairwise", whole=True, selection=Selection(pair="meta.goal"), quality=CHECKED)
+    visitor = study.visitor()
+    visitor.send()
+    while visitor.is_asked:
+        first = visitor.text.split("First conversation")[1].split("Second conversation")[0]
+        told = "choose this one" in visitor.text
+        assert told or first.count("says") == 2
+        is_first = "choose this one" in first if told else "a says" in first
+        visitor.send({"q0": "first" if is_first else "second"})
+    records = exported(study.admin())
+    assert len(records) == 8
+    assert {(one["agent"], r["value"], r.get("turn")) for one in records for r in one["ratings"]} == {
+        ("a", 1, None), ("b", 0, None),
+    }  # fmt: skip
+    assert not study.book.ledger.raters["anna"].careless

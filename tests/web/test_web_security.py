@@ -1,9 +1,11 @@
 """What must not be possible: to read or write for another, to get in without a link, to break a page."""
 
 import pytest
+from starlette.testclient import TestClient
 
 from tests.studies import PLAIN, Running, Starting, conversation, exported, ratings
 from tests.visitor import Visitor
+from turnwise.web.app import app
 from turnwise.web.guard import LARGEST, Limiter
 
 
@@ -166,6 +168,13 @@ def test_what_cannot_be_stored_is_not_acknowledged(study: Running, monkeypatch: 
     assert visitor.status == 503
     visitor = study.restarted().visitor("anna")
     assert "Task 2" in visitor.text
+
+
+def test_the_administrators_links_are_those_that_people_type(study: Running):
+    study.visitor()
+    path = study.admin().path
+    told = TestClient(app(study.book, url="https://rate.example.org")).get(path).text
+    assert f"https://rate.example.org/r/{study.book.ledger.raters['anna'].token}" in told
 
 
 def test_the_store_is_for_its_owner_only(study: Running):

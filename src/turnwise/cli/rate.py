@@ -3,6 +3,7 @@
 import sys
 from contextlib import closing, suppress
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
 
 import click
 
@@ -12,6 +13,8 @@ from turnwise.errors import MissingExtra, UsageError, counted
 if TYPE_CHECKING:
     from turnwise.types import Agent
     from turnwise.web.book import Book
+
+MOST_RATERS = 10_000
 
 
 @click.command(name="rate")
@@ -33,11 +36,13 @@ if TYPE_CHECKING:
     help="Links to hand out: how many, or their names by comma. More can be invited later.",
 )  # fmt: skip
 @click.option(
-    "--per-task",
-    type=click.IntRange(min=1),
-    metavar="N",
+    "--per-task", type=click.IntRange(min=1), metavar="N",
     help="Raters for each task. Default: the study's, else 3.",
-)
+)  # fmt: skip
+@click.option(
+    "--whole", is_flag=True, default=None,
+    help="With --mode pairwise, compare whole conversations; --pair says which belong together.",
+)  # fmt: skip
 @click.option(
     "--agent", "agents", multiple=True, metavar="URL|module:function|DIR|MODEL",
     help="With --mode chat, who is talked to; settings in brackets; NAME=... gives it a name. Repeatable.",
@@ -72,7 +77,10 @@ def command(**given: Any) -> int:
     from turnwise.web.opening import book, dialogues_of, ledger_of, reading
     from turnwise.web.study import study
 
-    asked = study(given["study_file"], mode=given["mode"], seed=given["seed"], per_task=given["per_task"])
+    if given["everything"] and not given["export"]:
+        raise UsageError("--everything belongs to --export")
+    changes = {key: given[key] for key in ("mode", "seed", "per_task", "whole")}
+    asked = study(given["study_file"], **changes)
     chosen = {slot: given[slot] for slot in Selection.__slots__ if given.get(slot) is not None}
     names = _agents(given["agents"], asked.mode)
     dialogues = dialogues_of(given["data"])
@@ -88,15 +96,17 @@ def command(**given: Any) -> int:
     except ModuleNotFoundError:
         raise MissingExtra("the rating app", "web") from None
     talking = {name: _agent(address) for name, address in names.items()}
+    url = _checked(given["url"])
+    wanted = _names(given["raters"])
     with listening(given["host"], given["port"]) as sock, closing(book(place, ledger)) as kept:
-        _invite(kept, given["raters"])
+        _invite(kept, wanted)
         kept.flush()
-        base = (given["url"] or f"http://{_reachable(given['host'])}:{sock.getsockname()[1]}").rstrip("/")
+        base = url or f"http://{_reachable(given['host'])}:{sock.getsockname()[1]}"
         _links(kept, base)
         if not given["quiet"]:
             click.echo(f"answers are kept in {shown(place)}; Ctrl-C ends, the same command goes on", err=True)
         with suppress(KeyboardInterrupt):
-            serve(kept, dialogues, talking, sock=sock, behind_proxy=bool(given["url"]))
+            serve(kept, dialogues, talking, sock=sock, url=url)
     return 0
 
 
@@ -122,16 +132,37 @@ def _agent(address: str) -> "Agent":
     return resolve(plain, **chosen)
 
 
-def _invite(kept: "Book", raters: str) -> None:
+def _checked(url: str | None) -> str | None:
+    """The address that people type: of a whole host, because the pages' own links begin at its root."""
+    if url is None:
+        return None
+    parts = urlsplit(url)
+    if parts.scheme not in ("http", "https") or not parts.netloc or parts.path.strip("/") or parts.query:
+        raise UsageError(f"--url {url}: expected https://HOST or http://HOST, with a port or without")
+    return f"{parts.scheme}://{parts.netloc}"
+
+
+def _names(raters: str) -> int | list[str]:
+    """How many raters, or who."""
+    if raters.isascii() and raters.isdigit():
+        if int(raters) > MOST_RATERS:
+            raise UsageError(f"--raters {raters}: {MOST_RATERS} are the most")
+        return int(raters)
+    names = list(dict.fromkeys(filter(None, map(str.strip, raters.split(",")))))
+    for name in names:
+        if not name.isprintable() or len(name) > 100 or name in ("mean", "admin"):
+            raise UsageError(f"`{name[:100]}` cannot be a rater's name")
+    return names
+
+
+def _invite(kept: "Book", wanted: int | list[str]) -> None:
     """The raters asked for who are not there yet. A number counts those that are."""
     from turnwise.web.administering import invite
 
-    if raters.isdigit():
-        invite(kept, max(0, int(raters) - len(kept.ledger.raters)))
+    if isinstance(wanted, int):
+        invite(kept, max(0, wanted - len(kept.ledger.raters)))
         return
-    for name in dict.fromkeys(filter(None, map(str.strip, raters.split(",")))):
-        if not name.isprintable() or len(name) > 100 or name == "mean":
-            raise UsageError(f"`{name[:100]}` cannot be a rater's name")
+    for name in wanted:
         if name not in kept.ledger.raters:
             kept.invite(name)
 

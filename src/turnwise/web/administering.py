@@ -27,8 +27,9 @@ GUESSES = 0.5, 10  # wrong links of one address
 
 
 class AdminPages:
-    def __init__(self, book: Book, dialogues: Sequence[Dialogue]) -> None:
+    def __init__(self, book: Book, dialogues: Sequence[Dialogue], *, url: str | None = None) -> None:
         self._book = book
+        self._url = url
         self._dialogues = dialogues
         self._guesses = Limiter(*GUESSES)
 
@@ -40,8 +41,8 @@ class AdminPages:
             study=ledger.study,
             closed=ledger.closed,
             standing=await run_sync(standing, ledger),
-            held=[(rater, slot) for rater, slot in ledger.slots if slot.answer and slot.answer.held],
-            base=str(request.base_url).rstrip("/"),
+            held=[(rater, slot) for rater, slot in ledger.slots if slot.held],
+            base=self._url or str(request.base_url).rstrip("/"),
             token=token,
             proof=proof(ledger.head["secret"], token),
             every=request.query_params.get("every") == "10",
@@ -78,6 +79,8 @@ class AdminPages:
             self._invite(fields.get("count", ""))
         elif action in ("hold", "release"):
             self._moderate(action, fields.get("rater", ""), fields.get("slot", ""))
+        elif action in ("doubt", "trust"):
+            self._rely(fields.get("rater", ""), doubted=action == "doubt")
         else:
             raise HTTPException(400, "There is no such action.")
         await self._book.settled()
@@ -93,7 +96,15 @@ class AdminPages:
         place = whole(number)
         if rater is None or not 1 <= place <= len(rater.slots) or rater.slots[place - 1].answer is None:
             raise HTTPException(404)
-        self._book.note("held" if action == "hold" else "released", name, slot=place)
+        if rater.slots[place - 1].held != (action == "hold"):
+            self._book.note("held" if action == "hold" else "released", name, slot=place)
+
+    def _rely(self, name: str, *, doubted: bool) -> None:
+        rater = self._book.ledger.raters.get(name)
+        if rater is None:
+            raise HTTPException(404)
+        if rater.doubted != doubted:
+            self._book.note("doubted" if doubted else "trusted", name)
 
     def _snapshot(self) -> Ledger:
         return reading(self._book.place, self._book.ledger.blank())

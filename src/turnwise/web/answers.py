@@ -1,7 +1,6 @@
 """From a form's fields to an answer, or to what is wrong with it in words for the rater."""
 
 from collections.abc import Mapping
-from math import isfinite
 from typing import Any
 
 from turnwise.web.ledger import Slot
@@ -23,7 +22,7 @@ class NotAnswered(Exception):
 def answered(study: Study, slot: Slot, form: Mapping[str, str]) -> dict[str, Any]:
     """The body of an `answered` event."""
     if study.mode == "write":
-        return _written(study, form)
+        return _written(study, slot, form)
     understood = not (study.understood and form.get("confused") == "yes")
     values: dict[str, float] = {}
     problems: dict[str, str] = {}
@@ -49,10 +48,9 @@ def _asked(study: Study, question: Question) -> str:
 
 def _value(question: Question, given: str) -> float | None:
     try:
-        value = float(given)
+        return question.nearest(float(given))
     except ValueError:
         return None
-    return value if isfinite(value) and question.allows(value) else None
 
 
 def _preference(slot: Slot, given: str) -> float | None:
@@ -67,11 +65,11 @@ def chosen(slot: Slot, value: float) -> str:
     return next(name for name, number in PREFERENCES.items() if number == shown)
 
 
-def _written(study: Study, form: Mapping[str, str]) -> dict[str, Any]:
+def _written(study: Study, slot: Slot, form: Mapping[str, str]) -> dict[str, Any]:
     text = said(form.get("text", ""))
     words = len(text.split())
-    if words < study.write.least_words:
-        wanted = study.write.least_words
+    wanted = 1 if slot.task.password else study.write.least_words  # a check asks for three words and no more
+    if words < wanted:
         raise NotAnswered({"text": f"Please write at least {wanted} words; there are {words}."})
     return {"values": {}, "text": text, "held": offensive(text, study.write.blocked)}
 

@@ -18,9 +18,15 @@ from turnwise.web.guard import Headers
 from turnwise.web.rating import RaterPages
 
 
-def app(book: Book, dialogues: Sequence[Dialogue] = (), agents: Mapping[str, Agent] | None = None) -> ASGIApp:
-    """The rating app of one study."""
-    rating, admin = RaterPages(book, agents or {}), AdminPages(book, dialogues)
+def app(
+    book: Book,
+    dialogues: Sequence[Dialogue] = (),
+    agents: Mapping[str, Agent] | None = None,
+    *,
+    url: str | None = None,
+) -> ASGIApp:
+    """The rating app of one study; `url` is what people type for it, where that is not what requests say."""
+    rating, admin = RaterPages(book, agents or {}), AdminPages(book, dialogues, url=url)
     # Around everything, so that the page of an error of ours has the headers too.
     return Headers(
         Starlette(
@@ -67,7 +73,10 @@ async def _refused(_: Request, error: Exception) -> Response:
 
 
 async def _unstored(_: Request, __: Exception) -> Response:
-    words = "Your answer could not be stored. Please tell the people who run this study, and try again later."
+    words = (
+        "Answers cannot be stored or read at the moment, and what you sent just now was not saved."
+        " Please tell the people who run this study, and try again later."
+    )
     return pages.page("message", 503, title="Not stored", message=words)
 
 

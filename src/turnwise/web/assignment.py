@@ -4,9 +4,10 @@ Each task goes to N raters, agents are balanced within and between raters, nobod
 repeat. Shared tasks, checks and repeats are mixed in by chance: at each step the chance of a special task is its
 share of what the rater has before them, so they are spread evenly however long the session turns out to be.
 A task that somebody took and left lying is given to another after a while; both may then answer it. Whoever fails
-an attention check goes on without knowing, and their places are given to others.
+an attention check, or is doubted by the administrator, goes on without knowing, and their places go to others.
 """
 
+from collections import Counter
 from dataclasses import dataclass
 from math import ceil
 
@@ -83,10 +84,13 @@ def _repeatable(rater: Rater, apart: int) -> list[Slot]:
 
 
 def _left_lying(ledger: Ledger, rater: Rater, now: float) -> Task | None:
+    """A task that wants somebody else, because so many who took it have gone."""
+    gone: Counter[str] = Counter()
     for other in ledger.raters.values():
         slot = other.current
-        if slot is None or slot.purpose != "task" or slot.task.group in rater.met:
-            continue
-        if now - max(slot.at, other.seen_at) > LEASE:
-            return slot.task
-    return None
+        if slot and slot.purpose == "task" and other.relied and now - max(slot.at, other.seen_at) > LEASE:
+            gone[slot.task.id] += 1
+    left = ((ledger.tasks[name], count) for name, count in gone.items())
+    return next(
+        (t for t, count in left if t.group not in rater.met and ledger.pool.wants(t, without=count)), None
+    )

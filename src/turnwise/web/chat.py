@@ -7,6 +7,7 @@ decision with its scores before judging. Who the agent is, they are not told.
 import re
 from collections.abc import Mapping
 from functools import partial
+from math import isfinite
 from typing import Any
 
 import numpy as np
@@ -33,21 +34,34 @@ class Talking:
             name: CapacityLimiter(AT_ONCE if isinstance(one, Address) else 1) for name, one in agents.items()
         }
 
+    def opens(self, slot: Slot) -> bool:
+        """Whether the agent is to speak first here, and nobody has asked it to yet."""
+        study = self._book.ledger.study
+        first = study.mode == "chat" and study.chat.opening == "agent"
+        return first and not (slot.said_at or slot.waiting or slot.ended)
+
     async def say(self, rater: Rater, slot: Slot, text: str) -> None:
-        """The rater speaks and the agent answers; with nothing said, an agent that failed is asked again."""
+        """The rater speaks and the agent answers; with nothing said, an agent that owes an answer is asked again."""
         if text:
             self._book.note("said", rater.name, slot=slot.number, role="user", content=text)
-        elif not slot.failure:
-            return
-        await self._book.settled()
-        await self.hear(rater, slot)
+        if text or slot.unheard:
+            await self.hear(rater, slot)
 
     async def hear(self, rater: Rater, slot: Slot) -> None:
+        """The agent's turn. Of two requests at once one asks: the other finds the slot waiting."""
+        slot.waiting = True
+        try:
+            await self._book.settled()
+            await self._ask(rater, slot)
+        finally:
+            slot.waiting = False
+        await self._book.settled()
+
+    async def _ask(self, rater: Rater, slot: Slot) -> None:
         study = self._book.ledger.study
         (name,) = slot.task.agents
         rng = np.random.default_rng([study.seed, slot.number, len(slot.turns), *rater.name.encode()])
         about: dict[str, Any] = {"slot": slot.number}
-        slot.waiting = True
         try:
             async with self._turns[name]:
                 with fail_after(study.chat.seconds):
@@ -56,21 +70,31 @@ class Talking:
                         abandon_on_cancel=True,
                         limiter=self._threads,
                     )
-            content, outcome = str(reply.content), _numbers(reply.outcome)
+            content, outcome = _clean(str(reply.content)), _numbers(reply.outcome)
         except Exception as error:  # an agent may raise anything; it is told and never becomes a score
-            self._book.note("failed", rater.name, **about, reason=f"{type(error).__name__}: {error}"[:500])
-        else:
-            over = {"outcome": outcome} if outcome else {}
-            self._book.note("said", rater.name, **about, role="assistant", content=content, **over)
-            if outcome or len(slot.turns) >= study.chat.most_turns:
-                self._book.note("ended", rater.name, **about)
-        finally:
-            slot.waiting = False
-        await self._book.settled()
+            reason = _clean(f"{type(error).__name__}: {error}"[:500])
+            self._book.note("failed", rater.name, **about, reason=reason)
+            return
+        if slot.ended:  # by the rater, who may have judged it since: nothing is added to it
+            return
+        over = {"outcome": outcome} if outcome else {}
+        self._book.note("said", rater.name, **about, role="assistant", content=content, **over)
+        if outcome or len(slot.turns) >= study.chat.most_turns:
+            self._book.note("ended", rater.name, **about)
+
+
+def _clean(text: str) -> str:
+    """Without what cannot be stored: halves of characters."""
+    return text.encode("utf-8", "replace").decode()
 
 
 def _numbers(outcome: Mapping[str, float] | None) -> dict[str, float] | None:
-    return None if outcome is None else {str(key): float(value) for key, value in outcome.items()}
+    if outcome is None:
+        return None
+    scores = {_clean(str(key)): float(value) for key, value in outcome.items()}
+    if not all(map(isfinite, scores.values())):
+        raise ValueError(f"the outcome {scores} has a score that is no number")
+    return scores
 
 
 def templates(chat: Chat, slot: Slot) -> list[str]:

@@ -32,11 +32,14 @@ def _check(study: Study, base: Task, number: int) -> Task:
         asked = f"This line checks that people read. Please reply with these three words only: {words}"
         return replace(check, context=(*base.context[:-1], Turn("user", asked)), password=words)
     if study.mode == "pairwise":
+        a, b = base.replies
         told = Turn("assistant", _CHOSEN)
-        replies = (told, base.replies[1]) if high else (base.replies[0], told)
+        replies = (
+            ((*a[:-1][:1], told), b) if high else (a, (*b[:-1][:1], told))
+        )  # a talk keeps its first line
         return replace(check, replies=replies, expected={q.name: float(high) for q in study.questions})
     expected = {q.name: q.scale[1 if high else 0] for q in study.questions}
     told = Turn("assistant", _ASKED.format(end="highest" if high else "lowest"))
     if study.mode == "dialogue":
         return replace(check, context=(*base.context[:2], told), expected=expected)
-    return replace(check, replies=(told,), expected=expected)
+    return replace(check, replies=((told,),), expected=expected)

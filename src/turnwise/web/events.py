@@ -14,6 +14,8 @@ Kind = Literal[
     "answered",  # a rater's judgement, or a correction of it
     "held",  # a written reply is kept back
     "released",  # a written reply is let through
+    "doubted",  # a rater's places are given to others
+    "trusted",  # and taken back
     "closed",  # nobody may answer any more
     "opened",  # answers are taken again
 ]

@@ -109,8 +109,9 @@ def _with(dialogue: Dialogue, verdicts: Sequence[Verdict]) -> Dialogue:
 
 def _check(check: Task, verdicts: Sequence[Verdict]) -> Iterator[Dialogue]:
     if verdicts:
-        turns = (*check.context, *check.replies)
-        yield _with(Dialogue(check.id, "check", turns), [_placed(one, check.id, None) for one in verdicts])
+        yield _with(
+            Dialogue(check.id, "check", check.shown), [_placed(one, check.id, None) for one in verdicts]
+        )
 
 
 def _talks(ledger: Ledger, verdicts: dict[str, list[Verdict]], *, everything: bool) -> Iterator[Dialogue]:
@@ -135,7 +136,7 @@ def _written(ledger: Ledger, *, everything: bool) -> Iterator[Dialogue]:
 
 
 def _kept_back(rater: Rater, slot: Slot, dropped: set[str]) -> str | None:
-    if slot.answer and slot.answer.held:
+    if slot.held:
         return "possibly offensive"
     return "the writer was set apart" if rater.name in dropped else None
 

@@ -47,6 +47,12 @@ class Slot:
         return self.answers[-1] if self.answers else None
 
     @property
+    def unheard(self) -> bool:
+        """Whether the agent owes an answer and is not at it: it failed, or the server stopped meanwhile."""
+        owes = bool(self.failure) or bool(self.said_at and self.turns[-1].role == "user")
+        return owes and not (self.waiting or self.ended)
+
+    @property
     def failed(self) -> bool:
         """Whether this is an attention check that was not answered as it asks."""
         answer = self.answer
@@ -56,8 +62,13 @@ class Slot:
         return differs or self.task.password not in answer.text.casefold()
 
     @property
+    def held(self) -> bool:
+        """Whether what was written here waits for a look."""
+        return self.answer is not None and self.answer.held
+
+    @property
     def seconds(self) -> float | None:
-        """From the first sight to the first answer."""
+        """From when it was given to the first answer."""
         return self.answers[0].at - self.at if self.answers else None
 
 
@@ -69,7 +80,13 @@ class Rater:
     met: set[str] = field(default_factory=set)  # groups of tasks
     agents: dict[tuple[str, ...], int] = field(default_factory=dict)  # how often each was judged
     careless: bool = False  # whether an attention check was failed
+    doubted: bool = False  # whether the administrator gave their places to others
     seen_at: float = 0.0
+
+    @property
+    def relied(self) -> bool:
+        """Whether what they judge counts towards the raters that a task wants."""
+        return not (self.careless or self.doubted)
 
     @property
     def current(self) -> Slot | None:
@@ -103,6 +120,8 @@ class Ledger:
             "answered": self._answered,
             "held": self._moderated,
             "released": self._moderated,
+            "doubted": self._doubted,
+            "trusted": self._doubted,
             "closed": self._gate,
             "opened": self._gate,
         }
@@ -143,7 +162,7 @@ class Ledger:
         rater.met.add(task.group)
         if purpose in ("task", "shared"):
             rater.agents[task.agents] = rater.agents.get(task.agents, 0) + 1
-        if purpose == "task" and not rater.careless:
+        if purpose == "task" and rater.relied:
             self.pool.take(task)
 
     def _said(self, event: Event) -> None:
@@ -171,15 +190,21 @@ class Ledger:
             )
         )
         if slot.purpose == "check":
-            self._rely(rater, not any(one.failed for one in rater.slots))
+            careless = any(one.failed for one in rater.slots)
+            self._rely(rater, careless=careless, doubted=rater.doubted)
 
-    def _rely(self, rater: Rater, relied: bool) -> None:
-        """The places of somebody who fails a check are given to others; whoever corrects it has them again."""
-        if rater.careless == relied:
-            rater.careless = not relied
+    def _doubted(self, event: Event) -> None:
+        rater = self.raters[event.rater]
+        self._rely(rater, careless=rater.careless, doubted=event.kind == "doubted")
+
+    def _rely(self, rater: Rater, *, careless: bool, doubted: bool) -> None:
+        """The places of somebody who is not relied on are given to others; whoever is again has them again."""
+        before = rater.relied
+        rater.careless, rater.doubted = careless, doubted
+        if rater.relied != before:
             for slot in rater.slots:
                 if slot.purpose == "task":
-                    (self.pool.take if relied else self.pool.release)(slot.task)
+                    (self.pool.take if rater.relied else self.pool.release)(slot.task)
 
     def _moderated(self, event: Event) -> None:
         slot = self._slot(event)

@@ -14,7 +14,7 @@ from turnwise.web.events import Event
 from turnwise.web.ledger import Ledger
 from turnwise.web.log import opened, shown
 from turnwise.web.study import Study
-from turnwise.web.tasks import tasks
+from turnwise.web.tasks import Task, tasks
 
 
 def ledger_of(
@@ -71,10 +71,14 @@ def identity(ledger: Ledger) -> str:
     asked = [(q.name, q.scale, q.kind, q.step, q.direction) for q in study.questions]
     fixed = msgspec.json.encode((study.mode, study.seed, asked, study.quality.shared, study.quality.checks))
     shown = [
-        f"{task.id}\0{task.agents}\0{[(t.role, t.text) for t in (*task.context, *task.replies)]}"
+        f"{task.id}\0{task.agents}\0{[(t.role, t.text) for t in task.shown]}\0{_goal(task)}"
         for task in ledger.tasks.values()
     ]
     return digest(fixed, *shown)
+
+
+def _goal(task: Task) -> str:
+    return msgspec.json.encode(task.source.goal, order="sorted").decode() if task.source else ""
 
 
 def dialogues_of(data: Sequence[str]) -> list[Dialogue]:

@@ -14,7 +14,10 @@ class Pool:
         self._wanted = study.per_task
         clusters = ordered({task.cluster for task in tasks}, study.seed, "shared", key=str)
         everyone = set(clusters[: study.quality.shared]) if study.mode not in ("write", "chat") else set()
-        self.shared = tuple(task for task in tasks if task.cluster in everyone)
+        shared = [task for task in tasks if task.cluster in everyone]
+        # One a group, as nobody meets a group twice: of three agents' pairs everybody judges the same one.
+        chosen = {task.group: task for task in ordered(shared, study.seed, "pair", key=lambda task: task.id)}
+        self.shared = tuple(task for task in shared if chosen[task.group] is task)
         self.others = tuple(task for task in tasks if task.cluster not in everyone)
         self._taken: dict[str, int] = {}
         self.given: dict[Key, int] = {}
@@ -29,6 +32,10 @@ class Pool:
     def left(self) -> int:
         """Places that are still to be given."""
         return len(self.others) * self._wanted - sum(min(n, self._wanted) for n in self._taken.values())
+
+    def wants(self, task: Task, *, without: int) -> bool:
+        """Whether the task wants another rater if `without` of those who have it do not count."""
+        return self._taken[task.id] - without < self._wanted
 
     def take(self, task: Task) -> None:
         """One more rater has it."""

@@ -123,7 +123,7 @@ class RaterPages:
                 self._book.note("given", rater.name, **about)
         await self._book.settled()
         slot = rater.current
-        if slot and ledger.study.mode == "chat" and ledger.study.chat.opening == "agent" and not slot.said_at:
+        if slot and self._talking.opens(slot):
             await self._talking.hear(rater, slot)
 
     def _back(self, rater: Rater) -> Response:

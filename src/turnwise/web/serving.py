@@ -21,9 +21,7 @@ def listening(host: str, port: int) -> socket.socket:
     found.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         found.bind((host, port))
-        found.listen(
-            BACKLOG
-        )  # from now on a link works, if only after the moment that the app takes to start
+        found.listen(BACKLOG)  # from now on a link works, if only once the app has started
     except (OSError, OverflowError) as error:
         found.close()
         raise UsageError(f"cannot listen on {host}:{port}: {error}; --port names another") from None
@@ -36,15 +34,15 @@ def serve(
     agents: Mapping[str, Agent],
     *,
     sock: socket.socket,
-    behind_proxy: bool = False,
+    url: str | None = None,
 ) -> None:
-    """Serves until interrupted, then lets open requests end."""
+    """Serves until interrupted, then lets open requests end; with a `url` of its own, a proxy stands before it."""
     config = uvicorn.Config(
-        app(book, dialogues, agents),
+        app(book, dialogues, agents, url=url),
         log_level="warning",
         access_log=False,
         server_header=False,
-        proxy_headers=behind_proxy,
+        proxy_headers=url is not None,
         timeout_graceful_shutdown=10,
         timeout_keep_alive=60,
         lifespan="off",

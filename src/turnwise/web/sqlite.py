@@ -34,7 +34,12 @@ class SqliteLog:
                 raise DataError(f"{path}: there are no ratings yet")
             os.close(os.open(path, os.O_CREAT, 0o600))  # it holds the raters' links
         # One connection, used by one thread at a time: first the one that replays, then the writer's.
-        self._connection = sqlite3.connect(path, timeout=BUSY, check_same_thread=False, isolation_level=None)
+        try:
+            self._connection = sqlite3.connect(
+                path, timeout=BUSY, check_same_thread=False, isolation_level=None
+            )
+        except sqlite3.OperationalError as error:
+            raise DataError(f"{path}: is no file of ratings: {error}") from None
         try:
             if writable:
                 self._connection.execute("PRAGMA journal_mode=WAL")

@@ -44,7 +44,7 @@ def standing(ledger: Ledger) -> Standing:
     dropped = {row.rater.name for row in rows if row.flagged}
     kept = [r for r in ratings if CHECK not in r.extra and r.rater not in dropped]
     clusters = {task.id: task.cluster for task in ledger.tasks.values()}
-    relied = [rater for rater in ledger.raters.values() if not rater.careless]
+    relied = [rater for rater in ledger.raters.values() if rater.relied]
     counted = [
         slot for one in relied for slot in one.slots if slot.answer and slot.purpose in ("task", "shared")
     ]

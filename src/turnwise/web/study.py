@@ -6,6 +6,7 @@ the rest, raters below a kappa of .2 set apart. Repeats, on which a rater is com
 """
 
 import tomllib
+from math import isfinite
 from pathlib import Path
 from typing import Literal
 
@@ -29,28 +30,38 @@ class Question(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
     direction: Direction = "higher"
 
     @property
+    def steps(self) -> int:
+        low, high = self.scale
+        return round((high - low) / self.step)
+
+    @property
     def points(self) -> tuple[float, ...]:
         """The values a rater may choose on a Likert scale."""
-        low, high = self.scale
-        return tuple(low + k * self.step for k in range(round((high - low) / self.step) + 1))
+        return tuple(self._point(k) for k in range(self.steps + 1))
 
     def label(self, place: int) -> str:
         """What the point at `place` is called, "" where only its number stands."""
-        if len(self.labels) == len(self.points):
+        if len(self.labels) == self.steps + 1:
             return self.labels[place]
-        ends = {0: 0, len(self.points) - 1: 1}
+        ends = {0: 0, self.steps: 1}
         return self.labels[ends[place]] if self.labels and place in ends else ""
 
-    def allows(self, value: float) -> bool:
+    def nearest(self, value: float) -> float | None:
+        """The point of the scale that `value` is, but for rounding; None where it is none."""
         low, high = self.scale
+        if not low <= value <= high:
+            return None
         steps = (value - low) / self.step
-        return low <= value <= high and abs(steps - round(steps)) < 1e-6
+        return self._point(round(steps)) if abs(steps - round(steps)) < 1e-6 else None
+
+    def _point(self, place: int) -> float:
+        return float(round(self.scale[0] + place * self.step, 9))
 
     def problem(self) -> str | None:
         low, high = self.scale
         if not self.name.strip():
             return "has no name"
-        if not low < high:
+        if not (low < high and isfinite(low) and isfinite(high)):
             return f"has the scale {low:g} to {high:g}; expected two numbers in order"
         steps = (high - low) / self.step if self.step > 0 else 0.0
         if steps < 1 or abs(steps - round(steps)) > 1e-6:
@@ -87,6 +98,7 @@ class Study(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
     title: str = "Rate conversations"
     instructions: str = ""
     questions: tuple[Question, ...] = msgspec.field(default=(), name="question")
+    whole: bool = False  # in pairs, whether whole conversations are compared and not replies
     per_task: int = 3  # raters for each task
     per_rater: int | None = (
         None  # tasks a rater, besides the shared ones and checks; None: as many as there are
@@ -115,6 +127,10 @@ class Study(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
             "chat.most_turns": (self.chat.most_turns, 2),
             "write.least_words": (self.write.least_words, 1),
         }
+        if not 0 < self.chat.seconds < 3600:
+            return "chat.seconds", f"is {self.chat.seconds:g}; expected more than 0 and less than an hour"
+        if not -1 <= self.quality.kappa <= 1:
+            return "quality.kappa", f"is {self.quality.kappa:g}; expected -1 to 1"
         low = ((path, least) for path, (value, least) in counts.items() if value < least)
         return next(((path, f"is too low; expected {least} or more") for path, least in low), None)
 
@@ -159,6 +175,8 @@ def _completed(found: Study) -> Study:
     """With the mode's own questions where none are asked; a preference is always on 0, .5, 1."""
     if found.mode == "write" and found.questions:
         raise DataError("a study in which people write asks no questions; rate the replies in a second one")
+    if found.whole and found.mode != "pairwise":
+        raise DataError("`whole` is for --mode pairwise; --mode dialogue rates conversations one by one")
     questions = found.questions or DEFAULTS[found.mode]
     if found.mode == "pairwise":
         questions = tuple(

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import combinations
+from itertools import chain, combinations
 
 from turnwise.errors import DataError
 from turnwise.logs.items import Selection, items
@@ -16,14 +16,19 @@ class Task:
     agents: tuple[str, ...]  # who is judged here: what assignment balances
     cluster: str  # its context
     context: tuple[Turn, ...]  # what is shown
-    replies: tuple[
-        Turn, ...
-    ] = ()  # what is judged: one, or two side by side; none where people write or talk
+    # What is judged: one reply, or two side by side, each a turn or a whole conversation; none where people
+    # judge the context itself, write or talk.
+    replies: tuple[tuple[Turn, ...], ...] = ()
     items: tuple[Item, ...] = ()  # what the answer is about
     group: str = ""  # a rater meets each group once
     source: Dialogue | None = None  # of a live conversation: its goal
     expected: dict[str, float] = field(default_factory=dict)  # of an attention check: dimension -> answer
     password: str = ""  # of an attention check in which people write
+
+    @property
+    def shown(self) -> tuple[Turn, ...]:
+        """Everything that is said on the page."""
+        return (*self.context, *chain.from_iterable(self.replies))
 
 
 def tasks(
@@ -35,7 +40,7 @@ def tasks(
     elif study.mode == "write":
         found = tuple(_gaps(dialogues, selection))
     elif study.mode == "pairwise":
-        found = tuple(_pairs(items(dialogues, selection)))
+        found = tuple(_pairs(items(dialogues, selection, whole=study.whole)))
         if not found:
             raise DataError(
                 "no two agents answered the same context; --as @alternatives or --pair KEY may pair them"
@@ -46,7 +51,7 @@ def tasks(
 
 
 def _single(item: Item) -> Task:
-    replies = () if item.turn is None else item.turns[-1:]
+    replies = () if item.turn is None else (item.turns[-1:],)
     return Task(item.id, (item.agent,), item.cluster, item.context, replies, (item,), group=item.id)
 
 
@@ -61,11 +66,15 @@ def _pairs(found: Iterable[Item]) -> Iterator[Task]:
                 id=f"{a.id}|{b.id}",
                 agents=(a.agent, b.agent),
                 cluster=a.cluster,
-                context=a.context,
-                replies=(a.turns[-1], b.turns[-1]),
+                context=() if a.turn is None else a.context,
+                replies=(_judged(a), _judged(b)),
                 items=(a, b),
                 group=pair,
             )
+
+
+def _judged(item: Item) -> tuple[Turn, ...]:
+    return item.turns if item.turn is None else item.turns[-1:]
 
 
 def _gaps(dialogues: Sequence[Dialogue], selection: Selection) -> Iterator[Task]:

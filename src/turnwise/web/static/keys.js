@@ -44,9 +44,11 @@ function send(button) {
 }
 
 addEventListener("keydown", (event) => {
-  if (!form || event.ctrlKey || event.metaKey || event.altKey || event.isComposing) return;
+  if (event.ctrlKey || event.metaKey || event.altKey || event.isComposing) return;
   const { key, target } = event;
-  if (key === "Enter" && target.matches("textarea")) {
+  if (!form) {
+    if (key.toLowerCase() === "u" && !typing(target)) document.querySelector("[data-undo]")?.click();
+  } else if (key === "Enter" && target.matches("textarea")) {
     if (!event.shiftKey) { event.preventDefault(); send(); }
   } else if (typing(target)) {
     if (key === "Enter") { event.preventDefault(); send(); }
