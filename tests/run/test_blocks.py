@@ -3,7 +3,9 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
+import pytest
 
+from turnwise.errors import Refused, UsageError
 from turnwise.metrics import resolve
 from turnwise.run.blocks import content_key, item_scores, score
 from turnwise.types import Card, Item, Signature, Turn
@@ -64,6 +66,28 @@ def test_when_every_item_fails_there_are_no_rows():
     block = score(Picky(), [item("boom"), item("boom")])
     assert block.rows.shape == (0, 2)
     assert len(block.failures) == 2
+
+
+class Strict(Picky):
+    """Raises what the reply names."""
+
+    def rows(self, items, /):
+        for one in items:
+            if error := {"refuse": Refused("too few"), "misuse": UsageError("no such layer")}.get(one.reply):
+                raise error
+        return super().rows(items)
+
+
+def test_a_failure_keeps_its_status_and_a_usage_error_ends_the_run():
+    block = score(Strict(), [item("refuse"), item("boom"), item("fine")])
+    assert [(failure.position, failure.status) for failure in block.failures] == [
+        (0, "refused"),
+        (1, "error"),
+    ]
+    assert block.scored.tolist() == [2]
+    for shard in ([item("misuse")], [item("boom"), item("misuse")]):
+        with pytest.raises(UsageError, match="no such layer"):
+            score(Strict(), shard)
 
 
 def test_the_key_changes_with_what_a_metric_may_see_and_not_with_the_name():

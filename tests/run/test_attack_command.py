@@ -1,6 +1,9 @@
 """`turnwise attack` as a user runs it."""
 
 import json
+import os
+import subprocess
+import sys
 import threading
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
@@ -8,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.probe.planted import talks
+from tests.tiny_models import write_llama
 from turnwise.cli.group import run
 
 
@@ -100,3 +104,114 @@ def test_a_metric_at_an_address_is_attacked_and_its_death_is_survived(capsys, co
         server.server_close()
     assert run(["attack", address, "--contexts", corpus, "--budget", "600"]) == 3
     assert "cannot be asked" in capsys.readouterr().err
+
+
+RL = (
+    "--stages",
+    "baselines,rl",
+    "--epochs",
+    "2",
+    "--updates",
+    "6",
+    "--batch",
+    "16",
+    "--longest",
+    "8",
+    "--kl",
+    "0",
+)
+
+
+@pytest.fixture
+def policy(tmp_path: Path) -> str:
+    return str(write_llama(tmp_path / "llama"))
+
+
+def test_a_tuned_policy_is_judged_among_the_others(capsys, corpus: str, policy: str, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    _, document = attacked(
+        capsys, corpus, "question-rate", *RL, "--policy", policy, "--learning-rate", ".03",
+        "--repetitions", "2", "-o", str(out),
+    )  # fmt: skip
+    best, other = document["repetitions"]
+    assert best["reward"] >= other["reward"]
+    assert best["reward"] > best["curves"]["reward"][0]
+    assert {"response_frequency", "lexical_variety", "bleu", "jaccard", "inferred", "final"} <= set(best)
+    policies = [row for row in document["results"] if row["strategy"] == "rl: policy"]
+    assert len(policies) == 1
+    assert policies[0]["n_items"] == 60
+    curves = json.loads((out / "curves.json").read_bytes())
+    assert curves["repetitions"] == document["repetitions"]
+    assert not (out / "calls.jsonl").exists()
+
+
+def test_a_killed_attack_goes_on_without_asking_again(
+    capsys, corpus: str, tmp_path: Path, monkeypatch
+) -> None:
+    from turnwise.metrics.features.surface import QuestionRate
+
+    asked = 0
+    rows = QuestionRate.rows
+
+    def mortal(limit: int):
+        def counted(self, items):
+            nonlocal asked
+            asked += len(items)
+            if asked > limit:
+                raise KeyboardInterrupt
+            return rows(self, items)
+
+        return counted
+
+    whole = attacked(capsys, corpus, "question-rate")[1]
+    monkeypatch.setattr(QuestionRate, "rows", mortal(1500))
+    killed = [
+        "attack",
+        "question-rate",
+        "--contexts",
+        corpus,
+        "--budget",
+        "3000",
+        "-o",
+        str(tmp_path / "out"),
+    ]
+    assert run(killed) == 130
+    before, asked = asked, 0
+    monkeypatch.setattr(QuestionRate, "rows", mortal(10**9))
+    resumed = attacked(capsys, corpus, "question-rate", "-o", str(tmp_path / "out"))[1]
+    assert before > 1400
+    assert asked <= resumed["calls"] + 12 * 60 - 1400  # the rest, and the perturbations
+    assert {**resumed, "origin": None} == {**whole, "origin": None}
+
+
+def test_an_unknown_stage_is_named(capsys, corpus: str) -> None:
+    assert run(["attack", "length", "--contexts", corpus, "--stages", "serch"]) == 2
+    assert "search" in capsys.readouterr().err
+
+
+def test_a_budget_that_leaves_nothing_to_search_with_says_so(capsys, corpus: str) -> None:
+    assert run(["attack", "length", "--contexts", corpus, "--budget", "1900"]) == 0
+    assert "nothing was searched for" in capsys.readouterr().out
+
+
+def test_a_metric_that_hangs_is_left_and_the_code_says_so(corpus: str, tmp_path: Path) -> None:
+    (tmp_path / "sleepy.py").write_text("import time\ndef score(records):\n    time.sleep(60)\n")
+    done = subprocess.run(
+        [
+            sys.executable,
+            "-m",
+            "turnwise",
+            "attack",
+            "sleepy:score",
+            "--contexts",
+            corpus,
+            "--timeout",
+            "0.5",
+        ],
+        env={**os.environ, "PYTHONPATH": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 3
+    assert "gave no answer" in done.stderr
