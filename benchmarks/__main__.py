@@ -23,7 +23,6 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
     parser.add_argument("only", nargs="*", choices=[[], *names], help="run these alone")
     chosen = parser.parse_args().only or names
-    kept = json.loads(RESULTS.read_text()) if RESULTS.exists() else {}
     for name in chosen:
         module = importlib.import_module(f"benchmarks.bench_{name}")
         lines: list[Line] = []
@@ -35,6 +34,8 @@ def main() -> None:
             print(
                 f"{name}: {line.name}: {sides}: ratio {line.ratio:.3g} (goal {sign} {line.goal:g}: {verdict})"
             )
+        # Read now: another bench may have ended meanwhile.
+        kept = json.loads(RESULTS.read_text()) if RESULTS.exists() else {}
         kept[name] = {
             "python": platform.python_version(),
             "command": f"python -m benchmarks {name}",

@@ -11,6 +11,8 @@ The values differ by design: nltk misses most synonyms. That both do the same wh
 word is repeated, is checked before times are taken.
 """
 
+import json
+import tempfile
 from collections import defaultdict
 from collections.abc import Iterator
 from functools import cache
@@ -21,7 +23,7 @@ import numpy as np
 from nltk.translate.meteor_score import single_meteor_score
 
 from benchmarks.bench_overlap import in_turn
-from benchmarks.harness import Line
+from benchmarks.harness import Line, peak
 from turnwise.metrics.reference import porter, wordnet
 from turnwise.metrics.reference.meteor import Meteor
 
@@ -44,6 +46,22 @@ def bench() -> Iterator[Line]:
 
     check(metric)
     yield Line(f"METEOR, {PAIRS:,} pairs", *in_turn(ours, nltk), "nltk", 5)
+    yield memory(pairs)
+
+
+def memory(pairs: Texts) -> Line:
+    """Of processes that read the pairs and score them; nltk's holds our table in place of its own."""
+    read = "import json, sys\npairs = json.load(open(sys.argv[1]))\n"
+    ours = "from turnwise.metrics.reference.meteor import Meteor\n[Meteor().meteor(*pair) for pair in pairs]"
+    theirs = (
+        "from benchmarks.bench_meteor import nltk_wordnet, single_meteor_score as score\nwords = nltk_wordnet()\n"
+        "[score(reference, reply, wordnet=words) for reply, reference in pairs]"
+    )
+    with tempfile.NamedTemporaryFile("w", suffix=".json") as file:
+        json.dump(pairs, file)
+        file.flush()
+        sides = [peak(read + code, [file.name]) for code in (ours, theirs)]
+    return Line("peak memory, METEOR", *sides, "nltk", 1.0, "MiB", at_most=True)
 
 
 def texts(rng: np.random.Generator) -> Texts:

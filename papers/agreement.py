@@ -1,78 +1,110 @@
 """`python papers/agreement.py DATA`: how every metric agrees with people on five rated corpora, as papers/agreement.md.
 
-One `turnwise meta` command a corpus (their ids clash, so they cannot be given together); this script only runs them
-and puts their results side by side. Needs `turnwise fetch minilm smollm2 word2vec`.
+Runs the one `turnwise meta` command that the page shows, and lays its results out with the published figures of
+agreement_published.tsv. `--from FILE` takes the results of a run that was made before (its `--format json`).
+Needs `turnwise fetch minilm smollm2 word2vec`.
 """
 
 import json
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 METRICS = (
     "bleu-1 bleu-2 bleu-3 bleu-4 chrf rouge-1 rouge-2 rouge-l rouge-l-b1.2 meteor average greedy extrema extrema-max "
     "bertscore-p bertscore-r bertscore length question-rate specificity repeat-external-1 repeat-external-2 "
-    "repeat-internal-1 repeat-internal-2 repeat-partner-1 repeat-partner-2 relatedness loglik ppl pmi pmi-total fed"
+    "repeat-internal-1 repeat-internal-2 repeat-partner-1 repeat-partner-2 relatedness loglik ppl pmi pmi-total fed "
+    "distinct-1 distinct-2 entropy-1 entropy-2 msttr-50"
 ).split()
-CORPORA = {
-    "usr_persona": ("usr_persona.jsonl", ["--dimension", "overall", "--stable-raters"]),
-    "grade": ("grade.jsonl.gz", ["--by", "meta.corpus"]),
-    "fed_turn": ("fed_turn.jsonl.gz", ["--dimension", "overall"]),
-    "engage": ("engage.jsonl", []),
-    "holistic": ("holistic.jsonl", ["--where", "meta.part=context", "--dimension", "coherence"]),
-}
-OPTIONS = "--statistic spearman,pearson --no-differences --draws 400 --format json -q".split()
+FILES = ("usr_persona.jsonl", "grade.jsonl.gz", "fed_turn.jsonl.gz", "engage.jsonl", "holistic.jsonl")
+OPTIONS = "--by file,meta.corpus,meta.part --statistic spearman,pearson --no-differences --draws 400".split()
+HERE = Path(__file__)
+Found = dict[tuple[str, str], dict[str, dict[str, dict]]]  # (level, group) -> metric -> statistic -> result
 
 
-def measured(data: Path) -> dict[tuple[str, str], dict[str, list[dict]]]:
-    """(level, column) -> metric -> its Spearman and Pearson."""
-    found: dict[tuple[str, str], dict[str, list[dict]]] = {}
-    for name, (file, options) in CORPORA.items():
-        command = [sys.executable, "-m", "turnwise", "meta", str(data / file), "-m", ",".join(METRICS)]
-        done = subprocess.run([*command, *options, *OPTIONS], capture_output=True, text=True, check=False)
-        for row in json.loads(done.stdout)["results"]:
-            column = f"{name} {row['group']}" if row.get("group") else name
-            found.setdefault((row.get("level", "turn"), column), {}).setdefault(row["metric"], []).append(row)
-        print(f"{name} done", file=sys.stderr, flush=True)
+def command(data: Path) -> list[str]:
+    return ["meta", *(str(data / file) for file in FILES), "-m", ",".join(METRICS), *OPTIONS]
+
+
+def measured(data: Path) -> list[dict]:
+    run = [sys.executable, "-m", "turnwise", *command(data), "--format", "json", "-q"]
+    return json.loads(subprocess.run(run, stdout=subprocess.PIPE, text=True, check=True).stdout)["results"]
+
+
+def by_place(results: list[dict]) -> Found:
+    found: Found = {}
+    for row in results:
+        if row.get("statistic"):
+            place = found.setdefault((row["level"], row["group"]), {})
+            place.setdefault(row["metric"], {})[row["statistic"]] = row
     return found
 
 
-def cell(rows: list[dict] | None) -> str:
-    known = [row for row in rows or () if row["estimate"] is not None]
+def cell(of_metric: dict[str, dict] | None) -> str:
+    known = of_metric or {}
+    numbers = [known[name]["estimate"] for name in ("spearman", "pearson") if name in known]
+    if not numbers or None in numbers:
+        return "-"
+    low, high = known["spearman"]["interval"] or (None, None)
+    interval = "" if low is None else f" [{low:.2f}, {high:.2f}]"
+    return " ".join(f"{number:.3f}" for number in numbers) + interval
+
+
+def raters(of_metric: dict[str, dict[str, dict]]) -> str:
+    """How well one rater follows the others, over all that was rated: beside a metric that scored all of it."""
+    known = [rows["spearman"] for rows in of_metric.values() if "spearman" in rows]
+    known = [row for row in known if row.get("ceiling") is not None]
     if not known:
         return "-"
-    low, high = known[0]["interval"] or (None, None)
-    interval = "" if low is None else f" [{low:.2f}, {high:.2f}]"
-    return " ".join(f"{row['estimate']:.3f}" for row in known) + interval
+    widest = max(known, key=lambda row: row["n_items"])
+    other = of_metric[widest["metric"]]["pearson"]
+    return f"{widest['ceiling']:.3f} {other['ceiling']:.3f}"
 
 
-def table(found: dict[tuple[str, str], dict[str, list[dict]]], level: str) -> str:
-    columns = [column for at, column in found if at == level]
-    head = ["metric", *columns]
-    lines = [head, ["---"] * len(head)]
-    ceilings = [_ceiling(found[level, column]) for column in columns]
+def rows(found: Found, level: str, columns: list[str]) -> Iterator[list[str]]:
     for metric in METRICS:
         cells = [cell(found[level, column].get(metric)) for column in columns]
         if any(text != "-" for text in cells):
-            lines.append([f"`{metric}`", *cells])
-    lines.append(
-        ["*one rater (Spearman)*", *("-" if value is None else f"{value:.3f}" for value in ceilings)]
-    )
-    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+            yield [f"`{metric}`", *cells]
+    yield ["*one rater*", *(raters(found[level, column]) for column in columns)]
 
 
-def _ceiling(of_metric: dict[str, list[dict]]) -> float | None:
-    known = (row.get("ceiling") for rows in of_metric.values() for row in rows)
-    return next((value for value in known if value is not None), None)
+def published(level: str, columns: list[str]) -> Iterator[list[str]]:
+    lines = HERE.with_name("agreement_published.tsv").read_text().splitlines()
+    head, *table = [line.split("\t") for line in lines if not line.startswith("#")]
+    for line in table:
+        figures = dict(zip(head, line, strict=True))
+        if figures["level"] == level:
+            yield [figures["metric"], *(figures.get(column, "-") for column in columns)]
+
+
+def table(head: list[str], lines: Iterator[list[str]]) -> str:
+    return "\n".join(f"| {' | '.join(line)} |" for line in [head, ["---"] * len(head), *lines])
 
 
 def main() -> None:
-    found = measured(Path(sys.argv[1]))
-    text = Path(__file__).with_suffix(".md")
-    before, _, _ = text.read_text().partition("## Turn level")
-    text.write_text(
-        f"{before}## Turn level\n\n{table(found, 'turn')}\n\n## System level\n\n{table(found, 'system')}\n"
+    given = sys.argv[1:]
+    results = (
+        json.loads(Path(given[1]).read_text())["results"]
+        if given[0] == "--from"
+        else measured(Path(given[0]))
     )
+    found = by_place(results)
+    page = HERE.with_suffix(".md")
+    parts = [page.read_text().partition("## Turn level")[0].rstrip()]
+    for level in ("turn", "system"):
+        columns = [group for at, group in found if at == level]
+        columns = [
+            group for group in columns if any(cell(one) != "-" for one in found[level, group].values())
+        ]
+        parts.append(
+            f"## {level.title()} level\n\n{table(['metric', *columns], rows(found, level, columns))}"
+        )
+        parts.append(
+            f"### Published, {level} level\n\n{table(['metric', *columns], published(level, columns))}"
+        )
+    page.write_text("\n\n".join(parts) + "\n")
 
 
 if __name__ == "__main__":

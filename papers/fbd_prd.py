@@ -1,25 +1,30 @@
-"""The tables of papers/fbd-prd.md that `turnwise meta` alone cannot make.
+"""The tables of papers/fbd-prd.md: those that `turnwise meta` makes, laid out, and those that it cannot make.
 
-    python papers/fbd_prd.py DATA bleu|normality|layers|turns|unseen|few
+    python papers/fbd_prd.py RESULTS table1|table3|plots
+    python papers/fbd_prd.py DATA normality|layers|turns|unseen|few|seeds
 
-DATA is the folder of the corpora. Every number is a system-level correlation, signed: a metric for which lower is
-better is turned over first. Vectors are kept in the cache, so a second run takes seconds.
+RESULTS is the folder that `turnwise meta -o` wrote; plots go there too. DATA is the folder of the corpora. Every number
+is a system-level correlation, signed: a metric for which lower is better is turned over first. Vectors are kept in the
+cache, so a second run takes seconds.
 """
 
+import json
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from turnwise.logs import native
 from turnwise.logs.items import Selection, items
 from turnwise.metrics import resolve
-from turnwise.metrics.distribution.distance import Distance
 from turnwise.stats.correlation import STATISTICS
-from turnwise.types import Fitted, Item, Metric
+from turnwise.types import Fitted, Item
 
+SIX = ("personam", "dailyh", "convai2", "empathetic", "dailyz", "personaz")  # in the order of Table 1
+COPY = "empathetic"  # which is dailyh reshuffled
 PUBLISHED = {  # Table 1, BLEU: Spearman and Pearson, absolute
     "personam": (0.400, 0.672),
     "dailyh": (0.445, 0.444),
@@ -34,6 +39,90 @@ FILES = {
     "usr": "usr_persona.jsonl",
     "dstc7": "dstc7.jsonl.gz",
 }
+
+
+Record = dict[str, Any]  # a result of `turnwise meta`
+
+
+def records(folder: Path) -> list[Record]:
+    found: list[Record] = json.loads((folder / "results.json").read_text())["results"]
+    return [record for record in found if record.get("level") == "system"]
+
+
+def table1(folder: Path) -> None:
+    """One dimension a file: `overall`, else the only one."""
+    found = records(folder)
+    print(f"| | {' | '.join(SIX)} | mean of six | absolute | mean of five |\n|{'---|' * (len(SIX) + 4)}")
+    for metric in dict.fromkeys(record["metric"] for record in found):
+        values = np.array([_pair(found, metric, corpus, default(found, corpus)) for corpus in SIX])
+        five = values[[corpus != COPY for corpus in SIX]]
+        last = (values.mean(axis=0), np.abs(values).mean(axis=0), five.mean(axis=0))
+        print(f"| `{metric}` | {' | '.join(_two(pair) for pair in (*values, *last))} |")
+
+
+def table3(folder: Path) -> None:
+    """Every dimension of Daily(Z)."""
+    found = records(folder)
+    names = [record["dimension"] for record in found if record["group"] == "dailyz"]
+    dimensions = list(dict.fromkeys(names))
+    print(f"| | {' | '.join(dimensions)} |\n|{'---|' * (len(dimensions) + 1)}")
+    for metric in dict.fromkeys(record["metric"] for record in found):
+        pairs = (_pair(found, metric, "dailyz", dimension) for dimension in dimensions)
+        print(f"| `{metric}` | {' | '.join(map(_two, pairs))} |")
+
+
+def default(found: Sequence[Record], corpus: str) -> str:
+    names = list(dict.fromkeys(record["dimension"] for record in found if record["group"] == corpus))
+    return "overall" if "overall" in names else names[0]
+
+
+def _pair(found: Sequence[Record], metric: str, corpus: str, dimension: str) -> tuple[float, float]:
+    spearman, pearson = (_record(found, metric, corpus, dimension, name) for name in ("spearman", "pearson"))
+    return spearman["estimate"], pearson["estimate"]
+
+
+def _record(found: Sequence[Record], *about: str) -> Record:
+    keys = ("metric", "group", "dimension", "statistic")
+    return next(record for record in found if tuple(record[key] for key in keys) == about)
+
+
+def plots(folder: Path) -> None:
+    """Bars of each metric's agreement on each corpus, and a panel of systems for each metric and corpus."""
+    import matplotlib
+
+    matplotlib.use("Agg")
+    from matplotlib import pyplot
+
+    found = records(folder)
+    metrics = list(dict.fromkeys(record["metric"] for record in found))
+    figure, axis = pyplot.subplots(figsize=(9, 3.6), layout="constrained")
+    width = 0.8 / len(metrics)
+    for place, metric in enumerate(metrics):
+        heights = [_pair(found, metric, corpus, default(found, corpus))[0] for corpus in SIX]
+        where = np.arange(len(SIX)) + (place - (len(metrics) - 1) / 2) * width
+        axis.bar(where, heights, width, label=metric)
+    axis.axhline(0, color="black", linewidth=0.8)
+    axis.set(ylabel="Spearman with people", ylim=(-1.05, 1.05), xticks=range(len(SIX)), xticklabels=SIX)
+    axis.legend(ncols=len(metrics), fontsize=8, loc="lower center", bbox_to_anchor=(0.5, 1.0), frameon=False)
+    figure.savefig(folder / "bars.png", dpi=110)
+
+    shape = (len(metrics), len(SIX))
+    figure, axes = pyplot.subplots(
+        *shape, figsize=(11, 1.7 * len(metrics)), layout="constrained", squeeze=False
+    )
+    for row, metric in zip(axes, metrics, strict=True):
+        for panel, corpus in zip(row, SIX, strict=True):
+            record = _record(found, metric, corpus, default(found, corpus), "spearman")
+            people, numbers = zip(*((one["people"], one["metric"]) for one in record["systems"]), strict=True)
+            panel.scatter(people, numbers, s=12)
+            panel.set_title(f"{record['estimate']:.2f}", fontsize=8, pad=2)
+            panel.tick_params(labelsize=6)
+        row[0].set_ylabel(metric, fontsize=9)
+    for panel, corpus in zip(axes[-1], SIX, strict=True):
+        panel.set_xlabel(f"people, {corpus}", fontsize=8)
+    figure.suptitle("A point is a system, the number above a panel Spearman's, oriented", fontsize=9)
+    figure.savefig(folder / "scatter.png", dpi=70)
+    print(f"{folder / 'bars.png'}\n{folder / 'scatter.png'}")
 
 
 @dataclass(frozen=True)
@@ -82,50 +171,18 @@ def correlations(
 
 def numbers(corpus: Corpus, name: str) -> dict[str, list[float]]:
     """What a metric says of each system, oriented."""
+    metric = fitted(corpus, name)
+    rows = metric.rows(corpus.items)
+    sign = 1 if metric.higher_is_better else -1
+    return {
+        group: [sign * metric.reduce(rows[np.array(places)]) for places in corpus.systems(group).values()]
+        for group in corpus.groups()
+    }
+
+
+def fitted(corpus: Corpus, name: str) -> Any:
     metric = resolve(name)
-    fitted: Metric = metric.fit(corpus.items) if isinstance(metric, Fitted) else metric
-    rows = fitted.rows(corpus.items)
-    sign = 1 if fitted.higher_is_better else -1
-    return {
-        group: [sign * fitted.reduce(rows[np.array(places)]) for places in corpus.systems(group).values()]
-        for group in corpus.groups()
-    }
-
-
-def paper_bleu(corpus: Corpus) -> dict[str, list[float]]:
-    """BLEU as the published figures have it: nltk's, over a system's whole output, lower-cased word tokens, unsmoothed.
-
-    A reply that is word for word its reference counts as one. In the data such a reference is left out, and is put back
-    from the records of the other systems.
-    """
-    from nltk.tokenize import NLTKWordTokenizer
-    from nltk.translate.bleu_score import corpus_bleu
-
-    split = NLTKWordTokenizer().tokenize
-
-    def tokens(text: str) -> list[str]:
-        return split(text.lower())
-
-    return {
-        group: [
-            corpus_bleu(
-                [
-                    [tokens(text) for text in corpus.items[place].references or (corpus.items[place].reply,)]
-                    for place in places
-                ],
-                [tokens(corpus.items[place].reply) for place in places],
-            )
-            for places in corpus.systems(group).values()
-        ]
-        for group in corpus.groups()
-    }
-
-
-def bleu(data: Path) -> None:
-    found = correlations(corpus := Corpus.read(data / FILES["fbd"], "meta.corpus"), paper_bleu(corpus))
-    print("| corpus | published | here, signed |\n|---|---|---|")
-    for group, (spearman, pearson) in PUBLISHED.items():
-        print(f"| {group} | {_two((spearman, pearson))} | {_two(found[group])} |")
+    return metric.fit(corpus.items) if isinstance(metric, Fitted) else metric
 
 
 def normality(data: Path) -> None:
@@ -135,10 +192,9 @@ def normality(data: Path) -> None:
     corpus = Corpus.read(data / FILES["fbd"], "meta.corpus")
     print("| vectors | corpus | W | mean of W and p |\n|---|---|---|---|")
     for name in ("fbd-paper", "fbd"):
-        metric = resolve(name)
-        fitted = metric.fit(corpus.items) if isinstance(metric, Fitted) else metric
-        for group, side in _sides(fitted).items():
-            tests = np.array([tuple(shapiro(column)) for column in side.T])
+        for group, side in fitted(corpus, name).sides.items():
+            varying = side.vectors.T[np.ptp(side.vectors, axis=0) > 1e-12]  # one of MiniLM's [CLS] never does
+            tests = np.array([tuple(shapiro(column)) for column in varying])
             both = tests.mean(axis=1)
             w = f"{tests[:, 0].mean():.2f} ± {tests[:, 0].std():.2f}"
             print(f"| {name} | {group} | {w} | {both.mean():.2f} ± {tests.std():.2f} |")
@@ -147,8 +203,15 @@ def normality(data: Path) -> None:
 def layers(data: Path) -> None:
     corpus = Corpus.read(data / FILES["fbd"], "meta.corpus")
     settings = [f"{name}[layer={layer}]" for name in ("fbd", "fbd-paper") for layer in range(1, 7)]
-    settings += [f"fbd[model={model}]" for model in ("smollm2", "wordllama", "word2vec", "hashing")]
-    settings += ["fbd[also=smollm2]", "fbd-paper", "fbd", "prd", "mmd"]
+    settings += [f"fbd[model={model}]" for model in ("wordllama", "word2vec", "hashing")]
+    settings += [
+        "fbd-paper",
+        "fbd",
+        "prd",
+        "mmd",
+        "fbd[model=smollm2]",
+        "fbd[also=smollm2]",
+    ]  # slow ones last
     _table(corpus, settings)
 
 
@@ -159,46 +222,64 @@ def turns(data: Path) -> None:
         name = f"fbd[turns={count}]"
         found = {**correlations(grade, numbers(grade, name)), **correlations(usr, numbers(usr, name))}
         each = "; ".join(f"{group or 'usr_persona'} {_two(value)}" for group, value in found.items())
-        print(f"| {count or 'all'} | {each} | {_two(np.mean(list(found.values()), axis=0))} |")
+        print(f"| {count or 'all'} | {each} | {_two(np.mean(list(found.values()), axis=0))} |", flush=True)
 
 
 def unseen(data: Path) -> None:
     grade, usr = Corpus.read(data / FILES["grade"], "meta.corpus"), Corpus.read(data / FILES["usr"])
     dstc7 = Corpus.read(data / FILES["dstc7"])
     print("| metric | corpus | Spearman, Pearson |\n|---|---|---|")
-    for name in ("fbd", "fbd-paper", "prd", "mmd", "fbd[also=smollm2]", "bleu-4"):
+    for name in ("fbd", "fbd-paper", "prd", "mmd", "bleu-4", "fbd[also=smollm2]"):  # the slow one last
         for group, value in correlations(grade, numbers(grade, name)).items():
-            print(f"| {name} | grade {group} | {_two(value)} |")
-        print(f"| {name} | usr_persona | {_two(correlations(usr, numbers(usr, name))[''])} |")
+            print(f"| {name} | grade {group} | {_two(value)} |", flush=True)
+        print(f"| {name} | usr_persona | {_two(correlations(usr, numbers(usr, name))[''])} |", flush=True)
         if name != "fbd-paper":
             for dimension in ("relevance", "informativeness"):
                 value = correlations(dstc7, numbers(dstc7, name), dimension)[""]
-                print(f"| {name} | dstc7 {dimension} | {_two(value)} |")
+                print(f"| {name} | dstc7 {dimension} | {_two(value)} |", flush=True)
+
+
+def seeds(data: Path) -> None:
+    """How far the seed of their clusters moves `prd` and `prd-paper`, the latter also with scikit-learn's k-means."""
+    from sklearn.cluster import MiniBatchKMeans
+
+    from turnwise.metrics.distribution import curve
+
+    def peer(points: Any, k: int, *, weights: Any, rng: np.random.Generator, size: int) -> Any:
+        model = MiniBatchKMeans(k, n_init=10, batch_size=size, random_state=int(rng.integers(2**31)))
+        return model.fit(points, sample_weight=weights).labels_
+
+    corpus, own = Corpus.read(data / FILES["fbd"], "meta.corpus"), curve.mini_batches
+    ways = (("prd", own), ("prd-paper", own), ("prd-paper, scikit-learn", peer))
+    print(
+        "| mean of six over 8 seeds | signed | its deviation | absolute | its deviation |\n|---|---|---|---|---|"
+    )
+    for name, clusters in ways:
+        curve.mini_batches = clusters
+        plain = name.partition(",")[0]
+        found = [correlations(corpus, numbers(corpus, f"{plain}[seed={seed}]")) for seed in range(8)]
+        values = np.array([list(one.values()) for one in found])  # (8, 6, 2)
+        means = (values.mean(axis=1), np.abs(values).mean(axis=1))
+        cells = (_two(of) for mean in means for of in (mean.mean(axis=0), mean.std(axis=0, ddof=1)))
+        print(f"| `{name}` | {' | '.join(cells)} |", flush=True)
 
 
 def few(data: Path) -> None:
     """How well FBD of n replies ranks systems as FBD of all their replies does: why the guard is where it is."""
     corpus = Corpus.read(data / FILES["fbd"], "meta.corpus")
-    metric = resolve("fbd")
-    fitted = metric.fit(corpus.items) if isinstance(metric, Fitted) else metric
-    rows, rng = fitted.rows(corpus.items), np.random.default_rng(0)
+    metric = fitted(corpus, "fbd")
+    rows, rng = metric.rows(corpus.items), np.random.default_rng(0)
     print("| replies a system | dailyz | personaz |\n|---|---|---|")
     for n in (10, 20, 30, 50, 75):
         cells = []
         for group in ("dailyz", "personaz"):
             places = [np.array(at) for at in corpus.systems(group).values()]
-            whole = np.array([fitted.reduce(rows[at]) for at in places])
+            whole = np.array([metric.reduce(rows[at]) for at in places])
             drawn = [
-                np.array([fitted.reduce(rows[rng.permutation(at)[:n]]) for at in places]) for _ in range(50)
+                np.array([metric.reduce(rows[rng.permutation(at)[:n]]) for at in places]) for _ in range(50)
             ]
             cells.append(f"{np.mean([STATISTICS['spearman'](one, whole) for one in drawn]):.2f}")
         print(f"| {n} | {' | '.join(cells)} |")
-
-
-def _sides(metric: Metric) -> dict[str, np.ndarray]:
-    if not isinstance(metric, Distance):
-        raise TypeError(f"{metric.signature.name} has no real side")
-    return {group: side.vectors for group, side in metric.sides.items()}
 
 
 def _table(corpus: Corpus, names: Sequence[str]) -> None:
@@ -216,8 +297,8 @@ def _two(pair: Sequence[float]) -> str:
 
 
 TABLES = {
-    "bleu": bleu, "normality": normality, "layers": layers, "turns": turns, "unseen": unseen, "few": few
-}  # fmt: skip
+    table.__name__: table for table in (table1, table3, plots, normality, layers, turns, unseen, few, seeds)
+}
 
 if __name__ == "__main__":
     if len(sys.argv) != 3 or sys.argv[2] not in TABLES:

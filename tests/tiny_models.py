@@ -51,6 +51,26 @@ def write_regression(folder: Path, *, seed: int = 0) -> Path:
     return folder
 
 
+def write_masked(folder: Path, *, seed: int = 0) -> Path:
+    """A BERT of two layers with the head of a masked language model."""
+    import torch
+    from transformers import BertConfig, BertForMaskedLM
+
+    torch.manual_seed(seed)
+    config = BertConfig(
+        vocab_size=len(_vocabulary()),
+        hidden_size=16,
+        num_hidden_layers=2,
+        num_attention_heads=2,
+        intermediate_size=32,
+        max_position_embeddings=256,
+        initializer_range=0.5,
+    )
+    BertForMaskedLM(config).eval().save_pretrained(folder)
+    _tokenizer(pair="[CLS] $A [SEP] $B:1 [SEP]:1", single="[CLS] $A [SEP]").save_pretrained(folder)
+    return folder
+
+
 def write_llama(folder: Path, *, seed: int = 0, chat: bool = False) -> Path:
     """A two-layer Llama, with grouped keys as in SmolLM2."""
     import torch
@@ -74,6 +94,35 @@ def write_llama(folder: Path, *, seed: int = 0, chat: bool = False) -> Path:
     tokenizer = _tokenizer(single="$A", pair="$A $B")
     if chat:
         tokenizer.chat_template = CHAT
+    tokenizer.save_pretrained(folder)
+    return folder
+
+
+def write_bart(folder: Path, *, seed: int = 3) -> Path:
+    """An encoder-decoder of one layer each."""
+    import torch
+    from transformers import BartConfig, BartForConditionalGeneration
+
+    torch.manual_seed(seed)
+    tokenizer = _tokenizer(single="[CLS] $A [SEP]", pair="[CLS] $A $B [SEP]")
+    config = BartConfig(
+        vocab_size=len(tokenizer),
+        d_model=16,
+        encoder_layers=1,
+        decoder_layers=1,
+        encoder_attention_heads=2,
+        decoder_attention_heads=2,
+        encoder_ffn_dim=32,
+        decoder_ffn_dim=32,
+        max_position_embeddings=256,
+        init_std=0.5,
+        pad_token_id=0,
+        bos_token_id=2,
+        eos_token_id=3,
+        decoder_start_token_id=2,
+        forced_eos_token_id=None,
+    )
+    BartForConditionalGeneration(config).eval().save_pretrained(folder)
     tokenizer.save_pretrained(folder)
     return folder
 

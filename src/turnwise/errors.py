@@ -10,6 +10,7 @@ USAGE, UNMEASURED, REFUSED = 2, 3, 4
 # What is named -> where all of its names are listed.
 LISTS = {
     "metric": "`turnwise ls metrics` has all",
+    "estimator": "`turnwise ls estimators` has all",
     "reader": "`turnwise ls readers` has all",
     "statistic": "`turnwise ls statistics` has all",
     "model": "`turnwise ls weights` has all",

@@ -5,7 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from hashlib import blake2b
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, TypeAlias, get_args, runtime_checkable
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    ClassVar,
+    Literal,
+    Protocol,
+    Self,
+    TypeAlias,
+    TypeVar,
+    get_args,
+    runtime_checkable,
+)
 
 import numpy as np
 from numpy.typing import NDArray
@@ -173,6 +184,26 @@ class Summed(Metric, Protocol):
         ...
 
 
+class Added(Protocol):
+    """What is kept of rows that are gone; added up in any order, it is that of all of them."""
+
+    def __add__(self, other: Self, /) -> Self: ...
+
+
+Kept = TypeVar("Kept", bound=Added)
+
+
+@runtime_checkable
+class Merged(Metric, Protocol[Kept]):
+    """A metric whose number is a function of moments that add up: any number of rows in the memory of one block."""
+
+    def moments(self, rows: Rows, /) -> Kept: ...
+
+    def of_moments(self, moments: Kept, /) -> float:
+        """The number of all rows behind the moments; raises `Refused` where they cannot support one."""
+        ...
+
+
 @runtime_checkable
 class Guarded(Protocol):
     """A metric that needs so many rows for a number, and has more to tell of it than the number."""
@@ -207,7 +238,7 @@ class Said:
     relabelled: Floats  # (n, K) the score of the decision it would take if the dialogue ended here, or NaN
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Episodes:
     """Logged dialogues as arrays: points are the logged replies, dialogue after dialogue, turn after turn."""
 
@@ -223,6 +254,7 @@ class Episodes:
     user: Ints  # (n,) the user turn that a point answers, a place in `texts`; -1 where it has none
     logged: Said  # K = 1
     alternatives: Mapping[str, Said]  # agent -> what it would have said at these points
+    log_probs: Mapping[str, Floats] = field(default_factory=dict)  # agent -> (n,) of the logged reply, said by it
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -11,6 +11,7 @@ import os
 import subprocess
 import sys
 from functools import cache
+from itertools import permutations
 from pathlib import Path
 from tempfile import mkdtemp
 from typing import Any
@@ -19,11 +20,12 @@ import numpy as np
 import pytest
 
 from tests.small_tables import write_tables
-from tests.tiny_models import write_bert, write_llama, write_regression
+from tests.tiny_models import write_bert, write_llama, write_masked, write_regression
+from tests.tiny_trained import tiny_trained
 from turnwise.errors import Refused
 from turnwise.metrics import describe, names, parameters, resolve
 from turnwise.metrics.rows import scored
-from turnwise.types import Fitted, Item, Metric, Rows, Summed, Turn, digest
+from turnwise.types import Fitted, Item, Merged, Metric, Rows, Summed, Turn, digest
 
 TALKS = [
     # (user, assistant, references) turn by turn
@@ -91,10 +93,11 @@ def dialogue_items() -> list[Item]:
 
 
 # What changes how or whether a number is made and not the number; and `runs`, which is nothing without `angles`.
-UNSIGNED = ("concurrency", "fewest", "name", "runs")
+UNSIGNED = ("cache", "concurrency", "fewest", "name", "price", "runs")
 # Another value of a setting that is a text.
 OTHERS = {
     "overall": "fun",
+    "auto": "bf16",
     "1-5": "1-7",
     "leaderboard": "multiwoz2018",
     "f": "p",
@@ -102,7 +105,10 @@ OTHERS = {
     "r": "f",
     "product": "together",
     "together": "product",
+    "several": "one",
 }
+WRITERS = {"bert": write_bert, "llama": write_llama, "regression": write_regression, "masked": write_masked}
+KINDS = {"regression": "regression", "usr-mlm": "masked"}
 LIKELIHOODS = ("ppl", "loglik", "pmi", "pmi-total", "fed")
 ITEMS = turn_items()
 DIALOGUES = dialogue_items()
@@ -112,7 +118,7 @@ DIALOGUES = dialogue_items()
 def tiny(kind: str) -> str:
     """A model of a few thousand random weights: the contract is about metrics, not about what a model knows."""
     folder = Path(mkdtemp()) / f"tiny-{kind}"
-    return str({"bert": write_bert, "llama": write_llama, "regression": write_regression}[kind](folder))
+    return str(WRITERS[kind](folder))
 
 
 @cache
@@ -129,8 +135,10 @@ def options(name: str) -> dict[str, Any]:
     if "db" in takes:
         given["db"] = tables()
     if "model" in takes:
-        kind = "regression" if name == "regression" else "llama" if name in LIKELIHOODS else "bert"
+        kind = KINDS.get(name, "llama" if name in LIKELIHOODS else "bert")
         given["model"] = tiny(kind)
+    if "trained" in takes:
+        given["trained"] = tiny_trained(name)
     return given
 
 
@@ -297,6 +305,19 @@ def test_sums_are_all_that_a_summed_metric_needs(name: str) -> None:
 
 
 @every_metric
+def test_moments_are_all_that_a_merged_metric_needs(name: str) -> None:
+    metric = made(name)
+    if not isinstance(metric, Merged):
+        assert not hasattr(metric, "moments")
+        return
+    rows = metric.rows(fit_for(metric))
+    rows = rows[scored(rows)]
+    parts = [metric.moments(rows[start::3]) for start in range(3)]
+    for one, two, three in permutations(parts):
+        assert metric.of_moments(one + two + three) == pytest.approx(metric.reduce(rows), rel=1e-6)
+
+
+@every_metric
 def test_the_same_input_gives_the_same_bytes(name: str) -> None:
     first, second = made(name), made(name)
     assert first.signature == second.signature
@@ -326,7 +347,8 @@ def settings() -> list[tuple[str, str]]:
         (name, setting)
         for name in names()
         for setting, default in parameters(name).items()
-        if isinstance(default, int | float | str) and setting not in (*UNSIGNED, "model", "ontology")
+        if isinstance(default, int | float | str)
+        and setting not in (*UNSIGNED, "model", "ontology", "trained")
     ]
 
 

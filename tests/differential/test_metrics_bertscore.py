@@ -6,6 +6,9 @@ import numpy as np
 import pytest
 
 from turnwise.encode.weights import NotFetched, locate
+from turnwise.logs import native
+from turnwise.logs.items import Selection
+from turnwise.logs.items import items as all_items
 from turnwise.metrics import resolve
 from turnwise.metrics.rows import scored
 from turnwise.types import Fitted, Item, Turn
@@ -45,6 +48,23 @@ def theirs(folder: str, references: list, *, idf: bool) -> list[np.ndarray]:
         replies = [reply for reply, _ in PAIRS]
         parts = score(replies, references, model_type=folder, num_layers=6, idf=idf, lang="en", device="cpu")
     return [part.numpy() for part in parts]
+
+
+def test_real_pairs_score_as_the_package_scores_each_pair_alone(minilm, corpora):
+    """In batches the package lets its padding, a cosine of 0, win over negative ones."""
+    from bert_score import BERTScorer
+
+    stream = native.read(str(corpora / "fbd.jsonl.gz"))
+    judged = [item for item in all_items(stream, Selection(judged="all")) if item.references][::140]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        scorer = BERTScorer(model_type=minilm, num_layers=6, device="cpu")
+        replies, references = [item.reply for item in judged], [item.references[0] for item in judged]
+        alone = scorer.score(replies, references, batch_size=1)[2].numpy()
+        together = scorer.score(replies, references, batch_size=64)[2].numpy()
+    ours = resolve("bertscore").rows(judged)[:, 0]
+    np.testing.assert_allclose(ours, alone, atol=1e-4)
+    assert np.max(np.abs(ours - together)) < 0.02
 
 
 @pytest.mark.parametrize("idf", [False, True])

@@ -10,7 +10,7 @@ from transformers import AutoModelForCausalLM, AutoTokenizer  # noqa: E402
 from turnwise.encode import Utterance, load_lm  # noqa: E402
 from turnwise.encode.cache import Cache  # noqa: E402
 from turnwise.encode.neural.causal import CausalLM  # noqa: E402
-from turnwise.errors import UsageError  # noqa: E402
+from turnwise.errors import DataError, UsageError  # noqa: E402
 from turnwise.types import Turn  # noqa: E402
 
 HELLO = (Turn("user", "do you like my song ?"),)
@@ -70,6 +70,20 @@ def test_plain_form_can_be_asked_of_a_chat_model(chat_llama: Path, llama: Path) 
     np.testing.assert_array_equal(plain.score(SAID), load_lm(str(llama)).score(SAID))
     with pytest.raises(UsageError, match="no chat template"):
         load_lm(str(llama), form="chat").score(SAID)
+
+
+def test_a_conversation_that_the_template_refuses_is_an_error_of_that_conversation(chat_llama: Path) -> None:
+    """Not of the settings: others may do, and it must not end a run."""
+    model = load_lm(str(chat_llama))
+    model.prompt.tokenizer.chat_template = (
+        "{% if messages[0]['role'] != 'user' %}{{ raise_exception('begin with the user') }}{% endif %}"
+        "{% for m in messages %}{% if m['role'] != 'tool' %}{{ m['content'] }} {% endif %}{% endfor %}"
+    )
+    assert np.isfinite(model.score([Utterance("i like", (Turn("user", "you"),))])).all()
+    with pytest.raises(DataError, match=r"refuses this conversation \(begin with the user\)"):
+        model.score([Utterance("i like", (Turn("system", "you"),))])
+    with pytest.raises(DataError, match="drops turns of `tool`"):
+        model.score([Utterance("i like", (Turn("user", "you"),), "tool")])
 
 
 def test_company_and_order_change_not_a_bit(llama: Path) -> None:

@@ -138,6 +138,7 @@ def test_vectors_from_the_cache_are_the_same_bytes_and_need_no_model(
 
 def test_signatures_tell_all_options_that_change_a_vector(bert: Path) -> None:
     options = [{}, {"pooling": "cls"}, {"layer": 1}, {"normalise": True}, {"max_length": 8}, {"kept": "fp16"}]
+    options.append({"precision": "bf16"})
     signatures = {str(load(str(bert), **given).signature) for given in options}
     assert len(signatures) == len(options)
     assert str(load(str(bert), budget=7).signature) == str(load(str(bert)).signature)
@@ -150,6 +151,8 @@ def test_options_that_do_not_exist_are_a_users_error(bert: Path) -> None:
         load(str(bert), pooling="median")
     with pytest.raises(UsageError, match="does not take"):
         load(str(bert), colour="red")
+    with pytest.raises(UsageError, match="no precision `int8`"):
+        load(str(bert), precision="int8").encode(["a"])
     with pytest.raises(UsageError, match="one text at a time"):
         load_pairs("hashing", pairing="together")
     with pytest.raises(UsageError, match="no pairing"):

@@ -6,13 +6,13 @@ weights. Tests skip where corpora or weights are absent.
 
 import importlib.util
 import sys
-import warnings
 from pathlib import Path
 from types import ModuleType
 
 import numpy as np
 import pytest
 
+from turnwise.cli.group import run
 from turnwise.encode.weights import NotFetched, locate
 
 SCRIPT = Path(__file__).parents[2] / "papers" / "fbd_prd.py"
@@ -37,18 +37,21 @@ def minilm() -> None:
         pytest.skip("turnwise fetch minilm")
 
 
-def test_all_12_published_correlations_of_bleu_come_out_and_two_corpora_have_them_negative(
-    corpora: Path,
+def test_one_command_gives_all_12_published_correlations_of_bleu_and_two_corpora_have_them_negative(
+    corpora: Path, tmp_path: Path
 ) -> None:
     tables = script()
-    corpus = tables.Corpus.read(corpora / tables.FILES["fbd"], "meta.corpus")
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # nltk, on systems without a matching 4-gram
-        found = tables.correlations(corpus, tables.paper_bleu(corpus))
+    command = (
+        f"meta {corpora / tables.FILES['fbd']} --by meta.corpus --level system --statistic spearman,pearson"
+    )
+    assert run([*command.split(), "--no-intervals", "-m", "bleu-paper", "-q", "-o", str(tmp_path)]) == 0
+    found = {
+        (record["group"], record["statistic"]): record["estimate"] for record in tables.records(tmp_path)
+    }
     for group, published in tables.PUBLISHED.items():
-        assert np.abs(found[group]) == pytest.approx(published, abs=0.001)
-    negative = {group for group, values in found.items() if max(values) < 0}
-    assert negative == {"dailyh", "empathetic"}
+        here = np.array([found[group, statistic] for statistic in ("spearman", "pearson")])
+        assert np.abs(here) == pytest.approx(published, abs=0.001)
+        assert (here < 0).all() == (here < 0).any() == (group in ("dailyh", "empathetic"))
 
 
 def test_the_empathetic_corpus_is_dailyh_reshuffled(corpora: Path) -> None:

@@ -73,6 +73,18 @@ def test_the_same_id_in_two_files_is_an_error_that_names_both(tmp_path: Path) ->
         scan([first, second])
 
 
+def test_files_that_are_kept_apart_may_have_the_same_ids(tmp_path: Path) -> None:
+    rated = record("1", ratings=[{"dimension": "o", "value": 1, "turn": 0}])
+    paths = [written(tmp_path / "a.jsonl", rated, anonymous()), written(tmp_path / "b.jsonl", rated)]
+    census = scan(paths, apart=True)
+    assert (census.n_dialogues, census.apart) == (3, True)
+    found = list(native.read_all(paths, apart=True))
+    assert [dialogue.id for dialogue in found] == ["a:1", "a:2", "b:1"]
+    assert [dialogue.ratings[0].item for dialogue in (found[0], found[2])] == ["a:1#0", "b:1#0"]
+    with pytest.raises(DataError, match=r'"a:1", which is in .*a\.jsonl already; expected ids that differ$'):
+        scan([written(tmp_path / "a.jsonl", record("1"), record("1")), paths[1]], apart=True)
+
+
 def anonymous(**more: object) -> dict[str, object]:
     return {"messages": [{"role": "assistant", "content": "hi"}], **more}
 

@@ -74,6 +74,20 @@ def test_the_estimate_is_scipys(statistic, oracle):
     assert finding.n_items == finding.n_clusters == 60
 
 
+@pytest.mark.parametrize("level", ["turn", "system"])
+def test_without_intervals_the_estimate_and_its_test_are_the_same(level):
+    table = scored(LENGTHS, agents=[AGENTS[at % 4] for at in range(60)])
+    gold = people(table, RATINGS)
+    with_one, without = (
+        correlate(table, gold, level, "pearson", intervals=asked, draws=300, rng=np.random.default_rng(0))
+        for asked in (True, False)
+    )
+    assert without.estimate == with_one.estimate
+    assert without.interval is None
+    assert without.method.startswith("none: no interval asked for")
+    assert without.p == pytest.approx(with_one.p, abs=0.05)
+
+
 def test_a_metric_that_ranks_backwards_is_negative():
     table = scored(LENGTHS)
     assert found(table, people(table, -RATINGS)).estimate < -0.5

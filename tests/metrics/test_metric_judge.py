@@ -42,7 +42,7 @@ def words(count: int) -> Item:
 
 def judging(server: Server, *, silence: float = 5.0, **options: Any) -> Judge:
     """A judge of this server that loses patience soon."""
-    judge = resolve("judge", **{"address": server.address, "model": "m", **options})
+    judge = resolve("judge", **{"address": server.address, "model": "m", "cache": False, **options})
     assert isinstance(judge, Judge)
     chat = Chat(address=server.address, silence=silence, deadline=10.0, tries=2, backoff=0.01, patience=4)
     return dataclasses.replace(judge, chat=chat)
@@ -316,6 +316,55 @@ def test_the_cost_is_known_before_anything_is_sent() -> None:
     assert str(cost).startswith("10 requests, about ")
 
 
+def test_a_price_makes_tokens_money_and_costs_add_up() -> None:
+    judge = resolve("judge", model="m", price="0.5/2", cache=False)
+    assert isinstance(judge, Judge)
+    one, other = judge.cost([words(1)]), judge.cost([words(2)])
+    assert (one + other).tokens_in == one.tokens_in + other.tokens_in
+    assert (one + other).money == pytest.approx(((one + other).tokens_in * 0.5 + 1024 * 2) / 1e6)
+    assert "at 0.5/2 a million" in str(one)
+    assert judge.cost([words(1), words(1)]) == one  # the same question is asked once
+    for wrong in ("cheap", "-1", "1/nan", "inf"):
+        with pytest.raises(UsageError, match="what a million tokens cost"):
+            resolve("judge", model="m", price=wrong)
+
+
+def test_a_verdict_is_paid_for_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TURNWISE_CACHE", str(tmp_path))
+    items = [words(count) for count in range(1, 6)]
+    with serving(by_length) as server:
+        first = values(judging(server, cache=True), *items)
+        again = judging(server, cache=True)
+        assert again.cost(items).requests == 0
+        assert values(again, *items, words(9)) == [*first, 3.0]
+        assert len(server.requests) == 6
+        assert again.cost([words(10)]).requests == 1
+        for other in ({"cache": False}, {"model": "n"}, {"dimension": "wit"}, {"temperature": 0.5}):
+            before = len(server.requests)
+            values(judging(server, **{"cache": True, **other}), words(1))
+            assert len(server.requests) == before + 1, other
+    # What is kept needs no address, and no server.
+    assert values(resolve("judge", model="m"), *items) == first  # type: ignore[arg-type]
+
+
+def test_no_verdict_is_kept_and_an_error_is_not(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TURNWISE_CACHE", str(tmp_path))
+    down = [True]
+
+    def behave(exchange: Exchange) -> None:
+        exchange.send(500, "") if down[0] else exchange.say("I would rather not say.")
+
+    with serving(behave) as server:
+        with pytest.raises(Unanswered):
+            values(judging(server, cache=True), words(1))
+        down[0] = False
+        before = len(server.requests)
+        assert np.isnan(values(judging(server, cache=True), words(1))).all()
+        assert len(server.requests) == before + 2  # the question and a reminder
+        assert np.isnan(values(judging(server, cache=True), words(1))).all()
+        assert len(server.requests) == before + 2
+
+
 def test_a_judge_goes_to_another_process_without_a_key(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TURNWISE_API_KEY", SECRET)
     judge = resolve("judge", address="http://127.0.0.1:1/v1", model="m")
@@ -439,6 +488,7 @@ def turnwise(folder: Path, server: Server, *arguments: str) -> subprocess.Comple
         "TURNWISE_JUDGE_ADDRESS": server.address,
         "TURNWISE_JUDGE_MODEL": "m",
         "TURNWISE_API_KEY": SECRET,
+        "TURNWISE_CACHE": str(folder / "cache"),
     }
     command = [sys.executable, "-m", "turnwise", *arguments]
     return subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
@@ -468,6 +518,36 @@ def test_a_run_keeps_its_verdicts_and_not_the_key(tmp_path: Path) -> None:
         assert SECRET.encode() not in file.read_bytes()
         assert server.address.encode() not in file.read_bytes()
     assert SECRET not in first.stdout + first.stderr
+
+
+def test_a_run_says_what_it_will_ask_and_keeps_verdicts_without_a_folder(tmp_path: Path) -> None:
+    turns = [{"role": "user", "content": "Hi"}, {"role": "assistant", "content": "Hello there, you."}]
+    (tmp_path / "logs.jsonl").write_text(json.dumps({"messages": turns}) + "\n")
+    command = ("score", "logs.jsonl", "-m", "judge[price=1/2],length", "--format", "json")
+    with serving(by_length) as server:
+        first = turnwise(tmp_path, server, *command)
+        assert len(server.requests) == 1
+        again = turnwise(tmp_path, server, *command)
+        assert len(server.requests) == 1
+        afresh = turnwise(tmp_path, server, *command, "--no-cache", "-q")
+        assert len(server.requests) == 2
+    assert "note: judge[price=1/2]: 1 request, about " in first.stderr
+    assert "at most 512 out, 0.00 at 1/2 a million" in first.stderr
+    assert "note: judge[price=1/2]: 0 requests" in again.stderr
+    assert "request" not in afresh.stderr
+    assert first.stdout == again.stdout
+    assert json.loads(first.stdout)["results"] == json.loads(afresh.stdout)["results"]
+
+
+def test_a_judge_that_was_told_no_address_ends_the_run_with_a_usage_error(tmp_path: Path) -> None:
+    turns = [{"role": "user", "content": "Hi"}, {"role": "assistant", "content": "Hello there, you."}]
+    (tmp_path / "logs.jsonl").write_text(json.dumps({"messages": turns}) + "\n")
+    environment = {key: value for key, value in os.environ.items() if key != "TURNWISE_JUDGE_ADDRESS"}
+    environment |= {"TURNWISE_JUDGE_MODEL": "m", "TURNWISE_CACHE": str(tmp_path / "cache")}
+    command = [sys.executable, "-m", "turnwise", "score", "logs.jsonl", "-m", "judge"]
+    done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 2
+    assert "set TURNWISE_JUDGE_ADDRESS" in done.stderr
 
 
 # With a language model.
@@ -504,7 +584,7 @@ def model_server(weights: Path) -> Iterator[Server]:
 
 
 def patient(server: Server, **options: Any) -> Judge:
-    judge = resolve("judge", **{"address": server.address, "model": "local", **options})
+    judge = resolve("judge", **{"address": server.address, "model": "local", "cache": False, **options})
     assert isinstance(judge, Judge)
     return judge
 

@@ -114,6 +114,7 @@ def test_a_regression_without_a_checkpoint_says_how_to_name_one():
 def test_settings_in_brackets_reach_the_metric(bert):
     assert resolve(f"bertscore[model={bert},layer=1]").layer == 1
     assert "layer:1" in str(resolve(f"bertscore[model={bert},layer=1]").signature)
+    assert "precision:bf16" in str(resolve(f"bertscore[model={bert},precision=bf16]").signature)
     with pytest.raises(UsageError, match="its settings are: model, layer, idf, baseline"):
         resolve("bertscore-p[layers=1]")
     with pytest.raises(UsageError, match="write for example"):

@@ -68,6 +68,21 @@ def test_a_worked_example_by_hand() -> None:
     assert curve.recall.tolist() == pytest.approx([1.0, 1.0, 0.375, 0.0])
 
 
+@pytest.mark.parametrize("batch", [None, 256])
+def test_rounding_of_the_vectors_moves_no_cluster(batch: int | None) -> None:
+    """What another batch size or machine does to a neural vector: 1e-7 of its length."""
+    rng = np.random.default_rng(8)
+    real, generated = (rng.normal(size=(150, 64)) + shift for shift in (0.0, 0.2))
+    settings = {"components": None if batch else 32, "batch": batch}
+    one = histograms(real, generated, 20, **settings, rng=np.random.default_rng(0))
+    noise = (1 + 1e-7 * rng.normal(size=(150, 64)) for _ in range(2))
+    two = histograms(
+        real * next(noise), generated * next(noise), 20, **settings, rng=np.random.default_rng(0)
+    )
+    np.testing.assert_array_equal(one.real, two.real)
+    np.testing.assert_array_equal(one.generated, two.generated)
+
+
 def test_neither_side_may_be_empty_or_hold_a_nan() -> None:
     rows = cloud(5, 0, 0)
     with pytest.raises(TooFewItems):

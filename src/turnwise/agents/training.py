@@ -41,6 +41,17 @@ def dual(lesson: Lesson) -> Trained:
     return _told(lesson, trained, ("recall",))
 
 
+def characters(lesson: Lesson) -> Trained:
+    """No agent: an encoder for ADEM, pretrained like one."""
+    from turnwise.encode.neural import characters as letters
+
+    settings = _settings(lesson, letters.Settings(device=lesson.device))
+    trained = letters.train(
+        lesson.dialogues, settings=settings, rng=lesson.rng, say=lesson.say, work=lesson.work
+    )
+    return _told(lesson, trained, ("recall",))
+
+
 def tfidf(lesson: Lesson) -> Trained:
     from turnwise.agents.tfidf import TfIdf
 

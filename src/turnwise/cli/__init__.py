@@ -12,9 +12,15 @@ COMMANDS = {
     "score": "Score replies, dialogues and agents with metrics.",
     "compare": "Is agent A better than agent B? Paired test, effect size, items that flipped.",
     "meta": "Does a metric agree with people? At turn, dialogue and system level.",
+    "attack": "How is a metric gamed? Searches for replies that it scores above people's.",
+    "train": "Train a metric (or an agent) on conversations or ratings; writes a model's folder.",
+    "simulate": "Make conversations of agents whose true quality is known.",
+    "rate": "Let people rate conversations, or talk to agents and rate them.",
+    "respond": "Fill in what an agent would have said at each assistant message of the logs.",
+    "ope": "What would people say of an agent they have not met? Off-policy evaluation from other agents' logs.",
     "demo": "The whole loop on the embedded, made-up corpus.",
     "fetch": "Fetch weights into the cache, sha256-checked; everything else works offline.",
-    "ls": "List metrics, readers, statistics and weights.",
+    "ls": "List metrics, estimators, readers, statistics and weights.",
     "doctor": "What is installed here, and what each missing part would allow.",
 }
 

@@ -1,15 +1,50 @@
 """`turnwise attack`."""
 
+import os
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import click
 
 from turnwise.cli import options
-from turnwise.errors import counted
+from turnwise.errors import counted, unknown
 
+STAGES = ("baselines", "search", "rl")
+# What the spec is told, by stage.
+ATTACK = ("count", "budget", "stages", "perturb", "timeout", "card")
+TUNING = ("policy", "epochs", "updates", "batch", "repetitions", "learning_rate", "kl", "entropy", "longest")
+HARDENING = ("rounds", "learn_from", "taught", "agree_with")
+HARDENED = ("group", "strategy", "estimate", "human_score", "gain", "significant")
 SHOWN = 12  # strategies in the table; results.json has all
 STRONG = 0.3  # a correlation worth a line
+
+
+def tuning(function: Any) -> Any:
+    """What the stage `rl` can be told."""
+    for option in reversed((
+        click.option("--policy", default="smollm2", show_default=True, metavar="NAME|DIR",
+                     help="rl: the language model to tune, causal or encoder-decoder."),
+        click.option("--epochs", default=5, show_default=True, type=click.IntRange(min=1),
+                     help="rl: the reward is tracked after each. The paper has 15."),
+        click.option("--updates", default=20, show_default=True, type=click.IntRange(min=1),
+                     help="rl: of the policy, in an epoch. The paper has 500."),
+        click.option("--batch", default=16, show_default=True, type=click.IntRange(min=2),
+                     help="rl: replies in an update."),
+        click.option("--repetitions", default=1, show_default=True, type=click.IntRange(min=1),
+                     help="rl: from the start, of which the best is kept. The paper has 10."),
+        click.option("--learning-rate", default=1e-5, show_default=True,
+                     type=click.FloatRange(0, min_open=True), help="rl: of the policy."),
+        click.option("--kl", default=0.05, show_default=True, type=click.FloatRange(0),
+                     help="rl: what a nat a token away from the untuned model costs; 0 is the paper's."),
+        click.option("--entropy", default=0.0, show_default=True, type=click.FloatRange(0),
+                     help="rl: what a nat of the words' entropy earns."),
+        click.option("--longest", default=40, show_default=True, type=click.IntRange(min=2),
+                     help="rl: tokens of a reply."),
+    )):  # fmt: skip
+        function = option(function)
+    return function
 
 
 @click.command(name="attack")
@@ -29,8 +64,9 @@ STRONG = 0.3  # a correlation worth a line
 )  # fmt: skip
 @click.option(
     "--stages", default="baselines,search", show_default=True, callback=options.names, metavar="NAMES",
-    help="baselines, search.",
+    help="baselines, search, rl (a language model is tuned to please the metric; wants a GPU or patience).",
 )  # fmt: skip
+@tuning
 @click.option(
     "--perturb/--no-perturb", default=True, show_default=True,
     help="Also report how the score moves under edits that change no meaning, and under ruined contexts.",
@@ -39,6 +75,26 @@ STRONG = 0.3  # a correlation worth a line
     "--timeout", default=120.0, show_default=True, type=click.FloatRange(0, min_open=True), metavar="SECONDS",
     help="After which a metric that does not answer is left.",
 )  # fmt: skip
+@click.option(
+    "--harden", is_flag=True,
+    help="Teach a trainable metric (usr-ret) what fooled it, and attack again, until nothing found beats people.",
+)  # fmt: skip
+@click.option("--rounds", default=4, show_default=True, type=click.IntRange(min=1), help="harden: at most.")
+@click.option(
+    "--learn-from", multiple=True, metavar="DATA",
+    help="harden: conversations to train on. Default: those of --contexts that are not attacked. Repeatable.",
+)  # fmt: skip
+@click.option(
+    "--taught", default=8000, show_default=True, type=click.IntRange(min=100),
+    help="harden: turns at which frauds made of the context are taught; their texts take time on a CPU.",
+)  # fmt: skip
+@click.option(
+    "--agree-with", multiple=True, metavar="RATED",
+    help="harden: rated replies, to see what it cost in agreement with people. Repeatable.",
+)  # fmt: skip
+@click.option(
+    "--card", is_flag=True, help="Write the frauds on the card of the trained model that is attacked."
+)
 @click.option("--gate", is_flag=True, help="Fail (exit 1) if the metric can be gamed.")
 @options.selecting
 @options.running
@@ -58,15 +114,23 @@ def command(**given: Any) -> int:
     """
     from turnwise.cli.printed import conclude
     from turnwise.run.attack import run_attack
+    from turnwise.run.harden import harden
 
     given |= {"metrics": (given["metric"],), "gates": (), "junit": None}
-    names = ("count", "budget", "stages", "perturb", "timeout")
+    names = (*ATTACK, *TUNING, *(HARDENING if given["harden"] else ()))
+    for stage in given["stages"]:
+        if stage not in STAGES:
+            raise unknown("stage", stage, STAGES)
 
     def report(line: str) -> None:
         if not given["quiet"] and sys.stderr.isatty():
             click.echo(line, err=True)
 
-    with options.spec("attack", given, **{name: given[name] for name in names}) as spec:
+    with _left_behind(), options.spec("attack", given, **{name: given[name] for name in names}) as spec:
+        if given["harden"]:
+            outcome = harden(spec, report=report)
+            code = conclude(outcome, HARDENED, given, after=_rounds(outcome.document))
+            return code or (1 if given["gate"] and not outcome.document["robust"] else 0)
         outcome = run_attack(spec, report=report)
         columns = (
             "kind",
@@ -83,6 +147,20 @@ def command(**given: Any) -> int:
         code = conclude(table, columns, given, after=_told(outcome.document))
         gamed = (outcome.document.get("verdict") or {}).get("gameable")
         return code or (1 if given["gate"] and gamed else 0)
+
+
+@contextmanager
+def _left_behind() -> Iterator[None]:
+    """A metric that hangs in native code would take the interpreter down while it shuts: this leaves at once."""
+    from turnwise.probe.target import Hangs
+
+    try:
+        yield
+    except Hangs as error:
+        click.echo(f"turnwise: error: {error}", err=True)
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(error.exit_code)
 
 
 def _short(row: dict[str, Any], width: int = 72) -> dict[str, Any]:
@@ -102,6 +180,10 @@ def _told(document: dict[str, Any]) -> str:
         f"people score {people['score']:.3f}; {document['tried']} strategies in {document['calls']} calls",
         *([] if named else ["no agent is called `human`: all agents' replies stand for people's"]),
     ]
+    if document["unsearched"]:
+        lines.append(
+            "nothing was searched for: --budget does for judging alone; give it more, or lower --count"
+        )
     if rest > 0:
         lines.append(f"{rest} more in results.json (-o) or with --format json")
     if verdict["gameable"]:
@@ -116,6 +198,11 @@ def _told(document: dict[str, Any]) -> str:
     if verdict["note"]:
         lines.append(f"but {verdict['note']}")
     lines += [
+        f"rl, repetition {one['repetition'] + 1}: reward {one['curves']['reward'][0]:.3f} -> {one['reward']:.3f}; "
+        f"{one['final']}: {one['description']}" + (f"; stopped: {one['stopped']}" if one["stopped"] else "")
+        for one in document["repetitions"]
+    ]
+    lines += [
         f"{one['description']} ({one['correlation']:+.2f})"
         for one in document["tendencies"]
         if abs(one["correlation"]) >= STRONG
@@ -125,6 +212,25 @@ def _told(document: dict[str, Any]) -> str:
         for one in document["perturbations"]
     ]
     return "\n".join(lines)
+
+
+def _rounds(document: dict[str, Any]) -> str:
+    """Round after round, and what it cost."""
+    lines = [""]
+    for one in document["rounds"]:
+        for attacked in one["attacked"]:
+            lines.append(
+                f"round {one['round']}, {attacked['contexts']}: people {attacked['people']:.3f}, best fraud "
+                f"{attacked['score']:.3f} ({_cut(attacked['description'], 60)})"
+            )
+    lines += [
+        f"{one['rated']}, {one['dimension']}: Spearman {one['before']:.3f} -> {one['after']:.3f}"
+        for one in document["agreement"]
+    ]
+    told = (
+        "nothing found scores above people" if document["robust"] else "STILL GAMEABLE after the last round"
+    )
+    return "\n".join([*lines, f"{told}; the metric is now {document['hardened']}"])
 
 
 def _cut(text: str, width: int = 100) -> str:

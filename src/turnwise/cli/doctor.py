@@ -19,6 +19,7 @@ EXTRAS = {
     ),
     "plots": ("figures", "matplotlib"),
     "web": ("the rating app", "starlette uvicorn"),
+    "postgres": ("ratings in a PostgreSQL database", "psycopg"),
     "cluster": ("running on Ray", "ray"),
 }
 

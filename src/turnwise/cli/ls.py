@@ -8,25 +8,30 @@ from turnwise.cli import options
 
 
 @click.command(name="ls")
-@click.argument("kind", default="metrics", type=click.Choice(["metrics", "readers", "statistics", "weights"]))
+@click.argument(
+    "kind",
+    default="metrics",
+    type=click.Choice(["metrics", "estimators", "readers", "statistics", "weights"]),
+)
 @options.printing
 def command(kind: str, style: str, quiet: bool, verbose: bool) -> None:
-    """List metrics, readers, statistics and weights; with -v, each metric's whole card."""
+    """List metrics, estimators, readers, statistics and weights; with -v, each metric's whole card."""
     from turnwise.report import results, text
 
     records = LISTS[kind]()
     if style == "json":
         click.echo(results.to_json(records).decode(), nl=False)
-    elif verbose and kind == "metrics":
+    elif verbose and "card" in records[0]:
         click.echo("\n\n".join(_card(record) for record in records))
     else:
-        columns = [name for name in records[0] if name != "card"]
+        columns = [name for name in records[0] if name not in ("card", "attacks")]
         rows = [[_joined(record[name]) for name in columns] for record in records]
         click.echo(text.table(rows, columns))
 
 
 def _metrics() -> list[dict[str, Any]]:
     from turnwise.metrics import describe, names
+    from turnwise.metrics.attacks import known_attacks
 
     return [
         {
@@ -36,8 +41,25 @@ def _metrics() -> list[dict[str, Any]]:
             "needs": sorted(info.needs),
             "better": "higher" if info.higher_is_better else "lower",
             "card": info.card,
+            "attacks": known_attacks(info.name),
         }
         for info in map(describe, names())
+    ]
+
+
+def _estimators() -> list[dict[str, Any]]:
+    from turnwise.estimators import describe, names
+
+    return [
+        {
+            "name": name,
+            "kind": card.kind,
+            "level": "system",
+            "needs": ["alternatives"],
+            "says": card.meaning,
+            "card": card,
+        }
+        for name, card in ((name, describe(name)) for name in names())
     ]
 
 
@@ -70,7 +92,13 @@ def _weights() -> list[dict[str, Any]]:
     ]
 
 
-LISTS = {"metrics": _metrics, "readers": _readers, "statistics": _statistics, "weights": _weights}
+LISTS = {
+    "metrics": _metrics,
+    "estimators": _estimators,
+    "readers": _readers,
+    "statistics": _statistics,
+    "weights": _weights,
+}
 
 
 def _joined(value: Any) -> str:
@@ -79,9 +107,14 @@ def _joined(value: Any) -> str:
 
 def _card(record: dict[str, Any]) -> str:
     card = record["card"]
-    head = f"{record['name']}  ({record['kind']}, {record['level']} level, {record['better']} is better)"
+    better = f", {record['better']} is better" if "better" in record else ""
+    head = f"{record['name']}  ({record['kind']}, {record['level']} level{better})"
     needs = f"  needs     {_joined(record['needs'])}\n" if record["needs"] else ""
+    attacks = "".join(
+        f"\n  attack    {one['description']} ({one['contexts']}: {one['score']:.3g}, people {one['human_score']:.3g})"
+        for one in record.get("attacks", ())
+    )
     return (
         f"{head}\n{needs}  meaning   {card.meaning}\n  range     {card.range}\n"
-        f"  limits    {card.limits}\n  citation  {card.citation}"
+        f"  limits    {card.limits}\n  citation  {card.citation}{attacks}"
     )

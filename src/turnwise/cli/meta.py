@@ -42,6 +42,10 @@ LEVEL = 0.05  # of the adjusted p below which a difference is printed
     "--differences/--no-differences", default=True, show_default=True,
     help="Test every two metrics against each other; with many metrics that is most of the time.",
 )  # fmt: skip
+@click.option(
+    "--intervals/--no-intervals", default=True, show_default=True,
+    help="Resample for intervals: a thousand times the work of the number itself.",
+)  # fmt: skip
 @click.option("--rescale", is_flag=True, help="Map ratings of different scales to 0-1.")
 @click.option(
     "--screen", is_flag=True,
@@ -82,6 +86,7 @@ def command(**given: Any) -> int:
         "stable_raters",
         "precision",
         "differences",
+        "intervals",
     )
     with options.spec("meta", given, **{name: given[name] for name in names}) as spec:
         outcome = meta(spec) if spec.metrics else raters(spec)

@@ -32,16 +32,14 @@ def _options(*options: Callable[[Function], Function]) -> Callable[[Function], F
     return decorate
 
 
-def _pairs(
-    _: click.Context, parameter: click.Parameter, values: Sequence[str]
-) -> tuple[tuple[str, str], ...]:
-    pairs = []
+def pairs(_: click.Context, parameter: click.Parameter, values: Sequence[str]) -> tuple[tuple[str, str], ...]:
+    found = []
     for value in values:
         key, sign, wanted = value.partition("=")
         if not sign or not key:
             raise click.BadParameter(f"`{value}` is not KEY=VALUE", param=parameter)
-        pairs.append((key, wanted))
-    return tuple(pairs)
+        found.append((key, wanted))
+    return tuple(found)
 
 
 def names(_: click.Context, parameter: click.Parameter, value: Any) -> tuple[str, ...]:
@@ -83,9 +81,10 @@ selecting = _options(
                  help="What is judged. Default: the rated turns where the data has turn ratings, else all."),
     click.option("--role", default="assistant", show_default=True, type=click.Choice(["assistant", "user"]),
                  help="Whose messages are judged."),
-    click.option("--where", multiple=True, callback=_pairs, metavar="KEY=VALUE",
+    click.option("--where", multiple=True, callback=pairs, metavar="KEY=VALUE",
                  help="Only these conversations, e.g. meta.corpus=dailyz. Repeatable."),
-    click.option("--by", metavar="KEY", help="One result a group, e.g. meta.corpus."),
+    click.option("--by", metavar="KEYS",
+                 help="One result a group, e.g. meta.corpus; `file` is the file. Several by comma."),
     click.option("--pair", metavar="KEY",
                  help="What pairs items of different agents. Default: the same context."),
     click.option("--cluster", metavar="KEY", help="What resampling keeps together. Default: the dialogue."),
@@ -106,7 +105,7 @@ running = _options(
     click.option("--jobs", default=1, show_default=True, type=click.IntRange(min=1), help="Processes."),
     click.option("--max-errors", default=20, show_default=True, type=click.IntRange(min=0),
                  help="Stop when a metric has failed on more items than this."),
-    click.option("--no-cache", is_flag=True, help="Do not reuse rows that are already in -o."),
+    click.option("--no-cache", is_flag=True, help="Do not reuse rows that are already in -o, nor verdicts of a judge."),
 )  # fmt: skip
 
 printing = _options(

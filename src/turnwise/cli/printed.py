@@ -71,6 +71,9 @@ def notes(outcome: Outcome) -> list[str]:
         for (metric, reason), count in counts.items()
     ]
     for finding in outcome.findings:
+        if learned := finding.details.get("in_training"):
+            said.append(f"warning: {finding.what['metric']} learned from {learned} items here: its agreement with "
+                        "people says nothing about new ones")  # fmt: skip
         if finding.status != "ok" and not finding.unscored:
             about = " ".join(str(value) for value in finding.what.values() if value)
             said.append(f"note: {about}: {finding.status}: {finding.reason}")

@@ -14,6 +14,7 @@ from turnwise.encode.encoder import (
     Utterance,
     Vectors,
 )
+from turnwise.encode.folder import is_trained
 from turnwise.encode.weights import MODELS, label, locate
 from turnwise.errors import UsageError
 
@@ -38,7 +39,8 @@ __all__ = [
 
 
 def load(spec: str, *, cache: Cache | None = None, **options: Any) -> TextEncoder:
-    """An encoder by name (`hashing`, `minilm`, `word2vec`, `wordllama`), folder or hub id.
+    """An encoder by name (`hashing`, `minilm`, `word2vec`, `wordllama`), folder or hub id; also that of a trained HRED,
+    VHRED or dual encoder.
 
     Options are those of the encoder's class: `layer`, `pooling`, `normalise`, `max_length`, `precision`, `kept`,
     `device` of a Transformer, `dimension` of Hashing. What is quick to compute is not cached.
@@ -55,6 +57,10 @@ def _load(spec: str, cache: Cache | None, options: dict[str, Any]) -> TextEncode
 
         return Hashing(**options)
     folder = locate(spec)
+    if is_trained(folder):
+        from turnwise.encode.neural.hierarchical import Hierarchical
+
+        return Hierarchical.load(folder, **options)
     if (folder / "config.json").is_file():
         from turnwise.encode.neural.transformer import Transformer
 

@@ -37,10 +37,10 @@ _role = one_of(ROLES)
 _direction = one_of(get_args(Direction))
 
 
-def checked(value: Any, *, default_id: str) -> Dialogue:
-    """The conversation in a decoded line; what breaks a rule raises `RuleError`."""
+def checked(value: Any, *, default_id: str, before: str = "") -> Dialogue:
+    """The conversation in a decoded line, its id with `before` before it; what breaks a rule raises `RuleError`."""
     values = record(value)
-    identity = optional(values, "id", name, default=default_id)
+    identity = before + optional(values, "id", name, default=default_id)
     turns = required(values, "messages", _turns)
 
     def rating(value: Any) -> Rating:

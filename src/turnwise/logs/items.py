@@ -16,7 +16,7 @@ from turnwise.logs.conversation import CALLS
 from turnwise.logs.keys import lookup, value_of
 from turnwise.logs.points import Point
 from turnwise.logs.scan import Census
-from turnwise.logs.selection import EVERYONE, Judged, Selection, check_speakers, settled
+from turnwise.logs.selection import EVERYONE, FILE, Judged, Selection, check_speakers, settled
 from turnwise.types import Dialogue, Item, Turn, item_id
 
 __all__ = ["Judged", "Selection", "all_items", "items", "lookup", "settled"]
@@ -46,19 +46,26 @@ def all_items(
     Each file decides for itself whether its rated turns are judged; `limit` counts over all of them.
     """
     tally = _Tally()
-    for source, dialogues in zip(census.files, native.read_each(paths), strict=True):
-        yield from _chosen(dialogues, settled(selection, census, source=source), tally, whole=whole)
+    names = native.file_names(paths)
+    for source, dialogues in zip(census.files, native.read_each(paths, apart=census.apart), strict=True):
+        mine = settled(selection, census, source=source)
+        yield from _chosen(dialogues, mine, tally, whole=whole, file=names[source.path])
     tally.check(selection)
 
 
 def _chosen(
-    dialogues: Iterable[Dialogue], selection: Selection, tally: "_Tally", *, whole: bool
+    dialogues: Iterable[Dialogue],
+    selection: Selection,
+    tally: "_Tally",
+    *,
+    whole: bool,
+    file: str | None = None,
 ) -> Iterator[Item]:
     tally.rated = tally.rated or selection.judged == "rated"
     for dialogue in _kept(dialogues, selection, tally):
         places = _judged(dialogue, selection)
         tally.judged += len(places)
-        for point in _points(dialogue, places, selection, whole=whole) if places else ():
+        for point in _points(dialogue, places, selection, file, whole=whole) if places else ():
             found: Iterable[Item] = (point.item,)
             if selection.as_agents:
                 tally.spoken.update(point.speakers)
@@ -102,8 +109,17 @@ def _speaks(turn: Turn) -> bool:
     return bool(turn.content.strip()) or not any(turn.extra.get(call) for call in CALLS)
 
 
-def _points(dialogue: Dialogue, places: list[int], selection: Selection, *, whole: bool) -> list[Point]:
-    group = value_of(dialogue, selection.by) if selection.by else ""
+def _group(dialogue: Dialogue, keys: Sequence[str], file: str | None) -> str:
+    """The values of the keys; of several keys those that the record has, and it must have one."""
+    values = [file if key == FILE else lookup(dialogue, key) for key in keys]
+    named = [value for value in values if value is not None]
+    return "/".join(named) if named or not keys else value_of(dialogue, keys[0])
+
+
+def _points(
+    dialogue: Dialogue, places: list[int], selection: Selection, file: str | None, *, whole: bool
+) -> list[Point]:
+    group = _group(dialogue, selection.group_keys, file)
     prefix = f"{group}/" if selection.by else ""
     named = value_of(dialogue, selection.pair) if selection.pair else None
     contexts = _contexts(dialogue, places)

@@ -22,36 +22,39 @@ from turnwise.types import Dialogue
 _encode = msgspec.json.Encoder().encode
 
 
-def read(path: str, _: Options | None = None, *, prefix: str = "") -> Iterator[Dialogue]:
+def read(path: str, _: Options | None = None, *, prefix: str = "", apart: bool = False) -> Iterator[Dialogue]:
     """The conversations of a file, one at a time; the first bad line raises `DataError`."""
-    for found in checked(path, prefix=prefix):
+    for found in checked(path, prefix=prefix, apart=apart):
         if isinstance(found, Problem):
             raise DataError(found)
         yield found
 
 
-def read_each(paths: Sequence[str]) -> Iterator[Iterator[Dialogue]]:
-    """The conversations of each of the files that are read together."""
+def read_each(paths: Sequence[str], *, apart: bool = False) -> Iterator[Iterator[Dialogue]]:
+    """The conversations of each of the files that are read together; `apart`: each file has ids of its own."""
     prefixes = id_prefixes(paths)
-    return (read(path, prefix=prefixes[path]) for path in paths)
+    return (read(path, prefix=prefixes[path], apart=apart) for path in paths)
 
 
-def read_all(paths: Sequence[str]) -> Iterator[Dialogue]:
+def read_all(paths: Sequence[str], *, apart: bool = False) -> Iterator[Dialogue]:
     """The conversations of files that are read together."""
-    return chain.from_iterable(read_each(paths))
+    return chain.from_iterable(read_each(paths, apart=apart))
 
 
 def id_prefixes(paths: Sequence[str]) -> dict[str, str]:
     """What stands before the number of a line that has no id, for each of the files that are read together.
 
-    Nothing for a file alone. Line 1 of `a.jsonl` is `a:1` beside other files; where several are called
-    `a`, the path is before it.
+    Nothing for a file alone. Line 1 of `a.jsonl` is `a:1` beside other files; so are all ids where files are
+    read apart.
     """
-    if len(paths) == 1:
-        return {paths[0]: ""}
+    return {path: "" if len(paths) == 1 else f"{name}:" for path, name in file_names(paths).items()}
+
+
+def file_names(paths: Sequence[str]) -> dict[str, str]:
+    """`a` for `a.jsonl.gz`; where several files are called `a`, their paths."""
     stems = {path: Path(path.removesuffix(".gz")).stem for path in paths}
     count = Counter(stems.values())
-    return {path: f"{stem if count[stem] == 1 else path}:" for path, stem in stems.items()}
+    return {path: stem if count[stem] == 1 else path for path, stem in stems.items()}
 
 
 def problems(path: str) -> Iterator[Problem]:
@@ -60,12 +63,17 @@ def problems(path: str) -> Iterator[Problem]:
 
 
 def checked(
-    path: str, *, tap: Tap | None = None, seen: dict[str, Seen] | None = None, prefix: str = ""
+    path: str,
+    *,
+    tap: Tap | None = None,
+    seen: dict[str, Seen] | None = None,
+    prefix: str = "",
+    apart: bool = False,
 ) -> Iterator[Dialogue | Problem]:
     """Each line's conversation, or what is wrong with it.
 
     `seen` has the ids of the files that were read before and are given together with this one; `prefix`
-    stands before the number of a line without an id.
+    stands before the number of a line without an id, and before every id where files are kept `apart`.
     """
     earlier = {} if seen is None else seen
     ids = earlier[path] = Seen()
@@ -74,13 +82,15 @@ def checked(
         for line_number, line in lines(path, tap=tap):
             empty = False
             try:
-                dialogue = parse(line, file=path, line_number=line_number, prefix=prefix)
+                dialogue = parse(line, file=path, line_number=line_number, prefix=prefix, apart=apart)
             except DataError as error:
                 yield from _problems(error)
                 continue
             there = [file for file, theirs in earlier.items() if dialogue.id in theirs]
             if there:
                 found = f"is {shown(dialogue.id)}, which is in {there[0]} already; expected ids that differ"
+                if there[0] != path:
+                    found += ", or --by file, which keeps files apart"
                 yield Problem(path, line_number, "$.id", found)
             else:
                 ids.add(dialogue.id)
@@ -96,9 +106,13 @@ def _problems(error: DataError) -> Iterator[Problem]:
     return (problem for problem in error.problems if isinstance(problem, Problem))
 
 
-def parse(line: bytes | str, *, file: str, line_number: int, prefix: str = "") -> Dialogue:
+def parse(
+    line: bytes | str, *, file: str, line_number: int, prefix: str = "", apart: bool = False
+) -> Dialogue:
     """The conversation on one line."""
     try:
+        if apart:
+            return conversation.checked(decoded(line), default_id=str(line_number), before=prefix)
         return conversation.checked(decoded(line), default_id=f"{prefix}{line_number}")
     except RuleError as error:
         refuse(error, file, line_number)

@@ -62,6 +62,7 @@ class Census:
     alternatives: Counter[str] = field(default_factory=Counter)  # agent -> points where it would have spoken
     has_references: bool = False
     files: list[Source] = field(default_factory=list)
+    apart: bool = False  # each file has ids of its own, which then begin with its name
 
     @property
     def turn_rated(self) -> frozenset[str]:
@@ -88,18 +89,18 @@ class Census:
                 self.alternatives.update(turn.alternatives.keys())
 
 
-def scan(paths: Sequence[str]) -> Census:
+def scan(paths: Sequence[str], *, apart: bool = False) -> Census:
     """Read and count everything; the first problem raises `DataError`."""
 
     def give_up(problem: Problem) -> None:
         raise DataError(problem)
 
-    return survey(paths, give_up)
+    return survey(paths, give_up, apart=apart)
 
 
-def survey(paths: Sequence[str], on_problem: Callable[[Problem], None]) -> Census:
+def survey(paths: Sequence[str], on_problem: Callable[[Problem], None], *, apart: bool = False) -> Census:
     """Read and count everything that is right; each problem is handed to `on_problem`."""
-    census = Census()
+    census = Census(apart=apart)
     ids: dict[str, Seen] = {}
     prefixes = id_prefixes(paths)
     for path in paths:
@@ -108,7 +109,7 @@ def survey(paths: Sequence[str], on_problem: Callable[[Problem], None]) -> Censu
             continue
         hasher, before = hashlib.sha256(), census.n_dialogues
         rated: set[str] = set()
-        for found in checked(path, tap=hasher.update, seen=ids, prefix=prefixes[path]):
+        for found in checked(path, tap=hasher.update, seen=ids, prefix=prefixes[path], apart=apart):
             if isinstance(found, Problem):
                 on_problem(found)
             else:

@@ -10,6 +10,7 @@ from turnwise.types import Role
 
 Judged = Literal["rated", "last", "all"]
 EVERYONE = "@alternatives"  # stands for all agents that have alternatives
+FILE = "file"  # in --by: the file that a conversation is in
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -19,10 +20,19 @@ class Selection:
     role: Role = "assistant"
     pair: str | None = None  # key such as meta.item
     cluster: str | None = None
-    by: str | None = None  # one result a group: meta.corpus
+    by: str | None = None  # one result a group: meta.corpus; or several keys by comma
     where: tuple[tuple[str, str], ...] = ()
     limit: int | None = None  # dialogues
     as_agents: tuple[str, ...] = ()  # score what these agents would have said
+
+    @property
+    def group_keys(self) -> tuple[str, ...]:
+        return tuple(key.strip() for key in self.by.split(",") if key.strip()) if self.by else ()
+
+    @property
+    def apart(self) -> bool:
+        """Whether files are kept apart, so that ids need only differ inside a file."""
+        return FILE in self.group_keys
 
     @property
     def is_settled(self) -> bool:

@@ -28,6 +28,7 @@ STATISTICS = {
     "pairwise": "share of pairs ordered, or tied, as people do; a constant scores the share of ties",
 }
 
+NOT_ASKED = "none: no interval asked for"
 FEWEST_SYSTEMS = 3  # two systems always correlate perfectly, one way or the other
 
 
@@ -85,16 +86,24 @@ def by_agent(table: ScoreTable, gold: Gold) -> Points:
 
 
 def correlate_units(
-    table: ScoreTable, gold: Gold, statistic: str, *, precision: float, draws: int, rng: np.random.Generator
+    table: ScoreTable,
+    gold: Gold,
+    statistic: str,
+    *,
+    precision: float,
+    intervals: bool,
+    draws: int,
+    rng: np.random.Generator,
 ) -> dict[str, Any]:
     """Agreement over rated turns or dialogues."""
     points = by_unit(table, gold)
     of = correlation.STATISTICS[statistic]
     value = _unless_constant(of, points.x, points.y)
     arguments = (statistic, points.x, points.y, points.codes, points.n_clusters)
-    bounds, method, p = None, "", float("nan")
+    bounds, method, p = None, "" if intervals else NOT_ASKED, float("nan")
     if not isnan(value):
-        bounds, method = interval_of_correlation(*arguments, draws=draws, rng=rng)
+        if intervals:
+            bounds, method = interval_of_correlation(*arguments, draws=draws, rng=rng)
         p = permutation.correlation_test(*arguments, draws=draws, rng=rng)
     return _answer(
         value,
@@ -114,7 +123,14 @@ def correlate_units(
 
 
 def correlate_systems(
-    table: ScoreTable, gold: Gold, statistic: str, *, precision: float, draws: int, rng: np.random.Generator
+    table: ScoreTable,
+    gold: Gold,
+    statistic: str,
+    *,
+    precision: float,
+    intervals: bool,
+    draws: int,
+    rng: np.random.Generator,
 ) -> dict[str, Any]:
     """Agreement over agents."""
     points = by_agent(table, gold)
@@ -124,9 +140,10 @@ def correlate_systems(
         return float(correlation.across(statistic, x[None], y[None])[0]) if enough else float("nan")
 
     value = _unless_constant(of, points.x, points.y)
-    bounds, method, p = None, "", float("nan")
+    bounds, method, p = None, "" if intervals else NOT_ASKED, float("nan")
     if not isnan(value):
-        bounds, method = _interval_over_systems(table, gold, statistic, draws=draws, rng=rng)
+        if intervals:
+            bounds, method = _interval_over_systems(table, gold, statistic, draws=draws, rng=rng)
         p = permutation.exact_correlation_test(statistic, points.x, points.y, draws=draws, rng=rng)
     agent_of = dict(zip(*_ids_and_agents(rated(table, gold)), strict=True))
     return _answer(
@@ -241,6 +258,7 @@ def correlate(
     *,
     group: str = "",
     precision: float = 0.05,
+    intervals: bool = True,
     draws: int,
     rng: np.random.Generator,
 ) -> Finding:
@@ -253,7 +271,9 @@ def correlate(
     }
     function = correlate_systems if level == "system" else correlate_units
     try:
-        answer = function(table, gold, statistic, precision=precision, draws=draws, rng=rng)
+        answer = function(
+            table, gold, statistic, precision=precision, intervals=intervals, draws=draws, rng=rng
+        )
     except Refused as error:
         return Finding.refusal(about["what"], error, about["signature"])
     return Finding(**about, **answer)

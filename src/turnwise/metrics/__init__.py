@@ -37,6 +37,7 @@ def _own(module: str, /, **options: Any) -> Entry:
 
 _OWN: dict[str, Entry] = {
     **{f"bleu-{n}": _own("reference.bleu:Bleu", order=n) for n in (1, 2, 3, 4)},
+    "bleu-paper": _own("reference.bleu_paper:BleuPaper"),
     "chrf": _own("reference.chrf:Chrf"),
     **{f"rouge-{n}": _own("reference.rouge:RougeN", order=n) for n in (1, 2)},
     "rouge-l": _own("reference.rouge:RougeL"),
@@ -63,6 +64,16 @@ _OWN: dict[str, Entry] = {
     ),
     "mmd": _own("distribution.mmd:Mmd"),
     "regression": _own("learned.regression:Regression"),
+    "turnwise": _own("learned.own:Turnwise"),
+    "usr-ret": _own("learned.retrieval:UsrRet"),
+    "usr-mlm": _own("learned.usr_mlm:UsrMlm"),
+    "usr-full": _own("learned.usr_full:UsrFull"),
+    "maude": _own("learned.maude:Maude"),
+    "att": _own("learned.att:Att"),
+    "adem": _own("learned.adem:Adem"),
+    "adem-c": _own("learned.adem:AdemC"),
+    "adem-r": _own("learned.adem:AdemR"),
+    "adem-start": _own("learned.adem:AdemStart"),
     **{f"distinct-{n}": _own("features.variety:Distinct", order=n) for n in (1, 2)},
     **{f"entropy-{n}": _own("features.variety:Entropy", order=n) for n in (1, 2)},
     "msttr-50": _own("features.msttr:Msttr", segment=50),
@@ -105,11 +116,18 @@ def names() -> tuple[str, ...]:
     return tuple(_table())
 
 
-def resolve(name: str, *, model: str | None = None, db: str | None = None, **options: Any) -> Metric | Fitted:
+def resolve(
+    name: str,
+    *,
+    model: str | None = None,
+    db: str | None = None,
+    cache: bool | None = None,
+    **options: Any,
+) -> Metric | Fitted:
     """The metric of this name, which may carry settings: `bertscore[layer=4,idf=true]`.
 
-    `options` are settings too; `model` and `db` (venue tables) are those to use where the metric takes them
-    and its name does not say.
+    `options` are settings too; `model`, `db` (venue tables) and `cache` (may it use verdicts that it was given
+    before) are those to use where the metric takes them and its name does not say.
     """
     plain, written = settings(name)
     if ":" in plain and not written:
@@ -119,7 +137,7 @@ def resolve(name: str, *, model: str | None = None, db: str | None = None, **opt
     maker, own = _maker(plain), _entry(plain).options
     chosen = {**own, **written, **options}
     signature = inspect.signature(maker)
-    for setting, default in (("model", model), ("db", db)):
+    for setting, default in (("model", model), ("db", db), ("cache", cache)):
         if default is not None and setting in signature.parameters:
             chosen.setdefault(setting, default)
     try:

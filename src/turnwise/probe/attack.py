@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -14,8 +15,18 @@ from turnwise.probe.target import Spent, Target
 from turnwise.probe.verdict import Judged, judged
 from turnwise.types import Floats
 
-STAGES = ("baselines", "search")
+STAGES = ("baselines", "search", "rl")
 FOUND = 16  # strategies that a search may bring to be judged
+FURTHER = 2  # that a tuned policy may
+
+
+class Entry(NamedTuple):
+    """A strategy to be judged."""
+
+    name: str
+    kind: str
+    description: str
+    reply: Callable[[Context], str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,8 +35,10 @@ class Attack:
     people: Judged
     strategies: tuple[Judged, ...]  # by gain, the worst fraud first; controls among them
     tendencies: tuple[Tendency, ...]
+    promising: tuple[str, ...]  # templates that scored above people where they were searched, the best first
     tried: int
     calls: int
+    unsearched: bool  # the budget does for judging alone
 
     @property
     def worst(self) -> Judged | None:
@@ -45,29 +58,35 @@ def attack(
     texts: Iterable[str],
     rng: np.random.Generator,
     draws: int = 1000,
-    stages: Sequence[str] = STAGES,
-    extra: Sequence[tuple[str, str, str, Callable[[Context], str]]] = (),
+    stages: Sequence[str] = STAGES[:2],
+    further: Callable[[], Sequence[Entry]] = tuple,
     report: Callable[[str], None] = lambda _: None,
 ) -> Attack:
-    """`texts` is what fixed replies are mined from; `extra` are further strategies to judge, of an RL policy
-    for example: name, kind, description and the reply to a context."""
+    """`texts` is what fixed replies are mined from; `further` is asked for more strategies to judge, those of a
+    tuned policy, and is not asked where the metric gives no reason to."""
     diagnosis = diagnosed(target, search_on)
     report(f"diagnosis: {target.calls} calls")
     pool = [context.human for context in [*search_on, *judge_on]]
-    entries: list[tuple[str, str, str, Callable[[Context], str]]] = [
-        (one.name, one.kind, one.description, one.reply)
+    entries = [
+        Entry(one.name, one.kind, one.description, one.reply)
         for one in baselines(pool, rng)
         if "baselines" in stages
     ]
     tried = len(entries)
-    if "search" in stages and diagnosis.words is None:
-        judging = (len(entries) + len(extra) + FOUND + 1) * len(judge_on)
+    promising: list[str] = []
+    judging = (len(entries) + FURTHER + FOUND + 1) * len(judge_on)
+    unsearched = "search" in stages and target.budget - judging <= target.calls
+    if "search" in stages and diagnosis.words is None and not unsearched:
         search = Search(target, search_on, rng, calls=target.budget - judging, report=report)
         chosen = _distinct(_shorter(search, search.run(texts), search_on))[:FOUND]
         tried += len(search.tried)
-        entries += [(one.template, one.kind, one.description, one.reply) for one in chosen]
-    entries += list(extra)
-    tried += len(extra)
+        promising = [
+            one for one in sorted(search.tried, key=lambda one: -search.tried[one]) if search.tried[one] > 0
+        ]
+        entries += [Entry(one.template, one.kind, one.description, one.reply) for one in chosen]
+    more = further() if diagnosis.words is None else ()
+    entries += more
+    tried += len(more)
     human = target.scores([(context, context.human) for context in judge_on])
     settings = {"contexts": judge_on, "people": human, "draws": draws, "rng": rng}
     found: list[Judged] = []
@@ -99,8 +118,10 @@ def attack(
             sorted(found, key=lambda one: (not one.significant, -one.gain if one.gain == one.gain else 0))
         ),
         tendencies=tuple(tendencies(asked, np.concatenate(known)) if known else ()),
+        promising=tuple(promising),
         tried=tried,
         calls=target.calls,
+        unsearched=unsearched,
     )
 
 

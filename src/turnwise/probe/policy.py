@@ -46,6 +46,13 @@ class Policy(nn.Module):
     def two_parts(self) -> bool:
         return bool(getattr(self.agent.config, "is_encoder_decoder", False))
 
+    @property
+    def ends(self) -> Tensor:
+        """Tokens that end a reply."""
+        stated = [self.agent.tokenizer.eos_token_id, getattr(self.agent.config, "eos_token_id", None)]
+        flat = [one for value in stated for one in (value if isinstance(value, list) else [value])]
+        return torch.tensor(sorted({one for one in flat if one is not None}), device=self.agent.device)
+
     @torch.no_grad()
     def draw(
         self, contexts: Sequence[Context], generator: torch.Generator, *, temperature: float = 1.0
@@ -53,7 +60,6 @@ class Policy(nn.Module):
         """One reply a context, word by word."""
         self.eval()
         read, there = self._read(contexts)
-        end = self.agent.tokenizer.eos_token_id
         longest = self.agent.longest
         tokens = torch.full((len(contexts), longest), -1, device=read.device)
         over = torch.zeros(len(contexts), dtype=torch.bool, device=read.device)
@@ -63,10 +69,11 @@ class Policy(nn.Module):
             uniform = torch.rand(len(contexts), generator=generator, dtype=torch.float64)
             words = choose(logits.float(), uniform.to(logits.device), temperature=temperature)
             tokens[:, place] = torch.where(over, -1, words)
-            over = over | (words == end)
+            over = over | torch.isin(words, self.ends)
             if bool(over.all()):
                 break
             logits = step.send(words.unsqueeze(1))
+        tokens = self._first_lines(tokens)
         return Drawn([self._text(row) for row in tokens.tolist()], tokens)
 
     def encoded(self, replies: Sequence[str]) -> Tensor:
@@ -116,6 +123,20 @@ class Policy(nn.Module):
     def _read(self, contexts: Sequence[Context]) -> tuple[Tensor, Tensor]:
         """(b, width) tokens of the contexts, and which of them are there."""
         return self.agent.padded([self.agent.read(context.turns) for context in contexts])
+
+    def _first_lines(self, tokens: Tensor) -> Tensor:
+        """What follows a line's end is cut off where the model has no chat template: it would speak for the user."""
+        if self.two_parts or self.agent.prompt.form == "chat":
+            return tokens
+        for row in tokens:
+            for place in range(len(row)):
+                if row[place] >= 0 and "\n" in self._raw(row[: place + 1].tolist()).lstrip():
+                    row[place + 1 :] = -1
+                    break
+        return tokens
+
+    def _raw(self, tokens: list[int]) -> str:
+        return str(self.agent.tokenizer.decode([token for token in tokens if token >= 0]))
 
     def _text(self, tokens: list[int]) -> str:
         known = [token for token in tokens if token >= 0]

@@ -3,8 +3,11 @@
 The paper's Algorithm 1 fits Q(c, r) with a c' and r' that it does not define; a reply ends its episode, so
 there is nothing after it, and we read Q as a value baseline V(c): the advantage is R(c, r) - V(c). It has no
 control against collapse; `kl` (to the untuned model) and `entropy` are options here, and a loss that is not
-a number ends a repetition instead of spoiling it. Training is on one half of the contexts and the reward is
-tracked on the other.
+a number ends a repetition instead of spoiling it. The reward is in standard deviations of people's scores, so
+that one learning rate does for every metric; curves are in the metric's own unit.
+
+Training, choice of the epoch and verdict are on three different sets of contexts; the paper has two, and chooses
+on the one that it reports.
 """
 
 import copy
@@ -17,73 +20,88 @@ import torch
 
 from turnwise.agents.language_model import LanguageModelAgent
 from turnwise.probe.context import Context
-from turnwise.probe.naming import Named, named
 from turnwise.probe.policy import Policy
-from turnwise.probe.target import Target
+from turnwise.probe.target import Spent, Target
+
+AT_ONCE = 64  # contexts answered in a batch when the policy is looked at
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
-    """15 epochs of 500 updates and 10 repetitions are the paper's; the rest it does not state."""
+    """The paper has 15 epochs of 500 updates and 10 repetitions, and does not state the rest."""
 
     epochs: int = 15
     updates: int = 500  # an epoch
     batch: int = 16
     learning_rate: float = 1e-5
-    value_rate: float = 1e-3
-    kl: float = 0.0
+    value_rate: float = 1e-2
+    kl: float = 0.05
     entropy: float = 0.0
     clip: float = 1.0  # norm of the gradient
-    repetitions: int = 1
+    repetitions: int = 10
+
+    def calls(self, tracked: int) -> int:
+        """Metric calls at most, with so many contexts to track the reward on."""
+        a_run = self.epochs * self.updates * self.batch + (self.epochs + 1) * tracked
+        return self.repetitions * a_run
 
 
 @dataclass(frozen=True, slots=True)
 class Curves:
     """One value an epoch, the untuned model first (the paper's Figure 2)."""
 
-    reward: list[float] = field(default_factory=list)  # on test contexts
-    train_reward: list[float] = field(default_factory=list)
+    reward: list[float] = field(default_factory=list)  # on contexts that are not trained on
+    train_reward: list[float | None] = field(default_factory=list)  # None: nothing was trained on yet
     lm_loss: list[float] = field(default_factory=list)  # of people's replies, nats a token
-    entropy: list[float] = field(default_factory=list)
+    entropy: list[float] = field(default_factory=list)  # of the policy's words, nats
+    kl: list[float | None] = field(default_factory=list)  # to the untuned model, nats a token
     response_frequency: list[float] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True)
 class Tuned:
-    """What a repetition converged to."""
+    """What a repetition came to."""
 
     repetition: int
     curves: Curves
-    named: Named
-    replies: dict[str, str]  # context -> the reply of the best epoch
+    best_epoch: int  # by the tracked reward; 0 is the untuned model
+    replies: dict[str, str]  # context -> the best epoch's reply, on tracked and judged contexts
     stopped: str | None  # why it ended early
 
     @property
-    def best(self) -> float:
-        return max(self.curves.reward)
+    def reward(self) -> float:
+        return self.curves.reward[self.best_epoch]
 
 
 def tune(
     agent: LanguageModelAgent,
     target: Target,
-    train_on: Sequence[Context],
-    test_on: Sequence[Context],
     *,
+    train_on: Sequence[Context],
+    track_on: Sequence[Context],
+    answer: Sequence[Context],
     settings: Settings,
     seed: int,
+    repetition: int = 0,
     report: Callable[[str], None] = lambda _: None,
-) -> list[Tuned]:
-    """Every repetition, the one with the highest test reward first."""
-    found = []
-    for repetition in range(settings.repetitions):
-        torch.manual_seed(seed + repetition)
-        policy = Policy(copy.deepcopy(agent))
-        reference = copy.deepcopy(policy.model).eval().requires_grad_(False) if settings.kl else None
-        run = _Run(
-            policy, reference, target, settings, np.random.default_rng(seed + repetition), repetition, report
-        )
-        found.append(run.tuned(train_on, test_on))
-    return sorted(found, key=lambda one: -one.best)
+) -> Tuned:
+    """One repetition; the best epoch's policy answers `answer` too, which it is not judged by here."""
+    torch.manual_seed(seed + repetition)
+    policy = Policy(copy.deepcopy(agent))
+    reference = copy.deepcopy(policy.model).requires_grad_(False) if settings.kl else None
+    people = target.scores([(context, context.human) for context in train_on])
+    spread = float(np.nanstd(people))
+    run = _Run(
+        policy,
+        reference,
+        target,
+        settings,
+        centre=float(np.nanmean(people)),
+        spread=spread if spread > 0 else 1.0,
+        rng=np.random.default_rng([seed, repetition]),
+        chance=torch.Generator().manual_seed(1000 * seed + repetition),
+    )
+    return run.tuned(train_on, track_on, answer, repetition, report)
 
 
 @dataclass(slots=True)
@@ -92,62 +110,82 @@ class _Run:
     reference: torch.nn.Module | None
     target: Target
     settings: Settings
+    centre: float  # of people's scores
+    spread: float
     rng: np.random.Generator
-    repetition: int
-    report: Callable[[str], None]
+    chance: torch.Generator
 
-    def tuned(self, train_on: Sequence[Context], test_on: Sequence[Context]) -> Tuned:
-        curves, best, kept, stopped = Curves(), -np.inf, {}, None
-        generator = torch.Generator().manual_seed(int(self.rng.integers(2**31)))
+    def tuned(
+        self,
+        train_on: Sequence[Context],
+        track_on: Sequence[Context],
+        answer: Sequence[Context],
+        repetition: int,
+        report: Callable[[str], None],
+    ) -> Tuned:
+        curves = Curves()
+        kept, best, stopped = dict[str, str](), 0, None
         optimiser = torch.optim.AdamW(
             [
                 {"params": self.policy.model.parameters(), "lr": self.settings.learning_rate},
                 {"params": self.policy.head.parameters(), "lr": self.settings.value_rate},
-            ]
+            ],
+            weight_decay=0.0,
         )
         for epoch in range(self.settings.epochs + 1):
-            rewards = []
-            for _ in range(self.settings.updates if epoch else 0):
-                chosen = self.rng.choice(len(train_on), self.settings.batch)
-                reward = self._update([train_on[place] for place in chosen], optimiser, generator)
-                if reward is None:
-                    stopped = f"the loss was not a number in epoch {epoch}"
-                    break
-                rewards.append(reward)
-            if stopped:
+            try:
+                seen, stopped = self._epoch(
+                    train_on, optimiser, updates=self.settings.updates if epoch else 0
+                )
+                if stopped is None:
+                    replies = self._tracked(track_on, curves, seen)
+            except Spent:
+                stopped = "the budget of metric calls was used up"
+            if stopped is not None:
+                stopped = f"{stopped} in epoch {epoch}"
                 break
-            replies = self._tested(test_on, curves, rewards, generator)
-            if curves.reward[-1] > best:
-                best, kept = curves.reward[-1], replies
-            self.report(
-                f"repetition {self.repetition}, epoch {epoch}: reward {curves.reward[-1]:.3f}, "
+            if epoch == 0 or curves.reward[-1] > curves.reward[best]:
+                kept, best = replies | self._answers(answer), epoch
+            report(
+                f"repetition {repetition + 1}, epoch {epoch}: reward {curves.reward[-1]:.3f}, "
                 f"most frequent reply {curves.response_frequency[-1]:.0%}"
             )
-        texts = [context.whole for context in test_on]
-        strategy = named(texts, [kept[context.item.id] for context in test_on])
-        return Tuned(self.repetition, curves, strategy, kept, stopped)
+        return Tuned(repetition, curves, best, kept, stopped)
+
+    def _epoch(
+        self, train_on: Sequence[Context], optimiser: torch.optim.Optimizer, *, updates: int
+    ) -> tuple[list[tuple[float, float]], str | None]:
+        """(reward, distance) of each update, and why it ended early."""
+        seen: list[tuple[float, float]] = []
+        for _ in range(updates):
+            chosen = self.rng.choice(len(train_on), self.settings.batch)
+            found = self._update([train_on[place] for place in chosen], optimiser)
+            if found is None:
+                return seen, "the loss was not a number"
+            seen.append(found)
+        return seen, None
 
     def _update(
-        self, contexts: list[Context], optimiser: torch.optim.Optimizer, generator: torch.Generator
-    ) -> float | None:
-        drawn = self.policy.draw(contexts, generator)
+        self, contexts: list[Context], optimiser: torch.optim.Optimizer
+    ) -> tuple[float, float] | None:
+        """One step; None where the loss or its gradient is not a number."""
+        drawn = self.policy.draw(contexts, self.chance)
         scores = torch.tensor(self.target.scores(list(zip(contexts, drawn.texts, strict=True))))
         known = ~scores.isnan()
         if not known.any():
-            return float("nan")
-        self.policy.train()
+            return float("nan"), float("nan")  # nothing to learn from, and nothing spoilt
         told = self.policy.judge(contexts, drawn.tokens)
-        reward = scores.nan_to_num().float().to(told.value.device)
-        weight = known.float().to(reward.device)
+        weight = known.to(told.value)
+        reward = ((scores - self.centre) / self.spread).nan_to_num().to(told.value)
         advantage = (reward - told.value).detach()
-        loss = -(advantage * told.log_prob / told.length * weight).mean()
-        loss = (
-            loss + ((told.value - reward) ** 2 * weight).mean() - self.settings.entropy * told.entropy.mean()
-        )
+        # Over the mean length, not each reply's own: dividing by its own would pay for long bad replies.
+        loss = -(advantage * told.log_prob * weight).mean() / told.length.float().mean()
+        loss = loss + ((told.value - reward) ** 2 * weight).mean()
+        loss = loss - self.settings.entropy * told.entropy.mean()
+        distance = torch.tensor(float("nan"))
         if self.reference is not None:
-            loss = loss + self.settings.kl * self._distance(
-                contexts, drawn.tokens, told.per_token, told.length
-            )
+            distance = self._distance(contexts, drawn.tokens, told.per_token, told.length)
+            loss = loss + self.settings.kl * distance
         if not torch.isfinite(loss):
             return None
         optimiser.zero_grad()
@@ -156,39 +194,55 @@ class _Run:
         if not torch.isfinite(norm):
             return None
         optimiser.step()
-        return float(scores[known].mean())
+        return float(scores[known].mean()), float(distance.detach())
 
     def _distance(
         self, contexts: list[Context], tokens: torch.Tensor, per_token: torch.Tensor, length: torch.Tensor
     ) -> torch.Tensor:
-        """Schulman's estimate of KL(policy || untuned model) a token, never negative."""
+        """KL(policy || untuned model) a token, estimated from the drawn words and never negative (k3)."""
         own, self.policy.model = self.policy.model, self.reference
         try:
             with torch.no_grad():
                 before = self.policy.judge(contexts, tokens).per_token
         finally:
             self.policy.model = own
-        ratio = (before - per_token) * (tokens[:, : before.shape[1]] >= 0)
+        ratio = (before - per_token) * (tokens >= 0)
         return ((ratio.exp() - 1 - ratio).sum(dim=1) / length).mean()
 
+    def _answers(self, contexts: Sequence[Context]) -> dict[str, str]:
+        """The likeliest replies, so that what the policy has settled on shows."""
+        replies: dict[str, str] = {}
+        for first in range(0, len(contexts), AT_ONCE):
+            some = contexts[first : first + AT_ONCE]
+            drawn = self.policy.draw(some, self.chance, temperature=0)
+            replies.update(zip((one.item.id for one in some), drawn.texts, strict=True))
+        return replies
+
     @torch.no_grad()
-    def _tested(
-        self, test_on: Sequence[Context], curves: Curves, rewards: list[float], generator: torch.Generator
+    def _tracked(
+        self, contexts: Sequence[Context], curves: Curves, seen: Sequence[tuple[float, float]]
     ) -> dict[str, str]:
         """Adds one point to every curve; returns what was answered."""
-        replies: dict[str, str] = {}
-        losses, entropies = [], []
-        for first in range(0, len(test_on), 32):
-            some = list(test_on[first : first + 32])
-            drawn = self.policy.draw(some, generator, temperature=0.7)
-            replies.update(zip((one.item.id for one in some), drawn.texts, strict=True))
+        replies = self._answers(contexts)
+        losses: list[float] = []
+        entropies: list[float] = []
+        for first in range(0, len(contexts), AT_ONCE):
+            some = contexts[first : first + AT_ONCE]
             person = self.policy.judge(some, self.policy.encoded([one.human for one in some]))
-            losses.append(float(-(person.log_prob / person.length).mean()))
-            entropies.append(float(self.policy.judge(some, drawn.tokens).entropy.mean()))
-        scores = self.target.scores([(one, replies[one.item.id]) for one in test_on])
-        curves.reward.append(float(np.nanmean(scores)))
-        curves.train_reward.append(float(np.mean(rewards)) if rewards else float("nan"))
+            own = self.policy.judge(some, self.policy.encoded([replies[one.item.id] for one in some]))
+            losses += (-person.log_prob / person.length).tolist()
+            entropies += own.entropy.tolist()
+        scores = self.target.scores([(one, replies[one.item.id]) for one in contexts])
+        known = scores[~np.isnan(scores)]
+        curves.reward.append(float(known.mean()) if len(known) else -np.inf)
+        curves.train_reward.append(_mean([reward for reward, _ in seen]))
+        curves.kl.append(_mean([distance for _, distance in seen]))
         curves.lm_loss.append(float(np.mean(losses)))
         curves.entropy.append(float(np.mean(entropies)))
         curves.response_frequency.append(Counter(replies.values()).most_common(1)[0][1] / len(replies))
         return replies
+
+
+def _mean(values: Sequence[float]) -> float | None:
+    known = [value for value in values if not np.isnan(value)]
+    return float(np.mean(known)) if known else None

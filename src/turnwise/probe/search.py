@@ -15,7 +15,7 @@ import numpy as np
 from turnwise.metrics.words import words
 from turnwise.probe.context import Context
 from turnwise.probe.strategy import SLOTS, Strategy, strategy
-from turnwise.probe.target import Spent, Target
+from turnwise.probe.target import BATCH, Spent, Target
 from turnwise.types import Floats
 
 FRAMES = (
@@ -76,14 +76,22 @@ class Search:
 
     def gain(self, template: str, contexts: Sequence[Context]) -> float:
         """Mean score minus people's, over these contexts."""
-        made = strategy(template)
-        gains = self.target.scores([(context, made.reply(context)) for context in contexts]) - self._human(
-            contexts
-        )
-        known = gains[~np.isnan(gains)]
-        value = float(known.mean()) if len(known) else -np.inf
-        self.tried[template], self._seen[template] = value, len(contexts)
-        return value
+        self.gains([template], contexts)
+        return self.tried[template]
+
+    def gains(self, templates: Sequence[str], contexts: Sequence[Context]) -> None:
+        """Tries them all; several at once, because a metric is asked in batches."""
+        at_once = max(1, BATCH // len(contexts))
+        human = self._human(contexts)
+        for first in range(0, len(templates), at_once):
+            some = templates[first : first + at_once]
+            made = [strategy(template) for template in some]
+            pairs = [(context, one.reply(context)) for one in made for context in contexts]
+            scores = self.target.scores(pairs).reshape(len(some), len(contexts)) - human
+            for template, row in zip(some, scores, strict=True):
+                known = row[~np.isnan(row)]
+                self.tried[template] = float(known.mean()) if len(known) else -np.inf
+                self._seen[template] = len(contexts)
 
     def _human(self, contexts: Sequence[Context]) -> Floats:
         return np.array([self._people[context.item.id] for context in contexts])
@@ -96,8 +104,7 @@ class Search:
         left = list(dict.fromkeys(templates))
         while True:
             sample = self._sample(contexts)
-            for template in left:
-                self.gain(template, sample)
+            self.gains(left, sample)
             left = self._ranked(left)
             if len(left) <= keep or contexts >= len(self.contexts):
                 return left[:keep]

@@ -1,21 +1,24 @@
 """The metric under attack, as a black box that counts its calls and survives what it does.
 
-One call is one item scored. Scores are turned so that higher is better. A reply that was scored before costs
-nothing again, so that a search may come back to it.
+One call is one item scored. Scores are turned so that higher is better; one that is not finite is none. A reply
+that was scored before costs nothing again, so that a search may come back to it. What the metric said can be
+remembered by the caller, and then a run that was killed does not ask again, and counts as if it had.
 """
 
 import threading
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import TypeAlias
 
 import numpy as np
 
 from turnwise.errors import TurnwiseError, Unmeasured
 from turnwise.probe.context import Context
-from turnwise.types import Floats, Item
+from turnwise.types import Floats, Item, digest
 
 BATCH = 64
+Answer: TypeAlias = float | str | None  # a score, the error in words, or no score
 
 
 class Spent(TurnwiseError):
@@ -32,9 +35,12 @@ class Target:
     budget: int
     timeout: float = 120.0  # seconds for one batch
     lower_is_better: bool = False
+    remembered: Mapping[str, Answer] = field(default_factory=dict)  # of an earlier run
+    remember: Callable[[dict[str, Answer]], None] = lambda _: None
     calls: int = 0
     errors: Counter[str] = field(default_factory=Counter)  # why -> how many items
     _known: dict[tuple[str, str], float] = field(default_factory=dict)
+    _asked: Counter[tuple[str, str]] = field(default_factory=Counter)  # how often
     _limit: int | None = None
 
     def scores(self, pairs: Sequence[tuple[Context, str]]) -> Floats:
@@ -50,7 +56,7 @@ class Target:
         for start in range(0, len(new), BATCH):
             keys = new[start : start + BATCH]
             items = [wanted[key][0].answered(wanted[key][1]) for key in keys]
-            self._known.update(zip(keys, self._batch(items).tolist(), strict=True))
+            self._known.update(zip(keys, self._batch(keys, items), strict=True))
         return np.array([self._known[context.item.id, reply] for context, reply in pairs])
 
     def allow(self, calls: int | None) -> None:
@@ -67,29 +73,33 @@ class Target:
         finally:
             self._known.update(kept)
 
-    def _batch(self, items: Sequence[Item]) -> Floats:
+    def _batch(self, keys: Sequence[tuple[str, str]], items: Sequence[Item]) -> list[float]:
         self.calls += len(items)
+        self._asked.update(keys)
+        names = [digest(*key, str(self._asked[key])) for key in keys]
+        answers = {name: self.remembered[name] for name in names if name in self.remembered}
+        left = [place for place, name in enumerate(names) if name not in answers]
+        if left:
+            fresh = self._answers([items[place] for place in left])
+            found = dict(zip([names[place] for place in left], fresh, strict=True))
+            self.remember(found)
+            answers |= found
+        said = [answers[name] for name in names]
+        self.errors.update(answer for answer in said if isinstance(answer, str))
+        return [answer if isinstance(answer, float) else np.nan for answer in said]
+
+    def _answers(self, items: Sequence[Item]) -> list[Answer]:
+        """What the metric says: of all at once, and of each alone where that fails."""
         try:
-            return self._oriented(self._timed(items))
+            scores = self._timed(items)
         except Hangs:
             raise
         except Exception as error:  # whatever the metric raises is its own, and one item's if that can be had
             if len(items) == 1:
-                self.errors[f"{type(error).__name__}: {error}"] += 1
-                return np.array([np.nan])
-        return np.concatenate([self._single(item) for item in items])
-
-    def _single(self, item: Item) -> Floats:
-        try:
-            return self._oriented(self._timed([item]))
-        except Hangs:
-            raise
-        except Exception as error:
-            self.errors[f"{type(error).__name__}: {error}"] += 1
-            return np.array([np.nan])
-
-    def _oriented(self, scores: Floats) -> Floats:
-        return -scores if self.lower_is_better else scores
+                return [f"{type(error).__name__}: {error}"]
+            return [answer for item in items for answer in self._answers([item])]
+        sign = -1.0 if self.lower_is_better else 1.0
+        return [sign * score if np.isfinite(score) else None for score in scores.tolist()]
 
     def _timed(self, items: Sequence[Item]) -> Floats:
         """The scores, waited for in another thread: one that hangs cannot be ended, only left behind."""

@@ -1,24 +1,28 @@
 """`turnwise attack`: how a metric is gamed, on contexts with people's replies."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from turnwise.errors import Unmeasured, UsageError
 from turnwise.logs.items import all_items
-from turnwise.logs.scan import scan
+from turnwise.logs.native import file_names
+from turnwise.logs.scan import Census, scan
 from turnwise.probe.attack import Attack, attack
 from turnwise.probe.context import Context, contexts, halves
-from turnwise.probe.perturb import perturbed
+from turnwise.probe.perturb import Perturbation, perturbed
 from turnwise.probe.target import Target
 from turnwise.probe.verdict import Judged
 from turnwise.run.blocks import item_scores, missing
+from turnwise.run.calls import calls
+from turnwise.run.model_card import model_folder, write_attacks
 from turnwise.run.outcome import Outcome, finish
 from turnwise.run.scoring import prepare
 from turnwise.run.spec import Spec
 from turnwise.run.tally import generator
+from turnwise.run.tuning import Tuning
 from turnwise.types import Finding, Floats, Item, Metric
 
 Report = Callable[[str], None]
@@ -27,48 +31,80 @@ HUMAN = "human"
 
 def run_attack(spec: Spec, *, report: Report = lambda _: None) -> Outcome:
     """Attack one metric; the document has a verdict, and what each strategy came to."""
-    asked = dict(spec.options)
     census = scan(spec.data)
     metrics, absent = prepare(spec, census)
     if not metrics:
         return finish(spec, tuple(absent), census.sha256, verdict=None)
     ((name, metric),) = metrics.items()
+    card = model_folder(name) if dict(spec.options).get("card") else None
+    made = assault(spec, name, metric, census, report=report)
+    told = verdict(made.found)
+    sign = made.sign
+    findings = tuple(_findings(name, str(metric.signature), made.found, sign))
+    if card is not None:
+        about = ", ".join(file_names(spec.data).values())
+        shown = [{**one.what, **one.details} for one in findings if one.details["significant"]]
+        write_attacks(card, about, shown)
+    return finish(
+        spec, findings, census.sha256,
+        verdict=told,
+        people={
+            "agent": made.people,
+            "score": sign * made.found.people.score,
+            "interval": _turned(made.found.people.interval, sign),
+        },
+        tendencies=[_plain(one) for one in made.found.tendencies],
+        perturbations=[_plain(one) for one in made.edits],
+        diagnosis={**_plain(made.found.diagnosis), "words": made.found.diagnosis.words},
+        repetitions=made.repetitions,
+        tried=made.found.tried,
+        unsearched=made.found.unsearched,
+        calls=made.found.calls,
+    )  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Assault:
+    """An attack and what was learnt beside it."""
+
+    found: Attack
+    edits: list[Perturbation]
+    repetitions: list[dict[str, Any]]  # of a tuned policy, the best first
+    people: str  # whose replies were to be beaten
+    sign: int  # -1 where lower is better
+    contexts: tuple[Context, ...]
+
+
+def assault(
+    spec: Spec, name: str, metric: Metric, census: Census, *, report: Report = lambda _: None
+) -> Assault:
+    """Every stage that the spec asks for, on its data; a run that was killed goes on where it stopped."""
+    asked = dict(spec.options)
     if "dialogue" in metric.needs or metric.level == "system":
         raise UsageError(f"`{name}` does not score single replies, and an attack asks about single replies")
-    rng = generator(spec.seed, "attack", name)
     stream = all_items(spec.data, replace(spec.selection, judged=spec.selection.judged or "all"), census)
     # Who is to be beaten: people, where the data has them by name.
     people = HUMAN if HUMAN in census.agents else None
-    there = contexts((item for item in stream if people in (None, item.agent)), asked["count"], rng)
+    chance = generator(spec.seed, "contexts")  # the same for every metric
+    there = contexts((item for item in stream if people in (None, item.agent)), asked["count"], chance)
     search_on, judge_on = halves(there)
-    target = Target(
-        scorer(metric), asked["budget"], timeout=asked["timeout"], lower_is_better=not metric.higher_is_better
-    )
-    found = attack(
-        target, search_on, judge_on, texts=_texts(search_on), rng=rng, draws=spec.draws,
-        stages=asked["stages"], report=report,
-    )  # fmt: skip
-    told = verdict(found)
-    edits = []
-    if asked["perturb"]:
-        target.budget += 12 * len(judge_on)
-        edits = perturbed(target, judge_on, rng)
+    rng = generator(spec.seed, "attack", name)
+    with calls(spec, str(metric.signature), sorted(census.sha256.values())) as kept:
+        target = Target(
+            scorer(metric), asked["budget"], timeout=asked["timeout"],
+            lower_is_better=not metric.higher_is_better, remembered=kept.known, remember=kept.put,
+        )  # fmt: skip
+        tuning = Tuning(spec, target, search_on, judge_on, report)
+        found = attack(
+            target, search_on, judge_on, texts=_texts(search_on), rng=rng, draws=spec.draws,
+            stages=asked["stages"], further=tuning if "rl" in asked["stages"] else tuple, report=report,
+        )  # fmt: skip
+        edits = []
+        if asked["perturb"]:
+            target.budget += 12 * len(judge_on)
+            edits = perturbed(target, judge_on, rng)
     sign = 1 if metric.higher_is_better else -1
-    findings = _findings(name, str(metric.signature), found, sign)
-    return finish(
-        spec, tuple(findings), census.sha256,
-        verdict=told,
-        people={
-            "agent": people or "everyone in the data",
-            "score": sign * found.people.score,
-            "interval": _turned(found.people.interval, sign),
-        },
-        tendencies=[_plain(one) for one in found.tendencies],
-        perturbations=[_plain(one) for one in edits],
-        diagnosis={**_plain(found.diagnosis), "words": found.diagnosis.words},
-        tried=found.tried,
-        calls=found.calls,
-    )  # fmt: skip
+    return Assault(found, edits, tuning.repetitions, people or "everyone in the data", sign, tuple(there))
 
 
 def scorer(metric: Metric) -> Callable[[Sequence[Item]], Floats]:
@@ -113,7 +149,11 @@ def _findings(name: str, signature: str, found: Attack, sign: int) -> list[Findi
             signature=signature,
             status="ok" if one.n else "error",
             reason=None if one.n else "the metric scored none of these replies",
-            details={**_told(one), "human_score": _number(sign * found.people.score)},
+            details={
+                **_told(one),
+                "score": _number(sign * one.score),
+                "human_score": _number(sign * found.people.score),
+            },
         )
         for one in found.strategies
     ]
@@ -128,7 +168,6 @@ def _told(one: Judged) -> dict[str, Any]:
         "beats_human": _number(one.beats_human),
         "significant": one.significant,
         "transcript": one.transcript,
-        "score": _number(one.score),
     }
 
 

@@ -11,6 +11,7 @@ from typing import Any
 import msgspec
 import numpy as np
 
+from turnwise.errors import Refused, UsageError
 from turnwise.meta.table import stack
 from turnwise.metrics.rows import scored as has_evidence
 from turnwise.types import Floats, Ints, Item, Metric, Need, Rows, Status, Summed, digest
@@ -73,26 +74,35 @@ def score(metric: Metric, items: Sequence[Item]) -> Block:
         else:
             failures.append(Failure(position, "skipped", reason))
     rows, errors = _rows_or_errors(metric, [items[position] for position in wanted])
-    failures += [Failure(wanted[place], "error", reason) for place, reason in errors.items()]
+    failures += [Failure(wanted[place], _status(error), _words(error)) for place, error in errors.items()]
     scored = np.array([at for place, at in enumerate(wanted) if place not in errors], dtype=np.int64)
     known = has_evidence(rows)
     failures += [Failure(int(at), "skipped", metric.unscored) for at in scored[~known]]
     return Block(scored[known], rows[known], tuple(sorted(failures, key=lambda failure: failure.position)))
 
 
-def _rows_or_errors(metric: Metric, items: Sequence[Item]) -> tuple[Rows, dict[int, str]]:
+def _rows_or_errors(metric: Metric, items: Sequence[Item]) -> tuple[Rows, dict[int, Exception]]:
+    """A setting that cannot be honoured is no failure of an item, and ends the run."""
     try:
         return metric.rows(items), {}
+    except UsageError:
+        raise
     except Exception as whole:
         if len(items) == 1:
-            return metric.rows([]), {0: _words(whole)}
+            return metric.rows([]), {0: whole}
     rows, errors = [], {}
     for place, item in enumerate(items):
         try:
             rows.append(metric.rows([item]))
+        except UsageError:
+            raise
         except Exception as error:
-            errors[place] = _words(error)
+            errors[place] = error
     return stack(rows) if rows else metric.rows([]), errors
+
+
+def _status(error: Exception) -> Status:
+    return "refused" if isinstance(error, Refused) else "error"
 
 
 def _words(error: Exception) -> str:

@@ -23,7 +23,7 @@ from turnwise.types import Finding, Item
 
 def compare(spec: Spec) -> Outcome:
     """Two agents of the same files."""
-    census = scan(spec.data)
+    census = scan(spec.data, apart=spec.selection.apart)
     first, second = _two_agents(spec, census)
     metrics, absent = prepare(spec, census)
     watch = Watch(spec.max_errors)

@@ -35,8 +35,11 @@ class Listing:
         lines = [_line(item) for item in shard.items]
         for name, block in shard.blocks.items():
             scores = item_scores(self._metrics[name], block.rows)
+            half = getattr(self._metrics[name], "half_width", None)  # of a metric that knows how sure it is
             for at, value in zip(block.scored, scores.tolist(), strict=True):
                 lines[at]["scores"][name] = value if math.isfinite(value) else None
+                if half is not None and math.isfinite(value):
+                    lines[at].setdefault("intervals", {})[name] = [value - half, value + half]
             for failure in block.failures:
                 lines[failure.position]["scores"][name] = None
                 reason = {"status": failure.status, "reason": failure.reason}

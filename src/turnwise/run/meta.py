@@ -1,7 +1,7 @@
 """`turnwise meta`: metrics against people, at every level that the ratings have."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from turnwise.errors import DataError, UsageError, unknown
@@ -29,7 +29,7 @@ from turnwise.run.scoring import Watch, prepare
 from turnwise.run.spec import Spec
 from turnwise.run.store import Store
 from turnwise.run.tally import generator
-from turnwise.types import Finding, Level, Rating
+from turnwise.types import Finding, Item, Level, Metric, Rating
 
 DIFFERING = ("pearson", "spearman")  # statistics on which metrics are tested against each other
 
@@ -45,23 +45,26 @@ class Question:
 
 
 def meta(spec: Spec) -> Outcome:
-    census = scan(spec.data)
+    census = scan(spec.data, apart=spec.selection.apart)
     asked = dict(spec.options)
     for name in asked["statistics"]:
         if name not in STATISTICS:
             raise unknown("statistic", name, tuple(STATISTICS))
     check_dimension(census, asked["dimension"])
-    ratings = turned([r for dialogue in read_all(spec.data) for r in dialogue.ratings], asked["lower"])
+    said = [r for dialogue in read_all(spec.data, apart=census.apart) for r in dialogue.ratings]
+    ratings = turned(said, asked["lower"])
     metrics, absent = prepare(spec, census)
     watch = Watch(spec.max_errors)
     units = {level: judged(spec, census, level) for level in rated_levels(census, asked["dimension"])}
     questions = list(_questions(units, ratings, asked["dimension"], asked["level"]))
     with Store(spec.output, reuse=spec.reuse) as store, listing(metrics, spec.output) as lines:
         settings: dict[str, Any] = {"watch": watch, "lines": lines}
-        tables = {
-            level: collect(spec, census, metrics, store, selection(spec, level), **settings)[0]
+        collected = {
+            level: collect(spec, census, metrics, store, selection(spec, level), **settings)
             for level in dict.fromkeys(question.rated for question in questions)
         }
+    tables = {level: tables for level, (tables, _) in collected.items()}
+    known = {level: _in_training(metrics, list(items.values())) for level, (_, items) in collected.items()}
     found: list[Finding] = [*absent, *watch.findings()]
     compared: list[dict[str, Any]] = []
     reports: list[dict[str, Any]] = []
@@ -76,13 +79,26 @@ def meta(spec: Spec) -> Outcome:
         people = gold(about, question.dimension, question.rated, rescale=asked["rescale"])
         for level in question.levels:
             findings, differing = _answers(spec, asked, question, level, of_group, people)
-            found += findings
+            found += [_marked(finding, known[question.rated]) for finding in findings]
             compared += differing
     if not found:
         raise UsageError(
             "none of these metrics has a number at that level; `turnwise ls metrics` shows levels"
         )
     return finish(spec, tuple(found), census.sha256, differences=adjusted(compared), raters=reports)
+
+
+def _in_training(metrics: Mapping[str, Metric], items: Sequence[Item]) -> dict[str, str]:
+    """Metrics that learned from some of these items, and how many: their agreement there is no evidence."""
+    counts = {
+        name: metric.in_training(items) for name, metric in metrics.items() if hasattr(metric, "in_training")
+    }
+    return {name: f"{count} of {len(items)}" for name, count in counts.items() if count}
+
+
+def _marked(finding: Finding, known: Mapping[str, str]) -> Finding:
+    count = known.get(str(finding.what.get("metric")))
+    return replace(finding, details={**finding.details, "in_training": count}) if count else finding
 
 
 def _answers(
@@ -96,7 +112,8 @@ def _answers(
     """Each metric against people, and every two metrics against each other, at one level."""
     able = [table for table in tables if supports(table, level)]
     about = (question.dimension, question.group, level)
-    settings: dict[str, Any] = {"group": question.group, "precision": asked["precision"], "draws": spec.draws}
+    settings: dict[str, Any] = {"group": question.group, "draws": spec.draws}
+    settings |= {name: asked[name] for name in ("precision", "intervals")}
     findings = [
         correlate(table, people, level, name, rng=generator(spec.seed, table.name, name, *about), **settings)
         for table in able

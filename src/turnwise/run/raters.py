@@ -55,10 +55,11 @@ class Judged:
 
 def raters(spec: Spec) -> Outcome:
     """Agreement on every dimension that was asked for, after screening where that was."""
-    census = scan(spec.data)
+    census = scan(spec.data, apart=spec.selection.apart)
     asked = dict(spec.options)
     check_dimension(census, asked["dimension"])
-    every = turned([r for dialogue in read_all(spec.data) for r in dialogue.ratings], asked["lower"])
+    said = [r for dialogue in read_all(spec.data, apart=census.apart) for r in dialogue.ratings]
+    every = turned(said, asked["lower"])
     found: list[Finding] = []
     reports: list[dict[str, Any]] = []
     for level, group, units in _questions(spec, census, asked):

@@ -16,7 +16,7 @@ from turnwise.types import Item
 
 
 def score(spec: Spec) -> Outcome:
-    census = scan(spec.data)
+    census = scan(spec.data, apart=spec.selection.apart)
     metrics, absent = prepare(spec, census)
     watch = Watch(spec.max_errors)
     tallies: dict[tuple[str, str, str], Tally] = {}
@@ -35,7 +35,7 @@ def score(spec: Spec) -> Outcome:
             for name, block in shard.blocks.items():
                 parts[name].blocks.append(shard.keys[name])
                 for place, positions in places.items():
-                    tally = tallies.setdefault((name, *place), Tally(metrics[name]))
+                    tally = tallies.setdefault((name, *place), Tally(metrics[name], seed=spec.seed))
                     tally.add(shard.items, block, positions)
             if lines is not None:
                 lines.add(shard)

@@ -20,6 +20,7 @@ from turnwise.logs.scan import Census
 from turnwise.metrics import resolve
 from turnwise.metrics.task.tables import FOLDER, NoTables
 from turnwise.run.blocks import Block, Failure, content_key, score
+from turnwise.run.costs import Priced, announce
 from turnwise.run.execute import in_order
 from turnwise.run.spec import Spec
 from turnwise.run.store import Store
@@ -49,7 +50,8 @@ def prepare(spec: Spec, census: Census) -> tuple[dict[str, Metric], list[Finding
     for name in dict.fromkeys(spec.metrics):
         what = {"metric": name}
         try:
-            metric = _fitted(resolve(name, model=spec.model, db=spec.db or _beside(spec.data)), spec, census)
+            db, cache = spec.db or _beside(spec.data), None if spec.reuse else False
+            metric = _fitted(resolve(name, model=spec.model, db=db, cache=cache), spec, census)
             str(metric.signature)  # says now, and not at the first item, that a model is missing
         except Refused as error:
             absent.append(Finding.refusal(what, error))
@@ -117,6 +119,8 @@ def shards(
     for whole in (False, True):
         of_unit = {name: metric for name, metric in metrics.items() if ("dialogue" in metric.needs) is whole}
         if of_unit:
+            if not spec.quiet and any(isinstance(metric, Priced) for metric in of_unit.values()):
+                announce(of_unit, store, all_items(spec.data, selection, census, whole=whole), shard=SHARD)
             stream = all_items(spec.data, selection, census, whole=whole)
             yield from _scored(spec, of_unit, store, stream, watch)
 

@@ -1,7 +1,8 @@
 """Rows of one metric for one agent, gathered as they stream by, and the finding they come to.
 
 Where the metric's number is a function of summed rows, only one sum a cluster is kept: memory grows with
-the number of dialogues and not with their text.
+the number of dialogues and not with their text. Where it is one of moments, rows are kept while they are few; then
+they are added up, and a seeded sample of clusters stays behind for the interval.
 """
 
 from collections import Counter
@@ -15,8 +16,22 @@ from turnwise.errors import Refused, counted
 from turnwise.logs.seen import Seen
 from turnwise.meta.table import dense, stack
 from turnwise.run.blocks import Block
-from turnwise.stats.interval import interval_of_rows, interval_of_sums
-from turnwise.types import Finding, Floats, Guarded, Item, Metric, Rows, Summed, digest
+from turnwise.stats.interval import interval_of_rows, interval_of_sums, moved
+from turnwise.stats.reservoir import Reservoir
+from turnwise.types import (
+    Added,
+    Finding,
+    Floats,
+    Guarded,
+    Ints,
+    Item,
+    Merged,
+    Metric,
+    Rows,
+    Status,
+    Summed,
+    digest,
+)
 
 
 def generator(seed: int, *names: str) -> np.random.Generator:
@@ -53,7 +68,7 @@ class Clusters:
 
 
 class Tally:
-    def __init__(self, metric: Metric) -> None:
+    def __init__(self, metric: Metric, *, seed: int = 0) -> None:
         self.metric = metric
         self.weight = 0.0  # of scored items; samples of one reply weigh 1 together
         self.unscored: Counter[str] = Counter()
@@ -62,6 +77,8 @@ class Tally:
         self._sums: Floats = np.zeros((0, 0))
         self._rows: list[Rows] = []
         self._row_codes: list[int] = []
+        self._sample = Reservoir(seed=seed)
+        self._moments: Added | None = None  # of all rows, once they are more than the sample
 
     def add(self, items: Sequence[Item], block: Block, positions: Sequence[int]) -> None:
         """Take in what `block` says of the items at `positions` of its shard."""
@@ -81,9 +98,20 @@ class Tally:
         if isinstance(self.metric, Summed):
             self._grow(rows.shape[1])
             np.add.at(self._sums, codes, dense(rows) * weights[:, None])
+        elif isinstance(self.metric, Merged):
+            self._merge(self.metric, chosen, dense(rows))
         else:
             self._rows.append(rows)
             self._row_codes.extend(codes)
+
+    def _merge(self, metric: Merged[Added], items: Sequence[Item], rows: Floats) -> None:
+        if self._moments is not None:
+            self._moments += metric.moments(rows)
+        elif self._sample.seen + len(rows) > self._sample.most:
+            kept = [self._sample.table()[0]] if self._sample.seen else []
+            self._moments = metric.moments(np.concatenate([*kept, rows]))
+        for item, row in zip(items, rows, strict=True):
+            self._sample.add(item.cluster, item.id, row)
 
     def _grow(self, columns: int) -> None:
         have = len(self._sums)
@@ -106,7 +134,7 @@ class Tally:
             unscored=dict(self.unscored),
             method=method if found else "",
             signature=str(self.metric.signature),
-            status="ok" if found else "error" if self.statuses["error"] else "skipped",
+            status="ok" if found else self._status(),
             reason=None if found else self._reason(),
             details=self._details() if found else {},
         )
@@ -117,7 +145,12 @@ class Tally:
         return interval and (max(interval[0], low), min(interval[1], high))
 
     def _details(self) -> Mapping[str, float]:
-        return self.metric.details(stack(self._rows)) if isinstance(self.metric, Guarded) else {}
+        return self.metric.details(self._table()[0]) if isinstance(self.metric, Guarded) else {}
+
+    def _status(self) -> Status:
+        """Of a number that is not there: the gravest that befell its items."""
+        grave: tuple[Status, ...] = ("error", "refused")
+        return next((status for status in grave if self.statuses[status]), "skipped")
 
     def _reason(self) -> str:
         if not self.unscored:
@@ -133,16 +166,27 @@ class Tally:
         if isinstance(metric, Summed):
             sums = self._sums[:n_groups]
             bounds = getattr(metric, "bounds", None)  # of a share of yes-or-no answers
-            interval = interval_of_sums(sums, metric.of_sums, draws=draws, rng=rng, bounds=bounds)
-            return float(metric.of_sums(sums.sum(axis=0))), *interval
-        rows = stack(self._rows)
-        if isinstance(metric, Guarded):
-            metric.check(rows)
-        interval = interval_of_rows(
-            lambda chosen: metric.reduce(rows[chosen]),
-            np.array(self._row_codes),
-            n_groups,
-            draws=draws,
-            rng=rng,
+            interval, method = interval_of_sums(sums, metric.of_sums, draws=draws, rng=rng, bounds=bounds)
+            return float(metric.of_sums(sums.sum(axis=0))), interval, method
+        rows, codes, n_kept = self._table()
+        if isinstance(metric, Merged) and self._moments is not None:
+            estimate = metric.of_moments(self._moments)
+        else:
+            if isinstance(metric, Guarded):
+                metric.check(rows)
+            estimate = metric.reduce(rows)
+        interval, method = interval_of_rows(
+            lambda chosen: metric.reduce(rows[chosen]), codes, n_kept, draws=draws, rng=rng
         )
-        return metric.reduce(rows), *interval
+        if self._moments is None:
+            return estimate, interval, method
+        share = n_kept / len(self._clusters)
+        centre = metric.reduce(rows)
+        told = f"{method}, of a sample of {rows.shape[0]} of {self._sample.seen} items"
+        return estimate, interval and moved(interval, centre, estimate, share=share), told
+
+    def _table(self) -> tuple[Rows, Ints, int]:
+        """The rows that are here, the cluster of each as a number, and the number of clusters."""
+        if isinstance(self.metric, Merged):
+            return self._sample.table()
+        return stack(self._rows), np.array(self._row_codes), self._clusters.n_groups

@@ -11,7 +11,7 @@ from typing import Any, Literal
 from jinja2 import TemplateError
 
 from turnwise.encode.encoder import Utterance
-from turnwise.errors import UsageError
+from turnwise.errors import DataError, UsageError
 
 Form = Literal["auto", "chat", "plain"]
 _MARK = "\N{OBJECT REPLACEMENT CHARACTER}words\N{OBJECT REPLACEMENT CHARACTER}"
@@ -42,12 +42,12 @@ class Prompt:
         try:
             rendered = self.tokenizer.apply_chat_template(messages, tokenize=False)
         except TemplateError as error:
-            raise UsageError(
+            raise DataError(  # of this conversation: others may do
                 f"the model's chat template refuses this conversation ({error}): choose the form `plain`"
             ) from error
         before, found, _ = rendered.rpartition(_MARK)
         if not found:
-            raise UsageError(
+            raise DataError(
                 f"the model's chat template drops turns of `{utterance.role}`: choose the form `plain`"
             )
         return str(before)

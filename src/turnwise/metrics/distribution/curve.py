@@ -18,6 +18,7 @@ from turnwise.metrics.distribution.moments import finite
 from turnwise.types import Floats, Ints
 
 _SPARE = 8  # directions beyond those wanted, so that the last of these come out right
+_EQUAL = 1e-12  # of a ratio: nearer ones are one ratio and rounding, and the curve's corners do not double
 _EDGE = 1e-10  # angles short of 0 and of a right one, as in the code of Sajjadi et al.
 
 
@@ -60,7 +61,9 @@ class Histograms(NamedTuple):
 
     def _ratios(self) -> Floats:
         both = (self.real > 0) & (self.generated > 0)
-        return np.concatenate([[0.0], np.unique(self.generated[both] / self.real[both]), [np.inf]])
+        ratios = np.unique(self.generated[both] / self.real[both])
+        ratios = ratios[np.diff(ratios, prepend=0.0) > _EQUAL * ratios]
+        return np.concatenate([[0.0], ratios, [np.inf]])
 
 
 def histograms(
@@ -114,8 +117,14 @@ def principal(points: Floats, count: int, *, weights: Floats, rng: np.random.Gen
 
 
 def _different(rows: Floats) -> tuple[Floats, Ints]:
-    """The different rows in an order of their own, and for each row its place among them."""
+    """The different rows in an order of their own, and for each row its place among them.
+
+    The order is that of a fixed projection: vectors that differ by rounding keep their places, and so the draws that
+    clusters begin with. By their bytes they would not, and the last digit would choose the clusters.
+    """
     whole = np.dtype((np.void, rows.shape[1] * rows.itemsize))
     texts = np.ascontiguousarray(rows + 0.0).view(whole).ravel()  # + 0.0: -0.0 is 0.0 in other bytes
     _, first, of_row = np.unique(texts, return_index=True, return_inverse=True)
-    return rows[first], of_row.ravel()
+    points = rows[first]
+    order = np.argsort(points @ np.random.default_rng(0).standard_normal(rows.shape[1]), kind="stable")
+    return points[order], np.argsort(order)[of_row.ravel()]

@@ -20,6 +20,7 @@ from turnwise.types import Floats, Item, Level, Need, Rows, Signature, digest
 
 FEWEST = 50  # replies on either side; papers/fbd-prd.md shows what fewer do to a ranking
 SEED = 0  # of the splits behind floor and limit
+MIXED = "rows of several groups have no common real side: reduce each group by itself"
 Real = TypeVar("Real")
 
 
@@ -78,11 +79,7 @@ class Distance(Facts, ABC, Generic[Real]):
 
     def check(self, rows: Rows, /) -> None:
         """Refuses a number that so few replies cannot support."""
-        count = int(np.count_nonzero(scored(rows)))
-        if count < self.fewest:
-            raise TooFewItems(
-                f"{count} replies are too few to know their distribution by: {self.fewest} or more are needed"
-            )
+        self._check_count(int(np.count_nonzero(scored(rows))))
 
     def details(self, rows: Rows, /) -> dict[str, float]:
         """Beside the number: what two halves of the real side come to, and how large that side is."""
@@ -91,6 +88,12 @@ class Distance(Facts, ABC, Generic[Real]):
             return {}
         floor = sampling.floor(side.vectors, self._afresh, rng=np.random.default_rng(SEED))
         return {"floor": floor, "n_real": len(side.vectors)}
+
+    def _check_count(self, count: int) -> None:
+        if count < self.fewest:
+            raise TooFewItems(
+                f"{count} replies are too few to know their distribution by: {self.fewest} or more are needed"
+            )
 
     def _afresh(self, generated: Floats, real: Floats) -> float:
         """The number of two sets of which neither was prepared."""
@@ -101,10 +104,12 @@ class Distance(Facts, ABC, Generic[Real]):
         kept = np.asarray(rows[scored(rows)])
         if len(kept) < 2:
             return kept[:, 1:], None
-        codes = np.unique(kept[:, 0])
-        if len(codes) > 1:
-            raise ValueError("rows of several groups have no common real side: reduce each group by itself")
-        return kept[:, 1:], list(self.sides.values())[int(codes[0])]
+        if np.ptp(kept[:, 0]):
+            raise ValueError(MIXED)
+        return kept[:, 1:], self._side(kept[0, 0])
+
+    def _side(self, code: float) -> Side:
+        return list(self.sides.values())[int(code)]
 
     def _signed(self, name: str, *settings: tuple[str, str]) -> Signature:
         sides = self.sides.values()

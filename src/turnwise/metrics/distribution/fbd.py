@@ -17,16 +17,20 @@ is best, and so it is no default; papers/fbd-prd.md says what it does on others.
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
+from math import inf
 from typing import ClassVar, TypeAlias
 
 import numpy as np
 
 from turnwise.errors import TooFewItems
 from turnwise.metrics.distribution import sampling
-from turnwise.metrics.distribution.distance import FEWEST, SEED, Distance, Facts
+from turnwise.metrics.distribution.distance import FEWEST, MIXED, SEED, Distance, Facts
 from turnwise.metrics.distribution.frechet import Gaussian, distance
+from turnwise.metrics.distribution.moments import Moments
 from turnwise.metrics.distribution.reading import Reading, Way
 from turnwise.metrics.distribution.sides import real_sides
+from turnwise.metrics.rows import scored
 from turnwise.types import Card, Floats, Item, Rows, Signature
 
 _Gaussians: TypeAlias = tuple[Gaussian, ...]  # one a reading
@@ -82,11 +86,35 @@ class FbdToReal(_Facts, Distance[_Gaussians]):
         added = () if self.asked.also is None else (("sum", "log"),)
         return self._signed(self.asked.name, ("shrinkage", f"{self.asked.shrinkage:g}"), *added)
 
+    @property
+    def span(self) -> tuple[float, float]:
+        """What the number can be; a sum of logarithms can be anything."""
+        return (0.0 if self.asked.also is None else -inf, inf)
+
     def prepare(self, real: Floats, /) -> _Gaussians:
         return tuple(Gaussian.of(part, shrinkage=self.asked.shrinkage) for part in self._parts(real))
 
     def between(self, generated: Floats, real: _Gaussians, /) -> float:
-        found = [distance(x, y) for x, y in zip(self.prepare(generated), real, strict=True)]
+        return self._number(self.prepare(generated), real)
+
+    def moments(self, rows: Rows, /) -> Moments:
+        """Of whole rows, the code of the group included: where all have one group, its mean is the code."""
+        return Moments.of(np.asarray(rows[scored(rows)]))
+
+    def of_moments(self, moments: Moments, /) -> float:
+        """What `reduce` says of all rows behind the moments."""
+        self._check_count(moments.count)
+        if moments.scatter[0, 0]:
+            raise ValueError(MIXED)
+        ends = [1, *(1 + end for end in self._ends), len(moments.mean)]
+        generated = tuple(
+            Gaussian.of_moments(moments.part(start, end), shrinkage=self.asked.shrinkage)
+            for start, end in pairwise(ends)
+        )
+        return self._number(generated, self.prepared[self._side(moments.mean[0]).group])
+
+    def _number(self, generated: _Gaussians, real: _Gaussians) -> float:
+        found = [distance(x, y) for x, y in zip(generated, real, strict=True)]
         return found[0] if self.asked.also is None else float(np.sum(np.log(found)))
 
     def details(self, rows: Rows, /) -> dict[str, float]:

@@ -32,12 +32,12 @@ class Gaussian:
     @classmethod
     def of(cls, rows: Floats, *, shrinkage: float = 0.0) -> "Gaussian":
         """The Gaussian of the rows (n, d), of which there are at least two."""
+        if len(rows) > max(1, np.shape(rows)[-1]) or shrinkage:
+            return cls.of_moments(Moments.of(rows), shrinkage=shrinkage)
         rows = finite(rows)
-        n, d = rows.shape
+        n = len(rows)
         if n < 2:
             raise TooFewItems(f"a covariance needs 2 vectors or more, and there are {n}")
-        if n > d or shrinkage:
-            return cls.of_moments(Moments.of(rows), shrinkage=shrinkage)
         mean = rows.mean(axis=0)
         return cls(mean, (rows - mean) / np.sqrt(n - 1))
 

@@ -49,6 +49,11 @@ class Moments:
         scatter = self.scatter + other.scatter + np.outer(gap, gap) * (self.count * share)
         return Moments(count, self.mean + gap * share, scatter)
 
+    def part(self, start: int, end: int) -> "Moments":
+        """Those of some of the numbers in each vector."""
+        kept = slice(start, end)
+        return Moments(self.count, self.mean[kept], self.scatter[kept, kept])
+
     @property
     def covariance(self) -> Floats:
         """(d, d), with n - 1 in the denominator."""

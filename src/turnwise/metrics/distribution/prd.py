@@ -31,6 +31,7 @@ class _Facts(Facts):
     __slots__ = ()
 
     higher_is_better: ClassVar[bool] = True
+    span: ClassVar[tuple[float, float]] = (0.0, 1.0)
     card: ClassVar[Card] = Card(
         kind="distribution",
         meaning="Greatest F1 of precision (share of the system's replies that people's cover) and recall (share of "

@@ -3,8 +3,10 @@
 Recall: the reference's tokens, each with its best cosine among the reply's; precision: the reply's tokens among the
 reference's; F1 of the two. With several references the best counts. As in the released code the marks of beginning
 and end can be found but are not looked for, and `idf` weighs tokens by how few of the references hold them, after
-`fit`. `baseline` (the number that unrelated texts get with this model) rescales to (x - b) / (1 - b), so that 0 is
-chance; the published baselines are for the published models.
+`fit`. Where the package compares pairs in batches, its padding counts as a cosine of 0 and wins over negative ones:
+its numbers then depend on the batch (by up to .01 with MiniLM); ours are those of a pair alone. `baseline` (the number
+that unrelated texts get with this model) rescales to (x - b) / (1 - b), so that 0 is chance; the published baselines
+are for the published models.
 
 The default model is MiniLM at its last layer, because it can be had everywhere: figures of the paper are for
 roberta-large at layer 17, which is `bertscore[model=roberta-large,layer=17]` where that model is on the machine.
@@ -14,11 +16,11 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from math import log
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 
-from turnwise.encode import TokenEncoder, Tokens
+from turnwise.encode import TokenEncoder, Tokens, Vectors
 from turnwise.metrics import models
 from turnwise.metrics.reference.embedding import unit
 from turnwise.metrics.rows import Ratio
@@ -47,6 +49,7 @@ class BertScore(Ratio):
     model: str = "minilm"
     layer: int | None = None
     baseline: float = 0.0
+    precision: str = "auto"  # bf16 is faster where the processor computes in it, and moves scores by .0005
     weights: "Weights | None" = None  # None: all tokens alike
 
     @property
@@ -57,7 +60,10 @@ class BertScore(Ratio):
 
     @property
     def _encoder(self) -> TokenEncoder:
-        return models.token_encoder(self.model, **({} if self.layer is None else {"layer": self.layer}))
+        options: dict[str, Any] = {} if self.layer is None else {"layer": self.layer}
+        if self.precision != "auto":
+            options["precision"] = self.precision
+        return models.token_encoder(self.model, **options)
 
     def rows(self, items: Sequence[Item], /) -> Floats:
         texts = list(dict.fromkeys(text for item in items for text in (item.reply, *item.references)))
@@ -98,7 +104,7 @@ class BertScoreIdf(BertScore):
         # As released: log((n + 1) / (count + 1)), and log(n + 1) for a token that no reference holds.
         idf = {token: log((len(texts) + 1) / (count + 1)) for token, count in counts.items()}
         data = digest(*(f"{token} {count}" for token, count in sorted(counts.items())))
-        fitted = BertScore(self.part, self.model, self.layer, self.baseline)
+        fitted = BertScore(self.part, self.model, self.layer, self.baseline, self.precision)
         return replace(fitted, weights=Weights(idf, log(len(texts) + 1), data))
 
 
@@ -109,16 +115,17 @@ def bertscore(
     layer: int | None = None,
     idf: bool = False,
     baseline: float = 0.0,
+    precision: str = "auto",
 ) -> BertScore:
     """What the names `bertscore`, `bertscore-p` and `bertscore-r` make."""
-    return (BertScoreIdf if idf else BertScore)(part, model, layer, baseline)
+    return (BertScoreIdf if idf else BertScore)(part, model, layer, baseline, precision)
 
 
 @dataclass(frozen=True, slots=True)
 class _Side:
     """A text's tokens: directions, and how much each counts."""
 
-    directions: Floats  # (t, d)
+    directions: Vectors  # (t, d)
     weights: Floats  # (t,) 0 for the marks
     total: float
 
@@ -126,7 +133,7 @@ class _Side:
     def of(cls, tokens: Tokens, weights: Weights | None) -> "_Side":
         each = np.ones(len(tokens.ids)) if weights is None else weights.of(tokens.ids.tolist())
         each = np.where(tokens.special, 0.0, each)
-        return cls(unit(tokens.vectors), each, float(each.sum()))
+        return cls(unit(tokens.vectors).astype(np.float32), each, float(each.sum()))
 
 
 def match(reply: _Side, reference: _Side) -> tuple[float, float, float]:

@@ -59,14 +59,8 @@ class Bleu(Sums):
         for row, item in zip(rows, items, strict=True):
             references = [tokens for text in item.references if (tokens := tokens_13a(text))]
             if references:
-                row[:] = self._counts(tokens_13a(item.reply), references)
+                row[:] = counts(tokens_13a(item.reply), references, self.order)
         return rows
-
-    def _counts(self, reply: list[str], references: list[list[str]]) -> list[int]:
-        size = len(reply)
-        nearest = min(map(len, references), key=lambda length: (abs(length - size), length))
-        totals = [max(0, size - n) for n in range(self.order)]
-        return [size, nearest, *matches(reply, references, self.order), *totals]
 
     def of_sums(self, sums: Floats, /) -> Floats:
         """sacrebleu's `compute_bleu`, for any number of sums at once."""
@@ -85,3 +79,11 @@ class Bleu(Sums):
             score = 100 * brevity * np.exp(logs / used.sum(axis=-1))
         score = np.where(matched.any(axis=-1), score, 0.0)
         return np.where(target > 0, score, np.nan)
+
+
+def counts(reply: list[str], references: list[list[str]], order: int) -> list[int]:
+    """Lengths of the reply and of the reference nearest in length, matched n-grams by order, n-grams by order."""
+    size = len(reply)
+    nearest = min(map(len, references), key=lambda length: (abs(length - size), length))
+    totals = [max(0, size - n) for n in range(order)]
+    return [size, nearest, *matches(reply, references, order), *totals]

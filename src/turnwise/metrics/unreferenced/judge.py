@@ -8,8 +8,9 @@ probabilities); Zheng et al. count a pair whose two orders disagree as a tie, he
 
 The signature has the model's name and a digest of every word that is asked, and not the address: the same model behind
 another address is the same judge, and an address may hold what is nobody's business. A name is all that a server tells
-of its weights, so one that serves other weights under an old name should be given another name. Verdicts are kept in
-the run's own store of rows (`-o`), by this signature and the content of the items.
+of its weights, so one that serves other weights under an old name should be given another name. What was decided is
+kept on disk by this signature and the question, also that there was no verdict: the same question is paid for once.
+Errors are not kept.
 """
 
 import json
@@ -21,32 +22,19 @@ from typing import Any, ClassVar, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 
+from turnwise.encode import Cache
 from turnwise.encode.chat import Answer, Chat, ChatError
 from turnwise.errors import UsageError
 from turnwise.metrics.rows import Ratio
+from turnwise.metrics.unreferenced.cost import Cost, Price
 from turnwise.metrics.unreferenced.prompt import Prompt, Question, criteria
 from turnwise.metrics.unreferenced.verdict import verdict
 from turnwise.types import Card, Floats, Item, Level, Need, Signature, digest
 
-ADDRESS, MODEL = "TURNWISE_JUDGE_ADDRESS", "TURNWISE_JUDGE_MODEL"
+ADDRESS, MODEL, PRICE = "TURNWISE_JUDGE_ADDRESS", "TURNWISE_JUDGE_MODEL", "TURNWISE_JUDGE_PRICE"
 Reading: TypeAlias = Literal["first", "second", "tie"]
 _SHOWN: Mapping[str, Reading] = {"A": "first", "B": "second", "TIE": "tie"}
 _SWAPPED: Mapping[str, Reading] = {"A": "second", "B": "first", "TIE": "tie"}
-_LETTER = 4  # characters a token, about, in English
-
-
-class Cost(NamedTuple):
-    """What scoring would take, before anything is sent."""
-
-    requests: int
-    tokens_in: int
-    tokens_out: int  # at most
-
-    def __str__(self) -> str:
-        return (
-            f"{self.requests:,} requests, about {self.tokens_in:,} tokens in and at most {self.tokens_out:,} out, "
-            "more if answers must be asked for again"
-        )
 
 
 class Preference(NamedTuple):
@@ -81,6 +69,8 @@ class Judge(Ratio):
     longest: int = 512  # tokens of an answer
     # Further keys of a request; None takes one out.
     parameters: Mapping[str, Any] = field(default_factory=dict)
+    price: Price | None = field(default=None, compare=False)
+    cache: Cache | None = field(default=None, repr=False, compare=False)
     # Of a list that failed in part: the runner asks again item by item, and nothing is to be paid twice.
     held: dict[str, float | ChatError] = field(init=False, default_factory=dict, repr=False, compare=False)
 
@@ -110,12 +100,14 @@ class Judge(Ratio):
             rows[:, 0] = self._values(items)
         return rows
 
-    def cost(self, items: Sequence[Item]) -> Cost:
-        """Tokens are counted as characters over four: half of the truth or less for scripts other than Latin."""
-        messages = [message for item in items for message in self.prompt.grade(item).messages]
-        letters = sum(len(message["content"]) for message in messages)
-        requests = len(items) * self.samples
-        return Cost(requests, math.ceil(letters * self.samples / _LETTER), requests * self.longest)
+    def cost(self, items: Sequence[Item], /) -> Cost:
+        """Of the different questions whose verdicts are not kept."""
+        questions = {question.code: question for question in map(self.prompt.grade, items)}
+        kept = self._kept(list(questions.values()))
+        asked = [question for code, question in questions.items() if code not in kept]
+        letters = sum(len(message["content"]) for question in asked for message in question.messages)
+        requests = len(asked) * self.samples
+        return Cost.of(letters * self.samples, requests, longest=self.longest, price=self.price)
 
     def prefer(self, first: Item, second: Item) -> Preference:
         """Which of two replies to the same context is better, by asking in both orders."""
@@ -131,8 +123,9 @@ class Judge(Ratio):
     def _values(self, items: Sequence[Item]) -> list[float]:
         questions = [self.prompt.grade(item) for item in items]
         known = dict(self.held) if len(items) == 1 else {}
+        known |= self._kept([question for question in questions if question.code not in known])
         fresh = {question.code: question for question in questions if question.code not in known}
-        known.update(zip(fresh, self._means(list(fresh.values())), strict=True))
+        known |= self._asked(fresh)
         values = [known[question.code] for question in questions]
         failure = next((value for value in values if isinstance(value, ChatError)), None)
         if len(items) > 1:
@@ -144,6 +137,28 @@ class Judge(Ratio):
         else:
             self.held.pop(questions[0].code, None)  # it is told once: who asks again means it
         raise failure
+
+    def _kept(self, questions: Sequence[Question]) -> dict[str, float]:
+        """Verdicts of earlier runs, by code; NaN where there was none."""
+        if self.cache is None or not self.model or not questions:
+            return {}
+        codes = {_key(question): question.code for question in questions}
+        found = self.cache.read(str(self.signature), list(codes))
+        return {codes[key]: float(value[0]) for key, value in found.items()}
+
+    def _asked(self, questions: Mapping[str, Question]) -> dict[str, float | ChatError]:
+        """Fresh verdicts by code; what was decided is kept."""
+        if not questions:
+            return {}
+        values = dict(zip(questions, self._means(list(questions.values())), strict=True))
+        if self.cache is not None:
+            decided = {
+                _key(questions[code]): np.array([value])
+                for code, value in values.items()
+                if not isinstance(value, ChatError)
+            }
+            self.cache.write(str(self.signature), decided)
+        return values
 
     def _means(self, questions: Sequence[Question]) -> list[float | ChatError]:
         places = range(len(questions))
@@ -198,9 +213,12 @@ def judge(
     temperature: float = 0.0,
     longest: int = 512,
     parameters: Mapping[str, Any] | None = None,
+    price: str | float | None = None,
+    cache: bool = True,
 ) -> Judge:
     """A judge by its options; `prompt` is a file that says what is judged. Nothing is sent until it scores."""
     address = address or os.environ.get(ADDRESS)
+    price = os.environ.get(PRICE) if price is None else price
     if not (_number(temperature) and 0 <= temperature < math.inf):
         raise UsageError(f"a judge takes a temperature of 0 or more, not `{temperature}`")
     for name, count in (("samples", samples), ("longest", longest), ("concurrency", concurrency)):
@@ -214,7 +232,13 @@ def judge(
         temperature=float(temperature),
         longest=int(longest),
         parameters=parameters or {},
+        price=Price.parse(str(price)) if price not in (None, "") else None,
+        cache=Cache() if cache else None,
     )
+
+
+def _key(question: Question) -> bytes:
+    return digest(*(message["content"] for message in question.messages)).encode()
 
 
 def _number(value: object) -> bool:

@@ -1,0 +1,37 @@
+"""Baselines and search against a metric of 1 ms a call, 200 contexts and 20,000 calls: at most a minute.
+
+The metric sleeps for a millisecond an item and then scores what a person would not: words of the last turn, and
+length. 20 s are the metric's own; the rest is the search. Contexts are made up.
+"""
+
+import time
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from benchmarks.harness import Line
+from tests.probe.planted import relevance, talks
+from turnwise.metrics.words import words
+from turnwise.probe.attack import attack
+from turnwise.probe.context import halves
+from turnwise.probe.target import Target
+from turnwise.types import Floats, Item
+
+CONTEXTS, CALLS, ALLOWED = 200, 20_000, 60.0
+
+
+def slow(items: Sequence[Item]) -> Floats:
+    time.sleep(0.001 * len(items))
+    return np.array([relevance(item) + len(words(item.reply)) / 50 for item in items])
+
+
+def bench() -> Iterator[Line]:
+    search_on, judge_on = halves(talks(CONTEXTS))
+    texts = [text for one in search_on for text in (one.human, *(turn.text for turn in one.turns))]
+    start = time.perf_counter()
+    found = attack(Target(slow, CALLS), search_on, judge_on, texts=texts, rng=np.random.default_rng(0))
+    taken = time.perf_counter() - start
+    if not found.gameable:
+        raise ValueError("the weakness was not found")
+    name = f"attack, {CONTEXTS} contexts, {found.calls:,} calls of 1 ms"
+    yield Line(name, taken, ALLOWED, "a minute", 1.0, at_most=True)

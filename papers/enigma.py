@@ -1,0 +1,151 @@
+"""`python papers/enigma.py families|settings|single DATA`: the tables of papers/enigma.md, by `turnwise ope --all`.
+
+Each part runs commands, adds what they found to papers/enigma.json, and rewrites its table. The booking logs are
+made in a temporary folder; their seeds (11 to 13) are not those on which settings were chosen (0 to 2).
+"""
+
+import json
+import re
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+FAMILIES = ("graded", "wordings", "behaviour")
+SEEDS = (11, 12, 13)
+SHOWN = ("robust", "dice-linear", "fqe", "balance", "direct", "mean-relabelled", "nearest")
+SETTINGS = {
+    "all": [],
+    "50 %": ["--fraction", ".5"],
+    "10 %": ["--fraction", ".1"],
+    "challenging": ["--challenging", "15"],
+}
+SINGLE = {
+    "fbd dailyz": ("fbd.jsonl.gz", ["--where", "meta.corpus=dailyz", "--rating", "overall"]),
+    "fbd personaz": ("fbd.jsonl.gz", ["--where", "meta.corpus=personaz", "--rating", "overall"]),
+    "usr_persona": ("usr_persona.jsonl", ["--rating", "overall"]),
+    "grade convai2": ("grade.jsonl.gz", ["--where", "meta.corpus=convai2", "--rating", "coherence"]),
+    "dstc7 relevance": ("dstc7.jsonl.gz", ["--pair", "meta.instance", "--rating", "relevance"]),
+    "dstc7 informativeness": ("dstc7.jsonl.gz", ["--pair", "meta.instance", "--rating", "informativeness"]),
+}
+RANKERS = "robust,fqe,dice-linear,balance,direct,nearest,mean,metric:bertscore,metric:fbd,metric:length"
+HERE = Path(__file__)
+
+
+def turnwise(*args: str) -> dict:
+    command = [sys.executable, "-m", "turnwise", *args, "--format", "json", "-q"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode not in (0, 4):
+        raise SystemExit(f"{' '.join(command)}: {done.stderr}")
+    return json.loads(done.stdout)
+
+
+def validation(*args: str) -> list[dict]:
+    start = time.perf_counter()
+    found = turnwise("ope", *args, "--all")["validation"]
+    return [{**row, "seconds": round(time.perf_counter() - start, 1)} for row in found]
+
+
+def simulated(family: str, seed: int, folder: str) -> list[str]:
+    """The logs and the option that names their truth."""
+    logs = Path(folder) / f"{family}-{seed}.jsonl"
+    turnwise(
+        "simulate", "booking", "--family", family, "--seed", str(seed), "--truth", "5000", "-o", str(logs)
+    )
+    return [str(logs), "--truth", str(logs.with_suffix(".truth.json"))]
+
+
+def families(_: Path) -> Iterator[list[dict]]:
+    for family in FAMILIES:
+        for seed in SEEDS:
+            with TemporaryDirectory() as folder:
+                found = validation(*simulated(family, seed, folder), "--rating", "reward")
+            yield [{"family": family, "seed": seed, **row} for row in found]
+
+
+def settings(_: Path) -> Iterator[list[dict]]:
+    for family in FAMILIES:
+        with TemporaryDirectory() as folder:
+            logs = simulated(family, SEEDS[0], folder)
+            for name, options in SETTINGS.items():
+                found = validation(
+                    *logs, "--rating", "reward", "--estimator", "robust,mean-relabelled", *options
+                )
+                yield [{"family": family, "setting": name, **row} for row in found]
+
+
+def single(data: Path) -> Iterator[list[dict]]:
+    for name, (file, options) in SINGLE.items():
+        found = validation(str(data / file), *options, "--estimator", RANKERS)
+        raw = validation(str(data / file), *options, "--estimator", "robust,direct", "--no-calibrate")
+        yield [{"corpus": name, **row} for row in found]
+        yield [{"corpus": name, **row, "estimator": f"{row['estimator']}, not calibrated"} for row in raw]
+
+
+def number(value: float | None) -> str:
+    return "-" if value is None else f"{value:.3f}"
+
+
+def table(rows: list[dict], keys: tuple[str, ...]) -> str:
+    columns = ("pearson", "spearman", "mae", "coverage", "half_width")
+    head = [*keys, "estimator", *columns, "answered", "refused"]
+    lines = [head, ["---"] * len(head)]
+    for row in rows:
+        known = [number(row[column]) for column in columns]
+        lines.append(
+            [
+                *(str(row[key]) for key in keys),
+                row["estimator"],
+                *known,
+                str(row["n_agents"]),
+                str(row["refused"]),
+            ]
+        )
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+
+
+def pooled(rows: list[dict]) -> str:
+    """Coverage over all agents, families and seeds, and the worst correlations a family."""
+    mine = [row for row in rows if row["estimator"] == "robust" and row["coverage"] is not None]
+    agents = sum(row["n_agents"] for row in mine)
+    covered = sum(row["coverage"] * row["n_agents"] for row in mine)
+    worst = ", ".join(
+        f"{family} {min(r['pearson'] for r in mine if r['family'] == family):.3f} "
+        f"{min(r['spearman'] for r in mine if r['family'] == family):.3f}"
+        for family in FAMILIES
+    )
+    slowest = max(row["seconds"] for row in mine)
+    return (
+        f"Coverage of `robust` pooled over {agents} agents: {covered / agents:.3f}. Least Pearson and Spearman of "
+        f"three seeds: {worst}. Slowest sweep, all nine quick estimators: {slowest:.0f} s."
+    )
+
+
+PARTS = {
+    "families": (families, ("family", "seed"), pooled),
+    "settings": (settings, ("family", "setting"), None),
+    "single": (single, ("corpus",), None),
+}
+
+
+def main() -> None:
+    part, data = sys.argv[1], Path(sys.argv[2]) if len(sys.argv) > 2 else Path()
+    make, keys, summary = PARTS[part]
+    rows: list[dict] = []
+    for found in make(data):
+        rows += found
+        store = HERE.with_suffix(".json")
+        kept = json.loads(store.read_text()) if store.exists() else {}
+        kept[part] = rows
+        store.write_text(json.dumps(kept, indent=1) + "\n")
+    shown = [row for row in rows if part == "single" or row["estimator"] in SHOWN]
+    text = table(shown, keys) + (f"\n\n{summary(rows)}" if summary else "")
+    page = HERE.with_name("enigma.md")
+    block = re.compile(rf"(<!-- {part} -->\n).*?(\n<!-- /{part} -->)", re.S)
+    page.write_text(block.sub(lambda found: f"{found[1]}{text}{found[2]}", page.read_text()))
+
+
+if __name__ == "__main__":
+    main()

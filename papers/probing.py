@@ -1,0 +1,277 @@
+"""The probing paper's Table 2, its RL curves, and hardening, on real conversations; results go to papers/probing.json.
+
+    python papers/probing.py text DATA out/learn.jsonl.gz        what metrics are trained on here
+    python papers/probing.py bots DATA -o OUT                    what SmolLM2 says, for the row `bot`
+    python papers/probing.py table DATA NAME=METRIC... -o OUT    people, bot, copy, fixed, parrot, pattern
+    python papers/probing.py rl DATA NAME=METRIC... -o OUT       a policy tuned against each
+    python papers/probing.py harden DATA METRIC --learn-from FILE -o OUT
+    python papers/probing.py keep OUT...                         results of runs into papers/probing.json, and what
+                                                                 works into the cards of `turnwise ls metrics -v`
+
+    python papers/probing.py show                                the tables of papers/probing.md
+
+DATA is the folder of the corpora. Contexts are of test parts, training text of the others.
+"""
+
+import argparse
+import json
+import re
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from papers.rated_corpora import GROUPS, SHARED_WORDS
+from turnwise.agents.answering import Asked
+from turnwise.agents.language_model import language_model
+from turnwise.cli.group import run
+from turnwise.encode.plain import plain
+from turnwise.logs import native
+from turnwise.logs.items import Selection, all_items
+from turnwise.logs.scan import scan
+from turnwise.metrics import names
+from turnwise.probe.context import Context, contexts, halves
+from turnwise.probe.target import Target
+from turnwise.run.attack import scorer
+from turnwise.run.scoring import prepare
+from turnwise.run.spec import Spec
+from turnwise.run.tally import generator
+from turnwise.types import Dialogue
+
+RESULTS = Path(__file__).with_name("probing.json")
+CARDS = Path(__file__).parents[1] / "src" / "turnwise" / "data" / "attacks.json"
+# name -> file, and which of its conversations are contexts
+CORPORA = {
+    "dailydialog": ("dailydialog.jsonl.gz", ("meta.split", "test")),
+    "personachat": ("personachat.jsonl.gz", ("meta.split", "test")),
+    "empathetic": ("empathetic_contexts.jsonl.gz", ("meta.split", "test")),
+}
+LEARNT = (("dailydialog.jsonl.gz", "train"), ("personachat.jsonl.gz", "valid"))
+ROWS = {"copy": "copy: last", "fixed": "fixed", "parrot": "parrot", "pattern": "pattern"}
+COUNT = 120
+
+
+def text(data: Path, path: str) -> None:
+    """Conversations that share no longer turn with a rated item, and are no contexts."""
+    files = sorted({file for file, _, _ in GROUPS.values()})
+    told = {plain(turn.text) for file in files for one in native.read(str(data / file)) for turn in one.turns}
+    rated = {turn for turn in told if len(turn.split()) >= SHARED_WORDS}
+
+    def free(dialogue: Dialogue) -> bool:
+        return not any(plain(turn.text) in rated for turn in dialogue.turns)
+
+    kept = [
+        dialogue
+        for file, split in LEARNT
+        for dialogue in native.read(str(data / file))
+        if dialogue.meta.get("split") == split and free(dialogue)
+    ]
+    native.write(kept, path)
+    print(f"{len(kept)} conversations", file=sys.stderr)
+
+
+def attacked(data: Path, corpus: str, metric: str, out: Path, *more: str) -> dict[str, Any]:
+    """The document of `turnwise attack`; one that is there already is not made again."""
+    file, (key, value) = CORPORA[corpus]
+    if not (out / "results.json").exists():
+        code = run(
+            ["attack", metric, "--contexts", str(data / file), "--where", f"{key}={value}", "--count", str(COUNT),
+             "-o", str(out), "-q", *more]
+        )  # fmt: skip
+        if code:
+            raise SystemExit(code)
+    found: dict[str, Any] = json.loads((out / "results.json").read_bytes())
+    return found
+
+
+def judged_on(data: Path, corpus: str) -> list[Context]:
+    """The contexts that `turnwise attack` judges on: the same seed draws the same."""
+    file, where = CORPORA[corpus]
+    selection = Selection(judged="all", where=(where,))
+    paths = (str(data / file),)
+    stream = all_items(paths, selection, scan(paths))
+    return halves(contexts(stream, COUNT, generator(0, "contexts")))[1]
+
+
+def bots(data: Path, corpora: Sequence[str], out: Path) -> None:
+    """What SmolLM2, as it is, says in the contexts that are judged on."""
+    agent = language_model("smollm2", longest=32)
+    for corpus in corpora:
+        asked = [Asked(one.turns, seed) for seed, one in enumerate(judged_on(data, corpus))]
+        said = [getattr(answer, "content", "") for answer in agent.replies(asked)]
+        (out / f"bot-{corpus}.json").write_text(json.dumps(said))
+
+
+def bot(data: Path, corpus: str, metric: str, kept: Path) -> float | None:
+    """Mean score of the bot's replies; None where they were not made."""
+    if not kept.exists():
+        return None
+    file, where = CORPORA[corpus]
+    selection = Selection(where=(where,))
+    spec = Spec(command="attack", data=(str(data / file),), metrics=(metric,), selection=selection)
+    (made,) = prepare(spec, scan(spec.data))[0].values()
+    pairs = list(zip(judged_on(data, corpus), json.loads(kept.read_text()), strict=True))
+    sign = 1 if made.higher_is_better else -1
+    return sign * float(np.nanmean(Target(scorer(made), len(pairs), lower_is_better=sign < 0).scores(pairs)))
+
+
+def quoted(description: str) -> str:
+    """The description without sentences of the corpus, which is not ours to publish."""
+    return re.sub(
+        r"“([^”\[]{40,})”",
+        lambda found: f"“{' '.join(found[1].split()[:4])} …” ({len(found[1].split())} words)",
+        description,
+    )
+
+
+def table(data: Path, metrics: Sequence[str], corpora: Sequence[str], out: Path, more: Sequence[str]) -> None:
+    for given in metrics:
+        name, _, metric = given.partition("=")
+        for corpus in corpora:
+            document = attacked(data, corpus, metric, out / f"{name}-{corpus}", *more)
+            found: dict[str, Any] = {"people": document["people"]["score"]}
+            found["bot"] = bot(data, corpus, metric, out / f"bot-{corpus}.json")
+            for row, wanted in ROWS.items():
+                of_row = [one for one in document["results"] if wanted in (one["kind"], one["strategy"])]
+                best = max(of_row, key=lambda one: one["gain"], default=None)
+                if best is not None:
+                    keys = ("score", "gain", "significant", "beats_human", "description")
+                    found[row] = {key: best[key] for key in keys} | {
+                        "description": quoted(best["description"])
+                    }
+            told = document["verdict"]
+            found["verdict"] = {**told, "description": quoted(told["description"] or ""), "worst": None}
+            found["signature"] = document["results"][0]["signature"]
+            line = {"what": "table", "metric": name, "corpus": corpus, **found}
+            (out / f"{name}-{corpus}.json").write_text(json.dumps(line))
+            print(json.dumps(line), flush=True)
+
+
+def rl(data: Path, metrics: Sequence[str], corpora: Sequence[str], out: Path, more: Sequence[str]) -> None:
+    for given in metrics:
+        name, _, metric = given.partition("=")
+        for corpus in corpora:
+            document = attacked(data, corpus, metric, out / f"rl-{name}-{corpus}", "--stages", "rl", *more)
+            policy = [one for one in document["results"] if one["strategy"].startswith("rl: ")]
+            keys = ("strategy", "score", "gain", "gain_interval", "beats_human", "significant", "example")
+            judged = [{key: one[key] for key in keys} for one in policy]
+            line = {"what": "rl", "metric": name, "corpus": corpus, "people": document["people"]["score"],
+                    "judged": judged, "repetitions": document["repetitions"]}  # fmt: skip
+            (out / f"rl-{name}-{corpus}.json").write_text(json.dumps(line))
+            print(json.dumps({**line, "repetitions": len(line["repetitions"])}), flush=True)
+
+
+def harden(data: Path, metric: str, learn_from: str, out: Path, more: Sequence[str]) -> None:
+    """On two corpora; agreement on usr_persona and grade."""
+    parts = []
+    for corpus in ("dailydialog", "personachat"):
+        file, (key, value) = CORPORA[corpus]
+        part = out / f"{corpus}.jsonl"
+        out.mkdir(parents=True, exist_ok=True)
+        there = native.read(str(data / file))
+        native.write((one for one in there if one.meta.get(key.removeprefix("meta.")) == value), str(part))
+        parts += ["--contexts", str(part)]
+    rated = [
+        part
+        for file in ("usr_persona.jsonl", "grade.jsonl.gz")
+        for part in ("--agree-with", str(data / file))
+    ]
+    code = run(["attack", metric, *parts, "--harden", "--learn-from", learn_from, "--no-perturb", *rated,
+                "--count", str(COUNT), "-o", str(out), *more])  # fmt: skip
+    if code:
+        raise SystemExit(code)
+    document = json.loads((out / "results.json").read_bytes())
+    keys = ("robust", "rounds", "agreement")
+    line = {"what": "harden", "metric": metric, **{key: document[key] for key in keys}}
+    (out / "harden.json").write_text(json.dumps(line))
+
+
+def keep(folders: Sequence[str]) -> None:
+    """Lines of runs into the kept file, one for each metric and corpus."""
+    kept = json.loads(RESULTS.read_text()) if RESULTS.exists() else []
+    for folder in folders:
+        for path in sorted(Path(folder).glob("*.json")):
+            line = json.loads(path.read_text())
+            if isinstance(line, dict) and line.get("what") in ("table", "rl", "harden"):
+                about = [line["what"], line["metric"], line.get("corpus")]
+                kept = [one for one in kept if [one["what"], one["metric"], one.get("corpus")] != about] + [
+                    line
+                ]
+    kept.sort(key=lambda one: (one["what"], one["metric"], one.get("corpus") or ""))
+    RESULTS.write_text(json.dumps(kept, indent=1) + "\n")
+    cards: dict[str, list[dict[str, Any]]] = {}
+    for line in kept:
+        if line["what"] == "table" and line["metric"] in names():
+            works = [
+                {"contexts": line["corpus"], "kind": row, "description": line[row]["description"],
+                 "score": round(line[row]["score"], 4), "human_score": round(line["people"], 4)}
+                for row in ("fixed", "parrot", "pattern")
+                if line.get(row, {}).get("significant")
+            ]  # fmt: skip
+            cards.setdefault(line["metric"], []).extend(works)
+    CARDS.write_text(json.dumps(cards, indent=1, ensure_ascii=False) + "\n")
+
+
+def show() -> None:
+    """The kept results as Markdown."""
+    kept = json.loads(RESULTS.read_text())
+    lines = [one for one in kept if one["what"] == "table"]
+    for corpus in CORPORA:
+        of_corpus = {one["metric"]: one for one in lines if one["corpus"] == corpus}
+        if not of_corpus:
+            continue
+        print(f"\n| {corpus} | {' | '.join(of_corpus)} |\n|---|{'---|' * len(of_corpus)}")
+        for row in ("people", "bot", *ROWS):
+            print(f"| {row} | {' | '.join(_cell(one.get(row)) for one in of_corpus.values())} |")
+    for one in lines:
+        print(f"- {one['metric']}, {one['corpus']}: {one['verdict']['description'] or 'nothing found'}")
+    for one in kept:
+        if one["what"] == "rl":
+            for line in one["repetitions"]:
+                reward = ", ".join(f"{value:.3f}" for value in line["curves"]["reward"])
+                print(
+                    f"- rl, {one['metric']}, {one['corpus']}: people {one['people']:.3f}; {reward}; {line['final']}"
+                )
+        if one["what"] == "harden":
+            for line in one["rounds"]:
+                for part in line["attacked"]:
+                    told = (
+                        f"people {part['people']:.3f}, best fraud {part['score']:.3f}: {part['description']}"
+                    )
+                    print(f"- harden, round {line['round']}, {part['contexts']}: {told}")
+            print("\n".join(f"- {part}" for part in one["agreement"]))
+
+
+def _cell(value: Any) -> str:
+    if value is None:
+        return "-"
+    if isinstance(value, float):
+        return f"{value:.3f}"
+    return f"**{value['score']:.3f}**" if value["significant"] else f"{value['score']:.3f}"
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser.add_argument("what", choices=["text", "bots", "table", "rl", "harden", "keep", "show"])
+    parser.add_argument("given", nargs="*")
+    parser.add_argument("--corpora", default=",".join(CORPORA))
+    parser.add_argument("--learn-from", default="out/learn.jsonl.gz")
+    parser.add_argument("-o", "--output", type=Path, default=Path("out/probing"))
+    told, rest = parser.parse_known_args()
+    corpora = told.corpora.split(",")
+    if told.what == "show":
+        show()
+    elif told.what == "keep":
+        keep(told.given)
+    elif told.what == "text":
+        text(Path(told.given[0]), told.given[1])
+    elif told.what == "harden":
+        harden(Path(told.given[0]), told.given[1], told.learn_from, told.output, rest)
+    else:
+        told.output.mkdir(parents=True, exist_ok=True)
+        if told.what == "bots":
+            bots(Path(told.given[0]), corpora, told.output)
+            sys.exit()
+        {"table": table, "rl": rl}[told.what](Path(told.given[0]), told.given[1:], corpora, told.output, rest)

@@ -1,0 +1,61 @@
+"""The nine groups of rated replies that learned metrics are held against, and the text they may be pretrained on."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from turnwise.encode.plain import plain
+from turnwise.logs import native
+from turnwise.logs.items import Selection, items
+from turnwise.meta.gold import Gold, gold
+from turnwise.types import Dialogue, Item
+
+# name -> file, dimension, the value of meta.corpus or meta.part. Corpora of one publication stand under one source.
+GROUPS = {
+    "usr_persona": ("usr_persona.jsonl", "overall", None),
+    "grade dailydialog": ("grade.jsonl.gz", "coherence", ("meta.corpus", "dailydialog")),
+    "grade convai2": ("grade.jsonl.gz", "coherence", ("meta.corpus", "convai2")),
+    "grade empathetic": ("grade.jsonl.gz", "coherence", ("meta.corpus", "empatheticdialogues")),
+    "fed_turn": ("fed_turn.jsonl.gz", "overall", None),
+    "engage": ("engage.jsonl", "engaging", None),
+    "holistic": ("holistic.jsonl", "coherence", ("meta.part", "context")),
+    "fbd dailyz": ("fbd.jsonl.gz", "overall", ("meta.corpus", "dailyz")),
+    "fbd personaz": ("fbd.jsonl.gz", "overall", ("meta.corpus", "personaz")),
+}
+PRETRAINING = ("personachat.jsonl.gz", "dailydialogpp.jsonl.gz")  # both MIT
+SHARED_WORDS = 6  # a turn of so many words that is in a rated item too excludes its dialogue
+
+
+@dataclass(frozen=True)
+class Rated:
+    name: str
+    items: list[Item]
+    gold: Gold
+
+    @property
+    def values(self) -> list[float]:
+        return [self.gold.values[item.id] for item in self.items]
+
+
+def rated(data: Path) -> Iterator[Rated]:
+    for name, (file, dimension, where) in GROUPS.items():
+        dialogues = list(native.read(str(data / file)))
+        selection = Selection(judged="rated", dimension=dimension, where=(where,) if where else ())
+        there = [item for item in items(dialogues, selection) if item.context]
+        wanted = {item.id for item in there}
+        ratings = [r for d in dialogues for r in d.ratings if r.item in wanted and r.dimension == dimension]
+        yield Rated(name, there, gold(ratings, dimension, "turn"))
+
+
+def pretraining(data: Path) -> list[Dialogue]:
+    """Permissively licensed dialogues that share no longer turn with any rated item."""
+    files = sorted({file for file, _, _ in GROUPS.values()})
+    texts = {plain(turn.text) for file in files for d in native.read(str(data / file)) for turn in d.turns}
+    joined = "\n".join(sorted(texts))
+    kept = []
+    for file in PRETRAINING:
+        for dialogue in native.read(str(data / file)):
+            turns = (plain(turn.text) for turn in dialogue.turns)
+            if not any(len(text.split()) >= SHARED_WORDS and text in joined for text in turns):
+                kept.append(dialogue)
+    return kept

@@ -1,0 +1,120 @@
+"""`turnwise ope`."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import click
+
+from turnwise.cli import options
+from turnwise.errors import UsageError
+
+
+def _least(
+    ctx: click.Context, parameter: click.Parameter, values: Sequence[str]
+) -> tuple[tuple[str, float], ...]:
+    """`flight=.5` or a plain number, which holds for whatever is rated."""
+    least = []
+    for value in values:
+        dimension, _, number = value.rpartition("=")
+        try:
+            least.append((dimension, float(number)))
+        except ValueError:
+            raise click.BadParameter(
+                f"`{value}` is neither a number nor DIMENSION=NUMBER", param=parameter
+            ) from None
+    return tuple(least)
+
+
+@click.command(name="ope")
+@options.config
+@click.argument("data", nargs=-1, required=True, metavar="LOGS...")
+@click.option(
+    "--target", "targets", multiple=True, callback=options.names, metavar="NAMES|@alternatives",
+    help="Agents to estimate, by comma; their own dialogues, if logged, are not looked at.",
+)  # fmt: skip
+@click.option(
+    "--all", "all_agents", is_flag=True, help="Leave out each logged agent in turn, and check the answers."
+)
+@click.option(
+    "--rating", metavar="D|metric:NAME",
+    help="What is estimated; `all` for each. Default: overall, else the only one. Or a metric's number.",
+)  # fmt: skip
+@click.option(
+    "--estimator", "estimators", callback=options.names, metavar="NAMES",
+    help="`turnwise ls estimators`; or metric:NAME. Default: robust, with the other quick ones beside it.",
+)  # fmt: skip
+@click.option(
+    "--truth", metavar="FILE", help="True means to check against, as `turnwise simulate` writes them."
+)
+@click.option(
+    "--fraction", default=1.0, show_default=True, type=click.FloatRange(0, 1, min_open=True), metavar="F",
+    help="Use this share of each agent's dialogues.",
+)  # fmt: skip
+@click.option(
+    "--challenging", type=click.IntRange(min=0), metavar="N",
+    help="Leave out dialogues whose every reply is within edit distance N of the target's (15 in the paper).",
+)  # fmt: skip
+@click.option(
+    "--min-truth", multiple=True, callback=_least, metavar="[D=]X",
+    help="Only targets whose known mean is X or more, e.g. flight=.5. Repeatable.",
+)  # fmt: skip
+@click.option(
+    "--calibrate/--no-calibrate", default=True, show_default=True,
+    help="Without it, raw estimates; their intervals are marked as not calibrated.",
+)  # fmt: skip
+@click.option(
+    "--delexicalise/--no-delexicalise", default=True, show_default=True,
+    help="Replace values by whether the user said them before.",
+)  # fmt: skip
+@click.option(
+    "--where", multiple=True, callback=options.pairs, metavar="KEY=VALUE", help="Only these conversations."
+)
+@click.option("--pair", metavar="KEY", help="What pairs agents' records. Default: the same context.")
+@click.option("--limit", type=click.IntRange(min=1), metavar="N", help="Only the first N conversations.")
+@click.option("-o", "--output", metavar="DIR", help="Write results.json and the regression plots here.")
+@click.option("--model", metavar="NAME|DIR", help="Encoder of texts. Default: minilm.")
+@click.option("--seed", default=0, show_default=True, type=click.IntRange(min=0))
+@click.option("--jobs", default=1, show_default=True, type=click.IntRange(min=1), help="Processes.")
+@options.gating
+@options.printing
+def command(**given: Any) -> int:
+    """What would people say of an agent they have not met? Off-policy evaluation from other agents' logs.
+
+    LOGS hold rated conversations of several agents and, as `alternatives`, what the target would have said at each
+    point. The answer is the mean rating that it would get, with a 95 % interval that was calibrated on the logged
+    agents. Where the logs cannot support an answer it is refused (exit 4), with the reason and what would help.
+
+    \b
+      turnwise ope logs.jsonl --target new-agent --rating overall
+      turnwise ope logs.jsonl --all --truth logs.truth.json -o out
+    """
+    from turnwise.cli.printed import conclude
+    from turnwise.run.ope import ope
+
+    if bool(given["targets"]) == given["all_agents"]:
+        raise UsageError(
+            "name agents with --target NAMES or @alternatives, or leave each out in turn with --all"
+        )
+    names = ("targets", "all_agents", "rating", "estimators", "truth", "fraction", "challenging", "min_truth",
+             "calibrate", "delexicalise")  # fmt: skip
+    given |= {"metrics": (), "real": None, "db": None, "draws": 1000, "max_errors": 0, "no_cache": False}
+    with options.spec("ope", given, **{name: given[name] for name in names}) as spec:
+        outcome = ope(spec)
+        columns = ("target", "rating", "estimator", "estimate", "interval", "raw", "logged", "n_items", "n_clusters")
+        return conclude(outcome, columns, given, after=_after(outcome.document))
+
+
+def _after(document: dict[str, Any]) -> str:
+    from turnwise.report import text
+
+    said = [
+        f"{row['target']} {row['rating']}: outside the interval of {row['estimator']}: {', '.join(outside)}"
+        for row in document["results"]
+        if row["estimator"] == document["results"][0]["estimator"]
+        and (outside := row["diagnostics"].get("disagrees"))
+    ]
+    checks = document.get("validation", ())
+    if checks:
+        head = list(checks[0])
+        said.append(text.table([[row[name] for name in head] for row in checks], head))
+    return "\n" + "\n".join(said) if said else ""

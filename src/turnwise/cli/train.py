@@ -1,0 +1,97 @@
+"""`turnwise train`."""
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from turnwise.cli import options
+from turnwise.errors import UsageError
+
+
+def _settings(_: click.Context, __: click.Parameter, values: tuple[str, ...]) -> dict[str, Any]:
+    from turnwise.metrics import settings
+
+    found: dict[str, Any] = {}
+    for value in values:
+        if "=" not in value:
+            raise UsageError(f"--set takes KEY=VALUE, as in --set epochs=10, and not `{value}`")
+        found |= settings(f"set[{value}]")[1]
+    return found
+
+
+@click.command(name="train")
+@options.config
+@click.argument("metric", metavar="METRIC")
+@options.data
+@click.option(
+    "-o", "--output", required=True, metavar="MODEL", help="The folder to write; a killed run resumes."
+)
+@click.option("--dimension", metavar="D", help="What people rated. Default: overall, else the only one.")
+@click.option(
+    "--lower-is-better", "lower", callback=options.names, metavar="DIMENSIONS",
+    help="Dimensions on which a high rating is bad, where the data does not say so itself.",
+)  # fmt: skip
+@click.option(
+    "--set", "settings", multiple=True, callback=_settings, metavar="KEY=VALUE",
+    help="A setting of the trainer, e.g. epochs=10. Repeatable; docs/train.md lists them.",
+)  # fmt: skip
+@click.option("--where", multiple=True, callback=options.pairs, metavar="KEY=VALUE",
+              help="Only these conversations, e.g. meta.corpus=dailyz. Repeatable.")  # fmt: skip
+@click.option("--by", metavar="KEY", help="Ratings are standardised within each group, e.g. meta.corpus.")
+@click.option("--role", default="assistant", show_default=True, type=click.Choice(["assistant", "user"]),
+              help="Whose messages are judged.")  # fmt: skip
+@click.option("--limit", type=click.IntRange(min=1), metavar="N", help="Only the first N conversations.")
+@click.option("--model", metavar="NAME|DIR", help="The encoder or language model to build on.")
+@click.option("--device", default="auto", show_default=True, metavar="auto|cpu|cuda")
+@click.option("--seed", default=0, show_default=True, type=click.IntRange(min=0))
+@click.option("--restart", is_flag=True, help="Forget the checkpoints of a run that was stopped.")
+@click.option("--format", "style", default="table", show_default=True, type=click.Choice(["table", "json"]))
+@click.option("-q", "--quiet", is_flag=True, help="Say nothing of progress.")
+def command(**given: Any) -> int:
+    """Train a metric (or an agent) on conversations or ratings; writes a model's folder.
+
+    The folder holds model.safetensors, config.json and card.json. Use it by name and setting. Numbers printed
+    are of replies that the model was not trained on.
+
+    \b
+      turnwise train turnwise rated.jsonl -o mine
+      turnwise score logs.jsonl -m 'turnwise[trained=mine]'
+      turnwise train usr-ret conversations.jsonl -o ret --set epochs=5
+    """
+    from turnwise.logs.items import Selection
+    from turnwise.report import results, text
+    from turnwise.run.spec import Spec
+    from turnwise.run.train import Request, train
+
+    chosen = {
+        slot: given[slot]
+        for slot in Selection.__slots__
+        if given.get(slot) is not None and slot != "dimension"
+    }
+    with options.standard_input(given["data"]) as (data, shown):
+        spec = Spec(
+            command="train",
+            data=data,
+            metrics=(given["metric"],),
+            selection=Selection(**chosen),
+            model=given["model"],
+            seed=given["seed"],
+            output=Path(given["output"]),
+            options=(("settings", given["settings"]),),
+            names=shown,
+            quiet=given["quiet"],
+        )
+        names = ("metric", "settings", "dimension", "lower", "device", "restart")
+        request = Request(spec=spec, **{name: given[name] for name in names})
+        outcome = train(request, say=lambda line: None if given["quiet"] else click.echo(line, err=True))
+    if given["style"] == "json":
+        click.echo(results.to_json(outcome.document).decode(), nl=False)
+        return 0
+    columns = ["metric", "statistic", "estimate", "interval", "n_items", "n_clusters"]
+    rows = [[record.get(name) for name in columns] for record in outcome.document["results"]]
+    if rows:
+        click.echo(text.table(rows, columns))
+    if not given["quiet"]:
+        click.echo(f"written to {given['output']}", err=True)
+    return 0

@@ -1,0 +1,234 @@
+"""Dialogues become `Episodes`: arrays of what was logged and what every agent would have said, each text once.
+
+Where whole dialogues were rated, a dialogue is an episode and each of its assistant messages a point. Where single
+turns were rated, each rated turn is an episode of one point, as what follows it was not judged. Agents that answered
+the same context in records of their own are each other's alternatives there: `paired` finds them, and nothing needs
+to be filled in.
+
+By default texts are copy-delexicalised (see `delexicalise`), a reply against what the user had said before it.
+"""
+
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from turnwise.encode.delexicalise import delexicalise, values
+from turnwise.errors import DataError, counted
+from turnwise.types import Dialogue, Episodes, Floats, Item, Reply, Said, Turn
+
+LOG_PROBS = "logprobs"  # key of a logged message: agent -> log-probability of this reply, said by it
+
+
+@dataclass(frozen=True, slots=True)
+class Episode:
+    """One dialogue or judged reply, before it is arrays."""
+
+    id: str
+    agent: str
+    cluster: str
+    turns: tuple[Turn, ...]
+    points: tuple[int, ...]  # places of the replies in `turns`
+    reward: float  # NaN where nobody gave one
+    instead: Mapping[str, tuple[Reply, ...]] = field(default_factory=dict)  # at the only point, if paired
+
+
+def whole(dialogues: Iterable[Dialogue], rewards: Mapping[str, float]) -> Iterator[Episode]:
+    """Each dialogue with the reward of its id."""
+    for dialogue in dialogues:
+        points = tuple(
+            place
+            for place, turn in enumerate(dialogue.turns)
+            if turn.role == "assistant" and turn.content is not None
+        )
+        if points:
+            reward = rewards.get(dialogue.id, np.nan)
+            yield Episode(dialogue.id, dialogue.agent, dialogue.id, dialogue.turns, points, reward)
+
+
+def single(items: Iterable[Item], rewards: Mapping[str, float]) -> list[Episode]:
+    """Each judged reply alone, with the reward of its id; agents that answered the same pair are alternatives."""
+    found = list(items)
+    by_pair: dict[str, dict[str, tuple[Reply, ...]]] = {}
+    for item in found:
+        said = by_pair.setdefault(item.pair, {})
+        said[item.agent] = (*said.get(item.agent, ()), Reply(item.reply))
+    return [
+        Episode(
+            item.id,
+            item.agent,
+            item.cluster,
+            item.turns,
+            (len(item.turns) - 1,),
+            rewards.get(item.id, np.nan),
+            by_pair[item.pair],
+        )
+        for item in found
+    ]
+
+
+def encode(
+    episodes: Iterable[Episode],
+    *,
+    rating: str,
+    scale: tuple[float, float] | None = None,
+    delexicalised: bool = True,
+    samples: int | None = None,
+) -> Episodes:
+    """The arrays of these episodes. Of each agent's replies at a point the first `samples` are kept."""
+    gathered = _Gathered(rating, delexicalised, samples)
+    for episode in episodes:
+        gathered.add(episode)
+    return gathered.episodes(scale)
+
+
+class _Gathered:
+    def __init__(self, rating: str, delexicalised: bool, samples: int | None) -> None:
+        self.rating, self.delexicalised, self.samples = rating, delexicalised, samples
+        self.texts: dict[str, int] = {}
+        self.agents: dict[str, int] = {}
+        self.clusters: dict[str, int] = {}
+        self.rows: list[tuple[str, int, float, int]] = []  # id, agent, reward, cluster
+        self.first = [0]
+        self.user: list[int] = []
+        self.logged: list[tuple[Reply, ...]] = []
+        self.codes: list[tuple[int, ...]] = []
+        self.instead: dict[str, dict[int, tuple[tuple[int, Reply], ...]]] = {}
+        self.log_probs: dict[str, dict[int, float]] = {}
+
+    def add(self, episode: Episode) -> None:
+        agent = self.agents.setdefault(episode.agent, len(self.agents))
+        cluster = self.clusters.setdefault(episode.cluster, len(self.clusters))
+        self.rows.append((episode.id, agent, episode.reward, cluster))
+        said: set[str] = set()
+        user, points = -1, set(episode.points)
+        for place, turn in enumerate(episode.turns):
+            if turn.role == "user":
+                user = self._code(turn.text, said)
+                said.update(values(turn.text))
+            elif place in points:
+                ends = place == episode.points[-1]
+                self._point(turn, user, episode.instead or turn.alternatives, said, ends=ends)
+        self.first.append(len(self.user))
+
+    def _point(
+        self, turn: Turn, user: int, instead: Mapping[str, tuple[Reply, ...]], said: set[str], *, ends: bool
+    ) -> None:
+        at = len(self.user)
+        self.user.append(user)
+        self.logged.append((Reply(turn.text, turn.outcome if ends else None),))
+        self.codes.append((self._code(turn.text, said),))
+        here: dict[str, int] = {}  # at one point many agents say the same
+        for agent, replies in instead.items():
+            coded = []
+            for reply in replies[: self.samples]:
+                code = here.get(reply.content)
+                if code is None:
+                    code = here[reply.content] = self._code(reply.content, said)
+                coded.append((code, reply))
+            self.instead.setdefault(agent, {})[at] = tuple(coded)
+        for agent, value in turn.extra.get(LOG_PROBS, {}).items():
+            self.log_probs.setdefault(agent, {})[at] = float(value)
+
+    def _code(self, text: str, said: set[str]) -> int:
+        shown = delexicalise(text, said) if self.delexicalised else text
+        return self.texts.setdefault(shown, len(self.texts))
+
+    def episodes(self, scale: tuple[float, float] | None) -> Episodes:
+        n = len(self.user)
+        ids, agent, reward, cluster = zip(*self.rows, strict=True) if self.rows else ((), (), (), ())
+        coded = {
+            at: ((codes[0], reply[0]),)
+            for at, (codes, reply) in enumerate(zip(self.codes, self.logged, strict=True))
+        }
+        logged = self._said(coded, n)
+        logged.end[np.array(self.first[1:], dtype=np.int64) - 1] = True
+        return Episodes(
+            rating=self.rating,
+            scale=scale,
+            agents=tuple(self.agents),
+            dialogues=tuple(ids),
+            agent=np.array(agent, dtype=np.int64),
+            reward=np.array(reward, dtype=np.float64),
+            cluster=np.array(cluster, dtype=np.int64),
+            first=np.array(self.first, dtype=np.int64),
+            texts=tuple(self.texts),
+            user=np.array(self.user, dtype=np.int64),
+            logged=logged,
+            alternatives={name: self._said(at, n) for name, at in self.instead.items()},
+            log_probs={name: _column(at, n) for name, at in self.log_probs.items()},
+        )
+
+    def _said(self, at: Mapping[int, Sequence[tuple[int, Reply]]], n: int) -> Said:
+        width = max(map(len, at.values()), default=1)
+        text = np.full((n, width), -1, dtype=np.int64)
+        end = np.zeros((n, width), dtype=np.bool_)
+        outcome, relabelled = np.full((n, width), np.nan), np.full((n, width), np.nan)
+        for row, replies in at.items():
+            for k, (code, reply) in enumerate(replies):
+                text[row, k] = code
+                if reply.outcome is not None:
+                    end[row, k] = True
+                    outcome[row, k] = reply.outcome.get(self.rating, np.nan)
+                scores = reply.outcome if reply.relabelled is None else reply.relabelled
+                if scores is not None:
+                    relabelled[row, k] = scores.get(self.rating, np.nan)
+        return Said(text, end, outcome, relabelled)
+
+
+def _column(at: Mapping[int, float], n: int) -> Floats:
+    column = np.full(n, np.nan)
+    column[list(at)] = list(at.values())
+    return column
+
+
+def leave_out(episodes: Episodes, agents: Collection[str]) -> Episodes:
+    """The episodes that none of these agents held."""
+    gone = [place for place, name in enumerate(episodes.agents) if name in agents]
+    return kept(episodes, ~np.isin(episodes.agent, gone)) if gone else episodes
+
+
+def kept(episodes: Episodes, chosen: NDArray[np.bool_]) -> Episodes:
+    """Some of the dialogues, (N,) of which are chosen; texts stay where they are."""
+    lengths = np.diff(episodes.first)
+    points = np.repeat(chosen, lengths)
+    names = [name for place, name in enumerate(episodes.agents) if (episodes.agent[chosen] == place).any()]
+    places = {episodes.agents.index(name): new for new, name in enumerate(names)}
+    return replace(
+        episodes,
+        agents=tuple(names),
+        dialogues=tuple(name for name, keep in zip(episodes.dialogues, chosen, strict=True) if keep),
+        agent=np.array([places[int(place)] for place in episodes.agent[chosen]], dtype=np.int64),
+        reward=episodes.reward[chosen],
+        cluster=episodes.cluster[chosen],
+        first=np.concatenate([[0], np.cumsum(lengths[chosen])]).astype(np.int64),
+        user=episodes.user[points],
+        logged=_rows(episodes.logged, points),
+        alternatives={name: _rows(said, points) for name, said in episodes.alternatives.items()},
+        log_probs={name: column[points] for name, column in episodes.log_probs.items()},
+    )
+
+
+def _rows(said: Said, points: NDArray[np.bool_]) -> Said:
+    return Said(said.text[points], said.end[points], said.outcome[points], said.relabelled[points])
+
+
+def check_answers(episodes: Episodes, target: str) -> None:
+    """Raises where the target is silent at a point of another agent's dialogue."""
+    others = np.repeat(_not_by(episodes, target), np.diff(episodes.first))
+    said = episodes.alternatives.get(target)
+    silent = others if said is None else others & (said.text < 0).all(axis=1)
+    if silent.any():
+        rows = np.repeat(np.arange(len(episodes.dialogues)), np.diff(episodes.first))
+        where = episodes.dialogues[int(rows[np.flatnonzero(silent)[0]])]
+        raise DataError(
+            f"agent `{target}` has no alternative at {silent.sum()} of {counted(int(others.sum()), 'turn')} "
+            f"of others' dialogues (the first is in `{where}`); `turnwise respond` fills them in"
+        )
+
+
+def _not_by(episodes: Episodes, agent: str) -> NDArray[np.bool_]:
+    if agent not in episodes.agents:
+        return np.ones(len(episodes.dialogues), dtype=np.bool_)
+    return np.asarray(episodes.agent != episodes.agents.index(agent))

@@ -1,0 +1,186 @@
+"""The loop that trains every model of ours: epochs of batches, checkpoints, resumption, early stopping.
+
+An epoch's order is drawn from (seed, epoch), and everything else that moves a number is in the checkpoint, so a run
+that was killed and resumed ends in the same weights as one that was not (on one machine and device). The gradient of
+a batch is the sum over its examples divided by their number, whatever the size of the pieces it is computed in: eight
+pieces of one give the curve of one piece of eight, up to rounding.
+
+Checkpoints are safetensors with a JSON text in their header: no pickle. Optimiser: AdamW, gradients clipped by norm.
+"""
+
+import json
+import math
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from safetensors import SafetensorError, safe_open
+from safetensors.torch import save_file
+
+from turnwise.errors import DataError, UsageError
+from turnwise.types import digest
+
+Losses = Callable[[Sequence[int]], torch.Tensor]  # places of examples -> (b,) a loss each
+CHECKPOINT = "checkpoint.safetensors"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    epochs: int = 20
+    batch: int = 64
+    piece: int | None = None  # examples computed at once; None: the whole batch
+    rate: float = 1e-3
+    decay: float = 0.0  # AdamW's
+    clip: float | None = 1.0
+    patience: int | None = 3  # epochs without a better validation before stopping; None: never
+    better: str = "lower"  # which end of the validation number is good
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        if min(self.epochs, self.batch, self.piece or 1) < 1:
+            raise UsageError("epochs, batch and piece are 1 or more")
+        if not self.rate > 0:
+            raise UsageError(f"the learning rate is above 0, not {self.rate:g}")
+
+
+@dataclass(slots=True)
+class _State:
+    epoch: int = 0  # epochs done
+    curve: list[dict[str, float]] = field(default_factory=list)
+    best: float = math.nan
+    waited: int = 0
+    kept: dict[str, torch.Tensor] = field(default_factory=dict)  # the weights of the best epoch
+
+
+def fit(
+    model: torch.nn.Module,
+    losses: Losses,
+    n: int,
+    *,
+    plan: Plan,
+    validate: Callable[[], float] | None = None,
+    measures: Callable[[], Mapping[str, float]] | None = None,
+    work: Path | None = None,
+    about: str = "",
+    say: Callable[[str], None] = lambda _: None,
+) -> list[dict[str, float]]:
+    """Train `model` on `n` examples in place, leave the weights of its best epoch, and return the curve.
+
+    `about` tells runs apart that share a folder: a checkpoint of another is not taken up. `measures` are further
+    numbers for the curve. Losses that are not finite stop the training with an error.
+    """
+    optimiser = torch.optim.AdamW(model.parameters(), lr=plan.rate, weight_decay=plan.decay)
+    name = digest(json.dumps(asdict(plan), sort_keys=True), about, str(n))
+    state = _State()
+    if work is not None and (found := _read(work / CHECKPOINT, name, model, optimiser)):
+        state = found
+        say(f"resumed after epoch {state.epoch}")
+    while state.epoch < plan.epochs and not _is_over(state, plan):
+        with _seeded(plan.seed, state.epoch):
+            loss = _epoch(model, losses, n, plan, optimiser, state.epoch)
+        model.eval()
+        with torch.no_grad():
+            value = validate() if validate is not None else loss
+            more = dict(measures()) if measures is not None else {}
+        state.epoch += 1
+        state.curve.append({"epoch": state.epoch, "loss": loss, "validation": value, **more})
+        _note(state, model, value, plan)
+        say(f"epoch {state.epoch}/{plan.epochs}: loss {loss:.4f}, validation {value:.4f}")
+        if work is not None:
+            _write(work / CHECKPOINT, name, model, optimiser, state)
+    if state.kept:
+        model.load_state_dict(state.kept)
+    model.eval()
+    return state.curve
+
+
+def _epoch(
+    model: torch.nn.Module, losses: Losses, n: int, plan: Plan, optimiser: torch.optim.Optimizer, epoch: int
+) -> float:
+    model.train()
+    order = np.random.default_rng([plan.seed, epoch]).permutation(n)
+    total = 0.0
+    for start in range(0, n, plan.batch):
+        batch = order[start : start + plan.batch].tolist()
+        optimiser.zero_grad(set_to_none=True)
+        for at in range(0, len(batch), plan.piece or len(batch)):
+            piece = batch[at : at + (plan.piece or len(batch))]
+            loss = losses(piece).sum()
+            (loss / len(batch)).backward()  # type: ignore[no-untyped-call]
+            total += float(loss.detach())
+        if not math.isfinite(total):
+            raise DataError("the loss is no longer finite: training diverged; a smaller --set rate may help")
+        if plan.clip is not None:
+            torch.nn.utils.clip_grad_norm_(model.parameters(), plan.clip)
+        optimiser.step()
+    return total / n
+
+
+def _is_over(state: _State, plan: Plan) -> bool:
+    return plan.patience is not None and state.waited >= plan.patience
+
+
+def _note(state: _State, model: torch.nn.Module, value: float, plan: Plan) -> None:
+    sign = 1 if plan.better == "lower" else -1
+    if math.isnan(state.best) or sign * value < sign * state.best:
+        state.best, state.waited = value, 0
+        state.kept = {key: tensor.detach().cpu().clone() for key, tensor in model.state_dict().items()}
+    else:
+        state.waited += 1
+
+
+@contextmanager
+def _seeded(seed: int, epoch: int) -> Iterator[None]:
+    """Dropout and the like draw from torch's own generator: seeded for this epoch, and put back afterwards."""
+    with torch.random.fork_rng(devices=range(torch.cuda.device_count())):
+        torch.manual_seed(int(digest(str(seed), str(epoch)), 16) % 2**63)
+        yield
+
+
+def _write(
+    path: Path, name: str, model: torch.nn.Module, optimiser: torch.optim.Optimizer, state: _State
+) -> None:
+    tensors = {f"model.{key}": tensor for key, tensor in model.state_dict().items()}
+    tensors |= {f"kept.{key}": tensor for key, tensor in state.kept.items()}
+    for number, moments in optimiser.state_dict()["state"].items():
+        tensors |= {f"optimiser.{number}.{key}": torch.as_tensor(value) for key, value in moments.items()}
+    head = {
+        "name": name,
+        "epoch": state.epoch,
+        "curve": state.curve,
+        "best": state.best,
+        "waited": state.waited,
+    }
+    path.parent.mkdir(parents=True, exist_ok=True)
+    part = path.with_name(f"{path.name}.{os.getpid()}")
+    copies = {key: tensor.detach().cpu().clone().contiguous() for key, tensor in tensors.items()}
+    save_file(copies, part, metadata={"state": json.dumps(head)})
+    part.replace(path)
+
+
+def _read(path: Path, name: str, model: torch.nn.Module, optimiser: torch.optim.Optimizer) -> _State | None:
+    """What a checkpoint of the same run holds; one of another run, or a damaged one, is passed over."""
+    try:
+        with safe_open(path, framework="pt") as file:
+            head: dict[str, Any] = json.loads((file.metadata() or {}).get("state", "{}"))
+            if head.get("name") != name:
+                return None
+            tensors = {key: file.get_tensor(key) for key in file.keys()}  # noqa: SIM118 - not a mapping
+    except (FileNotFoundError, SafetensorError, json.JSONDecodeError):
+        return None
+    parts: dict[str, dict[str, torch.Tensor]] = {"model": {}, "kept": {}, "optimiser": {}}
+    for key, tensor in tensors.items():
+        part, _, rest = key.partition(".")
+        parts[part][rest] = tensor
+    model.load_state_dict(parts["model"])
+    moments: dict[int, dict[str, torch.Tensor]] = {}
+    for key, tensor in parts["optimiser"].items():
+        number, _, rest = key.partition(".")
+        moments.setdefault(int(number), {})[rest] = tensor
+    optimiser.load_state_dict({**optimiser.state_dict(), "state": moments})
+    return _State(head["epoch"], head["curve"], head["best"], head["waited"], parts["kept"])

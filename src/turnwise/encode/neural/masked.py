@@ -1,0 +1,121 @@
+"""Pseudo-log-likelihood of a text after another, from any masked language model (Salazar et al. 2020).
+
+Each token of the text is masked in turn, and log p(token | all the others, the context) is summed. The context is cut
+at its beginning where both do not fit. A batch holds inputs of one length, so neighbours do not move a number.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+from transformers import AutoModelForMaskedLM
+
+from turnwise.encode.batches import by_shape
+from turnwise.encode.cache import Cache
+from turnwise.encode.neural import loading
+from turnwise.errors import UsageError
+from turnwise.types import Floats, Signature
+
+_LONGEST = 512  # tokens, of a model that states no limit
+_BUDGET = 1024  # tokens in a batch, each of which gets a logit for every entry of the vocabulary
+
+
+class _Input(NamedTuple):
+    ids: list[int]
+    types: list[int]
+    places: list[int]  # of the text's own tokens
+
+
+@dataclass(frozen=True)
+class MaskedLM:
+    folder: Path
+    label: str  # name@hash
+    device: str = field(default_factory=loading.default_device)
+    cache: Cache | None = None
+
+    @cached_property
+    def tokenizer(self) -> Any:
+        tokenizer = loading.read_tokenizer(self.folder)
+        if None in (tokenizer.mask_token_id, tokenizer.cls_token_id, tokenizer.sep_token_id):
+            raise UsageError(
+                f"{self.label} is no masked language model: its tokenizer has no mask, start or separator"
+            )
+        return tokenizer
+
+    @cached_property
+    def model(self) -> Any:
+        """Loaded with its head: a folder that has none would otherwise get a random one."""
+        with loading.quiet():
+            model, found = AutoModelForMaskedLM.from_pretrained(
+                self.folder, local_files_only=True, dtype=torch.float32, output_loading_info=True
+            )
+        if absent := sorted(found["missing_keys"]):
+            raise UsageError(f"{self.label} is no masked language model: it has no weights for {absent[0]}")
+        return model.eval().to(self.device)
+
+    @property
+    def signature(self) -> Signature:
+        return Signature(self.label, (("mask", "each"), ("max", str(self._longest))))
+
+    @property
+    def _longest(self) -> int:
+        config = loading.read_config(self.folder)
+        # RoBERTa counts its positions from 2.
+        room = int(getattr(config, "max_position_embeddings", _LONGEST)) - 2
+        return min(room, int(min(self.tokenizer.model_max_length, _LONGEST)))
+
+    def score(self, pairs: Sequence[tuple[str, str]], /) -> Floats:
+        """(n, 2) of (context, text): sum of the tokens' log-probabilities, NaN where there is none; their number."""
+        rows = (
+            self._score(pairs)
+            if self.cache is None
+            else self.cache.remember(
+                str(self.signature), list(pairs), lambda chosen: self._score([pairs[at] for at in chosen])
+            )
+        )
+        return np.array(rows, dtype=np.float64).reshape(len(pairs), 2)
+
+    def _score(self, pairs: Sequence[tuple[str, str]]) -> list[Floats]:
+        inputs = [self._input(*pair) for pair in pairs]
+        tasks = [(at, place) for at, one in enumerate(inputs) for place in one.places]
+        lengths = [len(inputs[at].ids) for at, _ in tasks]
+        found = np.zeros(len(tasks))
+        for batch in by_shape(lengths, cost=lengths, budget=_BUDGET):
+            found[batch] = self._log_probs(
+                [inputs[tasks[index][0]] for index in batch], [tasks[i][1] for i in batch]
+            )
+        rows = [np.array([0.0 if one.places else np.nan, len(one.places)]) for one in inputs]
+        for (at, _), value in zip(tasks, found, strict=True):
+            rows[at][0] += value
+        return rows
+
+    def _log_probs(self, inputs: Sequence[_Input], places: Sequence[int]) -> Floats:
+        ids = torch.tensor([one.ids for one in inputs], device=self.device)
+        rows = torch.arange(len(inputs), device=self.device)
+        at = torch.tensor(places, device=self.device)
+        targets = ids[rows, at].clone()
+        ids[rows, at] = self.tokenizer.mask_token_id
+        given = {"input_ids": ids}
+        if "token_type_ids" in self.tokenizer.model_input_names:
+            given["token_type_ids"] = torch.tensor([one.types for one in inputs], device=self.device)
+        with torch.inference_mode():
+            logits = self.model(**given).logits[rows, at].float()
+        picked: Floats = torch.log_softmax(logits, dim=-1)[rows, targets].double().cpu().numpy()
+        return picked
+
+    def _input(self, context: str, text: str) -> _Input:
+        """[CLS] context [SEP] text [SEP], with as many separators between as the model is used to."""
+        tokenizer = self.tokenizer
+        marks = tokenizer.num_special_tokens_to_add(pair=True)
+        room = self._longest - marks
+        said = tokenizer(text, add_special_tokens=False)["input_ids"][:room]
+        before = tokenizer(context, add_special_tokens=False)["input_ids"]
+        before = before[max(0, len(before) + len(said) - room) :]
+        first = [tokenizer.cls_token_id, *before, *[tokenizer.sep_token_id] * (marks - 2)]
+        ids = [*first, *said, tokenizer.sep_token_id]
+        types = [0] * len(first) + [1] * (len(said) + 1)
+        return _Input(ids, types, list(range(len(first), len(first) + len(said))))

@@ -1,0 +1,45 @@
+"""A text without its dress: lower case, no punctuation, contractions in one spelling.
+
+A judge of what is said must not be moved by a full stop (Sai et al. 2019 raised 64 % of ADEM's scores by taking
+punctuation away), so metrics of ours read every text in this form. `Don't!`, `dont`, `don ' t` and `do n't` are all
+`don't`. What is lost is the question mark; a question mostly shows in its words too.
+"""
+
+import re
+import unicodedata
+from functools import lru_cache
+
+_APOSTROPHES = "'’`´"
+_TAILS = frozenset("s t m d ll ve re nt".split())  # what tokenisers cut off: `it s`, `do nt`
+# Spellings that are no other word: `its`, `well`, `were`, `ill`, `id` and the like stay as they are.
+_CONTRACTED = {
+    word.replace("'", ""): word
+    for word in (
+        "i'm i've you're you've you'll you'd we've they're they've they'll they'd he'll it'll it'd that's that'll "
+        "what's who's where's how's when's there's here's let's don't doesn't didn't isn't aren't wasn't weren't "
+        "haven't hasn't hadn't can't couldn't won't wouldn't shouldn't mustn't needn't ain't he's she's"
+    ).split()
+}
+_SPACES = re.compile(r"\s+")
+
+
+@lru_cache(maxsize=1 << 16)
+def plain(text: str) -> str:
+    """The text as words with single spaces; "" where it has no letter or digit."""
+    normal = unicodedata.normalize("NFC", text).lower()
+    for mark in _APOSTROPHES:
+        normal = normal.replace(mark, "")
+    kept = normal if normal.isalnum() else "".join(sign if _is_word(sign) else " " for sign in normal)
+    words: list[str] = []
+    for word in _SPACES.split(kept.strip()):
+        if word in _TAILS and words:
+            words[-1] += word
+        elif word:
+            words.append(word)
+    return " ".join(_CONTRACTED.get(word, word) for word in words)
+
+
+@lru_cache(maxsize=1 << 12)
+def _is_word(sign: str) -> bool:
+    """Letters, marks on them, and digits, of any script."""
+    return unicodedata.category(sign)[0] in "LMN"

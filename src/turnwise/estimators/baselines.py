@@ -1,0 +1,70 @@
+"""What no machinery gives: the mean of the logged ratings, and of the target's own decisions on the logged dialogues.
+
+Both stand beside every result. `mean-relabelled` is the reward of ENIGMA's released AirDialogue data: alone, without
+any off-policy correction, it reaches Pearson .99 on agents that only differ in noise, and ranks agents backwards that
+differ in how they talk. `mean`, left one out, is anti-correlated with the truth by construction.
+"""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from turnwise.encode.episodes import leave_out
+from turnwise.errors import Refused
+from turnwise.types import Card, Episodes, Estimate, Signature
+
+
+@dataclass(frozen=True, slots=True)
+class Mean:
+    card: ClassVar[Card] = Card(
+        kind="estimator",
+        meaning="Mean rating of the dialogues that others held.",
+        range="within the logged ratings",
+        limits="Knows nothing of the target; the better the target, the lower is the mean of the others.",
+        citation="-",
+    )
+
+    @property
+    def signature(self) -> Signature:
+        return Signature("mean")
+
+    def estimate(self, episodes: Episodes, target: str, /, *, rng: np.random.Generator) -> Estimate:
+        reward = leave_out(episodes, {target}).reward
+        rated = reward[np.isfinite(reward)]
+        if not len(rated):
+            raise Refused(f"no dialogue of another agent is rated on `{episodes.rating}`; rate some")
+        return Estimate(value=float(rated.mean()), contributions=rated)
+
+
+@dataclass(frozen=True, slots=True)
+class Relabelled:
+    card: ClassVar[Card] = Card(
+        kind="estimator",
+        meaning="Mean score of the decision that the target would take at the end of the logged dialogues.",
+        range="that of the rating",
+        limits="The questions were another agent's: what the target would not have asked still counts for it.",
+        citation="Jiang et al. 2021, Towards Automatic Evaluation of Dialog Systems (the released `reward`)",
+    )
+
+    @property
+    def signature(self) -> Signature:
+        return Signature("mean-relabelled")
+
+    def estimate(self, episodes: Episodes, target: str, /, *, rng: np.random.Generator) -> Estimate:
+        episodes = leave_out(episodes, {target})
+        said = episodes.alternatives.get(target)
+        scores = said.relabelled[episodes.first[1:] - 1] if said is not None else np.full((1, 1), np.nan)
+        there = np.isfinite(scores)
+        decided = there.any(axis=1)
+        if not decided.any():
+            raise Refused(
+                f"`{target}` takes no decision that is scored on `{episodes.rating}`: "
+                "its last alternatives have neither `outcome` nor `relabelled`"
+            )
+        found = np.where(there, scores, 0.0)[decided].sum(axis=1) / there[decided].sum(axis=1)
+        return Estimate(
+            value=float(found.mean()),
+            contributions=found,
+            diagnostics={"decided": float(decided.mean())},
+        )

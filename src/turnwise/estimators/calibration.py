@@ -1,0 +1,124 @@
+"""From an estimate to a mean rating that can be believed: calibration over the agents that were logged.
+
+An estimator errs by bias more than by chance: a bootstrap over dialogues covers the truth 0 to 27 % of the time where
+95 % is promised. But the logged agents' own means are known, so each of them is left out and estimated in turn, and a
+line is fitted from those estimates to the known means. The target's estimate goes through the line, and its interval
+is Student's prediction interval for one more agent. It holds as far as the target is an agent like the others.
+
+If the estimates of the known agents do not rise with their means, the line says so, and there is no answer.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol, runtime_checkable
+
+import numpy as np
+
+from turnwise.encode.episodes import leave_out
+from turnwise.errors import Refused, counted
+from turnwise.types import Episodes, Estimate, Estimator, Floats
+
+FEWEST = (
+    4  # agents beside the target: a line through 3 leaves one degree of freedom and no interval to speak of
+)
+LEVEL = 0.95
+CHANCE = 0.05  # above this probability of a slope by luck the estimator cannot rank
+
+
+@runtime_checkable
+class Sharing(Protocol):
+    """An estimator that can be asked about many targets for less than one at a time."""
+
+    def estimates(
+        self, episodes: Episodes, targets: Sequence[str], /, *, rng: np.random.Generator
+    ) -> list[Estimate]:
+        """Of each target, from the dialogues that it did not hold."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Line:
+    """Known means against estimates: mean = intercept + slope * estimate."""
+
+    slope: float
+    intercept: float
+    spread: float  # standard deviation of the known means around the line
+    centre: float  # mean of the estimates
+    size: float  # sum of squares of the estimates around it
+    n: int
+    correlation: float
+    p: float  # probability of such a slope or a greater one by luck
+
+    def at(self, estimate: float) -> float:
+        return self.intercept + self.slope * estimate
+
+    def interval(self, estimate: float, level: float = LEVEL) -> tuple[float, float]:
+        """Where one more agent with this estimate lies."""
+        from scipy.special import stdtrit
+
+        spread = self.spread * np.sqrt(1 + 1 / self.n + (estimate - self.centre) ** 2 / self.size)
+        half = float(stdtrit(self.n - 2, (1 + level) / 2) * spread)
+        return self.at(estimate) - half, self.at(estimate) + half
+
+
+def line(estimates: Floats, known: Floats) -> Line:
+    """Least squares of the known means on the estimates."""
+    from scipy.special import stdtr
+
+    n = len(known)
+    if n < FEWEST:
+        raise Refused(
+            f"calibration needs {FEWEST} other agents with rated dialogues and alternatives of their own, and there "
+            f"are {n}; log more agents, and `turnwise respond` for each"
+        )
+    centre = float(estimates.mean())
+    size = float(np.sum((estimates - centre) ** 2))
+    if not size > 1e-12 * max(1.0, centre**2):
+        raise Refused("all known agents get the same estimate: it cannot rank them")
+    slope = float((estimates - centre) @ known) / size
+    intercept = float(known.mean()) - slope * centre
+    missed = known - intercept - slope * estimates
+    variance = float(missed @ missed) / (n - 2)
+    spread = float(np.sum((known - known.mean()) ** 2))
+    error = np.sqrt(variance / size)
+    p = float(stdtr(n - 2, -slope / error)) if error > 0 else float(slope <= 0)
+    correlation = slope * np.sqrt(size / spread) if spread > 0 else np.nan
+    return Line(
+        slope=slope,
+        intercept=intercept,
+        spread=float(np.sqrt(variance)),
+        centre=centre,
+        size=size,
+        n=n,
+        correlation=float(correlation),
+        p=p,
+    )
+
+
+def estimates(
+    estimator: Estimator, episodes: Episodes, targets: Sequence[str], *, rng: np.random.Generator
+) -> list[Estimate]:
+    """Of each target, from the dialogues that it did not hold."""
+    if isinstance(estimator, Sharing):
+        return estimator.estimates(episodes, targets, rng=rng)
+    return [estimator.estimate(leave_out(episodes, {target}), target, rng=rng) for target in targets]
+
+
+def known_means(episodes: Episodes) -> dict[str, float]:
+    """Agent -> the mean rating of its own dialogues, of those that have one."""
+    found = {}
+    for place, agent in enumerate(episodes.agents):
+        rated = episodes.reward[(episodes.agent == place) & np.isfinite(episodes.reward)]
+        if len(rated):
+            found[agent] = float(rated.mean())
+    return found
+
+
+def can_rank(fitted: Line) -> None:
+    """Raises where the known agents' estimates do not rise with their means."""
+    if not fitted.p <= CHANCE:
+        raise Refused(
+            f"left out in turn, the {counted(fitted.n, 'known agent')} are not ranked: their estimates correlate "
+            f"{fitted.correlation:.2f} with their means (p {fitted.p:.2f}); more dialogues of each agent, more "
+            "agents that differ in quality, or another --estimator may help"
+        )

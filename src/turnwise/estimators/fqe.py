@@ -1,0 +1,88 @@
+"""Q functions by least squares, undiscounted: fitted Q evaluation and its fixed point.
+
+Q(s, a) = phi(s, a).v is the rating to come. Fitted Q (Le et al. 2019) repeats v <- b + G v, a ridge regression of
+(reward at the end, else the target's Q at the next turn) on the features, 2 T times for dialogues of at most T turns:
+the sums are factored once. Three strengths of ridge are averaged: none is best for every target, and their mean was
+never far from the best. LSTDQ (Lagoudakis and Parr 2003) solves for the fixed point, which need not exist nor be
+near where the iteration stands; ENIGMA's figure 2 shows it stuck at 0. The value is the mean of the target's Q at
+first turns, each within the range of the logged ratings, as no reply can be worth more. The intercept is not
+penalised: penalised, it biases the value towards 0.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+from scipy.linalg import cho_factor, cho_solve
+
+from turnwise.estimators.design import Question
+from turnwise.estimators.linear import Linear
+from turnwise.types import Card, Floats
+
+RIDGES = (3.0, 30.0, 300.0)
+
+
+@dataclass(frozen=True)
+class Fqe(Linear):
+    name: ClassVar[str] = "fqe"
+    card: ClassVar[Card] = Card(
+        kind="estimator",
+        meaning="Mean rating of the target: its fitted Q at the first turns of the logged dialogues.",
+        range="that of the rating; not clipped",
+        limits="As good as its features: what they do not tell apart is given the same Q. Errors add up over turns.",
+        citation="Le et al. 2019, Batch Policy Learning under Constraints",
+    )
+
+    ridge: float = 0.0  # 0: the mean over 3, 30 and 300
+
+    def solve(self, question: Question) -> tuple[Floats, Mapping[str, float]]:
+        return started(question, fitted_q(question, self.ridge)), {}
+
+    def value(self, question: Question) -> float:
+        """From sums alone: the mean of Q is kept within the ratings, instead of each Q."""
+        return float(started(question, fitted_q(question, self.ridge)).mean())
+
+
+@dataclass(frozen=True)
+class Lstdq(Linear):
+    name: ClassVar[str] = "lstdq"
+    card: ClassVar[Card] = Card(
+        kind="estimator",
+        meaning="Mean rating of the target: the Q that is its own regression, at first turns.",
+        range="that of the rating; not clipped, and anything where the fixed point is ill defined",
+        limits="Unstable where the target leaves the logged dialogues: ENIGMA saw it stuck at 0.",
+        citation="Lagoudakis and Parr 2003, Least-Squares Policy Iteration",
+    )
+
+    ridge: float = 3.0
+
+    def solve(self, question: Question) -> tuple[Floats, Mapping[str, float]]:
+        system = question.gram + np.diag(penalty(question, self.ridge)) - question.onward
+        return question.first @ np.linalg.lstsq(system, question.arrived)[0], {}
+
+    def value(self, question: Question) -> float:
+        return float(self.solve(question)[0].mean())
+
+
+def fitted_q(question: Question, ridge: float) -> Floats:
+    """(d,) the coefficients of Q after 2 T steps from 0; of ridge 0, the mean of those of three ridges."""
+    if ridge == 0:
+        return np.asarray(np.mean([fitted_q(question, strength) for strength in RIDGES], axis=0))
+    factor = cho_factor(question.gram + np.diag(penalty(question, ridge)))
+    b, step = cho_solve(factor, question.arrived), cho_solve(factor, question.onward)
+    v = np.zeros_like(b)
+    for _ in range(2 * question.longest):
+        v = b + step @ v
+    return v
+
+
+def started(question: Question, v: Floats) -> Floats:
+    """(N,) the target's Q at first turns."""
+    return np.clip(question.first @ v, question.reward.min(), question.reward.max())
+
+
+def penalty(question: Question, ridge: float) -> Floats:
+    amounts = np.full(len(question.gram), ridge)
+    amounts[-1] = 1e-9 * max(question.logged.points, 1.0)
+    return amounts

@@ -1,0 +1,75 @@
+"""Each reply of the target is worth what the most similar logged reply was worth.
+
+Similarity is the cosine of the encoder's vectors of delexicalised texts; the worth of a logged text is the mean rating
+of the dialogues in which it was said. A baseline without a model, and one that shows how far the target's replies lie
+from the logged ones.
+"""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from turnwise.encode.episodes import leave_out
+from turnwise.errors import Refused
+from turnwise.estimators.vectors import encoder, vectors
+from turnwise.types import Card, Episodes, Estimate, Floats, Ints, Signature
+
+
+@dataclass(frozen=True)
+class Nearest:
+    card: ClassVar[Card] = Card(
+        kind="estimator",
+        meaning="Mean rating of the dialogues in which the logged replies nearest to the target's were said.",
+        range="within the logged ratings",
+        limits="Pulled to the logs' mean, and blind to everything but wording.",
+        citation="-",
+    )
+
+    model: str = "minilm"
+
+    @property
+    def signature(self) -> Signature:
+        return Signature("nearest", (), (encoder(self.model).signature,))
+
+    def estimate(self, episodes: Episodes, target: str, /, *, rng: np.random.Generator) -> Estimate:
+        episodes = leave_out(episodes, {target})
+        worth = _worth(episodes)
+        known = np.flatnonzero(np.isfinite(worth)).astype(np.int64)
+        if target not in episodes.alternatives or not len(known):
+            raise Refused(f"there is no rated reply, or none of `{target}`, to look for neighbours of")
+        near, similar = neighbours(episodes, target, known, self.model)
+        said = episodes.alternatives[target].text
+        there = said >= 0
+        shares = there / np.maximum(there.sum(axis=1, keepdims=True), 1)
+        of_point = np.sum(shares * np.where(there, worth[near[said]], 0.0), axis=1)
+        lengths = np.diff(episodes.first)
+        contributions = np.add.reduceat(of_point, episodes.first[:-1]) / lengths
+        far = 1.0 - float(np.sum(shares * np.where(there, similar[said], 0.0)) / shares.sum())
+        return Estimate(
+            value=float(contributions.mean()), contributions=contributions, diagnostics={"distance": far}
+        )
+
+
+def _worth(episodes: Episodes) -> Floats:
+    """(m,) the mean rating of the dialogues in which each text was the agent's; NaN of one that never was."""
+    reward = np.repeat(episodes.reward, np.diff(episodes.first))
+    rated = np.isfinite(reward)
+    text, m = episodes.logged.text[:, 0][rated], len(episodes.texts)
+    count = np.bincount(text, minlength=m)
+    total = np.bincount(text, weights=reward[rated], minlength=m)
+    worth: Floats = np.divide(total, count, out=np.full(m, np.nan), where=count > 0)
+    return worth
+
+
+def neighbours(episodes: Episodes, target: str, known: Ints, model: str) -> tuple[Ints, Floats]:
+    """(m,) the nearest of the `known` texts to each text of the target, and how similar it is."""
+    unit = vectors(episodes.texts, model)
+    unit = unit / np.maximum(np.linalg.norm(unit, axis=1, keepdims=True), 1e-12)
+    said = episodes.alternatives[target].text
+    asked = np.unique(said[said >= 0])
+    similarity = unit[asked] @ unit[known].T
+    best = np.argmax(similarity, axis=1)
+    near, similar = np.zeros(len(unit), dtype=np.int64), np.zeros(len(unit))
+    near[asked], similar[asked] = known[best], similarity[np.arange(len(asked)), best]
+    return near, similar

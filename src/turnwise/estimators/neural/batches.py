@@ -1,0 +1,96 @@
+"""Dialogues in a step of training: the vectors of their rows, and which row each turn and each reply is."""
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+import torch
+
+from turnwise.encode.neural.dialogue import DialogueEncoder
+from turnwise.encode.neural.script import Script
+from turnwise.estimators.neural.experience import Experience
+from turnwise.types import Ints
+
+
+class Batch(NamedTuple):
+    rows: torch.Tensor  # (m, d)
+    logged: torch.Tensor  # (B, T) which row the logged reply of a turn is; 0 beyond the end
+    target: torch.Tensor  # (B, T, K) likewise the target's
+    weight: torch.Tensor  # (B, T, K)
+    inside: torch.Tensor  # (B, T) whether there is such a turn
+    last: torch.Tensor  # (B,) the last turn
+    reward: torch.Tensor  # (B,)
+
+
+class Source(Protocol):
+    """Where the vectors of rows come from."""
+
+    width: int
+
+    def rows(self, dialogues: Ints, rows: Ints) -> torch.Tensor: ...
+
+    def parameters(self) -> list[torch.nn.Parameter]: ...
+
+
+class Frozen:
+    """Vectors that do not change."""
+
+    def __init__(self, vectors: torch.Tensor) -> None:
+        self.vectors, self.width = vectors, vectors.shape[1]
+
+    def rows(self, dialogues: Ints, rows: Ints) -> torch.Tensor:
+        return self.vectors[torch.from_numpy(rows).to(self.vectors.device)]
+
+    def parameters(self) -> list[torch.nn.Parameter]:
+        return []
+
+
+class Tuned:
+    """Vectors of an encoder in training, without dropout as in the released code."""
+
+    def __init__(self, reader: DialogueEncoder, scripts: Sequence[Script]) -> None:
+        self.reader, self.scripts, self.width = reader, scripts, reader.dimension
+        self.model: Any = reader.fresh_model().requires_grad_(True)
+
+    def rows(self, dialogues: Ints, rows: Ints) -> torch.Tensor:
+        return self.reader.forward(self.model, [self.scripts[index] for index in dialogues.tolist()])
+
+    def parameters(self) -> list[torch.nn.Parameter]:
+        return [parameter for parameter in self.model.parameters() if parameter.requires_grad]
+
+
+class Batches:
+    """Any dialogues of an experience as a batch."""
+
+    def __init__(self, experience: Experience, source: Source, device: str) -> None:
+        self.source, self.device = source, device
+        self.first_row = experience.row
+        lengths = experience.lengths
+        self.size = len(lengths)
+        turn = np.arange(int(lengths.max()))
+        inside = turn < lengths[:, None]  # (N, T)
+        point = np.where(inside, experience.first[:-1, None] + turn, 0)
+        start = experience.row[:-1, None]
+        # Rows are counted from the first of their dialogue, and shifted by what stands before it in a batch.
+        self.logged = np.where(inside, experience.logged[point] - start, 0)
+        weight = np.where(inside[..., None], experience.weight[point], 0.0)
+        self.target = np.where(weight > 0, experience.target[point] - start[..., None], 0)
+        self.weight, self.inside, self.last = weight, inside, lengths - 1
+        self.reward = experience.reward
+
+    def __getitem__(self, dialogues: Ints) -> Batch:
+        start, stop = self.first_row[dialogues], self.first_row[dialogues + 1]
+        shift = np.cumsum(stop - start) - (stop - start)
+        rows = np.repeat(start - shift, stop - start) + np.arange(int((stop - start).sum()))
+        return Batch(
+            self.source.rows(dialogues, rows),
+            self._tensor(self.logged[dialogues] + shift[:, None]),
+            self._tensor(self.target[dialogues] + shift[:, None, None]),
+            self._tensor(self.weight[dialogues]).float(),
+            self._tensor(self.inside[dialogues]),
+            self._tensor(self.last[dialogues]),
+            self._tensor(self.reward[dialogues]).float(),
+        )
+
+    def _tensor(self, array: Any) -> torch.Tensor:
+        return torch.from_numpy(array).to(self.device)

@@ -1,0 +1,101 @@
+"""What a neural estimator may see of some episodes: every (state, action), logged or the target's, as a row.
+
+Rows go dialogue by dialogue and point by point: the logged reply first, then each different reply of the target. A
+reply that the target shares with the log is one row, so it is encoded once and cancels exactly.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Literal
+
+import numpy as np
+
+from turnwise.encode.episodes import check_answers, kept
+from turnwise.encode.neural.script import Exchange
+from turnwise.errors import Refused, UsageError
+from turnwise.types import Episodes, Floats, Ints, Said
+
+Reward = Literal["auto", "logged", "relabelled"]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Experience:
+    dialogues: Sequence[Sequence[Exchange]]  # N; the others of an exchange are the target's replies
+    first: Ints  # (N + 1,) the points of dialogue i are first[i] to first[i + 1]
+    row: Ints  # (N + 1,) likewise its rows
+    logged: Ints  # (n,) the row of the logged reply
+    target: Ints  # (n, K) the rows of the target's replies
+    weight: Floats  # (n, K) 1 / how many there are, 0 where there is no such sample
+    reward: Floats  # (N,)
+    rating: Floats  # (N,) of the logged dialogue, which is the reward too unless it is relabelled; may be NaN
+    relabelled: bool  # whether the reward is of the target's own decision
+    unrated: int  # dialogues left out because nobody rated them
+
+    @property
+    def lengths(self) -> Ints:
+        return np.diff(self.first)
+
+
+def gather(episodes: Episodes, target: str, *, reward: Reward = "auto", everyone: bool = False) -> Experience:
+    """What there is to learn from about the target; with `everyone`, the other agents' replies have rows too.
+
+    ENIGMA's released data has the score of the decision that the target would have taken on the logged conversation
+    as its reward, not the rating of the logged conversation. `reward` "auto" is that one wherever all of it is known.
+    """
+    check_answers(episodes, target)
+    said = episodes.alternatives.get(target)
+    if said is None or not len(episodes.dialogues):
+        raise Refused(f"no dialogue is left from which `{target}` could be judged")
+    chosen, relabelled = _rewards(episodes, said, reward)
+    rated = np.isfinite(chosen)
+    if not rated.any():
+        raise Refused(f"none of {len(rated)} dialogues has a rating `{episodes.rating}`")
+    episodes = kept(episodes, rated)
+    own = episodes.alternatives[target].text
+    heard = [said.text for said in episodes.alternatives.values()] if everyone else [own]
+    exchanges, logged, rows, size = _rows(episodes, own, np.hstack(heard))
+    first, spoken = episodes.first, own >= 0
+    return Experience(
+        dialogues=[exchanges[start:stop] for start, stop in pairwise(first.tolist())],
+        first=first,
+        row=np.append(logged, size)[first],
+        logged=logged,
+        target=rows,
+        weight=spoken / np.maximum(spoken.sum(axis=1, keepdims=True), 1),
+        reward=chosen[rated],
+        rating=episodes.reward,
+        relabelled=relabelled,
+        unrated=int((~rated).sum()),
+    )
+
+
+def _rewards(episodes: Episodes, said: Said, reward: Reward) -> tuple[Floats, bool]:
+    own = said.relabelled[episodes.first[1:] - 1]  # (N, K)
+    known = np.isfinite(own)
+    ends = known.any(axis=1)
+    if reward == "logged" or (reward == "auto" and not ends.all()):
+        return episodes.reward, False
+    if reward == "relabelled" and not ends.any():
+        raise UsageError("reward=relabelled needs the target's own decision at the end of each dialogue")
+    total = np.where(known, own, 0.0).sum(axis=1)
+    return np.where(ends, total / np.maximum(known.sum(axis=1), 1), np.nan), True
+
+
+def _rows(episodes: Episodes, own: Ints, heard: Ints) -> tuple[list[Exchange], Ints, Ints, int]:
+    """The exchanges of all points, the rows of the logged and of the target's replies, and how many rows there are."""
+    texts = episodes.texts
+    logged, target = np.empty(len(own), dtype=np.int64), np.zeros_like(own)
+    exchanges: list[Exchange] = []
+    size = 0
+    said = zip(episodes.user.tolist(), episodes.logged.text[:, 0].tolist(), heard.tolist(), strict=True)
+    for point, (user, reply, replies) in enumerate(said):
+        others = sorted(set(replies) - {reply, -1})  # in an order that does not depend on who is asked about
+        places = {code: size + place for place, code in enumerate((reply, *others))}
+        logged[point] = size
+        target[point] = [places.get(code, 0) for code in own[point].tolist()]
+        exchanges.append(
+            Exchange(None if user < 0 else texts[user], texts[reply], tuple(texts[o] for o in others))
+        )
+        size += len(places)
+    return exchanges, logged, target, size

@@ -1,0 +1,163 @@
+"""Neural fitted Q evaluation and neural LSTDQ: what ENIGMA's ablation calls Deep Q and LSTDQ (figures 2 and 3).
+
+Q(s, a) is the rating to be expected after a in s if the target goes on. At a last turn it is the rating, at any other
+the mean Q of the target's replies to the next state; the value is the mean Q of its replies to first states.
+
+`fqe-neural` fits Q to targets made with an earlier copy of itself (a target network), renewed every `renewal` steps.
+`lstdq-neural` looks for the Q whose errors no function of (s, a) can predict, by the game
+
+    least in Q, greatest in w:  mean of  w (r + Q' - Q) - w^2 / 2,
+
+whose solution for linear Q and w is LSTDQ (Lagoudakis and Parr 2003) exactly. The paper prints neither's formula.
+Both may be linear: `hidden=0`. Ratings are put on mean 0 and variance 1 for the training. Neither has ratios, so
+unlike `enigma` they see ratings at every step of the training, and sparse rewards make them slow to settle.
+"""
+
+import copy
+from abc import abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+import torch
+
+from turnwise.estimators.neural.batches import Batch
+from turnwise.estimators.neural.heads import Head
+from turnwise.estimators.neural.minimax import reverse
+from turnwise.estimators.neural.neural import Answer, Neural, Setup, parts
+from turnwise.types import Card, Floats, Ints
+
+
+class _Q:
+    """A head for Q, and what is said of it whichever way it is trained."""
+
+    def __init__(self, setup: Setup, *, tuned: bool) -> None:
+        self.setup, self.batches, self.size = setup, setup.batches, setup.batches.size
+        self.at_once = 64 if tuned else 4096
+        reward = setup.experience.reward
+        self.centre, self.spread = float(reward.mean()), float(reward.std()) or 1.0
+        self.q = self.head()
+
+    def head(self) -> Head:
+        setup = self.setup
+        made = Head(setup.batches.source.width, setup.hidden, start=0.0, generator=setup.generator)
+        return made.to(setup.device)
+
+    @abstractmethod
+    def objective(self, batch: Batch) -> torch.Tensor: ...
+
+    def state(self) -> list[torch.Tensor]:
+        return []
+
+    def loss(self, dialogues: Ints) -> torch.Tensor:
+        return self.objective(self.batches[dialogues])
+
+    def reading(self) -> Mapping[str, float]:
+        objective, values = self._whole()
+        return {"objective": objective, "estimate": float(values.mean())}
+
+    def answer(self) -> Answer:
+        objective, values = self._whole()
+        return Answer(values, {"objective": objective})
+
+    def backup(self, batch: Batch, q: torch.Tensor) -> torch.Tensor:
+        """(B, T) what Q should be at each turn, by the Q of rows."""
+        reward = ((batch.reward - self.centre) / self.spread)[:, None]
+        after = (q[batch.target] * batch.weight).sum(dim=-1)
+        after = torch.cat([after[:, 1:], after[:, :1]], dim=1)
+        turn = torch.arange(after.shape[1], device=after.device)
+        return torch.where(turn == batch.last[:, None], reward, after)
+
+    def _whole(self) -> tuple[float, Floats]:
+        """The objective, and the value of each dialogue's first state."""
+        total, found = 0.0, []
+        with torch.no_grad():
+            for dialogues in parts(self.size, self.at_once):
+                batch = self.batches[dialogues]
+                total += float(self.objective(batch)) * len(dialogues)
+                first = (self.q(batch.rows)[batch.target[:, 0]] * batch.weight[:, 0]).sum(dim=-1)
+                found.append(first.double().cpu().numpy())
+        return total / self.size, self.centre + self.spread * np.concatenate(found)
+
+
+def _mean(values: torch.Tensor, inside: torch.Tensor) -> torch.Tensor:
+    return (values * inside).sum() / inside.sum()
+
+
+class _Fitted(_Q):
+    def __init__(self, setup: Setup, *, tuned: bool, renewal: int) -> None:
+        super().__init__(setup, tuned=tuned)
+        self.renewal, self.steps = renewal, torch.zeros((), dtype=torch.int64)
+        self.before = copy.deepcopy(self.q).requires_grad_(False)
+
+    def groups(self) -> list[tuple[float, list[torch.nn.Parameter]]]:
+        return [(1.0, [*self.q.parameters(), *self.batches.source.parameters()])]
+
+    def state(self) -> list[torch.Tensor]:
+        return [self.steps, *self.before.parameters()]
+
+    def loss(self, dialogues: Ints) -> torch.Tensor:
+        if int(self.steps) % self.renewal == 0:
+            self.before.load_state_dict(self.q.state_dict())
+        self.steps += 1
+        return super().loss(dialogues)
+
+    def objective(self, batch: Batch) -> torch.Tensor:
+        wanted = self.backup(batch, self.before(batch.rows.detach()))
+        return _mean((self.q(batch.rows)[batch.logged] - wanted).square(), batch.inside)
+
+
+class _Game(_Q):
+    def __init__(self, setup: Setup, *, tuned: bool) -> None:
+        super().__init__(setup, tuned=tuned)
+        self.w = self.head()
+
+    def groups(self) -> list[tuple[float, list[torch.nn.Parameter]]]:
+        encoder = self.batches.source.parameters()
+        return [
+            (1.0, [*self.q.parameters(), *encoder]),
+            (self.setup.settings.nu_rate, [*self.w.parameters()]),
+        ]
+
+    def objective(self, batch: Batch) -> torch.Tensor:
+        q, w = self.q(batch.rows), reverse(self.w(batch.rows[batch.logged]))
+        error = self.backup(batch, q) - q[batch.logged]
+        return _mean(w * error - w.square() / 2, batch.inside)
+
+
+_CITATION = "Lagoudakis and Parr 2003, Least-Squares Policy Iteration; Jiang et al. 2021, figures 2 and 3"
+
+
+@dataclass(frozen=True, kw_only=True)
+class NeuralFqe(Neural):
+    name: ClassVar[str] = "fqe-neural"
+    card: ClassVar[Card] = Card(
+        kind="estimator",
+        meaning="The rating to be expected from the target's first replies, by a network fitted to its own copy.",
+        range="that of the rating; not clipped",
+        limits="One rating at the end of a dialogue has to travel back through every turn: slow, and unstable.",
+        citation="Le et al. 2019, Batch Policy Learning under Constraints; Jiang et al. 2021, figures 2 and 3",
+    )
+
+    renewal: int = 20  # steps between two copies of the target network
+
+    def learner(self, setup: Setup) -> _Fitted:
+        return _Fitted(setup, tuned=self.tuned, renewal=self.renewal)
+
+
+@dataclass(frozen=True, kw_only=True)
+class NeuralLstdq(Neural):
+    name: ClassVar[str] = "lstdq-neural"
+    card: ClassVar[Card] = Card(
+        kind="estimator",
+        meaning="The rating to be expected from the target's first replies, by a network of unpredictable errors.",
+        range="that of the rating; not clipped",
+        limits="A game that oscillates where ratings are sparse: look at its curve.",
+        citation=_CITATION,
+    )
+
+    nu_rate: float | None = None  # of w
+
+    def learner(self, setup: Setup) -> _Game:
+        return _Game(setup, tuned=self.tuned)

@@ -1,0 +1,186 @@
+"""What neural estimators have in common: settings, vectors of (s, a), training, and an answer with its curves."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import ClassVar, Literal, NamedTuple, Protocol, get_args
+
+import numpy as np
+import torch
+
+from turnwise.encode.encoder import Vectors
+from turnwise.encode.episodes import leave_out
+from turnwise.encode.neural.dialogue import DialogueEncoder, ReplyPooling
+from turnwise.errors import UsageError
+from turnwise.estimators.neural.batches import Batches, Frozen, Source, Tuned
+from turnwise.estimators.neural.checkpoint import Checkpoint
+from turnwise.estimators.neural.experience import Experience, Reward, gather
+from turnwise.estimators.neural.rows import encoder, read
+from turnwise.estimators.neural.settings import PRESETS, Optimiser, Schedule, Settings, chosen
+from turnwise.estimators.neural.training import Learner, train
+from turnwise.types import Card, Episodes, Estimate, Floats, Ints, Signature, digest
+
+Weights = Literal["trained", "random"]
+_WORDS: dict[str, tuple[str, ...]] = {
+    "preset": tuple(PRESETS),
+    "pooling": get_args(ReplyPooling),
+    "weights": get_args(Weights),
+    "reward": get_args(Reward),
+    "optimiser": get_args(Optimiser),
+    "schedule": get_args(Schedule),
+}
+
+
+class Answer(NamedTuple):
+    contributions: Floats  # (N,), whose mean is the value
+    diagnostics: Mapping[str, float]
+
+
+class Answering(Learner, Protocol):
+    def answer(self) -> Answer: ...
+
+
+class Setup(NamedTuple):
+    """What a learner is made of."""
+
+    experience: Experience
+    batches: Batches
+    hidden: int
+    settings: Settings
+    generator: torch.Generator
+    device: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Neural(ABC):
+    card: ClassVar[Card]
+    name: ClassVar[str]
+    nested: ClassVar[bool] = False  # too slow to be asked about every other agent for each target
+
+    model: str = "minilm"  # any BERT- or RoBERTa-like encoder
+    preset: str = "quick"  # quick, script or paper
+    tuned: bool = False  # whether the encoder is trained too: for a GPU
+    pooling: ReplyPooling = "mean"
+    weights: Weights = "trained"  # of the encoder: "random" is an ablation
+    reward: Reward = "auto"
+    hidden: int | None = None  # width of the heads; None: the encoder's; 0: no hidden layer
+    checkpoints: str | None = None  # a folder, from which a stopped training goes on
+    device: str | None = None
+    # None: the preset's.
+    optimiser: Optimiser | None = None
+    schedule: Schedule | None = None
+    rate: float | None = None
+    clip: float | None = None
+    batch: int | None = None
+    epochs: int | None = None
+    components: int | None = None
+
+    def __post_init__(self) -> None:
+        for name, known in _WORDS.items():
+            asked = getattr(self, name)
+            if asked is not None and asked not in known:
+                raise UsageError(f"{self.name}: {name} is one of {', '.join(known)}, not `{asked}`")
+
+    @abstractmethod
+    def learner(self, setup: Setup) -> Answering: ...
+
+    def settings(self) -> Settings:
+        names = [field.name for field in fields(Settings)]
+        changes = {name: getattr(self, name) for name in names if hasattr(self, name)}
+        return chosen(self.preset, **changes)
+
+    @property
+    def signature(self) -> Signature:
+        passed_over = {"model", "checkpoints", "device"}
+        own = [
+            (key, str(value))
+            for key, value in vars(self).items()
+            if value is not None and key not in passed_over
+        ]
+        return Signature(self.name, tuple(own), (self._reader().signature,))
+
+    def estimate(self, episodes: Episodes, target: str, /, *, rng: np.random.Generator) -> Estimate:
+        others = leave_out(episodes, {target})
+        experience = gather(others, target, reward=self.reward)
+        seed = int(rng.integers(2**62))
+        reader, settings = self._reader(), self.settings()
+        source, cut = self._source(reader, others, target, experience, settings)
+        setup = Setup(
+            experience,
+            Batches(experience, source, reader.device),
+            reader.dimension if self.hidden is None else self.hidden,
+            settings,
+            torch.Generator().manual_seed(seed),
+            reader.device,
+        )
+        learner = self.learner(setup)
+        checkpoint = self._checkpoint(experience, target, seed)
+        readings = 20 if self.tuned else 40
+        curves = train(learner, settings, seed=seed, readings=readings, checkpoint=checkpoint)
+        contributions, diagnostics = learner.answer()
+        seen = {
+            "dialogues": len(experience.reward),
+            "unrated": experience.unrated,
+            "cut": cut,
+            "relabelled": experience.relabelled,
+        }
+        return Estimate(
+            value=float(contributions.mean()),
+            contributions=contributions,
+            diagnostics={**diagnostics, **{key: float(value) for key, value in seen.items()}},
+            curves=curves,
+        )
+
+    def _reader(self) -> DialogueEncoder:
+        return encoder(
+            self.model, self.pooling, random=0 if self.weights == "random" else None, device=self.device
+        )
+
+    def _source(
+        self,
+        reader: DialogueEncoder,
+        episodes: Episodes,
+        target: str,
+        experience: Experience,
+        settings: Settings,
+    ) -> tuple[Source, int]:
+        """Where vectors come from, and how many dialogues were too long for the encoder."""
+        if self.tuned:
+            scripts = reader.scripts(experience.dialogues)
+            return Tuned(reader, scripts), sum(script.cut > 0 for script in scripts)
+        wide = gather(episodes, target, reward=self.reward, everyone=True)
+        vectors, cut = read(reader, wide, experience)
+        ready = standardised(vectors, settings.components)
+        return Frozen(torch.from_numpy(ready).to(reader.device)), cut
+
+    def _checkpoint(self, experience: Experience, target: str, seed: int) -> Checkpoint | None:
+        if self.checkpoints is None:
+            return None
+        said = (
+            text for one in experience.dialogues for e in one for text in (e.user or "", e.reply, *e.others)
+        )
+        name = digest(str(self.signature), target, str(seed), experience.reward, *said)
+        return Checkpoint(Path(self.checkpoints) / f"{self.name}-{name}.safetensors")
+
+
+def standardised(vectors: Vectors, components: int) -> Vectors:
+    """Mean 0 and variance 1 in each dimension; then the principal components, whose total variance is their number."""
+    centred = vectors - vectors.mean(axis=0, dtype=np.float64)
+    spread = centred.std(axis=0)
+    centred /= np.where(spread > 1e-6, spread, 1.0)
+    if 0 < components < centred.shape[1]:
+        variance, directions = np.linalg.eigh(centred.T @ centred / len(centred))
+        centred = centred @ directions[:, ::-1][:, :components]
+        centred /= np.sqrt(max(variance[::-1][:components].mean(), 1e-12))
+    return np.asarray(centred, dtype=np.float32)
+
+
+def ess(weights: Floats) -> float:
+    """Effective sample size (Kish)."""
+    return float(weights.sum() ** 2 / max(float((weights**2).sum()), 1e-300))
+
+
+def parts(size: int, most: int) -> Sequence[Ints]:
+    """All dialogues, some at a time."""
+    return np.array_split(np.arange(size), -(-size // most))

@@ -1,0 +1,76 @@
+"""The vectors of an experience's rows: read once from a frozen encoder, or made anew in each step of a tuned one.
+
+A frozen encoder reads a dialogue with the replies of every agent in it, whoever is asked about: leaving one agent
+out after another then costs one reading in all. The process keeps what was read last, and the disk keeps all of it.
+"""
+
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import NamedTuple
+
+import numpy as np
+
+from turnwise.encode.cache import Cache
+from turnwise.encode.encoder import Vectors
+from turnwise.encode.neural.dialogue import DialogueEncoder, ReplyPooling
+from turnwise.encode.neural.loading import default_device
+from turnwise.encode.neural.script import Exchange
+from turnwise.encode.weights import label, locate
+from turnwise.estimators.neural.experience import Experience
+from turnwise.types import digest
+
+_MOST = 2**28  # numbers kept in memory: 1 GiB
+
+
+@lru_cache(maxsize=2)
+def encoder(
+    model: str, pooling: ReplyPooling, *, random: int | None = None, device: str | None = None
+) -> DialogueEncoder:
+    return DialogueEncoder(
+        locate(model),
+        label(model),
+        pooling=pooling,
+        random=random,
+        device=device or default_device(),
+        cache=Cache(),
+    )
+
+
+class Read(NamedTuple):
+    """What is kept of a dialogue."""
+
+    vectors: Vectors  # (replies, d)
+    cut: bool  # whether something of it was too long for the encoder
+
+
+def read(reader: DialogueEncoder, wide: Experience, narrow: Experience) -> tuple[Vectors, int]:
+    """(rows of `narrow`, d) and how many dialogues were cut; `wide`, which has everyone's replies, is read once."""
+    names = [_name(dialogue) for dialogue in wide.dialogues]
+    kept = _memory(reader)
+    if sum(one.vectors.size for one in kept.values()) > _MOST:
+        kept.clear()
+    missing = {name: place for place, name in enumerate(names) if name not in kept}
+    if missing:
+        unread = [wide.dialogues[place] for place in missing.values()]
+        made = zip(missing, reader.encode(unread), reader.scripts(unread), strict=True)
+        kept.update((name, Read(vectors, script.cut > 0)) for name, vectors, script in made)
+    vectors = np.concatenate([kept[name].vectors for name in names])
+    chosen = np.empty((narrow.row[-1], reader.dimension), dtype=np.float32)
+    chosen[narrow.logged] = vectors[wide.logged]
+    spoken = narrow.weight > 0
+    chosen[narrow.target[spoken]] = vectors[wide.target[spoken]]
+    return chosen, sum(kept[name].cut for name in names)
+
+
+@lru_cache(maxsize=2)
+def _memory(reader: DialogueEncoder) -> dict[str, Read]:
+    return {}
+
+
+def _name(dialogue: Sequence[Exchange]) -> str:
+    parts = (
+        part
+        for user, reply, others in dialogue
+        for part in ("" if user is None else f"+{user}", reply, str(len(others)), *others)
+    )
+    return digest(*parts)

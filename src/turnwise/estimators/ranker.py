@@ -1,0 +1,38 @@
+"""A metric as an estimator: its number of what the target would have said. The paper's BLEU and perplexity rows.
+
+The metric never saw a rating, so its number is on a scale of its own; calibration over the logged agents maps it to
+that of the rating, and refuses where it does not rank them.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import ClassVar
+
+import numpy as np
+
+from turnwise.errors import Refused
+from turnwise.types import Card, Episodes, Estimate, Signature
+
+
+@dataclass(frozen=True, slots=True)
+class Ranker:
+    card: ClassVar[Card] = Card(
+        kind="estimator",
+        meaning="A metric's number of the replies that the target would have given.",
+        range="the metric's own; oriented so that higher is better",
+        limits="Judges replies, not conversations; means nothing before calibration.",
+        citation="Jiang et al. 2021, Towards Automatic Evaluation of Dialog Systems (tables 1 and 4)",
+    )
+
+    metric: str
+    scores: Mapping[str, float] = field(default_factory=dict)  # agent -> number, higher is better
+
+    @property
+    def signature(self) -> Signature:
+        return Signature("ranker", (("metric", self.metric),))
+
+    def estimate(self, episodes: Episodes, target: str, /, *, rng: np.random.Generator) -> Estimate:
+        if target not in self.scores:
+            raise Refused(f"metric `{self.metric}` has no number of what `{target}` would have said")
+        value = self.scores[target]
+        return Estimate(value=value, contributions=np.array([value]))

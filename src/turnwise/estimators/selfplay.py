@@ -1,0 +1,167 @@
+"""Self-play evaluation (SPE): let the target talk, and rate what it said with a model of the raters.
+
+ENIGMA's baseline (section 4; Ghandeharioun et al. 2019). In small talk the target talks to itself and a reward model,
+learned from the other agents' rated dialogues, predicts the rating of each conversation; in a task it talks to a
+trained customer and the task's own score is the reward. Both are model-based: the estimate is as good as the stand-in
+for the person, and no better. The paper fine-tunes RoBERTa with a sigmoid; here the reward model is a ridge regression
+on features of a whole dialogue (its mean vectors, lengths, repetition), its predictions cut to the rating's scale.
+
+The target's conversations come in `played`, as `Episodes` of their own: where those have a reward it is taken as it is.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from itertools import pairwise
+from typing import ClassVar
+
+import numpy as np
+
+from turnwise.encode.episodes import leave_out
+from turnwise.errors import Refused, TooFewItems
+from turnwise.estimators.vectors import encoder, vectors
+from turnwise.types import Card, Episodes, Estimate, Floats, Ints, Signature
+
+FEWEST = 30  # rated dialogues to learn a reward from
+
+
+@dataclass(frozen=True)
+class SelfPlay:
+    card: ClassVar[Card] = Card(
+        kind="estimator",
+        meaning="Mean rating, computed or predicted, of conversations that the target held with a stand-in for people.",
+        range="that of the rating",
+        limits="Needs the target itself, to talk. As good as the stand-in for the user and the model of the rater; "
+        "errors of both grow with the length of a conversation.",
+        citation="Ghandeharioun et al. 2019, Approximating Interactive Human Evaluation with Self-Play",
+    )
+
+    model: str = "minilm"  # encoder of texts
+    components: int = 16  # of the mean vectors, for each speaker
+    ridge: float = 3.0
+    played: Mapping[str, Episodes] = field(default_factory=dict)  # agent -> its conversations
+
+    @property
+    def signature(self) -> Signature:
+        fields = {"components": str(self.components), "ridge": str(self.ridge)}
+        return Signature("spe", tuple(fields.items()), (encoder(self.model).signature,))
+
+    def given(self, played: Mapping[str, Episodes]) -> "SelfPlay":
+        """With the conversations that each agent held."""
+        return replace(self, played=played)
+
+    def estimate(self, episodes: Episodes, target: str, /, *, rng: np.random.Generator) -> Estimate:
+        held = self.played.get(target)
+        if held is None or not len(held.dialogues):
+            raise Refused(
+                f"no conversation of `{target}` with a stand-in for people; `turnwise respond --self-play` makes some"
+            )
+        if np.isfinite(held.reward).all():
+            return Estimate(
+                value=float(held.reward.mean()),
+                contributions=held.reward,
+                diagnostics=_lengths(episodes, held),
+            )
+        reward = Reward.learn(
+            leave_out(episodes, {target}), self.model, components=self.components, ridge=self.ridge
+        )
+        predicted = reward.predict(held)
+        told = {**_lengths(episodes, held), "reward_r2": reward.r2, "distance": reward.distance(held)}
+        return Estimate(value=float(predicted.mean()), contributions=predicted, diagnostics=told)
+
+
+def _lengths(episodes: Episodes, held: Episodes) -> dict[str, float]:
+    """Conversations that are much longer or shorter than the logged ones are not like them."""
+    turns = {"turns_logged": np.diff(episodes.first), "turns_played": np.diff(held.first)}
+    return {
+        "played": float(len(held.dialogues)),
+        **{name: float(count.mean()) for name, count in turns.items()},
+    }
+
+
+@dataclass(frozen=True, slots=True)
+class Reward:
+    """A ridge regression from features of a dialogue to its rating."""
+
+    model: str
+    bases: tuple[
+        tuple[Floats, Floats], ...
+    ]  # for each speaker: mean (q,) and directions (q, k) of its mean vectors
+    centre: Floats  # (d,)
+    size: Floats  # (d,)
+    weights: Floats  # (d,)
+    mean: float  # rating
+    scale: tuple[float, float] | None
+    r2: float  # of ratings predicted without the dialogue itself
+
+    @classmethod
+    def learn(cls, episodes: Episodes, model: str, *, components: int, ridge: float) -> "Reward":
+        rated = np.isfinite(episodes.reward)
+        if rated.sum() < FEWEST:
+            raise TooFewItems(
+                f"a reward model needs {FEWEST} rated dialogues of other agents, and there are {rated.sum()}"
+            )
+        bases = tuple(_basis(side[rated], components) for side in _sides(episodes, model))
+        features = _features(episodes, model, bases)[rated]
+        y = episodes.reward[rated]
+        centre, size = features.mean(axis=0), features.std(axis=0)
+        size = np.where(size > 0, size, np.inf)  # a feature that is the same everywhere tells nothing
+        x = (features - centre) / size
+        solved = np.linalg.solve(x.T @ x + ridge * np.eye(x.shape[1]), x.T)  # (d, n)
+        weights = solved @ (y - y.mean())
+        leverage = np.einsum("nd,dn->n", x, solved) + 1 / len(y)
+        missed = (y - y.mean() - x @ weights) / (1 - leverage)
+        spread = float(np.sum((y - y.mean()) ** 2))
+        r2 = 1 - float(missed @ missed) / spread if spread > 0 else np.nan
+        return cls(model, bases, centre, size, weights, float(y.mean()), episodes.scale, r2)
+
+    def predict(self, episodes: Episodes) -> Floats:
+        """(N,) ratings, within the scale where there is one."""
+        predicted: Floats = self.mean + self._standardised(episodes) @ self.weights
+        return predicted if self.scale is None else np.clip(predicted, *self.scale)
+
+    def distance(self, episodes: Episodes) -> float:
+        """How many standard deviations the dialogues lie from those that were learned from, root mean square."""
+        return float(np.sqrt(np.mean(self._standardised(episodes) ** 2)))
+
+    def _standardised(self, episodes: Episodes) -> Floats:
+        x: Floats = (_features(episodes, self.model, self.bases) - self.centre) / self.size
+        return x
+
+
+def _basis(rows: Floats, components: int) -> tuple[Floats, Floats]:
+    mean = rows.mean(axis=0)
+    _, _, directions = np.linalg.svd(rows - mean, full_matrices=False)
+    return mean, directions[:components].T
+
+
+def _sides(episodes: Episodes, model: str) -> tuple[Floats, Floats]:
+    """(N, q) twice: the mean vector of what the agent said, and of what the user said."""
+    table = vectors(episodes.texts, model)
+    said, first = episodes.logged.text[:, 0], episodes.first
+    return _means(table, said, first), _means(table, episodes.user, first)
+
+
+def _means(table: Floats, texts: Ints, first: Ints) -> Floats:
+    """Per dialogue; a place of -1 is nobody's turn."""
+    there = (texts >= 0).astype(np.float64)
+    sums = np.add.reduceat(table[np.maximum(texts, 0)] * there[:, None], first[:-1], axis=0)
+    counts = np.add.reduceat(there, first[:-1])
+    return sums / np.maximum(counts, 1.0)[:, None]
+
+
+def _features(episodes: Episodes, model: str, bases: tuple[tuple[Floats, Floats], ...]) -> Floats:
+    """(N, d): mean vectors, turns, words in a turn of either side, and the share of replies said before."""
+    first, said = episodes.first, episodes.logged.text[:, 0]
+    turns = np.diff(first).astype(np.float64)
+    words = np.array([len(text.split()) for text in episodes.texts] or [0], dtype=np.float64)
+    columns = [turns]
+    for texts in (said, episodes.user):
+        there = texts >= 0
+        spoken = np.where(there, words[np.maximum(texts, 0)], 0.0)
+        columns.append(np.add.reduceat(spoken, first[:-1]) / turns)
+    distinct = [len(set(said[start:end].tolist())) for start, end in pairwise(first.tolist())]
+    columns.append(1 - np.array(distinct) / turns)
+    sides = [
+        (side - mean) @ basis for side, (mean, basis) in zip(_sides(episodes, model), bases, strict=True)
+    ]
+    return np.column_stack([*columns, *sides])

@@ -1,0 +1,53 @@
+"""What metrics with a contrastive head have in common: a folder, an encoder, and a probability for each reply."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from turnwise.encode.folder import Folder
+from turnwise.metrics.learned.head import Head, probability
+from turnwise.metrics.learned.trained import encoder_of, trained
+from turnwise.metrics.learned.views import views
+from turnwise.metrics.rows import Ratio
+from turnwise.types import Floats, Item, Level, Need, Signature
+
+UNSCORED = "no context, or a text without a word"
+
+
+@dataclass(frozen=True)
+class Contrastive(Ratio):
+    level: ClassVar[Level] = "turn"
+    needs: ClassVar[frozenset[Need]] = frozenset({"context"})
+    higher_is_better: ClassVar[bool] = True
+    span: ClassVar[tuple[float, float]] = (0.0, 1.0)
+    unscored: ClassVar[str] = UNSCORED
+    name: ClassVar[str]
+
+    trained: str = ""  # a folder that `turnwise train` wrote; "": the one of the package
+
+    @property
+    def folder(self) -> Folder:
+        return trained(self.name, self.trained)
+
+    @property
+    def head(self) -> Head:
+        return head_of(self.folder, "head")
+
+    @property
+    def signature(self) -> Signature:
+        return Signature(self.name, (("trained", self.folder.digest),), (encoder_of(self.folder).signature,))
+
+    def rows(self, items: Sequence[Item], /) -> Floats:
+        """(n, 2): probability that the reply belongs here, 1."""
+        head = self.head
+        rows = np.ones((len(items), 2))
+        for row, view in zip(rows, views(items, encoder_of(self.folder)), strict=True):
+            row[0] = np.nan if view is None else probability(head.logit(view))
+        return rows
+
+
+def head_of(folder: Folder, name: str) -> Head:
+    shape = folder.config["heads"][name]
+    return Head.of(folder.tensors, name, turns=int(shape["turns"]), decay=float(shape["decay"]))

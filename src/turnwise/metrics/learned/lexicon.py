@@ -1,0 +1,88 @@
+"""How usual words and their sequences are: counts of n-grams up to three, kept by a hash of the words.
+
+p3(c | a, b) backs off to p2(c | b) and that to p1(c), each with a weight of `PRIOR` counts (Dirichlet smoothing). The
+log-odds of a sequence against its words taken singly says how well they go together, however rare they are (SLOR,
+Pauls and Klein 2012).
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from itertools import pairwise
+from math import log
+from typing import Any
+from zlib import crc32
+
+import numpy as np
+from numpy.typing import NDArray
+
+PRIOR = 5.0
+LEAST = {1: 1, 2: 2, 3: 2}  # counts that are kept: what occurs once is as good as unseen
+_START, _END = "<s>", "</s>"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Lexicon:
+    counts: Mapping[int, Mapping[int, int]]  # order -> hash -> count
+    total: int  # words
+
+    @classmethod
+    def of(cls, texts: Iterable[str]) -> "Lexicon":
+        counts: dict[int, Counter[int]] = {1: Counter(), 2: Counter(), 3: Counter()}
+        for text in texts:
+            words = [_START, _START, *text.split(), _END]
+            counts[1].update(_code(word) for word in words[1:])
+            counts[2].update(_code(*pair) for pair in pairwise(words[1:]))
+            counts[3].update(_code(*triple) for triple in zip(words, words[1:], words[2:], strict=False))
+        kept = {
+            order: {c: n for c, n in found.items() if n >= LEAST[order]} for order, found in counts.items()
+        }
+        return cls(kept, sum(counts[1].values()))
+
+    @classmethod
+    def load(cls, tensors: Mapping[str, NDArray[Any]]) -> "Lexicon":
+        counts = {
+            order: dict(
+                zip(
+                    tensors[f"words.{order}.code"].tolist(),
+                    tensors[f"words.{order}.count"].tolist(),
+                    strict=True,
+                )
+            )
+            for order in (1, 2, 3)
+        }
+        return cls(counts, int(tensors["words.total"][0]))
+
+    @property
+    def tensors(self) -> dict[str, NDArray[Any]]:
+        found: dict[str, NDArray[Any]] = {"words.total": np.array([self.total], dtype=np.int64)}
+        for order, counts in self.counts.items():
+            codes = sorted(counts)
+            found[f"words.{order}.code"] = np.array(codes, dtype=np.uint32)
+            found[f"words.{order}.count"] = np.array([counts[code] for code in codes], dtype=np.uint32)
+        return found
+
+    def count(self, word: str) -> int:
+        return self.counts[1].get(_code(word), 0)
+
+    def knows(self, first: str, second: str) -> bool:
+        return _code(first, second) in self.counts[2]
+
+    def log_probs(self, words: list[str]) -> tuple[list[float], list[float], list[float]]:
+        """Of each word and the end: by itself, after one word, after two."""
+        line = [_START, _START, *words, _END]
+        single, double, triple = [], [], []
+        for a, b, c in zip(line, line[1:], line[2:], strict=False):
+            p1 = (self.count(c) + 0.5) / (self.total + 0.5 * len(self.counts[1]))
+            p2 = (self.counts[2].get(_code(b, c), 0) + PRIOR * p1) / (self.count(b) + PRIOR)
+            p3 = (self.counts[3].get(_code(a, b, c), 0) + PRIOR * p2) / (
+                self.counts[2].get(_code(a, b), 0) + PRIOR
+            )
+            single.append(log(p1))
+            double.append(log(p2))
+            triple.append(log(p3))
+        return single, double, triple
+
+
+def _code(*words: str) -> int:
+    return crc32(" ".join(words).encode())

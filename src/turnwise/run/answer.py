@@ -1,0 +1,193 @@
+"""One target's answers: every estimator's raw estimate, calibrated over the other agents or refused."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from turnwise.encode.episodes import leave_out
+from turnwise.errors import Refused
+from turnwise.estimators.calibration import can_rank, estimates, known_means, line
+from turnwise.estimators.refusal import Reach, check_enough, check_reach, reach
+from turnwise.run.experience import Experience
+from turnwise.run.tally import generator
+from turnwise.stats.interval import Interval
+from turnwise.stats.interval import t as t_interval
+from turnwise.types import Episodes, Estimate, Estimator, Floats
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What a worker needs to answer for any target."""
+
+    experience: Experience
+    estimators: Mapping[str, Estimator]
+    model: str  # encoder by which distances are measured
+    calibrate: bool
+    seed: int
+    beforehand: Mapping[str, Mapping[str, Estimate]] = field(
+        default_factory=dict
+    )  # estimator -> agent -> estimate
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answer:
+    target: str
+    estimator: str
+    signature: str = ""
+    estimate: float | None = None
+    interval: Interval | None = None
+    reason: str | None = None  # why it is refused
+    method: str = ""
+    n_dialogues: int = 0
+    n_agents: int = 0
+    diagnostics: Mapping[str, Any] = field(default_factory=dict)
+    curves: Mapping[str, Floats] = field(default_factory=dict)
+
+
+def nested(estimator: Estimator) -> bool:
+    """Whether known agents are estimated anew for each target, without its dialogues; not where that takes hours."""
+    return bool(getattr(estimator, "nested", True))
+
+
+def answer(asked: Asked, target: str) -> list[Answer]:
+    seen = asked.experience.without(target)
+    known = known_means(asked.experience.rated(target))
+    here = [name for name in known if name in seen.alternatives]
+    try:
+        if asked.calibrate:
+            check_enough(seen)
+        reaches = _reaches(asked, seen, [target, *here])
+        refusal = None
+    except Refused as error:
+        reaches, refusal = {}, str(error)
+    found = []
+    for name, estimator in asked.estimators.items():
+        about = Answer(target=target, estimator=name, n_dialogues=len(seen.dialogues), n_agents=len(known))
+        try:
+            if refusal is not None:
+                raise Refused(refusal)
+            rng = generator(asked.seed, name, target, asked.experience.rating)
+            own, others = _raw(asked, name, estimator, seen, target, here, rng)
+        except (Refused, np.linalg.LinAlgError) as error:
+            found.append(replace(about, reason=str(error)))
+            continue
+        about = replace(about, signature=str(estimator.signature), curves=own.curves)
+        means = np.array([known[agent] for agent in here])
+        done = _calibrated(about, own, others, means, reaches, calibrate=asked.calibrate)
+        found.append(_within(done, asked.experience.episodes.scale))
+    return _compared(found)
+
+
+def _reaches(asked: Asked, seen: Episodes, agents: Sequence[str]) -> dict[str, Reach]:
+    return {agent: reach(seen, agent, asked.model) for agent in agents}
+
+
+def _raw(
+    asked: Asked,
+    name: str,
+    estimator: Estimator,
+    seen: Episodes,
+    target: str,
+    here: Sequence[str],
+    rng: np.random.Generator,
+) -> tuple[Estimate, list[Estimate]]:
+    """The target's estimate, and those of the known agents, each without the dialogues of its own."""
+    others = here if asked.calibrate else ()
+    if name in asked.beforehand:
+        ready = asked.beforehand[name]
+        own = ready[target] if target in ready else estimator.estimate(seen, target, rng=rng)
+        return own, [ready[agent] for agent in others]
+    if not asked.experience.near:
+        own, *rest = estimates(estimator, seen, [target, *others], rng=rng)
+        return own, rest
+    return estimator.estimate(seen, target, rng=rng), [
+        estimator.estimate(leave_out(asked.experience.without(agent), {target}), agent, rng=rng)
+        for agent in others
+    ]
+
+
+def beforehand(
+    experience: Experience, estimators: Mapping[str, Estimator], agents: Sequence[str], seed: int
+) -> dict[str, dict[str, Estimate]]:
+    """Of estimators that are too slow to be nested: each agent's estimate, once."""
+    return {
+        name: {
+            agent: estimator.estimate(
+                experience.without(agent), agent, rng=generator(seed, name, agent, experience.rating)
+            )
+            for agent in agents
+        }
+        for name, estimator in estimators.items()
+        if not nested(estimator)
+    }
+
+
+def _calibrated(
+    about: Answer,
+    own: Estimate,
+    others: Sequence[Estimate],
+    means: Floats,
+    reaches: Mapping[str, Reach],
+    *,
+    calibrate: bool,
+) -> Answer:
+    mine = reaches[about.target]
+    looked: dict[str, Any] = {"raw": own.value, **own.diagnostics}
+    looked |= {"overlap": mine.overlap, "distance": mine.distance, "calibrated": False}
+    if not calibrate:
+        return replace(
+            about,
+            estimate=own.value,
+            interval=_chance(own),
+            method="uncalibrated: dialogues resampled as if only chance were wrong, which covers too little",
+            diagnostics=looked,
+        )
+    try:
+        fitted = line(np.array([other.value for other in others]), means)
+        looked |= {"slope": fitted.slope, "ranking": fitted.correlation, "p": fitted.p}
+        can_rank(fitted)
+        check_reach(about.target, mine, [reach for agent, reach in reaches.items() if agent != about.target])
+    except Refused as error:
+        return replace(about, reason=str(error), diagnostics=looked)
+    return replace(
+        about,
+        estimate=fitted.at(own.value),
+        interval=fitted.interval(own.value),
+        method=f"calibrated over {fitted.n} agents left out in turn, Student's prediction interval",
+        diagnostics=looked | {"calibrated": True},
+    )
+
+
+def _chance(own: Estimate) -> Interval | None:
+    """What chance alone leaves open; None where there is a single number."""
+    found = t_interval(own.contributions)
+    return None if found is None else (float(found[0]), float(found[1]))
+
+
+def _within(one: Answer, scale: tuple[float, float] | None) -> Answer:
+    """No mean rating lies beyond the ends of its scale."""
+    if scale is None or one.estimate is None:
+        return one
+    low, high = scale
+
+    def clipped(value: float) -> float:
+        return float(min(max(value, low), high))
+
+    bounds = None if one.interval is None else (clipped(one.interval[0]), clipped(one.interval[1]))
+    return replace(one, estimate=clipped(one.estimate), interval=bounds)
+
+
+def _compared(found: list[Answer]) -> list[Answer]:
+    """Each answer with the names of the estimators whose answers lie outside its interval."""
+    given = {one.estimator: one.estimate for one in found if one.estimate is not None}
+    compared = []
+    for one in found:
+        outside = [
+            name
+            for name, value in given.items()
+            if one.interval is not None and not one.interval[0] <= value <= one.interval[1]
+        ]
+        compared.append(replace(one, diagnostics={**one.diagnostics, "disagrees": outside}))
+    return compared

@@ -1,0 +1,44 @@
+"""Estimators by name, those that rest on metrics having been given the metrics' numbers.
+
+`metric:NAME` takes a metric's number of what an agent would have said as its estimate: BLEU and perplexity, as in the
+paper's tables. `features` takes the paper's eight hand-crafted ones, and `spe[played=FILE]` the agents' own
+conversations with a stand-in for people.
+"""
+
+from collections.abc import Sequence
+
+from turnwise import estimators as registry
+from turnwise.estimators.handcrafted import Features
+from turnwise.estimators.ranker import Ranker
+from turnwise.run.experience import METRIC
+from turnwise.run.reward import scored
+from turnwise.run.selfplay import spe
+from turnwise.run.spec import Spec
+from turnwise.types import Dialogue, Estimator
+
+
+def made(
+    spec: Spec,
+    dialogues: Sequence[Dialogue],
+    names: Sequence[str],
+    agents: Sequence[str],
+    *,
+    rating: str,
+    scale: tuple[float, float] | None,
+) -> dict[str, Estimator]:
+    found: dict[str, Estimator] = {}
+    for name in names:
+        if name.startswith(METRIC):
+            metric = name.removeprefix(METRIC)
+            found[name] = Ranker(metric, scored(spec, dialogues, metric, agents))
+            continue
+        if registry.settings(name)[0] == "spe":
+            delexicalised = dict(spec.options)["delexicalise"]
+            found[name] = spe(name, rating, model=spec.model, scale=scale, delexicalised=delexicalised)
+            continue
+        estimator = registry.resolve(name, model=spec.model)
+        if isinstance(estimator, Features):
+            columns = {metric: scored(spec, dialogues, metric, agents) for metric in estimator.metrics}
+            estimator = estimator.given(columns)
+        found[name] = estimator
+    return found

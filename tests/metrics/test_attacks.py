@@ -1,0 +1,30 @@
+"""The attacks on the cards are of metrics that exist, and are shown with them."""
+
+import json
+
+from turnwise.cli.group import run
+from turnwise.metrics import describe, names
+from turnwise.metrics.attacks import _table, known_attacks
+
+
+def test_every_attack_is_of_a_metric_that_exists_and_beats_people() -> None:
+    table = _table()
+    assert table, "papers/probing.py keep writes the table"
+    assert set(table) <= set(names())
+    for name, works in table.items():
+        sign = 1 if describe(name).higher_is_better else -1
+        for one in works:
+            assert sign * one["score"] > sign * one["human_score"]
+            assert one["kind"] in ("fixed", "parrot", "pattern")
+
+
+def test_a_metric_that_nobody_attacked_has_no_attacks() -> None:
+    assert known_attacks("bleu-2") == []
+
+
+def test_the_card_of_a_metric_lists_the_attacks_that_work(capsys) -> None:
+    assert run(["ls", "metrics", "--format", "json"]) == 0
+    records = {one["name"]: one for one in json.loads(capsys.readouterr().out)}
+    assert any("last turn" in one["description"] for one in records["relatedness"]["attacks"])
+    assert run(["ls", "metrics", "-v"]) == 0
+    assert "attack    repeats the last turn (dailydialog: 1, people 0.306)" in capsys.readouterr().out

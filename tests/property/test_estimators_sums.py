@@ -1,0 +1,54 @@
+"""Sums of logs are the same however the logs are dealt out."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.small_world import world
+from turnwise.encode.episodes import kept
+from turnwise.estimators import moments
+from turnwise.estimators.basis import Basis, spreads
+from turnwise.estimators.points import Points
+from turnwise.estimators.vectors import vectors
+
+LOGS = world(agents=4, dialogues=10)
+VECTORS = vectors(LOGS.texts, "hashing")
+BASIS = Basis.fit(*spreads(LOGS, VECTORS))
+
+
+@settings(max_examples=25)
+@given(st.lists(st.integers(0, 3), min_size=40, max_size=40), st.randoms(use_true_random=False))
+def test_sums_of_shards_in_any_order_are_the_sums_of_all(shard: list[int], random) -> None:
+    whole = Points(LOGS, VECTORS, BASIS, True)
+    parts = [kept(LOGS, np.array(shard) == number) for number in set(shard)]
+    random.shuffle(parts)
+    points = [Points(part, VECTORS, BASIS, True) for part in parts]
+    logged = moments.merged(*(moments.logged(one) for one in points))
+    instead = moments.merged(
+        *(moments.instead(one, one.rows(one.episodes.alternatives["a1"])) for one in points)
+    )
+    all_logged, all_instead = (
+        moments.logged(whole),
+        moments.instead(whole, whole.rows(LOGS.alternatives["a1"])),
+    )
+    assert set(logged) == set(all_logged)
+    for agent in all_logged:
+        for mine, true in ((logged[agent], all_logged[agent]), (instead[agent], all_instead[agent])):
+            for slot in type(true).__dataclass_fields__:
+                assert np.asarray(getattr(mine, slot)) == pytest.approx(
+                    np.asarray(getattr(true, slot)), abs=1e-9
+                )
+
+
+@settings(max_examples=25)
+@given(st.lists(st.integers(0, 3), min_size=40, max_size=40))
+def test_spreads_of_shards_add_up(shard: list[int]) -> None:
+    parts = [spreads(kept(LOGS, np.array(shard) == number), VECTORS) for number in set(shard)]
+    for at, true in enumerate(spreads(LOGS, VECTORS)):
+        total = parts[0][at]
+        for part in parts[1:]:
+            total = total + part[at]
+        assert total.n == true.n
+        assert total.outer == pytest.approx(true.outer, abs=1e-9)
+        assert total.total == pytest.approx(true.total, abs=1e-9)

@@ -1,0 +1,138 @@
+"""Learned metrics trained for a moment on a handful of dialogues, on vectors of n-gram hashes: no weights needed."""
+
+from dataclasses import replace
+from functools import cache
+from pathlib import Path
+from tempfile import mkdtemp
+
+import numpy as np
+
+from turnwise.encode import folder
+from turnwise.encode.lesson import Lesson, Ratings
+from turnwise.metrics.learned import adem_training, att, maude, retrieval, seen, usr_full
+from turnwise.metrics.learned.bank import Bank
+from turnwise.metrics.learned.lexicon import Lexicon
+from turnwise.metrics.learned.signals import Signals
+from turnwise.metrics.learned.trained import encoder_card
+from turnwise.metrics.learned.views import turn_vectors
+from turnwise.metrics.learned.weights import ridge
+from turnwise.metrics.models import text_encoder
+from turnwise.types import Dialogue, Item, Turn
+
+TOPICS = "bike sea book film dog cat rain train soup song garden market".split()
+SAID = (
+    "i like the {0}",
+    "which {0} do you mean",
+    "the old {0} near the {1}",
+    "oh i had a {1} once",
+    "and now the {0} is gone",
+)
+
+
+def dialogues(count: int = 24, seed: int = 0) -> list[Dialogue]:
+    """Small talk in which a topic goes on from turn to turn."""
+    rng = np.random.default_rng(seed)
+    found = []
+    for number in range(count):
+        first, second = rng.choice(TOPICS, 2, replace=False)
+        order = rng.permutation(len(SAID))
+        turns = tuple(
+            Turn(("user", "assistant")[at % 2], SAID[which].format(first, second))
+            for at, which in enumerate(order)
+        )
+        found.append(Dialogue(f"d{number}", "human", turns))
+    return found
+
+
+def rated_items(count: int = 40, seed: int = 0) -> tuple[list[Item], dict[str, float]]:
+    """Replies, and ratings that like those on the topic."""
+    rng = np.random.default_rng(seed)
+    items, ratings = [], {}
+    for number, dialogue in enumerate(dialogues(count, seed)):
+        on_topic = bool(rng.random() < 0.5)
+        other = rng.choice(TOPICS)
+        reply = dialogue.turns[3].text if on_topic else f"my {other} is a {other} of {number}"
+        turns = (*dialogue.turns[:3], Turn("assistant", reply))
+        name = f"r{number}#3"
+        items.append(Item(name, f"r{number}", "bot", turns, 3, cluster=f"r{number}", pair=name))
+        ratings[name] = float(np.clip(round(3 + on_topic + rng.normal(0, 0.7)), 1, 5))
+    return items, ratings
+
+
+def lesson(metric: str, **more: object) -> Lesson:
+    items, ratings = rated_items()
+    people = Ratings(dimension="overall", values=ratings, scale=(1, 5), per_item=3.0, ceiling=0.8)
+    given = Lesson(
+        metric=metric,
+        dialogues=dialogues(),
+        items=items,
+        ratings=people,
+        model="hashing",
+        settings={"epochs": 1},
+    )
+    return replace(given, **more)  # type: ignore[arg-type]
+
+
+def adem_lesson(metric: str, **more: object) -> Lesson:
+    """With a reference beside every reply: the next thing that was really said."""
+    items, _ = rated_items()
+    said = [dialogue.turns[3].text for dialogue in dialogues(40)]
+    given = [
+        replace(item, turns=(*item.turns[:-1], replace(item.turns[-1], references=(text,))))
+        for item, text in zip(items, said, strict=True)
+    ]
+    quick = {"components": "5/9", "gamma": 0.002, "rate": 0.01, "batch": 16, "epochs": 4}
+    return lesson(metric, **{"items": given, "settings": quick, **more})
+
+
+def write(kind: str, path: Path) -> Path:
+    """The folder of a metric, trained for one epoch."""
+    if kind == "turnwise":
+        return write_turnwise(path)
+    trainers = {"usr-ret": retrieval.train, "maude": maude.train, "att": att.train}
+    if kind.startswith("adem"):
+        made = adem_training.train(adem_lesson(kind))
+    elif kind == "usr-full":
+        parts = "relatedness[model=hashing]+length"
+        made = usr_full.train(lesson(kind, settings={"parts": parts}))
+    else:
+        made = trainers[kind](lesson(kind))
+    folder.save(path, kind=kind, tensors=made.tensors, config=made.config, card=made.card)
+    return path
+
+
+def write_turnwise(path: Path) -> Path:
+    """Signals of the tiny retrieval heads, a bank of the dialogues, and a ridge on the tiny ratings."""
+    ret = folder.load(tiny_trained("usr-ret"), "usr-ret")
+    encoder = text_encoder("hashing")
+    said = [[turn.text for turn in dialogue.turns] for dialogue in dialogues()]
+    vectors = turn_vectors(said, encoder)
+    bank = Bank.of(
+        np.concatenate([rows[:-1] for rows in vectors]), np.concatenate([rows[1:] for rows in vectors])
+    )
+    lexicon = Lexicon.of([text for turns in said for text in turns])
+    tensors = {**ret.tensors, **bank.tensors, **lexicon.tensors}
+    config = {"encoder": encoder_card("hashing"), "heads": ret.config["heads"]}
+    signals = Signals.load(folder.Folder(path, "turnwise", tensors, config, {}, ""))
+    items, ratings = rated_items()
+    table = signals.table(items, encoder)
+    weights = ridge([table], [np.array(list(ratings.values()))], penalty=100.0)
+    folder.save(
+        path,
+        kind="turnwise",
+        tensors={
+            **tensors,
+            "ridge.centre": weights.centre,
+            "ridge.scale": weights.scale,
+            "ridge.weights": weights.weights,
+            seen.KEY: seen.hashes(items),
+        },
+        config={**config, "columns": signals.columns, "offset": 0.0, "half_width": 1.5, "floor": -2.0},
+        card={"data": "made up"},
+    )
+    return path
+
+
+@cache
+def tiny_trained(kind: str) -> str:
+    return str(write(kind, Path(mkdtemp()) / kind))
