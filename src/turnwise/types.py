@@ -254,7 +254,9 @@ class Episodes:
     user: Ints  # (n,) the user turn that a point answers, a place in `texts`; -1 where it has none
     logged: Said  # K = 1
     alternatives: Mapping[str, Said]  # agent -> what it would have said at these points
-    log_probs: Mapping[str, Floats] = field(default_factory=dict)  # agent -> (n,) of the logged reply, said by it
+    log_probs: Mapping[str, Floats] = field(
+        default_factory=dict
+    )  # agent -> (n,) of the logged reply, said by it
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -100,7 +100,17 @@ def command(**given: Any) -> int:
     given |= {"metrics": (), "real": None, "db": None, "draws": 1000, "max_errors": 0, "no_cache": False}
     with options.spec("ope", given, **{name: given[name] for name in names}) as spec:
         outcome = ope(spec)
-        columns = ("target", "rating", "estimator", "estimate", "interval", "raw", "logged", "n_items", "n_clusters")
+        columns = (
+            "target",
+            "rating",
+            "estimator",
+            "estimate",
+            "interval",
+            "raw",
+            "logged",
+            "n_items",
+            "n_clusters",
+        )
         return conclude(outcome, columns, given, after=_after(outcome.document))
 
 

@@ -12,7 +12,7 @@ from typing import ClassVar
 import numpy as np
 
 from turnwise.estimators.design import Question
-from turnwise.estimators.fqe import penalty
+from turnwise.estimators.fqe import RIDGE, penalty
 from turnwise.estimators.linear import Linear
 from turnwise.types import Card, Floats
 
@@ -28,7 +28,7 @@ class Direct(Linear):
         citation="Voloshin et al. 2019, Empirical Study of Off-Policy Policy Evaluation (direct method)",
     )
 
-    ridge: float = 3.0
+    ridge: float = RIDGE
 
     def solve(self, question: Question) -> tuple[Floats, Mapping[str, float]]:
         system = question.gram + np.diag(penalty(question, self.ridge))

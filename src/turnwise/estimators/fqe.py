@@ -2,8 +2,8 @@
 
 Q(s, a) = phi(s, a).v is the rating to come. Fitted Q (Le et al. 2019) repeats v <- b + G v, a ridge regression of
 (reward at the end, else the target's Q at the next turn) on the features, 2 T times for dialogues of at most T turns:
-the sums are factored once. Three strengths of ridge are averaged: none is best for every target, and their mean was
-never far from the best. LSTDQ (Lagoudakis and Parr 2003) solves for the fixed point, which need not exist nor be
+the sums are factored once. The ridge is a tenth of the number of logged points, features having unit size: with 16
+agents of 100 dialogues, shares of .05 to .2 ranked agents equally well, .0005 failed on single targets. LSTDQ (Lagoudakis and Parr 2003) solves for the fixed point, which need not exist nor be
 near where the iteration stands; ENIGMA's figure 2 shows it stuck at 0. The value is the mean of the target's Q at
 first turns, each within the range of the logged ratings, as no reply can be worth more. The intercept is not
 penalised: penalised, it biases the value towards 0.
@@ -20,7 +20,7 @@ from turnwise.estimators.design import Question
 from turnwise.estimators.linear import Linear
 from turnwise.types import Card, Floats
 
-RIDGES = (3.0, 30.0, 300.0)
+RIDGE = 0.1  # as a share of the logged points
 
 
 @dataclass(frozen=True)
@@ -34,7 +34,7 @@ class Fqe(Linear):
         citation="Le et al. 2019, Batch Policy Learning under Constraints",
     )
 
-    ridge: float = 0.0  # 0: the mean over 3, 30 and 300
+    ridge: float = RIDGE
 
     def solve(self, question: Question) -> tuple[Floats, Mapping[str, float]]:
         return started(question, fitted_q(question, self.ridge)), {}
@@ -55,7 +55,7 @@ class Lstdq(Linear):
         citation="Lagoudakis and Parr 2003, Least-Squares Policy Iteration",
     )
 
-    ridge: float = 3.0
+    ridge: float = RIDGE
 
     def solve(self, question: Question) -> tuple[Floats, Mapping[str, float]]:
         system = question.gram + np.diag(penalty(question, self.ridge)) - question.onward
@@ -66,9 +66,7 @@ class Lstdq(Linear):
 
 
 def fitted_q(question: Question, ridge: float) -> Floats:
-    """(d,) the coefficients of Q after 2 T steps from 0; of ridge 0, the mean of those of three ridges."""
-    if ridge == 0:
-        return np.asarray(np.mean([fitted_q(question, strength) for strength in RIDGES], axis=0))
+    """(d,) the coefficients of Q after 2 T steps from 0."""
     factor = cho_factor(question.gram + np.diag(penalty(question, ridge)))
     b, step = cho_solve(factor, question.arrived), cho_solve(factor, question.onward)
     v = np.zeros_like(b)
@@ -83,6 +81,7 @@ def started(question: Question, v: Floats) -> Floats:
 
 
 def penalty(question: Question, ridge: float) -> Floats:
-    amounts = np.full(len(question.gram), ridge)
-    amounts[-1] = 1e-9 * max(question.logged.points, 1.0)
-    return amounts
+    """(d,) what is added to the diagonal."""
+    shares = np.full(len(question.gram), ridge)
+    shares[-1] = 1e-9
+    return shares * max(question.logged.points, 1.0)
