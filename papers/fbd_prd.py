@@ -23,7 +23,6 @@ from turnwise.metrics import resolve
 from turnwise.stats.correlation import STATISTICS
 from turnwise.types import Fitted, Item
 
-SIX = ("personam", "dailyh", "convai2", "empathetic", "dailyz", "personaz")  # in the order of Table 1
 COPY = "empathetic"  # which is dailyh reshuffled
 PUBLISHED = {  # Table 1, BLEU: Spearman and Pearson, absolute
     "personam": (0.400, 0.672),
@@ -33,12 +32,8 @@ PUBLISHED = {  # Table 1, BLEU: Spearman and Pearson, absolute
     "dailyz": (0.595, 0.421),
     "personaz": (0.400, 0.390),
 }
-FILES = {
-    "fbd": "fbd.jsonl.gz",
-    "grade": "grade.jsonl.gz",
-    "usr": "usr_persona.jsonl",
-    "dstc7": "dstc7.jsonl.gz",
-}
+SIX = tuple(PUBLISHED)
+FILES = {name: f"{name}.jsonl.gz" for name in ("fbd", "grade", "dstc7")} | {"usr": "usr_persona.jsonl"}
 
 
 Record = dict[str, Any]  # a result of `turnwise meta`

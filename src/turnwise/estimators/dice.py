@@ -33,7 +33,7 @@ class LinearDice(Linear):
         "Yang et al. 2020, Off-Policy Evaluation via the Regularized Lagrangian",
     )
 
-    kappa: float = 1e-3
+    kappa: float = 0.01
     normalised: bool = True  # post-normalisation, eq. 7
     padded: bool = True
 
