@@ -3,10 +3,11 @@
 Q(s, a) = phi(s, a).v is the rating to come. Fitted Q (Le et al. 2019) repeats v <- b + G v, a ridge regression of
 (reward at the end, else the target's Q at the next turn) on the features, 2 T times for dialogues of at most T turns:
 the sums are factored once. The ridge is a tenth of the number of logged points, features having unit size: with 16
-agents of 100 dialogues, shares of .05 to .2 ranked agents equally well, .0005 failed on single targets. LSTDQ (Lagoudakis and Parr 2003) solves for the fixed point, which need not exist nor be
-near where the iteration stands; ENIGMA's figure 2 shows it stuck at 0. The value is the mean of the target's Q at
-first turns, each within the range of the logged ratings, as no reply can be worth more. The intercept is not
-penalised: penalised, it biases the value towards 0.
+agents of 100 dialogues, shares of .05 to .2 ranked agents equally well, .0005 failed on single targets. LSTDQ
+(Lagoudakis and Parr 2003) solves for the fixed point, which need not exist nor be near where the iteration stands;
+ENIGMA's figure 2 shows it stuck at 0. The value is the mean of the target's Q at first turns, each within the range
+of the logged ratings, as no reply can be worth more. The intercept is not penalised: penalised, it biases the value
+towards 0.
 """
 
 from collections.abc import Mapping
