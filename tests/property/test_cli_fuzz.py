@@ -6,7 +6,7 @@ import json
 import tempfile
 from pathlib import Path
 
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from tests.corpus import corpus
@@ -14,6 +14,7 @@ from turnwise.cli import COMMANDS
 from turnwise.cli.group import run
 
 CODES = {0, 1, 2, 3, 4}
+ENDLESS = ("demo", "rate")  # minutes long; serves until it is stopped
 OPTIONS = """
     -m --metric --items --role --where --by --pair --cluster --limit --seed --draws --gate --dimension --level
     --statistic --agents --as --format --max-errors --from --screen --stable-raters -v -q --config --real --nonsense
@@ -41,8 +42,10 @@ def outcome(arguments: list[str]) -> tuple[int, str]:
 
 
 @settings(max_examples=150)
+@example(command="score", typed=["--config", "\x00"])
 @given(
-    command=st.sampled_from([name for name in COMMANDS if name != "demo"]), typed=st.lists(words, max_size=7)
+    command=st.sampled_from([name for name in COMMANDS if name not in ENDLESS]),
+    typed=st.lists(words, max_size=7),
 )
 def test_any_command_line_gives_an_answer_or_a_reason(command, typed):
     with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):

@@ -9,7 +9,7 @@ import click
 
 from turnwise import __version__
 from turnwise.cli import COMMANDS, EXITS, INTERRUPTED
-from turnwise.errors import TurnwiseError, unknown
+from turnwise.errors import TurnwiseError, UsageError, unknown
 
 
 class LazyGroup(click.Group):
@@ -44,6 +44,8 @@ def cli() -> None:
 def run(args: list[str]) -> int:
     """Run one command line; the exit code, with any error already said on stderr."""
     try:
+        if any("\0" in arg for arg in args):  # no shell can type it, and every path with it is a ValueError
+            raise UsageError("an argument holds a null byte")
         code = cli.main(args, prog_name="turnwise", standalone_mode=False)
     except click.ClickException as error:
         error.show()
