@@ -1,4 +1,4 @@
-"""`python papers/enigma.py families|settings|single DATA`: the tables of papers/enigma.md, by `turnwise ope --all`.
+"""`python papers/enigma.py families|settings|single DATA|show`: the tables of papers/enigma.md, by `ope --all`.
 
 Each part runs commands, adds what they found to papers/enigma.json, and rewrites its table. The booking logs are
 made in a temporary folder; their seeds (21 to 23) are not those on which settings were chosen (0 to 2, 11, 12).
@@ -141,21 +141,29 @@ PARTS = {
 }
 
 
-def main() -> None:
-    part, data = sys.argv[1], Path(sys.argv[2]) if len(sys.argv) > 2 else Path()
-    make, keys, summary = PARTS[part]
-    rows: list[dict] = []
-    for found in make(data):
-        rows += found
-        store = HERE.with_suffix(".json")
-        kept = json.loads(store.read_text()) if store.exists() else {}
-        kept[part] = rows
-        store.write_text(json.dumps(kept, indent=1) + "\n")
+def show(part: str, rows: list[dict]) -> None:
+    """Rewrites the part's table in the page."""
+    _, keys, summary = PARTS[part]
     shown = [row for row in rows if part == "single" or row["estimator"] in SHOWN]
     text = table(shown, keys) + (f"\n\n{summary(rows)}" if summary else "")
     page = HERE.with_name("enigma.md")
-    block = re.compile(rf"(<!-- {part} -->\n).*?(\n<!-- /{part} -->)", re.S)
-    page.write_text(block.sub(lambda found: f"{found[1]}{text}{found[2]}", page.read_text()))
+    block = re.compile(rf"(<!-- {part} -->\n).*?(<!-- /{part} -->)", re.S)
+    page.write_text(block.sub(lambda found: f"{found[1]}{text}\n{found[2]}", page.read_text()))
+
+
+def main() -> None:
+    part, data = sys.argv[1], Path(sys.argv[2]) if len(sys.argv) > 2 else Path()
+    store = HERE.with_suffix(".json")
+    kept = json.loads(store.read_text()) if store.exists() else {}
+    if part == "show":
+        for name in PARTS:
+            show(name, kept.get(name, []))
+        return
+    kept[part] = []
+    for found in PARTS[part][0](data):
+        kept[part] += found
+        store.write_text(json.dumps(kept, indent=1) + "\n")
+    show(part, kept[part])
 
 
 if __name__ == "__main__":

@@ -265,6 +265,8 @@ class Estimate:
 
     value: float
     contributions: Floats  # (dialogues seen,) whose mean is `value`: what resampling and diagnostics look at
+    # Mean of the logged ratings, where a higher level of all of them would raise `value` by as much; else 0.
+    level: float = 0.0
     diagnostics: Mapping[str, float] = field(default_factory=dict)
     curves: Mapping[str, Floats] = field(default_factory=dict)  # objective and estimate against iteration
 

@@ -34,7 +34,7 @@ class Mean:
         rated = reward[np.isfinite(reward)]
         if not len(rated):
             raise Refused(f"no dialogue of another agent is rated on `{episodes.rating}`; rate some")
-        return Estimate(value=float(rated.mean()), contributions=rated)
+        return Estimate(value=float(rated.mean()), contributions=rated, level=float(rated.mean()))
 
 
 @dataclass(frozen=True, slots=True)

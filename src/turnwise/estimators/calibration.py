@@ -5,6 +5,10 @@ An estimator errs by bias more than by chance: a bootstrap over dialogues covers
 line is fitted from those estimates to the known means. The target's estimate goes through the line, and its interval
 is Student's prediction interval for one more agent. It holds as far as the target is an agent like the others.
 
+Both are taken from the level of the ratings that the estimate was made from, where it moves with them. Without the
+dialogues of a good agent that level is lower, so that a known agent's estimate falls as its own mean rises, which a new
+agent's does not: an estimator that barely tells agents apart would be stretched far beyond them (papers/enigma.md).
+
 If the estimates of the known agents do not rise with their means, the line says so, and there is no answer.
 """
 

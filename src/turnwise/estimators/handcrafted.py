@@ -61,7 +61,7 @@ class Features:
         rows = np.array([[self.numbers[name][agent] for name in usable] for agent in [*agents, target]])
         means = np.array([known[agent] for agent in agents])
         value = self._predicted(rows, means)
-        return Estimate(value=value, contributions=np.array([value]))
+        return Estimate(value=value, contributions=np.array([value]), level=float(means.mean()))
 
     def _predicted(self, rows: Floats, means: Floats) -> float:
         """The mean of the last row's agent, by regression on the other rows."""

@@ -50,7 +50,12 @@ class Ips:
         w = scaled / scaled.mean() if self.normalised else scaled
         contributions = w * episodes.reward
         looked = {"ess": ess(w), "greatest_ratio": float(w.max())}
-        return Estimate(value=float(contributions.mean()), contributions=contributions, diagnostics=looked)
+        return Estimate(
+            value=float(contributions.mean()),
+            contributions=contributions,
+            level=float(episodes.reward.mean()) if self.normalised else 0.0,
+            diagnostics=looked,
+        )
 
 
 def _of_loggers(episodes: Episodes) -> Floats:

@@ -38,11 +38,16 @@ class Linear(ABC):
     ) -> list[Estimate]:
         """Of each target, from the dialogues that it did not hold; what they share is made once."""
         made = design(episodes, self.model)
-        return [_estimate(*self.solve(made.question(target))) for target in targets]
+        return [self._estimate(made.question(target)) for target in targets]
 
-
-def _estimate(contributions: Floats, diagnostics: Mapping[str, float]) -> Estimate:
-    return Estimate(value=float(contributions.mean()), contributions=contributions, diagnostics=diagnostics)
+    def _estimate(self, question: Question) -> Estimate:
+        contributions, diagnostics = self.solve(question)
+        return Estimate(
+            value=float(contributions.mean()),
+            contributions=contributions,
+            level=float(question.reward.mean()),
+            diagnostics=diagnostics,
+        )
 
 
 def ess(weights: Floats) -> float:

@@ -47,7 +47,10 @@ class Nearest:
         contributions = np.add.reduceat(of_point, episodes.first[:-1]) / lengths
         far = 1.0 - float(np.sum(shares * np.where(there, similar[said], 0.0)) / shares.sum())
         return Estimate(
-            value=float(contributions.mean()), contributions=contributions, diagnostics={"distance": far}
+            value=float(contributions.mean()),
+            contributions=contributions,
+            level=float(np.nanmean(episodes.reward)),
+            diagnostics={"distance": far},
         )
 
 

@@ -61,12 +61,16 @@ class SelfPlay:
                 contributions=held.reward,
                 diagnostics=_lengths(episodes, held),
             )
-        reward = Reward.learn(
-            leave_out(episodes, {target}), self.model, components=self.components, ridge=self.ridge
-        )
+        others = leave_out(episodes, {target})
+        reward = Reward.learn(others, self.model, components=self.components, ridge=self.ridge)
         predicted = reward.predict(held)
         told = {**_lengths(episodes, held), "reward_r2": reward.r2, "distance": reward.distance(held)}
-        return Estimate(value=float(predicted.mean()), contributions=predicted, diagnostics=told)
+        return Estimate(
+            value=float(predicted.mean()),
+            contributions=predicted,
+            level=float(np.nanmean(others.reward)),
+            diagnostics=told,
+        )
 
 
 def _lengths(episodes: Episodes, held: Episodes) -> dict[str, float]:

@@ -145,16 +145,18 @@ def _calibrated(
             diagnostics=looked,
         )
     try:
-        fitted = line(np.array([other.value for other in others]), means)
+        levels = np.array([other.level for other in others])
+        fitted = line(np.array([other.value for other in others]) - levels, means - levels)
         looked |= {"slope": fitted.slope, "ranking": fitted.correlation, "p": fitted.p}
         can_rank(fitted)
         check_reach(about.target, mine, [reach for agent, reach in reaches.items() if agent != about.target])
     except Refused as error:
         return replace(about, reason=str(error), diagnostics=looked)
+    low, high = fitted.interval(own.value - own.level)
     return replace(
         about,
-        estimate=fitted.at(own.value),
-        interval=fitted.interval(own.value),
+        estimate=fitted.at(own.value - own.level) + own.level,
+        interval=(low + own.level, high + own.level),
         method=f"calibrated over {fitted.n} agents left out in turn, Student's prediction interval",
         diagnostics=looked | {"calibrated": True},
     )

@@ -128,6 +128,7 @@ class Neural(ABC):
         return Estimate(
             value=float(contributions.mean()),
             contributions=contributions,
+            level=0.0 if experience.relabelled else float(np.mean(experience.reward)),
             diagnostics={**diagnostics, **{key: float(value) for key, value in seen.items()}},
             curves=curves,
         )
