@@ -5,6 +5,7 @@ from importlib.metadata import EntryPoint
 import pytest
 
 import turnwise.metrics as metrics
+import turnwise.plugins as registry
 from turnwise.errors import UsageError
 from turnwise.metrics.features.surface import Length
 from turnwise.metrics.reference.bleu import Bleu
@@ -14,7 +15,7 @@ from turnwise.metrics.reference.bleu import Bleu
 def plugins(monkeypatch: pytest.MonkeyPatch) -> list[EntryPoint]:
     """Entry points that another package would bring."""
     points: list[EntryPoint] = []
-    monkeypatch.setattr(metrics, "entry_points", lambda group: [p for p in points if p.group == group])
+    monkeypatch.setattr(registry, "entry_points", lambda group: [p for p in points if p.group == group])
     metrics._table.cache_clear()
     yield points
     metrics._table.cache_clear()
@@ -45,22 +46,22 @@ def test_an_option_that_the_metric_does_not_have_is_refused() -> None:
 
 
 def test_another_package_can_add_a_metric(plugins: list[EntryPoint]) -> None:
-    plugins.append(EntryPoint("words", "turnwise.metrics.features.surface:Length", metrics.GROUP))
+    plugins.append(EntryPoint("words", "turnwise.metrics.features.surface:Length", "turnwise.metrics"))
     assert "words" in metrics.names()
     assert metrics.resolve("words") == Length()
     assert metrics.describe("words").card is Length.card
 
 
 def test_a_second_owner_of_a_name_is_refused(plugins: list[EntryPoint]) -> None:
-    plugins.append(EntryPoint("length", "their.module:Length", metrics.GROUP))
+    plugins.append(EntryPoint("length", "their.module:Length", "turnwise.metrics"))
     with pytest.raises(
-        UsageError, match=r"two packages offer a metric `length`: turnwise and their.module:Length"
+        UsageError, match=r"two packages offer `length` among the metrics: turnwise and their.module:Length"
     ):
         metrics.names()
 
 
 def test_an_entry_point_that_cannot_be_imported_names_its_owner(plugins: list[EntryPoint]) -> None:
-    plugins.append(EntryPoint("broken", "no_such_package_here:Metric", metrics.GROUP))
+    plugins.append(EntryPoint("broken", "no_such_package_here:Metric", "turnwise.metrics"))
     assert "broken" in metrics.names()
     with pytest.raises(UsageError, match=r"metric `broken` of no_such_package_here:Metric cannot be loaded"):
         metrics.resolve("broken")

@@ -64,9 +64,9 @@ def _estimators() -> list[dict[str, Any]]:
 
 
 def _readers() -> list[dict[str, Any]]:
-    from turnwise.logs import READERS
+    from turnwise.logs.readers import all_readers
 
-    return [{"name": name, "kind": "reader", "reads": reader.summary} for name, reader in READERS.items()]
+    return [{"name": name, "kind": "reader", "reads": one.summary} for name, one in all_readers().items()]
 
 
 def _statistics() -> list[dict[str, Any]]:

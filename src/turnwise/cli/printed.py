@@ -1,9 +1,12 @@
 """How a command ends: results on stdout, notes and verdicts on stderr, and a code that agrees with them."""
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+import click
 
 from turnwise.errors import TurnwiseError, counted
 from turnwise.report import gate, results, text
@@ -12,8 +15,20 @@ from turnwise.run.outcome import Outcome
 GATE_FAILED = 1
 
 
+@dataclass(slots=True)
+class Kept:
+    """The object of a command's context where its outcome is wanted as it is, and not in print."""
+
+    outcome: Outcome | None = None
+    columns: Sequence[str] = ()
+
+
 def conclude(outcome: Outcome, columns: Sequence[str], given: dict[str, Any], *, after: str = "") -> int:
     """Print the outcome as asked, judge its gates, and return the exit code."""
+    context = click.get_current_context(silent=True)
+    if context is not None and isinstance(context.obj, Kept):
+        context.obj.outcome, context.obj.columns = outcome, columns
+        return outcome.code
     if given["style"] == "json":
         sys.stdout.write(results.to_json(outcome.document).decode())
     else:
@@ -45,12 +60,16 @@ def _write_junit(path: str | None, verdicts: Sequence[gate.Verdict]) -> None:
 
 
 def findings_table(outcome: Outcome, columns: Sequence[str], *, verbose: bool) -> str:
-    records = outcome.document["results"]
-    shown = [*columns, *(("method", "signature") if verbose else ())]
-    # A column in which nothing stands (no --by, no p) would only take room.
-    shown = [name for name in shown if any(record.get(name) is not None for record in records)]
-    rows = [[_shown(name, record.get(name)) for name in shown] for record in records]
+    shown, rows = cells(
+        outcome.document["results"], [*columns, *(("method", "signature") if verbose else ())]
+    )
     return text.table(rows, shown)
+
+
+def cells(records: Sequence[Mapping[str, Any]], columns: Sequence[str]) -> tuple[list[str], list[list[Any]]]:
+    """The columns in which something stands (without --by or p they would only take room), and their rows."""
+    shown = [name for name in columns if any(record.get(name) is not None for record in records)]
+    return shown, [[_shown(name, record.get(name)) for name in shown] for record in records]
 
 
 def _shown(column: str, value: Any) -> Any:

@@ -1,15 +1,17 @@
 """The names under which estimators are asked for, and what stands behind each.
 
 Entries are `"module:class"` strings that are imported when their estimator is used. A name may carry settings:
-`fqe[ridge=10]`.
+`fqe[ridge=10]`. Other packages add theirs through the entry point group `turnwise.estimators`.
 """
 
 from __future__ import annotations
 
 import inspect
+from functools import cache
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from turnwise import plugins
 from turnwise.errors import MissingExtra, UsageError, unknown
 
 if TYPE_CHECKING:  # numpy comes with the nouns, and a list of names needs neither
@@ -28,6 +30,7 @@ _OWN = {
     "features": "handcrafted:Features",
     "ips": "ips:Ips",
     "spe": "selfplay:SelfPlay",
+    "critic": "critic.critic:Critic",
     "enigma": "neural.enigma:Enigma",
     "fqe-neural": "neural.fqe:NeuralFqe",
     "lstdq-neural": "neural.fqe:NeuralLstdq",
@@ -37,7 +40,7 @@ CHEAP = ("robust", "balance", "fqe", "lstdq", "dice-linear", "direct", "nearest"
 
 
 def names() -> tuple[str, ...]:
-    return tuple(_OWN)
+    return (*_OWN, *_others())
 
 
 def resolve(name: str, *, model: str | None = None) -> Estimator:
@@ -63,28 +66,13 @@ def describe(name: str) -> Card:
 
 
 def settings(name: str) -> tuple[str, dict[str, Any]]:
-    """`name[key=value,...]` taken apart; a value is a number, true, false or a text."""
-    plain, bracket, rest = name.partition("[")
-    if not bracket:
-        return name, {}
-    parts = [part.partition("=") for part in rest.removesuffix("]").split(",")]
-    if not rest.endswith("]") or not all(key.strip() and sign for key, sign, _ in parts):
-        raise UsageError(f"`{name}` is no estimator with settings; write for example fqe[ridge=10]")
-    return plain, {key.strip(): _value(value.strip()) for key, _, value in parts}
-
-
-def _value(text: str) -> bool | int | float | str:
-    if text in ("true", "false"):
-        return text == "true"
-    for kind in (int, float):
-        try:
-            return kind(text)
-        except ValueError:
-            continue
-    return text
+    """`name[key=value,...]` taken apart."""
+    return plugins.settings(name, "fqe[ridge=10]")
 
 
 def _maker(name: str) -> Any:
+    if name in (others := _others()):
+        return others[name].load(f"estimator `{name}`")
     if name not in _OWN:
         raise unknown("estimator", name, names())
     module, _, attribute = _OWN[name].partition(":")
@@ -94,3 +82,8 @@ def _maker(name: str) -> Any:
         if error.name in ("torch", "transformers"):
             raise MissingExtra(f"estimator `{name}`", "neural") from error
         raise
+
+
+@cache
+def _others() -> dict[str, plugins.Offer]:
+    return plugins.offered("estimators", _OWN)

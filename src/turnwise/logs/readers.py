@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from turnwise import plugins
 from turnwise.errors import DataError, Problem, UsageError, unknown
 from turnwise.logs import conversation, native
 from turnwise.logs.checks import RuleError, shown
@@ -16,7 +17,7 @@ from turnwise.types import Dialogue
 
 @dataclass(frozen=True, slots=True)
 class Reader:
-    module: str  # under turnwise.logs
+    module: str  # under turnwise.logs, or of another package, module:function
     summary: str
     example: str  # of what it expects
     tabular: bool = False  # whether a column map means something to it
@@ -25,8 +26,11 @@ class Reader:
         if (options.columns or options.split) and not self.tabular:
             tabular = ", ".join(name for name, reader in READERS.items() if reader.tabular)
             raise UsageError(f"--map and --split are for tables ({tabular}), not for {self.module}")
-        module = importlib.import_module(f"turnwise.logs.{self.module}")
-        found: Iterator[Dialogue] = module.read(path, options)
+        if ":" in self.module:
+            read = plugins.Offer(self.module, self.summary).load("reader")
+        else:
+            read = importlib.import_module(f"turnwise.logs.{self.module}").read
+        found: Iterator[Dialogue] = read(path, options)
         return found
 
 
@@ -92,6 +96,15 @@ READERS: Mapping[str, Reader] = {
 }
 
 
+def all_readers() -> dict[str, Reader]:
+    """With those of other packages: the entry point group `turnwise.readers`, functions of a path and options."""
+    others = plugins.offered("readers", READERS)
+    return dict(READERS) | {
+        name: Reader(offer.target, f"of the package {offer.owner}", "see there", tabular=True)
+        for name, offer in others.items()
+    }
+
+
 ALIASES = {"convlab-unified": "convlab"}  # other names that are taken and not listed
 
 
@@ -102,9 +115,10 @@ class Converted(NamedTuple):
 
 def convert(name: str, source: str, target: str, options: Options | None = None) -> Converted:
     """Write `source`, in the format `name`, to `target` in the native one: all of it, or nothing."""
-    reader = READERS.get(ALIASES.get(name, name))
+    readers = all_readers()
+    reader = readers.get(ALIASES.get(name, name))
     if reader is None:
-        raise unknown("reader", name, list(READERS))
+        raise unknown("reader", name, list(readers))
     options = options or Options()
     count = native.write(_checked(reader.read(source, options), source), target)
     return Converted(count, Counter(options.dropped))

@@ -12,16 +12,13 @@ import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cache
-from importlib import import_module
-from importlib.metadata import entry_points
 from typing import TYPE_CHECKING, Any
 
+from turnwise import plugins
 from turnwise.errors import UsageError, unknown
 
 if TYPE_CHECKING:  # numpy comes with the nouns, and a list of names needs neither
     from turnwise.types import Card, Fitted, Kind, Level, Metric, Need
-
-GROUP = "turnwise.metrics"  # entry points of other packages
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,27 +146,8 @@ def resolve(
 
 
 def settings(name: str) -> tuple[str, dict[str, Any]]:
-    """`name[key=value,...]` taken apart; a value is a number, true, false or a text."""
-    plain, bracket, rest = name.partition("[")
-    if not bracket:
-        return name, {}
-    parts = [part.partition("=") for part in rest.removesuffix("]").split(",")]
-    if not rest.endswith("]") or not all(key.strip() and sign for key, sign, _ in parts):
-        raise UsageError(
-            f"`{name}` is no metric with settings; write for example bertscore[layer=4,idf=true]"
-        )
-    return plain, {key.strip(): _value(value.strip()) for key, _, value in parts}
-
-
-def _value(text: str) -> bool | int | float | str:
-    if text in ("true", "false"):
-        return text == "true"
-    for kind in (int, float):
-        try:
-            return kind(text)
-        except ValueError:
-            continue
-    return text
+    """`name[key=value,...]` taken apart."""
+    return plugins.settings(name, "bertscore[layer=4,idf=true]")
 
 
 def parameters(name: str) -> dict[str, Any]:
@@ -196,11 +174,7 @@ def describe(name: str) -> MetricInfo:
 
 def _maker(name: str) -> Callable[..., Metric | Fitted]:
     entry = _entry(name)
-    module, _, attribute = entry.target.partition(":")
-    try:
-        maker: Callable[..., Metric | Fitted] = getattr(import_module(module), attribute)
-    except (ImportError, AttributeError) as error:
-        raise UsageError(f"metric `{name}` of {entry.owner} cannot be loaded: {error}") from error
+    maker: Callable[..., Metric | Fitted] = plugins.Offer(entry.target, entry.owner).load(f"metric `{name}`")
     return maker
 
 
@@ -213,13 +187,5 @@ def _entry(name: str) -> Entry:
 
 @cache
 def _table() -> dict[str, Entry]:
-    table = dict(_OWN)
-    for point in entry_points(group=GROUP):
-        owner = point.dist.name if point.dist else point.value
-        if point.name in table:
-            first = table[point.name].owner
-            raise UsageError(
-                f"two packages offer a metric `{point.name}`: {first} and {owner}; uninstall one"
-            )
-        table[point.name] = Entry(point.value, owner=owner)
-    return table
+    others = plugins.offered("metrics", _OWN)
+    return _OWN | {name: Entry(offer.target, owner=offer.owner) for name, offer in others.items()}
