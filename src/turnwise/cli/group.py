@@ -9,7 +9,9 @@ import click
 
 from turnwise import __version__
 from turnwise.cli import COMMANDS, EXITS, INTERRUPTED
-from turnwise.errors import TurnwiseError, UsageError, unknown
+from turnwise.errors import MissingExtra, TurnwiseError, UsageError, unknown
+
+NEURAL = ("torch", "transformers", "tokenizers", "safetensors", "gguf")  # what the extra `neural` brings
 
 
 class LazyGroup(click.Group):
@@ -28,6 +30,14 @@ class LazyGroup(click.Group):
         if args[0] not in COMMANDS and not args[0].startswith("-"):
             raise unknown("command", args[0], list(COMMANDS))
         return super().resolve_command(ctx, args)
+
+    def invoke(self, ctx: click.Context) -> Any:
+        try:
+            return super().invoke(ctx)
+        except ModuleNotFoundError as error:
+            if (error.name or "").partition(".")[0] in NEURAL:
+                raise MissingExtra("this", "neural") from error
+            raise
 
 
 @click.command(

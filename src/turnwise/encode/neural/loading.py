@@ -13,13 +13,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Literal, get_args
 
-from turnwise.errors import MissingExtra, UsageError
+import torch
+import transformers
 
-try:
-    import torch
-    import transformers
-except ImportError as error:
-    raise MissingExtra("a neural encoder", "neural") from error
+from turnwise.errors import UsageError
 
 Precision = Literal["auto", "fp32", "bf16"]
 Chosen = Literal["fp32", "bf16"]

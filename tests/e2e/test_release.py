@@ -1,0 +1,89 @@
+"""What is published: a wheel and a source archive that install into an empty environment and work there."""
+
+import subprocess
+import sys
+import tarfile
+import zipfile
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+
+
+def ran(*command: str | Path, cwd: Path) -> str:
+    done = subprocess.run(
+        [str(part) for part in command], cwd=cwd, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with the wheel and the source archive."""
+    folder = tmp_path_factory.mktemp("dist")
+    ran(sys.executable, "-m", "hatchling", "build", "-d", folder, cwd=ROOT)
+    return folder
+
+
+def test_the_wheel_holds_the_package_with_its_data_and_no_more(built: Path):
+    (wheel,) = built.glob("*.whl")
+    names = zipfile.ZipFile(wheel).namelist()
+    assert "turnwise/data/demo.jsonl" in names
+    assert "turnwise/py.typed" in names
+    assert any(name.startswith("turnwise/data/models/") for name in names)
+    assert {name.split("/")[0].split("-")[0] for name in names} == {"turnwise"}
+    assert wheel.stat().st_size < 15e6
+
+
+def test_the_source_archive_builds_the_same_package(built: Path, tmp_path: Path):
+    (source,) = built.glob("*.tar.gz")
+    with tarfile.open(source) as archive:
+        archive.extractall(tmp_path, filter="data")
+    (folder,) = tmp_path.iterdir()
+    ran(sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", tmp_path / "again", cwd=folder)
+    first, again = (zipfile.ZipFile(next(place.glob("*.whl"))) for place in (built, tmp_path / "again"))
+    assert first.namelist() == again.namelist()
+
+
+def test_the_wheel_alone_works_and_names_the_extra_that_is_missing(built: Path, tmp_path: Path):
+    """Core dependencies only: those of this environment, with everything else hidden."""
+    (wheel,) = built.glob("*.whl")
+    site = tmp_path / "site"
+    pip = [
+        sys.executable,
+        "-m",
+        "pip",
+        "install",
+        "-q",
+        "--no-deps",
+        "--no-index",
+        "--disable-pip-version-check",
+    ]
+    ran(*pip, "--target", site, wheel, cwd=tmp_path)
+    code = """
+import sys
+sys.path.insert(0, sys.argv[1])
+HIDDEN = ("torch", "transformers", "starlette", "ray", "pyarrow", "polars", "psycopg")
+class Hidden:
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] in HIDDEN:
+            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+sys.meta_path.insert(0, Hidden())
+import turnwise as tw
+from importlib.resources import files
+assert tw.__file__.startswith(sys.argv[1]), tw.__file__
+demo = str(files("turnwise.data") / "demo.jsonl")
+print(tw.score(demo, metrics="bleu-4", draws=100))
+from turnwise.cli.group import run
+sys.exit(run(["score", demo, "-m", "bertscore"]) * 10 + run(["rate", demo]))
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", code, str(site)], cwd=tmp_path, capture_output=True, text=True, check=False
+    )
+    assert "bleu-4" in done.stdout, done.stderr
+    assert done.returncode != 0
+    assert "turnwise[neural]" in done.stderr
+    assert "turnwise[web]" in done.stderr
+    assert "Traceback" not in done.stderr
