@@ -1,4 +1,4 @@
-"""`python papers/enigma.py families|settings|single DATA|show`: the tables of papers/enigma.md, by `ope --all`.
+"""`python papers/enigma.py families|settings|chat|single DATA|show`: the tables of papers/enigma.md, by `ope --all`.
 
 Each part runs commands, adds what they found to papers/enigma.json, and rewrites its table. The booking logs are
 made in a temporary folder; their seeds (21 to 23) are not those on which settings were chosen (0 to 2, 11, 12).
@@ -9,11 +9,12 @@ import re
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 FAMILIES = ("graded", "wordings", "behaviour")
+CHATS = ("graded", "failings")
 SEEDS = (21, 22, 23)
 SHOWN = ("robust", "dice-linear", "fqe", "balance", "direct", "mean-relabelled", "nearest")
 SETTINGS = {
@@ -48,51 +49,48 @@ def validation(*args: str) -> list[dict]:
     return [{**row, "seconds": round(time.perf_counter() - start, 1)} for row in found]
 
 
-def simulated(family: str, seed: int, folder: str) -> list[str]:
+def simulated(world: str, family: str, seed: int, folder: str) -> list[str]:
     """The logs and the option that names their truth."""
     logs = Path(folder) / f"{family}-{seed}.jsonl"
-    turnwise(
-        "simulate",
-        "booking",
-        "--family",
-        family,
-        "--seed",
-        str(seed),
-        "--truth",
-        "5000",
-        "--jobs",
-        "2",
-        "-o",
-        str(logs),
-    )
+    asked = ("--family", family, "--seed", str(seed), "--truth", "5000", "--jobs", "2")
+    turnwise("simulate", world, *asked, "-o", str(logs))
     return [str(logs), "--truth", str(logs.with_suffix(".truth.json"))]
 
 
-def families(_: Path) -> Iterator[list[dict]]:
-    for seed in SEEDS:
-        for family in FAMILIES:
-            with TemporaryDirectory() as folder:
-                found = validation(*simulated(family, seed, folder), "--rating", "reward")
-            yield [{"family": family, "seed": seed, **row} for row in found]
+def families(family: str, seed: int) -> list[dict]:
+    with TemporaryDirectory() as folder:
+        found = validation(*simulated("booking", family, seed, folder), "--rating", "reward")
+    return [{"family": family, "seed": seed, **row} for row in found]
 
 
-def settings(_: Path) -> Iterator[list[dict]]:
-    for family in FAMILIES:
-        with TemporaryDirectory() as folder:
-            logs = simulated(family, SEEDS[0], folder)
-            for name, options in SETTINGS.items():
-                found = validation(
-                    *logs, "--rating", "reward", "--estimator", "robust,mean-relabelled", *options
-                )
-                yield [{"family": family, "setting": name, **row} for row in found]
+def settings(family: str, seed: int) -> list[dict]:
+    rows = []
+    with TemporaryDirectory() as folder:
+        logs = simulated("booking", family, seed, folder)
+        for name, options in SETTINGS.items():
+            asked = ("--rating", "reward", "--estimator", "robust,mean-relabelled", *options)
+            rows += [
+                {"family": family, "seed": seed, "setting": name, **row} for row in validation(*logs, *asked)
+            ]
+    return rows
 
 
-def single(data: Path) -> Iterator[list[dict]]:
-    for name, (file, options) in SINGLE.items():
-        found = validation(str(data / file), *options, "--estimator", RANKERS)
-        raw = validation(str(data / file), *options, "--estimator", "robust,direct", "--no-calibrate")
-        yield [{"corpus": name, **row} for row in found]
-        yield [{"corpus": name, **row, "estimator": f"{row['estimator']}, not calibrated"} for row in raw]
+def chat(family: str, seed: int) -> list[dict]:
+    with TemporaryDirectory() as folder:
+        logs = simulated("chat", family, seed, folder)
+        found = validation(
+            *logs, "--rating", "overall", "--estimator", "robust,fqe,dice-linear,direct,nearest"
+        )
+    return [{"family": family, "seed": seed, **row} for row in found]
+
+
+def single(name: str, data: Path) -> list[dict]:
+    file, options = SINGLE[name]
+    found = validation(str(data / file), *options, "--estimator", RANKERS)
+    raw = validation(str(data / file), *options, "--estimator", "robust,direct", "--no-calibrate")
+    return [{"corpus": name, **row} for row in found] + [
+        {"corpus": name, **row, "estimator": f"{row['estimator']}, not calibrated"} for row in raw
+    ]
 
 
 def number(value: float | None) -> str:
@@ -134,16 +132,18 @@ def pooled(rows: list[dict]) -> str:
     )
 
 
-PARTS = {
-    "families": (families, ("family", "seed"), pooled),
-    "settings": (settings, ("family", "setting"), None),
-    "single": (single, ("corpus",), None),
+BOOKING = [(family, seed) for seed in SEEDS for family in FAMILIES]
+PARTS: dict[str, tuple[Callable[..., list[dict]], list[tuple], tuple[str, ...], Callable | None]] = {
+    "families": (families, BOOKING, ("family", "seed"), pooled),
+    "settings": (settings, BOOKING, ("family", "seed", "setting"), None),
+    "chat": (chat, [(family, seed) for seed in SEEDS for family in CHATS], ("family", "seed"), None),
+    "single": (single, [(name,) for name in SINGLE], ("corpus",), None),
 }
 
 
 def show(part: str, rows: list[dict]) -> None:
     """Rewrites the part's table in the page."""
-    _, keys, summary = PARTS[part]
+    keys, summary = PARTS[part][2:]
     shown = [row for row in rows if part == "single" or row["estimator"] in SHOWN]
     text = table(shown, keys) + (f"\n\n{summary(rows)}" if summary else "")
     page = HERE.with_name("enigma.md")
@@ -152,16 +152,17 @@ def show(part: str, rows: list[dict]) -> None:
 
 
 def main() -> None:
-    part, data = sys.argv[1], Path(sys.argv[2]) if len(sys.argv) > 2 else Path()
+    part, *more = sys.argv[1:]
     store = HERE.with_suffix(".json")
     kept = json.loads(store.read_text()) if store.exists() else {}
     if part == "show":
         for name in PARTS:
             show(name, kept.get(name, []))
         return
+    make, cases = PARTS[part][:2]
     kept[part] = []
-    for found in PARTS[part][0](data):
-        kept[part] += found
+    for case in cases:
+        kept[part] += make(*case, *map(Path, more))
         store.write_text(json.dumps(kept, indent=1) + "\n")
     show(part, kept[part])
 

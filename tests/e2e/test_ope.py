@@ -34,6 +34,12 @@ def answer(capsys, *args: str, code: int = 0) -> dict:
     return json.loads(capsys.readouterr().out)
 
 
+def _ran(capsys, *args: str) -> str:
+    """What is printed, whether or not there is an answer."""
+    assert run(["ope", *args, *OPTIONS]) in (0, 4)
+    return capsys.readouterr().out
+
+
 def refused(capsys, *args: str, code: int) -> str:
     assert run(["ope", *args, *OPTIONS]) == code
     said = capsys.readouterr()
@@ -63,16 +69,18 @@ def test_a_target_gets_the_answer_that_leaving_it_out_gives(capsys, logs: str) -
     assert alone[0]["estimate"] == pytest.approx(next(r for r in among if r["target"] == "a3")["estimate"])
 
 
+@pytest.mark.parametrize("estimator", ["robust", "nearest", "metric:length", "features"])
 def test_a_targets_own_dialogues_are_used_for_truth_only(
-    capsys, talks: list[Dialogue], tmp_path: Path
+    capsys, talks: list[Dialogue], tmp_path: Path, estimator: str
 ) -> None:
     without = written(tmp_path / "new.jsonl", [talk for talk in talks if talk.agent != "a3"])
     spoilt = [_rated(talk, 0.5) if talk.agent == "a3" else talk for talk in talks]
-    new = answer(capsys, without, "--target", "a3", "--estimator", "robust")["results"][0]
-    old = answer(capsys, written(tmp_path / "o.jsonl", spoilt), "--target", "a3", "--estimator", "robust")[
-        "results"
-    ][0]
-    assert new["estimate"] == pytest.approx(old["estimate"], abs=1e-12)
+    asked = ("--target", "a3", "--estimator", estimator)
+    both = (without, written(tmp_path / "o.jsonl", spoilt))
+    new, old = (json.loads(_ran(capsys, path, *asked))["results"][0] for path in both)
+    assert new["raw"] == pytest.approx(old["raw"], abs=1e-12)
+    if new["estimate"] is not None:
+        assert new["estimate"] == pytest.approx(old["estimate"], abs=1e-12)
     assert (new["logged"], old["logged"]) == (None, 0.5)
 
 
@@ -89,6 +97,7 @@ def test_truth_fraction_and_selected_agents(capsys, logs: str, tmp_path: Path) -
     found = answer(capsys, logs, *options, "--min-truth", ".5", "--fraction", ".5")
     assert [row["target"] for row in found["results"]] == ["a3", "a4", "a5", "a6", "a7"]
     assert all(row["n_items"] == 7 * 15 for row in found["results"])
+    assert "that mean is not known" in refused(capsys, logs, *options, "--min-truth", "charm=.5", code=2)
 
 
 def test_the_challenging_setting_leaves_out_dialogues_near_to_the_target(capsys, logs: str) -> None:
@@ -103,6 +112,9 @@ def test_what_is_not_calibrated_is_marked(capsys, logs: str) -> None:
     row = answer(capsys, logs, "--target", "a5", "--estimator", "robust", "--no-calibrate")["results"][0]
     assert row["diagnostics"]["calibrated"] is False
     assert row["method"].startswith("uncalibrated")
+    run(["ope", logs, "--target", "a5", "--estimator", "robust", "--no-calibrate", "--model", "hashing",
+         "--rating", "reward"])  # fmt: skip
+    assert "NOT CALIBRATED" in capsys.readouterr().out
 
 
 def test_a_metric_can_be_the_rating_and_the_estimator(capsys, logs: str) -> None:
@@ -127,6 +139,16 @@ def test_agents_that_cannot_be_ranked_are_refused(capsys, talks: list[Dialogue],
     chance = [_rated(talk, float(place % 7 % 2)) for place, talk in enumerate(talks)]
     said = refused(capsys, written(tmp_path / "chance.jsonl", chance), "--target", "a5", code=4)
     assert "are not ranked" in said
+
+
+def test_agents_that_all_have_the_same_mean_are_refused(
+    capsys, talks: list[Dialogue], tmp_path: Path
+) -> None:
+    same = [_rated(talk, 0.5) for talk in talks]
+    said = refused(
+        capsys, written(tmp_path / "same.jsonl", same), "--all", "--estimator", "robust,fqe", code=4
+    )
+    assert "the same" in said
 
 
 def test_a_target_unlike_all_others_is_refused(capsys, talks: list[Dialogue], tmp_path: Path) -> None:

@@ -55,7 +55,7 @@ def copies(text: str) -> tuple[int, int]:
     return text.count(SAME), text.count(NEW)
 
 
-@lru_cache(maxsize=1 << 17)
+@lru_cache(maxsize=1 << 14)  # the same words come again within a few dialogues
 def _words(text: str) -> tuple[_Word, ...]:
     """The words that are values or may be."""
     found: list[_Word] = []

@@ -79,14 +79,16 @@ def line(estimates: Floats, known: Floats) -> Line:
     size = float(np.sum((estimates - centre) ** 2))
     if not size > 1e-12 * max(1.0, centre**2):
         raise Refused("all known agents get the same estimate: it cannot rank them")
+    spread = float(np.sum((known - known.mean()) ** 2))
+    if not spread > 1e-12 * max(1.0, float(known.mean()) ** 2):
+        raise Refused("all known agents have the same mean rating: nothing shows whether it can rank agents")
     slope = float((estimates - centre) @ known) / size
     intercept = float(known.mean()) - slope * centre
     missed = known - intercept - slope * estimates
     variance = float(missed @ missed) / (n - 2)
-    spread = float(np.sum((known - known.mean()) ** 2))
     error = np.sqrt(variance / size)
     p = float(stdtr(n - 2, -slope / error)) if error > 0 else float(slope <= 0)
-    correlation = slope * np.sqrt(size / spread) if spread > 0 else np.nan
+    correlation = slope * np.sqrt(size / spread)
     return Line(
         slope=slope,
         intercept=intercept,

@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from turnwise.encode.episodes import Episode, check_answers, encode, kept, leave_out, single, whole
 from turnwise.errors import DataError, UsageError, counted
+from turnwise.estimators.calibration import known_means
 from turnwise.logs.items import Selection, items, lookup
 from turnwise.logs.native import read_all
 from turnwise.logs.scan import Census
@@ -27,6 +28,7 @@ class Experience:
     near: Mapping[str, NDArray[np.bool_]]  # target -> (N,) dialogues that --challenging takes from it
     paired: bool  # whether agents answered in records of their own
     silent: int  # episodes left out because an agent has no reply there
+    means: Mapping[str, float] | None = None  # where the episodes are a sample: of all dialogues, by agent
 
     @property
     def agents(self) -> tuple[str, ...]:
@@ -35,6 +37,21 @@ class Experience:
     def rated(self, target: str) -> Episodes:
         """All dialogues that are used but the target's own: what the other agents' means are known from."""
         return leave_out(kept(self.episodes, self.used), {target})
+
+    def known(self, target: str) -> dict[str, float]:
+        """Agent -> the mean rating of its own dialogues; without the target's."""
+        if self.means is None:
+            return known_means(self.rated(target))
+        return {agent: mean for agent, mean in self.means.items() if agent != target}
+
+    def held(self, dialogues: Sequence[Dialogue]) -> list[Dialogue]:
+        """Of all that were read, those that are used."""
+        there = {
+            name.partition("#")[0]
+            for name, used in zip(self.episodes.dialogues, self.used, strict=True)
+            if used
+        }
+        return [dialogue for dialogue in dialogues if dialogue.id in there]
 
     def without(self, target: str) -> Episodes:
         """What may be looked at to answer for this target."""
@@ -198,6 +215,4 @@ def unlike(episodes: Sequence[Episode], target: str, distance: int) -> NDArray[n
 def left_out(experience: Experience) -> str | None:
     if not experience.silent:
         return None
-    return f"{counted(experience.silent, 'reply')} left out: not every agent answered there".replace(
-        "replys", "replies"
-    )
+    return f"{counted(experience.silent, 'item')} left out: not every agent answered there"

@@ -28,15 +28,23 @@ def computed(spec: Spec, dialogues: Sequence[Dialogue], name: str) -> dict[str, 
 
 
 def scored(spec: Spec, dialogues: Sequence[Dialogue], name: str, agents: Sequence[str]) -> dict[str, float]:
-    """Agent -> the metric's number of what it would have said, in dialogues of all; higher is better."""
-    if any(turn.alternatives for dialogue in dialogues for turn in dialogue.turns):
+    """Agent -> the metric's number of what it would have said in others' dialogues; higher is better."""
+    judged_alternatives = any(turn.alternatives for dialogue in dialogues for turn in dialogue.turns)
+    if judged_alternatives:
         judged = Selection(judged="all", role=spec.selection.role, as_agents=tuple(agents))
         metric, found = _ready(spec, name, judged, dialogues[:: max(1, len(dialogues) // MOST)])
     else:  # each answered in records of its own
         metric, found = _ready(
             spec, name, replace(spec.selection, judged="last", where=(), limit=None), dialogues
         )
-    first = [item for item in found if item.missing is None and not _later_sample(item)]
+    holder = {dialogue.id: dialogue.agent for dialogue in dialogues}
+    first = [
+        item
+        for item in found
+        if item.missing is None
+        and not _later_sample(item)
+        and not (judged_alternatives and holder[item.dialogue] == item.agent)
+    ]
     numbers = _by(metric, first, [item.agent for item in first])
     sign = 1.0 if metric.higher_is_better else -1.0
     return {agent: sign * value for agent, value in numbers.items()}
@@ -49,7 +57,7 @@ def _later_sample(item: Item) -> bool:
 def _ready(
     spec: Spec, name: str, judged: Selection, dialogues: Sequence[Dialogue]
 ) -> tuple[Metric, list[Item]]:
-    metric = resolve(name, model=spec.model)
+    metric = resolve(name, model=spec.model, db=spec.db)
     needs: frozenset[Need] = getattr(metric, "needs", frozenset())
     found = list(items(dialogues, judged, whole="dialogue" in needs))
     if isinstance(metric, Fitted):
