@@ -19,8 +19,13 @@ $(VENV)/.weights: $(VENV)/.dev
 	$(BIN)/turnwise fetch -q minilm smollm2 word2vec wordllama
 	touch $@
 
-demo: $(VENV)/.core ## the loop on the embedded corpus
-	PATH="$(abspath $(BIN)):$$PATH" $(BIN)/turnwise demo -o out/demo
+$(VENV)/.neural: $(VENV)/.core
+	$(PIP) -e '.[neural]'
+	touch $@
+
+demo: $(VENV)/.neural ## the whole loop on embedded worlds; ends with out/demo/report.html
+	-$(BIN)/turnwise fetch -q minilm # without it the demo leaves out what needs it, and says so
+	OMP_NUM_THREADS=2 $(BIN)/turnwise demo -o out/demo
 
 test: $(VENV)/.weights
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -n 2

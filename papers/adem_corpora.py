@@ -13,9 +13,9 @@ import numpy as np
 
 from turnwise.logs.native import read_all
 from turnwise.metrics import resolve
-from turnwise.metrics.learned.adem_training import context_groups, standardised
+from turnwise.metrics.learned.adem_training import standardised
 from turnwise.metrics.learned.bilinear_fit import Examples, Search, learn
-from turnwise.metrics.learned.held_out import folds
+from turnwise.metrics.learned.held_out import context_groups, folds
 from turnwise.metrics.learned.triples import Triples, reader_named
 from turnwise.types import Floats, Ints, Item
 
@@ -86,7 +86,7 @@ def examples(pool: Pool, encoder: str) -> Examples:
 
 
 def fold_of(pool: Pool) -> Ints:
-    return folds([str(code) for code in pool.contexts], FOLDS, np.random.default_rng(0))
+    return folds(pool.contexts, FOLDS, np.random.default_rng(0))
 
 
 def crossed(

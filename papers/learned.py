@@ -1,45 +1,57 @@
-"""`python -m papers.learned DATA`: learned metrics against people on nine groups of rated replies: papers/learned.md.
+"""`python -m papers.learned DATA [PART...]`: learned metrics against people on nine groups of rated replies.
 
 Every number is of ratings that the metric had not seen: `turnwise` and `usr-full` are fitted anew for each group on the
 other eight (leave one corpus out), and their ingredients are chosen inside those eight (nested). Heads never see a
-rating, nor a dialogue that shares a turn with a rated item. Needs `turnwise fetch minilm smollm2`.
+rating, nor a dialogue that shares a turn with a rated item. Each part writes its numbers to papers/learned.json; the
+tables of papers/learned.md are laid out from there (`learned_page.py`). Needs `turnwise fetch minilm smollm2 word2vec`.
 """
 
 import json
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
+from papers.learned_page import PAGE, page
 from papers.rated_corpora import GROUPS, Rated, rated
 from turnwise.encode.folder import load, shipped
 from turnwise.encode.weights import NotFetched
+from turnwise.errors import DataError
 from turnwise.logs import native
 from turnwise.logs.items import Selection, items
 from turnwise.metrics import resolve
-from turnwise.metrics.learned.calibration import _fitted
+from turnwise.metrics.learned.calibration import fitted
+from turnwise.metrics.learned.held_out import context_groups
 from turnwise.metrics.learned.own import is_copy
 from turnwise.metrics.learned.signals import Signals, prior
-from turnwise.metrics.learned.usr_full import PARTS, part_of, scores
+from turnwise.metrics.learned.usr_full import PARTS as SUB_METRICS
+from turnwise.metrics.learned.usr_full import part_of, scores
 from turnwise.metrics.learned.weights import PENALTY, Weights, ridge
 from turnwise.metrics.models import text_encoder
 from turnwise.ratings.ceiling import ceiling
-from turnwise.stats.clusters import codes
+from turnwise.stats.clusters import cluster_sums, codes
 from turnwise.stats.correlation import STATISTICS
 from turnwise.stats.interval import interval_of_correlation
-from turnwise.types import Floats
+from turnwise.types import Floats, Metric
 
+KEPT = Path(__file__).with_suffix(".json")
 METRICS = ("relatedness", "usr-ret[context=one]", "usr-ret", "maude", "att", "loglik", "usr-mlm")
+REFERENCED = (
+    "bleu-1 bleu-2 bleu-3 bleu-4 rouge-1 rouge-2 rouge-l rouge-l-b1.2 meteor chrf average greedy extrema extrema-max "
+    "bertscore-p bertscore-r bertscore adem-start"
+).split()
 PENALTIES = (
     500.0,
     1000.0,
     4000.0,
 )  # beside `PENALTY`, which is used throughout: rows to see how little it matters
 DRAWS = 400
-# The means over nine corpora of this kind that others published (README of exe1023/DialEvalMetrics).
-PUBLISHED = {"DEB": 0.398, "GRADE": 0.391, "USL-H": 0.384, "USR": 0.382}
+OWN_DRAWS = 20
+COUNTS = (30, 60, 100)  # ratings of one's own
+MANY = 4  # systems, for a correlation over them
 # Kinds of columns, in the order in which they may be left out.
 KINDS: dict[str, Callable[[str], bool]] = {
     "all": lambda name: True,
@@ -51,7 +63,7 @@ KINDS: dict[str, Callable[[str], bool]] = {
         ("head", "answers", "questions", "usual", "pmi", "cosine")
     ),
 }
-Cell = tuple[float, float, tuple[float, float] | None]  # Spearman, Pearson, interval of Spearman
+Cell = list[Any] | None  # Spearman, Pearson, their intervals; None: no number
 FRAUDS: dict[str, Callable[[str], str]] = {
     "a copy of the last turn": lambda last: last,
     "yes.": lambda last: "yes.",
@@ -62,20 +74,49 @@ FRAUDS: dict[str, Callable[[str], str]] = {
 SOURCES = {name: file for name, (file, _, _) in GROUPS.items()}
 
 
+def say(line: str) -> None:
+    print(line, file=sys.stderr, flush=True)
+
+
 def agreement(group: Rated, predicted: Floats) -> Cell:
+    """Whole contexts are drawn anew for the intervals."""
     known = ~np.isnan(predicted)
     x, y = predicted[known], np.array(group.values)[known]
     if known.sum() < 3 or np.ptp(x) == 0:
-        return float("nan"), float("nan"), None
-    of, n = codes([item.cluster for item, keep in zip(group.items, known, strict=True) if keep])
-    bounds, _ = interval_of_correlation("spearman", x, y, of, n, draws=DRAWS, rng=np.random.default_rng(0))
-    return float(STATISTICS["spearman"](x, y)), float(STATISTICS["pearson"](x, y)), bounds
+        return None
+    of, n = codes([str(code) for code in context_groups(group.items)[known]])
+    bounds = [
+        interval_of_correlation(name, x, y, of, n, draws=DRAWS, rng=np.random.default_rng(0))[0]
+        for name in ("spearman", "pearson")
+    ]
+    return [float(STATISTICS["spearman"](x, y)), float(STATISTICS["pearson"](x, y)), *bounds]
+
+
+def over_systems(group: Rated, predicted: Floats) -> float | None:
+    """Pearson of the systems' mean scores and mean ratings."""
+    known = ~np.isnan(predicted)
+    of, n = codes([item.agent for item, keep in zip(group.items, known, strict=True) if keep])
+    if n < MANY:
+        return None
+    sums = cluster_sums(np.stack([predicted[known], np.array(group.values)[known]], axis=1), of, n)
+    means = sums / np.bincount(of)[:, None]
+    return float(STATISTICS["pearson"](means[:, 0], means[:, 1]))
+
+
+def numbers(metric: Metric, group: Rated) -> Floats:
+    """(n,) NaN where the metric needs a reference and there is none."""
+    there = [at for at, item in enumerate(group.items) if item.references or "references" not in metric.needs]
+    found = np.full(len(group.items), np.nan)
+    if there:
+        found[there] = metric.of_sums(metric.rows([group.items[at] for at in there]))
+    return found
 
 
 class Corpora:
     """The nine groups with the signals of each."""
 
     def __init__(self, data: Path) -> None:
+        self.data = data
         self.groups = list(rated(data))
         folder = load(shipped("turnwise") or "", "turnwise")
         signals = Signals.load(folder)
@@ -123,20 +164,27 @@ class Corpora:
         best = max(variants, key=lambda variant: inner[variant])
         return self.predict(n, training, *best), *best
 
-    def calibrated(self, n: int, count: int, draws: int = 20) -> float:
-        """Mean Spearman on the rest of a group, after `count` of its own ratings."""
+    def calibrated(self, n: int, count: int) -> Iterator[tuple[float, float]]:
+        """After `count` of the group's own ratings, by the steps of `train turnwise`: Spearman on replies of contexts
+        that were not rated, and the share of them inside their interval."""
         weights = self.fit([m for m in range(len(self.groups)) if m != n], "all", PENALTY)
-        table = self.tables[n]
-        known = np.flatnonzero(~np.isnan(table).any(axis=1))
-        x, y = weights.standard(table[known]), self.values[n][known]
-        rng, found = np.random.default_rng(0), []
-        for _ in range(draws):
-            order = rng.permutation(len(y))
-            mine, rest = order[:count], order[count:]
-            if np.ptp(y[mine]) > 0:
-                own, offset = _fitted(x[mine], y[mine], weights.weights, 300.0)
-                found.append(STATISTICS["spearman"](x[rest] @ own + offset, y[rest]))
-        return float(np.mean(found))
+        known = np.flatnonzero(~np.isnan(self.tables[n]).any(axis=1))
+        x, y, copies = weights.standard(self.tables[n][known]), self.values[n][known], self.copies[n][known]
+        contexts = context_groups([self.groups[n].items[at] for at in known])
+        rng = np.random.default_rng(0)
+        for _ in range(OWN_DRAWS):
+            order = rng.permutation(contexts.max() + 1)
+            rows = np.concatenate([np.flatnonzero(contexts == code) for code in order])
+            mine = rows[:count]
+            rest = rows[~np.isin(contexts[rows], contexts[mine])]
+            try:
+                own = fitted(x[mine], y[mine], contexts[mine], weights.weights, rng=rng)
+            except DataError:  # all of one context, or rated alike: the command refuses these too
+                continue
+            found = x @ own.weights + own.offset
+            found[copies] = np.quantile(found[mine], 0.01)
+            inside = np.abs(y[rest] - found[rest]) <= own.half_width
+            yield float(STATISTICS["spearman"](found[rest], y[rest])), float(np.mean(inside))
 
 
 def same_source(corpora: Corpora) -> Callable[[int, int], bool]:
@@ -144,101 +192,109 @@ def same_source(corpora: Corpora) -> Callable[[int, int], bool]:
     return lambda n, m: SOURCES[names[n]] == SOURCES[names[m]]
 
 
-def rows(corpora: Corpora) -> dict[str, list[Cell]]:
-    found: dict[str, list[Cell]] = {}
+def by_name(names: Sequence[str]) -> Callable[[Corpora], dict[str, Any]]:
+    """The rows of metrics that learned from no rating."""
+
+    def part(corpora: Corpora) -> dict[str, Any]:
+        found = {}
+        for name in names:
+            try:
+                metric = resolve(name)
+                str(metric.signature)
+            except NotFetched as error:
+                say(f"{name}: {error}")
+                continue
+            found[name] = [numbers(metric, group) for group in corpora.groups]
+            say(f"{name} done")
+        return laid_out(corpora, found)
+
+    return part
+
+
+def full(corpora: Corpora) -> dict[str, Any]:
     every = range(len(corpora.groups))
-    for name in METRICS:
-        try:
-            metric = resolve(name)
-            str(metric.signature)
-        except NotFetched as error:
-            print(f"{name}: {error}", file=sys.stderr)
-            continue
-        found[name] = [agreement(group, metric.of_sums(metric.rows(group.items))) for group in corpora.groups]
-        print(f"{name} done", file=sys.stderr, flush=True)
-    parts = [part_of(name) for name in PARTS.split("+")]
+    parts = [part_of(name) for name in SUB_METRICS.split("+")]
     tables = [scores(parts, group.items) for group in corpora.groups]
-    full = [corpora.fit([m for m in every if m != n], "all", 1.0, tables).predict(tables[n]) for n in every]
-    found["usr-full, corpus left out"] = [agreement(g, p) for g, p in zip(corpora.groups, full, strict=True)]
+    found = [corpora.fit([m for m in every if m != n], "all", 1.0, tables).predict(tables[n]) for n in every]
+    return laid_out(corpora, {"usr-full, corpus left out": found})
+
+
+def own(corpora: Corpora) -> dict[str, Any]:
+    every = range(len(corpora.groups))
+    found: dict[str, list[Floats]] = {}
     for label, apart in (
         ("**turnwise**, corpus left out, nested", lambda n, m: False),
         ("turnwise, whole publication left out, nested", same_source(corpora)),
     ):
         predicted = [corpora.nested(n, apart=apart) for n in every]
-        found[label] = [agreement(g, p[0]) for g, p in zip(corpora.groups, predicted, strict=True)]
-        print(label, [p[1:] for p in predicted], file=sys.stderr, flush=True)
+        found[label] = [p[0] for p in predicted]
+        say(f"{label} {[p[1:] for p in predicted]}")
     for kind, penalty in [(kind, PENALTY) for kind in KINDS] + [("all", other) for other in PENALTIES]:
-        predicted_ = [corpora.predict(n, [m for m in every if m != n], kind, penalty) for n in every]
         found[f"turnwise, {kind}, penalty {penalty:g}"] = [
-            agreement(g, p) for g, p in zip(corpora.groups, predicted_, strict=True)
+            corpora.predict(n, [m for m in every if m != n], kind, penalty) for n in every
         ]
-    return found
+    return laid_out(corpora, found)
 
 
-def text_of(cell: Cell) -> str:
-    spearman, pearson, bounds = cell
-    if np.isnan(spearman):
-        return "-"
-    return f"{spearman:.3f} {pearson:.3f}" + (f" [{bounds[0]:.2f}, {bounds[1]:.2f}]" if bounds else "")
+def laid_out(corpora: Corpora, found: dict[str, list[Floats]]) -> dict[str, Any]:
+    def each(of: Callable[[Rated, Floats], Any]) -> dict[str, list[Any]]:
+        return {
+            name: [of(g, p) for g, p in zip(corpora.groups, row, strict=True)] for name, row in found.items()
+        }
+
+    return {"cells": each(agreement), "systems": each(over_systems)}
 
 
-def table(found: dict[str, list[Cell]], corpora: Corpora) -> str:
-    head = ["metric", "mean Spearman", *(group.name for group in corpora.groups)]
-    lines = [head, ["---"] * len(head)]
-    for name, cells in found.items():
-        lines.append([name, f"{np.mean([cell[0] for cell in cells]):.3f}", *map(text_of, cells)])
-    best = [ceiling(group.gold.matrix).correlation for group in corpora.groups]
-    lines.append(["*ceiling of a perfect metric*", "-", *("-" if np.isnan(c) else f"{c:.3f}" for c in best)])
-    lines += [
-        [f"*{name}, as published*", f"{value:.3f}", *["-"] * len(corpora.groups)]
-        for name, value in PUBLISHED.items()
-    ]
-    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+def with_ratings(corpora: Corpora) -> dict[str, Any]:
+    """Means over the groups, each of which has its mean over draws."""
+    found = {}
+    for count in COUNTS:
+        means = [np.mean(list(corpora.calibrated(n, count)), axis=0) for n in range(len(corpora.groups))]
+        found[str(count)] = dict(zip(("spearman", "coverage"), np.mean(means, axis=0).tolist(), strict=True))
+    return {"calibrated": found}
 
 
-def frauds(data: Path) -> str:
+def frauds(corpora: Corpora) -> dict[str, Any]:
     """How often the reply that a person gave stands above a fraud, on the 60 contexts of usr_persona."""
-    real = [
-        d for d in native.read(str(data / "usr_persona.jsonl")) if d.meta["system"] == "Original Ground Truth"
-    ]
+    path = str(corpora.data / "usr_persona.jsonl")
+    real = [d for d in native.read(path) if d.meta["system"] == "Original Ground Truth"]
     given = list(items(real, Selection(judged="rated", dimension="overall")))
-    lines = [["metric", *FRAUDS], ["---"] * (len(FRAUDS) + 1)]
+    found: dict[str, dict[str, float]] = {}
     for name in ("turnwise", "usr-ret", "maude", "att"):
         metric = resolve(name)
         people = metric.rows(given)[:, 0]
-        shares = []
-        for fraud in FRAUDS.values():
-            told = [fraud(item.context[-1].text) for item in given]
+        for label, fraud in FRAUDS.items():
             fakes = [
-                replace(item, turns=(*item.turns[:-1], replace(item.turns[-1], content=text)))
-                for item, text in zip(given, told, strict=True)
+                replace(
+                    item,
+                    turns=(*item.turns[:-1], replace(item.turns[-1], content=fraud(item.context[-1].text))),
+                )
+                for item in given
             ]
-            shares.append(f"{np.mean(people > metric.rows(fakes)[:, 0]):.2f}")
-        lines.append([f"`{name}`", *shares])
-    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+            found.setdefault(name, {})[label] = float(np.mean(people > metric.rows(fakes)[:, 0]))
+    return {"frauds": found}
+
+
+PARTS: dict[str, Callable[[Corpora], dict[str, Any]]] = {
+    "metrics": by_name(METRICS), "references": by_name(REFERENCED), "usr-full": full, "turnwise": own,
+    "calibrated": with_ratings, "frauds": frauds, "pmi": by_name(("pmi",)),
+}  # fmt: skip
 
 
 def main() -> None:
     corpora = Corpora(Path(sys.argv[1]))
-    found = rows(corpora)
-    counts = {
-        count: np.mean([corpora.calibrated(n, count) for n in range(len(GROUPS))]) for count in (30, 60, 100)
-    }
-    page = Path(__file__).with_suffix(".md")
-    before, _, _ = page.read_text().partition("## The table")
+    kept = json.loads(KEPT.read_text()) if KEPT.exists() else {}
+    kept["groups"] = list(GROUPS)
+    limits = [ceiling(group.gold.matrix).correlation for group in corpora.groups]
+    kept["ceiling"] = [None if np.isnan(limit) else limit for limit in limits]
+    for part in sys.argv[2:] or PARTS:
+        for name, found in PARTS[part](corpora).items():
+            kept[name] = {**kept.get(name, {}), **found}
+        KEPT.write_text(json.dumps(kept, indent=1) + "\n")
+        say(f"{part}: written")
+    before, _, _ = PAGE.read_text().partition("## The table")
     variants = f"{len(KINDS)} sets of columns, at a penalty of {PENALTY:g}"
-    more = "\n".join(f"| {count} | {value:.3f} |" for count, value in counts.items())
-    page.write_text(
-        f"{before}## The table\n\nCompared inside each left-out corpus: {variants}.\n\n{table(found, corpora)}\n\n"
-        "## With ratings of the tested corpus\n\nMean Spearman over the nine groups on the replies that were not rated "
-        f"(20 draws each).\n\n| own ratings | mean Spearman |\n| --- | --- |\n{more}\n\n"
-        "## Frauds\n\nShare of 60 PersonaChat contexts in which the person's own reply stands above the fraud. The "
-        f"shipped `turnwise` has seen ratings of these very replies.\n\n{frauds(Path(sys.argv[1]))}\n"
-    )
-    kept = {name: [[c[0], c[1], c[2]] for c in cells] for name, cells in found.items()}
-    (page.parent / "learned.json").write_text(
-        json.dumps({"groups": list(GROUPS), "cells": kept}, indent=1) + "\n"
-    )
+    PAGE.write_text(before + page(kept, variants=variants))
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
 """The probing paper's Table 2, its RL curves, and hardening, on real conversations; results go to papers/probing.json.
 
     python papers/probing.py text DATA out/learn.jsonl.gz        what metrics are trained on here
-    python papers/probing.py bots DATA -o OUT                    what SmolLM2 says, for the row `bot`
+    python papers/probing.py bots DATA AGENT -o OUT              what an agent says, for the row `bot`
     python papers/probing.py table DATA NAME=METRIC... -o OUT    people, bot, copy, fixed, parrot, pattern
     python papers/probing.py rl DATA NAME=METRIC... -o OUT       a policy tuned against each
     python papers/probing.py harden DATA METRIC --learn-from FILE -o OUT
@@ -24,8 +24,8 @@ from typing import Any
 import numpy as np
 
 from papers.rated_corpora import GROUPS, SHARED_WORDS
-from turnwise.agents.answering import Asked
-from turnwise.agents.language_model import language_model
+from turnwise.agents import resolve
+from turnwise.agents.answering import Asked, Patience
 from turnwise.cli.group import run
 from turnwise.encode.plain import plain
 from turnwise.logs import native
@@ -50,7 +50,7 @@ CORPORA = {
 }
 LEARNT = (("dailydialog.jsonl.gz", "train"), ("personachat.jsonl.gz", "valid"))
 ROWS = {"copy": "copy: last", "fixed": "fixed", "parrot": "parrot", "pattern": "pattern"}
-COUNT = 120
+COUNT = 80
 
 
 def text(data: Path, path: str) -> None:
@@ -95,12 +95,12 @@ def judged_on(data: Path, corpus: str) -> list[Context]:
     return halves(contexts(stream, COUNT, generator(0, "contexts")))[1]
 
 
-def bots(data: Path, corpora: Sequence[str], out: Path) -> None:
-    """What SmolLM2, as it is, says in the contexts that are judged on."""
-    agent = language_model("smollm2", longest=32)
+def bots(data: Path, spec: str, corpora: Sequence[str], out: Path) -> None:
+    """What an agent, as it is, says in the contexts that are judged on."""
+    agent = resolve(spec)
     for corpus in corpora:
         asked = [Asked(one.turns, seed) for seed, one in enumerate(judged_on(data, corpus))]
-        said = [getattr(answer, "content", "") for answer in agent.replies(asked)]
+        said = [getattr(answer, "content", "") for answer in Patience().ask(agent, asked)]
         (out / f"bot-{corpus}.json").write_text(json.dumps(said))
 
 
@@ -178,13 +178,20 @@ def harden(data: Path, metric: str, learn_from: str, out: Path, more: Sequence[s
         for file in ("usr_persona.jsonl", "grade.jsonl.gz")
         for part in ("--agree-with", str(data / file))
     ]
-    code = run(["attack", metric, *parts, "--harden", "--learn-from", learn_from, "--no-perturb", *rated,
-                "--count", str(COUNT), "-o", str(out), *more])  # fmt: skip
-    if code:
-        raise SystemExit(code)
+    if not (out / "results.json").exists():
+        code = run(["attack", metric, *parts, "--harden", "--learn-from", learn_from, "--no-perturb", *rated,
+                    "--count", str(COUNT), "-o", str(out), *more])  # fmt: skip
+        if code:
+            raise SystemExit(code)
     document = json.loads((out / "results.json").read_bytes())
-    keys = ("robust", "rounds", "agreement")
-    line = {"what": "harden", "metric": metric, **{key: document[key] for key in keys}}
+    rounds = [
+        {**one, "metric": None, "attacked": [
+            {**part, "best": None, "description": quoted(part["description"])} for part in one["attacked"]
+        ]}
+        for one in document["rounds"]
+    ]  # fmt: skip
+    line = {"what": "harden", "metric": metric, "robust": document["robust"], "rounds": rounds,
+            "agreement": document["agreement"]}  # fmt: skip
     (out / "harden.json").write_text(json.dumps(line))
 
 
@@ -272,6 +279,6 @@ if __name__ == "__main__":
     else:
         told.output.mkdir(parents=True, exist_ok=True)
         if told.what == "bots":
-            bots(Path(told.given[0]), corpora, told.output)
+            bots(Path(told.given[0]), told.given[1], corpora, told.output)
             sys.exit()
         {"table": table, "rl": rl}[told.what](Path(told.given[0]), told.given[1:], corpora, told.output, rest)

@@ -98,6 +98,61 @@ def write_llama(folder: Path, *, seed: int = 0, chat: bool = False) -> Path:
     return folder
 
 
+def write_sliding(folder: Path, kind: str, *, window: int = 24, seed: int = 0) -> Path:
+    """A decoder whose tokens see only the last `window`: a `mistral` in all layers, a `gemma3` in one of two."""
+    import torch
+    from transformers import Gemma3ForCausalLM, Gemma3TextConfig, MistralConfig, MistralForCausalLM
+
+    torch.manual_seed(seed)
+    sizes = {
+        "vocab_size": len(_vocabulary()),
+        "hidden_size": 16,
+        "num_hidden_layers": 2,
+        "num_attention_heads": 4,
+        "num_key_value_heads": 2,
+        "head_dim": 4,
+        "intermediate_size": 32,
+        "max_position_embeddings": 256,
+        "initializer_range": 0.5,
+        "sliding_window": window,
+        "bos_token_id": 2,
+        "eos_token_id": 3,
+        "pad_token_id": 0,
+    }
+    if kind == "mistral":
+        model = MistralForCausalLM(MistralConfig(**sizes))
+    else:
+        layers = ["sliding_attention", "full_attention"]
+        model = Gemma3ForCausalLM(Gemma3TextConfig(**sizes, layer_types=layers))
+    model.eval().save_pretrained(folder)
+    _tokenizer(single="$A", pair="$A $B").save_pretrained(folder)
+    return folder
+
+
+def write_roberta(folder: Path, *, seed: int = 0, places: int = 34, labels: int | None = None) -> Path:
+    """A RoBERTa of two layers, which counts its positions from 2; with `labels`, a classifier on top."""
+    import torch
+    from transformers import RobertaConfig, RobertaForSequenceClassification, RobertaModel
+
+    torch.manual_seed(seed)
+    config = RobertaConfig(
+        vocab_size=len(_vocabulary()),
+        hidden_size=16,
+        num_hidden_layers=2,
+        num_attention_heads=2,
+        intermediate_size=32,
+        max_position_embeddings=places,
+        type_vocab_size=2,
+        initializer_range=0.5,
+        pad_token_id=1,
+        num_labels=labels or 1,
+    )
+    model = RobertaModel(config) if labels is None else RobertaForSequenceClassification(config)
+    model.eval().save_pretrained(folder)
+    _tokenizer(pair="[CLS] $A [SEP] $B [SEP]", single="[CLS] $A [SEP]").save_pretrained(folder)
+    return folder
+
+
 def write_bart(folder: Path, *, seed: int = 3) -> Path:
     """An encoder-decoder of one layer each."""
     import torch

@@ -1,69 +1,51 @@
 """`python -m tools.make_models DATA [NAME...]`: trains what the package ships, into src/turnwise/data/models.
 
-Heads, bank and lexicon come from permissively licensed conversations (PersonaChat and DailyDialog++, both MIT) that
-share no turn with a rated item; weights come from published ratings, which are named in the card with their sha256.
-Needs `turnwise fetch minilm` (and smollm2 for usr-full). Half an hour on one CPU core, most of it encoding.
+Heads, bank and lexicon come from conversations that share no turn with a rated item; weights come from published
+ratings. The card names both with their sha256 and licences (`model_cards.py`). Needs `turnwise fetch minilm` (and
+smollm2 for usr-full). Half an hour on one CPU core, most of it encoding.
+
+NAME may also be `ridge`, which fits the weights of `turnwise` anew and leaves its heads as they are, and `cards`, which
+copies onto the cards what `python -m papers.learned DATA` has measured since.
 """
 
 import os
 import sys
 from collections.abc import Sequence
-from dataclasses import asdict, replace
-from hashlib import sha256
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from papers.rated_corpora import GROUPS, PRETRAINING, Rated, pretraining, rated
+from papers.rated_corpora import Rated, pretraining, rated
+from tools.model_cards import card, complete
 from turnwise.encode import folder
 from turnwise.encode.lesson import Lesson, Ratings, Trained
 from turnwise.encode.plain import plain
 from turnwise.metrics.learned import att, maude, retrieval, seen, usr_full
 from turnwise.metrics.learned.bank import Bank
-from turnwise.metrics.learned.calibration import ATTACKS
+from turnwise.metrics.learned.calibration import ATTACKS, COVER
 from turnwise.metrics.learned.contrast import Examples, Shape, contrast
 from turnwise.metrics.learned.lexicon import Lexicon
+from turnwise.metrics.learned.own import is_copy
 from turnwise.metrics.learned.signals import Signals, prior
+from turnwise.metrics.learned.signals import parts as signals_of
 from turnwise.metrics.learned.trained import encoder_card
 from turnwise.metrics.learned.views import TURNS, turn_vectors
-from turnwise.metrics.learned.weights import ridge, standardised
+from turnwise.metrics.learned.weights import Weights, ridge, standardised
 from turnwise.metrics.models import text_encoder
-from turnwise.ratings.ceiling import ceiling
-from turnwise.types import Dialogue, digest
+from turnwise.types import Dialogue, Floats, digest
 
 MODELS = Path(__file__).parents[1] / "src" / "turnwise" / "data" / "models"
 ENCODER = "minilm"
 EXCHANGES = 8000  # in the bank
-COVER = 0.95
 WRITTEN = {"written": ("adversarial", 1), "written several": ("adversarial", 3), "apart": ("random", 1),
            "apart several": ("random", 3)}  # fmt: skip
 
 
 def say(line: str) -> None:
     print(line, file=sys.stderr, flush=True)
-
-
-def files(data: Path, names: Sequence[str]) -> list[dict[str, str]]:
-    return [{"file": name, "sha256": sha256((data / name).read_bytes()).hexdigest()} for name in names]
-
-
-def card(data: Path, *, ratings: bool) -> dict[str, Any]:
-    text = {
-        "text": files(data, PRETRAINING),
-        "text_licence": "MIT (both)",
-        "left_out": "dialogues that share a turn with a rated item",
-    }
-    judged = {
-        "ratings": files(data, sorted({file for file, _, _ in GROUPS.values()})),
-        "groups": list(GROUPS),
-    }
-    return {
-        "data": {**text, **(judged if ratings else {})},
-        "languages": "English (MiniLM's); other languages are not known to it",
-        "licence": "Apache-2.0",
-        "command": "python -m tools.make_models DATA",
-    }
 
 
 def keep(name: str, trained: Trained, **more: Any) -> folder.Folder:
@@ -133,62 +115,89 @@ def make_signals(dialogues: Sequence[Dialogue], ret: folder.Folder) -> tuple[dic
     return tensors, shapes
 
 
-def tables(groups: Sequence[Rated], signals: Signals) -> tuple[list[np.ndarray], list[np.ndarray]]:
-    encoder = text_encoder(ENCODER)
-    found = [signals.table(group.items, encoder) for group in groups]
-    known = [~np.isnan(table).any(axis=1) for table in found]
-    values = [np.array(group.values)[keep] for group, keep in zip(groups, known, strict=True)]
-    return [table[keep] for table, keep in zip(found, known, strict=True)], values
+@dataclass(frozen=True)
+class Group:
+    """A rated group as the ridge sees it."""
+
+    name: str
+    table: Floats  # (n, k)
+    values: Floats  # (n,)
+    copies: NDArray[np.bool_]  # (n,)
+
+    @classmethod
+    def of(cls, rated: Rated, signals: Signals, columns: Sequence[str]) -> "Group":
+        table = signals.table(rated.items, text_encoder(ENCODER), columns)
+        known = ~np.isnan(table).any(axis=1)
+        copies = np.array([is_copy(item) for item in rated.items])
+        return cls(rated.name, table[known], np.array(rated.values)[known], copies[known])
 
 
-def leave_one_out(
-    found: Sequence[np.ndarray], values: Sequence[np.ndarray], start: np.ndarray
-) -> list[np.ndarray]:
-    """Each corpus as foretold from the others."""
-    every = range(len(found))
-    return [
-        ridge([found[m] for m in every if m != n], [values[m] for m in every if m != n], prior=start).predict(
-            found[n]
-        )
-        for n in every
-    ]
+def foretold(group: Group, others: Sequence[Group], start: Floats) -> Floats:
+    """(n,) by the ridge of the others, with the gate against copies."""
+    tables = [other.table for other in others]
+    weights = ridge(tables, [other.values for other in others], prior=start)
+    found = weights.predict(group.table)
+    found[group.copies] = floor_of(weights, tables)
+    return found
 
 
-def make_turnwise(
-    data: Path, dialogues: Sequence[Dialogue], groups: Sequence[Rated], ret: folder.Folder
-) -> folder.Folder:
-    tensors, shapes = make_signals(dialogues, ret)
+def floor_of(weights: Weights, tables: Sequence[Floats]) -> float:
+    return float(np.quantile(np.concatenate([weights.predict(table) for table in tables]), 0.01))
+
+
+def even_half_width(errors: Sequence[Floats]) -> float:
+    """Holds 95 % of the errors where every corpus weighs alike."""
+    pooled = np.concatenate(errors)
+    shares = np.concatenate([np.full(len(one), 1 / len(one)) for one in errors])
+    order = np.argsort(pooled)
+    reached = np.cumsum(shares[order]) / len(errors)
+    return float(pooled[order][np.searchsorted(reached, COVER)])
+
+
+def make_turnwise(data: Path, dialogues: Sequence[Dialogue], groups: Sequence[Rated]) -> None:
+    tensors, shapes = make_signals(dialogues, folder.load(MODELS / "usr-ret", "usr-ret"))
     config: dict[str, Any] = {"encoder": encoder_card(ENCODER), "heads": shapes}
-    # The same rounding as after loading, or the ridge would be fitted to other signals.
-    draft = folder.Folder(MODELS, "turnwise", tensors, config, {}, "")
-    signals = Signals.load(draft)
-    found, values = tables(groups, signals)
-    start = prior(signals.columns)
-    held = leave_one_out(found, values, start)
-    errors = [np.abs(standardised(y) - (p - p.mean())) for p, y in zip(held, values, strict=True)]
-    weights = ridge(found, values, prior=start)
-    tensors |= {"ridge.centre": weights.centre, "ridge.scale": weights.scale, "ridge.weights": weights.weights,
-                seen.KEY: seen.hashes([item for group in groups for item in group.items])}  # fmt: skip
-    config |= {
-        "columns": signals.columns,
-        "offset": 0.0,
-        "half_width": float(np.mean([np.quantile(error, COVER) for error in errors])),
-        "floor": float(np.quantile(np.concatenate([weights.predict(table) for table in found]), 0.01)),
-    }
-    from scipy.stats import spearmanr
+    fit_turnwise(data, groups, folder.Folder(MODELS, "turnwise", tensors, config, {}, ""))
 
-    reached = {g.name: float(spearmanr(p, y).statistic) for g, p, y in zip(groups, held, values, strict=True)}
-    say(f"leave one corpus out: {reached} mean {np.mean(list(reached.values())):.3f}")
-    about = {
-        "raters": {group.name: ceiling(group.gold.matrix).per_item for group in groups},
-        "ceiling": {group.name: ceiling(group.gold.matrix).correlation for group in groups},
-        "held_out": {"spearman, corpus left out": reached, "table with intervals": "papers/learned.md"},
-        "attacks": list(ATTACKS),
+
+def fit_turnwise(data: Path, rated_groups: Sequence[Rated], parts: folder.Folder) -> None:
+    """The ridge, on heads, bank and lexicon as they are after loading: before, they are rounded otherwise."""
+    signals = Signals.load(parts)
+    columns = list(parts.config.get("columns", signals.columns))
+    start = prior(columns)
+    groups = [Group.of(group, signals, columns) for group in rated_groups]
+    # Nothing is centred on the corpus that is foretold: a user's has no ratings to centre on.
+    errors = [
+        np.abs(standardised(group.values) - foretold(group, [g for g in groups if g is not group], start))
+        for group in groups
+    ]
+    weights = ridge([group.table for group in groups], [group.values for group in groups], prior=start)
+    half_width = even_half_width(errors)
+    covered = {
+        group.name: float(np.mean(error <= even_half_width([e for e in errors if e is not error])))
+        for group, error in zip(groups, errors, strict=True)
     }
+    say(f"half-width {half_width:.3f}, covers {covered}")
     trained = Trained(
-        kind="turnwise", tensors=tensors, config=config, card={**card(data, ratings=True), **about}
+        kind="turnwise",
+        tensors={
+            **signals_of(parts),
+            "ridge.centre": weights.centre,
+            "ridge.scale": weights.scale,
+            "ridge.weights": weights.weights,
+            seen.KEY: seen.hashes([item for group in rated_groups for item in group.items]),
+        },
+        config={
+            "encoder": parts.config["encoder"],
+            "heads": parts.config["heads"],
+            "columns": columns,
+            "offset": 0.0,
+            "half_width": half_width,
+            "floor": floor_of(weights, [group.table for group in groups]),
+        },
+        card={"intervals": {"inside, half-width of the other corpora": covered}, "attacks": list(ATTACKS)},
     )
-    return keep("turnwise", trained)
+    keep("turnwise", trained, **card(data, rated_groups, ratings=True))
 
 
 def rated_lesson(groups: Sequence[Rated], metric: str) -> Lesson:
@@ -200,34 +209,43 @@ def rated_lesson(groups: Sequence[Rated], metric: str) -> Lesson:
             name = f"{group.name}/{item.id}"
             items.append(replace(item, id=name, cluster=f"{group.name}/{item.cluster}", group=group.name))
             values[name] = float(value)
-    people = Ratings(dimension="overall", values=values, scale=None, per_item=3.0, ceiling=float("nan"))
+    people = Ratings(
+        dimension="overall", values=values, scale=None, per_item=float("nan"), ceiling=float("nan")
+    )
     return Lesson(metric=metric, dialogues=(), items=items, ratings=people, say=say)
 
 
 def main() -> None:
     data, wanted = Path(sys.argv[1]), sys.argv[2:] or ["usr-ret", "turnwise", "att", "maude", "usr-full"]
     os.environ.setdefault("OMP_NUM_THREADS", "1")
-    dialogues = pretraining(data)
-    say(f"{len(dialogues)} dialogues to pretrain on")
-    lesson = Lesson(
-        metric="usr-ret",
-        dialogues=dialogues,
-        items=(),
-        say=say,
-        data={"id": digest(*(d.id for d in dialogues))},
-    )
-    of_text = card(data, ratings=False)
-    if "usr-ret" in wanted:
-        keep("usr-ret", retrieval.train(lesson), **of_text)
-    groups = list(rated(data)) if {"turnwise", "usr-full"} & set(wanted) else []
-    if "turnwise" in wanted:
-        make_turnwise(data, dialogues, groups, folder.load(MODELS / "usr-ret", "usr-ret"))
-    if "att" in wanted:
-        keep("att", att.train(lesson), **of_text)
-    if "maude" in wanted:
-        keep("maude", maude.train(lesson), **of_text)
+    groups = list(rated(data))
+    of_text = card(data, groups, ratings=False)
+    if {"usr-ret", "turnwise", "att", "maude"} & set(wanted):
+        dialogues = pretraining(data)
+        say(f"{len(dialogues)} dialogues to pretrain on")
+        lesson = Lesson(
+            metric="usr-ret",
+            dialogues=dialogues,
+            items=(),
+            say=say,
+            data={"id": digest(*(d.id for d in dialogues))},
+        )
+        if "usr-ret" in wanted:
+            keep("usr-ret", retrieval.train(lesson), **of_text)
+        if "turnwise" in wanted:
+            make_turnwise(data, dialogues, groups)
+        if "att" in wanted:
+            keep("att", att.train(lesson), **of_text)
+        if "maude" in wanted:
+            keep("maude", maude.train(lesson), **of_text)
+    if "ridge" in wanted:
+        fit_turnwise(data, groups, folder.load(MODELS / "turnwise", "turnwise"))
     if "usr-full" in wanted:
-        keep("usr-full", usr_full.train(rated_lesson(groups, "usr-full")), **card(data, ratings=True))
+        learned = usr_full.train(rated_lesson(groups, "usr-full"))
+        keep("usr-full", learned, **card(data, groups, ratings=True))
+    if "cards" in wanted:
+        for path in sorted(MODELS.iterdir()):
+            complete(path, card(data, groups, ratings=path.name in ("turnwise", "usr-full")))
 
 
 if __name__ == "__main__":

@@ -8,6 +8,7 @@
 is loaded before it is used.
 """
 
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 __version__ = "0.1.0"
@@ -21,6 +22,4 @@ __all__ = ["Result", "__version__", "attack", "compare", "meta_evaluate", "ope",
 def __getattr__(name: str) -> Any:
     if name not in __all__:
         raise AttributeError(f"module `turnwise` has no `{name}`")
-    from turnwise import library
-
-    return getattr(library, name)
+    return getattr(import_module("turnwise.library"), name)

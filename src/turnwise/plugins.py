@@ -6,13 +6,17 @@ A package adds a metric, an estimator, a reader or a world through an entry poin
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from importlib import import_module
 from importlib.metadata import entry_points
-from typing import Any
+from types import NoneType, UnionType
+from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
 from turnwise.errors import UsageError
+
+_WORDS = {bool: "true or false", int: "a whole number", float: "a number", str: "a text"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +58,35 @@ def settings(name: str, example: str) -> tuple[str, dict[str, Any]]:
     if not rest.endswith("]") or not all(key.strip() and sign for key, sign, _ in parts):
         raise UsageError(f"`{name}` is no name with settings; write for example {example}")
     return plain, {key.strip(): _value(value.strip()) for key, _, value in parts}
+
+
+def check(values: Mapping[str, Any], maker: Callable[..., Any], what: str) -> None:
+    """Raises where a value that was written in brackets is not what its maker's annotation wants."""
+    wanted = get_type_hints(maker)
+    for key, value in values.items():
+        kinds = _kinds(wanted.get(key, Any))
+        if not any(_fits(value, kind) for kind in kinds):
+            words = " or ".join(_words(kind) for kind in kinds if kind is not NoneType)
+            told = str(value).lower() if isinstance(value, bool) else value
+            raise UsageError(f"{what}: `{key}` is {words}, not `{told}`")
+
+
+def _kinds(annotation: Any) -> tuple[Any, ...]:
+    return get_args(annotation) if get_origin(annotation) in (Union, UnionType) else (annotation,)
+
+
+def _fits(value: object, kind: Any) -> bool:
+    if get_origin(kind) is Literal:
+        return value in get_args(kind)
+    if kind is float:
+        return type(value) in (int, float) and math.isfinite(value)  # type: ignore[arg-type]
+    return kind is not NoneType and (kind not in _WORDS or type(value) is kind)
+
+
+def _words(kind: Any) -> str:
+    if get_origin(kind) is Literal:
+        return f"one of {', '.join(map(str, get_args(kind)))}"
+    return _WORDS.get(kind, "something else")
 
 
 def _value(text: str) -> bool | int | float | str:

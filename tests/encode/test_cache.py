@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from turnwise.encode.cache import Cache
+from turnwise.encode.segments import Segments
 from turnwise.errors import UsageError
 
 
@@ -161,3 +162,56 @@ def test_a_limit_that_is_no_number_is_a_users_error(monkeypatch: pytest.MonkeyPa
     monkeypatch.setenv("TURNWISE_CACHE_LIMIT", "much")
     with pytest.raises(UsageError, match="number of bytes"):
         Cache()
+
+
+def _share(folder: str, number: int, start: int) -> list[float]:
+    cache = Cache(Path(folder) / f"machine{number}.sqlite", 10**8, Segments(Path(folder) / "shared"))
+    return ask(cache, [f"text {place % 400}" for place in range(start, start + 400)]).ravel().tolist()
+
+
+def test_machines_that_share_storage_make_what_none_of_them_has_and_mix_nothing(tmp_path: Path) -> None:
+    starts = (0, 100, 200, 300, 0, 350)
+    with multiprocessing.get_context("spawn").Pool(3) as pool:
+        tasks = [(str(tmp_path), number, start) for number, start in enumerate(starts)]
+        results = pool.starmap(_share, tasks, chunksize=1)
+    for start, found in zip(starts, results, strict=True):
+        expected = vectors_of([f"text {place % 400}" for place in range(start, start + 400)])
+        np.testing.assert_array_equal(np.array(found, dtype=np.float32), np.ravel(expected))
+    calls: list[str] = []
+    fresh = Cache(tmp_path / "another.sqlite", 10**8, Segments(tmp_path / "shared"))
+    ask(fresh, [f"text {number}" for number in range(400)], calls)
+    assert calls == []
+    alone = Cache(tmp_path / "another.sqlite", 10**8)
+    ask(alone, [f"text {number}" for number in range(400)], calls)
+    assert calls == []  # what was found there is kept here
+
+
+def test_a_damaged_or_half_written_segment_is_passed_over(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    texts = [f"text {number}" for number in range(20)]
+    shared = tmp_path / "shared"
+    expected = ask(Cache(tmp_path / "a.sqlite", 10**8, Segments(shared)), texts)
+    (segment,) = shared.rglob("*.seg")
+    data = segment.read_bytes()
+    segment.with_name("torn.tmp").write_bytes(data[:50])
+    segment.write_bytes(data[:-1] + bytes([data[-1] ^ 1]))  # the last value
+    calls: list[str] = []
+    np.testing.assert_array_equal(
+        ask(Cache(tmp_path / "b.sqlite", 10**8, Segments(shared)), texts, calls), expected
+    )
+    assert calls == ["text 19"]
+    segment.write_bytes(data[:40])
+    np.testing.assert_array_equal(ask(Cache(tmp_path / "c.sqlite", 10**8, Segments(shared)), texts), expected)
+    assert "damaged and passed over" in caplog.text
+
+
+def test_a_shared_folder_is_named_by_the_environment_and_its_loss_is_a_warning(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    (tmp_path / "file").write_text("")
+    monkeypatch.setenv("TURNWISE_SHARED_CACHE", str(tmp_path / "file" / "inside"))
+    np.testing.assert_array_equal(
+        ask(Cache(tmp_path / "v.sqlite", 10**8), ["a", "b"]), vectors_of(["a", "b"])
+    )
+    assert "is not used" in caplog.text

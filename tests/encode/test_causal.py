@@ -1,3 +1,4 @@
+import shutil
 from pathlib import Path
 
 import numpy as np
@@ -7,6 +8,7 @@ torch = pytest.importorskip("torch")
 
 from transformers import AutoModelForCausalLM, AutoTokenizer  # noqa: E402
 
+from tests.tiny_models import write_bert, write_masked, write_sliding  # noqa: E402
 from turnwise.encode import Utterance, load_lm  # noqa: E402
 from turnwise.encode.cache import Cache  # noqa: E402
 from turnwise.encode.neural.causal import CausalLM  # noqa: E402
@@ -56,6 +58,37 @@ def test_log_probabilities_equal_a_plain_loop(llama: Path) -> None:
     found = load_lm(str(llama)).log_probs(SAID)
     for utterance, row in zip(SAID, found, strict=True):
         np.testing.assert_allclose(row, one_by_one(llama, as_lines(utterance), utterance.text), atol=1e-5)
+
+
+@pytest.mark.parametrize("kind", ["mistral", "gemma3"])
+def test_beyond_a_sliding_window_log_probabilities_equal_a_plain_loop(kind: str, tmp_path: Path) -> None:
+    folder = write_sliding(tmp_path / kind, kind)
+    more = (Turn("user", "we like the dog and the cat and the piano , not the day ."), *LONG)
+    said = [*SAID, Utterance("i hear you and i see the cat , not the dog", more), Utterance("you", more)]
+    model = load_lm(str(folder))
+    found = model.log_probs(said)
+    for utterance, row in zip(said, found, strict=True):
+        np.testing.assert_allclose(row, one_by_one(folder, as_lines(utterance), utterance.text), atol=2e-5)
+    for utterance, row in zip(said, found, strict=True):
+        np.testing.assert_array_equal(model.log_probs([utterance])[0], row)
+
+
+def test_a_model_whose_tokens_see_those_after_them_is_no_language_model(tmp_path: Path) -> None:
+    for folder in (write_masked(tmp_path / "masked"), write_bert(tmp_path / "bert")):
+        with pytest.raises(UsageError, match="no causal language model"):
+            load_lm(str(folder)).score(SAID)
+
+
+def test_a_language_model_without_all_its_weights_is_refused(llama: Path, tmp_path: Path) -> None:
+    from safetensors.torch import load_file, save_file
+
+    folder = tmp_path / "cut"
+    shutil.copytree(llama, folder)
+    kept = load_file(folder / "model.safetensors")
+    del kept["model.layers.1.mlp.up_proj.weight"]
+    save_file(kept, folder / "model.safetensors", metadata={"format": "pt"})
+    with pytest.raises(UsageError, match=r"has no weights for model.layers.1.mlp.up_proj.weight"):
+        load_lm(str(folder)).score(SAID)
 
 
 def test_a_chat_model_reads_its_template_up_to_the_speakers_words(chat_llama: Path) -> None:
@@ -117,7 +150,7 @@ def test_what_does_not_fit_loses_the_beginning_of_its_context(
     short = CausalLM(llama, "t@0", max_length=12)
     assert short.cut(SAID) == 3
     row = short.log_probs([SAID[3]])[0]
-    assert "did not fit into 12 tokens" in caplog.text
+    assert "read only 12 tokens of each of 1 longer texts" in caplog.text
     tokenizer = AutoTokenizer.from_pretrained(llama)
     ids = tokenizer(as_lines(SAID[3]), add_special_tokens=False)["input_ids"][-11:]
     model = AutoModelForCausalLM.from_pretrained(llama).eval()

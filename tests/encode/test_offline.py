@@ -1,11 +1,14 @@
 """Once fetched, everything runs without network: in a process whose sockets are refused."""
 
+import json
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
+from tests.tiny_models import write_llama, write_regression
 from turnwise.encode import weights
 
 BLOCKED = """
@@ -60,6 +63,49 @@ def test_a_fetched_model_works_without_network(name: str) -> None:
         timeout=300,
     )
     assert done.returncode == 0, done.stderr
+
+
+SCORED = """
+from turnwise.cli import main
+main(sys.argv[1:])
+"""
+METRICS = ("bertscore", "fbd[fewest=10]", "prd[fewest=10]", "mmd[fewest=10]", "ppl", "meteor", "relatedness",
+           "average")  # fmt: skip
+
+
+def test_every_kind_of_metric_scores_without_network(tmp_path: Path) -> None:
+    """With models loaded, not with vectors that the cache has kept: only the weights are those of before."""
+    pytest.importorskip("torch")
+    for name in ("minilm", "smollm2", "word2vec"):
+        if not (weights.folder_of(name) / weights.MANIFEST).is_file():
+            pytest.skip(f"not fetched: turnwise fetch {name}")
+    models = weights.cache_home() / "models"
+    llama = write_llama(tmp_path / "llama", chat=True)
+    asked = [*METRICS, f"regression[model={write_regression(tmp_path / 'bleurt')}]"]
+    asked += [f"pmi[model={llama}]", f"fed[model={llama}]"]  # they ask much of a language model
+    (tmp_path / "cache").mkdir()
+    (tmp_path / "cache" / "models").symlink_to(models)
+    nouns = "sea bike tea rain cat dog book song train road".split()
+    with (tmp_path / "logs.jsonl").open("w") as file:
+        for noun, other in zip(nouns, reversed(nouns), strict=True):
+            turns = [
+                {"role": "user", "content": f"Do you like the {noun}?"},
+                {"role": "assistant", "content": f"I like my {noun}.", "references": [f"No, the {other}."]},
+            ]
+            file.write(json.dumps({"agent": "bot", "messages": turns}) + "\n")
+    given = ["score", str(tmp_path / "logs.jsonl"), "-m", ",".join(asked)]
+    environment = {**os.environ, "OMP_NUM_THREADS": "1", "TURNWISE_CACHE": str(tmp_path / "cache")}
+    done = subprocess.run(
+        [sys.executable, "-c", BLOCKED + SCORED, *given, "--jobs", "1", "--format", "json"],
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=600,
+    )
+    assert done.returncode == 0, done.stderr
+    found = {record["metric"]: record for record in json.loads(done.stdout)["results"]}
+    assert set(found) == set(asked)
+    assert {name for name, record in found.items() if record["estimate"] is None} == set()
 
 
 def test_hashing_and_static_vectors_import_no_torch() -> None:

@@ -1,3 +1,5 @@
+import json
+import shutil
 from pathlib import Path
 
 import numpy as np
@@ -7,9 +9,11 @@ torch = pytest.importorskip("torch")
 
 from transformers import AutoModel, AutoTokenizer  # noqa: E402
 
+from tests.tiny_models import write_masked, write_roberta  # noqa: E402
 from turnwise.encode import load, load_pairs  # noqa: E402
 from turnwise.encode.cache import Cache  # noqa: E402
 from turnwise.encode.neural.transformer import Transformer  # noqa: E402
+from turnwise.encode.truncation import listening  # noqa: E402
 from turnwise.errors import UsageError  # noqa: E402
 from turnwise.types import Item, Turn  # noqa: E402
 
@@ -107,8 +111,18 @@ def test_a_long_text_is_cut_counted_and_reported(bert: Path, caplog: pytest.LogC
     long = "the cat " * 30
     assert encoder.cut([long, "the cat", long]) == 2
     vectors = encoder.encode([long, "the cat " * 3])
-    assert "first 8 tokens of 1 texts" in caplog.text
+    assert "read only 8 tokens of each of 1 longer texts" in caplog.text
     np.testing.assert_array_equal(vectors[0], vectors[1])
+
+
+def test_a_cut_text_is_told_from_the_cache_too(bert: Path, tmp_path: Path) -> None:
+    encoder = Transformer(bert, "t@0", max_length=8, cache=Cache(tmp_path / "v.sqlite", limit=10**8))
+    long = ["the cat " * 30, "a dog " * 30, "i"]
+    for _ in range(2):
+        with listening() as cut:
+            encoder.encode([*long, *long])
+            encoder.tokens(long)
+        assert cut == [2, 2]
 
 
 def test_vectors_from_the_cache_are_the_same_bytes_and_need_no_model(
@@ -157,6 +171,83 @@ def test_options_that_do_not_exist_are_a_users_error(bert: Path) -> None:
         load_pairs("hashing", pairing="together")
     with pytest.raises(UsageError, match="no pairing"):
         load_pairs("hashing", pairing="besides")
+
+
+def of_sentence_transformers(folder: Path, *modules: str, **pooling: object) -> Path:
+    """The folder as sentence-transformers would have written it, with these modules after the transformer."""
+    names = ("Transformer", *modules)
+    listed = [
+        {"path": f"{at}_{name}" if at else "", "type": f"sentence_transformers.models.{name}"}
+        for at, name in enumerate(names)
+    ]
+    (folder / "modules.json").write_text(json.dumps(listed))
+    (folder / "1_Pooling").mkdir(exist_ok=True)
+    (folder / "1_Pooling" / "config.json").write_text(json.dumps(pooling))
+    return folder
+
+
+@pytest.mark.parametrize(
+    ("pooling", "expected"),
+    [
+        ({"pooling_mode_cls_token": True, "pooling_mode_mean_tokens": False}, "pool:cls|norm:l2"),
+        ({"pooling_mode": "lasttoken"}, "pool:last|norm:l2"),
+        ({"pooling_mode": ["max"]}, "pool:max|norm:l2"),
+        ({}, "pool:mean|norm:l2"),
+    ],
+)
+def test_a_folder_of_sentence_transformers_is_used_as_it_says(
+    bert: Path, tmp_path: Path, pooling: dict[str, object], expected: str
+) -> None:
+    folder = Path(shutil.copytree(bert, tmp_path / "st"))
+    of_sentence_transformers(folder, "Pooling", "Normalize", **pooling)
+    assert expected in str(load(str(folder)).signature)
+
+
+@pytest.mark.parametrize(
+    ("modules", "pooling", "named"),
+    [
+        (("Pooling", "Dense"), {"pooling_mode": "mean"}, "a module Dense"),
+        (("Pooling",), {"pooling_mode_weightedmean_tokens": True}, "the pooling weightedmean_tokens"),
+        (("Pooling",), {"pooling_mode": ["cls", "mean"]}, r"the pooling cls \+ mean"),
+    ],
+)
+def test_what_a_folder_asks_for_and_is_not_done_here_is_refused_not_left_out(
+    bert: Path, tmp_path: Path, modules: tuple[str, ...], pooling: dict[str, object], named: str
+) -> None:
+    folder = of_sentence_transformers(Path(shutil.copytree(bert, tmp_path / "st")), *modules, **pooling)
+    with pytest.raises(UsageError, match=f"{named}, which is not done here: name a pooling"):
+        load(str(folder)).encode(TEXTS)
+    np.testing.assert_array_equal(
+        load(str(folder), pooling="mean").encode(TEXTS), load(str(bert), pooling="mean").encode(TEXTS)
+    )
+
+
+def test_a_long_text_fits_into_a_model_that_counts_positions_from_2(tmp_path: Path) -> None:
+    folder = write_roberta(tmp_path / "roberta", places=34)
+    encoder = load(str(folder))
+    assert "max:32" in str(encoder.signature)
+    assert np.isfinite(encoder.encode(["the cat " * 40])).all()
+
+
+def test_the_first_token_of_a_decoder_is_no_vector_of_a_text(llama: Path) -> None:
+    with pytest.raises(UsageError, match="pooling=last"):
+        load(str(llama), pooling="cls")
+    assert np.isfinite(load(str(llama), pooling="last").encode(TEXTS[:1])).all()
+
+
+def test_a_missing_pooler_is_no_loss_and_a_missing_layer_is_refused(bert: Path, tmp_path: Path) -> None:
+    from safetensors.torch import load_file, save_file
+
+    assert np.isfinite(load(str(write_masked(tmp_path / "masked"))).encode(TEXTS)).all()
+    folder = Path(shutil.copytree(bert, tmp_path / "cut"))
+    kept = {
+        name: tensor
+        for name, tensor in load_file(folder / "model.safetensors").items()
+        if "layer.1.output" not in name
+    }
+    save_file(kept, folder / "model.safetensors", metadata={"format": "pt"})
+    with pytest.raises(UsageError, match=r"no whole BertModel: it has no weights for encoder.layer.1.output"):
+        load(str(folder)).encode(TEXTS)
 
 
 def test_no_texts_are_no_vectors(encoder: Transformer) -> None:

@@ -7,6 +7,8 @@ import numpy as np
 import pytest
 
 from papers.rated_corpora import GROUPS, rated
+from tools.model_cards import ROWS
+from turnwise.encode.folder import load, shipped
 from turnwise.metrics import resolve
 from turnwise.stats.correlation import STATISTICS
 
@@ -26,7 +28,34 @@ def test_a_shipped_head_agrees_with_people_as_the_table_says(name: str, corpora:
 
 
 def test_the_table_shows_what_was_promised() -> None:
-    means = {name: np.mean([cell[0] for cell in cells]) for name, cells in TABLE["cells"].items()}
+    means = {
+        name: np.mean([cell[0] for cell in TABLE["cells"][name]])
+        for name in ("usr-ret", "**turnwise**, corpus left out, nested")
+    }
     assert TABLE["groups"] == list(GROUPS)
     assert means["usr-ret"] >= 0.34
     assert means["**turnwise**, corpus left out, nested"] >= 0.43
+
+
+@pytest.mark.parametrize("name", list(ROWS))
+def test_a_card_says_what_the_table_says_and_what_it_may_be_used_for(name: str) -> None:
+    card = load(shipped(name) or "", name).card
+    people = card["held_out"]["people"]
+    assert list(people) == sorted(GROUPS)
+    for group, cell in zip(TABLE["groups"], TABLE["cells"][ROWS[name]], strict=True):
+        assert people[group]["spearman"] == cell[0]
+        assert people[group]["interval"] == cell[2]
+    assert card["raters"]["fbd dailyz"] is None  # only means were published
+    assert card["raters"]["engage"] == 3
+    assert "CC BY-NC-SA" in card["data"]["text_licence"]
+    if name in ("turnwise", "usr-full"):
+        assert all(file["licence"] for file in card["data"]["ratings"])
+    fooled = [fraud for fraud, share in TABLE["frauds"].get(name, {}).items() if share <= 0.5]
+    assert all(any(attack.startswith(fraud) for attack in card["attacks"]) for fraud in fooled)
+
+
+def test_the_interval_of_the_shipped_metric_is_counted_on_corpora_that_were_left_out() -> None:
+    model = load(shipped("turnwise") or "", "turnwise")
+    (inside,) = model.card["intervals"].values()
+    assert sorted(inside) == sorted(GROUPS)
+    assert np.mean(list(inside.values())) == pytest.approx(0.95, abs=0.02)

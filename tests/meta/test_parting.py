@@ -1,13 +1,16 @@
 """Scores on people's scale, where metrics part company, and the bias for replies as long as their reference."""
 
+import math
+
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from turnwise.errors import TooFewItems
-from turnwise.meta.length_bias import length_bias
+from turnwise.meta.length_bias import gap, length_bias
 from turnwise.meta.normalised import normalised, parting
+from turnwise.types import Item, Turn
 
 SCALE = (1.0, 5.0)
 
@@ -53,3 +56,14 @@ def test_length_bias_is_found_where_it_is_and_p_is_that_of_welch():
 def test_replies_all_of_one_length_say_nothing_of_a_bias():
     with pytest.raises(TooFewItems, match="within 6 words"):
         length_bias(np.arange(5.0), np.zeros(5))
+
+
+def test_the_gap_is_to_the_nearest_reference_and_unknown_without_one():
+    item = said("one two three", ("one two three four five", "one"))
+    assert gap(item) == 2
+    assert math.isnan(gap(said("one two", ())))
+
+
+def said(reply, references):
+    turns = (Turn("user", "hi"), Turn("assistant", reply, references=references))
+    return Item("d#1", "d", "bot", turns, 1, cluster="d", pair="d")

@@ -16,9 +16,10 @@ from turnwise.encode.lesson import Ratings
 from turnwise.errors import DataError, UsageError
 from turnwise.metrics import resolve
 from turnwise.metrics.learned import bilinear_fit
-from turnwise.metrics.learned.adem_training import context_groups, standardised, train
+from turnwise.metrics.learned.adem_training import standardised, train
 from turnwise.metrics.learned.bilinear import Bilinear, Components
 from turnwise.metrics.learned.bilinear_fit import Examples, Search, constants, learn, split
+from turnwise.metrics.learned.held_out import context_groups
 from turnwise.metrics.learned.trained import NotTrained
 from turnwise.metrics.learned.triples import Triples
 from turnwise.types import Item, Turn
@@ -186,6 +187,37 @@ def test_ratings_of_two_corpora_are_put_on_one_scale():
     assert found == pytest.approx([-1, 1, -1, 1])
     with pytest.raises(DataError, match="are equal"):
         standardised(np.ones(4), ["a", "a", "b", "b"])
+
+
+def test_a_system_left_out_and_less_data_are_measured_beside_the_head_that_is_kept():
+    given_ = adem_lesson("adem")
+    apart = [
+        replace(item, turns=(Turn("user", f"what about number {at} then"), item.turns[-1]), turn=1)
+        for at, item in enumerate(given_.items)
+    ]
+    two = [replace(item, agent=("a", "b")[at % 2]) for at, item in enumerate(apart)]
+    quick = {
+        "components": 5,
+        "gamma": 0.002,
+        "rate": 0.01,
+        "batch": 16,
+        "epochs": 2,
+        "folds": 3,
+        "validation": 0.4,
+    }
+    asked = {**quick, "leave_out_systems": True, "shares": "1/0.5"}
+    found = train(replace(given_, items=two, settings=asked)).findings
+    rows = {(one.what["metric"], one.what["statistic"]): one for one in found}
+    whole = rows["adem, nothing left out", "spearman"]
+    assert rows["adem, 100% of the contexts", "spearman"].estimate == whole.estimate
+    assert rows["adem, a left out", "spearman"].n_items == whole.n_items == 40
+    assert rows["adem, a left out: its replies", "spearman"].n_items == 20
+    assert rows["adem, a left out", "pearson"].estimate != whole.estimate
+    assert ("adem, 1 in 2 left out at random", "spearman") in rows
+    with pytest.raises(UsageError, match="no system can be left out"):
+        train(replace(given_, items=apart, settings=asked))
+    with pytest.raises(UsageError, match="at most 1"):
+        train(replace(given_, items=apart, settings={**quick, "shares": "50"}))
 
 
 def test_with_several_references_the_score_is_the_mean_of_the_scores():

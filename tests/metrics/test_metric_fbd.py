@@ -10,10 +10,11 @@ import pytest
 from turnwise.errors import DataError, Refused, TooFewItems, UsageError
 from turnwise.metrics import resolve
 from turnwise.metrics.distribution import sides as sides_module
-from turnwise.metrics.distribution.fbd import Fbd
+from turnwise.metrics.distribution.fbd import Fbd, FbdToReal
 from turnwise.metrics.distribution.frechet import Gaussian, distance, frechet
+from turnwise.metrics.distribution.kernel import Reference
 from turnwise.metrics.distribution.moments import Moments
-from turnwise.metrics.distribution.sampling import at_infinity, floor
+from turnwise.metrics.distribution.sampling import Between, at_infinity, beside_people
 from turnwise.metrics.rows import scored
 from turnwise.types import Fitted, Item, Metric, Turn
 
@@ -87,7 +88,7 @@ def test_the_two_ways_to_the_trace_agree() -> None:
     assert frechet(x, y) == pytest.approx(distance(*by_rows), rel=1e-12)
 
 
-def test_replies_that_are_all_equal_have_a_distance() -> None:
+def test_vectors_that_are_all_equal_have_a_distance() -> None:
     real = np.random.default_rng(2).normal(size=(100, 8))
     same = np.ones((60, 8))
     spread = float(np.trace(np.cov(real, rowvar=False)))
@@ -139,12 +140,60 @@ def test_moments_of_nothing_are_refused() -> None:
 def test_the_floor_of_people_falls_as_one_over_n_and_its_limit_is_0() -> None:
     rng = np.random.default_rng(5)
     real = rng.normal(size=(4000, 16))
-    floors = [floor(real[:n], frechet, rng=np.random.default_rng(0)) for n in (500, 1000, 4000)]
+    floors = [
+        beside_people(real[:n], real[:n], frechet, rng=np.random.default_rng(0)).floor
+        for n in (500, 1000, 4000)
+    ]
     assert floors[0] / floors[2] == pytest.approx(8, rel=0.25)
     other = rng.normal(size=(1000, 16))
     assert frechet(other, real[:1000]) > 0.1
     limit = at_infinity(other, real[:1000], frechet, rng=np.random.default_rng(0))
     assert abs(limit) < 0.2 * frechet(other, real[:1000])
+
+
+def discrepancy(generated: np.ndarray, real: np.ndarray) -> float:
+    return Reference.of(real).discrepancy(generated)
+
+
+@pytest.mark.parametrize("between", [frechet, discrepancy])
+@pytest.mark.parametrize(("n", "m", "d"), [(60, 240, 8), (100, 100, 8), (300, 100, 8), (60, 120, 80)])
+def test_new_people_fall_as_often_above_the_floor_as_below(between: Between, n: int, m: int, d: int) -> None:
+    """With more vectors than dimensions and with fewer, and whether or not there are as many of them as real ones."""
+    above, gaps = [], []
+    for seed in range(40):
+        rng = np.random.default_rng(seed)
+        people, real = rng.normal(size=(n, d)), rng.normal(size=(m, d))
+        found = beside_people(people, real, between, rng=rng, splits=3)
+        above.append(found.thinned > found.floor)
+        gaps.append(found.thinned - found.floor)
+    assert 0.25 < np.mean(above) < 0.75
+    assert abs(np.mean(gaps)) < 3 * np.std(gaps) / np.sqrt(len(gaps))
+
+
+@pytest.mark.parametrize("n", [100, 40])
+def test_new_people_who_answer_the_same_queries_fall_as_often_above_the_floor_as_below(n: int) -> None:
+    """A pair's vector is mostly its query's: with those on both sides, people would be far below a plain floor."""
+    above = []
+    for seed in range(40):
+        rng = np.random.default_rng(seed)
+        asked = rng.normal(size=(100, 8))
+        real, people = (asked + 0.3 * rng.normal(size=asked.shape) for _ in range(2))
+        marks = np.arange(100.0)
+        found = beside_people(people[:n], real, frechet, queries=(marks[:n], marks), rng=rng, splits=3)
+        above.append(found.thinned > found.floor)
+    assert 0.25 < np.mean(above) < 0.75
+
+
+def test_where_all_answer_one_query_the_floor_is_still_told() -> None:
+    rng = np.random.default_rng(0)
+    one, many = np.zeros(50), rng.normal(size=(50, 4))
+    assert beside_people(many, many, frechet, queries=(one, one), rng=rng).floor > 0
+
+
+def test_a_system_unlike_people_stands_above_their_floor() -> None:
+    rng = np.random.default_rng(0)
+    found = beside_people(0.5 + rng.normal(size=(100, 8)), rng.normal(size=(100, 8)), frechet, rng=rng)
+    assert found.thinned > found.floor + 1
 
 
 def test_the_limit_is_nearer_the_true_distance_than_the_sample_is() -> None:
@@ -162,7 +211,7 @@ def test_the_limit_is_nearer_the_true_distance_than_the_sample_is() -> None:
 def test_too_few_vectors_for_a_floor_or_a_limit_are_refused() -> None:
     few = np.zeros((3, 2))
     with pytest.raises(TooFewItems, match="4 real vectors"):
-        floor(few, frechet, rng=np.random.default_rng(0))
+        beside_people(few, few, frechet, rng=np.random.default_rng(0))
     with pytest.raises(TooFewItems, match="4 vectors or more on each side, and there are 3"):
         at_infinity(few, few, frechet, rng=np.random.default_rng(0))
 
@@ -250,6 +299,54 @@ def test_without_any_context_the_reply_is_read_alone_and_the_signature_says_so(
     assert "reply-only" not in str(fitted(talk(60)).signature)
 
 
+def asked_the_same(items: list[Item]) -> list[Item]:
+    return [replace(item, turns=(Turn("user", "well?"), item.turns[-1])) for item in items]
+
+
+def always(reply: str, items: list[Item]) -> list[Item]:
+    """The items of a system that has one reply."""
+    said = (Turn("assistant", reply, references=item.references) for item in items)
+    return [replace(item, turns=(*item.turns[:-1], turn)) for item, turn in zip(items, said, strict=True)]
+
+
+@pytest.mark.parametrize("name", ["fbd", "prd", "mmd"])
+def test_where_all_queries_are_the_same_replies_still_tell_systems_from_people(
+    name: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    items = asked_the_same(talk(80))
+    metric = resolve(name, model="hashing")
+    assert isinstance(metric, Fitted)
+    to_real = metric.fit(items)
+    assert "reply-only:all" in str(to_real.signature)
+    assert "all the same: replies are read without their query" in caplog.text
+    people = [replace(i, turns=(i.turns[0], Turn("assistant", i.references[0]))) for i in items]
+    babble = [replace(i, turns=(i.turns[0], Turn("assistant", f"{n} zzz qqq"))) for n, i in enumerate(items)]
+    near, far = (to_real.reduce(to_real.rows(said)) for said in (people, babble))
+    assert near > far + 0.2 if name == "prd" else near < far - 0.2
+
+
+@pytest.mark.parametrize("name", ["fbd", "prd", "mmd", "fbd-paper"])
+def test_a_system_that_says_one_thing_only_is_refused(name: str) -> None:
+    items = talk(60)
+    metric = resolve(name, model="hashing")
+    assert isinstance(metric, Fitted)
+    to_real = metric.fit(items)
+    to_real.check(to_real.rows(items))
+    with pytest.raises(TooFewItems, match="all replies are the same"):
+        to_real.check(to_real.rows(always("i do not know", items)))
+    with pytest.raises(TooFewItems, match="all 60 real replies are the same"):
+        metric.fit([replace(item, agent="human") for item in always("hm", talk(60, references=False))])
+
+
+def test_one_thing_said_many_times_is_refused_from_its_moments_too() -> None:
+    items = talk(60)
+    metric = fitted(items)
+    assert isinstance(metric, FbdToReal)
+    same = metric.rows(always("i do not know", items))
+    with pytest.raises(TooFewItems, match="all replies are the same"):
+        metric.of_moments(metric.moments(same[:30]) + metric.moments(same[30:]))
+
+
 def test_the_real_side_is_a_sample_that_no_order_moves(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sides_module, "MOST", 60)
     items = talk(200)
@@ -266,6 +363,7 @@ def test_details_tell_floor_limit_and_the_size_of_the_real_side() -> None:
     told = metric.details(metric.rows(items))
     assert told["n_real"] == 80
     assert told["floor"] > 0
+    assert told["thinned"] > metric.reduce(metric.rows(items))  # from fewer replies
     assert "at_infinity" not in told  # 80 vectors of 256 dimensions are no line
 
 
@@ -283,8 +381,16 @@ def test_two_models_add_the_logarithms_of_their_distances() -> None:
     assert "sum:log" in str(both.signature)
 
 
+def test_the_logarithms_of_people_against_themselves_are_refused() -> None:
+    people, bot = talk(60, "human", references=False), talk(60, seed=1, references=False)
+    both = fitted(people + bot, also="hashing")
+    with pytest.raises(Refused, match="a distance of 0 has no logarithm"):
+        both.reduce(both.rows(people))
+    assert math.isfinite(both.reduce(both.rows(bot)))
+
+
 @pytest.mark.parametrize(
-    "option", [{"turns": 2}, {"way": "together"}, {"shrinkage": 0.1}, {"also": "hashing"}]
+    "option", [{"turns": 2}, {"way": "together"}, {"shrinkage": 0.1}, {"also": "hashing"}, {"fewest": 20}]
 )
 def test_every_setting_that_moves_the_number_stands_in_the_signature(option: dict[str, object]) -> None:
     items = talk(60)

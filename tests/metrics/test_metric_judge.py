@@ -18,7 +18,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from tests.judge_server import Exchange, Server, by_length, serving
-from turnwise.encode.chat import Chat, Unanswered
+from turnwise.encode.chat import Chat, ChatError, Unanswered
 from turnwise.errors import UsageError
 from turnwise.metrics import resolve
 from turnwise.metrics.unreferenced.judge import Judge
@@ -208,8 +208,31 @@ NONSENSE = [
 
 @pytest.mark.parametrize("setting", NONSENSE)
 def test_a_setting_that_makes_no_sense_is_refused(setting: str) -> None:
-    with pytest.raises(UsageError, match="a judge takes"):
+    with pytest.raises(UsageError, match=r"a judge takes|is a whole number|is a number"):
         resolve(f"judge[{setting}]")
+
+
+def test_parameters_are_read_from_a_file_and_a_server_that_wants_them_is_told_of_it(tmp_path: Path) -> None:
+    file = tmp_path / "p.json"
+    file.write_text('{"max_tokens": null, "max_completion_tokens": 99}')
+
+    def modern(exchange: Exchange) -> None:
+        if "max_tokens" in exchange.body:
+            exchange.send(400, '{"error": {"message": "use max_completion_tokens instead"}}')
+        else:
+            by_length(exchange)
+
+    with serving(modern) as server:
+        with pytest.raises(ChatError, match=r"instead.*judge\[parameters=FILE.json\]"):
+            judging(server).rows([words(3)])
+        judge = resolve(f"judge[address={server.address},model=m,cache=false,parameters={file}]")
+        assert np.isfinite(judge.rows([words(3)])).all()  # type: ignore[union-attr]
+    assert server.requests[-1].body["max_completion_tokens"] == 99
+    file.write_text("[1]")
+    with pytest.raises(UsageError, match="no JSON object"):
+        resolve(f"judge[parameters={file}]")
+    with pytest.raises(UsageError, match="cannot be read"):
+        resolve(f"judge[parameters={tmp_path / 'absent.json'}]")
 
 
 def test_an_answer_without_a_verdict_is_reminded_once() -> None:

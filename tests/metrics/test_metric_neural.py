@@ -1,11 +1,14 @@
 """Metrics on encoders and language models, on tiny models whose numbers are recomputed here by hand."""
 
+import json
 import math
 
 import numpy as np
 import pytest
+from click.testing import CliRunner
 
-from tests.tiny_models import write_bert, write_llama, write_regression
+from tests.tiny_models import write_bert, write_llama, write_regression, write_roberta
+from turnwise.cli.score import command
 from turnwise.encode import Utterance, load, load_lm
 from turnwise.errors import UsageError
 from turnwise.metrics import resolve
@@ -104,6 +107,46 @@ def test_a_regression_checkpoint_reads_reference_and_reply_together(tmp_path):
     with torch.inference_mode():
         logits = model(**tokenizer("a dog", "i like the piano", return_tensors="pt")).logits
     assert number(metric, item("i like the piano", "a dog")) == pytest.approx(float(logits), abs=1e-6)
+
+
+def test_a_regression_without_its_head_is_refused_not_scored_by_chance(bert):
+    with pytest.raises(UsageError, match=r"no weights for classifier.bias, classifier.weight"):
+        resolve("regression", model=bert).rows([item("i like the piano", "a dog")])
+
+
+def test_a_regression_reads_long_texts_with_a_model_that_counts_positions_from_2(tmp_path):
+    folder = write_roberta(tmp_path / "roberta", places=34, labels=1)
+    rows = resolve("regression", model=str(folder)).rows([item("the cat " * 40, "a dog " * 40)])
+    assert np.isfinite(rows).all()
+
+
+def test_texts_that_were_cut_stand_in_the_results_however_often_they_are_asked_for(tmp_path, monkeypatch):
+    monkeypatch.setenv("TURNWISE_CACHE", str(tmp_path / "cache"))
+    folder, checkpoint = write_bert(tmp_path / "bert", max_length=16), write_regression(tmp_path / "bleurt")
+    turns = [
+        {"role": "user", "content": "i love my cat"},
+        {"role": "assistant", "content": "the cat " * 200, "references": ["a dog"]},
+    ]
+    data = tmp_path / "logs.jsonl"
+    data.write_text("".join(json.dumps({"agent": bot, "messages": turns}) + "\n" for bot in "ab"))
+    names = f"bertscore[model={folder}],regression[model={checkpoint}]"
+    for _ in range(2):  # the second time vectors come from the cache, and blocks from the store
+        done = CliRunner().invoke(
+            command,
+            [str(data), "-m", names, "--format", "json", "--jobs", "1", "-o", str(tmp_path / "out")],
+        )
+        told = {record["metric"]: record["cut"] for record in json.loads(done.stdout)["results"]}
+        assert told == dict(zip(names.split(","), (1, 2), strict=True))  # one text, and two pairs
+        assert "its model read only the beginning of 1 text" in done.stderr
+
+
+def test_the_papers_recipe_refuses_a_decoder_whose_first_token_is_blind(llama):
+    from turnwise.metrics.distribution.reading import Reading
+
+    with pytest.raises(UsageError, match="pooling=last"):
+        Reading(llama, "together", 0).raw([item("i like the piano")], alone=False)
+    vectors = Reading(llama, "together", 0, pooling="last").raw([item("i like the piano")], alone=False)
+    assert np.isfinite(vectors).all()
 
 
 def test_a_regression_without_a_checkpoint_says_how_to_name_one():

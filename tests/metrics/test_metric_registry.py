@@ -1,9 +1,13 @@
 """Names of metrics: how they are found, and how they are refused."""
 
+import inspect
+import re
 from importlib.metadata import EntryPoint
+from types import ModuleType
 
 import pytest
 
+import turnwise.estimators as estimators
 import turnwise.metrics as metrics
 import turnwise.plugins as registry
 from turnwise.errors import UsageError
@@ -43,6 +47,47 @@ def test_an_unknown_name_is_answered_with_the_nearest() -> None:
 def test_an_option_that_the_metric_does_not_have_is_refused() -> None:
     with pytest.raises(UsageError, match=r"metric `bleu-4`: .*colour.*; its settings are: none"):
         metrics.resolve("bleu-4", colour="blue")
+
+
+@pytest.mark.parametrize(
+    ("name", "told"),
+    [
+        ("bertscore[idf=maybe]", "`idf` is true or false, not `maybe`"),
+        ("bertscore[baseline=x]", "`baseline` is a number, not `x`"),
+        ("bertscore[baseline=nan]", "`baseline` is a number, not `nan`"),
+        ("fbd[turns=true]", "`turns` is a whole number, not `true`"),
+        ("fbd[turns=1.5]", "`turns` is a whole number, not `1.5`"),
+        ("fbd[shrinkage=x]", "`shrinkage` is a number, not `x`"),
+        ("fbd[model=3]", "`model` is a text, not `3`"),
+        ("fbd[way=sum]", "`way` is one of product, together, not `sum`"),
+        ("fbd[name=x]", "unexpected keyword argument 'name'; its settings are: model, layer"),
+        ("prd-paper[name=x]", "unexpected keyword argument 'name'; its settings are: model, layer"),
+        ("prd[clusters=2.5]", "`clusters` is a whole number, not `2.5`"),
+        ("prd[seed=-1]", "0 or more for `seed`, not -1"),
+        ("prd[components=-3]", "0 or more for `components`, not -3"),
+        ("prd[angles=1]", "2 angles or more, or 0 for the exact maximum, not 1"),
+    ],
+)
+def test_a_setting_that_is_not_what_its_metric_takes_is_refused(name: str, told: str) -> None:
+    with pytest.raises(UsageError, match=re.escape(told)):
+        metrics.resolve(name)
+
+
+def test_a_setting_of_an_estimator_is_held_against_its_type_too() -> None:
+    for name in ("fqe[ridge=x]", "fqe[ridge=true]"):
+        with pytest.raises(UsageError, match=r"estimator `fqe\[ridge=.*`ridge` is a number"):
+            estimators.resolve(name)
+    assert estimators.resolve("fqe[ridge=10]").ridge == 10  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize("names", [metrics, estimators])
+def test_every_default_would_pass_as_a_setting(names: ModuleType) -> None:
+    """So that no annotation is one that a value cannot be held against."""
+    for name in names.names():
+        maker = names._maker(name)
+        given = {key: parameter.default for key, parameter in inspect.signature(maker).parameters.items()}
+        written = {key: value for key, value in given.items() if isinstance(value, bool | int | float | str)}
+        registry.check(written, maker, name)
 
 
 def test_another_package_can_add_a_metric(plugins: list[EntryPoint]) -> None:

@@ -145,6 +145,15 @@ def test_a_tuned_policy_is_judged_among_the_others(capsys, corpus: str, policy: 
     assert not (out / "calls.jsonl").exists()
 
 
+def test_repetitions_in_two_processes_come_to_what_one_process_finds(
+    capsys, corpus: str, policy: str, tmp_path: Path
+) -> None:
+    options = (*RL, "--policy", policy, "--learning-rate", ".03", "--repetitions", "2", "--no-perturb")
+    one, two = (attacked(capsys, corpus, "question-rate", *options, "--jobs", jobs)[1] for jobs in "12")
+    assert {**one, "origin": None} == {**two, "origin": None}
+    assert len(two["repetitions"]) == 2
+
+
 def test_a_killed_attack_goes_on_without_asking_again(
     capsys, corpus: str, tmp_path: Path, monkeypatch
 ) -> None:

@@ -10,15 +10,19 @@ from pathlib import Path
 
 import pytest
 
-from turnwise.run.execute import in_order
+from tests.corpus import corpus
+from turnwise.cli.group import run
+from turnwise.run.execute import Local
 
 PARENT = """
 import operator, time
-from turnwise.run.execute import in_order
+from tests.corpus import corpus
+from turnwise.cli.group import run
+from turnwise.run.execute import Local
 
 if __name__ == "__main__":
-    results = in_order(operator.pow, 2, range(8), jobs=2)
-    print(next(results), flush=True)
+    results = Local(2).in_order(operator.pow, 2, range(8))
+    print(next(results)[1], flush=True)
     time.sleep(60)
 """
 
@@ -44,9 +48,9 @@ def alive(process: int) -> bool:
 
 
 def test_results_come_in_the_order_of_the_tasks_whatever_the_number_of_processes():
-    expected = [2**n for n in range(9)]
-    assert list(in_order(operator.pow, 2, range(9), jobs=1)) == expected
-    assert list(in_order(operator.pow, 2, range(9), jobs=2)) == expected
+    expected = [(n, 2**n) for n in range(9)]
+    assert list(Local(1).in_order(operator.pow, 2, range(9))) == expected
+    assert list(Local(2).in_order(operator.pow, 2, range(9))) == expected
 
 
 @pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="looks for orphans in /proc")
@@ -67,3 +71,40 @@ def test_workers_end_by_themselves_when_the_parent_is_killed(tmp_path):
     for worker in orphans:
         os.kill(worker, signal.SIGKILL)
     assert not orphans
+
+
+def test_ray_is_loaded_only_for_those_who_ask_and_missed_in_words(tmp_path, monkeypatch, capsys):
+    data = corpus(tmp_path / "logs.jsonl", 2)
+    monkeypatch.setitem(sys.modules, "ray", None)
+    assert run(["score", str(data), "-m", "length", "-q"]) == 0
+    assert run(["score", str(data), "-m", "length", "-q", "--on", "ray"]) == 2
+    assert "pip install 'turnwise[cluster]'" in capsys.readouterr().err
+
+
+def test_an_address_where_no_cluster_answers_is_a_users_error_within_seconds(tmp_path, capsys):
+    pytest.importorskip("ray")
+    data = corpus(tmp_path / "logs.jsonl", 2)
+    out = tmp_path / "out"
+    begun = time.monotonic()
+    asked = ["score", str(data), "-m", "length", "-o", str(out), "--on", "ray", "--address", "127.0.0.1:9"]
+    assert run(asked) == 2
+    assert time.monotonic() - begun < 60
+    said = capsys.readouterr()
+    assert "no Ray cluster answers at 127.0.0.1:9" in said.err
+    assert said.out == ""
+    assert run(asked[:-4]) == 0  # what was begun can be finished here
+
+
+def test_an_address_without_on_ray_is_not_passed_over(tmp_path, capsys):
+    data = corpus(tmp_path / "logs.jsonl", 2)
+    assert run(["score", str(data), "-m", "length", "--address", "head:6379"]) == 2
+    assert "--on ray" in capsys.readouterr().err
+
+
+def test_a_bad_line_is_named_before_any_worker_starts(tmp_path, capsys):
+    data = corpus(tmp_path / "logs.jsonl", 2)
+    data.write_bytes(data.read_bytes() + b'{"messages": 3}\n')
+    out = tmp_path / "out"
+    assert run(["score", str(data), "-m", "length", "-o", str(out), "--on", "ray", "--jobs", "2"]) == 2
+    assert "logs.jsonl:7: $.messages" in capsys.readouterr().err
+    assert not out.exists()

@@ -11,6 +11,7 @@ from turnwise.cli.group import run
 from turnwise.errors import UsageError
 from turnwise.logs import native
 from turnwise.logs.scan import survey
+from turnwise.run.execute import Local
 from turnwise.run.simulate import Simulation, simulate, truth_path
 
 SMALL = {"agents": 3, "dialogues": 4, "samples": 2, "truth": 30}
@@ -18,7 +19,9 @@ SMALL = {"agents": 3, "dialogues": 4, "samples": 2, "truth": 30}
 
 def made(path: Path, *, jobs: int = 1, **settings) -> bytes:
     simulate(
-        Simulation(**{"world": "booking", "family": "stochastic", **SMALL, **settings}), str(path), jobs=jobs
+        Simulation(**{"world": "booking", "family": "stochastic", **SMALL, **settings}),
+        str(path),
+        workers=Local(jobs),
     )
     return path.read_bytes()
 

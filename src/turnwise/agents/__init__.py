@@ -2,7 +2,7 @@
 
     https://HOST/v1      a model behind an OpenAI-compatible address; --set model=NAME says which
     module:function      your own
-    DIR                  what `turnwise train hred|vhred|dual|tfidf` wrote
+    DIR                  what `turnwise train hred|vhred|dual|tfidf|lava|plas` wrote
     NAME, DIR, hub id    any language model of transformers: `smollm2`
 
 An agent is called with the turns so far and a generator, and returns a `Reply`. What stands behind a name is imported
@@ -27,6 +27,9 @@ KINDS = {
     "vhred": "hred:Hred",
     "dual": "dual:Dual",
     "tfidf": "tfidf:TfIdf",
+    "lava": "lava:LatentPolicy",
+    "plas": "lava:LatentPolicy",
+    "lava-pg": "lava:LatentPolicy",
 }
 # Settings come from a command line, where anything may stand.
 NUMBERS: dict[str, Any] = {

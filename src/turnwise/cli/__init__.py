@@ -4,6 +4,7 @@
 starting Python; a test holds the table equal to the commands' own help.
 """
 
+import io
 import sys
 
 COMMANDS = {
@@ -18,7 +19,8 @@ COMMANDS = {
     "rate": "Let people rate conversations, or talk to agents and rate them.",
     "respond": "Fill in what an agent would have said at each assistant message of the logs.",
     "ope": "What would people say of an agent they have not met? Off-policy evaluation from other agents' logs.",
-    "demo": "The whole loop on the embedded, made-up corpus.",
+    "report": "Tables and figures of finished runs, as one HTML file that fetches nothing; also Markdown and JSON.",
+    "demo": "The whole loop on an embedded world: a dozen agents, their raters, and a report.",
     "fetch": "Fetch weights into the cache, sha256-checked; everything else works offline.",
     "ls": "List metrics, estimators, readers, statistics and weights.",
     "doctor": "What is installed here, and what each missing part would allow.",
@@ -46,8 +48,16 @@ def overview() -> str:
     )
 
 
+def _speak_plainly() -> None:
+    """A terminal that lacks a letter gets its number instead: no result is worth a traceback."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper) and stream.encoding.lower().replace("-", "") != "utf8":
+            stream.reconfigure(errors="backslashreplace")
+
+
 def main(argv: list[str] | None = None) -> None:
     """Entry point of the console script: runs the command and exits with its code."""
+    _speak_plainly()
     args = sys.argv[1:] if argv is None else argv
     if not args or args[0] in ("-h", "--help"):
         print(overview())

@@ -14,7 +14,8 @@ from turnwise.errors import counted, unknown
 STAGES = ("baselines", "search", "rl")
 # What the spec is told, by stage.
 ATTACK = ("count", "budget", "stages", "perturb", "timeout", "card")
-TUNING = ("policy", "epochs", "updates", "batch", "repetitions", "learning_rate", "kl", "entropy", "longest")
+TUNING = ("policy", "epochs", "updates", "batch", "repetitions", "learning_rate", "kl", "entropy", "longest",
+          "minutes")  # fmt: skip
 HARDENING = ("rounds", "learn_from", "taught", "agree_with")
 HARDENED = ("group", "strategy", "estimate", "human_score", "gain", "significant")
 SHOWN = 12  # strategies in the table; results.json has all
@@ -42,6 +43,8 @@ def tuning(function: Any) -> Any:
                      help="rl: what a nat of the words' entropy earns."),
         click.option("--longest", default=40, show_default=True, type=click.IntRange(min=2),
                      help="rl: tokens of a reply."),
+        click.option("--minutes", type=click.FloatRange(0, min_open=True),
+                     help="rl: after which a repetition ends with what it has. Default: never."),
     )):  # fmt: skip
         function = option(function)
     return function
@@ -85,8 +88,8 @@ def tuning(function: Any) -> Any:
     help="harden: conversations to train on. Default: those of --contexts that are not attacked. Repeatable.",
 )  # fmt: skip
 @click.option(
-    "--taught", default=8000, show_default=True, type=click.IntRange(min=100),
-    help="harden: turns at which frauds made of the context are taught; their texts take time on a CPU.",
+    "--taught", default=3000, show_default=True, type=click.IntRange(min=100),
+    help="harden: turns at which frauds are taught; their texts take time on a CPU.",
 )  # fmt: skip
 @click.option(
     "--agree-with", multiple=True, metavar="RATED",

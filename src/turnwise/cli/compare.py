@@ -35,7 +35,8 @@ def command(**given: Any) -> int:
     """Is agent A better than agent B? Paired test, effect size, items that flipped.
 
     DATA is conversation files, or exactly two folders written by `turnwise score -o`: the first is A.
-    The estimate is A minus B, and so is what a --gate looks at.
+    The estimate is A minus B, and so is what a --gate looks at. A judge is asked of each reply by itself;
+    docs/judge.md has how to show it two.
 
     \b
       turnwise compare logs.jsonl -m bleu-4 --agents new,old

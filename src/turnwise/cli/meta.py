@@ -46,6 +46,14 @@ LEVEL = 0.05  # of the adjusted p below which a difference is printed
     "--intervals/--no-intervals", default=True, show_default=True,
     help="Resample for intervals: a thousand times the work of the number itself.",
 )  # fmt: skip
+@click.option(
+    "--length-bias", is_flag=True,
+    help="Also: does a metric favour replies as long as their reference, where people do not?",
+)  # fmt: skip
+@click.option(
+    "--normalised", is_flag=True,
+    help="Also: where the first metric finds good replies that the others miss, and the reverse.",
+)  # fmt: skip
 @click.option("--rescale", is_flag=True, help="Map ratings of different scales to 0-1.")
 @click.option(
     "--screen", is_flag=True,
@@ -88,11 +96,14 @@ def command(**given: Any) -> int:
         "differences",
         "intervals",
     )
-    with options.spec("meta", given, **{name: given[name] for name in names}) as spec:
+    asked = {name: given[name] for name in names}
+    asked |= {name: True for name in ("length_bias", "normalised") if given[name]}
+    with options.spec("meta", given, **asked) as spec:
         outcome = meta(spec) if spec.metrics else raters(spec)
         columns = ("metric", "dimension", "group", "level", "statistic", "estimate", "interval", "p", "ceiling",
                    "n_items", "n_clusters", "n_raters", "raters_are")  # fmt: skip
-        after = _differences(outcome.document) + _raters(outcome.document)
+        after = _differences(outcome.document) + _raters(outcome.document) + _biases(outcome.document)
+        after += _partings(outcome.document)
         return conclude(outcome, columns, given, after=after)
 
 
@@ -109,6 +120,42 @@ def _differences(document: dict[str, Any]) -> str:
     ]
     share = f"{len(found)} of {counted(len(tested), 'test')}, adjusted"
     return f"\nmetrics that differ ({share}):\n{text.table(rows, head)}"
+
+
+def _biases(document: dict[str, Any]) -> str:
+    from turnwise.report import text
+
+    head = ["metric", "dimension", "group", "near", "far", "p", "n_near", "n_far"]
+    rows = [
+        [text.p_value(row[name]) if name == "p" else row[name] for name in head]
+        for row in document.get("length_bias", ())
+    ]
+    title = "mean score of replies within 6 words of their reference, and of others:"
+    return f"\n{title}\n{text.table(rows, head)}" if rows else ""
+
+
+KINDS = {  # of normalised scores; high is 3/4 of the scale and low 1/4: 4 and 2 of 1 to 5
+    "good": "people: high",
+    "missed": "people high, every other metric low",
+    "rescued": "of these, the first metric high",
+    "failed": "people high, the first metric low",
+    "beaten": "of these, another metric high",
+    "fooled": "people low and another metric too, the first high",
+}
+
+
+def _partings(document: dict[str, Any]) -> str:
+    from turnwise.report import text
+
+    found = document.get("normalised", ())
+    rows = [
+        [row["dimension"], row["group"], KINDS[row["kind"]], row["n"], ", ".join(row["examples"])]
+        for row in found
+    ]
+    if not rows:
+        return ""
+    title = f"{found[0]['metric']} against {', '.join(found[0]['others'])}, on people's scale:"
+    return f"\n{title}\n{text.table(rows, ['dimension', 'group', 'replies', 'n', 'for example'])}"
 
 
 def _raters(document: dict[str, Any]) -> str:

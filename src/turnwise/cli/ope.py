@@ -73,8 +73,17 @@ def _least(
 @click.option("--limit", type=click.IntRange(min=1), metavar="N", help="Only the first N conversations.")
 @click.option("-o", "--output", metavar="DIR", help="Write results.json and the regression plots here.")
 @click.option("--model", metavar="NAME|DIR", help="Encoder of texts. Default: minilm.")
+@click.option(
+    "--db",
+    metavar="DIR",
+    help="Venue tables, for a critic of task logs. Default: multiwoz_db beside the data.",
+)
 @click.option("--seed", default=0, show_default=True, type=click.IntRange(min=0))
-@click.option("--jobs", default=1, show_default=True, type=click.IntRange(min=1), help="Processes.")
+@click.option(
+    "--stream", is_flag=True,
+    help="Constant memory, for logs of any size: estimators that are functions of sums alone (docs/scale.md).",
+)  # fmt: skip
+@options.workers
 @options.gating
 @options.printing
 def command(**given: Any) -> int:
@@ -89,6 +98,7 @@ def command(**given: Any) -> int:
       turnwise ope logs.jsonl --all --truth logs.truth.json -o out
     """
     from turnwise.cli.printed import conclude
+    from turnwise.run.critic import BASELINES
     from turnwise.run.ope import ope
 
     if bool(given["targets"]) == given["all_agents"]:
@@ -96,8 +106,8 @@ def command(**given: Any) -> int:
             "name agents with --target NAMES or @alternatives, or leave each out in turn with --all"
         )
     names = ("targets", "all_agents", "rating", "estimators", "truth", "fraction", "challenging", "min_truth",
-             "calibrate", "delexicalise")  # fmt: skip
-    given |= {"metrics": (), "real": None, "db": None, "draws": 1000, "max_errors": 0, "no_cache": False}
+             "calibrate", "delexicalise", "stream")  # fmt: skip
+    given |= {"metrics": (), "real": None, "draws": 1000, "max_errors": 0, "no_cache": False}
     with options.spec("ope", given, **{name: given[name] for name in names}) as spec:
         outcome = ope(spec)
         columns = (
@@ -106,10 +116,12 @@ def command(**given: Any) -> int:
             "estimator",
             "estimate",
             "interval",
+            "difference",
             "raw",
             "logged",
             "n_items",
             "n_clusters",
+            *BASELINES,
         )
         return conclude(outcome, columns, given, after=_after(outcome.document))
 
@@ -123,8 +135,32 @@ def _after(document: dict[str, Any]) -> str:
         if row["estimator"] == document["results"][0]["estimator"]
         and (outside := row["diagnostics"].get("disagrees"))
     ]
+    said += [f"note: {note}" for note in document.get("notes", ())]
+    if any(
+        row["estimate"] is not None and row["diagnostics"].get("calibrated") is False
+        for row in document["results"]
+    ):
+        said.append(
+            "NOT CALIBRATED: these intervals know of chance alone, and hold the truth far less often than 95 %"
+        )
+    said += [_judged(name, about) for name, about in document.get("critics", {}).items()]
     checks = document.get("validation", ())
     if checks:
         head = list(checks[0])
         said.append(text.table([[row[name] for name in head] for row in checks], head))
     return "\n" + "\n".join(said) if said else ""
+
+
+def _judged(name: str, about: dict[str, Any]) -> str:
+    """Whether a critic tells real systems from controls, in a line."""
+    if not about["controls"]:
+        return f"{name}: no control could be made of single replies"
+    told = ", ".join(f"{control} {value:.1f}" for control, value in about["controls"].items())
+    if about["fooled"]:
+        return (
+            f"{name} IS FOOLED by {', '.join(about['fooled_by'])}: worth no less than {about['worst_system']}; "
+            f"do not believe its ranking (controls: {told})"
+        )
+    return (
+        f"{name}: every control lies below every system, by {about['margin']:.1f} or more (controls: {told})"
+    )

@@ -19,6 +19,7 @@ from turnwise.errors import DataError, Problem, TurnwiseError, UsageError
 
 if TYPE_CHECKING:
     from turnwise.report.gate import Gate
+    from turnwise.run.execute import Executor
     from turnwise.run.spec import Spec
 
 _NAME = re.compile(r"[^,\[]+(?:\[[^\]]*\]?)?")
@@ -91,18 +92,27 @@ selecting = _options(
     click.option("--limit", type=click.IntRange(min=1), metavar="N", help="Only the first N conversations."),
 )  # fmt: skip
 
+workers = _options(
+    click.option("--jobs", type=click.IntRange(min=1), show_default="1; on ray the cluster's CPUs",
+                 help="Workers: processes, or actors of a Ray cluster."),
+    click.option("--on", default="local", show_default=True, type=click.Choice(["local", "ray"]),
+                 help="Where the work is done; docs/scale.md. Numbers are the same."),
+    click.option("--address", metavar="HOST:PORT",
+                 help="Of a running Ray cluster. Default: RAY_ADDRESS, else one of this machine for this run."),
+)  # fmt: skip
+
 running = _options(
     click.option("-o", "--output", metavar="DIR", help="Write results.json and items.jsonl here; resumes."),
     click.option("--real", metavar="FILE",
                  help="Conversations that metrics which must see data are fitted on."),
-    click.option("--model", metavar="NAME|DIR",
+    click.option("--model", metavar="NAME|DIR|hub id",
                  help="Model behind metrics that have one; metric[model=...] names one metric's."),
     click.option("--db", metavar="DIR",
                  help="Venue tables of task metrics. Default: the folder multiwoz_db beside the data."),
     click.option("--seed", default=0, show_default=True, type=click.IntRange(min=0)),
     click.option("--draws", default=1000, show_default=True, type=click.IntRange(min=100),
                  help="Resamples behind an interval or a test."),
-    click.option("--jobs", default=1, show_default=True, type=click.IntRange(min=1), help="Processes."),
+    workers,
     click.option("--max-errors", default=20, show_default=True, type=click.IntRange(min=0),
                  help="Stop when a metric has failed on more items than this."),
     click.option("--no-cache", is_flag=True, help="Do not reuse rows that are already in -o, nor verdicts of a judge."),
@@ -162,6 +172,8 @@ def spec(command: str, given: dict[str, Any], **options: Any) -> Iterator["Spec"
                 options=tuple(sorted(options.items())),
                 output=Path(given["output"]) if given["output"] else None,
                 jobs=given["jobs"],
+                on=_place(given),
+                address=given["address"],
                 max_errors=given["max_errors"],
                 reuse=not given["no_cache"],
                 quiet=given["quiet"],
@@ -171,6 +183,20 @@ def spec(command: str, given: dict[str, Any], **options: Any) -> Iterator["Spec"
 
         fail_gates(given, error)
         raise
+
+
+def _place(given: Mapping[str, Any]) -> str:
+    """Where the work is done; an address without --on ray would be passed over in silence."""
+    if given["address"] and given["on"] != "ray":
+        raise UsageError(f"--address {given['address']} is that of a Ray cluster: add --on ray")
+    return str(given["on"])
+
+
+def executor(given: Mapping[str, Any]) -> "Executor":
+    """Whoever does the work of a command that has no spec."""
+    from turnwise.run.execute import executor
+
+    return executor(given["jobs"], on=_place(given), address=given["address"])
 
 
 @contextmanager

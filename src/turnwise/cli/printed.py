@@ -36,7 +36,7 @@ def conclude(outcome: Outcome, columns: Sequence[str], given: dict[str, Any], *,
         if after:
             print(after)
     sys.stdout.flush()  # into one file or pipe, results come before notes
-    if not given["quiet"]:
+    if not given["quiet"] or outcome.code:  # why there is no answer is no chatter
         for note in notes(outcome):
             print(note, file=sys.stderr)
     verdicts = [verdict for one in given["gates"] for verdict in one.judge(outcome.findings)]
@@ -93,6 +93,10 @@ def notes(outcome: Outcome) -> list[str]:
         if learned := finding.details.get("in_training"):
             said.append(f"warning: {finding.what['metric']} learned from {learned} items here: its agreement with "
                         "people says nothing about new ones")  # fmt: skip
+        if cut := finding.details.get("cut"):
+            said.append(
+                f"note: {finding.what['metric']}: its model read only the beginning of {counted(cut, 'text')}"
+            )
         if finding.status != "ok" and not finding.unscored:
             about = " ".join(str(value) for value in finding.what.values() if value)
             said.append(f"note: {about}: {finding.status}: {finding.reason}")

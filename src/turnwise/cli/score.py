@@ -6,6 +6,9 @@ import click
 
 from turnwise.cli import options
 
+# What a distance between distributions has beside its number (docs/distances.md).
+DETAILS = ("floor", "thinned", "at_infinity", "n_real")
+
 
 @click.command(name="score")
 @options.config
@@ -33,4 +36,4 @@ def command(**given: Any) -> int:
 
     with options.spec("score", given) as spec:
         rows = ("metric", "agent", "group", "estimate", "interval", "n_items", "n_clusters")
-        return conclude(score(spec), rows, given)
+        return conclude(score(spec), (*rows, *(DETAILS if given["verbose"] else ())), given)

@@ -53,20 +53,41 @@ def _count(name: str, default: int, *, means: str, least: int = 1) -> Callable[[
     metavar="NAME=AGENT",
     help="An agent beside the family: module:function, an address, a model, as in `respond`. Repeatable.",
 )
+@click.option(
+    "--db",
+    metavar="DIR",
+    help="Of `task`: the folder of the venue tables, as MultiWOZ's. Default: those of a made-up town.",
+)
+@click.option(
+    "--goals",
+    metavar="DATA",
+    help="Of `task`: users have the goals of these conversations. Default: goals drawn from the tables.",
+)
+@click.option(
+    "--user",
+    metavar="convlab|MODULE:FUNCTION",
+    help="Of `task`: ConvLab-3's user simulator, or one with its interface that your function makes.",
+)
+@click.option(
+    "--delexicalised",
+    is_flag=True,
+    help="Of `task`: logs have placeholders for values, and what each system believed: for `score --as`.",
+)
 @click.option("--seed", default=0, show_default=True, type=click.IntRange(min=0))
-@click.option("--jobs", default=1, show_default=True, type=click.IntRange(min=1), help="Processes.")
+@options.workers
 @click.option("--format", "style", default="table", show_default=True, type=click.Choice(["table", "json"]))
 @click.option("-q", "--quiet", is_flag=True, help="No progress, no notes.")
 @options.config  # fmt: skip
 def command(**given: Any) -> None:
     """Make conversations of agents whose true quality is known.
 
-    WORLD is `booking` (families graded, wordings, behaviour, stochastic) or `chat` (graded, failings). At
-    each point stands what every agent of the family would have said there.
+    WORLD is `booking` (families graded, wordings, behaviour, stochastic), `chat` (graded, failings) or `task`
+    (graded, failings). At each point stands what every agent of the family would have said there.
 
     \b
       turnwise simulate booking --family behaviour -o logs.jsonl
       turnwise simulate chat --agents 8 --with bot=mybots:reply -o logs.jsonl.gz
+      turnwise simulate task --db multiwoz_db -o logs.jsonl.gz
     """
     from turnwise import worlds
     from turnwise.errors import counted
@@ -77,7 +98,8 @@ def command(**given: Any) -> None:
     family = given["family"] or next(iter(worlds.named(given["world"]).FAMILIES))
     simulation = Simulation(**{name: given[name] for name in names} | {"family": family})
     path = given["output"]
-    document = simulate(simulation, path, jobs=given["jobs"], quiet=given["quiet"])
+    workers = options.executor(given)
+    document = simulate(simulation, path, workers=workers, quiet=given["quiet"])
     if given["style"] == "json":
         click.echo(results.to_json(document).decode(), nl=False)
     elif document["agents"]:
@@ -94,13 +116,14 @@ def _table(document: dict[str, Any]) -> str:
     from turnwise.report import text
 
     agents = document["agents"]
-    dimensions = list(next(iter(agents.values())))
+    # A dimension on which none of an agent's conversations has a score is not in its means.
+    dimensions = list(dict.fromkeys(name for scores in agents.values() for name in scores))
     rows = [
         [
             agent,
-            *(scores[name]["mean"] for name in dimensions),
-            max(scores[name]["se"] for name in dimensions),
-            scores[dimensions[0]]["n"],
+            *(scores[name]["mean"] if name in scores else None for name in dimensions),
+            max(about["se"] for about in scores.values()),
+            max(about["n"] for about in scores.values()),
         ]
         for agent, scores in agents.items()
     ]

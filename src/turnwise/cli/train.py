@@ -42,7 +42,8 @@ def _settings(_: click.Context, __: click.Parameter, values: tuple[str, ...]) ->
 @click.option("--role", default="assistant", show_default=True, type=click.Choice(["assistant", "user"]),
               help="Whose messages are judged.")  # fmt: skip
 @click.option("--limit", type=click.IntRange(min=1), metavar="N", help="Only the first N conversations.")
-@click.option("--model", metavar="NAME|DIR", help="The encoder or language model to build on.")
+@click.option("--model", "--from", "model", metavar="NAME|DIR",
+              help="The encoder, language model or trained folder to build on.")  # fmt: skip
 @click.option("--device", default="auto", show_default=True, metavar="auto|cpu|cuda")
 @click.option("--seed", default=0, show_default=True, type=click.IntRange(min=0))
 @click.option("--restart", is_flag=True, help="Forget the checkpoints of a run that was stopped.")

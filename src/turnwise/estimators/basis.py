@@ -35,7 +35,8 @@ class Spread:
         mean = self.total / n
         variance, directions = np.linalg.eigh(self.outer / n - np.outer(mean, mean))
         real = variance > 1e-10 * max(variance[-1], 1e-300)
-        return mean, directions[:, real][:, ::-1][:, :most]
+        # In one piece, as it would be after a journey to another process: products of strided arrays round otherwise.
+        return mean, np.ascontiguousarray(directions[:, real][:, ::-1][:, :most])
 
 
 @dataclass(frozen=True, slots=True)

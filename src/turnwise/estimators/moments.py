@@ -44,6 +44,7 @@ class Instead:
 
     xn: Floats  # (p, p) of x at a turn and the target's at the next
     first: Floats  # (p,) of the target's at first turns
+    mean: Floats  # (p,) of the target's, mean over a dialogue's turns
 
     def __add__(self, other: "Instead") -> "Instead":
         return _added(self, other)
@@ -93,11 +94,16 @@ def instead(points: Points, target: Floats) -> dict[str, Instead]:
     lengths = np.diff(episodes.first)
     follows = np.flatnonzero(points.place > 0)  # points that have one before them
     owner = np.repeat(episodes.agent, lengths)[follows]
+    means = np.add.reduceat(target, episodes.first[:-1], axis=0) / lengths[:, None]
     found = {}
     for place, agent in enumerate(episodes.agents):
         at = follows[owner == place]
-        firsts = episodes.first[:-1][episodes.agent == place]
-        found[agent] = Instead(xn=rows[at - 1].T @ target[at], first=target[firsts].sum(axis=0))
+        mine = episodes.agent == place
+        found[agent] = Instead(
+            xn=rows[at - 1].T @ target[at],
+            first=target[episodes.first[:-1][mine]].sum(axis=0),
+            mean=means[mine].sum(axis=0),
+        )
     return found
 
 

@@ -5,16 +5,22 @@ no word in common, is the scale's low end. Normalised so, `|metric|`, scores of 
 against the same thresholds.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from turnwise.errors import UsageError
+from turnwise.meta.correlate import by_unit
+from turnwise.meta.gold import Gold
+from turnwise.meta.table import ScoreTable
 from turnwise.types import Floats
 
 Mask = NDArray[np.bool_]
 HIGH, LOW = 0.75, 0.25  # of the scale: 4 and 2 on 1 to 5
+SHOWN = 3  # examples of a kind
 
 
 def normalised(
@@ -61,3 +67,37 @@ def parting(
         beaten=failed & (table > high).any(axis=0),
         fooled=bad & (table < low).any(axis=0) & (own > high),
     )
+
+
+def partings(tables: Sequence[ScoreTable], gold: Gold, *, group: str = "") -> list[dict[str, Any]]:
+    """The first metric against the others, on the replies that all of them scored: a record for each kind."""
+    if len(tables) < 2:
+        raise UsageError("--normalised holds the first metric against the others: name two or more with -m")
+    if gold.matrix.scale is None:
+        raise UsageError(
+            f"--normalised needs the ends of the scale on which `{gold.dimension}` was rated, and the data does not "
+            "give them (`scale` of a rating)"
+        )
+    points = [by_unit(table, gold) for table in tables]
+    scores = [dict(zip(one.names, one.x, strict=True)) for one in points]
+    names = [name for name in points[0].names if all(name in one for one in scores)]
+    columns = [np.array([one[name] for name in names]) for one in scores]
+    ratings = np.array([gold.values[name] for name in names])
+    others = {table.name: column for table, column in zip(tables[1:], columns[1:], strict=True)}
+    parted = parting(columns[0], others, ratings, gold.matrix.scale)
+    about = {
+        "metric": tables[0].name,
+        "others": list(others),
+        "dimension": gold.dimension,
+        "group": group or None,
+    }
+    return [
+        {
+            **about,
+            "kind": kind,
+            "n": count,
+            "of": len(names),
+            "examples": [names[at] for at in np.flatnonzero(getattr(parted, kind))[:SHOWN]],
+        }
+        for kind, count in parted.counts().items()
+    ]

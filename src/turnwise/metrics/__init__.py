@@ -47,18 +47,9 @@ _OWN: dict[str, Entry] = {
     "bertscore": _own("reference.bertscore:bertscore"),
     **{f"bertscore-{part}": _own("reference.bertscore:bertscore", part=part) for part in ("p", "r")},
     "fbd": _own("distribution.fbd:Fbd"),
-    "fbd-paper": _own("distribution.fbd:Fbd", name="fbd-paper", way="together", turns=0),
+    "fbd-paper": _own("distribution.fbd:FbdPaper"),
     "prd": _own("distribution.prd:Prd"),
-    "prd-paper": _own(
-        "distribution.prd:Prd",
-        name="prd-paper",
-        way="together",
-        turns=0,
-        components=0,
-        angles=1001,
-        runs=10,
-        batch=1024,
-    ),
+    "prd-paper": _own("distribution.prd:PrdPaper"),
     "mmd": _own("distribution.mmd:Mmd"),
     "regression": _own("learned.regression:Regression"),
     "turnwise": _own("learned.own:Turnwise"),
@@ -142,6 +133,7 @@ def resolve(
     except TypeError as error:
         known = ", ".join(key for key in signature.parameters if key not in own) or "none"
         raise UsageError(f"metric `{name}`: {error}; its settings are: {known}") from None
+    plugins.check(written, maker, f"metric `{name}`")
     return maker(**chosen)
 
 

@@ -14,6 +14,7 @@ import copy
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from time import monotonic
 
 import numpy as np
 import torch
@@ -39,6 +40,7 @@ class Settings:
     entropy: float = 0.0
     clip: float = 1.0  # norm of the gradient
     repetitions: int = 10
+    minutes: float | None = None  # after which a repetition ends with what it has; None: never
 
     def calls(self, tracked: int) -> int:
         """Metric calls at most, with so many contexts to track the reward on."""
@@ -125,6 +127,8 @@ class _Run:
     ) -> Tuned:
         curves = Curves()
         kept, best, stopped = dict[str, str](), 0, None
+        minutes = self.settings.minutes
+        until = np.inf if minutes is None else monotonic() + 60 * minutes
         optimiser = torch.optim.AdamW(
             [
                 {"params": self.policy.model.parameters(), "lr": self.settings.learning_rate},
@@ -150,6 +154,9 @@ class _Run:
                 f"repetition {repetition + 1}, epoch {epoch}: reward {curves.reward[-1]:.3f}, "
                 f"most frequent reply {curves.response_frequency[-1]:.0%}"
             )
+            if monotonic() > until:
+                stopped = f"its time was up after epoch {epoch}"
+                break
         return Tuned(repetition, curves, best, kept, stopped)
 
     def _epoch(

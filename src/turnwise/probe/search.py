@@ -16,16 +16,11 @@ from turnwise.metrics.words import words
 from turnwise.probe.context import Context
 from turnwise.probe.strategy import SLOTS, Strategy, strategy
 from turnwise.probe.target import BATCH, Spent, Target
+from turnwise.probe.templates import FRAMES, plain, varied
 from turnwise.types import Floats
 
-FRAMES = (
-    "{}", "so {}", "you said {}", "you said {}, really?", "{} that sounds great!", "i like {}",
-    "i don't think it's {}. what do you mean by that?", "tell me more about {}", "what about {}?",
-    "i'm not sure about {}. i'll let you know.", "yes, {}", "{} what do you think?",
-)  # fmt: skip
 BUNDLE = 6  # sentences said at once
 SHARES = {"mined": 0.35, "templates": 0.55, "evolved": 0.9}  # of its calls, by the end of each stage
-LONGEST = 400  # words of a reply: beyond it a search would only learn that length helps
 
 
 @dataclass(slots=True)
@@ -145,7 +140,7 @@ class Search:
         idle = 0
         while idle < 3 and population:
             before = self.tried.get(population[0], -np.inf)
-            children = [self._varied(population) for _ in range(24)]
+            children = [varied(population, self.rng) for _ in range(24)]
             new = [child for child in dict.fromkeys(children) if child not in self.tried]
             if new:
                 try:
@@ -157,26 +152,6 @@ class Search:
             population = self._ranked(population)
             idle = idle + 1 if self.tried[population[0]] <= before + 1e-9 else 0
         return population
-
-    def _varied(self, population: Sequence[str]) -> str:
-        one, other = (population[int(self.rng.integers(len(population)))] for _ in range(2))
-        said = one.split()
-        edits: list[Callable[[], str]] = [
-            lambda: f"{one} {other}",
-            lambda: f"{one} {one}",
-            lambda: f"{one}?" if self.rng.random() < 0.5 else f"{one} ? ? ?",
-            lambda: " ".join(said[: max(1, len(said) // 2)]),
-            lambda: " ".join(word for word in said if self.rng.random() > 0.2 or word.startswith("{")) or one,
-            lambda: f"{one} {{{list(SLOTS)[int(self.rng.integers(len(SLOTS)))]}}}",
-            lambda: f"{said[int(self.rng.integers(len(said)))]} {one}" if said else one,
-        ]
-        made = edits[int(self.rng.integers(len(edits)))]()
-        return " ".join(made.split()[:LONGEST])
-
-
-def plain(text: str) -> str:
-    """The text as a template: braces would be slots."""
-    return " ".join(text.replace("{", "(").replace("}", ")").split())
 
 
 def shortened(search: Search, made: Strategy, contexts: Sequence[Context], keep: float = 0.9) -> Strategy:

@@ -26,6 +26,8 @@ class Judged:
     description: str
     example: str  # one reply
     transcript: tuple[tuple[str, str], ...]  # (what came before, what it answered)
+    people_said: tuple[str, ...] = ()  # what a person answered there
+    transcript_scores: tuple[tuple[float, float], ...] = ()  # of its answer, and of the person's
     score: float
     interval: Interval | None  # of the score
     gain: float  # over people on the same contexts
@@ -62,6 +64,8 @@ def judged(
         description=description,
         example=replies[shown[0]] if shown else "",
         transcript=tuple((contexts[place].last, replies[place]) for place in shown),
+        people_said=tuple(contexts[place].human for place in shown),
+        transcript_scores=tuple((float(scores[place]), float(people[place])) for place in shown),
         score=score,
         interval=interval,
         gain=gain,

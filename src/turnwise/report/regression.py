@@ -1,10 +1,20 @@
-"""The regression plot of an off-policy evaluation: estimates with their intervals against what is known, as SVG."""
+"""The regression plot of an off-policy evaluation (ENIGMA, figure 1): estimates against what is known."""
 
-from collections.abc import Sequence
+import math
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
-from xml.sax.saxutils import escape
 
-SIZE, MARGIN = 420, 50
+import numpy as np
+
+from turnwise.report import plot
+from turnwise.report.figure import Figure, Record, answered, interval, stated
+from turnwise.report.runs import Run
+from turnwise.report.text import number
+from turnwise.stats.correlation import pearson, spearman
+from turnwise.types import Floats
+
+FEWEST = 3  # dots that make a line
+STEPS = 40  # of the band
 
 
 class Dot(NamedTuple):
@@ -14,40 +24,94 @@ class Dot(NamedTuple):
     interval: tuple[float, float] | None
 
 
-def figure(dots: Sequence[Dot], *, title: str) -> str:
-    """A square with the line on which estimates would be right."""
+class Band(NamedTuple):
+    x: Floats
+    middle: Floats
+    low: Floats
+    high: Floats
+
+
+def band(x: Floats, y: Floats, *, level: float = 0.95) -> Band | None:
+    """Least squares and where the line itself may lie; None where there is none."""
+    n = len(x)
+    if n < FEWEST or np.ptp(x) == 0:
+        return None
+    from scipy.stats import t
+
+    slope, offset = np.polyfit(x, y, 1)
+    at = np.linspace(x.min(), x.max(), STEPS)
+    residual = float(np.sum((y - slope * x - offset) ** 2)) / (n - 2)
+    spread = np.sqrt(residual * (1 / n + (at - x.mean()) ** 2 / np.sum((x - x.mean()) ** 2)))
+    half = float(t.ppf((1 + level) / 2, n - 2)) * spread
+    middle = slope * at + offset
+    return Band(at, middle, middle - half, middle + half)
+
+
+def picture(dots: Sequence[Dot], *, title: str) -> str:
+    """A square with the line on which estimates would be right, the fitted line and its band."""
     values = [value for dot in dots for value in (dot.known, dot.estimate, *(dot.interval or ()))]
-    low, high = min(values), max(values)
-    pad = 0.04 * (high - low or 1.0)
-    low, high = low - pad, high + pad
-
-    def x(value: float) -> float:
-        return float(round(MARGIN + (value - low) / (high - low) * (SIZE - 2 * MARGIN), 1))
-
-    def y(value: float) -> float:
-        return round(SIZE - x(value), 1)
-
-    parts = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {SIZE} {SIZE}" width="{SIZE}" height="{SIZE}" '
-        'font-family="sans-serif" font-size="12">',
-        f"<title>{escape(title)}</title>",
-        f'<rect width="{SIZE}" height="{SIZE}" fill="white"/>',
-        f'<text x="{SIZE / 2}" y="24" text-anchor="middle">{escape(title)}</text>',
-        f'<text x="{SIZE / 2}" y="{SIZE - 8}" text-anchor="middle">known mean</text>',
-        f'<text x="14" y="{SIZE / 2}" text-anchor="middle" transform="rotate(-90 14 {SIZE / 2})">estimate</text>',
-        f'<path d="M{x(low)} {y(low)}L{x(high)} {y(high)}" stroke="#999" stroke-dasharray="4 3"/>',
-        f'<path d="M{x(low)} {y(high)}V{y(low)}H{x(high)}" stroke="black" fill="none"/>',
-    ]
-    for step in range(5):
-        value = low + (high - low) * step / 4
-        parts.append(f'<text x="{x(value)}" y="{y(low) + 16}" text-anchor="middle">{value:.2f}</text>')
-        parts.append(f'<text x="{x(low) - 5}" y="{y(value) + 4}" text-anchor="end">{value:.2f}</text>')
+    span = plot.reach(values)
+    panel = plot.Panel.over(span, span, height=360)
+    panel.axes("known mean", "estimate")
+    panel.path([(span[0], span[0]), (span[1], span[1])], style="rule")
+    fitted = band(np.array([dot.known for dot in dots]), np.array([dot.estimate for dot in dots]))
+    if fitted is not None:
+        low, high = (np.clip(edge, *span).tolist() for edge in (fitted.low, fitted.high))
+        panel.band(fitted.x.tolist(), low, high, 2)
+        panel.line(fitted.x.tolist(), np.clip(fitted.middle, *span).tolist(), 2)
     for dot in dots:
-        at = x(dot.known)
         if dot.interval is not None:
-            parts.append(f'<path d="M{at} {y(dot.interval[0])}V{y(dot.interval[1])}" stroke="#4477aa"/>')
-        label = f"{dot.name}: known {dot.known:.3f}, estimate {dot.estimate:.3f}"
-        parts.append(
-            f'<circle cx="{at}" cy="{y(dot.estimate)}" r="3.5" fill="#4477aa"><title>{escape(label)}</title></circle>'
+            panel.path([(dot.known, edge) for edge in dot.interval], style="whisker s0")
+        panel.dot(
+            dot.known,
+            dot.estimate,
+            tip=f"{dot.name}: known {number(dot.known)}, estimate {number(dot.estimate)}",
         )
-    return "\n".join([*parts, "</svg>"]) + "\n"
+    return panel.svg(title)
+
+
+def figure(dots: Sequence[Dot], *, title: str) -> str:
+    """The picture as a file of its own."""
+    return plot.alone(picture(dots, title=title))
+
+
+def known(record: Record) -> float | None:
+    """The truth where somebody knows it, else the mean of the target's own dialogues."""
+    value = record.get("truth")
+    return value if value is not None else record.get("logged")
+
+
+def dots(records: Sequence[Record]) -> list[Dot]:
+    return [
+        Dot(r["target"], mean, r["estimate"], interval(r))
+        for r in answered(records)
+        if (mean := known(r)) is not None
+    ]
+
+
+def regressions(run: Run) -> Iterator[Figure]:
+    """One figure for each rating and estimator with three known targets or more."""
+    for rating, name in dict.fromkeys((r["rating"], r["estimator"]) for r in run.results):
+        mine = [r for r in run.results if (r["rating"], r["estimator"]) == (rating, name)]
+        drawn = dots(mine)
+        if len(drawn) < FEWEST:
+            continue
+        x, y = np.array([dot.known for dot in drawn]), np.array([dot.estimate for dot in drawn])
+        agreed = ", ".join(
+            f"{word} {value:.3f}"
+            for word, value in (("Pearson", pearson(x, y)), ("Spearman", spearman(x, y)))
+            if math.isfinite(value)
+        )
+        refused = len(mine) - len(answered(mine))
+        title = f"{name}: estimates of {rating} against what is known"
+        yield Figure(
+            kind="regression",
+            title=title,
+            meaning="Each dot is an agent that was left out; its bar is the 95 % interval of the estimate. On the "
+            "dashed line an estimate is right; the green line is fitted to the dots, in its band. "
+            + agreed + (f"; {refused} refused." if refused else "."),
+            notes=stated(answered(mine), more=[f"{len(drawn)} agents; the band is Student's, at 95 %"]),
+            head=("agent", "known", "estimate", "low", "high"),
+            rows=tuple((d.name, d.known, d.estimate, *(d.interval or (None, None))) for d in drawn),
+            svg=picture(drawn, title=title),
+        )  # fmt: skip

@@ -6,7 +6,7 @@ There is no time of day in it: the same input gives the same bytes.
 import contextlib
 import math
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -79,6 +79,13 @@ def replacing(path: Path) -> Iterator[BinaryIO]:
     except BaseException:
         part.unlink(missing_ok=True)
         raise
+
+
+def write_lines(path: Path, records: Iterable[Mapping[str, Any]]) -> None:
+    """JSON Lines."""
+    encoder = msgspec.json.Encoder()
+    with replacing(path) as file:
+        file.writelines(encoder.encode(record) + b"\n" for record in records)
 
 
 def write(path: Path, value: Any) -> None:

@@ -8,8 +8,10 @@ import numpy as np
 
 from turnwise.encode.episodes import leave_out
 from turnwise.errors import Refused
-from turnwise.estimators.calibration import can_rank, estimates, known_means, line
+from turnwise.estimators.calibration import can_rank, estimates, line
 from turnwise.estimators.refusal import Reach, check_enough, check_reach, reach
+from turnwise.estimators.vectors import give
+from turnwise.run.execute import Executor
 from turnwise.run.experience import Experience
 from turnwise.run.tally import generator
 from turnwise.stats.interval import Interval
@@ -26,6 +28,8 @@ class Asked:
     model: str  # encoder by which distances are measured
     calibrate: bool
     seed: int
+    hidden: frozenset[str] = frozenset()  # agents whose dialogues nobody looks at: the targets, but for --all
+    vectors: Mapping[str, Floats] = field(default_factory=dict)  # model -> of the experience's texts
     beforehand: Mapping[str, Mapping[str, Estimate]] = field(
         default_factory=dict
     )  # estimator -> agent -> estimate
@@ -52,8 +56,10 @@ def nested(estimator: Estimator) -> bool:
 
 
 def answer(asked: Asked, target: str) -> list[Answer]:
+    for model, found_before in asked.vectors.items():
+        give(asked.experience.episodes.texts, model, found_before)
     seen = asked.experience.without(target)
-    known = known_means(asked.experience.rated(target))
+    known = asked.experience.known(target)
     here = [name for name in known if name in seen.alternatives]
     try:
         if asked.calibrate:
@@ -76,6 +82,10 @@ def answer(asked: Asked, target: str) -> list[Answer]:
         about = replace(about, signature=str(estimator.signature), curves=own.curves)
         means = np.array([known[agent] for agent in here])
         done = _calibrated(about, own, others, means, reaches, calibrate=asked.calibrate)
+        if name in asked.beforehand and target not in asked.hidden and done.interval is not None:
+            done = replace(
+                done, method=f"{done.method}; these saw the target's dialogues, as each was estimated once"
+            )
         found.append(_within(done, asked.experience.episodes.scale))
     return _compared(found)
 
@@ -108,20 +118,21 @@ def _raw(
     ]
 
 
-def beforehand(
-    experience: Experience, estimators: Mapping[str, Estimator], agents: Sequence[str], seed: int
-) -> dict[str, dict[str, Estimate]]:
-    """Of estimators that are too slow to be nested: each agent's estimate, once."""
-    return {
-        name: {
-            agent: estimator.estimate(
-                experience.without(agent), agent, rng=generator(seed, name, agent, experience.rating)
-            )
-            for agent in agents
-        }
-        for name, estimator in estimators.items()
-        if not nested(estimator)
-    }
+def beforehand(asked: Asked, agents: Sequence[str], workers: Executor) -> dict[str, dict[str, Estimate]]:
+    """Of estimators that are too slow to be nested: each agent's estimate, once, each a task of its own."""
+    slow = [name for name, estimator in asked.estimators.items() if not nested(estimator)]
+    found: dict[str, dict[str, Estimate]] = {name: {} for name in slow}
+    tasks = [(name, agent) for name in slow for agent in agents]
+    for (name, agent), estimate in workers.in_order(_alone, asked, tasks, model=True):
+        found[name][agent] = estimate
+    return found
+
+
+def _alone(asked: Asked, task: tuple[str, str]) -> Estimate:
+    name, agent = task
+    rng = generator(asked.seed, name, agent, asked.experience.rating)
+    seen = leave_out(asked.experience.without(agent), asked.hidden)
+    return asked.estimators[name].estimate(seen, agent, rng=rng)
 
 
 def _calibrated(

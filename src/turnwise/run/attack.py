@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -108,16 +109,16 @@ def assault(
 
 
 def scorer(metric: Metric) -> Callable[[Sequence[Item]], Floats]:
-    """One number an item; NaN where the metric has none."""
+    """One number an item; NaN where the metric has none. It can be sent to another process, as the metric can."""
+    return partial(_scores, metric)
 
-    def scores(items: Sequence[Item]) -> Floats:
-        found = np.full(len(items), np.nan)
-        able = [place for place, item in enumerate(items) if missing(metric, item) is None]
-        if able:
-            found[able] = item_scores(metric, metric.rows([items[place] for place in able]))
-        return found
 
-    return scores
+def _scores(metric: Metric, items: Sequence[Item]) -> Floats:
+    found = np.full(len(items), np.nan)
+    able = [place for place, item in enumerate(items) if missing(metric, item) is None]
+    if able:
+        found[able] = item_scores(metric, metric.rows([items[place] for place in able]))
+    return found
 
 
 def verdict(found: Attack) -> dict[str, Any]:
@@ -150,7 +151,7 @@ def _findings(name: str, signature: str, found: Attack, sign: int) -> list[Findi
             status="ok" if one.n else "error",
             reason=None if one.n else "the metric scored none of these replies",
             details={
-                **_told(one),
+                **_told(one, sign),
                 "score": _number(sign * one.score),
                 "human_score": _number(sign * found.people.score),
             },
@@ -159,7 +160,7 @@ def _findings(name: str, signature: str, found: Attack, sign: int) -> list[Findi
     ]
 
 
-def _told(one: Judged) -> dict[str, Any]:
+def _told(one: Judged, sign: int) -> dict[str, Any]:
     return {
         "description": one.description,
         "example": one.example,
@@ -168,6 +169,8 @@ def _told(one: Judged) -> dict[str, Any]:
         "beats_human": _number(one.beats_human),
         "significant": one.significant,
         "transcript": one.transcript,
+        "people_said": one.people_said,
+        "transcript_scores": [(sign * own, sign * theirs) for own, theirs in one.transcript_scores],
     }
 
 

@@ -11,6 +11,7 @@ from typing import Any
 import msgspec
 import numpy as np
 
+from turnwise.encode.truncation import listening
 from turnwise.errors import Refused, UsageError
 from turnwise.meta.table import stack
 from turnwise.metrics.rows import scored as has_evidence
@@ -36,6 +37,7 @@ class Block:
     scored: Ints  # positions in the shard that the rows belong to
     rows: Rows
     failures: tuple[Failure, ...]
+    cut: int = 0  # texts of which the metric's model read a part only
 
     @property
     def failed(self) -> bool:
@@ -73,12 +75,14 @@ def score(metric: Metric, items: Sequence[Item]) -> Block:
             wanted.append(position)
         else:
             failures.append(Failure(position, "skipped", reason))
-    rows, errors = _rows_or_errors(metric, [items[position] for position in wanted])
+    with listening() as cut:
+        rows, errors = _rows_or_errors(metric, [items[position] for position in wanted])
     failures += [Failure(wanted[place], _status(error), _words(error)) for place, error in errors.items()]
     scored = np.array([at for place, at in enumerate(wanted) if place not in errors], dtype=np.int64)
     known = has_evidence(rows)
     failures += [Failure(int(at), "skipped", metric.unscored) for at in scored[~known]]
-    return Block(scored[known], rows[known], tuple(sorted(failures, key=lambda failure: failure.position)))
+    failures.sort(key=lambda failure: failure.position)
+    return Block(scored[known], rows[known], tuple(failures), sum(cut))
 
 
 def _rows_or_errors(metric: Metric, items: Sequence[Item]) -> tuple[Rows, dict[int, Exception]]:
@@ -133,6 +137,7 @@ def encode(block: Block, key: str) -> bytes:
             "scored": _pack(block.scored),
             "rows": rows,
             "failures": block.failures,
+            "cut": block.cut,
         }
     )
 
@@ -147,7 +152,7 @@ def decode(data: bytes) -> Block:
 
         rows = csr_array(tuple(map(_unpack, raw["rows"]["sparse"])), shape=tuple(raw["rows"]["shape"]))
     failures = msgspec.convert(raw["failures"], tuple[Failure, ...])
-    return Block(_unpack(raw["scored"]), rows, failures)
+    return Block(_unpack(raw["scored"]), rows, failures, raw.get("cut", 0))
 
 
 def _pack(array: np.ndarray[Any, Any]) -> tuple[str, tuple[int, ...], bytes]:

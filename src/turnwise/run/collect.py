@@ -8,6 +8,7 @@ import numpy as np
 from turnwise.logs.items import Selection
 from turnwise.logs.scan import Census
 from turnwise.meta.table import COLUMNS, Loss, ScoreTable, stack
+from turnwise.run.execute import Executor
 from turnwise.run.listing import Listing
 from turnwise.run.progress import progress
 from turnwise.run.scoring import Watch, shards
@@ -45,13 +46,14 @@ def collect(
     selection: Selection,
     *,
     watch: Watch,
+    workers: Executor,
     lines: Listing | None = None,
 ) -> tuple[dict[str, ScoreTable], dict[str, Item]]:
     """A table for each metric that was not stopped, and the items by id."""
     growing = {name: _Growing(name, metric) for name, metric in metrics.items()}
     items: dict[str, Item] = {}
     with progress("scoring", census.n_dialogues, quiet=spec.quiet) as advance:
-        for shard in shards(spec, census, metrics, store, selection, watch):
+        for shard in shards(spec, census, metrics, store, selection, watch, workers):
             items.update((item.id, item) for item in shard.items)
             if lines is not None:
                 lines.add(shard)

@@ -27,7 +27,11 @@ def compare(spec: Spec) -> Outcome:
     first, second = _two_agents(spec, census)
     metrics, absent = prepare(spec, census)
     watch = Watch(spec.max_errors)
-    with Store(spec.output, reuse=spec.reuse) as store, listing(metrics, spec.output) as lines:
+    with (
+        Store(spec.output, reuse=spec.reuse) as store,
+        spec.executor() as workers,
+        listing(metrics, spec.output) as lines,
+    ):
         tables, items = collect(
             spec,
             census,
@@ -35,6 +39,7 @@ def compare(spec: Spec) -> Outcome:
             store,
             spec.selection,
             watch=watch,
+            workers=workers,
             lines=lines,
         )
     findings = [*absent, *watch.findings()]

@@ -1,39 +1,173 @@
-"""Tasks through workers, results in the order of the tasks: the number of processes never shows."""
+"""Tasks through workers, results in the order of the tasks: neither how many workers there are nor where shows.
 
+Two kinds of workers, one interface: processes of this machine (`Local`), and actors of a Ray cluster (`cluster.py`).
+What every task needs is sent to a worker once. A worker that is lost (killed, out of memory, its machine gone) has
+its tasks done again by another; a result is taken once, whatever was done twice on the way to it.
+"""
+
+import logging
 import os
 import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from dataclasses import dataclass
 from itertools import islice
 from multiprocessing import get_context, parent_process
 from multiprocessing.connection import wait
-from typing import Any, TypeVar
+from typing import Any, Generic, Protocol, Self, TypeVar
 
+from turnwise.errors import TurnwiseError, Unmeasured
+
+log = logging.getLogger(__name__)
 Shared = TypeVar("Shared")
 Task = TypeVar("Task")
 Result = TypeVar("Result")
 
+TRIES = 3  # workers that one task may cost
+
 _shared: Any = None  # in a worker: what every task needs, sent once
 
 
-def in_order(
-    function: Callable[[Shared, Task], Result], shared: Shared, tasks: Iterable[Task], *, jobs: int
-) -> Iterator[Result]:
-    """`function(shared, task)` for each task, over a bounded window: a long stream stays a stream."""
-    if jobs == 1:
-        for task in tasks:
-            yield function(shared, task)
-        return
+class WorkersLost(Unmeasured):
+    """Work that no worker survives."""
+
+    def __init__(self, detail: str = "") -> None:
+        super().__init__(
+            f"{TRIES} workers in a row were lost over the same work, as when memory runs out{detail}; fewer --jobs "
+            "leave each of them more. What was done is kept: the same command with the same -o resumes"
+        )
+
+
+class Executor(Protocol):
+    """Whoever has tasks done, from `with` to the end of it."""
+
+    def __enter__(self) -> Self: ...
+
+    def __exit__(self, *_: object) -> None: ...
+
+    def in_order(
+        self,
+        function: Callable[[Shared, Task], Result],
+        shared: Shared,
+        tasks: Iterable[Task],
+        *,
+        model: bool = False,
+    ) -> Iterator[tuple[Task, Result]]:
+        """Each task with `function(shared, task)`, over a bounded window: a long stream stays a stream.
+
+        `model` says that the work runs a model, which wants a GPU where there are some.
+        """
+        ...
+
+
+def executor(jobs: int | None = None, *, on: str = "local", address: str | None = None) -> Executor:
+    """Of so many workers; by default one here, and on a cluster as many as it has CPUs."""
+    if on == "local":
+        return Local(jobs or 1)
+    from turnwise.run.cluster import Cluster  # Ray is loaded for those who ask for it
+
+    return Cluster(jobs, address)
+
+
+@dataclass(frozen=True, slots=True)
+class Local:
+    """Processes of this machine; one job is this process itself."""
+
+    jobs: int = 1
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Processes end with the stream that they were started for."""
+
+    def in_order(
+        self,
+        function: Callable[[Shared, Task], Result],
+        shared: Shared,
+        tasks: Iterable[Task],
+        *,
+        model: bool = False,
+    ) -> Iterator[tuple[Task, Result]]:
+        if self.jobs == 1:
+            for task in tasks:
+                yield task, function(shared, task)
+            return
+        stream, losses = iter(tasks), 0
+        window: deque[tuple[Task, Future[Outcome[Result]]]] = deque()
+        pool = _pool(self.jobs, shared)
+        try:
+            while True:
+                for task in islice(stream, 2 * self.jobs - len(window)):
+                    window.append((task, _submitted(pool, function, task)))
+                if not window:
+                    return
+                task, future = window[0]
+                try:
+                    outcome = future.result()
+                except BrokenProcessPool:
+                    losses += 1
+                    if losses == TRIES:
+                        raise WorkersLost from None
+                    log.warning("a worker was lost; what it had is done again")
+                    pool.shutdown()
+                    pool = _pool(self.jobs, shared)
+                    window = deque(
+                        (task, future if _is_done(future) else _submitted(pool, function, task))
+                        for task, future in window
+                    )
+                    continue
+                window.popleft()
+                losses = 0
+                yield task, outcome.result()
+        finally:
+            pool.shutdown(cancel_futures=True)
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome(Generic[Result]):
+    """What came of a task, as it travels: an error of ours is its words and code, as not every one can be pickled."""
+
+    value: Result | None = None
+    error: str | None = None
+    code: int = 0
+
+    @classmethod
+    def of(cls, function: Callable[[Shared, Task], Result], shared: Shared, task: Task) -> "Outcome[Result]":
+        try:
+            return cls(function(shared, task))
+        except TurnwiseError as error:
+            return cls(error=str(error), code=error.exit_code)
+
+    def result(self, where: str = "") -> Result:
+        if self.error is not None:
+            failure = TurnwiseError(where + self.error)
+            failure.exit_code = self.code
+            raise failure
+        return self.value  # type: ignore[return-value]  # None is a result like any other
+
+
+def _pool(jobs: int, shared: Any) -> ProcessPoolExecutor:
     # Spawned, not forked: a fork of a process that holds threads (BLAS, torch) can hang.
-    context = get_context("spawn")
-    with ProcessPoolExecutor(jobs, context, initializer=_receive, initargs=(shared,)) as pool:
-        stream = iter(tasks)
-        window: deque[Future[Result]] = deque()
-        window.extend(pool.submit(_call, function, task) for task in islice(stream, 2 * jobs))
-        while window:
-            yield window.popleft().result()
-            window.extend(pool.submit(_call, function, task) for task in islice(stream, 1))
+    return ProcessPoolExecutor(jobs, get_context("spawn"), initializer=_receive, initargs=(shared,))
+
+
+def _submitted(
+    pool: ProcessPoolExecutor, function: Callable[[Any, Task], Result], task: Task
+) -> Future[Outcome[Result]]:
+    """The task's future; one that failed where the pool broke since its last answer."""
+    try:
+        return pool.submit(_call, function, task)
+    except BrokenProcessPool as error:
+        failed: Future[Outcome[Result]] = Future()
+        failed.set_exception(error)
+        return failed
+
+
+def _is_done(future: Future[Any]) -> bool:
+    return future.done() and future.exception() is None
 
 
 def _receive(shared: Any) -> None:
@@ -50,5 +184,5 @@ def _follow_parent() -> None:
         os._exit(1)
 
 
-def _call(function: Callable[[Any, Task], Result], task: Task) -> Result:
-    return function(_shared, task)
+def _call(function: Callable[[Any, Task], Result], task: Task) -> Outcome[Result]:
+    return Outcome.of(function, _shared, task)

@@ -2,12 +2,14 @@
 
 Each round attacks with the same budget, on the same contexts, each file by itself. What scored above people in the
 search or in the verdict is rendered at turns of the training conversations, none of which is a context, as the
-alternatives of an agent `fraud`; the metric is trained anew with these as further negatives. What it cost is the
-change of its agreement with people, on rated data.
+alternatives of an agent `fraud`. To teach what was found alone leaves the next template open, so as many others of its
+family stand beside them, which the search could have come upon. The metric keeps its heads and is given a guard that is
+trained on these (`metrics/learned/guard.py`). What it cost is the change of its agreement with people, on rated data.
 """
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +21,7 @@ from turnwise.logs.scan import scan
 from turnwise.metrics import settings
 from turnwise.probe.context import Context
 from turnwise.probe.strategy import strategy
+from turnwise.probe.templates import family
 from turnwise.probe.verdict import Judged
 from turnwise.run.attack import Assault, assault
 from turnwise.run.journal import Journal
@@ -32,7 +35,7 @@ from turnwise.types import Dialogue, Finding, Item, Reply, digest, item_id
 
 HARDENABLE = ("usr-ret",)
 FRAUD = "fraud"
-AT_A_TURN = 4  # frauds that are taught at one turn
+AT_A_TURN = 2  # frauds that were found, and as many of their family, that are taught at one turn
 MOST = 400  # templates that are taught
 OWN = ("shuffled", "no-punctuation", "repeated")  # edits of the person's own reply: no fraud has it
 
@@ -92,7 +95,7 @@ def harden(spec: Spec, *, report: Callable[[str], None] = lambda _: None) -> Out
             if done["told"]["robust"] or number == asked["rounds"]:
                 break
             taught = list(dict.fromkeys([*done["promising"], *taught]))[:MOST]
-            name = _taught(spec, kind, taught, number + 1, done["contexts"], report)
+            name = _taught(spec, taught, number + 1, done["contexts"], report)
         agreement = _agreement(spec, (spec.metrics[0], name)) if asked["agree_with"] else []
     findings = _findings(name, rounds[-1])
     return finish(
@@ -140,27 +143,23 @@ def _template(one: Judged) -> str:
 
 
 def _taught(
-    spec: Spec,
-    kind: str,
-    templates: Sequence[str],
-    number: int,
-    apart: Sequence[str],
-    report: Callable[[str], None],
+    spec: Spec, templates: Sequence[str], number: int, apart: Sequence[str], report: Callable[[str], None]
 ) -> str:
-    """Trains the metric anew with these frauds; its name with the setting that finds it."""
+    """Gives the metric a guard against these frauds and their family; its name with the setting that finds it."""
     asked, folder = dict(spec.options), spec.output or Path()
+    kind, given = settings(spec.metrics[0])
     data = asked["learn_from"] or spec.data
     lesson, model = folder / f"lesson-{number}.jsonl.gz", folder / f"model-{number}"
     rng = generator(spec.seed, "harden")
     if not model.exists():
-        report(f"round {number}: teaching {len(templates)} frauds")
+        report(f"round {number}: teaching {len(templates)} frauds and their family")
         write(_lesson(data, templates, set(apart), asked["taught"], rng), str(lesson))
         train(
             Request(
                 metric=kind,
                 spec=Spec(command="train", data=(str(lesson),), metrics=(kind,), seed=spec.seed, output=model,
                           model=spec.model),
-                settings={"wrong": FRAUD},
+                settings={"guard": FRAUD, "start": given.get("trained", "")},
             ),
             say=report,
         )  # fmt: skip
@@ -170,28 +169,31 @@ def _taught(
 def _lesson(
     data: Sequence[str], templates: Sequence[str], apart: set[str], turns: int, rng: np.random.Generator
 ) -> Iterator[Dialogue]:
-    """The training conversations with what frauds would have said: fixed replies at every turn, as each is one text
-    to encode, and any fraud at up to `turns` of them.
+    """The training conversations with what frauds would have said, at up to `turns` of their turns.
 
-    Each fraud has a rank of its own at each of these, so that one more changes little, and vectors serve again.
+    A reply that is the same everywhere is none of them: people say it too, and the guard knows it by its fitting
+    everywhere.
     """
-    made = {template: strategy(template) for template in templates}
-    fixed = [template for template, one in made.items() if not one.slots]
+    found = [one for template in templates if (one := strategy(template)).slots]
     dialogues = [dialogue for dialogue in read_all(data) if dialogue.id not in apart]
+    others = (
+        one
+        for template in family([turn.text for one in dialogues for turn in one.turns], rng)
+        if (one := strategy(template)).slots
+    )
     places = [(k, at) for k, one in enumerate(dialogues) for at in range(1, len(one.turns))]
     chosen = {places[place] for place in rng.permutation(len(places))[:turns].tolist()}
     for k, dialogue in enumerate(dialogues):
         said = list(dialogue.turns)
         for at in range(1, len(said)):
+            if (k, at) not in chosen:
+                continue
             name = item_id(dialogue.id, at)
-            if (k, at) in chosen:
-                some = sorted(made, key=lambda template: digest(name, template))[:AT_A_TURN]
-            else:
-                some = [fixed[place] for place in rng.integers(len(fixed), size=AT_A_TURN if fixed else 0)]
             context = Context(Item(name, dialogue.id, FRAUD, dialogue.turns[: at + 1], at, dialogue.id, name))
-            wrong = tuple(Reply(made[template].reply(context)) for template in dict.fromkeys(some))
-            if wrong:
-                said[at] = replace(said[at], alternatives={**said[at].alternatives, FRAUD: wrong})
+            some = [found[place] for place in rng.integers(len(found), size=AT_A_TURN if found else 0)]
+            some += islice(others, AT_A_TURN)
+            wrong = tuple(Reply(text) for text in dict.fromkeys(one.reply(context) for one in some) if text)
+            said[at] = replace(said[at], alternatives={**said[at].alternatives, FRAUD: wrong})
         yield replace(dialogue, turns=tuple(said))
 
 

@@ -1,4 +1,7 @@
-"""`items.jsonl` and `dialogues.jsonl`: the number of each item and dialogue, and why one is absent."""
+"""`items.jsonl` and `dialogues.jsonl`: the number of each item and dialogue, and why one is absent.
+
+`conversations.jsonl` has the words of a few conversations, one an agent, so that a report can show scores along them.
+"""
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
@@ -16,15 +19,22 @@ from turnwise.run.scoring import Shard
 from turnwise.types import Item, Metric, Rows
 
 _encoder = msgspec.json.Encoder()
+TALKS = 4  # conversations whose words are kept
+REPLIES = 3  # judged replies that make one worth showing
 
 
 class Listing:
     """Writes what streams by. The items of a dialogue are neighbours, so only the open one is held."""
 
-    def __init__(self, metrics: Mapping[str, Metric], items: BinaryIO, dialogues: BinaryIO) -> None:
+    def __init__(
+        self, metrics: Mapping[str, Metric], items: BinaryIO, dialogues: BinaryIO, talks: BinaryIO
+    ) -> None:
         self._metrics = metrics
         self._items = items
         self._dialogues = dialogues
+        self._talks = talks
+        self._told: set[str] = set()  # agents of whom a conversation is kept
+        self._last: dict[tuple[str, str], Item] = {}  # (group, agent) -> the open dialogue's last item
         self._open: str | None = None
         self._rows: dict[tuple[str, str], dict[str, list[Rows]]] = {}  # (group, agent) -> metric -> rows
         self._counts: dict[tuple[str, str], int] = {}
@@ -60,6 +70,7 @@ class Listing:
                 self._open, self._whole, self._names = first.dialogue, whole, tuple(shard.blocks)
             place = (first.group, first.agent)
             self._counts[place] = self._counts.get(place, 0) + len(positions)
+            self._last[place] = shard.items[positions[-1]]
             for name, block in shard.blocks.items():
                 mine = [rows_of[name][at] for at in positions if at in rows_of[name]]
                 if mine:
@@ -73,7 +84,16 @@ class Listing:
             unit = "dialogue" if self._whole else "reply"
             line = {"dialogue": self._open, "agent": agent, "group": group, "unit": unit, "n_items": count}
             self._dialogues.write(_encoder.encode({**line, "scores": scores}) + b"\n")
-        self._rows, self._counts, self._open = {}, {}, None
+            self._tell(self._last[group, agent], count)
+        self._rows, self._counts, self._last, self._open = {}, {}, {}, None
+
+    def _tell(self, last: Item, count: int) -> None:
+        """Keep the words of the dialogue, if its agent is new and it is long enough."""
+        if self._whole or count < REPLIES or last.agent in self._told or len(self._told) == TALKS:
+            return
+        self._told.add(last.agent)
+        said = {"roles": [turn.role for turn in last.turns], "turns": [turn.text for turn in last.turns]}
+        self._talks.write(_encoder.encode({"id": last.dialogue, "agent": last.agent, **said}) + b"\n")
 
     def _score(self, name: str, rows: list[Rows] | None) -> float | None:
         if rows is None or self._metrics[name].level == "system":
@@ -84,14 +104,15 @@ class Listing:
 
 @contextmanager
 def listing(metrics: Mapping[str, Metric], folder: Path | None) -> Iterator[Listing | None]:
-    """A listing whose two files appear in `folder` when all is written; None without a folder."""
+    """A listing whose files appear in `folder` when all is written; None without a folder."""
     if folder is None:
         yield None
         return
     with ExitStack() as files:
         items = files.enter_context(replacing(folder / "items.jsonl"))
         dialogues = files.enter_context(replacing(folder / "dialogues.jsonl"))
-        lines = Listing(metrics, items, dialogues)
+        talks = files.enter_context(replacing(folder / "conversations.jsonl"))
+        lines = Listing(metrics, items, dialogues, talks)
         yield lines
         lines.flush()
 

@@ -4,15 +4,21 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+import numpy as np
+
 from turnwise.errors import DataError, UsageError, unknown
 from turnwise.logs.native import read_all
-from turnwise.logs.scan import scan
+from turnwise.logs.scan import Census, scan
 from turnwise.meta.correlate import STATISTICS, correlate, supports
 from turnwise.meta.differences import adjusted, differences
 from turnwise.meta.gold import Gold, gold
+from turnwise.meta.length_bias import biases
+from turnwise.meta.normalised import partings
 from turnwise.meta.table import ScoreTable
 from turnwise.ratings.matrix import RatedLevel
+from turnwise.report import results
 from turnwise.run.collect import collect
+from turnwise.run.execute import Executor
 from turnwise.run.listing import listing
 from turnwise.run.outcome import Outcome, finish
 from turnwise.run.raters import (
@@ -31,6 +37,7 @@ from turnwise.run.store import Store
 from turnwise.run.tally import generator
 from turnwise.types import Finding, Item, Level, Metric, Rating
 
+ADEM = ("length_bias", "normalised")  # analyses of its paper, of rated replies
 DIFFERING = ("pearson", "spearman")  # statistics on which metrics are tested against each other
 
 
@@ -42,6 +49,16 @@ class Question:
     dimension: str
     rated: RatedLevel
     levels: tuple[Level, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _Ask:
+    """A question at one level, with all that its answer is made from: a worker needs nothing else."""
+
+    question: Question
+    level: Level
+    tables: Sequence[ScoreTable]
+    people: Gold
 
 
 def meta(spec: Spec) -> Outcome:
@@ -57,35 +74,69 @@ def meta(spec: Spec) -> Outcome:
     watch = Watch(spec.max_errors)
     units = {level: judged(spec, census, level) for level in rated_levels(census, asked["dimension"])}
     questions = list(_questions(units, ratings, asked["dimension"], asked["level"]))
-    with Store(spec.output, reuse=spec.reuse) as store, listing(metrics, spec.output) as lines:
-        settings: dict[str, Any] = {"watch": watch, "lines": lines}
-        collected = {
-            level: collect(spec, census, metrics, store, selection(spec, level), **settings)
-            for level in dict.fromkeys(question.rated for question in questions)
-        }
-    tables = {level: tables for level, (tables, _) in collected.items()}
-    known = {level: _in_training(metrics, list(items.values())) for level, (_, items) in collected.items()}
-    found: list[Finding] = [*absent, *watch.findings()]
+    found: list[Finding] = [*absent]
     compared: list[dict[str, Any]] = []
     reports: list[dict[str, Any]] = []
-    for question in questions:
-        of_group = [table.of_group(question.group) for table in tables[question.rated].values()]
-        mine = units[question.rated][question.group]
-        kept, reported = believed(
-            mine.ratings(ratings), question.dimension, question.rated, question.group, asked
-        )
-        reports += reported
-        about = mine.rated(kept, question.rated)
-        people = gold(about, question.dimension, question.rated, rescale=asked["rescale"])
-        for level in question.levels:
-            findings, differing = _answers(spec, asked, question, level, of_group, people)
-            found += [_marked(finding, known[question.rated]) for finding in findings]
+    rated: list[dict[str, Any]] = []
+    asks: list[_Ask] = []
+    more: dict[str, list[dict[str, Any]]] = {name: [] for name in ADEM if asked.get(name)}
+    with spec.executor() as workers:
+        collected = _collected(spec, census, metrics, questions, watch, workers)
+        known = {at: _in_training(metrics, list(items.values())) for at, (_, items) in collected.items()}
+        found += watch.findings()
+        for question in questions:
+            of_group = [table.of_group(question.group) for table in collected[question.rated][0].values()]
+            mine = units[question.rated][question.group]
+            kept, reported = believed(
+                mine.ratings(ratings), question.dimension, question.rated, question.group, asked
+            )
+            reports += reported
+            about = mine.rated(kept, question.rated)
+            people = gold(about, question.dimension, question.rated, rescale=asked["rescale"])
+            rated += _rated(question, people)
+            asks += [_Ask(question, level, of_group, people) for level in question.levels]
+            items = collected[question.rated][1]
+            if "length_bias" in more and question.rated == "turn":
+                more["length_bias"] += biases(of_group, people, items, group=question.group)
+            if "normalised" in more and question.rated == "turn":
+                more["normalised"] += partings(of_group, people, group=question.group)
+        for ask, (findings, differing) in workers.in_order(_answers, spec, asks):
+            found += [_marked(finding, known[ask.question.rated]) for finding in findings]
             compared += differing
     if not found:
         raise UsageError(
             "none of these metrics has a number at that level; `turnwise ls metrics` shows levels"
         )
-    return finish(spec, tuple(found), census.sha256, differences=adjusted(compared), raters=reports)
+    if spec.output is not None:
+        results.write_lines(spec.output / "people.jsonl", rated)
+    return finish(spec, tuple(found), census.sha256, differences=adjusted(compared), raters=reports, **more)
+
+
+def _collected(
+    spec: Spec,
+    census: Census,
+    metrics: Mapping[str, Metric],
+    questions: Sequence[Question],
+    watch: Watch,
+    workers: Executor,
+) -> dict[RatedLevel, tuple[dict[str, ScoreTable], dict[str, Item]]]:
+    """For each level of rating the table of each metric, and the items."""
+    with Store(spec.output, reuse=spec.reuse) as store, listing(metrics, spec.output) as lines:
+        settings: dict[str, Any] = {"watch": watch, "workers": workers, "lines": lines}
+        return {
+            level: collect(spec, census, metrics, store, selection(spec, level), **settings)
+            for level in dict.fromkeys(question.rated for question in questions)
+        }
+
+
+def _rated(question: Question, people: Gold) -> list[dict[str, Any]]:
+    """What people said, as it stands in `people.jsonl`: a line a rated unit, its ratings averaged."""
+    about = {"dimension": question.dimension, "group": question.group, "level": question.rated}
+    counts = np.sum(~np.isnan(people.matrix.values), axis=0)
+    return [
+        {"id": name, **about, "people": people.values[name], "n_ratings": int(count)}
+        for name, count in zip(people.matrix.items, counts, strict=True)
+    ]
 
 
 def _in_training(metrics: Mapping[str, Metric], items: Sequence[Item]) -> dict[str, str]:
@@ -101,16 +152,10 @@ def _marked(finding: Finding, known: Mapping[str, str]) -> Finding:
     return replace(finding, details={**finding.details, "in_training": count}) if count else finding
 
 
-def _answers(
-    spec: Spec,
-    asked: Mapping[str, Any],
-    question: Question,
-    level: Level,
-    tables: Sequence[ScoreTable],
-    people: Gold,
-) -> tuple[list[Finding], list[dict[str, Any]]]:
+def _answers(spec: Spec, ask: _Ask) -> tuple[list[Finding], list[dict[str, Any]]]:
     """Each metric against people, and every two metrics against each other, at one level."""
-    able = [table for table in tables if supports(table, level)]
+    asked, question, level, people = dict(spec.options), ask.question, ask.level, ask.people
+    able = [table for table in ask.tables if supports(table, level)]
     about = (question.dimension, question.group, level)
     settings: dict[str, Any] = {"group": question.group, "draws": spec.draws}
     settings |= {name: asked[name] for name in ("precision", "intervals")}

@@ -6,55 +6,87 @@ agent is the target once, its dialogues nowhere in sight, and the answers are he
 """
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from turnwise import estimators as registry
 from turnwise.errors import UsageError
 from turnwise.logs.scan import Census, scan
 from turnwise.report import regression, results
-from turnwise.run.answer import Answer, Asked, answer, beforehand
-from turnwise.run.execute import in_order
-from turnwise.run.experience import Experience, experience, ratings_asked, wanted
+from turnwise.run import task_log
+from turnwise.run.answer import Answer, Asked, answer, beforehand, nested
+from turnwise.run.critic import asked_of_task, controls, is_critic, ope_of_task
+from turnwise.run.encoding import encoded
+from turnwise.run.execute import Executor
+from turnwise.run.experience import Experience, experience, left_out, ratings_asked, wanted
 from turnwise.run.outcome import Outcome, finish
+from turnwise.run.passes import STREAMED, check_streamable, streamed_answers, summing
+from turnwise.run.plane import planes
 from turnwise.run.progress import progress
 from turnwise.run.rankers import made
 from turnwise.run.spec import Spec
-from turnwise.run.truth import logged_means, read_truth, selected, true_means, validation
+from turnwise.run.truth import Mean, least_means, logged_means, read_truth, true_means, validation
 from turnwise.types import Estimator, Finding
 
-DEFAULT = "robust"
 ENCODER = "minilm"
 EVERYONE = "@alternatives"
 
 
 def ope(spec: Spec) -> Outcome:
-    sha256 = scan(spec.data).sha256
-    dialogues, census = wanted(spec)
-    asked = dict(spec.options)
-    names = tuple(dict.fromkeys(asked["estimators"] or registry.CHEAP))
+    asked, scanned = dict(spec.options), scan(spec.data)
+    stream = asked.get("stream", False)
+    if stream:
+        check_streamable(spec)
+    dialogues, census = ([], scanned) if stream else wanted(spec)
+    names = tuple(dict.fromkeys(asked["estimators"] or (STREAMED if stream else registry.CHEAP)))
     truths = read_truth(asked["truth"])
     targets = _targets(census, asked)
+    if not stream and asked_of_task(asked["estimators"], census, asked["rating"]):
+        return ope_of_task(spec, dialogues, scanned.sha256, targets)
+    if any(map(is_critic, names)) and task_log.is_task(dialogues):
+        dialogues = task_log.in_one_form(dialogues)
     others = [name for name in census.agents if name not in targets] if asked["calibrate"] else []
     everyone = (*targets, *others)
     findings: list[Finding] = []
     validated: list[dict[str, Any]] = []
-    for rating in ratings_asked(census, asked["rating"]):
-        lived = experience(spec, dialogues, census, rating=rating, targets=targets, others=others)
-        truth = true_means(lived, truths)
-        chosen = [name for name in targets if selected(truth.get(name), rating, asked["min_truth"])]
-        if not chosen:
-            raise UsageError("--min-truth leaves no agent to estimate")
-        ready = made(spec, dialogues, names, everyone, rating=rating, scale=lived.episodes.scale)
-        answers = [one for each in _answers(spec, lived, ready, chosen, everyone) for one in each]
-        logged = logged_means(lived)
-        findings += [_finding(one, rating, logged.get(one.target)) for one in answers]
-        if asked["all_agents"]:
-            validated += validation(rating, names, answers, truth)
-        _write_figures(spec, rating, answers, truth)
-    sections = {"validation": validated} if asked["all_agents"] else {}
-    document = finish(spec, tuple(findings), sha256, **sections).document
+    criticised: dict[str, Any] = {}
+    notes: list[str] = []
+    with spec.executor() as workers:
+        for rating in ratings_asked(census, asked["rating"]):
+            about: dict[str, Any] = {"rating": rating, "targets": targets, "workers": workers}
+            if stream:
+                ready = summing(names, spec.model or ENCODER)
+                lived, answers = streamed_answers(spec, census, ready, everyone=everyone, **about)
+                truth, chosen = true_means(lived, truths), targets
+            else:
+                lived = experience(spec, dialogues, census, rating=rating, targets=targets, others=others)
+                truth = true_means(lived, truths)
+                least = least_means(asked["min_truth"], rating, truth, truths)
+                chosen = tuple(one for one in targets if least(one))
+                if not chosen:
+                    raise UsageError("--min-truth leaves no agent to estimate")
+                unseen = set() if asked["all_agents"] or lived.paired else set(targets)
+                held = [one for one in lived.held(dialogues) if one.agent not in unseen]
+                ready = made(spec, held, names, everyone, rating=rating, scale=lived.episodes.scale)
+                if note := left_out(lived):
+                    notes.append(f"{rating}: {note}")
+                answers = _answers(spec, lived, ready, chosen, everyone, workers)
+                criticised |= controls(spec, held, census, ready, answers, rating=rating)
+            logged = logged_means(lived)
+            findings += [
+                _finding(one, rating, logged.get(one.target), truths.get(one.target, {}).get(rating))
+                for one in answers
+            ]
+            if asked["all_agents"]:
+                validated += validation(rating, names, answers, truth)
+            _write_figures(spec, rating, answers, truth)
+            _write_planes(spec, lived, chosen)
+    sections: dict[str, Any] = {"validation": validated} if asked["all_agents"] else {}
+    sections |= {"critics": criticised} if criticised else {}
+    sections |= {"notes": notes} if notes else {}
+    document = finish(spec, tuple(findings), scanned.sha256, **sections).document
     # What stands beside the answer is no answer: the code is that of what was asked for.
-    main = asked["estimators"] or (DEFAULT,)
+    main = asked["estimators"] or (names[0],)
     return Outcome(tuple(one for one in findings if one.what["estimator"] in main), document)
 
 
@@ -75,22 +107,38 @@ def _answers(
     estimators: Mapping[str, Estimator],
     targets: Sequence[str],
     everyone: Sequence[str],
-) -> Iterator[list[Answer]]:
+    workers: Executor,
+) -> list[Answer]:
+    """Every target's answers. Texts are encoded once, slow estimates made once, and then all targets asked for."""
+    model = spec.model or ENCODER
     asked = Asked(
         experience=lived,
         estimators=estimators,
-        model=spec.model or ENCODER,
+        model=model,
         calibrate=dict(spec.options)["calibrate"],
         seed=spec.seed,
-        beforehand=beforehand(lived, estimators, everyone, spec.seed),
+        hidden=frozenset() if dict(spec.options)["all_agents"] else frozenset(targets),
+        vectors={
+            name: encoded(lived.episodes.texts, name, workers) for name in {model, *_models(estimators)}
+        },
     )
+    asked = replace(asked, beforehand=beforehand(asked, everyone, workers))
+    found: list[Answer] = []
     with progress(f"estimating {lived.rating}", len(targets), quiet=spec.quiet) as advance:
-        for found in in_order(answer, asked, targets, jobs=spec.jobs):
+        for _, each in workers.in_order(answer, asked, targets):
             advance(1)
-            yield found
+            found += each
+    return found
 
 
-def _finding(one: Answer, rating: str, logged: float | None) -> Finding:
+def _models(estimators: Mapping[str, Estimator]) -> Iterator[str]:
+    """The encoders of those that take vectors of texts as they are."""
+    for estimator in estimators.values():
+        if nested(estimator) and isinstance(model := getattr(estimator, "model", None), str):
+            yield model
+
+
+def _finding(one: Answer, rating: str, logged: float | None, truth: Mean | None) -> Finding:
     refused = one.estimate is None
     return Finding(
         what={"target": one.target, "rating": rating, "estimator": one.estimator},
@@ -106,9 +154,18 @@ def _finding(one: Answer, rating: str, logged: float | None) -> Finding:
             "raw": one.diagnostics.get("raw"),
             "refused": refused,
             "logged": logged,
+            "truth": None if truth is None else truth.mean,
+            "truth_se": None if truth is None else truth.se,
             "diagnostics": one.diagnostics,
         },
     )
+
+
+def _write_planes(spec: Spec, lived: Experience, targets: Sequence[str]) -> None:
+    """Where the targets' replies lie among the logged ones, into -o."""
+    if spec.output is not None:
+        found = planes(lived, tuple(targets), model=spec.model or ENCODER, seed=spec.seed)
+        results.write(spec.output / lived.rating.replace(":", "-") / "pairs.json", found)
 
 
 def _write_figures(spec: Spec, rating: str, answers: Sequence[Answer], truth: Mapping[str, float]) -> None:

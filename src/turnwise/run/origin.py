@@ -13,7 +13,8 @@ from turnwise import __version__
 from turnwise.run.spec import Spec
 
 PACKAGES = ("numpy", "scipy", "msgspec", "sacrebleu", "rapidfuzz")  # those that numbers pass through
-HOW = {"output", "jobs", "max_errors", "reuse", "quiet", "names", "data", "command"}  # never moves a number
+# Never moves a number.
+HOW = {"output", "jobs", "on", "address", "max_errors", "reuse", "quiet", "names", "data", "command"}
 
 
 def origin(spec: Spec, sha256: Mapping[str, str]) -> dict[str, Any]:

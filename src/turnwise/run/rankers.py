@@ -8,8 +8,10 @@ conversations with a stand-in for people.
 from collections.abc import Sequence
 
 from turnwise import estimators as registry
+from turnwise.estimators.critic.critic import Critic
 from turnwise.estimators.handcrafted import Features
 from turnwise.estimators.ranker import Ranker
+from turnwise.run import task_log
 from turnwise.run.experience import METRIC
 from turnwise.run.reward import scored
 from turnwise.run.selfplay import spe
@@ -40,5 +42,7 @@ def made(
         if isinstance(estimator, Features):
             columns = {metric: scored(spec, dialogues, metric, agents) for metric in estimator.metrics}
             estimator = estimator.given(columns)
+        if isinstance(estimator, Critic) and task_log.is_task(dialogues):
+            estimator = estimator.given(task_log.facts(dialogues))
         found[name] = estimator
     return found

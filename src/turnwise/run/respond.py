@@ -15,6 +15,7 @@ import msgspec
 
 from turnwise.agents import resolve
 from turnwise.agents.answering import Asked, NoReply, Patience
+from turnwise.encode.neural.lava.situation import POINTER
 from turnwise.errors import DataError, TooManyErrors, Unmeasured, UsageError, counted
 from turnwise.logs.conversation import CALLS
 from turnwise.logs.files import PIPE
@@ -159,12 +160,23 @@ def _speaks(turn: Turn) -> bool:
 def _points(request: Request) -> Iterator[Point]:
     for dialogue in kept(request):
         for place in _open(dialogue, request):
-            yield Point(dialogue.id, place, tuple(map(_heard, dialogue.turns[:place])))
+            yield Point(dialogue.id, place, _heard(dialogue, place))
 
 
-def _heard(turn: Turn) -> Turn:
-    """What an agent in the conversation would know of a turn: not what others would have said instead."""
-    return Turn(turn.role, turn.content, extra=turn.extra)
+def _heard(dialogue: Dialogue, place: int) -> tuple[Turn, ...]:
+    """What an agent in the conversation would know: not what others would have said instead.
+
+    Where dialogues have belief states, the one that the reply was given in stands on the turn that it answers, with
+    what the database found then.
+    """
+    turns = [Turn(turn.role, turn.content, extra=turn.extra) for turn in dialogue.turns[:place]]
+    state = dialogue.turns[place].state
+    if turns and state is not None:
+        found: Sequence[str] = dialogue.meta.get(POINTER, ())
+        number = sum(turn.role == "user" for turn in turns) - 1
+        known = {POINTER: found[number]} if 0 <= number < len(found) else {}
+        turns[-1] = replace(turns[-1], state=state, extra={**turns[-1].extra, **known})
+    return tuple(turns)
 
 
 def _ask(request: Request, agent: Agent, total: int, journal: Journal) -> list[Failure]:

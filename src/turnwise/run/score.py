@@ -1,6 +1,8 @@
 """`turnwise score`: one number for each metric, agent and group, with its interval."""
 
+from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
 
 from turnwise.logs.scan import scan
 from turnwise.report import results
@@ -21,21 +23,26 @@ def score(spec: Spec) -> Outcome:
     watch = Watch(spec.max_errors)
     tallies: dict[tuple[str, str, str], Tally] = {}
     seen: dict[tuple[str, str], None] = {}  # (group, agent), in order of appearance
+    cut: Counter[str] = Counter()  # texts by metric, of all agents: equal texts of several are read once
     parts = {
         name: Part(str(metric.signature), "dialogue" in metric.needs, []) for name, metric in metrics.items()
     }
     with (
         Store(spec.output, reuse=spec.reuse) as store,
+        spec.executor() as workers,
         listing(metrics, spec.output) as lines,
         progress("scoring", census.n_dialogues, quiet=spec.quiet) as advance,
     ):
-        for shard in shards(spec, census, metrics, store, spec.selection, watch):
+        for shard in shards(spec, census, metrics, store, spec.selection, watch, workers):
             places = _places(shard.items)
             seen.update(dict.fromkeys(places))
             for name, block in shard.blocks.items():
                 parts[name].blocks.append(shard.keys[name])
+                cut[name] += block.cut
                 for place, positions in places.items():
-                    tally = tallies.setdefault((name, *place), Tally(metrics[name], seed=spec.seed))
+                    tally = tallies.setdefault(
+                        (name, *place), Tally(metrics[name], seed=spec.seed, draws=spec.draws)
+                    )
                     tally.add(shard.items, block, positions)
             if lines is not None:
                 lines.add(shard)
@@ -51,6 +58,12 @@ def score(spec: Spec) -> Outcome:
         for name in metrics
         if name not in watch.stopped
         for group, agent in seen
+    )
+    findings = tuple(
+        replace(finding, details={**finding.details, "cut": count})
+        if (count := cut[str(finding.what["metric"])])
+        else finding
+        for finding in findings
     )
     return finish(spec, (*findings, *watch.findings(), *absent), census.sha256)
 

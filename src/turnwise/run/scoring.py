@@ -21,7 +21,7 @@ from turnwise.metrics import resolve
 from turnwise.metrics.task.tables import FOLDER, NoTables
 from turnwise.run.blocks import Block, Failure, content_key, score
 from turnwise.run.costs import Priced, announce
-from turnwise.run.execute import in_order
+from turnwise.run.execute import Executor
 from turnwise.run.spec import Spec
 from turnwise.run.store import Store
 from turnwise.types import Finding, Fitted, Item, Metric, Turn, digest
@@ -50,7 +50,7 @@ def prepare(spec: Spec, census: Census) -> tuple[dict[str, Metric], list[Finding
     for name in dict.fromkeys(spec.metrics):
         what = {"metric": name}
         try:
-            db, cache = spec.db or _beside(spec.data), None if spec.reuse else False
+            db, cache = spec.db or beside(spec.data), None if spec.reuse else False
             metric = _fitted(resolve(name, model=spec.model, db=db, cache=cache), spec, census)
             str(metric.signature)  # says now, and not at the first item, that a model is missing
         except Refused as error:
@@ -62,7 +62,7 @@ def prepare(spec: Spec, census: Census) -> tuple[dict[str, Metric], list[Finding
     return metrics, absent
 
 
-def _beside(data: Sequence[str]) -> str | None:
+def beside(data: Sequence[str]) -> str | None:
     """The venue tables that lie in the folder of some data file."""
     folders = (Path(path).parent / FOLDER for path in data)
     return next((str(folder) for folder in folders if folder.is_dir()), None)
@@ -114,6 +114,7 @@ def shards(
     store: Store,
     selection: Selection,
     watch: Watch,
+    workers: Executor,
 ) -> Iterator[Shard]:
     """All judged replies, then, for metrics that need them, all whole dialogues."""
     for whole in (False, True):
@@ -122,15 +123,16 @@ def shards(
             if not spec.quiet and any(isinstance(metric, Priced) for metric in of_unit.values()):
                 announce(of_unit, store, all_items(spec.data, selection, census, whole=whole), shard=SHARD)
             stream = all_items(spec.data, selection, census, whole=whole)
-            yield from _scored(spec, of_unit, store, stream, watch)
+            yield from _scored(of_unit, store, stream, watch, workers)
 
 
 def _scored(
-    spec: Spec, metrics: Mapping[str, Metric], store: Store, stream: Iterator[Item], watch: Watch
+    metrics: Mapping[str, Metric], store: Store, stream: Iterator[Item], watch: Watch, workers: Executor
 ) -> Iterator[Shard]:
     batches = iter(lambda: list(islice(stream, SHARD)), [])
     tasks = (_task(metrics, store, batch, watch) for batch in batches)
-    for task, fresh in in_order(_work, metrics, tasks, jobs=spec.jobs):
+    model = any(metric.signature.parts for metric in metrics.values())
+    for task, fresh in workers.in_order(_work, metrics, tasks, model=model):
         blocks = {}
         for name, key in task.keys.items():
             if name in watch.stopped:
@@ -161,5 +163,5 @@ def _task(metrics: Mapping[str, Metric], store: Store, batch: Sequence[Item], wa
     return _Task(batch, keys, tuple(wanted))
 
 
-def _work(metrics: Mapping[str, Metric], task: _Task) -> tuple[_Task, dict[str, Block]]:
-    return task, {name: score(metrics[name], task.items) for name in task.wanted}
+def _work(metrics: Mapping[str, Metric], task: _Task) -> dict[str, Block]:
+    return {name: score(metrics[name], task.items) for name in task.wanted}

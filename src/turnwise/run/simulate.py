@@ -8,7 +8,7 @@ known better than their means.
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any
 from zlib import crc32
@@ -21,9 +21,9 @@ from turnwise.errors import UsageError
 from turnwise.logs import native
 from turnwise.logs.files import PIPE, replacing
 from turnwise.report.results import to_json
-from turnwise.run.execute import in_order
+from turnwise.run.execute import Executor, Local
 from turnwise.run.progress import progress
-from turnwise.types import Agent, Floats
+from turnwise.types import Agent, Floats, Ints
 from turnwise.worlds.play import World
 
 LOGGED = 10  # conversations a task, with the others' replies
@@ -41,6 +41,10 @@ class Simulation:
     truth: int = 5000  # conversations an agent; 0: none
     seed: int = 0
     outsiders: tuple[tuple[str, str], ...] = ()  # names and addresses of agents beside the family
+    db: str | None = None  # of the task world: the folder of its tables
+    goals: str | None = None  # conversations whose goals its users have
+    delexicalised: bool = False  # whether its logs have placeholders for values
+    user: str | None = None  # `convlab`, or module:function that makes such a user, in the place of its own
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,15 +59,17 @@ class Task:
 class Sums:
     """Of the scores of conversations and of their squares; tasks add up."""
 
-    n: int
-    total: Floats  # (dimensions,)
+    n: Ints  # (dimensions,) a conversation may have no score on some
+    total: Floats
     squares: Floats
 
     def __add__(self, other: "Sums") -> "Sums":
         return Sums(self.n + other.n, self.total + other.total, self.squares + other.squares)
 
 
-def simulate(simulation: Simulation, path: str, *, jobs: int = 1, quiet: bool = True) -> dict[str, Any]:
+def simulate(
+    simulation: Simulation, path: str, *, workers: Executor | None = None, quiet: bool = True
+) -> dict[str, Any]:
     """Write the logs to `path` and the truth beside them; return the truth as it was written."""
     if path == PIPE and simulation.truth:
         raise UsageError(
@@ -73,8 +79,12 @@ def simulate(simulation: Simulation, path: str, *, jobs: int = 1, quiet: bool = 
     truth: dict[str, Sums] = {}
     tasks = list(_tasks(simulation, agents))
     total = sum(task.stop - task.start for task in tasks)
-    with replacing(path) as logs, progress("conversations", total, quiet=quiet) as advance:
-        for task, done in zip(tasks, in_order(_done, simulation, tasks, jobs=jobs), strict=True):
+    with (
+        replacing(path) as logs,
+        workers or Local() as at_work,
+        progress("conversations", total, quiet=quiet) as advance,
+    ):
+        for task, done in at_work.in_order(_done, simulation, tasks):
             if isinstance(done, bytes):
                 logs.write(done)
             else:
@@ -99,14 +109,53 @@ def truth_path(path: str) -> str:
 @lru_cache(maxsize=1)
 def _cast(simulation: Simulation) -> tuple[World, Mapping[str, Agent]]:
     package = worlds.named(simulation.world)
-    agents: dict[str, Agent] = dict(package.family(simulation.family, agents=simulation.agents))
+    world, family = package.WORLD, package.family
+    if simulation.world == "task":
+        world = _task(simulation)
+        family = partial(family, world=world)
+    elif simulation.db or simulation.goals or simulation.delexicalised or simulation.user:
+        raise UsageError(
+            f"--db, --goals, --delexicalised and --user are of the world task, not of {simulation.world}"
+        )
+    agents: dict[str, Agent] = dict(family(simulation.family, agents=simulation.agents))
     for name, address in simulation.outsiders:
         if name in agents:
             raise UsageError(
                 f"there are two agents called `{name}`: --with NAME={address} gives it another name"
             )
         agents[name] = resolve(address)
-    return package.WORLD, agents
+    return world, agents
+
+
+def _task(simulation: Simulation) -> World:
+    from turnwise.agents.own import own
+    from turnwise.worlds import task
+    from turnwise.worlds.task.convlab import pipeline
+
+    simulator = None
+    if simulation.user is not None:
+        if simulation.goals is not None:
+            raise UsageError("--goals and --user: a simulator of ConvLab's chooses its goals itself")
+        simulator = pipeline("user") if simulation.user == "convlab" else own(simulation.user).function()
+    return task.opened(
+        simulation.db,
+        goals=_goals(simulation.goals),
+        delexicalised=simulation.delexicalised,
+        simulator=simulator,
+    )
+
+
+def _goals(path: str | None) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """Goals of logged conversations, each with its place."""
+    if path is None:
+        return
+    found = False
+    for dialogue in native.read(path):
+        if dialogue.goal:
+            found = True
+            yield f"{path}: the goal of {dialogue.id}", dialogue.goal
+    if not found:
+        raise UsageError(f"--goals {path}: no conversation in it has a goal")
 
 
 def _tasks(simulation: Simulation, agents: Mapping[str, Agent]) -> Iterator[Task]:
@@ -139,17 +188,23 @@ def _done(simulation: Simulation, task: Task) -> bytes | Sums:
             for number in numbers
         ]
     )
-    return Sums(len(scores), scores.sum(axis=0), (scores**2).sum(axis=0))
+    return Sums((~np.isnan(scores)).sum(axis=0), np.nansum(scores, axis=0), np.nansum(scores**2, axis=0))
 
 
 def _document(simulation: Simulation, world: World, truth: Mapping[str, Sums]) -> dict[str, Any]:
     agents = {}
     for agent, sums in truth.items():
-        mean = sums.total / sums.n
-        variance = np.maximum(0.0, sums.squares / sums.n - mean**2) / max(1, sums.n - 1)
+        some = np.maximum(1, sums.n)
+        mean = sums.total / some
+        variance = np.maximum(0.0, sums.squares / some - mean**2) / np.maximum(1, sums.n - 1)
         agents[agent] = {
-            dimension: {"mean": float(mean[place]), "se": float(np.sqrt(variance[place])), "n": sums.n}
+            dimension: {
+                "mean": float(mean[place]),
+                "se": float(np.sqrt(variance[place])),
+                "n": int(sums.n[place]),
+            }
             for place, dimension in enumerate(world.dimensions)
+            if sums.n[place]
         }
     return {
         "world": simulation.world,

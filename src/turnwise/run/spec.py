@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from turnwise.logs.items import Selection
+from turnwise.run.execute import Executor, executor
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -22,8 +23,14 @@ class Spec:
     options: tuple[tuple[str, Any], ...] = ()  # further settings of this command that move its numbers
     # What follows changes how the work is done and never what comes out.
     output: Path | None = None
-    jobs: int = 1
+    jobs: int | None = None  # None: one here, on a cluster as many as it has CPUs
+    on: str = "local"  # or ray
+    address: str | None = None  # of a Ray cluster
     max_errors: int = 20
     reuse: bool = True
     quiet: bool = True
     names: Mapping[str, str] = field(default_factory=dict)  # path -> what the user called it: `-`
+
+    def executor(self) -> Executor:
+        """Whoever does the work of this run."""
+        return executor(self.jobs, on=self.on, address=self.address)

@@ -1,13 +1,15 @@
 """Rows of one metric for one agent, gathered as they stream by, and the finding they come to.
 
 Where the metric's number is a function of summed rows, only one sum a cluster is kept: memory grows with
-the number of dialogues and not with their text. Where it is one of moments, rows are kept while they are few; then
+the number of dialogues and not with their text, up to `Clusters.MOST` of them; then one sum a draw of the Poisson
+bootstrap (stats/poisson.py). Where it is one of moments, rows are kept while they are few; then
 they are added up, and a seeded sample of clusters stays behind for the interval.
 """
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from math import inf
+from typing import Any
 from zlib import crc32
 
 import numpy as np
@@ -16,7 +18,8 @@ from turnwise.errors import Refused, counted
 from turnwise.logs.seen import Seen
 from turnwise.meta.table import dense, stack
 from turnwise.run.blocks import Block
-from turnwise.stats.interval import interval_of_rows, interval_of_sums, moved
+from turnwise.stats.interval import interval_of_rows, interval_of_sums, moved, percentile
+from turnwise.stats.poisson import PoissonSums
 from turnwise.stats.reservoir import Reservoir
 from turnwise.types import (
     Added,
@@ -32,6 +35,16 @@ from turnwise.types import (
     Summed,
     digest,
 )
+
+CORNERS = 100  # of a curve that is kept
+
+
+def _thinned(curve: Any) -> dict[str, list[float]]:
+    """A named tuple of arrays as it stands in results.json: no more points than an eye can tell apart."""
+    return {
+        name: values[:: max(1, len(values) // CORNERS)].tolist()
+        for name, values in zip(curve._fields, curve, strict=True)
+    }
 
 
 def generator(seed: int, *names: str) -> np.random.Generator:
@@ -60,6 +73,11 @@ class Clusters:
     def n_groups(self) -> int:
         return len(self._codes)
 
+    @property
+    def names(self) -> list[str]:
+        """Of those that have a group of their own, by code."""
+        return list(self._codes)
+
     def code(self, name: str) -> int:
         self._seen.add(name)
         if name not in self._codes and len(self._codes) == self.MOST:
@@ -68,13 +86,14 @@ class Clusters:
 
 
 class Tally:
-    def __init__(self, metric: Metric, *, seed: int = 0) -> None:
-        self.metric = metric
+    def __init__(self, metric: Metric, *, seed: int = 0, draws: int = 1000) -> None:
+        self.metric, self.draws, self._seed = metric, draws, seed
         self.weight = 0.0  # of scored items; samples of one reply weigh 1 together
         self.unscored: Counter[str] = Counter()
         self.statuses: Counter[str] = Counter()
         self._clusters = Clusters()
-        self._sums: Floats = np.zeros((0, 0))
+        self._sums: Floats = np.zeros((0, 0))  # one a cluster; of all, once they are too many
+        self._drawn: PoissonSums | None = None  # then the sums of each draw
         self._rows: list[Rows] = []
         self._row_codes: list[int] = []
         self._sample = Reservoir(seed=seed)
@@ -96,20 +115,38 @@ class Tally:
         self.weight += float(weights.sum())
         rows = block.rows[np.array(mine)]
         if isinstance(self.metric, Summed):
-            self._grow(rows.shape[1])
-            np.add.at(self._sums, codes, dense(rows) * weights[:, None])
-        elif isinstance(self.metric, Merged):
-            self._merge(self.metric, chosen, dense(rows))
+            self._sum(codes, [item.cluster for item in chosen], dense(rows) * weights[:, None])
+        elif self._samples:
+            self._merge(chosen, dense(rows))
         else:
             self._rows.append(rows)
             self._row_codes.extend(codes)
 
-    def _merge(self, metric: Merged[Added], items: Sequence[Item], rows: Floats) -> None:
-        if self._moments is not None:
-            self._moments += metric.moments(rows)
-        elif self._sample.seen + len(rows) > self._sample.most:
-            kept = [self._sample.table()[0]] if self._sample.seen else []
-            self._moments = metric.moments(np.concatenate([*kept, rows]))
+    @property
+    def _samples(self) -> bool:
+        """Whether rows are kept up to a sample of them, for the number has no need of more."""
+        return isinstance(self.metric, Merged) or getattr(self.metric, "sampled", False)
+
+    def _sum(self, codes: Sequence[int], clusters: Sequence[str], rows: Floats) -> None:
+        if len(self._clusters) <= Clusters.MOST:
+            self._grow(rows.shape[1])
+            np.add.at(self._sums, codes, rows)
+            return
+        if self._drawn is None:
+            n = min(self._clusters.n_groups, len(self._sums))
+            held = self._sums[:n].reshape(n, rows.shape[1])
+            self._drawn = PoissonSums.of(self._clusters.names[:n], held, draws=self.draws, seed=self._seed)
+            self._sums = held.sum(axis=0, keepdims=True)
+        self._drawn += PoissonSums.of(clusters, rows, draws=self.draws, seed=self._seed)
+        self._sums = self._sums + rows.sum(axis=0)
+
+    def _merge(self, items: Sequence[Item], rows: Floats) -> None:
+        if isinstance(self.metric, Merged):
+            if self._moments is not None:
+                self._moments += self.metric.moments(rows)
+            elif self._sample.seen + len(rows) > self._sample.most:
+                kept = [self._sample.table()[0]] if self._sample.seen else []
+                self._moments = self.metric.moments(np.concatenate([*kept, rows]))
         for item, row in zip(items, rows, strict=True):
             self._sample.add(item.cluster, item.id, row)
 
@@ -144,8 +181,12 @@ class Tally:
         low, high = getattr(self.metric, "span", (-inf, inf))
         return interval and (max(interval[0], low), min(interval[1], high))
 
-    def _details(self) -> Mapping[str, float]:
-        return self.metric.details(self._table()[0]) if isinstance(self.metric, Guarded) else {}
+    def _details(self) -> Mapping[str, Any]:
+        if not isinstance(self.metric, Guarded):
+            return {}
+        rows = self._table()[0]
+        curve = getattr(self.metric, "curve", None)  # of precision and recall
+        return {**self.metric.details(rows), **({} if curve is None else {"curve": _thinned(curve(rows))})}
 
     def _status(self) -> Status:
         """Of a number that is not there: the gravest that befell its items."""
@@ -164,6 +205,8 @@ class Tally:
         if n_groups == 0:
             return float("nan"), None, ""
         if isinstance(metric, Summed):
+            if self._drawn is not None:
+                return self._of_draws(metric, self._drawn)
             sums = self._sums[:n_groups]
             bounds = getattr(metric, "bounds", None)  # of a share of yes-or-no answers
             interval, method = interval_of_sums(sums, metric.of_sums, draws=draws, rng=rng, bounds=bounds)
@@ -179,14 +222,23 @@ class Tally:
             lambda chosen: metric.reduce(rows[chosen]), codes, n_kept, draws=draws, rng=rng
         )
         if self._moments is None:
-            return estimate, interval, method
+            return estimate, interval, method if self._sample.whole else f"{method}, {self._share(rows)}"
         share = n_kept / len(self._clusters)
         centre = metric.reduce(rows)
-        told = f"{method}, of a sample of {rows.shape[0]} of {self._sample.seen} items"
+        told = f"{method}, {self._share(rows)}"
         return estimate, interval and moved(interval, centre, estimate, share=share), told
+
+    def _of_draws(self, metric: Summed, drawn: PoissonSums) -> tuple[float, tuple[float, float] | None, str]:
+        estimate = float(metric.of_sums(self._sums[0]))
+        interval = percentile(metric.of_sums(drawn.sums), n_clusters=len(self._clusters))
+        told = f"percentile of the Poisson bootstrap by cluster, {self.draws} draws"
+        return estimate, interval, told if interval else "none: no variation"
+
+    def _share(self, rows: Rows) -> str:
+        return f"of a sample of {rows.shape[0]} of {self._sample.seen} items"
 
     def _table(self) -> tuple[Rows, Ints, int]:
         """The rows that are here, the cluster of each as a number, and the number of clusters."""
-        if isinstance(self.metric, Merged):
+        if self._samples:
             return self._sample.table()
         return stack(self._rows), np.array(self._row_codes), self._clusters.n_groups

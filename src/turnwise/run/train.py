@@ -63,6 +63,15 @@ TRAINERS: dict[str, Course] = {
     ),
     "dual": Course("turnwise.agents.training:dual", "conversations", "an agent: the dual encoder"),
     "tfidf": Course("turnwise.agents.training:tfidf", "conversations", "an agent: TF-IDF retrieval"),
+    "lava": Course(
+        "turnwise.run.lava:lava", "conversations", "an agent: LAVA, latent actions of task dialogue"
+    ),
+    "plas": Course(
+        "turnwise.run.lava:offline", "conversations", "an agent: LAVA, trained offline by a critic"
+    ),
+    "lava-pg": Course(
+        "turnwise.run.lava:by_gradient", "conversations", "an agent: LAVA, trained on corpus success"
+    ),
 }
 
 

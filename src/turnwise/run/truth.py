@@ -1,6 +1,6 @@
 """What the agents' means really are, where somebody knows, and how well estimates came up to them."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -11,15 +11,17 @@ from turnwise.run.answer import Answer
 from turnwise.run.experience import Experience
 from turnwise.stats.correlation import pearson, spearman
 
-Truth = Mapping[str, Mapping[str, float]]  # agent -> dimension -> mean
 
-
-class _Mean(msgspec.Struct):
+class Mean(msgspec.Struct):
     mean: float
+    se: float | None = None  # its own standard error, where somebody knows
+
+
+Truth = Mapping[str, Mapping[str, Mean]]  # agent -> dimension -> mean
 
 
 class _File(msgspec.Struct):
-    agents: dict[str, dict[str, _Mean]]
+    agents: dict[str, dict[str, Mean]]
 
 
 def read_truth(path: str | None) -> Truth:
@@ -33,21 +35,22 @@ def read_truth(path: str | None) -> Truth:
         raise UsageError(
             f'--truth {path}: {error}; expected {{"agents": {{name: {{dimension: {{"mean": number}}}}}}}}'
         ) from None
-    return {
-        agent: {dimension: one.mean for dimension, one in means.items()}
-        for agent, means in found.agents.items()
-    }
+    return found.agents
 
 
 def true_means(experience: Experience, truth: Truth) -> dict[str, float]:
     """Agent -> its mean as the truth has it, else as its own dialogues have."""
     known = logged_means(experience)
-    told = {agent: means[experience.rating] for agent, means in truth.items() if experience.rating in means}
+    told = {
+        agent: means[experience.rating].mean for agent, means in truth.items() if experience.rating in means
+    }
     return known | told
 
 
 def logged_means(experience: Experience) -> dict[str, float]:
     """Agent -> the mean rating of all dialogues that it held."""
+    if experience.means is not None:
+        return dict(experience.means)
     episodes = experience.episodes
     return {
         agent: float(np.mean(episodes.reward[episodes.agent == place]))
@@ -55,10 +58,24 @@ def logged_means(experience: Experience) -> dict[str, float]:
     }
 
 
-def selected(mean: float | None, rating: str, least: Sequence[tuple[str, float]]) -> bool:
+def least_means(
+    least: Sequence[tuple[str, float]], rating: str, means: Mapping[str, float], truth: Truth
+) -> Callable[[str], bool]:
     """Whether an agent is good enough for --min-truth: the paper's 'selected agents'."""
-    wanted = [value for dimension, value in least if dimension in ("", rating)]
-    return not wanted or (mean is not None and mean >= max(wanted))
+    known = {rating: means}
+    for agent, told in truth.items():
+        for dimension, one in told.items():
+            if dimension != rating:
+                known[dimension] = {**known.get(dimension, {}), agent: one.mean}
+    for dimension, _ in least:
+        if dimension and dimension not in known:
+            raise UsageError(
+                f"--min-truth {dimension}: that mean is not known; --truth FILE would tell it, or take one of "
+                f"{', '.join(known)}"
+            )
+    return lambda agent: all(
+        known[dimension or rating].get(agent, -np.inf) >= value for dimension, value in least
+    )
 
 
 def validation(

@@ -2,13 +2,27 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Protocol
 from zlib import crc32
 
 import numpy as np
 
 from turnwise.types import Agent, Dialogue, Floats, Rating, Reply, Scores, Turn
+
+
+@dataclass(frozen=True, slots=True)
+class Answer(Reply):
+    """The reply of an agent that shows its work: the state it tracked, the acts it means."""
+
+    state: Mapping[str, Any] | None = None
+    acts: tuple[Any, ...] | None = None
+    extra: Mapping[str, Any] = field(default_factory=dict)
+
+    def turn(self, outcome: Scores | None) -> Turn:
+        return Turn(
+            "assistant", self.content, outcome=outcome, state=self.state, acts=self.acts, extra=self.extra
+        )
 
 
 class Scene(Protocol):
@@ -74,9 +88,10 @@ def conversation(scene: Scene, agent: Agent, rng: np.random.Generator) -> tuple[
     """The turns of a conversation that `agent` holds, the briefing first."""
     turns = [scene.briefing, Turn("user", scene.opening(rng))]
     while True:
-        content = agent(turns, rng).content
-        outcome = scene.outcome(turns, content)
-        turns.append(Turn("assistant", content, outcome=outcome))
+        reply = agent(turns, rng)
+        outcome = scene.outcome(turns, reply.content)
+        shown = reply if isinstance(reply, Answer) else Answer(reply.content)
+        turns.append(shown.turn(outcome))
         said = None if outcome is not None else scene.reaction(turns, rng)
         if said is None:
             return tuple(turns)

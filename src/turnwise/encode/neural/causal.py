@@ -11,10 +11,10 @@ How it is exact: that product and the softmax are float32. A context is padded t
 multiple of 4, each by its own length, and a batch holds one shape: who else is scored, and in what batches, changes
 not a bit of the answer on a CPU (measured with SmolLM2). bfloat16 itself moves the mean log-probability of a token
 by .02 against float32 on PersonaChat replies, correlation .9999; the signature names the precision.
+Beyond a sliding window keys are dropped and padding would count, so there a pair is read in one piece, by itself.
 """
 
-import logging
-from collections.abc import Iterator, Sequence
+from collections.abc import Container, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -30,10 +30,12 @@ from turnwise.encode.encoder import Utterance
 from turnwise.encode.neural import loading
 from turnwise.encode.neural.head import Head
 from turnwise.encode.neural.prompt import Form, Prompt
+from turnwise.encode.truncation import tell
+from turnwise.errors import UsageError
 from turnwise.types import Floats, Signature, Turn
 
-log = logging.getLogger(__name__)
 _CONTEXT_GRID, _TEXT_GRID = 16, 4
+_TEMPLATE = 64  # tokens around a turn at most, and as many before all of them
 _LONGEST = 4096  # tokens, of a model that states more or nothing
 
 
@@ -67,6 +69,8 @@ class CausalLM:
     @cached_property
     def model(self) -> Any:
         """Loaded when first needed: what the cache holds needs no model."""
+        if not loading.reads_forward(self.config):
+            raise UsageError(f"{self.label} is no causal language model: its tokens see those after them")
         return loading.read_model(
             self.folder, AutoModelForCausalLM, device=self.device, precision=self._precision
         )
@@ -82,7 +86,8 @@ class CausalLM:
             ("max", str(self._max_length)),
             ("precision", self._precision),
         )
-        return Signature(self.label, settings, version=2)  # 1 read the opening anew each time
+        # 1 read the opening anew each time, 2 kept keys beyond a sliding window.
+        return Signature(self.label, settings, version=2 if self._window is None else 3)
 
     def score(self, utterances: Sequence[Utterance], /) -> Floats:
         tokens = self.log_probs(utterances)
@@ -90,6 +95,7 @@ class CausalLM:
         return np.array(rows, dtype=np.float64).reshape(len(tokens), 2)
 
     def log_probs(self, utterances: Sequence[Utterance], /) -> list[Floats]:
+        tell(self.label, self._max_length, self.cut(utterances))
         if self.cache is None:
             return self._log_probs(utterances)
         names = [
@@ -103,22 +109,21 @@ class CausalLM:
         )
 
     def _log_probs(self, utterances: Sequence[Utterance]) -> list[Floats]:
-        encoded = [self._fit(*self.prompt.encode(utterance)) for utterance in utterances]
-        if cut := sum(was_cut for _, was_cut in encoded):
-            log.warning(
-                "%s: %d of %d did not fit into %d tokens", self.label, cut, len(encoded), self._max_length
-            )
-        pairs, inverse = distinct([pair for pair, _ in encoded])
+        pairs, inverse = distinct([self._fit(*self.prompt.encode(utterance))[0] for utterance in utterances])
         found: list[Floats] = [np.empty(0) for _ in pairs]
         with torch.inference_mode():
-            for group in self._groups(pairs):
+            apart = {index for index, pair in enumerate(pairs) if pair.text and self._exceeds_window(pair)}
+            for index in apart:
+                found[index] = self._in_one_piece(pairs[index])
+            for group in self._groups(pairs, apart):
                 for index, row in self._score_group(group, [pairs[index] for index in group]):
                     found[index] = row
         return [found[index] for index in inverse]
 
     def cut(self, utterances: Sequence[Utterance]) -> int:
         """How many utterances do not fit with the whole of their context."""
-        return sum(self._fit(*self.prompt.encode(utterance))[1] for utterance in utterances)
+        long = [utterance for utterance in utterances if _bytes(utterance) > self._max_length]
+        return sum(self._fit(*self.prompt.encode(utterance))[1] for utterance in long)
 
     @property
     def _precision(self) -> loading.Chosen:
@@ -135,12 +140,31 @@ class CausalLM:
         pair = _Pair(context[-room:-1], context[-1], kept)
         return pair, len(text) > len(kept) or len(context) > room
 
-    def _groups(self, pairs: Sequence[_Pair]) -> Iterator[list[int]]:
+    @cached_property
+    def _window(self) -> int | None:
+        """How far back a token sees, where some layer does not see all."""
+        config = self.config.get_text_config()
+        kinds = getattr(config, "layer_types", None) or ["sliding_attention"]
+        if all(kind == "full_attention" for kind in kinds) or not getattr(config, "use_sliding_window", True):
+            return None
+        sizes = (getattr(config, name, None) for name in ("sliding_window", "attention_chunk_size"))
+        return min((int(size) for size in sizes if size), default=None)
+
+    def _exceeds_window(self, pair: _Pair) -> bool:
+        padding = _CONTEXT_GRID + _TEXT_GRID
+        return self._window is not None and len(pair.context) + len(pair.text) + padding > self._window
+
+    def _in_one_piece(self, pair: _Pair) -> Floats:
+        inputs = torch.tensor([(*pair.context, pair.start, *pair.text[:-1])], device=self.device)
+        states = self._body(input_ids=inputs, use_cache=False).last_hidden_state[0, len(pair.context) :]
+        return self.head.log_probs(states, torch.tensor(pair.text, device=self.device))
+
+    def _groups(self, pairs: Sequence[_Pair], apart: Container[int]) -> Iterator[list[int]]:
         """Pairs whose contexts have one padded length, no more of them than can be held."""
         contexts, inverse = distinct([pair.context for pair in pairs])
         followers: list[list[int]] = [[] for _ in contexts]
         for index, place in enumerate(inverse):
-            if pairs[index].text:
+            if pairs[index].text and index not in apart:
                 followers[place].append(index)
         shapes = [
             (self._opens(context), _padded(self._beyond(context), _CONTEXT_GRID)) for context in contexts
@@ -233,6 +257,12 @@ class CausalLM:
 
     def _table(self, rows: Sequence[tuple[int, ...]], width: int) -> torch.Tensor:
         return torch.tensor([(*row, *[0] * (width - len(row))) for row in rows], device=self.device)
+
+
+def _bytes(utterance: Utterance) -> int:
+    """No fewer than its tokens, what a template adds included: most utterances need not be looked at."""
+    said = (utterance.text, *(turn.text for turn in utterance.context))
+    return _TEMPLATE * (1 + len(said)) + sum(len(text.encode("utf-8", "surrogatepass")) for text in said)
 
 
 def _padded(length: int, grid: int) -> int:

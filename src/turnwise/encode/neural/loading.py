@@ -75,5 +75,43 @@ def read_tokenizer(folder: Path) -> Any:
 def read_model(folder: Path, auto: Any, *, device: str, precision: Chosen) -> Any:
     dtype = torch.bfloat16 if precision == "bf16" else torch.float32
     with quiet():
-        model = auto.from_pretrained(folder, local_files_only=True, dtype=dtype)
+        model, found = auto.from_pretrained(
+            folder, local_files_only=True, dtype=dtype, output_loading_info=True
+        )
+    # What is missing was drawn at random. Where only states are wanted, nothing reads a pooler.
+    spare = "pooler." if auto is transformers.AutoModel else "-"
+    if absent := sorted(key for key in found["missing_keys"] if not key.startswith(spare)):
+        raise UsageError(
+            f"{folder} is no whole {type(model).__name__}: it has no weights for {', '.join(absent[:3])}"
+        )
     return model.eval().to(device)
+
+
+def reads_forward(config: Any) -> bool:
+    """Whether the model is a decoder, in which a token sees only those before it."""
+    from transformers.models.auto import modeling_auto as known
+
+    kind = config.model_type
+    return getattr(config, "is_decoder", False) or (
+        kind in known.MODEL_FOR_CAUSAL_LM_MAPPING_NAMES
+        and kind not in known.MODEL_FOR_MASKED_LM_MAPPING_NAMES
+        and not getattr(config, "is_encoder_decoder", False)
+    )
+
+
+def longest(config: Any, tokenizer: Any, most: int) -> int:
+    """How many tokens the model can read; `most` of one that states no limit, or a higher one."""
+    places = getattr(config, "max_position_embeddings", None)
+    if places is None:
+        return int(min(tokenizer.model_max_length, most))
+    return int(min(places - _first_place(config), tokenizer.model_max_length, most))
+
+
+def _first_place(config: Any) -> int:
+    """RoBERTa and its kind count positions from the one after the padding token's number."""
+    with torch.device("meta"), quiet():  # the shape of the model, without its weights
+        model = transformers.AutoModel.from_config(config)  # type: ignore[no-untyped-call]
+    for name, module in model.named_modules():
+        if name.endswith("position_embeddings") and getattr(module, "padding_idx", None) is not None:
+            return int(module.padding_idx) + 1
+    return 0

@@ -67,12 +67,14 @@ def fit(
     measures: Callable[[], Mapping[str, float]] | None = None,
     work: Path | None = None,
     about: str = "",
+    stop: Callable[[], bool] | None = None,
     say: Callable[[str], None] = lambda _: None,
 ) -> list[dict[str, float]]:
     """Train `model` on `n` examples in place, leave the weights of its best epoch, and return the curve.
 
     `about` tells runs apart that share a folder: a checkpoint of another is not taken up. `measures` are further
-    numbers for the curve. Losses that are not finite stop the training with an error.
+    numbers for the curve; `stop` is asked after every epoch whether it was the last. Losses that are not finite stop
+    the training with an error.
     """
     optimiser = torch.optim.AdamW(model.parameters(), lr=plan.rate, weight_decay=plan.decay)
     name = digest(json.dumps(asdict(plan), sort_keys=True), about, str(n))
@@ -93,6 +95,8 @@ def fit(
         say(f"epoch {state.epoch}/{plan.epochs}: loss {loss:.4f}, validation {value:.4f}")
         if work is not None:
             _write(work / CHECKPOINT, name, model, optimiser, state)
+        if stop is not None and stop():
+            break
     if state.kept:
         model.load_state_dict(state.kept)
     model.eval()

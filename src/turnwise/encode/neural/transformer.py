@@ -1,14 +1,12 @@
 """Vectors of texts, tokens and pairs from any encoder that transformers can load.
 
-A folder that sentence-transformers wrote says how its model is to be used (pooling, normalisation, greatest length):
-that is the default, and gives the same vectors. For any other the default is the mean over all tokens of the last
-layer. `layer` counts blocks from 1; the blocks above it are not computed. A text beyond the greatest length is cut
-at its end, and the number of such texts is logged; `cut` counts them. With `kept="fp16"` vectors are rounded to
-half precision, from the cache or not: half the disk, each number within one part in 2,048; the signature says it.
+A folder that sentence-transformers wrote says how its model is to be used (sentence.py): that is the default, and
+gives the same vectors. For any other the default is the mean over all tokens of the last layer. `layer` counts blocks
+from 1; the blocks above it are not computed. A text beyond the greatest length is cut at its end, and the number of
+such texts is told (truncation.py); `cut` counts them. With `kept="fp16"` vectors are rounded to half precision, from
+the cache or not: half the disk, each number within one part in 2,048; the signature says it.
 """
 
-import json
-import logging
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -25,11 +23,13 @@ from turnwise.encode.cache import Cache
 from turnwise.encode.encoder import Tokens, Vectors
 from turnwise.encode.neural import loading
 from turnwise.encode.neural.pooling import POOLINGS, Pooling, pool
+from turnwise.encode.neural.sentence import stated_length, stated_pooling, states_unit_length
+from turnwise.encode.truncation import tell
 from turnwise.errors import UsageError
 from turnwise.types import Signature
 
-log = logging.getLogger(__name__)
 Text = str | tuple[str, str]  # alone, or a query and its reply in one input
+_MARKS = 8  # tokens at most that are added to a text: beginning, end, between two
 _LONGEST = 4096  # of a model that states no greatest length
 
 
@@ -50,6 +50,10 @@ class Transformer:
     def __post_init__(self) -> None:
         if self.pooling is not None and self.pooling not in POOLINGS:
             raise UsageError(f"there is no pooling `{self.pooling}`; there are {', '.join(POOLINGS)}")
+        if self.pooling == "cls" and loading.reads_forward(self.config):
+            raise UsageError(
+                f"{self.label} reads from left to right, and its first token sees nothing of a text: pooling=last"
+            )
         if self.layer is not None and not 1 <= self.layer <= self.config.num_hidden_layers:
             raise UsageError(
                 f"{self.label} has layers 1 to {self.config.num_hidden_layers}, not {self.layer}"
@@ -95,6 +99,8 @@ class Transformer:
         return self._remembered(self.joint_signature(part), pairs, part)
 
     def tokens(self, texts: Sequence[str], /) -> list[Tokens]:
+        tell(self.label, self._max_length, self.cut(list(dict.fromkeys(texts))))
+
         def make(indices: list[int]) -> list[NDArray[np.floating[Any]]]:
             return self._token_vectors([texts[index] for index in indices])
 
@@ -114,7 +120,12 @@ class Transformer:
 
     def cut(self, texts: Sequence[Text]) -> int:
         """How many of the texts are longer than the model reads."""
-        return sum(bool(encoding.overflowing) for encoding in self._encodings(texts))
+        # A token is a byte or more, so most texts need not be looked at.
+        long = [text for text in dict.fromkeys(texts) if _bytes(text) > self._max_length - _MARKS]
+        over = {
+            text for text, encoding in zip(long, self._encodings(long), strict=True) if encoding.overflowing
+        }
+        return sum(text in over for text in texts)
 
     @property
     def _precision(self) -> loading.Chosen:
@@ -129,37 +140,19 @@ class Transformer:
 
     @cached_property
     def _pooling(self) -> Pooling:
-        if self.pooling is not None:
-            return self.pooling
-        modes = _read(self.folder / "1_Pooling" / "config.json")
-        named = {
-            "pooling_mode_cls_token": "cls",
-            "pooling_mode_max_tokens": "max",
-            "pooling_mode_lasttoken": "last",
-        }
-        for key, pooling in named.items():
-            if modes.get(key) or modes.get("pooling_mode") == pooling:
-                return pooling  # type: ignore[return-value]
-        return "mean"
+        return self.pooling or stated_pooling(self.folder)
 
     @cached_property
     def _unit(self) -> bool:
-        if self.normalise is not None:
-            return self.normalise
-        modules = _read(self.folder / "modules.json")
-        return any(str(module.get("type", "")).endswith("Normalize") for module in modules)
+        return states_unit_length(self.folder) if self.normalise is None else self.normalise
 
     @cached_property
     def _max_length(self) -> int:
-        stated = _read(self.folder / "sentence_bert_config.json").get("max_seq_length")
-        possible = min(
-            self.tokenizer.model_max_length,
-            getattr(self.config, "max_position_embeddings", _LONGEST),
-            _LONGEST,
-        )
-        return self.max_length or stated or possible
+        told = self.max_length or stated_length(self.folder)
+        return told or loading.longest(self.config, self.tokenizer, _LONGEST)
 
     def _remembered(self, signature: Signature, texts: Sequence[Text], part: str) -> Vectors:
+        tell(self.label, self._max_length, self.cut(list(dict.fromkeys(texts))))
         if self.cache is None:
             return self._pooled(texts, part).astype(np.float32, copy=False)
         names = [(text,) if isinstance(text, str) else text for text in texts]
@@ -197,9 +190,6 @@ class Transformer:
     def _states(self, texts: Sequence[Text]) -> Iterator[tuple[list[int], torch.Tensor, list[Any]]]:
         """Batches of texts of one length: which they are, their states (b, t, d), their encodings."""
         encodings = self._encodings(texts)
-        cut = sum(bool(encoding.overflowing) for encoding in encodings)
-        if cut:
-            log.warning("%s read only the first %d tokens of %d texts", self.label, self._max_length, cut)
         lengths = [len(encoding.ids) for encoding in encodings]
         for batch in by_shape(lengths, cost=lengths, budget=self.budget):
             group = [encodings[index] for index in batch]
@@ -241,12 +231,13 @@ def _blocks(model: Any, count: int) -> Any:
     raise UsageError(f"{type(model).__name__} has no list of {count} layers; leave `layer` out")
 
 
+def _bytes(text: Text) -> int:
+    parts = [text] if isinstance(text, str) else text
+    return sum(len(part.encode("utf-8", "surrogatepass")) for part in parts)
+
+
 def _chosen(encoding: Any, part: str) -> list[bool]:
     """Which tokens of an input are pooled."""
     if part == "reply":
         return [sequence == 1 for sequence in encoding.sequence_ids]
     return [True] * len(encoding.ids)
-
-
-def _read(path: Path) -> Any:
-    return json.loads(path.read_text()) if path.is_file() else {}

@@ -73,19 +73,21 @@ def histograms(
     *,
     components: int | None = None,
     batch: int | None = None,
+    counts: Floats | None = None,
     rng: np.random.Generator,
 ) -> Histograms:
     """The shares of both sides in `k` clusters of them all, found on their first `components` if given.
 
     Equal vectors are one point with a weight, in an order of their own: neither the order of the rows nor which
-    side is called real can move a cluster.
+    side is called real can move a cluster. `counts` says how many vectors each of the generated ones stands for.
     """
     real, generated = finite(real), finite(generated)
     if not (len(real) and len(generated)):
         raise TooFewItems("precision and recall need vectors on both sides")
     points, of_row = _different(np.concatenate([real, generated]))
     of_real = np.bincount(of_row[: len(real)], minlength=len(points))
-    of_generated = np.bincount(of_row[len(real) :], minlength=len(points))
+    counts = np.ones(len(generated)) if counts is None else counts
+    of_generated = np.bincount(of_row[len(real) :], weights=counts, minlength=len(points))
     weights = (of_real + of_generated).astype(np.float64)
     if components is not None:
         points = principal(points, components, weights=weights, rng=rng)
@@ -95,7 +97,7 @@ def histograms(
         labels = mini_batches(points, k, weights=weights, rng=rng, size=batch)
     return Histograms(
         np.bincount(labels, weights=of_real) / len(real),
-        np.bincount(labels, weights=of_generated) / len(generated),
+        np.bincount(labels, weights=of_generated) / counts.sum(),
     )
 
 

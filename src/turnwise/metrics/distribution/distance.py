@@ -1,7 +1,9 @@
 """What FBD, PRD and MMD have in common: a real side for each group, and a number for any set of replies.
 
-A row is the code of the item's group and the vector of its reply, so that `reduce` finds the real side that these
-rows belong to; rows of several groups have no common number, and mixing them is an error.
+A row is the code of the item's group, marks of its reply and of its query, and the vector of the two. By the code
+`reduce` finds the real side that these rows belong to; rows of several groups have no common number, and mixing them
+is an error. By the marks `check` knows a system that says one thing only, which has no distribution, and `details`
+which real replies answer the same.
 """
 
 from abc import ABC, abstractmethod
@@ -20,7 +22,9 @@ from turnwise.types import Floats, Item, Level, Need, Rows, Signature, digest
 
 FEWEST = 50  # replies on either side; papers/fbd-prd.md shows what fewer do to a ranking
 SEED = 0  # of the splits behind floor and limit
+HEAD = 3  # columns before a vector: the code of the group, the marks of reply and query
 MIXED = "rows of several groups have no common real side: reduce each group by itself"
+ALL_THE_SAME = "all replies are the same: they have no distribution"
 Real = TypeVar("Real")
 
 
@@ -63,14 +67,16 @@ class Distance(Facts, ABC, Generic[Real]):
         return {group: self.prepare(side.vectors) for group, side in self.sides.items()}
 
     def rows(self, items: Sequence[Item], /) -> Floats:
-        """(n, 1 + d): the code of the group's real side, and the vector."""
+        """(n, 3 + d): the code of the group's real side, the marks of reply and query, and the vector."""
         width = next(iter(self.sides.values())).vectors.shape[1]
-        rows = np.full((len(items), 1 + width), np.nan)
+        rows = np.full((len(items), HEAD + width), np.nan)
         groups = [item.group if item.group in self.sides else "" for item in items]
         for code, side in enumerate(self.sides.values()):
             if places := [place for place, group in enumerate(groups) if group == side.group]:
                 rows[places, 0] = code
-                rows[places, 1:] = side.rows([items[place] for place in places])
+                mine = [items[place] for place in places]
+                rows[places, 1:HEAD] = side.marks(mine)
+                rows[places, HEAD:] = side.rows(mine)
         return rows
 
     def reduce(self, rows: Rows, /) -> float:
@@ -78,16 +84,21 @@ class Distance(Facts, ABC, Generic[Real]):
         return float("nan") if side is None else self.between(vectors, self.prepared[side.group])
 
     def check(self, rows: Rows, /) -> None:
-        """Refuses a number that so few replies cannot support."""
-        self._check_count(int(np.count_nonzero(scored(rows))))
+        """Refuses a number that so few replies cannot support, or one reply said many times."""
+        kept = np.asarray(rows[scored(rows)])
+        self._check_count(len(kept))
+        if len(np.unique(kept[:, 1])) < 2:
+            raise TooFewItems(ALL_THE_SAME)
 
     def details(self, rows: Rows, /) -> dict[str, float]:
-        """Beside the number: what two halves of the real side come to, and how large that side is."""
-        _, side = self._taken(rows)
+        """Beside the number: what people come to against people, what these replies do with as many, and n_real."""
+        vectors, side = self._taken(rows)
         if side is None or len(side.vectors) < sampling.FEWEST:
             return {}
-        floor = sampling.floor(side.vectors, self._afresh, rng=np.random.default_rng(SEED))
-        return {"floor": floor, "n_real": len(side.vectors)}
+        queries = None if side.alone else (np.asarray(rows[scored(rows)])[:, 2], side.queries)
+        rng = np.random.default_rng(SEED)
+        beside = sampling.beside_people(vectors, side.vectors, self._afresh, queries=queries, rng=rng)
+        return {**beside._asdict(), "n_real": len(side.vectors)}
 
     def _check_count(self, count: int) -> None:
         if count < self.fewest:
@@ -103,10 +114,10 @@ class Distance(Facts, ABC, Generic[Real]):
         """The scored vectors and the real side they belong to; none where a spread has no meaning."""
         kept = np.asarray(rows[scored(rows)])
         if len(kept) < 2:
-            return kept[:, 1:], None
+            return kept[:, HEAD:], None
         if np.ptp(kept[:, 0]):
             raise ValueError(MIXED)
-        return kept[:, 1:], self._side(kept[0, 0])
+        return kept[:, HEAD:], self._side(kept[0, 0])
 
     def _side(self, code: float) -> Side:
         return list(self.sides.values())[int(code)]
@@ -117,4 +128,6 @@ class Distance(Facts, ABC, Generic[Real]):
         without = (("reply-only", alone),) if alone else ()
         real = digest(*(side.data for side in sides))
         readings = tuple(space.reading.signature for space in next(iter(sides)).spaces)
-        return Signature(name, (*settings, *without, ("real", real)), readings)
+        guard = (("fewest", str(self.fewest)),) if self.fewest != FEWEST else ()
+        # 1 had no mark in its rows, and took a query that never varies for one.
+        return Signature(name, (*settings, *guard, *without, ("real", real)), readings, version=2)

@@ -1,8 +1,8 @@
 """Frechet BERT distance between a system's replies and people's (Xiang et al. 2021).
 
 Each (query, reply) pair becomes a vector, each set of vectors a Gaussian; the number is the squared 2-Wasserstein
-distance of the two. 0 says that two moments agree, not that texts do; and no system is nearer than about the floor,
-which two halves of the real replies have between them.
+distance of the two. 0 says that two moments agree, not that texts do; and a finite sample of people themselves is
+above it: `floor` and `thinned` (sampling.py) say by how much.
 
 `fbd-paper` is the published recipe: the [CLS] of query and reply together, last layer, no tuning. Equation 2 of the
 paper leaves the norm of the mean difference unsquared; the released code squares it, and so do we: squared it is the
@@ -23,9 +23,9 @@ from typing import ClassVar, TypeAlias
 
 import numpy as np
 
-from turnwise.errors import TooFewItems
+from turnwise.errors import Refused, TooFewItems
 from turnwise.metrics.distribution import sampling
-from turnwise.metrics.distribution.distance import FEWEST, MIXED, SEED, Distance, Facts
+from turnwise.metrics.distribution.distance import ALL_THE_SAME, FEWEST, HEAD, MIXED, SEED, Distance, Facts
 from turnwise.metrics.distribution.frechet import Gaussian, distance
 from turnwise.metrics.distribution.moments import Moments
 from turnwise.metrics.distribution.reading import Reading, Way
@@ -34,6 +34,7 @@ from turnwise.metrics.rows import scored
 from turnwise.types import Card, Floats, Item, Rows, Signature
 
 _Gaussians: TypeAlias = tuple[Gaussian, ...]  # one a reading
+_NOTHING = 1e-9  # of the real spread: a distance below it is rounding
 
 
 class _Facts(Facts):
@@ -44,7 +45,8 @@ class _Facts(Facts):
         kind="distribution",
         meaning="Distance between the distributions of a system's replies and of people's, each taken for a Gaussian "
         "of sentence vectors.",
-        range="0 upwards; 0 for equal means and covariances, but no less than about its floor for a finite sample",
+        range="0 upwards; 0 for equal means and covariances, above it for samples of people: hold `thinned` against "
+        "`floor`",
         limits="A system as a whole, never one reply. Falls as replies are added: compare systems on as many replies "
         "each, or their limits. Blind to what the encoder does not see, such as facts and contradictions.",
         citation="Xiang et al. 2021, Assessing Dialogue Systems with Distribution Distances; "
@@ -54,9 +56,10 @@ class _Facts(Facts):
 
 @dataclass(frozen=True, slots=True)
 class Fbd(_Facts):
-    """`fbd` and `fbd-paper` before they have seen real replies."""
+    """`fbd` before it has seen real replies."""
 
-    name: str = "fbd"
+    name: ClassVar[str] = "fbd"
+
     model: str = "minilm"
     layer: int | None = None
     pooling: str | None = None
@@ -71,6 +74,16 @@ class Fbd(_Facts):
         if self.also is not None:
             readings.append(Reading(self.also, self.way, self.turns))
         return FbdToReal(real_sides(items, readings, fewest=self.fewest), self)
+
+
+@dataclass(frozen=True, slots=True)
+class FbdPaper(Fbd):
+    """`fbd-paper` before it has seen real replies."""
+
+    name: ClassVar[str] = "fbd-paper"
+
+    way: Way = "together"
+    turns: int = 0
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,7 +111,7 @@ class FbdToReal(_Facts, Distance[_Gaussians]):
         return self._number(self.prepare(generated), real)
 
     def moments(self, rows: Rows, /) -> Moments:
-        """Of whole rows, the code of the group included: where all have one group, its mean is the code."""
+        """Of whole rows, the head included: where all have one group, its mean is the code."""
         return Moments.of(np.asarray(rows[scored(rows)]))
 
     def of_moments(self, moments: Moments, /) -> float:
@@ -106,7 +119,9 @@ class FbdToReal(_Facts, Distance[_Gaussians]):
         self._check_count(moments.count)
         if moments.scatter[0, 0]:
             raise ValueError(MIXED)
-        ends = [1, *(1 + end for end in self._ends), len(moments.mean)]
+        if not moments.scatter[1, 1]:
+            raise TooFewItems(ALL_THE_SAME)
+        ends = [HEAD, *(HEAD + end for end in self._ends), len(moments.mean)]
         generated = tuple(
             Gaussian.of_moments(moments.part(start, end), shrinkage=self.asked.shrinkage)
             for start, end in pairwise(ends)
@@ -115,7 +130,12 @@ class FbdToReal(_Facts, Distance[_Gaussians]):
 
     def _number(self, generated: _Gaussians, real: _Gaussians) -> float:
         found = [distance(x, y) for x, y in zip(generated, real, strict=True)]
-        return found[0] if self.asked.also is None else float(np.sum(np.log(found)))
+        if self.asked.also is None:
+            return found[0]
+        spread = [float(np.sum(each.root**2)) for each in real]
+        if any(value <= _NOTHING * size for value, size in zip(found, spread, strict=True)):
+            raise Refused("these are the real replies themselves: a distance of 0 has no logarithm to add up")
+        return float(np.sum(np.log(found)))
 
     def details(self, rows: Rows, /) -> dict[str, float]:
         """Also the limit, where there are replies enough to see one."""

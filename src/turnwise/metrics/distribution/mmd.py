@@ -48,6 +48,9 @@ class Mmd(_Facts):
 
 @dataclass(frozen=True, eq=False)
 class MmdToReal(_Facts, Distance[Reference]):
+    # Pairs of replies do not add up; but a sample's number is an unbiased estimate of that of all.
+    sampled: ClassVar[bool] = True
+
     asked: Mmd
 
     @property

@@ -10,20 +10,24 @@ Its k-means is the authors', on mini-batches, though not scikit-learn's; the see
 of a metric by .1 (papers/fbd-prd.md).
 
 `prd` reads pairs as `fbd` does, clusters once, on the first 32 principal components, from a fixed seed, and takes the
-exact maximum (curve.py). `curve` has the whole of it: where precision and recall part company is what F1 hides.
+exact maximum (curve.py). Of more replies than a tally keeps it is made from cells (cells.py). `curve` has the whole of
+it: where precision and recall part company is what F1 hides.
 """
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import ClassVar
 
 import numpy as np
 
 from turnwise.errors import UsageError
+from turnwise.metrics.distribution.cells import Cells, centres
 from turnwise.metrics.distribution.curve import Curve, Histograms, histograms
-from turnwise.metrics.distribution.distance import FEWEST, Distance, Facts
+from turnwise.metrics.distribution.distance import FEWEST, HEAD, MIXED, Distance, Facts
 from turnwise.metrics.distribution.reading import Reading, Way
 from turnwise.metrics.distribution.sides import real_sides
+from turnwise.metrics.rows import scored
 from turnwise.types import Card, Floats, Item, Rows, Signature
 
 
@@ -38,7 +42,7 @@ class _Facts(Facts):
         "people's that the system's cover), over common clusters.",
         range="0-1; 1 for equal sets, 0 for sets that share no cluster",
         limits="A system as a whole, never one reply. Sees clusters only: 20 of them know topics and manners, not "
-        "right from wrong. Of two samples of one distribution it is below 1: see its floor.",
+        "right from wrong. Of two samples of one distribution it is below 1: hold `thinned` against `floor`.",
         citation="Xiang et al. 2021, Assessing Dialogue Systems with Distribution Distances; "
         "Sajjadi et al. 2018, Assessing Generative Models via Precision and Recall",
     )
@@ -46,9 +50,10 @@ class _Facts(Facts):
 
 @dataclass(frozen=True, slots=True)
 class Prd(_Facts):
-    """`prd` and `prd-paper` before they have seen real replies."""
+    """`prd` before it has seen real replies."""
 
-    name: str = "prd"
+    name: ClassVar[str] = "prd"
+
     model: str = "minilm"
     layer: int | None = None
     pooling: str | None = None
@@ -65,6 +70,15 @@ class Prd(_Facts):
     def __post_init__(self) -> None:
         if self.clusters < 1 or self.runs < 1:
             raise UsageError(f"`{self.name}` needs 1 cluster and 1 run or more")
+        for setting in ("components", "batch", "seed"):
+            if getattr(self, setting) < 0:
+                raise UsageError(
+                    f"`{self.name}` takes 0 or more for `{setting}`, not {getattr(self, setting)}"
+                )
+        if self.angles < 0 or self.angles == 1:
+            raise UsageError(
+                f"`{self.name}` takes 2 angles or more, or 0 for the exact maximum, not {self.angles}"
+            )
         if self.runs > 1 and not self.angles:
             raise UsageError(
                 f"`{self.name}` with {self.runs} runs averages curves: choose the angles to do so at"
@@ -75,8 +89,24 @@ class Prd(_Facts):
         return PrdToReal(real_sides(items, [reading], fewest=self.fewest), self)
 
 
+@dataclass(frozen=True, slots=True)
+class PrdPaper(Prd):
+    """`prd-paper` before it has seen real replies."""
+
+    name: ClassVar[str] = "prd-paper"
+
+    way: Way = "together"
+    turns: int = 0
+    components: int = 0
+    angles: int = 1001
+    runs: int = 10
+    batch: int = 1024
+
+
 @dataclass(frozen=True, eq=False)
 class PrdToReal(_Facts, Distance[Floats]):
+    about: ClassVar[float] = 0.2  # of F1: how far its number from cells may lie from that of the replies themselves
+
     asked: Prd
 
     @property
@@ -100,8 +130,7 @@ class PrdToReal(_Facts, Distance[Floats]):
         return real
 
     def between(self, generated: Floats, real: Floats, /) -> float:
-        found = self._histograms(generated, real)
-        return found[0].f1() if not self.asked.angles else self._average(found).f1
+        return self._number(self._histograms(generated, real))
 
     def curve(self, rows: Rows, /) -> Curve:
         """Precision and recall of the rows: at the corners of the exact curve, or at the paper's angles."""
@@ -111,10 +140,42 @@ class PrdToReal(_Facts, Distance[Floats]):
         found = self._histograms(vectors, side.vectors)
         return self._average(found) if self.asked.angles else found[0].curve()
 
-    def _histograms(self, generated: Floats, real: Floats) -> list[Histograms]:
+    def moments(self, rows: Rows, /) -> Cells:
+        """What is kept of rows of one group when they are too many to be held."""
+        kept = np.asarray(rows[scored(rows)])
+        if not len(kept):
+            centres = next(iter(self._centres.values()))
+            return Cells(None, np.zeros(len(centres)), np.zeros_like(centres))
+        if np.ptp(kept[:, 0]):
+            raise ValueError(MIXED)
+        return Cells.of(float(kept[0, 0]), kept[:, HEAD:], self._centres[self._side(kept[0, 0]).group])
+
+    def of_moments(self, moments: Cells, /) -> float:
+        """About what `reduce` says of all rows behind the cells: members of a cell go to one cluster."""
+        self._check_count(int(moments.count.sum()))
+        generated, counts = moments.points()
+        real = self._side(moments.group or 0.0).vectors
+        return self._number(self._histograms(generated, real, counts))
+
+    @cached_property
+    def _centres(self) -> dict[str, Floats]:
+        return {
+            group: centres(side.vectors, np.random.default_rng(self.asked.seed))
+            for group, side in self.sides.items()
+        }
+
+    def _number(self, found: list[Histograms]) -> float:
+        return found[0].f1() if not self.asked.angles else self._average(found).f1
+
+    def _histograms(self, generated: Floats, real: Floats, counts: Floats | None = None) -> list[Histograms]:
         asked, rng = self.asked, np.random.default_rng(self.asked.seed)
-        settings = {"components": asked.components or None, "batch": asked.batch or None}
-        return [histograms(real, generated, asked.clusters, **settings, rng=rng) for _ in range(asked.runs)]
+        return [
+            histograms(
+                real, generated, asked.clusters, components=asked.components or None,
+                batch=asked.batch or None, counts=counts, rng=rng,
+            )
+            for _ in range(asked.runs)
+        ]  # fmt: skip
 
     def _average(self, found: list[Histograms]) -> Curve:
         curves = [each.angles(self.asked.angles) for each in found]

@@ -7,7 +7,8 @@ together   both in one input and its first token, [CLS], as Xiang et al. (2021) 
            a time gets the two joined by a space.
 
 The query is the last `turns` turns of the context, 0 for all of it. Where no real reply has a context, the reply is
-read alone (standardised under `product`), and the signature says so.
+read alone (standardised under `product`), and the signature says so; under `product` also where all real queries are
+the same, which standardised is 0, and so would be every product.
 """
 
 import sys
@@ -85,19 +86,21 @@ class Space:
     """A reading, with what it takes from the real side."""
 
     reading: Reading
-    alone: bool  # no real reply has a query
+    alone: bool  # replies are read without their query
     centre: Floats  # (k,) of the raw vectors
     scale: Floats  # (k,)
 
     @classmethod
     def of(cls, reading: Reading, real: Sequence[Item]) -> "Space":
         alone = not any(turn.text for item in real for turn in item.context)
-        raw = reading.raw(real, alone=alone)
-        raw = raw[~np.isnan(raw).any(axis=1)]
+        raw = _read(reading, real, alone=alone)
         if reading.way == "together" or not len(raw):
             return cls(reading, alone, np.zeros(raw.shape[1]), np.ones(raw.shape[1]))
-        spread = raw.std(axis=0)
-        return cls(reading, alone, raw.mean(axis=0), np.where(spread > 0, spread, 1.0))
+        if not alone and not np.ptp(raw[:, : raw.shape[1] // 2], axis=0).any():
+            alone, raw = True, _read(reading, real, alone=True)
+        # The deviation of equal numbers can be a hair above 0; their range cannot.
+        scale = np.where(np.ptp(raw, axis=0) > 0, raw.std(axis=0), 1.0)
+        return cls(reading, alone, raw.mean(axis=0), scale)
 
     @property
     def dimension(self) -> int:
@@ -118,6 +121,12 @@ class Space:
             return _unit(standard)
         d = self.dimension
         return np.asarray(_unit(standard[:, :d]) * _unit(standard[:, d:]) * np.sqrt(d))
+
+
+def _read(reading: Reading, items: Sequence[Item], *, alone: bool) -> Floats:
+    """The raw vectors of those items that can be read."""
+    raw = reading.raw(items, alone=alone)
+    return np.asarray(raw[~np.isnan(raw).any(axis=1)])
 
 
 def _unit(rows: Floats) -> Floats:

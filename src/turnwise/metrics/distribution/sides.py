@@ -12,6 +12,7 @@ import logging
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from heapq import heappush, heappushpop
+from zlib import crc32
 
 import numpy as np
 
@@ -29,41 +30,61 @@ class Side:
     group: str
     spaces: tuple[Space, ...]  # one a reading
     vectors: Floats  # (m, d), readings side by side
+    queries: Floats  # (m,) a mark of each one's query
     data: str  # digest of the group and its texts
 
     @property
     def alone(self) -> bool:
-        """Whether replies are read without their query, as no real one has one."""
-        return self.spaces[0].alone
+        """Whether replies are read without their query."""
+        return any(space.alone for space in self.spaces)
 
     def rows(self, items: Sequence[Item]) -> Floats:
         return np.hstack([space.vectors(items) for space in self.spaces])
+
+    def marks(self, items: Sequence[Item]) -> Floats:
+        """(n, 2) numbers by which replies and queries are known."""
+        return _marks(items, self.spaces[0].reading.last)
 
 
 def real_sides(items: Iterable[Item], readings: Sequence[Reading], *, fewest: int) -> dict[str, Side]:
     """The real side of each group that has enough real replies; refuses if none has."""
     found: dict[str, Side] = {}
-    counts = [0]
+    lacking = {f"a distribution of real replies needs {fewest} or more, and there are 0": 0}
     turns = max(reading.last for reading in readings)
     for group, real in sorted(real_items(items, turns).items()):
         spaces = tuple(Space.of(reading, real) for reading in readings)
         vectors = np.hstack([space.vectors(real) for space in spaces])
-        vectors = vectors[~np.isnan(vectors).any(axis=1)]
-        counts.append(len(vectors))
+        readable = ~np.isnan(vectors).any(axis=1)
+        vectors, queries = vectors[readable], _marks(real, readings[0].last)[readable, 1]
         where = f" in group `{group}`" if group else ""
-        if len(vectors) < fewest:
-            log.warning("no number%s: %d real replies, and %d are needed", where, len(vectors), fewest)
+        if reason := _lacking(real, len(vectors), fewest):
+            log.warning("no number%s: %s", where, reason)
+            lacking[reason] = len(vectors)
             continue
         texts = [turn.text for item in real for turn in item.turns]
-        found[group] = Side(group, spaces, vectors, digest(group, *texts))
+        found[group] = Side(group, spaces, vectors, queries, digest(group, *texts))
         if found[group].alone:
-            log.warning("no real reply%s has a context: replies are read without their query", where)
+            told = "the real replies%s have no context, or all the same: replies are read without their query"
+            log.warning(told, where)
     if not found:
-        raise TooFewItems(
-            f"a distribution of real replies needs {fewest} or more, and there are {max(counts)}: give references, "
-            f"replies of the agent `{PERSON}`, or --real FILE"
-        )
+        nearest = max(lacking, key=lambda reason: lacking[reason])
+        raise TooFewItems(f"{nearest}: give references, replies of the agent `{PERSON}`, or --real FILE")
     return found
+
+
+def _marks(items: Sequence[Item], turns: int) -> Floats:
+    texts = [(item.reply, "\n".join(turn.text for turn in item.context[-turns:])) for item in items]
+    marks = [[crc32(text.encode("utf-8", "surrogatepass")) for text in pair] for pair in texts]
+    return np.array(marks, dtype=np.float64).reshape(len(items), 2)
+
+
+def _lacking(real: Sequence[Item], readable: int, fewest: int) -> str:
+    """Why these are no distribution; nothing where they are one."""
+    if readable < fewest:
+        return f"a distribution of real replies needs {fewest} or more, and there are {readable}"
+    if len({item.reply for item in real}) < 2:
+        return f"all {readable} real replies are the same, and have no distribution"
+    return ""
 
 
 def real_items(items: Iterable[Item], turns: int) -> dict[str, list[Item]]:

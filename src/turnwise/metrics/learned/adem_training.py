@@ -12,18 +12,14 @@ from typing import Any
 import numpy as np
 
 from turnwise.encode.lesson import FEWEST, Lesson, Trained
-from turnwise.encode.plain import plain
-from turnwise.errors import DataError, UsageError
+from turnwise.errors import DataError
 from turnwise.metrics.learned import seen
 from turnwise.metrics.learned.adem import NAMES
+from turnwise.metrics.learned.adem_studies import crossed, several, studies
 from turnwise.metrics.learned.bilinear_fit import Examples, Search, learn, where
-from turnwise.metrics.learned.held_out import folds, held_out, on_card
+from turnwise.metrics.learned.held_out import context_groups, held_out, on_card
 from turnwise.metrics.learned.triples import Triples, packed, reader_named
-from turnwise.stats.clusters import codes
-from turnwise.types import Floats, Ints, Item
-
-FOLDS = 5
-LONG = 4  # words: a turn of fewer is said in many conversations
+from turnwise.types import Floats
 
 
 def train(lesson: Lesson) -> Trained:
@@ -54,14 +50,15 @@ def train(lesson: Lesson) -> Trained:
     scale = None if grouped else lesson.ratings.scale
     predicted = crossed(lesson, examples, sides, scale, search)
     findings = held_out(
-        lesson.metric, predicted, examples.ratings, [str(code) for code in contexts],
-        rng=lesson.rng, method="contexts held out",
+        lesson.metric, predicted, examples.ratings, contexts, rng=lesson.rng, method="contexts held out",
     )  # fmt: skip
     lesson.say("the head that is kept: all folds")
     final = learn(
         examples, sides=sides, scale=scale, search=search, seed=lesson.seed,
         work=lesson.work, about=lesson.fingerprint, say=lesson.say,
     )  # fmt: skip
+    fixed = replace(search, **{name: (value,) for name, value in final.chosen.items()})
+    studied = studies(lesson, examples, [items[row].agent for row in rows], sides, scale, fixed)
     encoder, tensors = packed(spec)
     head = {"sides": list(sides), "alpha": final.head.alpha, "beta": final.head.beta, **final.chosen}
     return Trained(
@@ -81,50 +78,24 @@ def train(lesson: Lesson) -> Trained:
             "licence": "that of the ratings, which the card's `data` names",
         },
         curve=final.curve,
-        findings=findings,
+        findings=[*findings, *studied],
     )
 
 
 def search_of(lesson: Lesson) -> Search:
     """`--set components=7` tries one value; several are joined by a slash, as in components=7/20."""
     names = tuple(Search.__dataclass_fields__)
-    lesson.check_settings((*names, "folds"))
+    lesson.check_settings((*names, "folds", "leave_out_systems", "shares"))
     found: dict[str, Any] = {}
     for name, default in asdict(Search()).items():
         if name not in lesson.settings:
             continue
         given = lesson.settings[name]
         if isinstance(default, tuple):
-            found[name] = _several(name, given, type(default[0]))
+            found[name] = several(name, given, type(default[0]))
         else:
             found[name] = lesson.setting(name, 1 if default is None else default)
     return replace(Search(), **found)
-
-
-def _several(name: str, given: object, kind: type[float] | type[int]) -> tuple[float, ...]:
-    try:
-        return tuple(kind(part) for part in str(given).split("/"))
-    except ValueError:
-        raise UsageError(f"--set {name}={given}: expected numbers joined by /, as in 7/20") from None
-
-
-def context_groups(items: Sequence[Item]) -> Ints:
-    """(n,) equal for items that share their cluster or a turn of context, directly or through others."""
-    parent: dict[str, str] = {}
-
-    def root(name: str) -> str:
-        parent.setdefault(name, name)
-        while parent[name] != name:
-            parent[name] = parent[parent[name]]
-            name = parent[name]
-        return name
-
-    for item in items:
-        own = root(f"cluster {item.cluster}")
-        for turn in item.context:
-            if len((words := plain(turn.text)).split()) >= LONG:
-                parent[root(f"turn {words}")] = own
-    return codes([root(f"cluster {item.cluster}") for item in items])[0]
 
 
 def standardised(ratings: Floats, groups: Sequence[str]) -> Floats:
@@ -136,27 +107,3 @@ def standardised(ratings: Floats, groups: Sequence[str]) -> Floats:
             raise DataError(f"all ratings of the group `{group}` are equal: nothing to learn from it")
         found[mine] = (ratings[mine] - ratings[mine].mean()) / ratings[mine].std()
     return found
-
-
-def crossed(
-    lesson: Lesson,
-    examples: Examples,
-    sides: Sequence[str],
-    scale: tuple[float, float] | None,
-    search: Search,
-) -> Floats:
-    """(m,) what heads that had not seen its context predict of each reply."""
-    count = min(lesson.setting("folds", FOLDS), len(np.unique(examples.contexts)))
-    if count < 2:
-        raise DataError("all rated replies answer the same context: nothing can be held out")
-    fold = folds([str(code) for code in examples.contexts], count, np.random.default_rng([lesson.seed, 3]))
-    held = np.full(len(fold), np.nan)
-    for number in range(count):
-        lesson.say(f"fold {number + 1} of {count}")
-        learned = learn(
-            examples.take(where(fold != number)), sides=sides, scale=scale, search=search,
-            seed=lesson.seed, work=lesson.work, about=f"{lesson.fingerprint} {number}", say=lesson.say,
-        )  # fmt: skip
-        test = examples.take(where(fold == number)).triples
-        held[fold == number] = learned.head(test.sides, test.reply)
-    return held

@@ -5,20 +5,20 @@ shipped weights that is chosen by cross-validation over contexts. With few ratin
 it is a new ridge. The half-width of the interval of a prediction comes from the residuals of replies held out.
 """
 
-from collections.abc import Sequence
-from typing import Any
+import math
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from turnwise.encode.lesson import Lesson, Trained
 from turnwise.errors import UsageError
 from turnwise.metrics.learned import seen, signals
-from turnwise.metrics.learned.held_out import folds, held_out, on_card
+from turnwise.metrics.learned.held_out import context_groups, folds, held_out, on_card
 from turnwise.metrics.learned.own import weights_of
 from turnwise.metrics.learned.trained import encoder_of, trained
 from turnwise.metrics.learned.weights import Weights
 from turnwise.stats.clusters import codes
-from turnwise.types import Floats
+from turnwise.types import Floats, Ints
 
 PENALTIES = (30.0, 100.0, 300.0, 1000.0, 3000.0, 1e6)  # the last keeps the shipped weights up to their scale
 FOLDS = 10
@@ -48,16 +48,13 @@ def train(lesson: Lesson) -> Trained:
     x = shipped.standard(table)
     groups, _ = codes([item.group for item in items])
     centred = _within(ratings, groups)
-    parts = folds([item.cluster for item in items], FOLDS, lesson.rng)
-    errors = {penalty: _crossed(x, centred, parts, shipped.weights, penalty) for penalty in PENALTIES}
-    penalty = min(PENALTIES, key=lambda one: float(np.mean((centred - errors[one]) ** 2)))
-    predicted = errors[penalty]
-    lesson.say(f"{len(items)} rated replies; penalty {penalty:g} by cross-validation over contexts")
-    weights, offset = _fitted(x, ratings if groups.max() == 0 else centred, shipped.weights, penalty)
-    final = Weights(shipped.centre, shipped.scale, weights, offset)
-    half = float(np.quantile(np.abs(centred - predicted), COVER, method="higher"))
-    names = [item.cluster for item in items]
-    findings = held_out(lesson.metric, predicted, centred, names, rng=lesson.rng, method="contexts held out")
+    contexts = context_groups(items)
+    fit = fitted(x, centred, contexts, shipped.weights, rng=lesson.rng)
+    lesson.say(f"{len(items)} rated replies; penalty {fit.penalty:g} by cross-validation over contexts")
+    final = Weights(shipped.centre, shipped.scale, fit.weights, fit.offset)
+    findings = held_out(
+        lesson.metric, fit.predicted, centred, contexts, rng=lesson.rng, method="contexts held out"
+    )
     people = lesson.ratings
     return Trained(
         kind="turnwise",
@@ -71,9 +68,9 @@ def train(lesson: Lesson) -> Trained:
         config={
             **start.config,
             "offset": final.offset,
-            "half_width": half,
+            "half_width": fit.half_width,
             "floor": float(np.quantile(final.predict(table), 0.01)),
-            "penalty": penalty,
+            "penalty": fit.penalty,
             "from": start.digest,
         },
         card=_card(
@@ -95,7 +92,7 @@ def _card(start: Any, raters: Any, ceiling: Any, found: dict[str, object]) -> di
     }
 
 
-def _within(ratings: Floats, groups: "np.ndarray[Any, Any]") -> Floats:
+def _within(ratings: Floats, groups: Ints) -> Floats:
     """Ratings less their group's mean, where there are groups; as they are where there is one."""
     if groups.max() == 0:
         return ratings
@@ -103,7 +100,35 @@ def _within(ratings: Floats, groups: "np.ndarray[Any, Any]") -> Floats:
     return np.asarray(ratings - means[groups] + ratings.mean())
 
 
-def _fitted(x: Floats, y: Floats, prior: Floats, penalty: float) -> tuple[Floats, float]:
+class Fit(NamedTuple):
+    weights: Floats  # (k,)
+    offset: float
+    penalty: float
+    predicted: Floats  # (n,) each reply from those of other contexts
+    half_width: float
+
+
+def fitted(x: Floats, ratings: Floats, contexts: Ints, prior: Floats, *, rng: np.random.Generator) -> Fit:
+    """Weights for standardised signals, with the penalty that foretells other contexts best."""
+    parts = folds(contexts, FOLDS, rng)
+    crossed = {penalty: _crossed(x, ratings, parts, prior, penalty) for penalty in PENALTIES}
+    penalty = min(PENALTIES, key=lambda one: float(np.mean((ratings - crossed[one]) ** 2)))
+    predicted = crossed[penalty]
+    return Fit(
+        *_solved(x, ratings, prior, penalty), penalty, predicted, half_width(np.abs(ratings - predicted))
+    )
+
+
+def half_width(errors: Floats) -> float:
+    """The ceil((n + 1) .95)-th smallest: a new reply's error, one of n + 1 alike, is no larger in 95 %.
+
+    Below 39 errors that is the largest; the .95 quantile of the errors themselves would cover too little.
+    """
+    place = min(len(errors), math.ceil((len(errors) + 1) * COVER))
+    return float(np.sort(errors)[place - 1])
+
+
+def _solved(x: Floats, y: Floats, prior: Floats, penalty: float) -> tuple[Floats, float]:
     """Weights and offset: a slope on the prior's prediction, then a ridge on what is left."""
     centre, mean = x.mean(axis=0), y.mean()
     base = (x - centre) @ prior
@@ -115,11 +140,11 @@ def _fitted(x: Floats, y: Floats, prior: Floats, penalty: float) -> tuple[Floats
     return weights, float(mean - centre @ weights)
 
 
-def _crossed(x: Floats, y: Floats, parts: Sequence[int] | Any, prior: Floats, penalty: float) -> Floats:
+def _crossed(x: Floats, y: Floats, parts: Ints, prior: Floats, penalty: float) -> Floats:
     """(n,) predictions of each fold from the others."""
     found = np.full(len(y), np.nan)
     for part in np.unique(parts):
         held = parts == part
-        weights, offset = _fitted(x[~held], y[~held], prior, penalty)
+        weights, offset = _solved(x[~held], y[~held], prior, penalty)
         found[held] = x[held] @ weights + offset
     return found

@@ -6,10 +6,11 @@ from typing import ClassVar
 
 import numpy as np
 
+from turnwise.encode import TextEncoder
 from turnwise.encode.folder import Folder
 from turnwise.metrics.learned.head import Head, probability
 from turnwise.metrics.learned.trained import encoder_of, trained
-from turnwise.metrics.learned.views import views
+from turnwise.metrics.learned.views import View, views
 from turnwise.metrics.rows import Ratio
 from turnwise.types import Floats, Item, Level, Need, Signature
 
@@ -41,11 +42,14 @@ class Contrastive(Ratio):
 
     def rows(self, items: Sequence[Item], /) -> Floats:
         """(n, 2): probability that the reply belongs here, 1."""
+        encoder = encoder_of(self.folder)
+        seen = views(items, encoder)
+        scores = iter(self.believed([view for view in seen if view is not None], encoder))
+        return np.array([[np.nan if view is None else next(scores), 1.0] for view in seen]).reshape(-1, 2)
+
+    def believed(self, seen: Sequence[View], encoder: TextEncoder, /) -> list[float]:
         head = self.head
-        rows = np.ones((len(items), 2))
-        for row, view in zip(rows, views(items, encoder_of(self.folder)), strict=True):
-            row[0] = np.nan if view is None else probability(head.logit(view))
-        return rows
+        return [probability(head.logit(view)) for view in seen]
 
 
 def head_of(folder: Folder, name: str) -> Head:

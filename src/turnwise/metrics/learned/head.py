@@ -50,6 +50,13 @@ class Head:
         hidden = self.first @ np.concatenate([q * r, np.abs(q - r), q, r]) + self.bias
         return float(self.last @ np.maximum(hidden, 0)) + self.offset
 
+    def logits(self, contexts: Vectors, reply: Vectors) -> Vectors:
+        """(k, d) contexts as `context` makes them -> (k,): the same reply in each."""
+        beside = np.broadcast_to(reply, contexts.shape)
+        seen = np.concatenate([contexts * beside, np.abs(contexts - beside), contexts, beside], axis=1)
+        found: Vectors = np.maximum(seen @ self.first.T + self.bias, 0) @ self.last + self.offset
+        return found
+
     def context(self, turns: Vectors) -> Vectors:
         """(t, d) newest first -> (d,)."""
         turns = turns[: self.turns]

@@ -4,27 +4,31 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from turnwise.encode.plain import plain
+from turnwise.errors import DataError
 from turnwise.stats.clusters import codes
 from turnwise.stats.correlation import STATISTICS
 from turnwise.stats.interval import interval_of_correlation
-from turnwise.types import Finding, Floats, Ints
+from turnwise.types import Finding, Floats, Ints, Item
 
 SHOWN = ("spearman", "pearson")
 DRAWS = 1000
+LONG = 4  # words: a turn of fewer is said in many conversations
 
 
 def held_out(
     metric: str,
     predicted: Floats,
     people: Floats,
-    clusters: Sequence[str],
+    contexts: Ints,
     *,
     rng: np.random.Generator,
     method: str,
 ) -> list[Finding]:
-    """Spearman and Pearson over items, resampling whole clusters."""
+    """Spearman and Pearson over items, resampling whole contexts."""
     known = ~np.isnan(predicted)
-    of, n_clusters = codes([name for name, keep in zip(clusters, known, strict=True) if keep])
+    own, of = np.unique(contexts[known], return_inverse=True)
+    n_clusters = len(own)
     x, y = predicted[known], people[known]
     found = []
     for name in SHOWN:
@@ -59,8 +63,30 @@ def on_card(findings: Sequence[Finding]) -> dict[str, object]:
     }
 
 
-def folds(clusters: Sequence[str], count: int, rng: np.random.Generator) -> Ints:
-    """(n,) a fold for each item; a cluster is in one fold."""
-    of, n_clusters = codes(clusters)
-    deal = rng.permutation(n_clusters) % min(count, n_clusters)
+def context_groups(items: Sequence[Item]) -> Ints:
+    """(n,) equal for items that share their cluster or a turn of context, directly or through others."""
+    parent: dict[str, str] = {}
+
+    def root(name: str) -> str:
+        parent.setdefault(name, name)
+        while parent[name] != name:
+            parent[name] = parent[parent[name]]
+            name = parent[name]
+        return name
+
+    for item in items:
+        own = root(f"cluster {item.cluster}")
+        for turn in item.context:
+            if len((words := plain(turn.text)).split()) >= LONG:
+                parent[root(f"turn {words}")] = own
+    return codes([root(f"cluster {item.cluster}") for item in items])[0]
+
+
+def folds(contexts: Ints, count: int, rng: np.random.Generator) -> Ints:
+    """(n,) a fold for each item; a context is in one fold."""
+    own, of = np.unique(contexts, return_inverse=True)
+    count = min(count, len(own))
+    if count < 2:
+        raise DataError("all rated replies answer the same context: nothing can be held out")
+    deal = rng.permutation(len(own)) % count
     return np.asarray(deal[of], dtype=np.int64)

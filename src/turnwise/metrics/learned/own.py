@@ -3,7 +3,7 @@
 Frozen turn vectors feed six small heads (trained to tell given replies from others), a bank of real exchanges, cosines
 and counts; a ridge over these signals was fitted to published ratings of nine corpora. What it reaches on a corpus
 whose ratings it has not seen, how its ingredients were chosen and how many were tried, is in `papers/learned.md`; it
-does best with 30-60 ratings of your own (`turnwise train turnwise`).
+does a little better with 60 ratings of your own (`turnwise train turnwise`), and with 30 is on your scale.
 
 A reply of three words or more that is a copy out of its context (over .8 of its words, in their order) gets the
 score of the worst: no head can be trusted with a parrot. Text is made plain first: case and punctuation do not count.

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
+from turnwise.encode.truncation import tell
 from turnwise.encode.weights import label, locate
 from turnwise.errors import UsageError
 from turnwise.metrics.rows import Ratio
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
     import torch
 
 BATCH = 32
-LONGEST = 512  # tokens, of a model that states no limit
+LONGEST = 512  # tokens, of a model that states no limit or a higher one
 
 
 @dataclass(frozen=True)
@@ -61,13 +62,15 @@ def _scores(spec: str, pairs: Sequence[tuple[str, str]]) -> list[float]:
     import torch
 
     from turnwise.encode.batches import by_shape
+    from turnwise.encode.neural import loading
 
     tokenizer, model = _loaded(spec)
     if not pairs:
         return []
-    longest = min(tokenizer.model_max_length, getattr(model.config, "max_position_embeddings", LONGEST))
+    longest = loading.longest(model.config, tokenizer, LONGEST)
     first, second = (list(side) for side in zip(*pairs, strict=True))
     encoded = tokenizer(first, second, truncation=True, max_length=longest).encodings
+    tell(label(spec), longest, sum(bool(encoding.overflowing) for encoding in encoded))
     lengths = [len(encoding.ids) for encoding in encoded]
     scores = np.full(len(pairs), np.nan)
     for batch in by_shape(lengths, cost=[1] * len(lengths), budget=BATCH):

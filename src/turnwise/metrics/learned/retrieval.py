@@ -5,19 +5,24 @@ head of 100,000 weights is trained on its turn vectors, which costs a minute of 
 as a fine-tuned MiniLM does (`papers/learned.md`). Two heads are trained, on one turn of context as in the original and
 on several: the probing paper's A.4 found .40 against .56 on its own data. Negatives are random turns, turns of the
 same dialogue, and, against parrots, the last turn itself; the paper has random ones alone, and a copy of the context
-then scores higher than people.
+then scores higher than people. Where frauds are known (`turnwise attack --harden`), a guard stands beside the heads
+(`guard.py`).
 """
 
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from turnwise.encode import TextEncoder
 from turnwise.encode.lesson import Lesson, Trained
 from turnwise.errors import UsageError
 from turnwise.metrics.learned.contrastive import Contrastive, head_of
+from turnwise.metrics.learned.guard import KEY, Guard, guard_of
 from turnwise.metrics.learned.head import Head
+from turnwise.metrics.learned.views import View
 from turnwise.types import Card, Finding, Ints, Signature
 
 if TYPE_CHECKING:
@@ -26,6 +31,7 @@ if TYPE_CHECKING:
 CONTEXTS = {"one": 1, "several": 3}
 KINDS = (*["random"] * 8, *["same"] * 3, "parrot")  # a pool of negatives, from which each step draws
 PAIRS = 60_000  # at most: more text moved nothing
+KEPT = ("encoder", "heads", "negatives")  # of the config of a model to start from
 
 
 @dataclass(frozen=True)
@@ -51,23 +57,80 @@ class UsrRet(Contrastive):
         return head_of(self.folder, self.context)
 
     @property
+    def guard(self) -> Guard | None:
+        return guard_of(self.folder, self.context)
+
+    @property
     def signature(self) -> Signature:
-        own = super().signature
-        return Signature(own.name, (*own.fields, ("context", self.context)), own.parts)
+        own, guard = super().signature, self.guard
+        fields = (("context", self.context), *([("guard", guard.features)] if guard else []))
+        return Signature(own.name, (*own.fields, *fields), own.parts)
+
+    def believed(self, seen: Sequence[View], encoder: TextEncoder, /) -> list[float]:
+        guard = self.guard
+        return super().believed(seen, encoder) if guard is None else guard.scores(seen, encoder)
 
 
 def train(lesson: Lesson) -> Trained:
-    """Both heads, from conversations alone."""
-    from turnwise.metrics.learned.contrast import Shape, contrast
-    from turnwise.metrics.learned.corpus import Corpus
-    from turnwise.metrics.learned.trained import encoder_card
-    from turnwise.metrics.learned.wrong import with_wrong
+    """Both heads, from conversations alone, or those of a model to start from; a guard, where frauds are at hand."""
+    from turnwise.metrics.learned.trained import encoder_card, encoder_of, trained
     from turnwise.metrics.models import text_encoder
 
     lesson.check_settings(
-        ("epochs", "batch", "piece", "rate", "patience", "hidden", "pairs", "negatives", "wrong")
+        ("epochs", "batch", "piece", "rate", "patience", "hidden", "pairs", "negatives", "wrong", "guard", "start")
+    )  # fmt: skip
+    if "start" in lesson.settings:
+        start = trained("usr-ret", lesson.setting("start", ""))
+        encoder, config = encoder_of(start), {key: start.config[key] for key in KEPT}
+        if lesson.model not in (None, config["encoder"]["name"]):
+            raise UsageError(
+                f"{start.path} stands on vectors of {config['encoder']['name']}, not {lesson.model}"
+            )
+        tensors = {
+            key: part for key, part in start.tensors.items() if key.partition(".")[0] in config["heads"]
+        }
+        curves, findings = list[dict[str, float]](), list[Finding]()
+    else:
+        name = lesson.model or "minilm"
+        encoder = text_encoder(name)
+        tensors, config, curves, findings = _heads(lesson, encoder)
+        config["encoder"] = encoder_card(name)
+    known = [
+        "a question made of the last turn's words",
+        "a reply that is right for most contexts",
+    ]
+    if agent := lesson.setting("guard", ""):
+        from turnwise.metrics.learned.guarding import WEIGHT, guarded
+
+        heads = {
+            name: Head.of(tensors, name, turns=int(shape["turns"]), decay=float(shape["decay"]))
+            for name, shape in config["heads"].items()
+        }
+        more, found = guarded(lesson, agent, heads, encoder)
+        config |= {KEY: {"taught": agent, "weight": WEIGHT}}
+        tensors, findings, known = {**tensors, **more}, [*findings, *found], []
+    return Trained(
+        kind="usr-ret",
+        tensors=tensors,
+        config=config,
+        card={
+            "raters": None,
+            "held_out": {finding.what["statistic"]: finding.estimate for finding in findings},
+            "attacks": known or None,
+            "languages": "those of the encoder",
+        },
+        curve=curves,
+        findings=findings,
     )
-    name = lesson.model or "minilm"
+
+
+def _heads(
+    lesson: Lesson, encoder: TextEncoder
+) -> tuple[dict[str, NDArray[Any]], dict[str, Any], list[dict[str, float]], list[Finding]]:
+    from turnwise.metrics.learned.contrast import Shape, contrast
+    from turnwise.metrics.learned.corpus import Corpus
+    from turnwise.metrics.learned.wrong import with_wrong
+
     rng = lesson.rng
     corpus = Corpus.of(lesson.dialogues, most=lesson.setting("pairs", PAIRS), rng=rng)
     kinds = lesson.setting("negatives", "+".join(KINDS)).split("+")
@@ -78,7 +141,7 @@ def train(lesson: Lesson) -> Trained:
     negatives = corpus.negatives(kinds, rng)
     if wrong := lesson.setting("wrong", ""):
         corpus, negatives = with_wrong(corpus, lesson.dialogues, wrong, negatives, rng)
-    examples = corpus.examples(text_encoder(name), negatives)
+    examples = corpus.examples(encoder, negatives)
     tensors: dict[str, NDArray[Any]] = {}
     heads: dict[str, Any] = {}
     curves: list[dict[str, float]] = []
@@ -100,26 +163,8 @@ def train(lesson: Lesson) -> Trained:
         heads[which] = asdict(shape)
         curves += [{"turns": turns, **point} for point in curve]
         findings.append(ranked(lesson.metric, which, curve, examples.dialogue))
-    return Trained(
-        kind="usr-ret",
-        tensors=tensors,
-        config={
-            "encoder": encoder_card(name),
-            "heads": heads,
-            "negatives": [*kinds, *([wrong] if wrong else [])],
-        },
-        card={
-            "raters": None,
-            "held_out": {finding.what["statistic"]: finding.estimate for finding in findings},
-            "attacks": [
-                "a question made of the last turn's words",
-                "a reply that is right for most contexts",
-            ],
-            "languages": "those of the encoder",
-        },
-        curve=curves,
-        findings=findings,
-    )
+    config = {"heads": heads, "negatives": [*kinds, *([wrong] if wrong else [])]}
+    return tensors, config, curves, findings
 
 
 def plan_of(lesson: Lesson) -> "Plan":

@@ -17,7 +17,7 @@ from turnwise.encode.folder import Folder
 from turnwise.encode.lesson import Lesson, Trained
 from turnwise.errors import UsageError
 from turnwise.metrics import resolve
-from turnwise.metrics.learned.held_out import folds, held_out, on_card
+from turnwise.metrics.learned.held_out import context_groups, folds, held_out, on_card
 from turnwise.metrics.learned.trained import trained
 from turnwise.metrics.learned.weights import Weights, ridge
 from turnwise.metrics.rows import Ratio
@@ -99,14 +99,14 @@ def train(lesson: Lesson) -> Trained:
     items, table, ratings = [items[at] for at in known], table[known], ratings[known]
     lesson.say(f"{len(items)} rated replies, {len(names)} sub-metrics")
     groups = np.array([item.group for item in items])
-    clusters = [item.cluster for item in items]
+    contexts = context_groups(items)
     predicted = np.full(len(items), np.nan)
-    of = folds(clusters, FOLDS, lesson.rng)
+    of = folds(contexts, FOLDS, lesson.rng)
     for fold in np.unique(of):
         predicted[of == fold] = _fitted(table, ratings, groups, of != fold).predict(table[of == fold])
     weights = _fitted(table, ratings, groups, np.ones(len(items), dtype=bool))
     findings = held_out(
-        lesson.metric, predicted, ratings, clusters, rng=lesson.rng, method="contexts held out"
+        lesson.metric, predicted, ratings, contexts, rng=lesson.rng, method="contexts held out"
     )
     return Trained(
         kind="usr-full",

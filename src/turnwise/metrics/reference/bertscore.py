@@ -9,7 +9,7 @@ that unrelated texts get with this model) rescales to (x - b) / (1 - b), so that
 are for the published models.
 
 The default model is MiniLM at its last layer, because it can be had everywhere: figures of the paper are for
-roberta-large at layer 17, which is `bertscore[model=roberta-large,layer=17]` where that model is on the machine.
+roberta-large at layer 17, which is `bertscore[model=FacebookAI/roberta-large,layer=17]` once that model is fetched.
 """
 
 from collections import Counter

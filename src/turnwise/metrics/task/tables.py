@@ -1,10 +1,12 @@
 """Where venue tables are looked for."""
 
 import os
+from importlib.resources import files
 from pathlib import Path
 
 from turnwise.errors import UsageError
 
+TOWN = "town"  # the tables that ship: those of `turnwise simulate task`
 FOLDER = "multiwoz_db"  # beside the conversations, or in the folder of the corpora
 
 
@@ -17,6 +19,8 @@ class NoTables(UsageError):
 
 def folder_of(db: str | None) -> Path:
     """The folder that is named, else that of the corpora which TURNWISE_DATA names."""
+    if db == TOWN:
+        return Path(str(files("turnwise") / "data" / "task" / TOWN))
     if db is not None:
         if not Path(db).is_dir():
             raise NoTables(f" in {db}: there is no such folder")

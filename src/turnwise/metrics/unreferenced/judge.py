@@ -18,6 +18,7 @@ import math
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, ClassVar, Literal, NamedTuple, TypeAlias
 
 import numpy as np
@@ -35,6 +36,10 @@ ADDRESS, MODEL, PRICE = "TURNWISE_JUDGE_ADDRESS", "TURNWISE_JUDGE_MODEL", "TURNW
 Reading: TypeAlias = Literal["first", "second", "tie"]
 _SHOWN: Mapping[str, Reading] = {"A": "first", "B": "second", "TIE": "tie"}
 _SWAPPED: Mapping[str, Reading] = {"A": "second", "B": "first", "TIE": "tie"}
+
+_OTHER_WORD = "max_completion_tokens"  # what some servers want in place of max_tokens
+_WANTED = f'{{"max_tokens": null, "{_OTHER_WORD}": 2000, "temperature": null}}'
+_REMEDY = f"give judge[parameters=FILE.json] a file with {_WANTED}"
 
 
 class Preference(NamedTuple):
@@ -204,7 +209,7 @@ class Judge(Ratio):
 def judge(
     *,
     address: str | None = None,
-    model: str | None = None,
+    model: str | float | None = None,
     prompt: str | None = None,
     dimension: str = "overall",
     scale: str = "1-5",
@@ -212,11 +217,14 @@ def judge(
     samples: int = 1,
     temperature: float = 0.0,
     longest: int = 512,
-    parameters: Mapping[str, Any] | None = None,
+    parameters: Mapping[str, Any] | str | None = None,
     price: str | float | None = None,
     cache: bool = True,
 ) -> Judge:
-    """A judge by its options; `prompt` is a file that says what is judged. Nothing is sent until it scores."""
+    """A judge by its options; `prompt` is a file that says what is judged, and `parameters` may be one of JSON.
+
+    Nothing is sent until it scores.
+    """
     address = address or os.environ.get(ADDRESS)
     price = os.environ.get(PRICE) if price is None else price
     if not (_number(temperature) and 0 <= temperature < math.inf):
@@ -231,10 +239,20 @@ def judge(
         samples=int(samples),
         temperature=float(temperature),
         longest=int(longest),
-        parameters=parameters or {},
+        parameters=_from_file(parameters) if isinstance(parameters, str) else parameters or {},
         price=Price.parse(str(price)) if price not in (None, "") else None,
         cache=Cache() if cache else None,
     )
+
+
+def _from_file(path: str) -> Mapping[str, Any]:
+    try:
+        read = json.loads(Path(path).read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise UsageError(f"the judge's parameters {path} cannot be read: {error}") from error
+    if not isinstance(read, dict):
+        raise UsageError(f"the judge's parameters {path} are no JSON object")
+    return read
 
 
 def _key(question: Question) -> bytes:
@@ -255,7 +273,7 @@ def _scale(text: str) -> tuple[int, int]:
 
 def _read(question: Question, answer: Answer | ChatError) -> str | ChatError | None:
     if isinstance(answer, ChatError):
-        return answer
+        return type(answer)(f"{answer}; {_REMEDY}") if _OTHER_WORD in str(answer) else answer
     # The end of an answer that was cut may be the beginning of another number.
     return None if answer.refused or answer.cut else verdict(answer.text, question.code, question.allowed)
 

@@ -1,0 +1,69 @@
+"""What papers/lava.py reads, made beforehand: words, bits and rewards of MultiWOZ 2.0, and short dialogues to judge by.
+
+python papers/lava_corpus.py multiwoz_delex.jsonl.gz multiwoz_db out/lava-gpu
+"""
+
+import gzip
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from turnwise.encode.neural.lava import supervised
+from turnwise.encode.neural.lava.corpus import corpus
+from turnwise.encode.neural.lava.situation import Situation
+from turnwise.encode.neural.lava.words import Words
+from turnwise.logs.native import read_all
+from turnwise.run.policy_judge import Judge
+from turnwise.types import Dialogue
+
+SPLITS = ("train", "val", "test")
+PARTS = ("user", "state", "reply", "goal", "turns")
+
+
+def prepare(data: Path, tables: Path, to: Path) -> None:
+    """What takes time, done beforehand: words, bits, rewards; and the dialogues without what nobody reads."""
+    dialogues = list(read_all([str(data)]))
+    by_split = {name: [one for one in dialogues if one.meta["split"] == name] for name in SPLITS}
+    words = Words.learn((turn.text for one in by_split["train"] for turn in one.turns), fewest=5)
+    situation = Situation.learn(dialogues)
+    arrays: dict[str, Any] = {}
+    for name, mine in by_split.items():
+        made = corpus(mine, words, situation, longest=supervised.Settings().longest)
+        for part in PARTS:
+            array = getattr(made, part).numpy()
+            arrays[f"{name}.{part}"] = array.astype(np.uint8 if part in ("state", "goal") else np.int32)
+        arrays[f"{name}.success"] = Judge(mine, db=str(tables)).logged()
+    to.mkdir(parents=True, exist_ok=True)
+    np.savez_compressed(to / "corpus.npz", **arrays)
+    told = {
+        "words": words.known,
+        "slots": situation.slots,
+        "wishes": situation.wishes,
+        "pointer": situation.pointer,
+    }
+    (to / "corpus.json").write_text(json.dumps(told))
+    for name in SPLITS:
+        with gzip.open(to / f"{name}.jsonl.gz", "wt", compresslevel=9) as file:
+            file.writelines(f"{json.dumps(_short(one))}\n" for one in by_split[name])
+
+
+def _short(dialogue: Dialogue) -> dict[str, Any]:
+    messages = [
+        {"role": turn.role, "content": turn.text, **({"state": turn.state} if turn.state is not None else {})}
+        for turn in dialogue.turns
+    ]
+    booked = [{"turn": one["turn"], "domain": one["domain"]} for one in dialogue.meta.get("booked", ())]
+    return {
+        "id": dialogue.id,
+        "agent": dialogue.agent,
+        "messages": messages,
+        "goal": dialogue.goal,
+        "meta": {"split": dialogue.meta["split"], "booked": booked},
+    }
+
+
+if __name__ == "__main__":
+    prepare(*map(Path, sys.argv[1:]))

@@ -1,0 +1,263 @@
+"""The figures of papers/offline-critic.md, into papers/offline-critic.json.
+
+    python papers/offline_critic.py PART... --data DIR
+
+Parts: `systems` (values, controls, baselines, the grid of Table 4), `corruption`, `published` (reward 1 throughout),
+`neural` (the recurrent critic), `world` (known truth in the simulated task world).
+"""
+
+import argparse
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from turnwise.encode.episodes import encode, whole
+from turnwise.errors import Refused
+from turnwise.estimators.calibration import known_means, line
+from turnwise.estimators.critic.controls import LOGGED, PREFIX, with_controls
+from turnwise.estimators.critic.critic import Critic
+from turnwise.logs.native import read_all
+from turnwise.run import task_log
+from turnwise.run.critic import BASELINES, Judged, criticise
+from turnwise.run.reward import scored
+from turnwise.run.spec import Spec
+from turnwise.run.tally import generator
+from turnwise.stats.interval import t as t_interval
+from turnwise.types import Dialogue, Floats
+
+HERE = Path(__file__).parent / "offline-critic.json"
+SHARES = (0.2, 0.4, 0.6, 0.8, 1.0)
+# Lubis et al. 2022, Table 3; ConvLab's success of further systems as their authors report it.
+PEOPLE = {
+    "success": {"augpt": 90.75, "lava": 63.25, "hdsa": 55.25},
+    "rating": {"augpt": 4.34, "lava": 3.44, "hdsa": 3.09},
+}
+CONVLAB = {"augpt": 83.3, "ubar": 74.3, "lava": 40.0, "damd": 34.2, "hdsa": 25.9}
+
+
+def test_set(data: Path) -> tuple[list[Dialogue], list[str], dict[str, float]]:
+    dialogues = [
+        one for one in read_all((str(data / "multiwoz_valtest.jsonl.gz"),)) if one.meta["split"] == "test"
+    ]
+    systems = sorted({name for one in dialogues for turn in one.turns for name in turn.alternatives})
+    there, _ = task_log.speaking(dialogues, systems)
+    return there, systems, task_log.success(there, db=str(data / "multiwoz_db"))
+
+
+def systems(data: Path) -> dict[str, Any]:
+    dialogues, names, rewards = test_set(data)
+    critic = Critic(reward="success").given(task_log.facts(dialogues))
+    found = criticise(critic, task_log.in_one_form(dialogues), rewards, names, seed=0)
+    spec = Spec(command="ope", data=(), metrics=(), db=str(data / "multiwoz_db"))
+    baselines = {metric: scored(spec, dialogues, metric, names) for metric in (*BASELINES, "inform")}
+    table = _table(found) | {"baselines": baselines, "signature": str(critic.signature)}
+    values = {name: found.values[name].value for name in names}
+    return table | {"grid": _grid({"critic": values, **baselines})}
+
+
+def corruption(data: Path) -> dict[str, Any]:
+    dialogues, _, rewards = test_set(data)
+    controlled = with_controls(task_log.in_one_form(dialogues), generator(0, "controls"), shares=SHARES)
+    episodes = encode(whole(controlled, rewards), rating="return", delexicalised=False)
+    evaluation = Critic(reward="success").given(task_log.facts(dialogues)).evaluation(episodes)
+    people = evaluation.value(episodes.alternatives[LOGGED]).value
+    return {
+        kind: {
+            "0": people,
+            **{f"{s:g}": evaluation.value(episodes.alternatives[f"{kind}@{s:g}"]).value for s in SHARES},
+        }
+        for kind in ("random", "truncated")
+    }
+
+
+def published(data: Path) -> dict[str, Any]:
+    """Reward 1 throughout and no negatives: what the published values are of; then each remedy alone."""
+    dialogues, names, rewards = test_set(data)
+    plain, facts = task_log.in_one_form(dialogues), task_log.facts(dialogues)
+    ones = dict.fromkeys(rewards, 100.0)
+    settings = {
+        "reward one, no negatives": (Critic(reward="one", negatives=0.0), ones),
+        "reward one, pessimism 1.5, no negatives": (Critic(reward="one", negatives=0.0, pessimism=1.5), ones),
+        "reward success, no negatives": (Critic(reward="success", negatives=0.0), rewards),
+        "reward one, negatives": (Critic(reward="one"), ones),
+    }
+    return {
+        name: _table(criticise(critic.given(facts), plain, paid, names, seed=0))
+        for name, (critic, paid) in settings.items()
+    }
+
+
+def neural(data: Path) -> dict[str, Any]:
+    import torch
+
+    from turnwise.estimators.neural.critic import PaperCritic
+
+    torch.set_num_threads(1)
+    dialogues, _, rewards = test_set(data)
+    controlled = with_controls(task_log.in_one_form(dialogues), generator(0, "controls"))
+    facts = task_log.facts(dialogues)
+    found: dict[str, Any] = {}
+    for reward in ("one", "success"):
+        paid = rewards if reward == "success" else dict.fromkeys(rewards, 100.0)
+        episodes = encode(whole(controlled, paid), rating="return", delexicalised=False)
+        critic = PaperCritic(reward=reward).given(facts)  # type: ignore[arg-type]
+        training = critic.evaluation(episodes)
+        found[reward] = {
+            "signature": str(critic.signature),
+            "return": _returned(episodes.first, episodes.reward),
+        }
+        for name in (
+            LOGGED,
+            "augpt",
+            "lava",
+            "hdsa",
+            PREFIX + "goodbye",
+            PREFIX + "stuffed",
+            PREFIX + "parrot",
+        ):
+            valued = training.value(episodes.alternatives[name])
+            found[reward][name] = [
+                valued.value,
+                *map(float, t_interval(valued.contributions) or (np.nan, np.nan)),
+            ]
+            print(reward, name, found[reward][name], flush=True)
+            write({"neural": found})
+    return found
+
+
+def _returned(first: Any, reward: Floats) -> float:
+    return float(np.mean(0.9 ** (np.diff(first) - 1) * reward))
+
+
+def world(logs: Path) -> dict[str, Any]:
+    """Graded systems: critic values without each system's own dialogues, against its true success."""
+    known_truth = json.loads(logs.with_suffix("").with_suffix(".truth.json").read_text())
+    truth = known_truth["agents"]
+    dialogues = list(read_all((str(logs),)))
+    plain, facts = task_log.in_one_form(dialogues), task_log.facts(dialogues)
+    rewards = {
+        one.id: next(100.0 * r.value for r in one.ratings if r.dimension == "success") for one in dialogues
+    }
+    episodes = encode(
+        whole(with_controls(plain, generator(0, "controls")), rewards), rating="success", delexicalised=False
+    )
+    agents = list(episodes.agents)
+    true = np.array([100 * truth[name]["success"]["mean"] for name in agents])
+    known = known_means(episodes)
+    found: dict[str, Any] = {"family": known_truth["family"], "agents": agents, "truth": true.tolist()}
+    for label, critic in {
+        "gamma 1": Critic(reward="rating"),
+        "gamma .9": Critic(reward="rating", gamma=0.9),
+    }.items():
+        ready = critic.given(facts)
+        values = [ready.estimate(episodes, name, rng=generator(0, name)) for name in agents]
+        raw = np.array([one.value for one in values])
+        found[label] = {
+            "values": raw.tolist(),
+            "spearman": _spearman(raw, true),
+            "pearson": float(np.corrcoef(raw, true)[0, 1]),
+        }
+        if label == "gamma 1":
+            own = [t_interval(one.contributions) for one in values]
+            found[label] |= {"intervals": own, "coverage": _covered(own, true)}
+            found[label]["calibrated"] = _calibrated(raw, np.array([known[name] for name in agents]), true)
+            whole_ = ready.evaluation(episodes)
+            found[label]["controls"] = {
+                name.removeprefix(PREFIX): whole_.value(episodes.alternatives[name]).value
+                for name in episodes.alternatives
+                if name.startswith(PREFIX)
+            }
+    return found
+
+
+def _calibrated(raw: Floats, known: Floats, true: Floats) -> dict[str, Any]:
+    """Each system through the line of the others."""
+    intervals, means, refused = [], [], 0
+    for place in range(len(raw)):
+        others = np.arange(len(raw)) != place
+        try:
+            fitted = line(raw[others], known[others])
+        except Refused:
+            refused += 1
+            continue
+        means.append(fitted.at(raw[place]))
+        intervals.append(fitted.interval(raw[place]))
+    there = true[: len(means)]
+    return {
+        "intervals": intervals,
+        "coverage": _covered(intervals, there),
+        "mean_error": float(np.mean(np.abs(np.array(means) - there))),
+        "half_width": float(np.mean([(high - low) / 2 for low, high in intervals])),
+        "refused": refused,
+    }
+
+
+def _covered(intervals: Any, true: Floats) -> float:
+    return float(np.mean([low <= one <= high for (low, high), one in zip(intervals, true, strict=True)]))
+
+
+def _spearman(a: Floats, b: Floats) -> float:
+    from scipy.stats import spearmanr
+
+    return float(spearmanr(a, b).statistic)
+
+
+def _table(found: Judged) -> dict[str, Any]:
+    rows = {}
+    for name, one in found.values.items():
+        rows[name] = {
+            "value": one.value,
+            "interval": t_interval(one.contributions),
+            "difference": t_interval(found.differences[name]) if name != LOGGED else None,
+        }
+    return {
+        "return": found.returned,
+        "fooled_by": found.verdict.fooled_by,
+        "margin": found.verdict.margin,
+        "rows": rows,
+    }
+
+
+def _grid(metrics: dict[str, dict[str, float]]) -> dict[str, Any]:
+    """Pearson and Spearman of each corpus metric with people's and the simulator's judgement."""
+    judged = {
+        "people success": PEOPLE["success"],
+        "people rating": PEOPLE["rating"],
+        "ConvLab success": CONVLAB,
+    }
+    grid: dict[str, Any] = {}
+    for metric, numbers in metrics.items():
+        for what, known in judged.items():
+            a, b = np.array([numbers[name] for name in known]), np.array(list(known.values()))
+            grid.setdefault(metric, {})[what] = {
+                "pearson": float(np.corrcoef(a, b)[0, 1]),
+                "spearman": _spearman(a, b),
+                "n": len(a),
+            }
+    return grid
+
+
+def write(found: dict[str, Any]) -> None:
+    before = json.loads(HERE.read_text()) if HERE.is_file() else {}
+    text = json.dumps(before | found, indent=1, default=lambda value: list(map(float, value)))
+    HERE.write_text(text + "\n")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("parts", nargs="+", choices=["systems", "corruption", "published", "neural", "world"])
+    parser.add_argument("--data", type=Path, help="the folder of the corpora")
+    parser.add_argument("--logs", type=Path, help="for `world`: what `turnwise simulate task` wrote")
+    given = parser.parse_args()
+    for part in given.parts:
+        if part == "world":
+            found = world(given.logs)
+            write({f"world {found['family']}": found})
+        else:
+            write({part: globals()[part](given.data)})
+
+
+if __name__ == "__main__":
+    main()

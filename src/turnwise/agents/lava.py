@@ -1,0 +1,56 @@
+"""LAVA, PLAS and their like as agents: they answer the user's last words in placeholders, and never draw.
+
+The policy reads the belief state of the turn that it answers: `respond` and the simulated worlds put it on the user's
+last turn (`state`), with the database's bits (`db_pointer`), where the model was trained with them.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from turnwise.agents.answering import Answer, Asked, NoReply, alone
+from turnwise.encode.folder import Folder
+from turnwise.encode.neural.lava.model import Model
+from turnwise.encode.neural.lava.situation import POINTER, Bits
+from turnwise.encode.neural.loading import default_device
+from turnwise.errors import DataError
+from turnwise.types import Reply, Signature, Turn
+
+
+@dataclass(frozen=True, eq=False)
+class LatentPolicy:
+    model: Model
+    label: str  # kind@digest
+
+    @classmethod
+    def read(cls, folder: Folder, *, device: str | None = None) -> "LatentPolicy":
+        """Of a folder that `turnwise train lava|plas|lava-pg` wrote."""
+        model = Model.of(folder, device=device or default_device())
+        return cls(model, f"{folder.kind}@{folder.digest[:8]}")
+
+    @property
+    def signature(self) -> Signature:
+        return Signature(self.label)
+
+    def __call__(self, turns: Sequence[Turn], rng: np.random.Generator, /) -> Reply:
+        return alone(self, turns, rng)
+
+    def replies(self, asked: Sequence[Asked], /) -> list[Answer]:
+        found = [self._situation(one.turns) for one in asked]
+        said = [one for one in found if not isinstance(one, NoReply)]
+        answers = iter(self.model.answer(said) if said else ())
+        return [one if isinstance(one, NoReply) else Reply(next(answers)) for one in found]
+
+    def _situation(self, turns: Sequence[Turn]) -> tuple[str, Bits] | NoReply:
+        last = turns[-1] if turns else None
+        if last is None or last.role != "user" or not last.text.strip():
+            return NoReply("answers what a user says, and nothing was said by one last")
+        if last.state is None:
+            return NoReply("reads the belief state, and this turn has no `state`")
+        if self.model.situation.is_foreign(last.state):
+            return NoReply(f"knows no slot of this state: {', '.join(last.state)}")
+        try:
+            return last.text, self.model.situation.bits(last.state, str(last.extra.get(POINTER, "")))
+        except DataError as error:
+            return NoReply(f"cannot read this turn: {error}")

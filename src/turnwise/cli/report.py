@@ -1,0 +1,48 @@
+"""`turnwise report`."""
+
+from pathlib import Path
+
+import click
+
+from turnwise.errors import UsageError
+
+
+@click.command(name="report")
+@click.argument("folders", nargs=-1, metavar="DIR...")
+@click.option(
+    "-o", "--output", "outputs", multiple=True, default=("report.html",), show_default=True, metavar="FILE",
+    help="report.html, report.md or report.json: the name says the form. Repeatable.",
+)  # fmt: skip
+@click.option(
+    "--title", default="turnwise report", show_default=True, help="Stands at the head of the report."
+)
+@click.option("--schema", is_flag=True, help="Print the JSON Schema of results.json, and nothing else.")
+@click.option("-q", "--quiet", is_flag=True, help="Do not say what was written.")
+def command(
+    folders: tuple[str, ...], outputs: tuple[str, ...], title: str, schema: bool, quiet: bool
+) -> None:
+    """Tables and figures of finished runs, as one HTML file that fetches nothing; also Markdown and JSON.
+
+    DIR is what `score`, `meta`, `compare`, `attack` or `ope` wrote with -o, or a folder that holds several of them.
+    Markdown has its pictures as SVG files in a folder beside it.
+
+    \b
+      turnwise report out -o report.html
+      turnwise report out/score out/meta -o report.md -o report.json
+    """
+    if schema:
+        from turnwise.report.schema import published
+
+        click.echo(published(), nl=False)
+        return
+    from turnwise.errors import counted
+    from turnwise.report.report import report, write
+
+    if not folders:
+        raise UsageError("name the folders that -o wrote: turnwise report DIR...")
+    made = report(folders, title=title)
+    for output in outputs:
+        written = write(made, Path(output))
+        if not quiet:
+            beside = f" and {counted(len(written) - 1, 'picture')}" if len(written) > 1 else ""
+            click.echo(f"{output}: {counted(len(made.figures), 'figure')}{beside}", err=True)

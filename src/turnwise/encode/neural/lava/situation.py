@@ -1,0 +1,102 @@
+"""What a policy is told beside the words, as bits: the belief state and the database; and the goal, for a critic.
+
+A slot has two bits in the belief state: that it has a value, and that any value will do. The database's bits come
+with the corpus (`meta.db_pointer`: how many venues the state finds, and whether a booking went through). The goal has a
+bit for everything that must hold, is asked for, or is to be booked; where a dialogue has none, it is derived from its
+last state, as the paper allows. The goal is for critics only: no policy knows what its user is after.
+"""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from turnwise.errors import DataError
+from turnwise.types import Dialogue
+
+Bits = NDArray[np.float32]
+POINTER = "db_pointer"  # key of a dialogue's meta, and of the extra of a user's turn that an agent answers
+_PARTS = ("info", "reqt", "book")
+_ANY = re.compile(r"any|not mentioned|none|(do|does)(n'?t| ?n'?t| not) ?(care|matter)", re.IGNORECASE)
+
+
+@dataclass(frozen=True)
+class Situation:
+    """Which bit stands for what; as the training dialogues have it."""
+
+    slots: tuple[tuple[str, str], ...]  # domain, slot
+    wishes: tuple[tuple[str, str, str], ...]  # domain, part of the goal, slot
+    pointer: int  # bits of the database; 0 where the corpus has none
+
+    @classmethod
+    def learn(cls, dialogues: Sequence[Dialogue]) -> "Situation":
+        states = (turn.state for dialogue in dialogues for turn in dialogue.turns if turn.state)
+        slots = sorted({slot for state in states for slot, _ in _filled(state)})
+        wishes = sorted({wish for dialogue in dialogues for wish in _wishes(dialogue)})
+        widths = {len(bits) for dialogue in dialogues for bits in dialogue.meta.get(POINTER, ("",))}
+        if not slots:
+            raise DataError("no dialogue has a `state`: a latent policy reads the belief state of each turn")
+        if len(widths) > 1:
+            raise DataError(
+                f"`meta.{POINTER}` has {' and '.join(map(str, sorted(widths)))} bits; expected one number"
+            )
+        return cls(tuple(slots), tuple(wishes), widths.pop())
+
+    @property
+    def width(self) -> int:
+        return 2 * len(self.slots) + self.pointer
+
+    def bits(self, state: Mapping[str, Any] | None, pointer: str) -> Bits:
+        """(width,). Foreign slots are passed over."""
+        if len(pointer) != self.pointer:
+            raise DataError(
+                f"the database has {len(pointer)} bits here, and the model was trained with {self.pointer}"
+            )
+        found = np.zeros(self.width, dtype=np.float32)
+        for slot, value in _filled(state or {}):
+            if slot in self._slots:
+                found[2 * self._slots[slot] + bool(_ANY.fullmatch(value.strip()))] = 1.0
+        found[2 * len(self.slots) :] = [float(bit) for bit in pointer]
+        return found
+
+    def is_foreign(self, state: Mapping[str, Any]) -> bool:
+        """Whether no slot of this state is known: it is of another task, or names its slots otherwise."""
+        said = [slot for slot, _ in _filled(state)]
+        return bool(said) and not any(slot in self._slots for slot in said)
+
+    def goal(self, dialogue: Dialogue) -> Bits:
+        found = np.zeros(len(self.wishes), dtype=np.float32)
+        found[[self._wishes[wish] for wish in _wishes(dialogue) if wish in self._wishes]] = 1.0
+        return found
+
+    @cached_property
+    def _slots(self) -> dict[tuple[str, str], int]:
+        return {slot: place for place, slot in enumerate(self.slots)}
+
+    @cached_property
+    def _wishes(self) -> dict[tuple[str, str, str], int]:
+        return {wish: place for place, wish in enumerate(self.wishes)}
+
+
+def _filled(state: Mapping[str, Any]) -> Iterator[tuple[tuple[str, str], str]]:
+    for domain, slots in state.items():
+        if isinstance(slots, Mapping):
+            yield from (((domain, slot), str(value)) for slot, value in slots.items() if value)
+
+
+def _wishes(dialogue: Dialogue) -> set[tuple[str, str, str]]:
+    if dialogue.goal:
+        parts = (
+            (domain, part, wanted[part])
+            for domain, wanted in dialogue.goal.items()
+            if isinstance(wanted, Mapping)
+            for part in _PARTS
+            if part in wanted
+        )
+        return {(domain, part, slot) for domain, part, slots in parts for slot in slots}
+    last = next((turn.state for turn in reversed(dialogue.turns) if turn.state), {})
+    return {(domain, "info", slot) for (domain, slot), _ in _filled(last)}

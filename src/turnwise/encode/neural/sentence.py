@@ -1,0 +1,66 @@
+"""What a folder that sentence-transformers wrote says of how its model is to be used.
+
+`modules.json` lists what a text goes through. A transformer, one pooling and a normalisation are done here; anything
+else (a Dense layer, another pooling, several of them side by side) would give other vectors than the model's own, so
+such a folder is refused unless the caller names a pooling, and so asks for its transformer alone.
+"""
+
+import json
+from pathlib import Path
+from typing import Any
+
+from turnwise.encode.neural.pooling import POOLINGS, Pooling
+from turnwise.errors import UsageError
+
+_DONE = ("Transformer", "Pooling", "Normalize")
+_FLAG = "pooling_mode_"  # of older versions: one yes or no a mode
+_MODES: dict[str, Pooling] = {
+    "cls": "cls",
+    "cls_token": "cls",
+    "max": "max",
+    "max_tokens": "max",
+    "mean": "mean",
+    "mean_tokens": "mean",
+    "lasttoken": "last",
+}
+
+
+def stated_pooling(folder: Path) -> Pooling:
+    """The folder's own pooling; the mean where it states none."""
+    modules = _modules(folder)
+    if strange := [kind for kind in modules if kind not in _DONE]:
+        raise _unsupported(folder, f"a module {strange[0]}")
+    config = _read(folder / modules.get("Pooling", "1_Pooling") / "config.json") or {}
+    modes = config.get("pooling_mode") or [
+        key.removeprefix(_FLAG) for key, chosen in config.items() if key.startswith(_FLAG) and chosen
+    ]
+    modes = [modes] if isinstance(modes, str) else modes or ["mean"]
+    if len(modes) > 1 or modes[0] not in _MODES:
+        raise _unsupported(folder, f"the pooling {' + '.join(modes)}")
+    return _MODES[modes[0]]
+
+
+def states_unit_length(folder: Path) -> bool:
+    return "Normalize" in _modules(folder)
+
+
+def stated_length(folder: Path) -> int | None:
+    """The greatest number of tokens that the model is to read."""
+    return (_read(folder / "sentence_bert_config.json") or {}).get("max_seq_length")
+
+
+def _modules(folder: Path) -> dict[str, str]:
+    """Kind of each module -> its folder."""
+    listed = _read(folder / "modules.json") or []
+    return {str(module["type"]).rpartition(".")[2]: str(module.get("path", "")) for module in listed}
+
+
+def _unsupported(folder: Path, what: str) -> UsageError:
+    return UsageError(
+        f"{folder} has {what}, which is not done here: name a pooling ({', '.join(POOLINGS)}) to use its "
+        "transformer alone"
+    )
+
+
+def _read(path: Path) -> Any:
+    return json.loads(path.read_text()) if path.is_file() else None

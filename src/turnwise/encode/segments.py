@@ -1,0 +1,105 @@
+"""What was computed by many machines, kept on storage that they share: files that are written whole and never changed.
+
+SQLite, which keeps one machine's values (cache.py), needs locks that network file systems do not keep. Here nobody
+locks: each write is a file of its own under a name that no one else has, put in place by a rename, so any number of
+writers lose and mix nothing, and a reader sees a whole segment or none. The same value written twice is the same
+value. A segment that is damaged is passed over, and what it held is made again. Nothing is ever deleted here: the
+oldest files may be, at any time, by whoever owns the storage.
+"""
+
+import logging
+import os
+import struct
+import zlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from hashlib import blake2b
+from pathlib import Path
+from typing import NamedTuple
+from uuid import uuid4
+
+log = logging.getLogger(__name__)
+ENDING = ".seg"
+_HEAD = struct.Struct("<4sII")  # magic, number of values, CRC-32 of the index
+_ENTRY = struct.Struct("<16sQII")  # key, where the value begins, its length, its CRC-32
+_MAGIC = b"TWS1"
+
+
+class _Place(NamedTuple):
+    path: str
+    start: int
+    length: int
+    checksum: int
+
+
+@dataclass(frozen=True, slots=True)
+class Segments:
+    folder: Path
+    _known: dict[str, set[str]] = field(default_factory=dict)  # space -> files that were looked into
+    _places: dict[tuple[str, bytes], _Place] = field(default_factory=dict)
+
+    def read(self, space: str, keys: Sequence[bytes]) -> dict[bytes, bytes]:
+        """The values of these keys, as far as anyone has written them."""
+        self._look(space)
+        wanted = [(self._places[space, key], key) for key in keys if (space, key) in self._places]
+        found: dict[bytes, bytes] = {}
+        for place, key in sorted(wanted):  # file by file
+            try:
+                with open(place.path, "rb") as file:
+                    file.seek(place.start)
+                    value = file.read(place.length)
+            except OSError:  # deleted since
+                continue
+            if zlib.crc32(value) == place.checksum:
+                found[key] = value
+        return found
+
+    def write(self, space: str, values: Mapping[bytes, bytes]) -> None:
+        if not values:
+            return
+        index, start = [], _HEAD.size + _ENTRY.size * len(values)
+        for key, value in values.items():
+            index.append(_ENTRY.pack(key, start, len(value), zlib.crc32(value)))
+            start += len(value)
+        entries = b"".join(index)
+        head = _HEAD.pack(_MAGIC, len(values), zlib.crc32(entries))
+        folder = self._folder(space)
+        folder.mkdir(parents=True, exist_ok=True)
+        name = uuid4().hex
+        draft = folder / f"{name}.tmp"
+        try:
+            with draft.open("xb") as file:
+                file.writelines([head, entries, *values.values()])
+                file.flush()
+                os.fsync(file.fileno())
+            draft.rename(folder / f"{name}{ENDING}")
+        finally:
+            draft.unlink(missing_ok=True)
+
+    def _folder(self, space: str) -> Path:
+        return self.folder / blake2b(space.encode(), digest_size=8).hexdigest()
+
+    def _look(self, space: str) -> None:
+        """Take in the segments that have come since."""
+        known = self._known.setdefault(space, set())
+        try:
+            there = [one.path for one in os.scandir(self._folder(space)) if one.name.endswith(ENDING)]
+        except FileNotFoundError:
+            return
+        for path in there:
+            if path not in known:
+                known.add(path)
+                self._index(space, path)
+
+    def _index(self, space: str, path: str) -> None:
+        try:
+            with open(path, "rb") as file:
+                magic, count, checksum = _HEAD.unpack(file.read(_HEAD.size))
+                entries = file.read(_ENTRY.size * count)
+        except (OSError, struct.error):
+            magic, count, checksum, entries = b"", 0, 1, b""
+        if magic != _MAGIC or zlib.crc32(entries) != checksum or len(entries) != _ENTRY.size * count:
+            log.warning("%s is damaged and passed over; what it held is made again", path)
+            return
+        for key, start, length, value_sum in _ENTRY.iter_unpack(entries):
+            self._places[space, key] = _Place(path, start, length, value_sum)

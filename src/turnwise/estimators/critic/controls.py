@@ -1,0 +1,133 @@
+"""Systems that nobody should want. A critic that values one of them like a real system is fooled, and says so.
+
+Each is a policy like any other: what it would say at every logged point. `random` answers as somebody answered
+elsewhere, `truncated` stops in the middle of the logged reply, `parrot` says the user's words back, `generic` and
+`goodbye` always say the same, and `stuffed` names every slot there is (where replies have none, frequent words).
+"""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from turnwise.estimators.critic.words import words
+from turnwise.types import Dialogue, Reply, Turn
+
+PREFIX = "control:"
+LOGGED = "@logged"  # the logged replies themselves, as a system
+RANDOM, TRUNCATED, PARROT, GENERIC, GOODBYE, STUFFED = CONTROLS = (
+    "random", "truncated", "parrot", "generic", "goodbye", "stuffed"
+)  # fmt: skip
+SLOT = "slot"  # before a placeholder's name, where texts have been brought to one form
+_GENERIC = "i can help you with that . is there anything else i can help you with ?"
+_GOODBYE = "you are welcome . thank you for using our service . have a great day ! goodbye ."
+_STUFFING = 16  # words
+
+
+def with_controls(
+    dialogues: Sequence[Dialogue], rng: np.random.Generator, *, shares: Sequence[float] = ()
+) -> list[Dialogue]:
+    """The dialogues with the replies of every control, and of the logged agent, among their alternatives.
+
+    `shares` adds graded corruptions of the logged replies: `random@.5` in half of the turns, `truncated@.5` to half
+    of the words.
+    """
+    said = [turn.text for dialogue in dialogues for turn in dialogue.turns if _speaks(turn)]
+    stuffed = _stuffing(said)
+    elsewhere = _elsewhere(dialogues, said, rng)
+    chance = iter(rng.random(len(said)).tolist())
+    found = []
+    for dialogue in dialogues:
+        turns, user = [], ""
+        for turn in dialogue.turns:
+            user = turn.text if turn.role == "user" else user
+            if _speaks(turn):
+                other, drawn = next(elsewhere), next(chance)
+                own = _controls(turn.text, user, other, stuffed) | _graded(turn.text, other, drawn, shares)
+                added = {name: (Reply(text),) for name, text in own.items()}
+                turn = replace(turn, alternatives={**turn.alternatives, **added})
+            turns.append(turn)
+        found.append(replace(dialogue, turns=tuple(turns)))
+    return found
+
+
+def _controls(logged: str, user: str, other: str, stuffed: str) -> dict[str, str]:
+    said = {
+        RANDOM: other,
+        TRUNCATED: truncated(logged, 0.5),
+        PARROT: user,
+        GENERIC: _GENERIC,
+        GOODBYE: _GOODBYE,
+        STUFFED: stuffed,
+    }
+    return {LOGGED: logged, **{PREFIX + name: text for name, text in said.items()}}
+
+
+def _graded(logged: str, other: str, drawn: float, shares: Sequence[float]) -> dict[str, str]:
+    return {
+        **{f"{RANDOM}@{share:g}": other if drawn < share else logged for share in shares},
+        **{f"{TRUNCATED}@{share:g}": truncated(logged, share) for share in shares},
+    }
+
+
+def truncated(text: str, share: float) -> str:
+    """Without the last `share` of its words."""
+    kept = text.split()
+    return " ".join(kept[: round(len(kept) * (1 - share))])
+
+
+def _speaks(turn: Turn) -> bool:
+    return turn.role == "assistant" and turn.content is not None
+
+
+def _elsewhere(dialogues: Sequence[Dialogue], said: Sequence[str], rng: np.random.Generator) -> "_Elsewhere":
+    owner = np.repeat(np.arange(len(dialogues)), [sum(map(_speaks, one.turns)) for one in dialogues])
+    return _Elsewhere(said, owner, rng)
+
+
+class _Elsewhere:
+    """For each reply in turn, one of another dialogue (its own, if there is only one)."""
+
+    def __init__(self, said: Sequence[str], owner: np.ndarray, rng: np.random.Generator) -> None:
+        self.said, self.owner, self.rng = said, owner, rng
+        self.place = 0
+
+    def __next__(self) -> str:
+        mine, self.place = self.owner[self.place], self.place + 1
+        for _ in range(20):
+            drawn = int(self.rng.integers(len(self.said)))
+            if self.owner[drawn] != mine:
+                break
+        return self.said[drawn]
+
+
+def _stuffing(said: Sequence[str]) -> str:
+    counts = Counter(word for text in said for word in dict.fromkeys(words(text)))
+    slots = [word for word, _ in counts.most_common() if word.startswith(SLOT)]
+    frequent = slots or [word for word, _ in counts.most_common() if len(word) > 3]
+    return " ".join(sorted(frequent[:_STUFFING]))
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """Whether the critic can be believed to tell systems from controls."""
+
+    fooled_by: tuple[
+        str, ...
+    ]  # controls that are valued at least like the worst real system, or like the logged one
+    worst: str | None  # the real system of the lowest value
+    margin: float | None  # from the best control to it
+
+    @property
+    def fooled(self) -> bool:
+        return bool(self.fooled_by)
+
+
+def judged(systems: Mapping[str, float], controls: Mapping[str, float]) -> Verdict:
+    """Of the values of real systems and of controls."""
+    if not systems or not controls:
+        return Verdict((), None, None)
+    worst = min(systems, key=lambda name: systems[name])
+    fooling = tuple(name for name, value in controls.items() if not value < systems[worst])
+    return Verdict(fooling, worst, systems[worst] - max(controls.values()))

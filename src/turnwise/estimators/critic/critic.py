@@ -1,0 +1,141 @@
+"""The critic as an estimator, with what the paper leaves open as settings.
+
+*reward*: `success` pays at the end if the goal was reached, as section 5.4 says. `one` pays always: the published
+value of people, 52.68, is E[.9^(T-1)] on the test set (52.69), so this is what was run. Value is then discounted length
+and nothing else, and saying goodbye at every turn is the best policy. `progress` pays each turn for the part of the
+goal that it fulfils. `rating` pays a person's rating at the end, for open-domain logs (section 7).
+
+*gamma*: never stated; .9 by the same inference. With ratings 1, so that the value is a mean rating.
+
+*pessimism*: the paper takes the minimum of K dropout passes, K unstated. A linear critic knows its standard error; this
+many of them are taken off the Q of each next reply (1.5 is about the minimum of ten passes). It compounds over turns,
+and short dialogues profit: 0 by default.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
+from typing import ClassVar, Literal, get_args
+
+import numpy as np
+
+from turnwise.encode.episodes import leave_out
+from turnwise.errors import Refused, UsageError
+from turnwise.estimators.critic.evaluation import Evaluation, Valued
+from turnwise.estimators.critic.features import Facts, Features
+from turnwise.estimators.critic.words import ACTS, WORDS, BinaryActs, Encoding
+from turnwise.types import Card, Episodes, Estimate, Floats, Signature
+
+Reward = Literal["auto", "success", "one", "progress", "rating"]
+Form = Literal["one", "logged"]
+REWARDS: tuple[Reward, ...] = get_args(Reward)
+DISCOUNT = 0.9
+
+
+@dataclass(frozen=True)
+class Critic:
+    card: ClassVar[Card] = Card(
+        kind="estimator",
+        meaning="Discounted return that a system's replies promise in the logged contexts: cross-fitted linear Q.",
+        range="that of the reward; 0-100 with success. Above the logged value where replies are more typical than "
+        "people's own",
+        limits="Learns what typical replies look like more than what succeeds: the reply adds little to what the state "
+        "predicts. Read it beside its controls.",
+        citation="Lubis et al. 2022, Dialogue Evaluation with Offline Reinforcement Learning",
+    )
+
+    reward: Reward = "auto"  # rating where there is one, else success
+    gamma: float | None = None  # None: .9, with ratings 1
+    actions: str = WORDS  # or acts, or the name or folder of an encoder
+    form: Form = (
+        "one"  # `logged`: texts of task logs as they are, for encoders that know a log's own placeholders
+    )
+    negatives: float = 0.1
+    ridge: float = 0.1
+    pessimism: float = 0.0
+    facts: Mapping[str, Facts] = field(default_factory=dict, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        if self.reward not in REWARDS:
+            raise UsageError(f"critic: reward is one of {', '.join(REWARDS)}, not `{self.reward}`")
+        if self.form not in get_args(Form):
+            raise UsageError(f"critic: form is one or logged, not `{self.form}`")
+        if self.gamma is not None and not 0 < self.gamma <= 1:
+            raise UsageError(f"critic: gamma is above 0 and at most 1, not {self.gamma}")
+        if self.negatives < 0 or self.ridge <= 0 or self.pessimism < 0:
+            raise UsageError("critic: negatives and pessimism are 0 or more, ridge is above 0")
+
+    @property
+    def discount(self) -> float:
+        if self.gamma is not None:
+            return float(self.gamma)
+        return 1.0 if self.reward in ("auto", "rating") else DISCOUNT
+
+    @property
+    def signature(self) -> Signature:
+        settings = {
+            "reward": "rating" if self.reward == "auto" else self.reward,
+            "gamma": f"{self.discount:g}",
+        }
+        for name in ("actions", "form", "negatives", "ridge", "pessimism"):
+            settings[name] = str(getattr(self, name))
+        parts = () if self.actions in (WORDS, ACTS) else (_encoder(self.actions).signature,)
+        return Signature("critic", tuple(settings.items()), parts)
+
+    def given(self, facts: Mapping[str, Facts]) -> "Critic":
+        """With what is known of the dialogues' tasks."""
+        return replace(self, facts=facts)
+
+    def evaluation(self, episodes: Episodes, *, seed: int = 0) -> Evaluation:
+        if not len(episodes.dialogues):
+            raise Refused("there is no dialogue to learn from")
+        features = Features(episodes, self.facts, self._encoding(episodes))
+        return Evaluation(
+            features,
+            gamma=self.discount,
+            ridge=self.ridge,
+            negatives=self.negatives,
+            pessimism=self.pessimism,
+            seed=seed,
+        )
+
+    def _encoding(self, episodes: Episodes) -> Encoding | None:
+        if self.actions == WORDS:
+            return None
+        return BinaryActs(episodes.texts) if self.actions == ACTS else _encoder(self.actions)
+
+    def estimate(self, episodes: Episodes, target: str, /, *, rng: np.random.Generator) -> Estimate:
+        episodes = leave_out(episodes, {target})
+        said = episodes.alternatives.get(target)
+        if said is None:
+            raise Refused(
+                f"the logs do not say what `{target}` would have said; `turnwise respond` fills that in"
+            )
+        found = self.evaluation(episodes).value(said)
+        return estimate(found)
+
+
+def estimate(found: Valued) -> Estimate:
+    return Estimate(
+        value=found.value, contributions=found.contributions, diagnostics={"bellman_error": found.error}
+    )
+
+
+@lru_cache(maxsize=2)
+def _encoder(model: str) -> "_Cached":
+    return _Cached(model)
+
+
+class _Cached:
+    """An encoder by name; every text goes through it once."""
+
+    def __init__(self, model: str) -> None:
+        from turnwise.estimators.vectors import encoder
+
+        self.model = model
+        self.signature: Signature = encoder(model).signature
+
+    def encode(self, texts: Sequence[str], /) -> Floats:
+        from turnwise.estimators.vectors import vectors
+
+        return vectors(tuple(texts), self.model)

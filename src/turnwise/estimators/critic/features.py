@@ -1,0 +1,108 @@
+"""A state and a reply as one row of numbers: what Q is linear in.
+
+State: the user's words, what is known of task and goal (`Facts`), the turn, and what was logged just before. Reply: its
+words and surface. And their products, because a reply is good or bad for a state only. The context is always the
+logged one, as the paper has it: `a` of earlier turns is never the evaluated system's, so there is no mismatch.
+
+A reply without a word gets a row of zeros, hence Q = 0: silence is worth nothing.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+
+from turnwise.estimators.critic.words import Axes, Encoding, Vocabulary
+from turnwise.types import Episodes, Floats, Ints, Said
+
+REPLY, USER, TASK, BEFORE = 48, 24, 24, 12  # components of each
+CROSS = (12, 8, 12)  # of the user, of the task, by those of the reply
+TURNS = 13  # the last stands for all later turns too
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """What is known of one dialogue's points beside the words."""
+
+    state: Floats  # (t, k) belief state and goal as bits
+    reward: Floats | None = None  # (t,) where every turn is rewarded, not only the last
+
+
+@dataclass(frozen=True)
+class Features:
+    episodes: Episodes
+    facts: Mapping[str, Facts] = field(default_factory=dict)
+    encoding: Encoding | None = None
+
+    @cached_property
+    def vocabulary(self) -> Vocabulary:
+        logged = self.episodes.logged.text[:, 0]
+        sizes = (REPLY, USER)
+        return Vocabulary.fit(
+            self.episodes.texts, logged, self.episodes.user, sizes=sizes, encoding=self.encoding
+        )
+
+    @cached_property
+    def turn(self) -> Ints:
+        """(n,) the turn of each point, from 0."""
+        lengths = np.diff(self.episodes.first)
+        return np.arange(len(self.episodes.user)) - np.repeat(self.episodes.first[:-1], lengths)
+
+    @cached_property
+    def classes(self) -> Ints:
+        return np.minimum(self.turn, TURNS - 1)
+
+    @cached_property
+    def reward(self) -> Floats:
+        """(n,) the reward at each point."""
+        given = [self.facts[name].reward if name in self.facts else None for name in self.episodes.dialogues]
+        reward = np.zeros(len(self.episodes.user))
+        reward[self.episodes.first[1:] - 1] = self.episodes.reward
+        for start, end, dense in zip(self.episodes.first[:-1], self.episodes.first[1:], given, strict=True):
+            if dense is not None:
+                reward[start:end] = dense
+        return reward
+
+    @cached_property
+    def _task(self) -> Floats:
+        """(n, k) components of what is known of the task: nothing, where single replies are episodes."""
+        if not all(name in self.facts for name in self.episodes.dialogues):
+            return np.zeros((len(self.episodes.user), 0))
+        rows = np.concatenate([self.facts[name].state for name in self.episodes.dialogues])
+        common = rows.std(axis=0) > 0
+        return Axes.fit(rows[:, common], TASK)(rows[:, common])
+
+    @cached_property
+    def _user(self) -> Floats:
+        coded = np.vstack([self.vocabulary.user, np.zeros(self.vocabulary.user.shape[1])])
+        return coded[self.episodes.user]
+
+    @cached_property
+    def _state(self) -> Floats:
+        before = np.roll(self.vocabulary.reply[self.episodes.logged.text[:, 0], :BEFORE], 1, axis=0)
+        before[self.turn == 0] = 0.0
+        turns = np.eye(TURNS)[self.classes]
+        return np.hstack([np.ones((len(turns), 1)), self._user, self._task, turns, before])
+
+    def rows(self, said: Said) -> Floats:
+        """(n, d); the mean over samples, and zeros where nothing is said. The first column is the 1."""
+        there = said.text >= 0
+        share = there / np.maximum(there.sum(axis=1, keepdims=True), 1)
+        reply = np.hstack([self.vocabulary.reply, self.vocabulary.surface])
+        own = np.zeros((len(share), reply.shape[1] + 1))
+        speaks = np.zeros(len(share))
+        for k in range(share.shape[1]):
+            text, weight = said.text[:, k], share[:, k] * ~self.vocabulary.silent[said.text[:, k]]
+            copied = [
+                self.vocabulary.copied(int(t), int(u)) for t, u in zip(text, self.episodes.user, strict=True)
+            ]
+            own += weight[:, None] * np.column_stack([reply[text], copied])
+            speaks += weight
+        users, tasks, replies = CROSS
+        said_ = own[:, :replies]
+        products = [
+            (side[:, :most, None] * said_[:, None, :]).reshape(len(own), -1)
+            for side, most in ((self._user, users), (self._task, tasks))
+        ]
+        return np.hstack([self._state * speaks[:, None], own, *products])

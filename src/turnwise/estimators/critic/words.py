@@ -1,0 +1,134 @@
+"""Texts as numbers, fitted on what was logged only: the words that are said often, or any encoder's vectors.
+
+The critic reads replies of systems that spell alike things differently, so words are letters only, in lower case, each
+counted once a text. Principal components of either are taken over the logged texts; a text without a word in it, which
+is silence, is known as such.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from turnwise.types import Floats, Ints
+
+WORDS, ACTS = "words", "acts"  # representations that need no model
+MOST = 500  # words of the vocabulary
+_WORD = re.compile(r"[a-z']+|[?!]")
+
+
+def words(text: str) -> list[str]:
+    return _WORD.findall(text.lower())
+
+
+class Encoding(Protocol):
+    """Whatever makes vectors of texts: an encoder, the action encoder of a latent-action model."""
+
+    def encode(self, texts: Sequence[str], /) -> NDArray[np.floating]: ...
+
+
+class BagOfWords:
+    """Which of the frequent words of some texts a text has."""
+
+    def __init__(self, texts: Sequence[str], most: int = MOST) -> None:
+        counts = Counter(word for text in texts for word in dict.fromkeys(words(text)))
+        self.places = {word: place for place, (word, _) in enumerate(counts.most_common(most))}
+
+    def encode(self, texts: Sequence[str], /) -> Floats:
+        rows = np.zeros((len(texts), len(self.places)))
+        for row, text in zip(rows, texts, strict=True):
+            row[[self.places[word] for word in set(words(text)) if word in self.places]] = 1.0
+        return rows
+
+
+_MARKS = {
+    "request": {"?", "which", "what", "when", "where"},
+    "no offer": {"sorry", "no", "none", "unfortunately", "unable"},
+    "book": {"book", "booked", "booking", "reserve", "reserved", "reservation"},
+    "close": {"goodbye", "bye", "welcome", "day"},
+    "offer more": {"anything", "else"},
+}  # act -> words that tell of it
+
+
+class BinaryActs:
+    """Which acts a reply has, by rule: every slot that it mentions, and five kinds by their words."""
+
+    def __init__(self, texts: Sequence[str]) -> None:
+        self.slots = sorted({word for text in texts for word in words(text) if word.startswith("slot")})
+
+    def encode(self, texts: Sequence[str], /) -> Floats:
+        rows = np.zeros((len(texts), len(self.slots) + len(_MARKS)))
+        for row, text in zip(rows, texts, strict=True):
+            read = set(words(text))
+            row[:] = [slot in read for slot in self.slots] + [bool(read & mark) for mark in _MARKS.values()]
+        return rows
+
+
+@dataclass(frozen=True, slots=True)
+class Axes:
+    """Directions in which logged rows differ most, each of unit variance there."""
+
+    mean: Floats  # (q,)
+    directions: Floats  # (q, k)
+
+    @classmethod
+    def fit(cls, rows: Floats, most: int) -> Self:
+        mean = rows.mean(axis=0)
+        centred = rows - mean
+        variance, directions = np.linalg.eigh(centred.T @ centred / len(rows))
+        real = variance > 1e-6 * max(float(variance.max(initial=0.0)), 1e-12)
+        chosen = np.flatnonzero(real)[::-1][:most]
+        return cls(mean, directions[:, chosen] / np.sqrt(variance[chosen]))
+
+    def __call__(self, rows: Floats) -> Floats:
+        coordinates: Floats = (rows - self.mean) @ self.directions
+        return coordinates
+
+
+@dataclass(frozen=True, slots=True)
+class Vocabulary:
+    """What is known of each of the m texts, whoever says it."""
+
+    reply: Floats  # (m, k) read as a reply
+    user: Floats  # (m, l) read as what the user said
+    surface: Floats  # (m, 3) log of the words, share of distinct ones, placeholders a word
+    silent: NDArray[np.bool_]  # (m,) no word at all
+    tokens: tuple[frozenset[str], ...]
+
+    @classmethod
+    def fit(
+        cls,
+        texts: Sequence[str],
+        replies: Ints,
+        users: Ints,
+        *,
+        sizes: tuple[int, int],
+        encoding: Encoding | None,
+    ) -> Self:
+        """From all texts and the places of those that were logged, each as often as it was said."""
+        said = [texts[place] for place in (*replies, *users[users >= 0])]
+        rows = np.asarray((encoding or BagOfWords(said)).encode(texts), dtype=np.float64)
+        read = [words(text) for text in texts]
+        known = users[users >= 0]
+        axes = Axes.fit(rows[replies], sizes[0]), Axes.fit(rows[known if len(known) else replies], sizes[1])
+        return cls(
+            axes[0](rows),
+            axes[1](rows),
+            np.array([_surface(one) for one in read]).reshape(-1, 3),
+            np.array([not one for one in read], dtype=np.bool_),
+            tuple(frozenset(one) for one in read),
+        )
+
+    def copied(self, reply: int, user: int) -> float:
+        """The share of a reply's words that the user has just said."""
+        own = self.tokens[reply]
+        return len(own & self.tokens[user]) / len(own) if own and user >= 0 else 0.0
+
+
+def _surface(read: list[str]) -> tuple[float, float, float]:
+    n = max(len(read), 1)
+    return float(np.log1p(len(read))), len(set(read)) / n, sum(word.startswith("slot") for word in read) / n

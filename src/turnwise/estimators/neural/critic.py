@@ -1,0 +1,264 @@
+"""The recurrent critic as published (Lubis et al. 2022, sections 4 and 5.2), its gaps filled and named.
+
+A GRU over the turns reads the user's words, belief state and goal, and an action; every earlier action is the logged
+one. Fitted Q with a target network that follows softly; Q is the least of K dropout passes, in training and in the
+answer. Actions are words (a reader of their own), binary acts, any encoder's vectors, or the points of a trained LAVA
+model (`actions=FOLDER`).
+
+From the paper: hidden size 500, sigmoid, learning rate .01, dropout .3, lambda .1 for latent actions and 0 for words,
+100,000 sampled episodes. Not stated, and ours: gamma .9 (see `critic.critic`), K = 10, Adam, 32 episodes a step,
+targets follow by .1. Smaller by default, for a CPU: hidden size 100, 12,800 episodes. Eq. 7 subtracts lambda KL from
+the loss, where it has no gradient in the critic; here it is taken off the value of the next state, which is what it
+is said to be for. The paper trains on 8,438 dialogues and values 1,000 others, for which alone systems' replies were
+published: here each half is valued by the other's critic.
+Intervals, as the paper's, are the spread of Q over first turns: they know nothing of the training.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import ClassVar
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from turnwise.encode.neural.hierarchical import padded
+from turnwise.encode.neural.lava.critic import Batch, Shape
+from turnwise.encode.neural.lava.critic import Critic as Network
+from turnwise.encode.neural.lava.network import Gaussian, Reader, Sizes, copied
+from turnwise.encode.neural.lava.words import Words
+from turnwise.errors import Refused, UsageError
+from turnwise.estimators.critic.critic import Critic
+from turnwise.estimators.critic.evaluation import FEWEST, Valued
+from turnwise.estimators.critic.features import Features
+from turnwise.estimators.critic.words import WORDS
+from turnwise.estimators.neural.actions import Points, points_of
+from turnwise.types import Card, Episodes, Floats, Ints, Said, Signature
+
+LONGEST = 20  # words of a text: nine in ten replies have no more
+COMMON = 3  # times that a word is said, to be known
+
+
+@dataclass(frozen=True)
+class PaperCritic(Critic):
+    card: ClassVar[Card] = Card(
+        kind="estimator",
+        meaning="Discounted return by the published recurrent critic: fitted Q, least of K dropout passes.",
+        range="0 to the greatest reward",
+        limits="As published (reward=one) its value is discounted dialogue length: saying goodbye at every turn scores "
+        "above people. No negatives: any reply looks good to it.",
+        citation="Lubis et al. 2022, Dialogue Evaluation with Offline Reinforcement Learning",
+    )
+    nested: ClassVar[bool] = False
+
+    negatives: float = 0.0  # it has none
+    drawn: int = 12800  # episodes that are sampled; 100,000 in the paper
+    batch: int = 32
+    hidden: int = 100  # 500 in the paper
+    words: int = 32  # width of what reads words
+    passes: int = 10  # K
+    dropout: float = 0.3
+    rate: float = 0.01
+    follow: float = 0.1
+    penalty: float | None = None  # lambda; None: 0 with words, .1 with vectors
+    folds: int = 2
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if min(self.drawn, self.batch, self.hidden, self.words, self.passes) < 1 or self.folds < 2:
+            raise UsageError(
+                "critic-paper: drawn, batch, hidden, words and passes are 1 or more, folds 2 or more"
+            )
+        if self.negatives or self.pessimism:
+            raise UsageError("critic-paper has no `negatives` and no `pessimism`: `passes` is its pessimism")
+
+    @property
+    def signature(self) -> Signature:
+        passed_over = ("facts", "ridge", "negatives", "pessimism", "reward", "gamma")
+        own = [(name, str(value)) for name, value in vars(self).items() if name not in passed_over]
+        reward = "rating" if self.reward == "auto" else self.reward
+        return Signature("critic-paper", (("reward", reward), ("gamma", f"{self.discount:g}"), *own))
+
+    @property
+    def weight(self) -> float:
+        return (0.0 if self.actions == WORDS else 0.1) if self.penalty is None else self.penalty
+
+    def evaluation(self, episodes: Episodes, *, seed: int = 0) -> "Training":  # type: ignore[override]
+        if len(episodes.dialogues) < FEWEST:
+            raise Refused(
+                f"a critic needs {FEWEST} dialogues to learn from, and there are {len(episodes.dialogues)}"
+            )
+        return Training(Features(episodes, self.facts), self, seed)
+
+
+@dataclass(frozen=True)
+class Training:
+    features: Features
+    critic: PaperCritic
+    seed: int
+
+    @property
+    def episodes(self) -> Episodes:
+        return self.features.episodes
+
+    @cached_property
+    def _scale(self) -> float:
+        reward = self.features.reward
+        if reward.min() < 0 or not reward.max() > 0:
+            raise Refused(
+                "the published critic ends in a sigmoid: rewards must be 0 or more, and some above 0"
+            )
+        return float(np.add.reduceat(reward, self.episodes.first[:-1]).max())
+
+    @cached_property
+    def _vocabulary(self) -> Words:
+        said = [*self.episodes.logged.text[:, 0], *self.episodes.user[self.episodes.user >= 0]]
+        return Words.learn((self.episodes.texts[place] for place in said), fewest=COMMON)
+
+    @cached_property
+    def _tokens(self) -> Tensor:
+        """(m + 1, w); the last is a text that is not there."""
+        texts = (*self.episodes.texts, "")
+        return padded([self._vocabulary.encode(text, longest=LONGEST) for text in texts], torch.device("cpu"))
+
+    @cached_property
+    def _points(self) -> Points | None:
+        if self.critic.actions == WORDS:
+            return None
+        return points_of((*self.episodes.texts, ""), self.critic.actions)
+
+    @cached_property
+    def _state(self) -> Tensor:
+        facts = self.features.facts
+        rows = [facts[name].state for name in self.episodes.dialogues if name in facts]
+        whole = len(rows) == len(self.episodes.dialogues)  # not where single replies are episodes
+        known = np.concatenate(rows) if whole else np.zeros((len(self.episodes.user), 0))
+        turn = np.eye(13)[self.features.classes]
+        return torch.as_tensor(np.hstack([known, turn]), dtype=torch.float32)
+
+    def value(self, said: Said) -> Valued:
+        text = torch.as_tensor(said.text[:, 0])  # the first sample: the paper's policies are deterministic
+        halves = (
+            np.random.default_rng([self.seed, 2]).permutation(len(self.episodes.dialogues))
+            % self.critic.folds
+        )
+        q, error = np.zeros(len(text)), np.zeros(len(text))
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(self.seed)
+            for fold in range(self.critic.folds):
+                learner = Learner(self, text)
+                learner.train(np.flatnonzero(halves != fold))
+                unseen = np.flatnonzero(halves == fold)
+                places = np.concatenate([self._span(int(one)) for one in unseen])
+                q[places], error[places] = learner.judge(unseen)
+        first = self.episodes.first[:-1]
+        return Valued(
+            self._scale * q[first], self._scale * q, self._scale * float(np.sqrt(np.mean(error**2)))
+        )
+
+    def _span(self, dialogue: int) -> Ints:
+        return np.arange(self.episodes.first[dialogue], self.episodes.first[dialogue + 1])
+
+    def batch(self, dialogues: Ints) -> Batch:
+        lengths = np.diff(self.episodes.first)[dialogues]
+        rows = torch.as_tensor(np.concatenate([self._span(int(one)) for one in dialogues]))
+        there = torch.arange(int(lengths.max()))[None, :] < torch.as_tensor(lengths)[:, None]
+        last = torch.zeros(len(rows), dtype=torch.bool)
+        last[torch.as_tensor(np.cumsum(lengths) - 1)] = True
+        user = self._tokens[torch.as_tensor(self.episodes.user)[rows]]
+        return Batch(rows, there, user, self._state[rows], torch.zeros(len(rows), 0), last)
+
+    @property
+    def sizes(self) -> Sizes:
+        width = self.critic.words if self._points is None else self._points.mean.shape[1]
+        return Sizes(
+            len(self._vocabulary), self._state.shape[1], self.critic.words, self.critic.words, width, 0.0
+        )
+
+    def action(self, reader: Reader | None, text: Tensor) -> Gaussian:
+        """Of texts by their places; words are read anew, vectors stand."""
+        if self._points is not None:
+            return Gaussian(self._points.mean[text], self._points.log_var[text])
+        if reader is None:
+            raise TypeError("words need a reader")
+        read = reader(self._tokens[text])
+        return Gaussian(read, torch.zeros_like(read))
+
+    @cached_property
+    def reward(self) -> Tensor:
+        return torch.as_tensor(self.features.reward / self._scale, dtype=torch.float32)
+
+
+class _Reading(nn.Module):
+    """The critic and, with words as actions, what reads them."""
+
+    def __init__(self, training: Training) -> None:
+        super().__init__()
+        settings = training.critic
+        self.critic = Network(Shape(training.sizes, 0, settings.hidden, settings.dropout, settings.passes))
+        self.action = Reader(training.sizes) if settings.actions == WORDS else None
+
+
+class Learner:
+    """One critic of one system: it learns from some dialogues and judges others."""
+
+    def __init__(self, training: Training, instead: Tensor) -> None:
+        self.training, self.instead = training, instead
+        self.logged = torch.as_tensor(training.episodes.logged.text[:, 0])
+        self.network = _Reading(training)
+        self.target = copied(self.network)
+        self.optimiser = torch.optim.Adam(self.network.parameters(), lr=training.critic.rate)
+
+    def train(self, dialogues: Ints) -> None:
+        settings = self.training.critic
+        size = min(settings.batch, len(dialogues))
+        for _ in range(max(1, settings.drawn // size)):
+            chosen = dialogues[torch.randperm(len(dialogues))[:size].numpy()]
+            self._step(self.training.batch(chosen))
+
+    def _step(self, batch: Batch) -> None:
+        with torch.no_grad():
+            target = self._bootstrapped(self.target, batch)
+        loss = functional.mse_loss(self._of_logged(self.network, batch), target)
+        self.optimiser.zero_grad(set_to_none=True)
+        loss.backward()  # type: ignore[no-untyped-call]
+        torch.nn.utils.clip_grad_norm_(self.network.parameters(), 1.0)
+        self.optimiser.step()
+        with torch.no_grad():
+            for new, old in zip(self.network.parameters(), self.target.parameters(), strict=True):
+                old.lerp_(new, self.training.critic.follow)
+
+    def _of_logged(self, network: _Reading, batch: Batch) -> Tensor:
+        action = self.training.action(network.action, self.logged[batch.rows]).mean
+        states, _ = network.critic.logged(network.critic.read(batch), action, batch.there)
+        return network.critic.estimate(states)
+
+    def _worth(self, network: _Reading, batch: Batch) -> Tensor:
+        """(m,) Q of what the system would have said at each turn."""
+        logged = self.training.action(network.action, self.logged[batch.rows])
+        chosen = self.training.action(network.action, self.instead[batch.rows])
+        known = network.critic.read(batch)
+        _, before = network.critic.logged(known, logged.mean, batch.there)
+        worth = network.critic.estimate(network.critic.instead(known, chosen.mean, before))
+        if self.training.critic.weight:
+            worth = worth - self.training.critic.weight * logged.divergence(chosen) / chosen.mean.shape[1]
+        return worth
+
+    def _bootstrapped(self, network: _Reading, batch: Batch) -> Tensor:
+        worth = self._worth(network, batch)
+        after = torch.cat([worth[1:], worth[:1]]).masked_fill(batch.last, 0.0)
+        settings = self.training.critic
+        return (self.training.reward[batch.rows] + settings.discount * after).clamp(0.0, 1.0)
+
+    @torch.no_grad()
+    def judge(self, dialogues: Sequence[int] | Ints) -> tuple[Floats, Floats]:
+        """Of every turn, dialogue after dialogue: Q of the system's reply, and the Bellman error of the logged one."""
+        q, errors = [], []
+        for part in np.array_split(np.asarray(dialogues), max(1, len(dialogues) // 256)):
+            batch = self.training.batch(part)
+            q.append(self._worth(self.network, batch).numpy())
+            error = self._bootstrapped(self.network, batch) - self._of_logged(self.network, batch)
+            errors.append(error.numpy())
+        return np.concatenate(q).astype(np.float64), np.concatenate(errors).astype(np.float64)

@@ -1,0 +1,138 @@
+"""Heat map of agreement, metric by human dimension (ENIGMA, figure 23), and box plots of it (figure 24)."""
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from turnwise.report import plot
+from turnwise.report.figure import Figure, Record, answered, interval, stated, with_interval
+from turnwise.report.runs import Run
+from turnwise.report.text import number
+
+FEWEST = 3  # correlations that make a box
+
+
+def _column(record: Record) -> str:
+    return " ".join(filter(None, [record["dimension"], record.get("group")]))
+
+
+def _statistic(run: Run) -> str | None:
+    """Spearman where it was asked for, else the first correlation that was."""
+    there = dict.fromkeys(record.get("statistic") for record in run.results if record.get("metric"))
+    return "spearman" if "spearman" in there else next((name for name in there if name), None)
+
+
+def _levels(run: Run) -> Iterator[tuple[str, str, list[Record]]]:
+    statistic = _statistic(run)
+    mine = [r for r in answered(run.results) if r.get("metric") and r.get("statistic") == statistic]
+    for level in dict.fromkeys(record["level"] for record in mine):
+        yield str(statistic), level, [record for record in mine if record["level"] == level]
+
+
+def heatmaps(run: Run) -> Iterator[Figure]:
+    for statistic, level, mine in _levels(run):
+        title = f"agreement with people, {level} level ({statistic})"
+        ceilings = {_column(r): r.get("ceiling") for r in mine}
+        above = ", ".join(
+            f"{name} {number(value, 2)}" for name, value in ceilings.items() if value is not None
+        )
+        yield Figure(
+            kind="heatmap",
+            title=title,
+            meaning="Blue agrees, red ranks backwards, pale says nothing; a star marks p of .05 or less. "
+            + (f"What one person reaches against the others: {above}." if above else ""),
+            notes=stated(mine),
+            head=("metric", "dimension", "group", statistic, "low", "high", "p", "ceiling", "items", "signature"),
+            rows=tuple(
+                (r["metric"], r["dimension"], r.get("group"), r["estimate"], *(interval(r) or (None, None)), r["p"],
+                 r.get("ceiling"), r["n_items"], r["signature"])
+                for r in mine
+            ),
+            svg=_picture(mine, title),
+        )  # fmt: skip
+
+
+def _picture(records: Sequence[Record], title: str) -> str:
+    best = {r["metric"]: max(x["estimate"] for x in records if x["metric"] == r["metric"]) for r in records}
+    metrics = sorted(best, key=lambda name: -best[name])
+    columns = list(dict.fromkeys(map(_column, records)))
+    longest = min(plot.NAME, max(map(len, columns)))
+    slanted = longest * plot.LETTER * len(columns) > 0.6 * plot.WIDTH
+    below = 20 + 0.77 * plot.LETTER * longest if slanted else 24  # .77: the sine of their slant
+    panel = plot.Panel.listing(metrics, (-0.5, len(columns) - 0.5), below=below)
+    for record in records:
+        x, y = columns.index(_column(record)), metrics.index(record["metric"])
+        value = record["estimate"]
+        star = "*" if record["p"] is not None and record["p"] <= 0.05 else ""
+        tip = f"{record['metric']}, {_column(record)}: {with_interval(record)}"
+        panel.marks.append(_cell(panel, x, y, value, tip))
+        ink = "on-dark" if abs(value) > 0.55 else "on-light"
+        words = f"{value:.2f}{star}" if len(columns) <= 6 else star
+        if words:
+            panel.text(panel.x(x), panel.y(y) + 4, words, anchor="middle", style=ink)
+    floor = max(panel.y.start, panel.y.end)
+    for place, name in enumerate(columns):
+        if slanted:
+            panel.slanted(panel.x(place) + 4, floor + 12, plot.short(name, plot.NAME), tip=name)
+        else:
+            panel.text(panel.x(place), floor + 14, name, anchor="middle", style="tick")
+    return panel.svg(title)
+
+
+def _cell(panel: plot.Panel, x: int, y: int, value: float, tip: str) -> str:
+    """A rectangle whose colour is its value: a gradient is no class, so the colour stands here."""
+    panel.bar((x - 0.5, x + 0.5), (y - 0.5, y + 0.5), style="cell", tip=tip)
+    return panel.marks.pop().replace("<rect ", f'<rect fill="{colour(value)}" ', 1)
+
+
+def colour(value: float) -> str:
+    """Red at -1, pale at 0, blue at 1."""
+    pale, end = np.array([236, 238, 242]), np.array([33, 86, 165] if value > 0 else [176, 42, 48])
+    red, green, blue = np.rint(pale + min(1.0, abs(value)) * (end - pale)).astype(int)
+    return f"#{red:02x}{green:02x}{blue:02x}"
+
+
+def boxes(run: Run) -> Iterator[Figure]:
+    """Each metric's correlations over dimensions and groups: a metric for one thing, or for all?"""
+    for statistic, level, mine in _levels(run):
+        values = {
+            name: sorted(float(r["estimate"]) for r in mine if r["metric"] == name)
+            for name in dict.fromkeys(r["metric"] for r in mine)
+        }
+        values = {name: found for name, found in values.items() if len(found) >= FEWEST}
+        if not values:
+            continue
+        names = sorted(values, key=lambda name: -float(np.median(values[name])))
+        title = f"spread of agreement over dimensions, {level} level ({statistic})"
+        panel = plot.Panel.listing(names, plot.reach([v for found in values.values() for v in (*found, 0.0)]))
+        panel.axes(statistic)
+        panel.down(0.0)
+        rows = []
+        for place, name in enumerate(names):
+            found = values[name]
+            low, middle, high = (float(q) for q in np.quantile(found, [0.25, 0.5, 0.75]))
+            panel.path([(found[0], place), (found[-1], place)], style="whisker s0")
+            tip = f"{name}: median {number(middle)}, quartiles {number(low)} and {number(high)}"
+            panel.bar((low, high), (place - 0.32, place + 0.32), style="box s0", tip=tip)
+            panel.path([(middle, place - 0.32), (middle, place + 0.32)], style="line s1")
+            for value in found:
+                panel.dot(value, place, 0, size=2)
+            rows.append((name, len(found), found[0], low, middle, high, found[-1]))
+        yield Figure(
+            kind="boxes",
+            title=title,
+            meaning="The box holds the middle half of a metric's correlations, the line in it is the median, the "
+            "whisker reaches from the worst to the best; one dot a dimension and group.",
+            notes=stated(mine, more=[f"{len(next(iter(values.values())))} correlations a box"]),
+            head=(
+                "metric",
+                "correlations",
+                "least",
+                "lower quartile",
+                "median",
+                "upper quartile",
+                "greatest",
+            ),
+            rows=tuple(rows),
+            svg=panel.svg(title),
+        )

@@ -1,0 +1,164 @@
+"""Names down the side, a dot and an interval for each: agents by a metric, strategies by their gain, estimators."""
+
+from collections.abc import Callable, Iterator, Sequence
+
+from turnwise.report import plot
+from turnwise.report.figure import Figure, Record, answered, interval, stated, with_interval
+from turnwise.report.runs import Run
+from turnwise.report.text import number
+
+MOST = 30  # rows of a picture; the table has all
+
+
+def listed(
+    records: Sequence[Record],
+    title: str,
+    *,
+    names: Sequence[str],
+    axis: str,
+    value: Callable[[Record], float] = lambda record: float(record["estimate"]),
+    bounds: Callable[[Record], tuple[float, float] | None] = interval,
+    rules: Sequence[float] = (),
+    series: Callable[[Record], int] = lambda record: 0,
+    legend: Sequence[str] = (),
+) -> str:
+    """The picture."""
+    shown = list(zip(records, names, strict=True))[:MOST]
+    reached = [
+        edge for record, _ in shown for edge in (value(record), *(bounds(record) or ())) if edge is not None
+    ]
+    panel = plot.Panel.listing([name for _, name in shown], plot.reach([*reached, *rules]))
+    panel.axes(axis)
+    for rule in rules:
+        panel.down(rule)
+    for place, (record, name) in enumerate(shown):
+        mine, ends = series(record), bounds(record)
+        if ends:
+            panel.path([(ends[0], place), (ends[1], place)], style=f"whisker s{mine}")
+        around = f" [{number(ends[0])}, {number(ends[1])}]" if ends else ""
+        panel.dot(value(record), place, mine, tip=f"{name}: {number(value(record))}{around}")
+    return panel.svg(title, legend=legend)
+
+
+def scores(run: Run) -> Iterator[Figure]:
+    """Agents by each metric."""
+    metrics = dict.fromkeys((record["metric"], record.get("group")) for record in answered(run.results))
+    for metric, group in metrics:
+        mine = [r for r in answered(run.results) if (r["metric"], r.get("group")) == (metric, group)]
+        if not any(record.get("agent") for record in mine):
+            continue
+        mine.sort(key=lambda record: -record["estimate"])
+        title = f"{metric} of each agent" + (f", {group}" if group else "")
+        yield Figure(
+            kind="scores",
+            title=title,
+            meaning="Agents from the highest number to the lowest; where intervals overlap much, no order was shown.",
+            notes=stated(mine),
+            head=("agent", "estimate", "low", "high", "items", "clusters", "signature"),
+            rows=tuple(
+                (r["agent"], r["estimate"], *(interval(r) or (None, None)), r["n_items"], r["n_clusters"],
+                 r["signature"])
+                for r in mine
+            ),
+            svg=listed(mine, title, names=[str(record["agent"]) for record in mine], axis=metric),
+        )  # fmt: skip
+
+
+def differences(run: Run) -> Iterator[Figure]:
+    """A less B by each metric. Metrics have units of their own: each row is drawn to its own scale."""
+    mine = answered(run.results)
+    if not mine:
+        return
+    first, second = mine[0]["agent_a"], mine[0]["agent_b"]
+    title = f"{first} (A) less {second} (B)"
+
+    def size(record: Record) -> float:
+        ends = interval(record) or (record["estimate"], record["estimate"])
+        return max(abs(ends[0]), abs(ends[1]), abs(record["estimate"])) or 1.0
+
+    def scaled(record: Record) -> tuple[float, float] | None:
+        ends = interval(record)
+        return ends and (ends[0] / size(record), ends[1] / size(record))
+
+    names = [
+        f"{record['metric']}" + (f" {record['group']}" if record.get("group") else "") for record in mine
+    ]
+    yield Figure(
+        kind="differences",
+        title=title,
+        meaning="Right of the line A has the higher number. Each metric is drawn to its own scale, so lengths compare "
+        "within a row only. An interval that crosses the line shows no difference; it does not show equality.",
+        notes=stated(mine),
+        head=("metric", "group", "A", "B", "A - B", "p", "p adjusted", "effect size", "verdict", "signature"),
+        rows=tuple(
+            (r["metric"], r.get("group"), r.get("a"), r.get("b"), with_interval(r), r["p"], r.get("p_adjusted"),
+             r.get("effect_size"), r.get("verdict"), r["signature"])
+            for r in mine
+        ),
+        svg=listed(
+            mine, title, names=names, axis="A - B, each row to its own scale",
+            value=lambda record: record["estimate"] / size(record), bounds=scaled, rules=(0.0,),
+        ),
+    )  # fmt: skip
+
+
+def estimates(run: Run) -> Iterator[Figure]:
+    """What every estimator says of one target, beside the truth where it is known."""
+    targets = dict.fromkeys((record["target"], record["rating"]) for record in run.results)
+    if len(targets) > 3:  # many targets are one regression plot
+        return
+    for target, rating in targets:
+        there = [r for r in run.results if (r["target"], r["rating"]) == (target, rating)]
+        mine = answered(there)
+        if not mine:
+            continue
+        truth = next((r["truth"] for r in there if r.get("truth") is not None), None)
+        title = f"what people would say of {target}: {rating}"
+        refused = [r["estimator"] for r in there if r["status"] == "refused"]
+        known = f"The dashed line is the truth, {number(truth)}. " if truth is not None else ""
+        yield Figure(
+            kind="estimates",
+            title=title,
+            meaning=f"The first row is the answer; the others are what else was tried. {known}"
+            + (f"Refused, as the logs cannot support them: {', '.join(refused)}." if refused else ""),
+            notes=stated(mine, more=[f"{mine[0]['n_items']} dialogues of {mine[0]['n_clusters']} other agents"]),
+            head=("estimator", "estimate", "low", "high", "before calibration", "truth", "reason", "signature"),
+            rows=tuple(
+                (r["estimator"], r["estimate"], *(interval(r) or (None, None)), r.get("raw"), truth, r["reason"],
+                 r["signature"])
+                for r in there
+            ),
+            svg=listed(
+                mine, title, names=[str(r["estimator"]) for r in mine], axis=f"mean {rating}",
+                rules=() if truth is None else (truth,),
+            ),
+        )  # fmt: skip
+
+
+def strategies(run: Run) -> Iterator[Figure]:
+    """How far each strategy of an attack scores above people."""
+    mine = [record for record in answered(run.results) if record.get("gain") is not None]
+    if not mine:
+        return
+    mine.sort(key=lambda record: -record["gain"])
+    metric = mine[0]["metric"]
+    title = f"strategies against {metric}"
+    yield Figure(
+        kind="strategies",
+        title=title,
+        meaning="How far each strategy scores above what people said in the same contexts. Right of the line, with its "
+        "whole interval, is a fraud: the metric prefers it to people.",
+        notes=stated(mine, more=["intervals of the gain share 5 % among all that were judged"]),
+        head=("strategy", "kind", "gain", "low", "high", "beats people in", "fraud", "description"),
+        rows=tuple(
+            (r["strategy"], r.get("kind"), r["gain"], *(interval(r, "gain_interval") or (None, None)),
+             r.get("beats_human"), r.get("significant"), r.get("description"))
+            for r in mine
+        ),
+        svg=listed(
+            mine, title, names=[str(r["strategy"]) for r in mine], axis=f"gain over people, {metric}",
+            value=lambda record: float(record["gain"]), bounds=lambda record: interval(record, "gain_interval"),
+            rules=(0.0,), series=lambda record: int(bool(record.get("significant"))),
+            legend=("not above people", "fraud"),
+        ),
+    )  # fmt: skip

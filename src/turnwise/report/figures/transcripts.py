@@ -1,0 +1,63 @@
+"""What was said: frauds beside people's replies, and the items that flipped between two agents."""
+
+from collections.abc import Iterator
+
+from turnwise.report.figure import Exchange, Figure, answered, stated
+from turnwise.report.runs import Run
+from turnwise.report.text import number
+
+FRAUDS = 3  # strategies whose replies are shown
+FLIPS = 3  # at each end
+
+
+def frauds(run: Run) -> Iterator[Figure]:
+    """The worst strategies, in contexts, with what a person said there."""
+    mine = [r for r in answered(run.results) if r.get("significant") and r.get("transcript")]
+    mine.sort(key=lambda record: -(record.get("gain") or 0.0))
+    for record in mine[:FRAUDS]:
+        heard_said = record["transcript"]
+        people = record.get("people_said") or [""] * len(heard_said)
+        scores = record.get("transcript_scores") or [(None, None)] * len(heard_said)
+        exchanges = tuple(
+            Exchange(
+                heard, (("a person", person, number(theirs)), (record["strategy"], said, number(own)))
+            )
+            for (heard, said), person, (own, theirs) in zip(heard_said, people, scores, strict=True)
+        )  # fmt: skip
+        yield Figure(
+            kind="transcripts",
+            title=f"{record['metric']} prefers this to people: {record['strategy']}",
+            meaning=f"The strategy {record['description']}. It scores above the person's reply in "
+            f"{record['beats_human'] or 0:.0%} of contexts. Shown are the contexts where it gains most.",
+            notes=stated([record]),
+            head=("they said", "a person", "score", record["strategy"], "score of it"),
+            rows=tuple(
+                (one.heard, one.replies[0][1], one.replies[0][2], one.replies[1][1], one.replies[1][2])
+                for one in exchanges
+            ),
+            exchanges=exchanges,
+        )
+
+
+def flips(run: Run) -> Iterator[Figure]:
+    """The items on which two agents differ most, one figure a metric."""
+    for record in answered(run.results):
+        found = [flip for flip in record.get("flips") or () if "reply_a" in flip]
+        if not found:
+            continue
+        shown = [*found[:FLIPS], *found[-FLIPS:]] if len(found) > 2 * FLIPS else found
+        a, b = record["agent_a"], record["agent_b"]
+        yield Figure(
+            kind="flips",
+            title=f"where {a} and {b} differ most by {record['metric']}",
+            meaning=f"First what {a} did best beside {b}, then the other way round.",
+            notes=stated([record]),
+            head=("they said", a, record["metric"], b, f"{record['metric']} of it"),
+            rows=tuple((f["context"], f["reply_a"], f["a"], f["reply_b"], f["b"]) for f in found),
+            exchanges=tuple(
+                Exchange(
+                    flip["context"], ((a, flip["reply_a"], number(flip["a"])), (b, flip["reply_b"], number(flip["b"])))
+                )
+                for flip in shown
+            ),
+        )  # fmt: skip

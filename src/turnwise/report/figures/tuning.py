@@ -1,0 +1,48 @@
+"""A language model tuned to please the metric: reward and what it cost, epoch after epoch (probing, figure 2)."""
+
+from collections.abc import Iterator
+
+from turnwise.report import plot
+from turnwise.report.figure import Figure, stated
+from turnwise.report.runs import Run
+
+QUANTITIES = {
+    "reward": "The metric's mean score of what the tuned model says; where it passes people's (dashed), it beats them.",
+    "lm_loss": "How unlikely people's own replies have become to the tuned model, in nats a token.",
+    "entropy": "The spread of the words that it chooses, in nats: near 0 it says the same whatever it hears.",
+    "response_frequency": "The share of its most frequent reply: near 1 it says one thing.",
+}
+
+
+def tuning(run: Run) -> Iterator[Figure]:
+    repetitions = run.document.get("repetitions") or []
+    people = (run.document.get("people") or {}).get("score")
+    for quantity, meaning in QUANTITIES.items():
+        drawn = [
+            (one["repetition"], one["curves"][quantity]) for one in repetitions if one["curves"].get(quantity)
+        ]
+        if not drawn:
+            continue
+        metric = run.results[0]["metric"]
+        title = f"{quantity.replace('_', ' ')} of a model tuned on {metric}"
+        rule = [people] if quantity == "reward" and people is not None else []
+        reached = [value for _, values in drawn for value in values]
+        longest = max(len(values) for _, values in drawn)
+        panel = plot.Panel.over((0, max(1, longest - 1)), plot.reach([*reached, *rule]), whole=True)
+        panel.axes("epoch", quantity.replace("_", " "))
+        for mean in rule:
+            panel.across(mean)
+        for place, (_, values) in enumerate(drawn):
+            panel.line(range(len(values)), [float("nan") if v is None else v for v in values], place)
+        records = [r for r in run.results if str(r.get("strategy", "")).startswith("rl")]
+        yield Figure(
+            kind="tuning",
+            title=title,
+            meaning=meaning,
+            notes=stated(records or run.results, more=[f"{len(drawn)} repetitions"]),
+            head=("repetition", "epoch", quantity),
+            rows=tuple(
+                (number + 1, epoch, value) for number, values in drawn for epoch, value in enumerate(values)
+            ),
+            svg=panel.svg(title, legend=[f"repetition {number + 1}" for number, _ in drawn]),
+        )

@@ -1,0 +1,118 @@
+"""What a run comes to, in sentences that a person can act on."""
+
+from collections.abc import Callable, Iterator, Sequence
+
+from turnwise.report.figure import Record, answered, interval, with_interval
+from turnwise.report.runs import Run
+from turnwise.report.text import number, p_value
+
+LEVEL = 0.05
+
+
+def told(run: Run) -> list[str]:
+    return list(_SENTENCES[run.command](run)) if run.command in _SENTENCES else []
+
+
+def agreement(records: Sequence[Record]) -> list[Record]:
+    """One statistic at the finest level, best first: Spearman where there, on `overall` where there."""
+    mine = [r for r in answered(records) if r.get("metric") and r.get("statistic")]
+    if not mine:
+        return []
+    statistics = {r["statistic"] for r in mine}
+    statistic = "spearman" if "spearman" in statistics else mine[0]["statistic"]
+    finest = next(level for level in ("turn", "dialogue", "system") if any(r["level"] == level for r in mine))
+    dimensions = {r["dimension"] for r in mine}
+    dimension = "overall" if "overall" in dimensions else mine[0]["dimension"]
+    chosen = [
+        r for r in mine if (r["statistic"], r["level"], r["dimension"]) == (statistic, finest, dimension)
+    ]
+    return sorted(chosen, key=lambda record: -record["estimate"])
+
+
+def _score(run: Run) -> Iterator[str]:
+    records = [r for r in answered(run.results) if r.get("agent")]
+    agents = {r["agent"] for r in records}
+    metrics = dict.fromkeys(r["metric"] for r in records)
+    if len(agents) < 2 or not metrics:
+        return
+    yield f"{len(agents)} agents were scored by {len(metrics)} metrics: {', '.join(metrics)}."
+
+
+def _meta(run: Run) -> Iterator[str]:
+    ranked = agreement(run.results)
+    if not ranked:
+        return
+    best, worst = ranked[0], ranked[-1]
+    bounds = interval(best)
+    above = (
+        f"; one person against the others reaches {number(best['ceiling'], 2)}" if best.get("ceiling") else ""
+    )
+    where = f"{best['statistic']} {with_interval(best)} on {best['dimension']}, {best['level']} level{above}"
+    if bounds is not None and bounds[0] <= 0:
+        yield f"Trust none of these metrics yet: even {best['metric']} was not shown to agree with people ({where})."
+    else:
+        few = "{} agrees with people" if len(ranked) == 1 else "Of these metrics trust {} most"
+        yield f"{few.format(best['metric'])}: {where}."
+    if worst is not best and worst["estimate"] < 0 and (worst["p"] or 1.0) <= LEVEL:
+        yield f"Do not use {worst['metric']}: it ranks against people ({worst['statistic']} {with_interval(worst)})."
+
+
+def _attack(run: Run) -> Iterator[str]:
+    verdict = run.document.get("verdict")
+    if not verdict:
+        return
+    metric = run.results[0]["metric"]
+    if not verdict["gameable"]:
+        yield f"No fraud was found against {metric}: {verdict['judged']} strategies judged, none above people."
+        return
+    worst = next(r for r in run.results if r["strategy"] == verdict["worst"])
+    yield (
+        f"Do not tune a system on {metric}: a reply that {verdict['description']} scores above people's in "
+        f"{worst['beats_human']:.0%} of contexts ({verdict['frauds']} frauds found)."
+    )
+
+
+def _ope(run: Run) -> Iterator[str]:
+    for check in run.document.get("validation") or ():
+        if check["n_agents"] >= 3 and check["pearson"] is not None:
+            yield (
+                f"{check['estimator']} foretold {check['rating']} of {check['n_agents']} agents left out in turn: "
+                f"correlation {number(check['pearson'], 2)}, mean error {number(check['mae'])}, "
+                f"{check['coverage'] or 0:.0%} of intervals hold the truth."
+            )
+            break
+    if run.document.get("validation"):
+        return
+    for target, rating in dict.fromkeys((r["target"], r["rating"]) for r in run.results):
+        first = next(r for r in run.results if (r["target"], r["rating"]) == (target, rating))
+        if first["estimate"] is None:
+            yield f"{target}: no answer on {rating}: {first['reason']}"
+            continue
+        truth = (
+            f"; the truth, known here, is {number(first['truth'])}" if first.get("truth") is not None else ""
+        )
+        unseen = "whom nobody rated" if first.get("logged") is None else "its own conversations unseen"
+        yield f"{target}, {unseen}, would get {with_interval(first)} on {rating}{truth}."
+
+
+def _compare(run: Run) -> Iterator[str]:
+    records = answered(run.results)
+    shown = [r for r in records if r.get("verdict") not in (None, "not shown")]
+    for record in (shown or records)[:1]:
+        a, b, metric = record["agent_a"], record["agent_b"], record["metric"]
+        by = f"{with_interval(record)}, p {p_value(record.get('p_adjusted'))}"
+        if shown:
+            leads = str(record["verdict"]).replace("A is", f"{a} is", 1).replace("B is", f"{b} is", 1)
+            other = b if str(record["verdict"]).startswith("A") else a
+            yield f"{leads} than {other} by {metric}: A - B is {by}."
+        else:
+            yield f"Neither {a} nor {b} was shown to be better by {metric} ({by}): collect more before choosing."
+
+
+_SENTENCES: dict[str, Callable[[Run], Iterator[str]]] = {
+    "score": _score,
+    "meta": _meta,
+    "attack": _attack,
+    "ope": _ope,
+    "compare": _compare,
+}

@@ -1,0 +1,146 @@
+"""A report: finished runs in, sections of figures out; then one HTML file, Markdown with pictures, or JSON."""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from turnwise.errors import UsageError
+from turnwise.report import headlines, markdown, page, plot, results
+from turnwise.report.figure import Figure, Record
+from turnwise.report.figures.conversation import conversations
+from turnwise.report.figures.errors import errors
+from turnwise.report.figures.heatmap import boxes, heatmaps
+from turnwise.report.figures.iterations import iterations
+from turnwise.report.figures.listed import differences, estimates, scores, strategies
+from turnwise.report.figures.pairs import pairs
+from turnwise.report.figures.precision import precision
+from turnwise.report.figures.scatter import scatters
+from turnwise.report.figures.transcripts import flips, frauds
+from turnwise.report.figures.tuning import tuning
+from turnwise.report.regression import regressions
+from turnwise.report.runs import Run, find
+
+Maker = Callable[[Run], Iterator[Figure]]
+
+# Command -> the question that it answers, and the figures that its results may hold.
+QUESTIONS: dict[str, tuple[str, tuple[Maker, ...]]] = {
+    "score": ("How good are the replies?", (scores, precision, conversations)),
+    "meta": ("Can this metric be believed?", (heatmaps, boxes, scatters)),
+    "attack": ("How is it gamed?", (strategies, tuning, frauds)),
+    "ope": (
+        "What would people say of an agent they have not met?",
+        (estimates, regressions, iterations, pairs),
+    ),
+    "compare": ("Is A better than B?", (differences, flips)),
+}
+SIDE_BY_SIDE = "Errors of the estimates, run beside run"
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """One run: what was asked, what came out in words, and its figures."""
+
+    title: str
+    about: str  # the folder and the files it is about
+    lines: tuple[str, ...]
+    figures: tuple[Figure, ...]
+    notes: tuple[str, ...]  # what was refused, skipped or failed
+    origin: Any = None
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    title: str
+    sections: tuple[Section, ...]
+
+    @property
+    def headlines(self) -> tuple[str, ...]:
+        return tuple(line for section in self.sections for line in section.lines)
+
+    @property
+    def figures(self) -> tuple[Figure, ...]:
+        return tuple(figure for section in self.sections for figure in section.figures)
+
+
+def report(paths: Sequence[str], *, title: str = "turnwise report") -> Report:
+    """All that the runs in these folders have to show."""
+    runs = find(paths)
+    order = list(QUESTIONS)
+    known = [run for run in runs if run.command in QUESTIONS]
+    if not known:
+        raise UsageError(f"nothing to show: there are results of {', '.join(run.command for run in runs)}")
+    sections = [
+        _section(run, alone=sum(other.command == run.command for other in known) == 1)
+        for run in sorted(known, key=lambda run: order.index(run.command))
+    ]
+    across = tuple(errors(known))
+    if across:
+        sections.append(Section(SIDE_BY_SIDE, "all runs of `ope --all`", (), across, ()))
+    return Report(title, tuple(sections))
+
+
+def _section(run: Run, *, alone: bool) -> Section:
+    """What one run has to show; its folder stands in the title where others ask the same."""
+    question, makers = QUESTIONS[run.command]
+    inputs = run.document.get("origin", {}).get("inputs", [])
+    files = ", ".join(Path(one["path"]).name for one in inputs)
+    return Section(
+        question if alone else f"{question} ({Path(run.name).name})",
+        f"{run.name}: turnwise {run.command}" + (f" on {files}" if files else ""),
+        tuple(headlines.told(run)),
+        tuple(figure for make in makers for figure in make(run)),
+        tuple(dict.fromkeys(_absence(record) for record in run.results if record.get("status") != "ok")),
+        run.document.get("origin"),
+    )
+
+
+def _absence(record: Record) -> str:
+    keys = ("metric", "target", "rating", "estimator", "agent", "dimension", "level", "statistic")
+    about = " ".join(str(record[key]) for key in keys if record.get(key))
+    return f"{about}: {record.get('status')}: {record.get('reason')}"
+
+
+def write(made: Report, path: Path) -> list[Path]:
+    """The form is that of the name: .html, .md (its pictures in a folder beside it) or .json. What was written."""
+    forms = {".html": page.html, ".htm": page.html, ".json": _json, ".md": None}
+    if path.suffix not in forms:
+        raise UsageError(f"{path}: a report is written as .html, .md or .json, and the name says which")
+    form = forms[path.suffix]
+    if form is not None:
+        with results.replacing(path) as file:
+            file.write(form(made))
+        return [path]
+    folder = path.with_name(f"{path.stem}_figures")
+    written = []
+    for name, figure in markdown.pictures(made.figures).items():
+        with results.replacing(folder / name) as file:
+            file.write(plot.alone(figure.svg).encode())
+        written.append(folder / name)
+    with results.replacing(path) as file:
+        file.write(markdown.text(made, folder.name).encode())
+    return [path, *written]
+
+
+def _json(made: Report) -> bytes:
+    """Everything but the pictures: figures as tables, by section."""
+    sections = [
+        {
+            "title": section.title,
+            "about": section.about,
+            "lines": section.lines,
+            "notes": section.notes,
+            "figures": [
+                {
+                    "kind": figure.kind, "title": figure.title, "meaning": figure.meaning, "notes": figure.notes,
+                    "head": figure.head, "rows": figure.rows,
+                }
+                for figure in section.figures
+            ],
+            "origin": section.origin,
+        }
+        for section in made.sections
+    ]  # fmt: skip
+    return results.to_json(
+        {"schema_version": results.SCHEMA_VERSION, "title": made.title, "sections": sections}
+    )

@@ -1,0 +1,198 @@
+"""The shape of `results.json`, as types from which its JSON Schema is made.
+
+Only what every reader may count on stands here; a record may have more keys, and later versions will add some. A change
+that takes one away or gives it another meaning raises `SCHEMA_VERSION`. Numbers are null where they are not known.
+`src/turnwise/data/results.schema.json` is written by `python -m turnwise.report.schema`.
+"""
+
+from importlib.resources import files
+from pathlib import Path
+from typing import Any, Literal, TypeAlias
+
+import msgspec
+
+from turnwise.report.results import SCHEMA_VERSION
+from turnwise.types import Level, Status
+
+FILE = "results.schema.json"
+Number: TypeAlias = float | None
+Interval: TypeAlias = tuple[Number, Number] | None
+
+
+class Result(msgspec.Struct, kw_only=True):
+    """One finding: what was found, how sure it is, and what was left out."""
+
+    estimate: Number
+    interval: Interval
+    p: Number
+    n_items: int
+    n_clusters: int
+    unscored: dict[str, int]
+    status: Status
+    reason: str | None
+    method: str
+    signature: str
+
+
+class Score(Result, kw_only=True):
+    """A metric of an agent; without an agent where the metric could not be had at all."""
+
+    metric: str
+    agent: str | None = None
+    group: str | None = None
+    level: Level | None = None
+
+
+class Agreement(Result, kw_only=True):
+    """A metric against people; without a metric the raters among themselves."""
+
+    metric: str | None = None
+    dimension: str | None = None
+    group: str | None = None
+    level: Level | None = None
+    statistic: str | None = None
+    ceiling: Number = None
+
+
+class Difference(Result, kw_only=True):
+    """Agent A less agent B by one metric."""
+
+    metric: str
+    agent_a: str | None = None
+    agent_b: str | None = None
+    group: str | None = None
+    p_adjusted: Number = None
+    effect_size: Number = None
+    verdict: str | None = None
+
+
+class Strategy(Result, kw_only=True):
+    """What one way to game a metric came to."""
+
+    metric: str
+    strategy: str | None = None
+    kind: str | None = None
+    description: str | None = None
+    example: str | None = None
+    score: Number = None
+    human_score: Number = None
+    gain: Number = None
+    beats_human: Number = None
+    significant: bool | None = None
+
+
+class OffPolicy(Result, kw_only=True):
+    """The mean rating that people would give a target."""
+
+    target: str
+    rating: str
+    estimator: str
+    refused: bool
+    raw: Number = None
+    logged: Number = None
+    truth: Number = None
+    diagnostics: dict[str, Any]
+
+
+class Check(msgspec.Struct, kw_only=True):
+    """How an estimator's answers for agents left out compare with what is known."""
+
+    rating: str
+    estimator: str
+    pearson: Number
+    spearman: Number
+    mae: Number
+    coverage: Number
+    half_width: Number
+    n_agents: int
+    refused: int
+
+
+class Verdict(msgspec.Struct, kw_only=True):
+    """Whether a metric can be gamed, and by what."""
+
+    gameable: bool
+    worst: str | None
+    description: str | None
+    gain: Number
+    frauds: int
+    judged: int
+
+
+class Input(msgspec.Struct):
+    path: str
+    sha256: str
+
+
+class Origin(msgspec.Struct, kw_only=True):
+    """Where the numbers come from: enough to have them again."""
+
+    turnwise: str
+    commit: str | None
+    python: str
+    packages: dict[str, str | None]
+    inputs: list[Input]
+    settings: dict[str, Any]
+
+
+class Document(msgspec.Struct, kw_only=True, tag_field="command"):
+    schema_version: Literal[1]
+    origin: Origin
+
+
+class ScoreDocument(Document, kw_only=True, tag="score"):
+    results: list[Score]
+
+
+class MetaDocument(Document, kw_only=True, tag="meta"):
+    results: list[Agreement]
+    raters: list[dict[str, Any]]
+    differences: list[dict[str, Any]] = []
+
+
+class CompareDocument(Document, kw_only=True, tag="compare"):
+    results: list[Difference]
+
+
+class AttackDocument(Document, kw_only=True, tag="attack"):
+    results: list[Strategy]
+    verdict: Verdict | None = None
+
+
+class OpeDocument(Document, kw_only=True, tag="ope"):
+    results: list[OffPolicy]
+    validation: list[Check] = []
+
+
+class TrainDocument(Document, kw_only=True, tag="train"):
+    """What `turnwise train --format json` prints: numbers of replies that were held out."""
+
+    results: list[Result]
+
+
+Documents: TypeAlias = (
+    ScoreDocument | MetaDocument | CompareDocument | AttackDocument | OpeDocument | TrainDocument
+)
+
+
+def schema() -> dict[str, Any]:
+    """JSON Schema, draft 2020-12."""
+    made = msgspec.json.schema(Documents, ref_template="#/$defs/{name}")
+    about = {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": f"turnwise results.json, version {SCHEMA_VERSION}",
+    }
+    return {**about, **made}
+
+
+def published() -> str:
+    """The schema as the package carries it."""
+    return (files("turnwise.data") / FILE).read_text()
+
+
+def text() -> str:
+    return msgspec.json.format(msgspec.json.encode(schema(), order="sorted"), indent=1).decode() + "\n"
+
+
+if __name__ == "__main__":
+    (Path(__file__).parents[1] / "data" / FILE).write_text(text())

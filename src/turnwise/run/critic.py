@@ -1,0 +1,293 @@
+"""`turnwise ope --estimator critic` on task logs: every system's value beside controls and baselines.
+
+One agent held the logged dialogues, usually people, so there is nobody to calibrate over: values stand as they are, on
+the scale of the reward, and what makes them believable is what stands beside them. The logged agent's own value must be
+its empirical discounted return; no control may reach a real system; and simple baselines are printed, because a critic
+that ranks like the length of replies has no more to say than that.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from turnwise import estimators as registry
+from turnwise.encode.episodes import encode, leave_out, whole
+from turnwise.errors import Refused, UsageError
+from turnwise.estimators.critic.controls import LOGGED, PREFIX, Verdict, judged, with_controls
+from turnwise.estimators.critic.critic import Critic
+from turnwise.estimators.critic.evaluation import Valued
+from turnwise.logs.scan import Census
+from turnwise.report import results
+from turnwise.run import task_log
+from turnwise.run.answer import Answer
+from turnwise.run.experience import METRIC, experience
+from turnwise.run.outcome import Outcome, finish
+from turnwise.run.progress import progress
+from turnwise.run.reward import scored
+from turnwise.run.scoring import beside
+from turnwise.run.spec import Spec
+from turnwise.run.tally import generator
+from turnwise.stats.interval import Interval
+from turnwise.stats.interval import t as t_interval
+from turnwise.types import Dialogue, Episodes, Estimator, Finding, Floats
+
+BASELINES = ("bleu-delex", "length", "entropy-2", "success")
+TASK_REWARDS = ("success", "one", "progress")
+NAMES = ("critic", "critic-paper")
+
+
+def is_critic(name: str) -> bool:
+    return registry.settings(name)[0] in NAMES
+
+
+def asked_of_task(estimators: Sequence[str], census: Census, rating: str | None) -> bool:
+    """Whether the critics that are asked for take the reward from the task, and not from ratings."""
+    if not estimators or not all(map(is_critic, estimators)):
+        return False
+    rewards = {registry.settings(name)[1].get("reward", "auto") for name in estimators}
+    unrated = not census.dimensions and rating is None
+    return bool(rewards & {*TASK_REWARDS}) or unrated or rating == f"{METRIC}success"
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """What a critic says of everyone."""
+
+    values: Mapping[str, Valued]  # systems, controls and the logged replies
+    differences: Mapping[str, Floats]  # contributions less those of the logged replies in the same dialogues
+    verdict: Verdict
+    returned: float  # the empirical discounted return of the logged dialogues
+
+
+def criticise(
+    critic: Critic,
+    dialogues: Sequence[Dialogue],
+    rewards: Mapping[str, float],
+    systems: Sequence[str],
+    *,
+    seed: int,
+) -> Judged:
+    """Everyone's value. `dialogues` are in one form and have all systems' replies; a system's own are left out."""
+    controlled = with_controls(dialogues, generator(seed, "controls"))
+    episodes = encode(whole(controlled, rewards), rating="return", delexicalised=False)
+    evaluation = critic.evaluation(episodes, seed=seed)
+    logged = evaluation.value(episodes.alternatives[LOGGED])
+    controls = [name for name in episodes.alternatives if name.startswith(PREFIX)]
+    values, differences = {LOGGED: logged}, {}
+    for name in (*systems, *controls):
+        if name in episodes.agents:
+            values[name], differences[name] = _without_own(critic, episodes, name, seed)
+        else:
+            values[name] = evaluation.value(episodes.alternatives[name])
+            differences[name] = values[name].contributions - logged.contributions
+    verdict = judged(
+        {name: values[name].value for name in systems},
+        {name.removeprefix(PREFIX): values[name].value for name in controls},
+    )
+    discount = critic.discount**evaluation.features.turn
+    returned = float(np.add.reduceat(discount * evaluation.features.reward, episodes.first[:-1]).mean())
+    return Judged(values, differences, verdict, returned)
+
+
+def _without_own(critic: Critic, episodes: Episodes, name: str, seed: int) -> tuple[Valued, Floats]:
+    """The value of an agent that held dialogues, from those of others; its Q is NaN in its own."""
+    others = leave_out(episodes, {name})
+    evaluation = critic.evaluation(others, seed=seed)
+    found = evaluation.value(others.alternatives[name])
+    logged = evaluation.value(others.alternatives[LOGGED])
+    q = np.full(len(episodes.user), np.nan)
+    q[np.repeat(episodes.agent != episodes.agents.index(name), np.diff(episodes.first))] = found.q
+    return replace(found, q=q), found.contributions - logged.contributions
+
+
+def ope_of_task(
+    spec: Spec, dialogues: Sequence[Dialogue], sha256: Mapping[str, str], targets: Sequence[str]
+) -> Outcome:
+    asked = dict(spec.options)
+    if asked["all_agents"]:
+        raise UsageError(
+            "--all leaves rated agents out in turn; for a critic of task logs name --target NAMES"
+        )
+    there, left_out = task_log.speaking(dialogues, targets)
+    findings: list[Finding] = []
+    section: dict[str, Any] = {}
+    baselines = _baselines(spec, there, targets)
+    for name in asked["estimators"]:
+        critic = registry.resolve(name, model=None)
+        if not isinstance(critic, Critic):
+            raise UsageError(f"`{name}` is no critic of task logs")
+        critic = replace(critic, reward="success" if critic.reward == "auto" else critic.reward)
+        chosen, rewards = _rewarded(spec, there, critic)
+        plain = task_log.in_one_form(chosen) if critic.form == "one" else chosen
+        facts = task_log.facts(chosen, dense=critic.reward == "progress")
+        with progress(f"{name}: {len(targets)} systems", 1, quiet=spec.quiet) as advance:
+            found = criticise(critic.given(facts), plain, rewards, targets, seed=spec.seed)
+            advance(1)
+        who = _logged_name(chosen)
+        if critic.reward == "success":
+            baselines.setdefault("success", {})[who] = float(np.mean(list(rewards.values())))
+        findings += _findings(name, critic, found, targets, who=who, unscored=left_out, baselines=baselines)
+        section[name] = _section(found, who=who)
+        _write_turns(spec, name, chosen, found, targets, who=who)
+    return finish(spec, tuple(findings), sha256, critics=section)
+
+
+def controls(
+    spec: Spec,
+    dialogues: Sequence[Dialogue],
+    census: Census,
+    estimators: Mapping[str, Estimator],
+    answers: Sequence[Answer],
+    *,
+    rating: str,
+) -> dict[str, Any]:
+    """Of critics among estimators of a rating: what they say of the controls, beside the agents' raw values."""
+    critics = {name: one for name, one in estimators.items() if isinstance(one, Critic)}
+    if not critics:
+        return {}
+    controlled = with_controls(dialogues, generator(spec.seed, "controls"))
+    episodes = experience(spec, controlled, census, rating=rating, targets=(), others=()).episodes
+    names = [name for name in episodes.alternatives if name.startswith(PREFIX)]
+    found = {}
+    for name, critic in critics.items():
+        evaluation = critic.evaluation(episodes, seed=spec.seed) if names else None
+        values = (
+            {}
+            if evaluation is None
+            else {
+                control.removeprefix(PREFIX): evaluation.value(episodes.alternatives[control]).value
+                for control in names
+            }
+        )
+        raw = {
+            one.target: one.diagnostics["raw"]
+            for one in answers
+            if one.estimator == name and "raw" in one.diagnostics
+        }
+        verdict = judged(raw, values)
+        found[f"{name} {rating}"] = _verdict(verdict) | {
+            "controls": values,
+            "logged_value": float(np.nanmean(episodes.reward)),
+        }
+    return found
+
+
+def _rewarded(
+    spec: Spec, dialogues: Sequence[Dialogue], critic: Critic
+) -> tuple[list[Dialogue], dict[str, float]]:
+    if critic.reward == "success":
+        rewards = task_log.success(dialogues, db=spec.db or beside(spec.data))
+        return [one for one in dialogues if one.id in rewards], rewards
+    if critic.reward == "rating":
+        raise UsageError("critic[reward=rating] needs ratings, and these conversations have none")
+    return list(dialogues), dict.fromkeys((one.id for one in dialogues), task_log.PAID)
+
+
+def _logged_name(dialogues: Sequence[Dialogue]) -> str:
+    names = {one.agent for one in dialogues}
+    return names.pop() if len(names) == 1 else "logged"
+
+
+def _findings(
+    name: str,
+    critic: Critic,
+    found: Judged,
+    systems: Sequence[str],
+    *,
+    who: str,
+    unscored: Mapping[str, int],
+    baselines: Mapping[str, Mapping[str, float]],
+) -> list[Finding]:
+    rows = []
+    for key, valued in found.values.items():
+        kind = "logged" if key == LOGGED else "control" if key.startswith(PREFIX) else "system"
+        target = who if key == LOGGED else key
+        apart = found.differences.get(key)
+        rows.append(
+            Finding(
+                what={"target": target, "rating": critic.reward, "estimator": name, "kind": kind},
+                estimate=valued.value,
+                interval=_interval(valued.contributions),
+                n_items=len(valued.q),
+                n_clusters=len(valued.contributions),
+                unscored=unscored,
+                method=f"fitted Q, cross-fitted over dialogues, gamma {critic.discount:g}; interval by influence",
+                signature=str(critic.signature),
+                details={
+                    "difference": None if apart is None else float(apart.mean()),
+                    "difference_interval": None if apart is None else _interval(apart),
+                    "refused": False,
+                    "logged": found.returned if key == LOGGED else None,
+                    "fooled_by": list(found.verdict.fooled_by),
+                    **{
+                        metric: numbers.get(key if key != LOGGED else who)
+                        for metric, numbers in baselines.items()
+                    },
+                    "diagnostics": {"raw": valued.value, "bellman_error": valued.error, "calibrated": False},
+                },
+            )
+        )
+    return rows
+
+
+def _interval(contributions: Floats) -> Interval | None:
+    found = t_interval(contributions)
+    return None if found is None else (float(found[0]), float(found[1]))
+
+
+def _section(found: Judged, *, who: str) -> dict[str, Any]:
+    return _verdict(found.verdict) | {
+        "controls": {
+            key.removeprefix(PREFIX): one.value for key, one in found.values.items() if key.startswith(PREFIX)
+        },
+        "logged": who,
+        "logged_value": found.values[LOGGED].value,
+        "logged_return": found.returned,
+    }
+
+
+def _verdict(verdict: Verdict) -> dict[str, Any]:
+    return {
+        "fooled": verdict.fooled,
+        "fooled_by": list(verdict.fooled_by),
+        "worst_system": verdict.worst,
+        "margin": verdict.margin,
+    }
+
+
+def _baselines(
+    spec: Spec, dialogues: Sequence[Dialogue], systems: Sequence[str]
+) -> dict[str, dict[str, float]]:
+    """Metric -> agent -> its number, higher is better; a metric that cannot be had here is left out."""
+    found = {}
+    located = replace(spec, db=spec.db or beside(spec.data))
+    for metric in BASELINES:
+        try:
+            found[metric] = scored(located, dialogues, metric, systems)
+        except (Refused, UsageError):  # no goals, no tables, no references: nothing stands in that column
+            continue
+    return found
+
+
+def _write_turns(
+    spec: Spec, name: str, dialogues: Sequence[Dialogue], found: Judged, systems: Sequence[str], *, who: str
+) -> None:
+    """items.jsonl: every logged turn with the Q of everyone's reply there (the paper's Table 5)."""
+    if spec.output is None:
+        return
+    records, point = [], 0
+    for one in dialogues:
+        user = ""
+        for place, turn in enumerate(one.turns):
+            user = turn.text if turn.role == "user" else user
+            if turn.role != "assistant" or turn.content is None:
+                continue
+            said = {who: turn.text, **{agent: turn.alternatives[agent][0].content for agent in systems}}
+            q = {agent: float(found.values[LOGGED if agent == who else agent].q[point]) for agent in said}
+            records.append(
+                {"dialogue": one.id, "turn": place, "estimator": name, "user": user, "replies": said, "q": q}
+            )
+            point += 1
+    results.write_lines(spec.output / f"{name}.turns.jsonl", records)

@@ -1,0 +1,202 @@
+"""`turnwise ope --stream`: logs of any length in constant memory, by passes over shards that workers read themselves.
+
+The first pass takes what the texts' directions and the known means need, the second the sums of the linear estimators
+(`estimators.stream`); what cannot be a sum is looked at in a sample. How far a target's replies lie from the
+logged ones is such a thing: it is measured on about `SAMPLE` dialogues, chosen by a hash of their ids. Shards are
+cut by the files' bytes and merged in their order, so the numbers do not depend on who read what. On a cluster the
+files must lie where every node finds them.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import islice
+
+import numpy as np
+
+from turnwise import estimators as registry
+from turnwise.encode.episodes import check_answers, encode, whole
+from turnwise.errors import DataError, UsageError
+from turnwise.estimators.stream import First, Frame, Second, Summing
+from turnwise.logs.scan import Census
+from turnwise.logs.shards import Shard, shards
+from turnwise.run.answer import Answer, Asked, answer
+from turnwise.run.execute import Executor
+from turnwise.run.experience import METRIC, Experience
+from turnwise.run.progress import progress
+from turnwise.run.spec import Spec
+from turnwise.types import Dialogue, Episodes, Estimate, Estimator, digest
+
+CHUNK = 512  # dialogues in memory at a time
+SAMPLE = 2000  # dialogues that are looked at beside the sums
+AT_ONCE = 4  # targets in one second pass: each costs p x p sums for every two agents
+STREAMED = ("fqe", "lstdq", "dice-linear", "direct")  # by default; the first is the answer
+_SPAN = 2**64  # of a digest
+
+
+@dataclass(frozen=True, slots=True)
+class Pass:
+    """What a worker needs in either pass."""
+
+    rating: str
+    delexicalised: bool
+    model: str
+    speakers: tuple[str, ...]  # whose replies are needed
+    below: int  # dialogues whose digest lies below are in the sample
+    frames: tuple[Frame, ...] = ()  # of the second pass
+
+
+class FromSums(Mapping[str, Estimate]):
+    """Agent -> what an estimator makes of the sums when asked; it may refuse."""
+
+    def __init__(self, estimator: Summing, second: Second, frame: Frame, first: First) -> None:
+        self._estimator, self._second, self._frame, self._first = estimator, second, frame, first
+
+    def __getitem__(self, agent: str) -> Estimate:
+        return self._second.estimate(self._estimator, agent, self._frame, self._first)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._second.instead)
+
+    def __len__(self) -> int:
+        return len(self._second.instead)
+
+
+def check_streamable(spec: Spec) -> None:
+    """Raises where what was asked needs all dialogues at once."""
+    asked = dict(spec.options)
+    idle = {"--where": spec.selection.where, "--limit": spec.selection.limit, "--pair": spec.selection.pair,
+            "--challenging": asked["challenging"] is not None, "--fraction": asked["fraction"] != 1,
+            "--min-truth": asked["min_truth"]}  # fmt: skip
+    if given := [name for name, value in idle.items() if value]:
+        raise UsageError(
+            f"--stream takes whole files: leave {', '.join(given)} out, or `turnwise convert` first"
+        )
+    if (asked["rating"] or "").startswith(METRIC):
+        raise UsageError("--stream takes ratings as they are logged, not a metric's numbers")
+
+
+def summing(names: Sequence[str], model: str | None) -> dict[str, Estimator]:
+    """The estimators by name; each reads nothing but sums."""
+    found = {name: registry.resolve(name, model=model) for name in names}
+    unable = [name for name, estimator in found.items() if not isinstance(estimator, Summing)]
+    if unable:
+        raise UsageError(
+            f"{', '.join(unable)}: no function of sums; --stream has {', '.join(STREAMED)}, the others need logs "
+            "that fit in memory"
+        )
+    return found
+
+
+def streamed_answers(
+    spec: Spec,
+    census: Census,
+    estimators: Mapping[str, Estimator],
+    *,
+    rating: str,
+    targets: Sequence[str],
+    everyone: Sequence[str],
+    workers: Executor,
+) -> tuple[Experience, list[Answer]]:
+    """A sample of the dialogues, with the means of all of them, and every target's answers."""
+    asked = dict(spec.options)
+    if census.dimensions[rating].n_turn and not census.dimensions[rating].n_dialogue:
+        raise UsageError(
+            f"--stream takes ratings of whole dialogues, and `{rating}` was given to single turns"
+        )
+    (model,) = {str(getattr(estimator, "model", None)) for estimator in estimators.values()}
+    below = min(_SPAN, _SPAN * SAMPLE // census.n_dialogues)
+    about = Pass(rating, asked["delexicalise"], model, tuple(everyone), below)
+    parts = shards(spec.data)
+    rounds = [targets[at : at + AT_ONCE] for at in range(0, len(targets), AT_ONCE)]
+    first, kept = First(), list[Dialogue]()
+    found: list[Answer] = []
+    with progress(f"reading {rating}", len(parts) * (1 + len(rounds)), quiet=spec.quiet) as advance:
+        for _, (sums, sample) in workers.in_order(_first, about, parts, model=True):
+            first += sums
+            kept += sample
+            advance(1)
+        lived = _sampled(spec, about, census, kept, first)
+        for some in rounds:
+            frames = tuple(Frame.of(first, target) for target in some)
+            second = [Second() for _ in frames]
+            for _, each in workers.in_order(_second, replace(about, frames=frames), parts, model=True):
+                second = [total + part for total, part in zip(second, each, strict=True)]
+                advance(1)
+            for frame, gathered in zip(frames, second, strict=True):
+                found += _answers(spec, lived, estimators, frame, gathered, first)
+    return lived, found
+
+
+def _answers(
+    spec: Spec,
+    lived: Experience,
+    estimators: Mapping[str, Estimator],
+    frame: Frame,
+    second: Second,
+    first: First,
+) -> list[Answer]:
+    asked = Asked(
+        experience=lived,
+        estimators=estimators,
+        model=str(next(iter(estimators.values())).model),  # type: ignore[attr-defined]  # all are Summing
+        calibrate=dict(spec.options)["calibrate"],
+        seed=spec.seed,
+        beforehand={
+            name: FromSums(estimator, second, frame, first)
+            for name, estimator in estimators.items()
+            if isinstance(estimator, Summing)
+        },
+    )
+    seen = first.without(frame.target).dialogues
+    return [replace(one, n_dialogues=seen) for one in answer(asked, frame.target)]
+
+
+def _sampled(
+    spec: Spec, about: Pass, census: Census, dialogues: Sequence[Dialogue], first: First
+) -> Experience:
+    if not first.rated:
+        raise DataError(f"no conversation is rated on `{about.rating}`")
+    episodes = _encoded(about, dialogues, scale=census.dimensions[about.rating].scale)
+    used = np.isfinite(episodes.reward)
+    means = {agent: first.mean(agent) for agent in census.agents if agent in first.rated}
+    return Experience(about.rating, episodes, used, {}, paired=False, silent=0, means=means)
+
+
+def _first(about: Pass, shard: Shard) -> tuple[First, list[Dialogue]]:
+    total, sample = First(), list[Dialogue]()
+    for dialogues in _chunks(shard):
+        episodes = _encoded(about, dialogues)
+        for name in about.speakers:
+            check_answers(episodes, name)
+        total += First.of(episodes, about.model)
+        sample += [one for one in dialogues if int(digest(one.id), 16) < about.below]
+    return total, sample
+
+
+def _second(about: Pass, shard: Shard) -> list[Second]:
+    total = [Second() for _ in about.frames]
+    for dialogues in _chunks(shard):
+        episodes = _encoded(about, dialogues)
+        total = [
+            sums + Second.of(episodes, about.model, frame, about.speakers)
+            for sums, frame in zip(total, about.frames, strict=True)
+        ]
+    return total
+
+
+def _chunks(shard: Shard) -> Iterator[list[Dialogue]]:
+    stream = shard.read()
+    return iter(lambda: list(islice(stream, CHUNK)), [])
+
+
+def _encoded(
+    about: Pass, dialogues: Sequence[Dialogue], scale: tuple[float, float] | None = None
+) -> Episodes:
+    rewards = {}
+    for dialogue in dialogues:
+        given = [one.value for one in dialogue.ratings if one.dimension == about.rating and one.turn is None]
+        if given:
+            rewards[dialogue.id] = float(np.mean(given))
+    return encode(
+        whole(dialogues, rewards), rating=about.rating, scale=scale, delexicalised=about.delexicalised
+    )

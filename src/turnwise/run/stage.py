@@ -1,0 +1,51 @@
+"""The data of `turnwise demo`, from a simulated family of agents: who stands for people, who is not rated yet.
+
+One agent of the family, the one without a failing, plays the people: its conversations are theirs, and what it would
+have said at a point is the reference there. Another is new: it has held no rated conversation, and is known only by
+what it would have said in the others'. Everything here is made up, and says so in `meta`.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from turnwise.logs import native
+from turnwise.types import Dialogue, Turn
+
+HUMAN = "human"
+
+
+@dataclass(frozen=True, slots=True)
+class Staged:
+    logs: Path  # rated conversations of everyone but the two
+    people: Path
+
+
+def stage(simulated: Path, folder: Path, *, people: str, new: str) -> Staged:
+    """Write `logs.jsonl` and `people.jsonl`."""
+    staged = Staged(folder / "logs.jsonl", folder / "people.jsonl")
+    native.write(_logs(simulated, people=people, new=new), str(staged.logs))
+    native.write(_people(simulated, people), str(staged.people))
+    return staged
+
+
+def _logs(simulated: Path, *, people: str, new: str) -> Iterator[Dialogue]:
+    for dialogue in native.read(str(simulated)):
+        if dialogue.agent not in (people, new):
+            yield replace(dialogue, turns=tuple(_referred(turn, people) for turn in dialogue.turns))
+
+
+def _referred(turn: Turn, people: str) -> Turn:
+    """The turn with what people would have said as its references, and no longer as an agent's."""
+    if people not in turn.alternatives:
+        return turn
+    said = dict.fromkeys(reply.content for reply in turn.alternatives[people])
+    others = {agent: replies for agent, replies in turn.alternatives.items() if agent != people}
+    return replace(turn, references=tuple(said), alternatives=others)
+
+
+def _people(simulated: Path, people: str) -> Iterator[Dialogue]:
+    for dialogue in native.read(str(simulated)):
+        if dialogue.agent == people:
+            turns = tuple(replace(turn, alternatives={}) for turn in dialogue.turns)
+            yield replace(dialogue, agent=HUMAN, turns=turns, ratings=())

@@ -1,0 +1,99 @@
+"""Results of every command, made by the commands themselves on small data: what a report is tested on."""
+
+import contextlib
+import io
+import json
+from importlib import resources
+from pathlib import Path
+
+from tests.small_world import held
+from tests.tiny_models import write_bert, write_llama
+from turnwise.cli.group import run
+from turnwise.logs import native
+from turnwise.types import Dialogue, Rating, Turn
+
+CORPUS = str(resources.files("turnwise") / "data" / "demo.jsonl")
+EVIL = "<script>document.title='taken'</script><img src=x onerror=\"document.title='taken'\"> & \"it's\" ]]>"
+KINDS = {
+    "scores", "prd", "conversation", "heatmap", "boxes", "scatter", "systems", "strategies", "transcripts", "tuning",
+    "estimates", "regression", "iterations", "pairs", "errors", "differences", "flips",
+}  # fmt: skip
+
+
+def ran(*words: str) -> int:
+    """Runs a command line without a word; the code."""
+    with contextlib.redirect_stdout(io.StringIO()):
+        return run([*words, "-q"])
+
+
+def write_talks(folder: Path) -> str:
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / "talks.jsonl"
+    native.write(held(agents=6, dialogues=20), str(path))
+    means = {f"a{k}": {"reward": {"mean": 0.2 + 0.1 * k, "se": 0.01}} for k in range(6)}
+    (folder / "truth.json").write_text(json.dumps({"agents": means}))
+    return str(path)
+
+
+def write_runs(folder: Path, *, neural: bool = True) -> Path:
+    """One folder a run below `folder`: every kind of figure has results there (those of a model only if `neural`)."""
+    talks = write_talks(folder)
+    out = folder / "runs"
+    prd = "prd[model=hashing,fewest=20,clusters=5]"
+    ope = ("ope", talks, "--rating", "reward", "--model", "hashing")
+    truth = str(folder / "truth.json")
+    lines = {
+        "score": ("score", CORPUS, "-m", f"rouge-l,length,{prd}", "--draws", "100"),
+        "meta": ("meta", CORPUS, "-m", "rouge-l,length", "--dimension", "all", "--by", "meta.topic", "--draws", "100"),
+        "compare": ("compare", CORPUS, "-m", "rouge-l,length", "--agents", "good,dull", "--pair", "meta.topic"),
+        "ope-all": (*ope, "--all", "--truth", truth, "--estimator", "dice-linear"),
+        "ope-half": (*ope, "--all", "--truth", truth, "--estimator", "dice-linear", "--fraction", "0.5"),
+        "attack": ("attack", "question-rate", "--contexts", CORPUS, "--count", "60", "--budget", "900"),
+    }  # fmt: skip
+    if neural:
+        bert, llama = write_bert(folder / "bert"), write_llama(folder / "llama")
+        lines["attack"] += (
+            "--stages", "baselines,search,rl", "--policy", str(llama), "--epochs", "2", "--updates", "2",
+            "--batch", "8", "--longest", "6", "--repetitions", "2",
+        )  # fmt: skip
+        lines["ope-neural"] = (
+            "ope", talks, "--rating", "reward", "--model", str(bert), "--target", "a1", "--truth", truth,
+            "--no-calibrate", "--estimator", "dice-linear,enigma[epochs=4,components=0]",
+        )  # fmt: skip
+    for name, line in lines.items():
+        code = ran(*line, "-o", str(out / name))
+        if code not in (0, 4):
+            raise RuntimeError(f"{' '.join(line)} ended with {code}")
+    return out
+
+
+def write_hostile(folder: Path) -> None:
+    """Runs on conversations whose every word is markup."""
+    talks = [
+        Dialogue(
+            f"{EVIL}{k}",
+            f"{EVIL}{k % 2}",
+            tuple(
+                turn
+                for _ in range(3)
+                for turn in (Turn("user", EVIL), Turn("assistant", EVIL * (1 + k % 3), references=(EVIL, "a b")))
+            ),
+            tuple(
+                Rating(f"{EVIL}{k}#{turn}", EVIL, float(1 + (k + turn) % 5), rater=f"{EVIL}{r}", turn=turn)
+                for turn in (1, 3, 5)
+                for r in range(2)
+            ),
+            meta={"topic": str(k // 2)},
+        )
+        for k in range(12)
+    ]  # fmt: skip
+    native.write(talks, str(folder / "evil.jsonl"))
+    data = str(folder / "evil.jsonl")
+    out = folder / "out"
+    lines = (
+        ("score", data, "-m", "length,rouge-l", "-o", str(out / "score")),
+        ("meta", data, "-m", "length", "--dimension", EVIL, "-o", str(out / "meta")),
+        ("compare", data, "-m", "length", "--pair", "meta.topic", "-o", str(out / "compare")),
+    )
+    if any(ran(*line) for line in lines):
+        raise RuntimeError("a run on hostile conversations failed")

@@ -1,0 +1,58 @@
+"""The plotting module: round ticks, places inside the picture, and texts that stay texts."""
+
+from xml.etree import ElementTree
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from turnwise.report import plot
+
+NUMBERS = st.floats(-1e9, 1e9)
+TEXT = st.text(st.characters(exclude_categories=["Cc", "Cs"], exclude_characters="￾￿"), min_size=1)
+SVG = "{http://www.w3.org/2000/svg}"
+
+
+@given(st.lists(NUMBERS, min_size=1))
+def test_every_value_lies_within_its_reach_and_has_ticks_within_it(values: list[float]):
+    low, high = plot.reach(values)
+    assert low < high
+    assert low <= min(values)
+    assert max(values) <= high
+    scale = plot.Scale(low, high, 40.0, 390.0)
+    assert 2 <= len(scale.ticks) <= 12
+    slack = 1e-6 * (high - low)
+    assert all(low - slack <= tick <= high + slack for tick in scale.ticks)
+    assert all(40 <= scale(value) <= 390 for value in values)
+
+
+def test_nothing_to_show_still_has_an_axis():
+    assert plot.reach([]) == (-0.05, 1.05)
+    assert plot.reach([None, float("nan"), 3.0]) == (2.7, 3.3)
+
+
+def test_an_axis_that_counts_has_whole_ticks():
+    assert plot.Scale(1, 3, 0, 100, True).ticks == [1, 2, 3]
+
+
+@given(TEXT, TEXT, TEXT)
+def test_texts_come_out_of_the_picture_as_they_went_in(name: str, tip: str, title: str):
+    panel = plot.Panel.listing([name], (0, 1))
+    panel.dot(0.5, 0, tip=tip)
+    panel.axes(name)
+    root = ElementTree.fromstring(plot.alone(panel.svg(title, legend=[name])))
+    assert {element.tag.removeprefix(SVG) for element in root.iter()} <= {
+        "svg", "g", "style", "text", "title", "path", "circle",
+    }  # fmt: skip
+    assert root.get("aria-label") == title
+    assert tip in [element.text for element in root.iter(f"{SVG}title")]
+    assert (
+        plot.short(name, plot.NAME) in ["".join(element.itertext()) for element in root.iter(f"{SVG}text")]
+        or len(name) > plot.NAME
+    )
+
+
+def test_a_line_is_broken_where_there_is_no_number():
+    panel = plot.Panel.over((0, 3), (0, 1))
+    panel.line([0, 1, 2, 3], [0.1, float("nan"), 0.2, 0.3])
+    assert panel.marks[-1].count("M") == 2
+    assert "nan" not in panel.marks[-1]

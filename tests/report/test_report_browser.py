@@ -1,0 +1,155 @@
+"""The report in headless Chromium: every figure, no error, no request, legible on a desk and on a telephone.
+
+TURNWISE_SCREENSHOTS=DIR keeps pictures of the pages, to be looked at.
+"""
+
+import os
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.finished_runs import KINDS, ran, write_hostile, write_runs
+
+pytest.importorskip("torch", reason="trained figures need the extra `neural`")
+playwright = pytest.importorskip("playwright.sync_api", reason="playwright is absent: pip install playwright")
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="no chromium is installed (Debian: chromium)")
+
+WIDTHS = (1280, 390)
+PATIENCE = 180_000  # milliseconds: a busy machine is no failure
+LETTERS = 8.5  # pixels: the least height of letters that can be read on a telephone
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator:
+    with playwright.sync_playwright() as driver:
+        flags = ["--no-sandbox"] if os.getuid() == 0 else []
+        found = driver.chromium.launch(executable_path=CHROMIUM, args=flags, timeout=PATIENCE)
+        yield found
+        found.close()
+
+
+@pytest.fixture
+def visit(browser) -> Iterator[Callable]:
+    """Opens a file; whatever it asks for beside itself, and whatever it complains of, fails the test."""
+    contexts, wrong = [], []
+
+    def open_file(path: Path, *, width: int = 1280, **options: object):
+        context = browser.new_context(viewport={"width": width, "height": 900}, **options)
+        context.set_default_timeout(PATIENCE)
+        contexts.append(context)
+        page = context.new_page()
+        page.on("request", lambda request: request.url == path.as_uri() or wrong.append(request.url))
+        page.on("pageerror", lambda error: wrong.append(str(error)))
+        page.on("console", lambda line: wrong.append(line.text))
+        page.on("dialog", lambda dialog: wrong.append(dialog.message))
+        page.goto(path.as_uri())
+        return page
+
+    yield open_file
+    for context in contexts:
+        context.close()
+    assert not wrong
+
+
+@pytest.fixture(scope="module")
+def page_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("report")
+    runs = write_runs(folder)
+    assert ran("report", str(runs), "-o", str(folder / "report.html")) == 0
+    return folder / "report.html"
+
+
+def picture(page, name: str) -> None:
+    folder = os.environ.get("TURNWISE_SCREENSHOTS")
+    for scheme in ("light", "dark") if folder else ():
+        page.emulate_media(color_scheme=scheme)
+        page.screenshot(path=f"{folder}/{name}-{scheme}.png", full_page=True)
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+def test_every_figure_is_shown_and_can_be_read(page_file: Path, visit: Callable, width: int):
+    page = visit(page_file, width=width)
+    kinds = page.eval_on_selector_all("figure", "all => all.map(one => one.dataset.kind)")
+    assert set(kinds) == KINDS
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+    sizes = page.eval_on_selector_all(
+        "figure",
+        "all => all.map(one => (one.querySelector('svg') || one.querySelector('.exchange')).getBoundingClientRect())",
+    )  # fmt: skip
+    assert all(size["width"] > 200 and size["height"] > 40 for size in sizes)
+    letters = page.eval_on_selector_all(
+        "svg text", "all => all.map(one => one.getBoundingClientRect().height)"
+    )
+    assert min(letters) > LETTERS
+    picture(page, f"report-{width}")
+
+
+def test_marks_stay_within_their_picture(page_file: Path, visit: Callable):
+    page = visit(page_file)
+    outside = page.evaluate(
+        """[...document.querySelectorAll('svg')].flatMap(svg => {
+            const frame = svg.getBoundingClientRect();
+            return [...svg.querySelectorAll('text, circle, rect')].filter(mark => {
+                const box = mark.getBoundingClientRect();
+                return box.left < frame.left - 2 || box.right > frame.right + 2
+                    || box.top < frame.top - 2 || box.bottom > frame.bottom + 2;
+            }).map(mark => svg.getAttribute('aria-label') + ': ' + mark.outerHTML.slice(0, 120));
+        })"""
+    )
+    assert outside == []
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_words_stand_out_from_their_ground_in_light_and_dark(page_file: Path, visit: Callable, scheme: str):
+    page = visit(page_file, color_scheme=scheme)
+    ink, ground = page.evaluate(
+        """(() => {
+            const one = document.querySelector('svg text.tick');
+            return [getComputedStyle(one).fill, getComputedStyle(one.closest('figure')).backgroundColor];
+        })()"""
+    )
+    assert contrast(ink, ground) > 4.5  # what WCAG asks of small letters
+
+
+def contrast(one: str, other: str) -> float:
+    """Of two colours as `rgb(1, 2, 3)`, by WCAG's formula."""
+
+    def light(colour: str) -> float:
+        parts = [int(part) / 255 for part in colour.removeprefix("rgb(").removesuffix(")").split(",")]
+        linear = [part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts]
+        return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+    high, low = sorted((light(one), light(other)), reverse=True)
+    return (high + 0.05) / (low + 0.05)
+
+
+def test_the_page_prints_without_tearing_a_figure(page_file: Path, visit: Callable):
+    page = visit(page_file)
+    page.emulate_media(media="print", color_scheme="dark")
+    assert page.evaluate("getComputedStyle(document.querySelector('figure')).breakInside") == "avoid"
+    assert page.evaluate("getComputedStyle(document.documentElement).backgroundColor") == "rgb(255, 255, 255)"
+    assert page.pdf().startswith(b"%PDF")
+
+
+def test_every_table_can_be_opened_by_keyboard(page_file: Path, visit: Callable):
+    page = visit(page_file)
+    summary = page.locator("figure details summary", has_text="The numbers as a table").first
+    summary.focus()
+    page.keyboard.press("Enter")
+    table = page.locator("figure details[open] table").first
+    assert table.is_visible()
+    assert table.locator("th").count() > 2
+
+
+@pytest.mark.parametrize("script", [True, False])
+def test_a_log_full_of_markup_does_nothing(tmp_path: Path, visit: Callable, script: bool):
+    write_hostile(tmp_path)
+    assert ran("report", str(tmp_path / "out"), "-o", str(tmp_path / "x.html")) == 0
+    page = visit(tmp_path / "x.html", java_script_enabled=script)
+    assert page.title() == "turnwise report"
+    assert page.locator("script, img, iframe, object").count() == 0
+    assert page.locator("figure").count() > 3
+    assert "<script>document.title='taken'</script>" in page.locator("main").inner_text()

@@ -1,0 +1,85 @@
+"""The published schema of results.json is that of the types, and what every command writes keeps to it."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.finished_runs import CORPUS, ran, write_runs
+from turnwise.report import schema
+
+jsonschema = pytest.importorskip("jsonschema", reason="jsonschema is absent: pip install jsonschema")
+
+
+@pytest.fixture(scope="module")
+def documents(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict]:
+    folder = tmp_path_factory.mktemp("schema")
+    runs = write_runs(folder, neural=False)
+    more = {
+        "raters": ("meta", CORPUS),
+        "skipped": ("score", CORPUS, "-m", "length,bertscore[model=no-such-folder/x]"),
+        "runs": (
+            "compare",
+            str(runs / "score"),
+            str(runs / "score"),
+            "-m",
+            "length",
+            "--agents",
+            "good,dull",
+        ),
+    }
+    for name, line in more.items():
+        assert ran(*line, "-o", str(runs / name)) == 0
+    return {path.parent.name: json.loads(path.read_bytes()) for path in sorted(runs.glob("*/results.json"))}
+
+
+@pytest.fixture(scope="module")
+def validator():
+    found = json.loads(schema.published())
+    jsonschema.Draft202012Validator.check_schema(found)
+    return jsonschema.Draft202012Validator(found)
+
+
+def test_the_published_schema_is_that_of_the_types():
+    assert schema.published() == schema.text(), "write it again: python -m turnwise.report.schema"
+
+
+def test_what_every_command_writes_keeps_to_the_schema(documents: dict[str, dict], validator):
+    assert {document["command"] for document in documents.values()} == {
+        "score",
+        "meta",
+        "compare",
+        "attack",
+        "ope",
+    }
+    for name, document in documents.items():
+        assert document["results"], name
+        assert [error.message for error in validator.iter_errors(document)] == [], name
+
+
+@pytest.mark.parametrize(
+    ("path", "value"),
+    [
+        (("schema_version",), 2),
+        (("command",), "sing"),
+        (("results", 0, "estimate"), "high"),
+        (("results", 0, "interval"), [0.1]),
+        (("results", 0, "n_items"), 1.5),
+        (("results", 0, "status"), "fine"),
+        (("origin", "inputs"), None),
+    ],
+)
+def test_what_breaks_the_shape_is_noticed(documents: dict[str, dict], validator, path: tuple, value: object):
+    broken = json.loads(json.dumps(documents["score"]))
+    place = broken
+    for key in path[:-1]:
+        place = place[key]
+    place[path[-1]] = value
+    assert list(validator.iter_errors(broken))
+
+
+def test_the_command_prints_the_schema(capsys: pytest.CaptureFixture[str], tmp_path: Path):
+    from turnwise.cli.group import run
+
+    assert run(["report", "--schema"]) == 0
+    assert capsys.readouterr().out == schema.published()

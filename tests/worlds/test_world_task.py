@@ -1,0 +1,524 @@
+"""The task world: what is said is what is read, a perfect system always succeeds, and the task metrics agree."""
+
+import json
+from math import isnan
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.small_tables import write_tables
+from turnwise.errors import DataError, UsageError
+from turnwise.logs import native
+from turnwise.metrics.task.inform import Booking, Inform, Success
+from turnwise.types import Item, Reply, Turn
+from turnwise.worlds import task
+from turnwise.worlds.play import conversation
+from turnwise.worlds.task import replies, wording
+from turnwise.worlds.task.families import FAILINGS
+from turnwise.worlds.task.goal import Wish, drawn, parsed
+from turnwise.worlds.task.hearing import heard, read
+from turnwise.worlds.task.lexicalise import Lexicalised
+from turnwise.worlds.task.schema import ANYTHING, DOMAINS, canonical
+from turnwise.worlds.task.scoring import DIMENSIONS
+from turnwise.worlds.task.systems import Habits, System
+from turnwise.worlds.task.tracking import tracked
+from turnwise.worlds.task.user import T_MAX, User
+from turnwise.worlds.task.world import Scene
+
+seeds = st.integers(0, 2**32 - 1)
+WORLD, TABLES = task.WORLD, task.WORLD.tables
+SYSTEMS = {f"{name}/{agent}": one for name in task.FAMILIES for agent, one in task.family(name).items()}
+PERFECT = System(WORLD.tracker)
+VALUES = {
+    "food": "korean", "pricerange": "expensive", "area": "north", "type": "guesthouse", "stars": "4",
+    "internet": "yes", "parking": "no", "name": "the blue kettle", "departure": "kelverton",
+    "destination": "dun quay", "day": "friday", "leaveat": "09:30", "arriveby": "17:15", "people": "3",
+    "time": "12:15", "stay": "2",
+}  # fmt: skip
+SAID_IN = dict.fromkeys(("food", "time", "name"), "restaurant") | dict.fromkeys(
+    ("departure", "destination", "leaveat", "arriveby"), "train"
+)
+
+
+def silent(turns, rng, /):
+    return Reply("Hm.")
+
+
+def success(agent, seed, world=WORLD):
+    return world.truth(agent, np.random.default_rng(seed))[DIMENSIONS.index("success")]
+
+
+def scene_of(goal, world=WORLD, patience=3):
+    return Scene(User(parsed(goal), world.tables, patience), Turn("system", "conversation 1"))
+
+
+@pytest.mark.parametrize("slot", wording.TELLS)
+def test_every_sentence_with_a_constraint_is_heard_as_that_constraint(slot):
+    domain = SAID_IN.get(slot, "hotel")
+    for template in wording.TELLS[slot]:
+        text = template.format(wording.shown(slot, VALUES[slot]))
+        acts = heard(TABLES, text, domain)
+        assert acts.informs == {slot: canonical(slot, VALUES[slot])}, text
+        assert acts.requests == (), text
+        assert acts.domain == domain
+    for template in wording.ANY:
+        assert heard(TABLES, template.format(wording.noun(slot)), domain).informs == {slot: ANYTHING}
+
+
+@pytest.mark.parametrize("domain", DOMAINS)
+def test_every_request_is_heard_as_a_request_and_as_nothing_else(domain):
+    for slot in DOMAINS[domain].requests:
+        for template in wording.ASKS:
+            acts = heard(TABLES, template.format(wording.noun(slot)), domain)
+            assert (acts.requests, dict(acts.informs)) == ((slot,), {}), template
+
+
+@pytest.mark.parametrize("domain", wording.BOOKS)
+def test_every_way_to_book_is_heard_with_its_details(domain):
+    details = {slot: VALUES[slot] for slot in DOMAINS[domain].books}
+    shown = {slot: wording.shown(slot, value) for slot, value in details.items()}
+    for template in wording.BOOKS[domain]:
+        acts = heard(TABLES, template.format(**shown, tickets="3 tickets"), domain)
+        assert (acts.informs, acts.requests) == (details, ())
+        assert "book" in acts.words
+
+
+@pytest.mark.parametrize("texts", [wording.DONE, wording.LEAVES])
+def test_a_goodbye_is_heard_as_a_goodbye(texts):
+    assert all("bye" in heard(TABLES, text, "hotel").words for text in texts)
+
+
+@given(seeds)
+def test_a_noun_phrase_is_heard_with_all_that_is_in_it(seed):
+    for wish in drawn(TABLES, np.random.default_rng(seed)):
+        leads = wording.TAXIS if wish.domain == "taxi" else wording.LEADS
+        phrase = wording.ride(wish.info) if wish.domain == "taxi" else wording.wanted(wish.domain, wish.info)
+        for lead in leads:
+            acts = heard(TABLES, lead.format(phrase), None)
+            assert (acts.domain, acts.informs, acts.requests) == (wish.domain, wish.needs, ())
+
+
+@pytest.mark.parametrize("slot", replies.QUESTIONS)
+def test_every_question_is_read_as_that_question(slot):
+    domain = SAID_IN.get(slot, "hotel")
+    assert read(TABLES, replies.QUESTIONS[slot], domain).asked[:1] == (slot,)
+
+
+@pytest.mark.parametrize("domain", replies.NONE)
+def test_what_there_is_not_is_read_as_such(domain):
+    reading = read(TABLES, replies.NONE[domain], domain)
+    assert "none" in reading.words
+    assert (reading.asked, reading.rows) == ((), ())
+
+
+@given(seeds)
+def test_a_goal_survives_its_own_record_and_can_be_met(seed):
+    goal = drawn(TABLES, np.random.default_rng(seed))
+    assert parsed({wish.domain: wish.record() for wish in goal}) == tuple(
+        sorted(goal, key=lambda wish: wish.domain == "taxi")
+    )
+    for wish in goal:
+        if wish.domain != "taxi":
+            assert TABLES.matching(wish.domain, wish.needs)
+        assert wish.requests or wish.book
+        if wish.first:
+            first = {slot: canonical(slot, value) for slot, value in {**wish.info, **wish.first}.items()}
+            assert not TABLES.matching(wish.domain, first)
+
+
+@given(seeds)
+def test_a_perfect_system_always_succeeds(seed):
+    scores = dict(zip(DIMENSIONS, WORLD.truth(PERFECT, np.random.default_rng(seed)), strict=True))
+    assert scores.pop("turns") <= 2 * T_MAX
+    assert all(value == 1.0 or isnan(value) for value in scores.values())
+
+
+@given(seeds)
+def test_a_silent_system_never_succeeds(seed):
+    scores = dict(zip(DIMENSIONS, WORLD.truth(silent, np.random.default_rng(seed)), strict=True))
+    assert (scores["success"], scores["complete"]) == (0.0, 0.0)
+    assert scores["f1"] == 0.0 or isnan(scores["f1"])
+    assert scores["book"] == 0.0 or isnan(scores["book"])
+
+
+@pytest.mark.parametrize("failing", [name for name in FAILINGS if name not in ("perfect", "hurries")])
+def test_more_of_a_failing_never_helps_on_average(failing):
+    means = []
+    for share in (0.0, 0.5, 1.0):
+        system = System(WORLD.tracker, FAILINGS[failing](share), failing)
+        means.append(np.mean([success(system, [3, number]) for number in range(120)]))
+    assert means[0] == 1.0
+    assert means[0] >= means[1] > means[2]
+    assert means[2] < 0.9
+
+
+@settings(max_examples=40)
+@given(st.sampled_from(sorted(SYSTEMS)), seeds)
+def test_a_user_says_and_asks_nothing_that_is_not_in_its_goal(name, seed):
+    dialogue = WORLD.play(SYSTEMS[name], np.random.default_rng(seed))
+    goal = {wish.domain: wish for wish in parsed(dialogue.goal)}
+    domain = None
+    for turn in dialogue.turns:
+        if turn.role == "user":
+            acts = heard(TABLES, turn.text, domain)
+            domain = acts.domain
+            if domain is None:
+                continue
+            wish = goal[domain]
+            assert set(acts.requests) <= set(wish.requests), turn.text
+            for slot, value in acts.informs.items():
+                said = [d[slot] for d in (wish.info, wish.first, wish.book or {}) if slot in d]
+                free = domain == "taxi" and slot in ("departure", "destination")  # between the places found
+                assert free or value in [ANYTHING, *(canonical(slot, one) for one in said)], turn.text
+
+
+@settings(max_examples=40)
+@given(st.sampled_from(sorted(SYSTEMS)), seeds)
+def test_conversations_end_in_time_and_are_logged_whole(name, seed):
+    dialogue = WORLD.play(SYSTEMS[name], np.random.default_rng(seed), others={"a": SYSTEMS[name]}, samples=2)
+    points = [turn for turn in dialogue.turns if turn.role == "assistant"]
+    assert 1 <= len(points) <= T_MAX
+    assert [turn.role for turn in dialogue.turns] == ["user", "assistant"] * len(points)
+    assert all(turn.state is not None and turn.alternatives for turn in points)
+    assert len(dialogue.meta["booked_domains"]) == len(points)
+    assert {rating.dimension for rating in dialogue.ratings} <= set(DIMENSIONS)
+    assert all(rating.scale[0] <= rating.value <= rating.scale[1] for rating in dialogue.ratings)
+    assert native.parse(native.dump(dialogue), file="f", line_number=1) == dialogue
+
+
+def test_every_user_leaves_whoever_answers_whatever_is_said():
+    def parrot(turns, rng, /):
+        return Reply(turns[-1].text)
+
+    for number in range(50):
+        for agent in (silent, parrot):
+            dialogue = WORLD.play(agent, np.random.default_rng(number))
+            assert sum(turn.role == "assistant" for turn in dialogue.turns) <= T_MAX
+
+
+@pytest.mark.parametrize("name", SYSTEMS)
+def test_the_same_history_and_generator_give_the_same_reply(name):
+    dialogue = WORLD.play(SYSTEMS["graded/grade-09"], np.random.default_rng(5))
+    turns = (Turn("system", dialogue.meta["briefing"]), *dialogue.turns)
+    for place, turn in enumerate(turns):
+        if turn.role == "assistant":
+            once, twice = (SYSTEMS[name](turns[:place], np.random.default_rng(place)) for _ in range(2))
+            assert once == twice
+
+
+def test_what_is_misheard_stays_misheard_until_it_is_said_anew():
+    deaf = System(WORLD.tracker, Habits(mishears=0.6), "deaf")
+    kept = changed = 0
+    for number in range(60):
+        dialogue = WORLD.play(deaf, np.random.default_rng(number))
+        states = [turn.state for turn in dialogue.turns if turn.role == "assistant"]
+        users = [turn.text for turn in dialogue.turns if turn.role == "user"]
+        for before, after, said in zip(states[:-1], states[1:], users[1:], strict=True):
+            for domain, slots in before.items():
+                if not heard(TABLES, said, domain).informs:
+                    assert after[domain] == slots
+                    kept += 1
+        turns = (Turn("system", dialogue.meta["briefing"]), *dialogue.turns[:-1])
+        changed += deaf.state(turns) != tracked(WORLD.tracker(turns))
+    assert kept > 50
+    assert changed > 30
+
+
+def judged(metric, dialogues):
+    return [
+        metric.value(
+            Item(one.id, one.id, one.agent, one.turns, None, one.id, one.id, goal=one.goal, meta=one.meta)
+        )
+        for one in dialogues
+    ]
+
+
+GOALS = [
+    ("a", {"restaurant": {"info": {"food": "korean", "area": "east"}, "reqt": ["phone", "address"]}}),
+    ("b", {"hotel": {"info": {"area": "north", "stars": "4"}, "reqt": ["postcode"],
+                     "book": {"people": "2", "day": "friday", "stay": "3"}},
+           "train": {"info": {"departure": "kelverton", "destination": "dun quay", "day": "monday", "leaveAt": "09:00"},
+                     "reqt": ["trainID", "price"], "book": {"people": "2"}}}),
+]  # fmt: skip
+BROKEN = {
+    "silent": Habits(stalls=1.0),
+    "omits": Habits(omits=1.0),
+    "gives up": Habits(gives_up=1.0),
+}
+
+
+@pytest.mark.parametrize("delexicalised", [False, True])
+def test_the_task_metrics_give_a_perfect_system_full_marks_as_the_world_does(delexicalised):
+    world = task.opened(delexicalised=delexicalised)
+    perfect = System(world.tracker)
+    dialogues = [world.play(perfect, np.random.default_rng(seed)) for seed in range(60)]
+    assert {rating.value for one in dialogues for rating in one.ratings if rating.dimension == "success"} == {
+        1.0
+    }
+    for metric in (Inform(db="town"), Success(db="town"), Booking(db="town")):
+        assert {score for score in judged(metric, dialogues) if not isnan(score)} == {100.0}
+
+
+@pytest.mark.parametrize("name", BROKEN)
+def test_the_task_metrics_give_a_broken_system_nothing_as_the_world_does(name):
+    world = task.opened(goals=GOALS)
+    broken = System(world.tracker, BROKEN[name], name)
+    dialogues = [world.play(broken, np.random.default_rng(seed)) for seed in range(20)]
+    assert {rating.value for one in dialogues for rating in one.ratings if rating.dimension == "success"} == {
+        0.0
+    }
+    assert set(judged(Success(db="town"), dialogues)) == {0.0}
+
+
+def test_the_success_metric_ranks_systems_by_their_true_success():
+    found = []
+    for habits in (Habits(), Habits(mishears=0.2, omits=0.2, unbooked=0.2), Habits(mishears=0.5, omits=0.5)):
+        system = System(WORLD.tracker, habits, "s")
+        dialogues = [WORLD.play(system, np.random.default_rng([1, seed])) for seed in range(60)]
+        true = [rating.value for one in dialogues for rating in one.ratings if rating.dimension == "success"]
+        found.append((np.mean(judged(Success(db="town"), dialogues)), 100 * np.mean(true)))
+    by_metric, by_world = zip(*found, strict=True)
+    assert sorted(by_metric, reverse=True) == list(by_metric)
+    assert sorted(by_world, reverse=True) == list(by_world)
+
+
+def test_alternatives_with_placeholders_can_be_scored_in_the_place_of_the_logged_system(tmp_path):
+    world = task.opened(delexicalised=True)
+    systems = task.family("failings", agents=8, world=world)
+    dialogue = world.play(systems["perfect"], np.random.default_rng(3), others=systems, samples=1)
+    path = tmp_path / "logs.jsonl"
+    path.write_bytes(native.dump(dialogue) + b"\n")
+    points = [turn for turn in dialogue.turns if turn.role == "assistant"]
+    assert set(dialogue.meta["predicted_states"]) == set(systems)
+    assert all(len(states) == len(points) for states in dialogue.meta["predicted_states"].values())
+    assert any("[" in turn.text and "[" not in turn.extra["surface"] for turn in points)
+    assert [turn.alternatives["perfect"][0].content for turn in points] == [turn.text for turn in points]
+    assert dialogue.meta["predicted_states"]["perfect"] == [turn.state for turn in points]
+
+
+RESTAURANT = {"restaurant": {"info": {"food": "korean", "area": "east"}, "reqt": ["phone", "address"]}}
+
+
+@pytest.mark.parametrize("spelling", ["restaurant_", "value_", ""])
+def test_a_delexicalised_policy_meets_the_user_whatever_its_placeholders_are_called(spelling):
+    def policy(turns, rng, /):
+        text = "[name] is a [food] place. The phone number is [phone], the address is [address]."
+        return Reply(text.replace("[", f"[{spelling}"))
+
+    scene = scene_of(RESTAURANT)
+    turns = conversation(scene, Lexicalised(policy, WORLD.tracker), np.random.default_rng(0))
+    assert scene.truth(turns)["success"] == 1.0
+    assert "[" not in "".join(turn.text for turn in turns)
+    assert {slot for _, slot, _ in turns[2].acts} == {"name", "food", "phone", "address"}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Take [train_id].",  # nothing was said of trains
+        "The reference is [restaurant_reference].",  # booked without the details
+        "It has [restaurant_moons] moons.",  # no such slot
+        "See [hotel_name].",  # the wrong domain
+    ],
+)
+def test_a_placeholder_that_cannot_be_filled_makes_the_system_ask_again(text):
+    def policy(turns, rng, /):
+        return Reply(text)
+
+    scene = scene_of(RESTAURANT)
+    turns = conversation(scene, Lexicalised(policy, WORLD.tracker), np.random.default_rng(0))
+    assert {turn.text for turn in turns if turn.role == "assistant"} == {replies.AGAIN}
+    users = [turn.text for turn in turns if turn.role == "user"]
+    assert users[1] == users[0]  # who is asked again says it again
+
+
+def test_a_search_that_finds_nothing_makes_a_delexicalised_policy_ask_again():
+    impossible = {"restaurant": {"info": {"food": "korean", "area": "moon"}, "reqt": ["phone"]}}
+    world = task.opened(goals=[("here", impossible)])
+    answer = Lexicalised(lambda turns, rng, /: Reply("Try [restaurant_name]."), world.tracker)
+    asked = [Turn("system", "x"), Turn("user", "I need a restaurant in the moon that serves korean food.")]
+    assert answer(asked, np.random.default_rng(0)).content == replies.AGAIN
+
+
+def test_a_policy_can_ask_what_the_user_has_said_and_how_much_meets_it():
+    turns = [Turn("system", "x"), Turn("user", "I need a restaurant in the east that serves korean food.")]
+    assert WORLD.state(turns) == {"restaurant": {"food": "korean", "area": "east"}}
+    rows = [
+        row
+        for row in TABLES.rows["restaurant"]
+        if (row.canon["food"], row.canon["area"]) == ("korean", "east")
+    ]
+    assert WORLD.found(turns) == {"restaurant": len(rows)}
+
+
+def test_a_stranger_that_writes_plain_text_is_understood():
+    row = TABLES.matching("restaurant", {"food": "korean", "area": "east"})[0]
+    said = [f"How about {row.values['name'].title()}? It's lovely.",
+            f"Sure! Call {row.values['phone']}; they are at {row.values['address']}."]  # fmt: skip
+
+    def stranger(turns, rng, /):
+        return Reply(said[min(1, sum(turn.role == "assistant" for turn in turns))])
+
+    scene = scene_of(RESTAURANT)
+    assert scene.truth(conversation(scene, stranger, np.random.default_rng(4)))["success"] == 1.0
+
+
+def test_a_wrong_phone_number_is_complete_but_no_success():
+    rows = TABLES.matching("restaurant", {"food": "korean", "area": "east"})
+    other = next(row for row in TABLES.rows["restaurant"] if row not in rows)
+
+    def liar(turns, rng, /):
+        name, address = rows[0].values["name"], rows[0].values["address"]
+        return Reply(f"{name}, {address}, is korean and in the east, phone {other.values['phone']}.")
+
+    scene = scene_of(RESTAURANT)
+    scores = scene.truth(conversation(scene, liar, np.random.default_rng(0)))
+    assert (scores["success"], scores["complete"], scores["inform"]) == (0.0, 1.0, 1.0)
+    assert 0 < scores["f1"] < 1
+    assert isnan(scores["book"])
+
+
+def test_a_user_corrects_a_system_that_says_something_else_than_it_asked_for():
+    scene = scene_of(RESTAURANT)
+    wrong = next(row for row in TABLES.rows["restaurant"] if row.canon["food"] == "indian")
+    turns = [Turn("system", "x"), Turn("user", "I need a restaurant that serves korean food."),
+             Turn("assistant", f"{wrong.values['name']} serves indian food.")]  # fmt: skip
+    assert (
+        heard(TABLES, scene.reaction(turns, np.random.default_rng(0)), "restaurant").informs["food"]
+        == "korean"
+    )
+
+
+def test_a_user_whose_first_wish_cannot_be_met_asks_for_the_second():
+    wish = {
+        "info": {"food": "korean", "area": "east"},
+        "fail_info": {"food": "korean", "area": "moon"},
+        "reqt": ["phone"],
+    }
+    world = task.opened(goals=[("here", {"restaurant": wish})])
+    dialogue = world.play(System(world.tracker), np.random.default_rng(0))
+    assert dialogue.ratings[0].value == 1.0
+    assert any("moon" in turn.text for turn in dialogue.turns)
+
+
+def test_a_first_wish_that_could_be_met_is_not_made():
+    met = {"food": "indian", "area": TABLES.matching("restaurant", {"food": "indian"})[0].canon["area"]}
+    record = {"restaurant": {"info": {"food": "korean", "area": "east"}, "fail_info": met, "reqt": ["phone"]}}
+    assert task.opened(goals=[("here", record)]).goals[0][0].first == {}
+
+
+def test_a_taxi_goes_between_the_places_that_were_found():
+    goal = {
+        "attraction": {"info": {"type": "museum"}, "reqt": ["phone"]},
+        "restaurant": {"info": {"food": "korean"}, "reqt": ["phone"]},
+        "taxi": {"info": {"leaveAt": "17:15"}, "reqt": ["phone", "car type"]},
+    }
+    scene = scene_of(goal)
+    turns = conversation(scene, PERFECT, np.random.default_rng(1))
+    course = scene.user.course(turns[1:])
+    names = [part.row.canon["name"] for part in course.parts[:2]]
+    taxi = next(turn.state for turn in reversed(turns) if turn.state)["taxi"]
+    assert [taxi["departure"], taxi["destination"]] == names
+    assert scene.truth(turns)["success"] == 1.0
+
+
+@pytest.mark.parametrize(
+    ("record", "message"),
+    [
+        (
+            {"police": {"info": {}}},
+            "has a domain `police` that the task world lacks; it has: restaurant, hotel",
+        ),
+        ({"hotel": {"info": {"moons": "2"}}}, "`info` of hotel has a slot `moons`"),
+        ({"hotel": {"info": {"area": "north"}, "reqt": ["moons"]}}, "`reqt` of hotel has a slot `moons`"),
+        (
+            {"hotel": {"info": {"area": "north"}, "book": {"moons": "2"}}},
+            "`book` of hotel has a slot `moons`",
+        ),
+        ({"hotel": "cheap"}, "domain `hotel` is no object"),
+        ({}, "is empty"),
+    ],
+)
+def test_a_goal_that_this_world_does_not_know_is_told_with_its_place(record, message):
+    with pytest.raises(DataError, match=message) as caught:
+        task.opened(goals=[("logs.jsonl: the goal of d7", record)])
+    assert "the goal of d7" in str(caught.value)
+
+
+def test_bad_tables_are_told(tmp_path):
+    with pytest.raises(UsageError, match="there is no such folder"):
+        task.opened(str(tmp_path / "nowhere"))
+    folder = write_tables(tmp_path / "empty")
+    (folder / "hotel_db.json").write_text("[]")
+    with pytest.raises(DataError, match="the table of `hotel` is empty"):
+        task.opened(str(folder))
+    folder = write_tables(tmp_path / "less")
+    (folder / "train_db.json").unlink()
+    with pytest.raises(UsageError, match=r"no table `train_db\.json`"):
+        task.opened(str(folder))
+    folder = write_tables(tmp_path / "broken")
+    (folder / "hotel_db.json").write_text("[")
+    with pytest.raises(DataError, match=r"hotel_db\.json"):
+        task.opened(str(folder))
+    folder = write_tables(tmp_path / "nameless")
+    (folder / "hotel_db.json").write_text(json.dumps([{"area": "north"}]))
+    with pytest.raises(DataError, match="a row of the table of `hotel` has no `name`"):
+        task.opened(str(folder))
+
+
+def test_a_perfect_system_succeeds_over_tables_that_say_little(tmp_path):
+    world = task.opened(str(write_tables(tmp_path / "small")))
+    perfect = System(world.tracker)
+    wishes = ({"restaurant": {"info": {"food": "indian", "pricerange": "cheap"}, "reqt": ["phone"]}},
+              {"hotel": {"info": {"stars": "4"}, "reqt": ["area"],
+                         "book": {"people": "2", "day": "monday", "stay": "1"}}},
+              {"attraction": {"info": {"name": "christ's college"}, "reqt": ["type"]}},
+              {"train": {"info": {"departure": "cambridge", "destination": "ely", "day": "monday", "arriveBy": "23:00"},
+                         "reqt": ["leaveAt"]}})  # fmt: skip
+    for seed in range(8):
+        for wish in wishes:
+            scene = scene_of(wish, world)
+            turns = conversation(scene, perfect, np.random.default_rng(seed))
+            assert scene.truth(turns)["success"] == 1.0, [turn.text for turn in turns]
+
+
+@pytest.mark.parametrize("name", task.FAMILIES)
+def test_a_family_spreads_over_a_wide_range_of_true_success(name):
+    systems = task.family(name, agents=16)
+    means = [np.mean([success(one, [9, number]) for number in range(40)]) for one in systems.values()]
+    assert len(systems) == 16
+    assert max(means) - min(means) > 0.6
+    assert np.std(means) > 0.2
+
+
+@given(st.sampled_from(sorted(task.FAMILIES)), st.integers(1, 100))
+def test_a_family_has_as_many_members_as_are_asked_for(name, agents):
+    assert len(task.family(name, agents=agents)) == agents
+
+
+def test_an_unknown_family_is_told_with_its_neighbours():
+    with pytest.raises(UsageError, match="there is no family `grade`"):
+        task.family("grade")
+
+
+def test_a_wish_for_anything_is_no_constraint():
+    assert Wish("hotel", {"area": "dontcare", "stars": "4"}).needs == {"stars": "4"}
+
+
+def test_real_goals_over_the_real_tables_are_met_by_a_perfect_system(corpora):
+    goals = []
+    for dialogue in native.read(str(corpora / "multiwoz_valtest.jsonl.gz")):
+        goals.append((dialogue.id, dialogue.goal))
+        if len(goals) == 80:
+            break
+    world = task.opened(str(corpora / "multiwoz_db"), goals=goals)
+    perfect = System(world.tracker)
+    found = []
+    for place, goal in enumerate(world.goals):
+        scene = Scene(User(goal, world.tables, 3), Turn("system", str(place)))
+        turns = conversation(scene, perfect, np.random.default_rng(place))
+        met = all(wish.domain == "taxi" or world.tables.matching(wish.domain, wish.needs) for wish in goal)
+        found.append(scene.truth(turns)["success"] == float(met))
+    assert all(found)

@@ -1,0 +1,136 @@
+"""Objects with the interface of ConvLab's agents, before our user and in its place."""
+
+import random
+
+import numpy as np
+import pytest
+
+from turnwise.errors import DataError, UsageError
+from turnwise.types import Turn
+from turnwise.worlds import task
+from turnwise.worlds.task.convlab import ConvLabSystem, pipeline, system
+from turnwise.worlds.task.goal import parsed
+from turnwise.worlds.task.systems import System
+from turnwise.worlds.task.user import User
+
+TABLES = task.WORLD.tables
+GOAL = {
+    "restaurant": {"info": {"food": "korean", "area": "east"}, "reqt": {"phone": "?"}, "booked": "?",
+                   "book": {"people": "2", "day": "friday", "time": "12:00"}},
+    "attraction": {"info": {"type": "museum"}, "reqt": {"postcode": "?"}},
+}  # fmt: skip
+
+
+class Desk:
+    """A system as ConvLab's are: a session with a memory, that is told only what the user says next."""
+
+    def __init__(self):
+        self.sessions = 0
+        self.init_session()
+
+    def init_session(self):
+        self.sessions += 1
+        self.turns = [Turn("system", "desk")]
+
+    def response(self, observation):
+        self.turns.append(Turn("user", observation))
+        said = System(task.WORLD.tracker)(self.turns, np.random.default_rng(0)).content
+        self.turns.append(Turn("assistant", said))
+        return said
+
+
+class Visitor:
+    """A user as ConvLab's are: it has a goal of its own, and says when it is through."""
+
+    def __init__(self, *goals):
+        self.goals = goals
+        self.policy = self
+        self.started = -1
+
+    def get_goal(self):
+        return self.goals[self.started % len(self.goals)]
+
+    def init_session(self):
+        self.started += 1
+        self.turns = []
+        self.rng = np.random.default_rng(random.randrange(2**32))
+        self.user = None
+
+    def response(self, observation):
+        if self.user is None:
+            self.user = User(parsed(self.get_goal()), TABLES)
+            said = self.user.opening(self.rng)
+        else:
+            self.turns.append(Turn("assistant", observation))
+            said = self.user.reaction(self.turns, self.rng)
+        self.turns.append(Turn("user", said))
+        return said
+
+    def is_terminated(self):
+        return self.user.course(self.turns).part is None
+
+
+def test_a_convlab_system_holds_a_conversation_with_our_user():
+    desk = Desk()
+    agent = ConvLabSystem(desk)
+    for seed in range(10):
+        before = desk.sessions
+        dialogue = task.WORLD.play(agent, np.random.default_rng(seed))
+        assert dialogue.ratings[0].value == 1.0
+        assert desk.sessions == before + 1  # one session a conversation
+
+
+def test_a_convlab_system_can_be_asked_at_a_point_of_another_conversation():
+    desk = Desk()
+    agent = ConvLabSystem(desk)
+    systems = task.family("failings", agents=4)
+    dialogue = task.WORLD.play(
+        systems["mishears"], np.random.default_rng(1), others={"desk": agent}, samples=1
+    )
+    perfect = System(task.WORLD.tracker)
+    first = next(turn for turn in dialogue.turns if turn.role == "assistant")
+    opening = [Turn("system", dialogue.meta["briefing"]), dialogue.turns[0]]
+    assert first.alternatives["desk"][0].content == perfect(opening, np.random.default_rng(0)).content
+    points = sum(turn.role == "assistant" for turn in dialogue.turns)
+    assert 1 < desk.sessions <= points + 1
+
+
+def test_a_convlab_system_answers_messages_as_a_function_does():
+    agent = ConvLabSystem(Desk())
+    messages = [
+        {"role": "system", "content": ""},
+        {"role": "user", "content": "I need a museum in the east."},
+    ]
+    reply = agent.reply(messages, np.random.default_rng(0))
+    assert "east" in reply.content or "no such" in reply.content
+
+
+def test_a_convlab_user_takes_the_place_of_ours():
+    world = task.opened(simulator=Visitor(GOAL))
+    perfect = System(world.tracker)
+    good = [world.play(perfect, np.random.default_rng(seed)) for seed in range(10)]
+    assert {rating.value for one in good for rating in one.ratings if rating.dimension == "success"} == {1.0}
+    assert set(good[0].goal) == {"restaurant", "attraction"}
+
+
+def test_a_convlab_user_before_a_useless_system_leaves_in_time_without_success():
+    world = task.opened(simulator=Visitor(GOAL))
+    useless = System(world.tracker, task.Habits(gives_up=1.0))
+    for seed in range(5):
+        assert world.truth(useless, np.random.default_rng(seed))[0] == 0.0
+
+
+def test_goals_with_domains_that_this_world_lacks_are_passed_over():
+    police = {"police": {"info": {}, "reqt": {"phone": "?"}}}
+    world = task.opened(simulator=Visitor(police, GOAL))
+    assert set(world.scene(np.random.default_rng(0)).goal) == {"restaurant", "attraction"}
+    with pytest.raises(DataError, match=r"none of 50 goals of ConvLab's could be used; the last: .*`police`"):
+        task.opened(simulator=Visitor(police)).scene(np.random.default_rng(0))
+
+
+def test_without_convlab_its_package_is_named():
+    for build in (lambda: pipeline("user"), lambda: system([], np.random.default_rng(0))):
+        with pytest.raises(
+            UsageError, match=r"ConvLab-3 cannot be imported .* install its package `convlab`"
+        ):
+            build()

@@ -1,0 +1,97 @@
+"""What the cards of the shipped models say: data with licences, raters, and what papers/learned.json measured."""
+
+import json
+from collections.abc import Mapping, Sequence
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+from papers.rated_corpora import GROUPS, PRETRAINING, Rated
+from turnwise.encode import folder
+from turnwise.ratings.ceiling import ceiling
+
+MEASURED = Path(__file__).parents[1] / "papers" / "learned.json"
+ROWS = {  # model -> its row there
+    "usr-ret": "usr-ret",
+    "maude": "maude",
+    "att": "att",
+    "usr-full": "usr-full, corpus left out",
+    "turnwise": "**turnwise**, corpus left out, nested",
+}
+TEXT_LICENCE = (
+    "PersonaChat (as carried by Xpersona) and DailyDialog++ are under MIT, but 91 % of the utterances in the contexts "
+    "of DailyDialog++ are also in the training set of DailyDialog, which is under CC BY-NC-SA 4.0. Weights, vectors "
+    "and counts are shipped, no text."
+)
+RATED_LICENCE = (
+    "The ridge has read the contexts of the rated replies too: those of grade empathetic are EmpatheticDialogues' "
+    "(CC BY-NC 4.0), those of grade dailydialog, engage, holistic and fbd dailyz DailyDialog's (CC BY-NC-SA 4.0)."
+)
+LICENCES = {  # of the ratings, as published
+    "usr_persona.jsonl": "none stated",
+    "grade.jsonl.gz": "none stated",
+    "fed_turn.jsonl.gz": "none stated (the copy that was read: MIT)",
+    "engage.jsonl": "MIT",
+    "holistic.jsonl": "none stated",
+    "fbd.jsonl.gz": "none stated",
+}
+FOOLED = 0.8  # a fraud above people's own reply in more than a fifth of contexts is an attack that works
+
+
+def card(data: Path, groups: Sequence[Rated], *, ratings: bool) -> dict[str, Any]:
+    """Raters and ceiling are of the nine groups that it is held against; with `ratings` it has learned from them."""
+    judged = {
+        "ratings": [{**of, "licence": LICENCES[of["file"]]} for of in _files(data, LICENCES)],
+        "groups": list(GROUPS),
+        "ratings_licence": RATED_LICENCE,
+    }
+    limits = {
+        group.name: ceiling(group.gold.matrix) for group in groups if group.gold.matrix.identity != "mean"
+    }
+    known = {
+        group.name: limits.get(group.name) for group in groups
+    }  # nothing is known where only means were published
+    return {
+        "data": {
+            "text": _files(data, PRETRAINING),
+            "text_licence": TEXT_LICENCE,
+            "left_out": "dialogues that share a turn with a rated item",
+            **(judged if ratings else {}),
+        },
+        "raters": {name: one and one.per_item for name, one in known.items()},
+        "ceiling": {name: one and one.correlation for name, one in known.items()},
+        "languages": "English (MiniLM's); other languages are not known to it",
+        "licence": "Apache-2.0",
+        "command": "python -m tools.make_models DATA",
+    }
+
+
+def complete(path: Path, about: Mapping[str, Any]) -> None:
+    """Writes the card anew with what was measured; the weights and what training said of them stay."""
+    measured = json.loads(MEASURED.read_text())
+    old = json.loads((path / folder.CARD).read_text())
+    cells = zip(measured["groups"], measured["cells"][ROWS[path.name]], strict=True)
+    people = {
+        group: {"spearman": cell[0], "interval": cell[2], "pearson": cell[1], "pearson_interval": cell[3]}
+        for group, cell in cells
+    }
+    frauds = measured["frauds"].get(path.name, {})
+    fooling = [
+        f"{fraud}: people's own reply stands above it in {share:.0%} of 60 contexts"
+        for fraud, share in frauds.items()
+        if share <= FOOLED
+    ]
+    held_out = {key: value for key, value in (old["held_out"] or {}).items() if key.startswith("above")}
+    new = {
+        **old,
+        **about,
+        "held_out": {**held_out, "people": people, "people_by": f"papers/learned.md, row {ROWS[path.name]}"},
+        "attacks": fooling or old["attacks"],
+    }
+    (path / folder.CARD).write_text(
+        json.dumps(new, indent=1, sort_keys=True, allow_nan=False, ensure_ascii=False) + "\n"
+    )
+
+
+def _files(data: Path, names: Sequence[str] | Mapping[str, str]) -> list[dict[str, str]]:
+    return [{"file": name, "sha256": sha256((data / name).read_bytes()).hexdigest()} for name in names]
