@@ -58,20 +58,21 @@ class CrossEncoder:
         steps = -(-len(examples) // BATCH)
         schedule = torch.optim.lr_scheduler.LinearLR(optimiser, 1.0, 0.0, total_iters=steps)
         order = np.random.default_rng(seed).permutation(len(examples))
+        weight = torch.tensor(float(len(KINDS)), device=self.device)
         self.model.train()
         for start in range(0, len(order), BATCH):
             some = [examples[at] for at in order[start : start + BATCH]]
             pairs = [(context, reply) for context, replies in some for reply in replies]
             wanted = torch.tensor([float(at == 0) for _, replies in some for at in range(len(replies))])
             loss = torch.nn.functional.binary_cross_entropy_with_logits(
-                self.logits(pairs), wanted.to(self.device), pos_weight=torch.tensor(float(len(KINDS)))
+                self.logits(pairs), wanted.to(self.device), pos_weight=weight
             )
             optimiser.zero_grad()
             loss.backward()
             torch.nn.utils.clip_grad_norm_(self.model.parameters(), 1.0)
             optimiser.step()
             schedule.step()
-            yield float(loss)
+            yield loss.item()
         self.model.eval()
 
     def scores(self, items: Sequence[Item]) -> Floats:

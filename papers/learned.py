@@ -43,11 +43,8 @@ REFERENCED = (
     "bleu-1 bleu-2 bleu-3 bleu-4 rouge-1 rouge-2 rouge-l rouge-l-b1.2 meteor chrf average greedy extrema extrema-max "
     "bertscore-p bertscore-r bertscore adem-start"
 ).split()
-PENALTIES = (
-    500.0,
-    1000.0,
-    4000.0,
-)  # beside `PENALTY`, which is used throughout: rows to see how little it matters
+# Beside `PENALTY`, which is used throughout: rows to see how little it matters.
+PENALTIES = (500.0, 1000.0, 4000.0)
 DRAWS = 400
 OWN_DRAWS = 20
 COUNTS = (30, 60, 100)  # ratings of one's own

@@ -155,10 +155,22 @@ def rl(data: Path, metrics: Sequence[str], corpora: Sequence[str], out: Path, mo
         for corpus in corpora:
             document = attacked(data, corpus, metric, out / f"rl-{name}-{corpus}", "--stages", "rl", *more)
             policy = [one for one in document["results"] if one["strategy"].startswith("rl: ")]
-            keys = ("strategy", "score", "gain", "gain_interval", "beats_human", "significant", "example")
-            judged = [{key: one[key] for key in keys} for one in policy]
+            keys = ("score", "gain", "gain_interval", "beats_human", "significant")
+            judged = [
+                {"strategy": quoted(one["description"]), **{key: one[key] for key in keys}} for one in policy
+            ]
+            # What it says may be a copy of the corpus: the folder of the run has it, and this file has not.
+            repetitions = [
+                {
+                    **one,
+                    "examples": None,
+                    "most_frequent": None,
+                    "description": quoted(one["description"] or ""),
+                }
+                for one in document["repetitions"]
+            ]
             line = {"what": "rl", "metric": name, "corpus": corpus, "people": document["people"]["score"],
-                    "judged": judged, "repetitions": document["repetitions"]}  # fmt: skip
+                    "judged": judged, "repetitions": repetitions}  # fmt: skip
             (out / f"rl-{name}-{corpus}.json").write_text(json.dumps(line))
             print(json.dumps({**line, "repetitions": len(line["repetitions"])}), flush=True)
 

@@ -22,7 +22,7 @@ GROUPS = {
     "fbd dailyz": ("fbd.jsonl.gz", "overall", ("meta.corpus", "dailyz")),
     "fbd personaz": ("fbd.jsonl.gz", "overall", ("meta.corpus", "personaz")),
 }
-PRETRAINING = ("personachat.jsonl.gz", "dailydialogpp.jsonl.gz")  # MIT, with DailyDialog inside (tools/model_cards.py)
+PRETRAINING = ("personachat.jsonl.gz", "dailydialogpp.jsonl.gz")  # licences: tools/model_cards.py
 SHARED_WORDS = 6  # a turn of so many words that is in a rated item too excludes its dialogue
 
 

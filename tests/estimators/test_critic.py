@@ -97,6 +97,20 @@ def test_q_of_a_dialogue_comes_from_a_fit_that_did_not_see_it(episodes: Episodes
     assert not np.allclose(value(after, "good").q, value(before, "good").q)
 
 
+def test_the_order_of_dialogues_does_not_matter() -> None:
+    dialogues = talks(60)
+    paid = {one.id: 100.0 * (place % 3 > 0) for place, one in enumerate(dialogues)}
+    found = [
+        Critic(reward="success").estimate(
+            encode(whole(given, paid), rating="success", delexicalised=False),
+            "poor",
+            rng=np.random.default_rng(0),
+        )
+        for given in (dialogues, dialogues[::-1])
+    ]
+    assert found[0].value == pytest.approx(found[1].value, rel=1e-6)
+
+
 def test_the_standard_error_is_the_spread_over_fresh_dialogues(episodes: Episodes) -> None:
     spread = []
     for seed in range(12):

@@ -14,7 +14,6 @@ from turnwise.encode.folder import load
 from turnwise.metrics import resolve
 from turnwise.metrics.learned.guard import Witness, rest
 from turnwise.metrics.learned.head import Head
-from turnwise.metrics.learned.lexicon import Lexicon
 
 WORDS = st.lists(
     st.sampled_from("the a you river guitar like to paint bakery".split()), min_size=1, max_size=12
@@ -45,7 +44,7 @@ def test_no_reply_fits_more_than_half_of_all_contexts_better_than_it_usually_doe
     )
     head = Head(first, bias, last, float(rng.normal()), 3, 0.5)
     contexts = rng.normal(size=(40, 4)).astype(np.float32)
-    usual = Witness(head, contexts, Lexicon.of(["a"])).usual(reply)
+    usual = Witness(head, contexts).usual(reply)
     assert np.mean(0.5 * (np.tanh(0.5 * (head.logits(contexts, reply) - usual)) + 1)) <= 0.5 + 1e-6
 
 

@@ -35,7 +35,14 @@ def item(*said: str) -> Item:
 
 @pytest.mark.parametrize(
     ("dressed", "bare"),
-    [("Don't!", "dont"), ("do n't", "don't"), ("I ’ m fine .", "im fine"), ("OK...", "ok"), ("?!", "")],
+    [
+        ("Don't!", "dont"),
+        ("do n't", "don't"),
+        ("do n ' t", "don't"),
+        ("I ’ m fine .", "im fine"),
+        ("OK...", "ok"),
+        ("?!", ""),
+    ],
 )
 def test_spellings_of_one_thing_are_one_plain_text(dressed: str, bare: str) -> None:
     assert plain(dressed) == plain(bare)
@@ -185,7 +192,7 @@ def test_thirty_ratings_give_intervals_that_hold_ninety_five_in_a_hundred_new_re
         made = calibration.fitted(x[mine], ratings[mine], np.arange(30) // 2, prior, rng=rng)
         errors = np.abs(ratings[30:] - x[30:] @ made.weights - made.offset)
         inside.append(np.mean(errors <= made.half_width))
-    assert np.mean(inside) > 0.945  # the .95 quantile of 30 errors holds .92
+    assert np.mean(inside) > 0.95  # the .95 quantile of the 30 errors holds .938
 
 
 def test_a_half_width_is_the_largest_of_thirty_errors_and_not_of_a_hundred() -> None:

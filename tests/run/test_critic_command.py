@@ -11,6 +11,7 @@ from turnwise.cli.group import run
 from turnwise.logs import native
 from turnwise.metrics.task.ontology import load as ontology_of
 from turnwise.run import task_log
+from turnwise.stats.correlation import spearman
 from turnwise.types import Dialogue, Rating, Reply, Turn
 
 OPTIONS = ("--estimator", "critic", "--format", "json", "-q")
@@ -236,6 +237,39 @@ def _rated(agents: int, dialogues: int) -> list[Dialogue]:
             rating = Rating(name, "overall", 1 + hits + float(rng.random() < 0.5), scale=(1.0, 5.0))
             found.append(Dialogue(name, f"a{agent}", tuple(turns), (rating,)))
     return found
+
+
+def test_rated_single_replies_have_a_critic_without_controls(capsys, tmp_path: Path) -> None:
+    rng = np.random.default_rng(5)
+    records = []
+    for number in range(40):
+        topic = ("music", "films", "food")[number % 3]
+        for agent in range(6):
+            hit = rng.random() < (agent + 1) / 6
+            turns = (
+                Turn("user", f"what of {topic} number {number} ?"),
+                Turn("assistant", f"i love {topic}" if hit else "hm"),
+            )
+            name = f"{agent}-{number}"
+            rating = Rating(f"{name}#1", "overall", 4.0 * hit + rng.random(), turn=1, scale=(0.0, 5.0))
+            records.append(Dialogue(name, f"a{agent}", turns, (rating,)))
+    found = answer(capsys, written(tmp_path, records), "--all", "--model", "hashing")
+    assert found["critics"]["critic overall"]["controls"] == {}
+    raw = [row["raw"] for row in found["results"]]
+    assert spearman(np.array(raw), np.arange(6.0)) > 0.8
+
+
+def test_graded_systems_of_the_task_world_are_ranked_and_no_control_reaches_them(
+    capsys, tmp_path: Path
+) -> None:
+    logs = str(tmp_path / "logs.jsonl")
+    made = ("--agents", "6", "--dialogues", "25", "--samples", "1", "--truth", "0", "--delexicalised")
+    assert run(["simulate", "task", *made, "-o", logs, "-q"]) == 0
+    capsys.readouterr()
+    found = answer(capsys, logs, "--all", "--rating", "success", "--model", "hashing")
+    raw = [row["raw"] for row in found["results"]]  # from the best grade to the worst
+    assert spearman(np.array(raw), -np.arange(6.0)) >= 0.9
+    assert not found["critics"]["critic success"]["fooled"]
 
 
 def test_on_multiwoz_every_control_lies_below_every_system_and_people_get_their_return(

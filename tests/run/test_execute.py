@@ -16,8 +16,6 @@ from turnwise.run.execute import Local
 
 PARENT = """
 import operator, time
-from tests.corpus import corpus
-from turnwise.cli.group import run
 from turnwise.run.execute import Local
 
 if __name__ == "__main__":

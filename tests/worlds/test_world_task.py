@@ -391,6 +391,16 @@ def test_a_user_corrects_a_system_that_says_something_else_than_it_asked_for():
     )
 
 
+def test_a_venue_that_was_refused_is_forgotten_with_all_that_was_told_of_it():
+    wrong = next(row for row in TABLES.rows["restaurant"] if row.canon["food"] == "indian")
+    turns = [
+        Turn("user", "I need a restaurant in the east that serves korean food."),
+        Turn("assistant", f"{wrong.values['name']} serves indian food, phone {wrong.values['phone']}."),
+    ]
+    (part,) = scene_of(RESTAURANT).user.course(turns).parts
+    assert (part.row, part.answers) == (None, {})
+
+
 def test_a_user_whose_first_wish_cannot_be_met_asks_for_the_second():
     wish = {
         "info": {"food": "korean", "area": "east"},

@@ -102,8 +102,8 @@ def command(**given: Any) -> int:
         outcome = meta(spec) if spec.metrics else raters(spec)
         columns = ("metric", "dimension", "group", "level", "statistic", "estimate", "interval", "p", "ceiling",
                    "n_items", "n_clusters", "n_raters", "raters_are")  # fmt: skip
-        after = _differences(outcome.document) + _raters(outcome.document) + _biases(outcome.document)
-        after += _partings(outcome.document)
+        told = [of(outcome.document) for of in (_differences, _raters, _biases, _partings)]
+        after = "\n".join(part for part in told if part)
         return conclude(outcome, columns, given, after=after)
 
 

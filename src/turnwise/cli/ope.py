@@ -155,12 +155,12 @@ def _judged(name: str, about: dict[str, Any]) -> str:
     """Whether a critic tells real systems from controls, in a line."""
     if not about["controls"]:
         return f"{name}: no control could be made of single replies"
-    told = ", ".join(f"{control} {value:.1f}" for control, value in about["controls"].items())
+    told = ", ".join(f"{control} {value:.3g}" for control, value in about["controls"].items())
     if about["fooled"]:
         return (
             f"{name} IS FOOLED by {', '.join(about['fooled_by'])}: worth no less than {about['worst_system']}; "
             f"do not believe its ranking (controls: {told})"
         )
     return (
-        f"{name}: every control lies below every system, by {about['margin']:.1f} or more (controls: {told})"
+        f"{name}: every control lies below every system, by {about['margin']:.3g} or more (controls: {told})"
     )

@@ -34,6 +34,8 @@ def plain(text: str) -> str:
     for word in _SPACES.split(kept.strip()):
         if word in _TAILS and words:
             words[-1] += word
+            if words[-1] in _TAILS and len(words) > 1:  # `do n t`: n and t are a tail together
+                words[-2:] = ["".join(words[-2:])]
         elif word:
             words.append(word)
     return " ".join(_CONTRACTED.get(word, word) for word in words)

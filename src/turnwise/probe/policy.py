@@ -105,11 +105,13 @@ class Policy(nn.Module):
             whole = torch.cat([read, given], dim=1)
             mask = torch.cat([there, spoken.long()], dim=1)
             places = (mask.cumsum(dim=1) - 1).clamp(min=0)
-            out = self.model(
-                input_ids=whole, attention_mask=mask, position_ids=places, output_hidden_states=True
-            )
             width = read.shape[1]
-            logits, state = out.logits[:, width - 1 : -1], out.hidden_states[-1][:, width - 1]
+            # A logit for each word of the vocabulary at each place of the context would fill a GPU, for nothing.
+            out = self.model(
+                input_ids=whole, attention_mask=mask, position_ids=places, output_hidden_states=True,
+                logits_to_keep=given.shape[1] + 1,
+            )  # fmt: skip
+            logits, state = out.logits[:, :-1], out.hidden_states[-1][:, width - 1]
         return self._judged(logits.float(), state.float(), given, spoken)
 
     def _judged(self, logits: Tensor, state: Tensor, given: Tensor, spoken: Tensor) -> Judgement:

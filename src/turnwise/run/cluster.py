@@ -42,13 +42,13 @@ class Cluster:
         self._held = ExitStack()
 
     def __enter__(self) -> Self:
-        # Ray prints news of lost workers to stdout, where results and nothing else may stand.
-        self._held.enter_context(redirect_stdout(sys.stderr))
         with ExitStack() as opened:
+            # Ray prints news of lost workers to stdout, where results and nothing else may stand.
+            opened.enter_context(redirect_stdout(sys.stderr))
             self._ray, mine = _joined(self.jobs, self.address)
             if mine:
                 opened.callback(self._ray.shutdown)
-            self._held.push(opened.pop_all())
+            self._held = opened.pop_all()
         return self
 
     def __exit__(self, *_: object) -> None:

@@ -143,34 +143,32 @@ def controls(
     *,
     rating: str,
 ) -> dict[str, Any]:
-    """Of critics among estimators of a rating: what they say of the controls, beside the agents' raw values."""
+    """Of critics among estimators of a rating: what they say of the controls, beside the agents' raw values.
+
+    Without dialogues, as where agents answered single turns in records of their own, there are no controls.
+    """
     critics = {name: one for name, one in estimators.items() if isinstance(one, Critic)}
     if not critics:
         return {}
-    controlled = with_controls(dialogues, generator(spec.seed, "controls"))
-    episodes = experience(spec, controlled, census, rating=rating, targets=(), others=()).episodes
-    names = [name for name in episodes.alternatives if name.startswith(PREFIX)]
-    found = {}
-    for name, critic in critics.items():
-        evaluation = critic.evaluation(episodes, seed=spec.seed) if names else None
-        values = (
-            {}
-            if evaluation is None
-            else {
+    values: dict[str, dict[str, float]] = {name: {} for name in critics}
+    if dialogues:
+        controlled = with_controls(dialogues, generator(spec.seed, "controls"))
+        episodes = experience(spec, controlled, census, rating=rating, targets=(), others=()).episodes
+        names = [name for name in episodes.alternatives if name.startswith(PREFIX)]
+        for name, critic in critics.items():
+            evaluation = critic.evaluation(episodes, seed=spec.seed)
+            values[name] = {
                 control.removeprefix(PREFIX): evaluation.value(episodes.alternatives[control]).value
                 for control in names
             }
-        )
+    found = {}
+    for name, of_controls in values.items():
         raw = {
             one.target: one.diagnostics["raw"]
             for one in answers
             if one.estimator == name and "raw" in one.diagnostics
         }
-        verdict = judged(raw, values)
-        found[f"{name} {rating}"] = _verdict(verdict) | {
-            "controls": values,
-            "logged_value": float(np.nanmean(episodes.reward)),
-        }
+        found[f"{name} {rating}"] = _verdict(judged(raw, of_controls)) | {"controls": of_controls}
     return found
 
 

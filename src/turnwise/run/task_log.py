@@ -20,7 +20,7 @@ from turnwise.metrics.task.goal import Wish, wishes
 from turnwise.metrics.task.inform import Success
 from turnwise.metrics.task.ontology import Ontology
 from turnwise.metrics.task.ontology import load as ontology_of
-from turnwise.types import Dialogue, Floats, Reply, Turn
+from turnwise.types import Dialogue, Floats, Turn
 
 _PLURAL = re.compile(r"\s*-s\b")  # `restaurant -s`
 PAID = 100.0  # for a success: values are of the same size as the metric's
@@ -161,7 +161,3 @@ def speaking(dialogues: Sequence[Dialogue], targets: Sequence[str]) -> tuple[lis
 
 def _system(dialogue: Dialogue) -> list[Turn]:
     return [turn for turn in dialogue.turns if turn.role == "assistant" and turn.content is not None]
-
-
-def first_reply(turn: Turn, agent: str) -> Reply:
-    return turn.alternatives[agent][0]

@@ -13,6 +13,7 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
+from turnwise.stats.clusters import cluster_sums, codes
 from turnwise.types import Floats, digest
 
 # P(count <= k) for a mean of 1; a uniform number of 16 bits is told apart by it to 1.5e-5.
@@ -40,11 +41,13 @@ class PoissonSums:
     @classmethod
     def of(cls, clusters: Sequence[str], rows: Floats, *, draws: int, seed: int) -> "PoissonSums":
         """Of (n, k) rows and the cluster of each."""
+        names = list(dict.fromkeys(clusters))
+        each = cluster_sums(rows, *codes(clusters))
         sums = np.zeros((draws, rows.shape[1]))
-        for start in range(0, len(clusters), _BLOCK):
-            names = clusters[start : start + _BLOCK]
-            taken = np.stack([counts(name, draws, seed) for name in names]).astype(np.float64)
-            sums += taken.T @ rows[start : start + _BLOCK]
+        for start in range(0, len(names), _BLOCK):
+            some = names[start : start + _BLOCK]
+            taken = np.stack([counts(name, draws, seed) for name in some]).astype(np.float64)
+            sums += taken.T @ each[start : start + _BLOCK]
         return cls(sums, seed)
 
     def __add__(self, other: "PoissonSums") -> "PoissonSums":

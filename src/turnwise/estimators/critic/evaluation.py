@@ -23,7 +23,7 @@ from scipy.linalg import cho_factor, cho_solve
 
 from turnwise.errors import Refused
 from turnwise.estimators.critic.features import TURNS, Features
-from turnwise.types import Floats, Ints, Said
+from turnwise.types import Floats, Ints, Said, digest
 
 FOLDS = 5
 HELD = 1e4  # weight of the rows that hold a turn's mean error at 0, against one logged reply; 100 leaves -.6 of 48
@@ -62,9 +62,15 @@ class Evaluation:
     @cached_property
     def fold(self) -> Ints:
         """(n,) of each point."""
-        dialogues = len(self.features.episodes.dialogues)
-        drawn = np.random.default_rng([self.seed, dialogues]).permutation(dialogues) % FOLDS
-        return np.repeat(drawn, np.diff(self.features.episodes.first))
+        dealt = np.empty(len(self._order), dtype=np.int64)
+        dealt[self._order] = np.arange(len(self._order)) % FOLDS
+        return dealt[self._owner]
+
+    @cached_property
+    def _order(self) -> Ints:
+        """(N,) the dialogues as they are dealt out: by their names, so that the order of the log does not show."""
+        names = [digest(str(self.seed), name) for name in self.features.episodes.dialogues]
+        return np.array(sorted(range(len(names)), key=names.__getitem__), dtype=np.int64)
 
     @cached_property
     def logged(self) -> Floats:
@@ -94,7 +100,10 @@ class Evaluation:
 
     def _negatives(self) -> tuple[Floats, Floats]:
         episodes = self.features.episodes
-        drawn = np.random.default_rng([self.seed, 1]).permutation(len(episodes.user))
+        rank = np.argsort(self._order)
+        points = np.lexsort((np.arange(len(self._owner)), rank[self._owner]))  # as the dialogues are dealt
+        drawn = np.empty_like(points)
+        drawn[points] = points[np.random.default_rng(self.seed).permutation(len(points))]
         other = np.where(self._owner[drawn] != self._owner, episodes.logged.text[drawn, 0], -1)
         return self.features.rows(_words(other)), self.features.rows(_words(episodes.user))
 

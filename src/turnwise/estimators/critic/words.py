@@ -36,7 +36,8 @@ class BagOfWords:
 
     def __init__(self, texts: Sequence[str], most: int = MOST) -> None:
         counts = Counter(word for text in texts for word in dict.fromkeys(words(text)))
-        self.places = {word: place for place, (word, _) in enumerate(counts.most_common(most))}
+        ordered = sorted(counts, key=lambda word: (-counts[word], word))
+        self.places = {word: place for place, word in enumerate(ordered[:most])}
 
     def encode(self, texts: Sequence[str], /) -> Floats:
         rows = np.zeros((len(texts), len(self.places)))

@@ -105,7 +105,7 @@ class PrdPaper(Prd):
 
 @dataclass(frozen=True, eq=False)
 class PrdToReal(_Facts, Distance[Floats]):
-    about: ClassVar[float] = 0.2  # of F1: how far its number from cells may lie from that of the replies themselves
+    about: ClassVar[float] = 0.2  # how far the number from cells may lie from that of the replies
 
     asked: Prd
 

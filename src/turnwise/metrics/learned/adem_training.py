@@ -57,8 +57,9 @@ def train(lesson: Lesson) -> Trained:
         examples, sides=sides, scale=scale, search=search, seed=lesson.seed,
         work=lesson.work, about=lesson.fingerprint, say=lesson.say,
     )  # fmt: skip
-    fixed = replace(search, **{name: (value,) for name, value in final.chosen.items()})
-    studied = studies(lesson, examples, [items[row].agent for row in rows], sides, scale, fixed)
+    chosen: dict[str, Any] = {name: (value,) for name, value in final.chosen.items()}
+    agents = [items[row].agent for row in rows]
+    studied = studies(lesson, examples, agents, sides, scale, replace(search, **chosen))
     encoder, tensors = packed(spec)
     head = {"sides": list(sides), "alpha": final.head.alpha, "beta": final.head.beta, **final.chosen}
     return Trained(

@@ -34,37 +34,30 @@ NOTHING = -5.0  # logit of a rest without a word
 
 
 class Evidence(NamedTuple):
-    """What a reply says for itself."""
+    """What a head says of a reply."""
 
     here: float  # logit
     rest: float  # logit of what it did not take from the context, less the log of its mean odds elsewhere
-    row: Vectors  # (c,) what the network reads
+    fits: tuple[float, ...]  # these and more, for the network
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Witness:
-    """Gathers evidence: a head, contexts of other conversations as it reads them, and how usual words are."""
+    """A head, and contexts of other conversations as it reads them."""
 
     head: Head
     contexts: Vectors  # (k, d)
-    lexicon: Lexicon
 
-    def evidence(self, views: Sequence[View], encoder: TextEncoder) -> list[Evidence]:
-        rests = [rest(view.text, view.said) for view in views]
-        vectors = turn_vectors([[text] if text else [] for text in rests], encoder)
-        return [
-            self._one(view, left[0] if len(left) else None) for view, left in zip(views, vectors, strict=True)
-        ]
-
-    def _one(self, view: View, left: Vectors | None) -> Evidence:
+    def evidence(self, view: View, left: Vectors | None) -> Evidence:
+        """`left` is the vector of the reply's rest; None where nothing is left."""
         here = self.head.logit(view)
         rest_here = rest = NOTHING
-        if left is not None and np.isfinite(left).all():
+        if left is not None:
             rest_here = float(self.head.logits(self.head.context(view.context)[None], left)[0])
             rest = rest_here - self.usual(left)
-        fits = [here, here - self.usual(view.reply), rest_here, rest, here - rest_here, float(left is None)]
-        counts = surface(view.text, view.said, self.lexicon)
-        return Evidence(here, rest, np.array([*fits, *counts.values()], dtype=np.float32))
+        elsewhere = here - self.usual(view.reply)
+        fits = (here, elsewhere, rest_here, rest, here - rest_here, float(left is None))
+        return Evidence(here, rest, fits)
 
     def usual(self, reply: Vectors) -> float:
         """The log of its mean odds in the kept contexts."""
@@ -76,6 +69,7 @@ class Witness:
 @dataclass(frozen=True, slots=True, eq=False)
 class Guard:
     witness: Witness
+    lexicon: Lexicon
     weight: float  # of the rest in the mean
     centre: Vectors  # (c,)
     scale: Vectors  # (c,)
@@ -86,11 +80,13 @@ class Guard:
 
     def scores(self, views: Sequence[View], encoder: TextEncoder) -> list[float]:
         """0-1 each: that the reply belongs here, and its rest here more than elsewhere, and that it is no fraud."""
-        return [
-            ((1 - self.weight) * probability(one.here) + self.weight * probability(one.rest))
-            * self.passes(one.row)
-            for one in self.witness.evidence(views, encoder)
-        ]
+        found = []
+        for view, left in zip(views, rests(views, encoder), strict=True):
+            one = self.witness.evidence(view, left)
+            belongs = (1 - self.weight) * probability(one.here) + self.weight * probability(one.rest)
+            counts = surface(view.text, view.said, self.lexicon).values()
+            found.append(belongs * self.passes(np.array([*one.fits, *counts], dtype=np.float32)))
+        return found
 
     def passes(self, row: Vectors) -> float:
         """1 for what looks like people's; less, the more surely it is a fraud."""
@@ -101,6 +97,13 @@ class Guard:
     def features(self) -> str:
         """What it looks at, for a signature."""
         return f"{len(self.centre)}signs+{len(self.witness.contexts)}contexts"
+
+
+def rests(views: Sequence[View], encoder: TextEncoder) -> list[Vectors | None]:
+    """The vector of each reply's rest; None where nothing is left that has one."""
+    texts = [rest(view.text, view.said) for view in views]
+    groups = turn_vectors([[text] if text else [] for text in texts], encoder)
+    return [group[0] if len(group) and np.isfinite(group).all() else None for group in groups]
 
 
 def rest(text: str, said: Sequence[str]) -> str:
@@ -127,6 +130,6 @@ def guard_of(folder: Folder, which: str) -> Guard | None:
         for name, part in folder.tensors.items()
         if name.startswith(prefix)
     }
-    witness = Witness(head_of(folder, which), parts.pop("contexts"), Lexicon.load(folder.tensors))
+    witness = Witness(head_of(folder, which), parts.pop("contexts"))
     weight, offset = float(folder.config[KEY]["weight"]), float(parts.pop("offset")[0])
-    return Guard(witness, weight, offset=offset, **parts)
+    return Guard(witness, Lexicon.load(folder.tensors), weight, offset=offset, **parts)

@@ -19,9 +19,10 @@ from turnwise.encode.lesson import Lesson
 from turnwise.encode.neural.loop import Plan, fit
 from turnwise.encode.plain import plain
 from turnwise.errors import DataError
-from turnwise.metrics.learned.guard import KEY, Witness
+from turnwise.metrics.learned.guard import KEY, Witness, rests
 from turnwise.metrics.learned.head import Head
 from turnwise.metrics.learned.lexicon import Lexicon
+from turnwise.metrics.learned.surface import surface
 from turnwise.metrics.learned.views import TURNS, View, turn_vectors
 from turnwise.types import Dialogue, Finding, Floats
 
@@ -37,11 +38,12 @@ PLAN = Plan(epochs=12, batch=256, rate=3e-3, decay=1e-2, clip=None, patience=3)
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Shown:
-    """Replies to learn from or to test on, and the lexicon that has not counted them."""
+    """Replies to learn from or to test on, with their counts by a lexicon that has not counted them."""
 
     views: list[View]
+    rests: list[Vectors | None]
+    counts: Floats  # (n, c)
     real: NDArray[np.bool_]  # (n,)
-    lexicon: Lexicon
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -73,7 +75,7 @@ def guarded(
     findings: list[Finding] = []
     for which, head in heads.items():
         contexts = np.stack([head.context(np.nan_to_num(turns)) for turns in elsewhere])
-        learned, tested = (_rows(part, head, contexts, encoder) for part in (learn, test))
+        learned, tested = (_rows(part, Witness(head, contexts)) for part in (learn, test))
         parts, passed = _fitted(learned, tested, lesson, f"{KEY} {which}")
         parts["contexts"] = contexts
         tensors |= {f"{KEY}.{which}.{name}": part.astype(np.float32) for name, part in parts.items()}
@@ -106,7 +108,8 @@ def _shown(
         View(np.nan_to_num(rows[0]), np.nan_to_num(rows[1:]), said, text)
         for rows, (text, said) in zip(vectors, told, strict=True)
     ]
-    return _Shown(views, np.array(real, dtype=bool), lexicon)
+    counts = [list(surface(text, said, lexicon).values()) for text, said in told]
+    return _Shown(views, rests(views, encoder), np.array(counts), np.array(real, dtype=bool))
 
 
 def _places(talks: Sequence[Dialogue], agent: str) -> Iterator[tuple[tuple[str, ...], str, list[str]]]:
@@ -129,13 +132,14 @@ def _contexts(talks: Sequence[Dialogue], rng: np.random.Generator) -> list[list[
     return [told[place] for place in rng.permutation(len(told))[:CONTEXTS]]
 
 
-def _rows(shown: Sequence[_Shown], head: Head, contexts: Vectors, encoder: TextEncoder) -> _Rows:
-    rows = [
-        one.row
-        for part in shown
-        for one in Witness(head, contexts, part.lexicon).evidence(part.views, encoder)
-    ]
-    return _Rows(np.stack(rows).astype(np.float64), np.concatenate([part.real for part in shown]))
+def _rows(shown: Sequence[_Shown], witness: Witness) -> _Rows:
+    tables = []
+    for part in shown:
+        pairs = zip(part.views, part.rests, strict=True)
+        fits = np.array([witness.evidence(view, left).fits for view, left in pairs])
+        tables.append(np.hstack([fits, part.counts]) if len(fits) else fits.reshape(0, 0))
+    known = [table for table in tables if len(table)]
+    return _Rows(np.concatenate(known), np.concatenate([part.real for part in shown]))
 
 
 def _fitted(learn: _Rows, test: _Rows, lesson: Lesson, about: str) -> tuple[dict[str, NDArray[Any]], Floats]:

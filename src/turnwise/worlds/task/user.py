@@ -138,6 +138,9 @@ class User:
         course.wrong = part.misheard(reading)
         if not self._helped(part, reading) or course.wrong:
             course.strikes += 1
+        if any(slot in part.wish.info for slot in course.wrong):
+            part.row = None  # not what was asked for
+            part.answers.clear()
         if part.done and not course.wrong:
             course.at += 1
 

@@ -1,0 +1,108 @@
+"""`python -m benchmarks.rates`: processor time a reply of each stage of `score` and of `ope --stream`.
+
+docs/scale.md does its arithmetic with it. One core, made-up conversations of 12 words a reply, vectors of hashed
+words. Writes benchmarks/results/rates.json.
+"""
+
+import json
+import pickle
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import TypeVar
+
+import numpy as np
+
+from benchmarks.corpus import write
+from turnwise.encode.episodes import encode, whole
+from turnwise.estimators.stream import First, Frame, Second
+from turnwise.logs import native
+from turnwise.logs.items import Selection, all_items
+from turnwise.logs.scan import scan
+from turnwise.metrics import resolve
+from turnwise.run.blocks import content_key, score
+from turnwise.run.scoring import SHARD
+from turnwise.run.simulate import Simulation, simulate
+from turnwise.run.tally import Tally
+from turnwise.types import Fitted, Metric
+
+REPLIES, SELLERS, DIALOGUES = 10_000, 5, 200
+RESULT = Path(__file__).parent / "results" / "rates.json"
+T = TypeVar("T")
+rates: dict[str, float] = {}  # microseconds
+
+
+def timed(name: str, count: int, function: Callable[[], T]) -> T:
+    begun = time.process_time()
+    found = function()
+    rates[name] = round((time.process_time() - begun) / count * 1e6, 1)
+    print(f"{name:40} {rates[name]:8.1f} us", flush=True)
+    return found
+
+
+def scoring(folder: Path) -> None:
+    write(path := folder / "replies.jsonl", REPLIES)
+    census = timed("check and count", REPLIES, lambda: scan([str(path)]))
+    items = timed("read", REPLIES, lambda: list(all_items([str(path)], Selection(), census)))
+    shards = [items[at : at + SHARD] for at in range(0, REPLIES, SHARD)]
+    timed("address by content", REPLIES, lambda: [content_key(shard) for shard in shards])
+    packed = timed("send to a worker", REPLIES, lambda: [pickle.dumps(shard, 5) for shard in shards])
+    timed("receive, by the worker", REPLIES, lambda: [pickle.loads(one) for one in packed])  # noqa: S301
+    for name in ("length", "rouge-l", "bleu-4", "meteor", "chrf", "fbd[model=hashing]"):
+        found = resolve(name)
+        metric: Metric = found.fit(items) if isinstance(found, Fitted) else found
+        blocks = timed(f"score {name}", REPLIES, lambda metric=metric: [score(metric, one) for one in shards])
+        tally = Tally(metric)
+        timed(
+            f"add up {name}", REPLIES,
+            lambda tally=tally, blocks=blocks: [
+                tally.add(shard, block, range(len(shard))) for shard, block in zip(shards, blocks, strict=True)
+            ],
+        )  # fmt: skip
+
+
+def estimating(folder: Path) -> None:
+    path = folder / "logs.jsonl"
+    count = SELLERS * DIALOGUES
+    simulate(
+        Simulation(
+            world="booking", family="behaviour", agents=SELLERS, dialogues=DIALOGUES, samples=1, truth=0
+        ),
+        str(path),
+    )
+    timed("ope, a dialogue: check and count", count, lambda: scan([str(path)]))
+    dialogues = timed("ope, a dialogue: read", count, lambda: list(native.read(str(path))))
+    rewards = {one.id: next(r.value for r in one.ratings if r.dimension == "reward") for one in dialogues}
+    parts = [dialogues[at : at + 500] for at in range(0, count, 500)]
+    encoded = timed(
+        "ope, a dialogue: delexicalise, encode", count,
+        lambda: [encode(whole(part, rewards), rating="reward") for part in parts],
+    )  # fmt: skip
+    firsts = timed(
+        "ope, a dialogue: first pass", count, lambda: [First.of(one, "hashing") for one in encoded]
+    )
+    first = firsts[0]
+    for other in firsts[1:]:
+        first += other
+    frame = Frame.of(first, "hurries")
+    speakers = list(first.rated)
+    timed(
+        "ope, a dialogue: second pass, 5 agents", count,
+        lambda: [Second.of(one, "hashing", frame, speakers) for one in encoded],
+    )  # fmt: skip
+    rates["bytes a dialogue"] = round(path.stat().st_size / count, 1)
+
+
+def main() -> None:
+    np.ones((64, 64)) @ np.ones((64, 64))  # wakes the libraries
+    with tempfile.TemporaryDirectory() as folder:
+        scoring(Path(folder))
+        estimating(Path(folder))
+    RESULT.write_text(
+        json.dumps({"command": "python -m benchmarks.rates", "microseconds": rates}, indent=1) + "\n"
+    )
+
+
+if __name__ == "__main__":
+    main()
