@@ -157,14 +157,13 @@ def _files(data: Data) -> Iterator[list[str]]:
         yield [str(data)]
         return
     given = list(data)
-    if all(isinstance(one, str | Path) for one in given):
+    records = [dict(one) for one in given if isinstance(one, Mapping)]
+    if not records and all(isinstance(one, str | Path) for one in given):
         yield [str(one) for one in given]
         return
-    if not all(isinstance(one, Mapping) for one in given):
-        raise UsageError(
-            "data is a path, several paths, or conversations as dicts: docs/format.md has their keys"
-        )
+    if len(records) < len(given):
+        raise UsageError("data is a path, several paths, or conversations as dicts: docs/format.md has their keys")
     with TemporaryDirectory() as folder:
         path = Path(folder) / "conversations.jsonl"
-        path.write_bytes(b"".join(msgspec.json.encode(dict(one)) + b"\n" for one in given))
+        path.write_bytes(b"".join(msgspec.json.encode(one) + b"\n" for one in records))
         yield [str(path)]

@@ -176,8 +176,9 @@ def test_dialogues_without_system_turns_are_left_out_and_counted(
 ) -> None:
     mute = Dialogue("mute", "clerk", (Turn("user", "hello ?"),), goal=dinners[0].goal)
     logs = written(tmp_path, [mute, *dinners])
-    row = answer(capsys, logs, "--target", "good", "--db", tables)["results"][0]
-    assert (row["unscored"], row["n_clusters"]) == ({"no system turn": 1}, 80)
+    found = answer(capsys, logs, "--target", "good", "--db", tables)
+    assert found["notes"] == ["1 conversation left out: no system turn"]
+    assert found["results"][0]["n_clusters"] == 80
 
 
 def test_no_alternatives_anywhere_is_an_error_with_a_remedy(

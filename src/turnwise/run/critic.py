@@ -6,7 +6,7 @@ its empirical discounted return; no control may reach a real system; and simple 
 that ranks like the length of replies has no more to say than that.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -14,8 +14,8 @@ import numpy as np
 
 from turnwise import estimators as registry
 from turnwise.encode.episodes import encode, leave_out, whole
-from turnwise.errors import Refused, UsageError
-from turnwise.estimators.critic.controls import LOGGED, PREFIX, Verdict, judged, with_controls
+from turnwise.errors import Refused, UsageError, counted
+from turnwise.estimators.critic.controls import CONTROLS, LOGGED, PREFIX, Verdict, judged, with_controls
 from turnwise.estimators.critic.critic import Critic
 from turnwise.estimators.critic.evaluation import Valued
 from turnwise.logs.scan import Census
@@ -68,6 +68,7 @@ def criticise(
     systems: Sequence[str],
     *,
     seed: int,
+    advance: Callable[[int], None] = lambda done: None,
 ) -> Judged:
     """Everyone's value. `dialogues` are in one form and have all systems' replies; a system's own are left out."""
     controlled = with_controls(dialogues, generator(seed, "controls"))
@@ -82,6 +83,7 @@ def criticise(
         else:
             values[name] = evaluation.value(episodes.alternatives[name])
             differences[name] = values[name].contributions - logged.contributions
+        advance(1)
     verdict = judged(
         {name: values[name].value for name in systems},
         {name.removeprefix(PREFIX): values[name].value for name in controls},
@@ -122,16 +124,26 @@ def ope_of_task(
         chosen, rewards = _rewarded(spec, there, critic)
         plain = task_log.in_one_form(chosen) if critic.form == "one" else chosen
         facts = task_log.facts(chosen, dense=critic.reward == "progress")
-        with progress(f"{name}: {len(targets)} systems", 1, quiet=spec.quiet) as advance:
-            found = criticise(critic.given(facts), plain, rewards, targets, seed=spec.seed)
-            advance(1)
+        with progress(name, len(targets) + len(CONTROLS), quiet=spec.quiet) as advance:
+            given = critic.given(facts)
+            found = criticise(given, plain, rewards, targets, seed=spec.seed, advance=advance)
         who = _logged_name(chosen)
         if critic.reward == "success":
             baselines.setdefault("success", {})[who] = float(np.mean(list(rewards.values())))
-        findings += _findings(name, critic, found, targets, who=who, unscored=left_out, baselines=baselines)
+        findings += _findings(name, critic, found, who=who, baselines=baselines)
         section[name] = _section(found, who=who)
         _write_turns(spec, name, chosen, found, targets, who=who)
-    return finish(spec, tuple(findings), sha256, critics=section)
+    notes = [
+        f"{counted(count, 'conversation')} left out: {reason}"
+        for reason, count in (left_out | _goalless(there, findings)).items()
+    ]
+    return finish(spec, tuple(findings), sha256, critics=section, **({"notes": notes} if notes else {}))
+
+
+def _goalless(dialogues: Sequence[Dialogue], findings: Sequence[Finding]) -> dict[str, int]:
+    lacking = sum(not one.goal for one in dialogues)
+    paid = any(one.what["rating"] == "success" for one in findings)
+    return {"no goal, so nothing says whether it succeeded": lacking} if lacking and paid else {}
 
 
 def controls(
@@ -192,10 +204,8 @@ def _findings(
     name: str,
     critic: Critic,
     found: Judged,
-    systems: Sequence[str],
     *,
     who: str,
-    unscored: Mapping[str, int],
     baselines: Mapping[str, Mapping[str, float]],
 ) -> list[Finding]:
     rows = []
@@ -210,7 +220,6 @@ def _findings(
                 interval=_interval(valued.contributions),
                 n_items=len(valued.q),
                 n_clusters=len(valued.contributions),
-                unscored=unscored,
                 method=f"fitted Q, cross-fitted over dialogues, gamma {critic.discount:g}; interval by influence",
                 signature=str(critic.signature),
                 details={
