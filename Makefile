@@ -25,7 +25,7 @@ $(VENV)/.neural: $(VENV)/.core
 
 demo: $(VENV)/.neural ## the whole loop on embedded worlds; ends with out/demo/report.html
 	-$(BIN)/turnwise fetch -q minilm # without it the demo leaves out what needs it, and says so
-	OMP_NUM_THREADS=2 $(BIN)/turnwise demo -o out/demo
+	OMP_NUM_THREADS=1 $(BIN)/turnwise demo -o out/demo
 
 test: $(VENV)/.weights
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -n 2

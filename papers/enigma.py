@@ -135,7 +135,7 @@ def pooled(rows: list[dict]) -> str:
 BOOKING = [(family, seed) for seed in SEEDS for family in FAMILIES]
 PARTS: dict[str, tuple[Callable[..., list[dict]], list[tuple], tuple[str, ...], Callable | None]] = {
     "families": (families, BOOKING, ("family", "seed"), pooled),
-    "settings": (settings, BOOKING, ("family", "seed", "setting"), None),
+    "settings": (settings, [(family, SEEDS[0]) for family in FAMILIES], ("family", "seed", "setting"), None),
     "chat": (chat, [(family, seed) for seed in SEEDS for family in CHATS], ("family", "seed"), None),
     "single": (single, [(name,) for name in SINGLE], ("corpus",), None),
 }

@@ -20,7 +20,8 @@ from turnwise.estimators.critic.controls import LOGGED, PREFIX, with_controls
 from turnwise.estimators.critic.critic import Critic
 from turnwise.logs.native import read_all
 from turnwise.run import task_log
-from turnwise.run.critic import BASELINES, Judged, criticise
+from turnwise.run.critic import BASELINES
+from turnwise.run.criticise import Judged, criticise
 from turnwise.run.reward import scored
 from turnwise.run.spec import Spec
 from turnwise.run.tally import generator

@@ -51,6 +51,7 @@ CORPORA = {
 LEARNT = (("dailydialog.jsonl.gz", "train"), ("personachat.jsonl.gz", "valid"))
 ROWS = {"copy": "copy: last", "fixed": "fixed", "parrot": "parrot", "pattern": "pattern"}
 COUNT = 80
+MOST_WORDS = 10  # of a corpus in a row
 
 
 def text(data: Path, path: str) -> None:
@@ -118,12 +119,17 @@ def bot(data: Path, corpus: str, metric: str, kept: Path) -> float | None:
 
 
 def quoted(description: str) -> str:
-    """The description without sentences of the corpus, which is not ours to publish."""
-    return re.sub(
-        r"“([^”\[]{40,})”",
-        lambda found: f"“{' '.join(found[1].split()[:4])} …” ({len(found[1].split())} words)",
-        description,
-    )
+    """The description with long stretches of the corpus, which is not ours to publish, cut to their first words."""
+
+    def cut(stretch: re.Match[str]) -> str:
+        said = stretch[0].split()
+        return stretch[0] if len(said) <= MOST_WORDS else f" {' '.join(said[:4])} … ({len(said)} words) "
+
+    def tidy(found: re.Match[str]) -> str:
+        fixed = re.sub(r"[^\[\]]+(?![^\[]*\])", cut, found[1])  # outside of the brackets of slots
+        return f"“{' '.join(fixed.split())}”"
+
+    return re.sub(r"“([^”]*)”", tidy, description)
 
 
 def table(data: Path, metrics: Sequence[str], corpora: Sequence[str], out: Path, more: Sequence[str]) -> None:
@@ -212,7 +218,7 @@ def keep(folders: Sequence[str]) -> None:
     kept = json.loads(RESULTS.read_text()) if RESULTS.exists() else []
     for folder in folders:
         for path in sorted(Path(folder).glob("*.json")):
-            line = json.loads(path.read_text())
+            line = _tidied(json.loads(path.read_text()))
             if isinstance(line, dict) and line.get("what") in ("table", "rl", "harden"):
                 about = [line["what"], line["metric"], line.get("corpus")]
                 kept = [one for one in kept if [one["what"], one["metric"], one.get("corpus")] != about] + [
@@ -231,6 +237,15 @@ def keep(folders: Sequence[str]) -> None:
             ]  # fmt: skip
             cards.setdefault(line["metric"], []).extend(works)
     CARDS.write_text(json.dumps(cards, indent=1, ensure_ascii=False) + "\n")
+
+
+def _tidied(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {
+            key: quoted(part) if key == "description" and part else _tidied(part)
+            for key, part in value.items()
+        }
+    return [_tidied(part) for part in value] if isinstance(value, list) else value
 
 
 def show() -> None:

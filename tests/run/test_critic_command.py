@@ -240,6 +240,20 @@ def _rated(agents: int, dialogues: int) -> list[Dialogue]:
     return found
 
 
+def test_the_published_critic_answers_from_the_command_line_too(
+    capsys, dinners: list[Dialogue], tables: str, tmp_path: Path
+) -> None:
+    pytest.importorskip("torch")
+    name = "critic-paper[drawn=64,hidden=8,words=8,passes=2,batch=16]"
+    logs = written(tmp_path, dinners)
+    command = ["ope", logs, "--target", "good", "--db", tables, "--estimator", name, "--format", "json", "-q"]
+    assert run(command) == 0
+    rows = json.loads(capsys.readouterr().out)["results"]
+    assert [row["target"] for row in rows][:2] == ["clerk", "good"]
+    assert all(0 <= row["estimate"] <= 100 for row in rows)
+    assert "reward:success|gamma:0.9" in rows[0]["signature"]
+
+
 def test_rated_single_replies_have_a_critic_without_controls(capsys, tmp_path: Path) -> None:
     rng = np.random.default_rng(5)
     records = []

@@ -1,5 +1,6 @@
 """`turnwise demo`."""
 
+import logging
 import shlex
 import shutil
 import sys
@@ -137,6 +138,9 @@ class Demo:
                 f"left out, as they stand on a model that is not here: {', '.join(LEARNED)}; texts are encoded by "
                 f"`{WITHOUT}`. To have them: pip install 'turnwise[neural]' and turnwise fetch {MODEL}"
             )
+        logging.getLogger("turnwise.encode").setLevel(
+            logging.ERROR
+        )  # an attack tries replies longer than is read
         facts = self._facts()
         for number, step in enumerate(STEPS, start=1):
             click.echo()

@@ -6,22 +6,21 @@ its empirical discounted return; no control may reach a real system; and simple 
 that ranks like the length of replies has no more to say than that.
 """
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from turnwise import estimators as registry
-from turnwise.encode.episodes import encode, leave_out, whole
 from turnwise.errors import Refused, UsageError, counted
 from turnwise.estimators.critic.controls import CONTROLS, LOGGED, PREFIX, Verdict, judged, with_controls
 from turnwise.estimators.critic.critic import Critic
-from turnwise.estimators.critic.evaluation import Valued
 from turnwise.logs.scan import Census
 from turnwise.report import results
 from turnwise.run import task_log
 from turnwise.run.answer import Answer
+from turnwise.run.criticise import Judged, criticise
 from turnwise.run.experience import METRIC, experience
 from turnwise.run.outcome import Outcome, finish
 from turnwise.run.progress import progress
@@ -31,7 +30,7 @@ from turnwise.run.spec import Spec
 from turnwise.run.tally import generator
 from turnwise.stats.interval import Interval
 from turnwise.stats.interval import t as t_interval
-from turnwise.types import Dialogue, Episodes, Estimator, Finding, Floats
+from turnwise.types import Dialogue, Estimator, Finding, Floats
 
 BASELINES = ("bleu-delex", "length", "entropy-2", "success")
 TASK_REWARDS = ("success", "one", "progress")
@@ -49,59 +48,6 @@ def asked_of_task(estimators: Sequence[str], census: Census, rating: str | None)
     rewards = {registry.settings(name)[1].get("reward", "auto") for name in estimators}
     unrated = not census.dimensions and rating is None
     return bool(rewards & {*TASK_REWARDS}) or unrated or rating == f"{METRIC}success"
-
-
-@dataclass(frozen=True, slots=True)
-class Judged:
-    """What a critic says of everyone."""
-
-    values: Mapping[str, Valued]  # systems, controls and the logged replies
-    differences: Mapping[str, Floats]  # contributions less those of the logged replies in the same dialogues
-    verdict: Verdict
-    returned: float  # the empirical discounted return of the logged dialogues
-
-
-def criticise(
-    critic: Critic,
-    dialogues: Sequence[Dialogue],
-    rewards: Mapping[str, float],
-    systems: Sequence[str],
-    *,
-    seed: int,
-    advance: Callable[[int], None] = lambda done: None,
-) -> Judged:
-    """Everyone's value. `dialogues` are in one form and have all systems' replies; a system's own are left out."""
-    controlled = with_controls(dialogues, generator(seed, "controls"))
-    episodes = encode(whole(controlled, rewards), rating="return", delexicalised=False)
-    evaluation = critic.evaluation(episodes, seed=seed)
-    logged = evaluation.value(episodes.alternatives[LOGGED])
-    controls = [name for name in episodes.alternatives if name.startswith(PREFIX)]
-    values, differences = {LOGGED: logged}, {}
-    for name in (*systems, *controls):
-        if name in episodes.agents:
-            values[name], differences[name] = _without_own(critic, episodes, name, seed)
-        else:
-            values[name] = evaluation.value(episodes.alternatives[name])
-            differences[name] = values[name].contributions - logged.contributions
-        advance(1)
-    verdict = judged(
-        {name: values[name].value for name in systems},
-        {name.removeprefix(PREFIX): values[name].value for name in controls},
-    )
-    discount = critic.discount**evaluation.features.turn
-    returned = float(np.add.reduceat(discount * evaluation.features.reward, episodes.first[:-1]).mean())
-    return Judged(values, differences, verdict, returned)
-
-
-def _without_own(critic: Critic, episodes: Episodes, name: str, seed: int) -> tuple[Valued, Floats]:
-    """The value of an agent that held dialogues, from those of others; its Q is NaN in its own."""
-    others = leave_out(episodes, {name})
-    evaluation = critic.evaluation(others, seed=seed)
-    found = evaluation.value(others.alternatives[name])
-    logged = evaluation.value(others.alternatives[LOGGED])
-    q = np.full(len(episodes.user), np.nan)
-    q[np.repeat(episodes.agent != episodes.agents.index(name), np.diff(episodes.first))] = found.q
-    return replace(found, q=q), found.contributions - logged.contributions
 
 
 def ope_of_task(

@@ -71,7 +71,9 @@ def ope(spec: Spec) -> Outcome:
                 if note := left_out(lived):
                     notes.append(f"{rating}: {note}")
                 answers = _answers(spec, lived, ready, chosen, everyone, workers)
-                criticised |= controls(spec, [] if lived.paired else held, census, ready, answers, rating=rating)
+                criticised |= controls(
+                    spec, [] if lived.paired else held, census, ready, answers, rating=rating
+                )
             logged = logged_means(lived)
             findings += [
                 _finding(one, rating, logged.get(one.target), truths.get(one.target, {}).get(rating))
