@@ -101,9 +101,8 @@ def started(data: Path) -> Line:
 def cluster(small: Path, large: Path) -> Iterator[Line]:
     """Two workers of either kind on the same two cores: what Ray adds once, and what it adds to each reply."""
     here, there = ([cost(RAY, path, "--on", on) for path in (small, large)] for on in ("local", "ray"))
-    yield Line(
-        "score --on ray: start and end", there[0].wall, here[0].wall, "local processes", 60.0, at_most=True
-    )
+    name = f"score --on ray: {TURNS:,} replies, start and end included"
+    yield Line(name, there[0].wall, here[0].wall, "local processes", 5.0, at_most=True)
     growth = [two.wall - one.wall for one, two in (there, here)]
     name = f"score --on ray: {9 * TURNS:,} further replies"
     yield Line(name, *growth, "local processes", 1.5, at_most=True)
