@@ -162,7 +162,9 @@ def _files(data: Data) -> Iterator[list[str]]:
         yield [str(one) for one in given]
         return
     if len(records) < len(given):
-        raise UsageError("data is a path, several paths, or conversations as dicts: docs/format.md has their keys")
+        raise UsageError(
+            "data is a path, several paths, or conversations as dicts: docs/format.md has their keys"
+        )
     with TemporaryDirectory() as folder:
         path = Path(folder) / "conversations.jsonl"
         path.write_bytes(b"".join(msgspec.json.encode(one) + b"\n" for one in records))

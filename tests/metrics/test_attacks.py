@@ -27,4 +27,6 @@ def test_the_card_of_a_metric_lists_the_attacks_that_work(capsys) -> None:
     records = {one["name"]: one for one in json.loads(capsys.readouterr().out)}
     assert any("last turn" in one["description"] for one in records["relatedness"]["attacks"])
     assert run(["ls", "metrics", "-v"]) == 0
-    assert "attack    repeats the last turn (dailydialog: 1, people 0.306)" in capsys.readouterr().out
+    copy = next(one for one in known_attacks("relatedness") if one["description"] == "repeats the last turn")
+    told = f"attack    repeats the last turn ({copy['contexts']}: 1, people {copy['human_score']:.3g})"
+    assert told in capsys.readouterr().out

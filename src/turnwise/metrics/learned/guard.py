@@ -9,7 +9,7 @@ like those that are judged); people's replies come to .7. The score is a mean of
 What is made out of the context shows, too, in what can be counted: words copied, repeated, joined where nobody joins
 them. A small network on the logits of the reply and of its rest, here and elsewhere, and on the counts of
 `surface.py`, tells frauds from people's replies, in their place or out of it. What it lets pass is a factor of the
-score, and is 1 for all but a few in a thousand real replies.
+score, and is 1 for all but about one in a hundred real replies.
 """
 
 from collections.abc import Sequence
