@@ -28,7 +28,7 @@ demo: $(VENV)/.neural ## the whole loop on embedded worlds; ends with out/demo/r
 	OMP_NUM_THREADS=1 $(BIN)/turnwise demo -o out/demo
 
 test: $(VENV)/.weights
-	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -n 2
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -n 2 --dist loadgroup
 
 lint: $(VENV)/.dev
 	$(BIN)/ruff format --check .

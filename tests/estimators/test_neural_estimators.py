@@ -248,7 +248,7 @@ def test_presets_say_what_their_sources_say() -> None:
 
 def test_a_word_that_a_setting_does_not_know_is_answered_with_those_it_knows() -> None:
     for name, known in {"preset": "quick", "reward": "relabelled", "optimiser": "adam"}.items():
-        with pytest.raises(UsageError, match=f"{name} is one of .*{known}"):
+        with pytest.raises(UsageError, match=f"{name}`? is one of .*{known}"):
             estimators.resolve(f"enigma[{name}=fast]")
 
 
