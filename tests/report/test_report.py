@@ -8,7 +8,9 @@ import pytest
 
 from tests.finished_runs import CORPUS, KINDS, ran, write_hostile, write_runs
 from turnwise.errors import DataError, UsageError
+from turnwise.report.headlines import told
 from turnwise.report.report import report, write
+from turnwise.report.runs import Run
 
 NEURAL = {"tuning", "iterations", "estimates"}  # what only trained estimators and policies have here
 
@@ -126,3 +128,53 @@ def test_an_unknown_form_is_refused_before_anything_is_written(
     assert ran("report", str(tmp_path / "out"), "-o", str(tmp_path / "report.pdf")) == 2
     assert ".html, .md or .json" in capsys.readouterr().err
     assert not (tmp_path / "report.pdf").exists()
+
+
+def _run(command: str, results: list[dict], **more: object) -> Run:
+    return Run("x", Path("/dev/null"), {"command": command, "results": results, **more})
+
+
+def test_agreement_without_an_interval_is_believed_by_its_p_alone():
+    record = {
+        "metric": "bad", "statistic": "spearman", "level": "system", "dimension": "overall", "status": "ok",
+        "estimate": 0.4, "interval": None, "p": 0.75,
+    }  # fmt: skip
+    assert told(_run("meta", [record]))[0].startswith("Trust none")
+    assert told(_run("meta", [{**record, "p": 0.01}]))[0].startswith("bad agrees")
+    assert told(_run("meta", [{**record, "p": 0.01, "estimate": -0.4}]))[0].startswith("Trust none")
+
+
+def test_a_run_in_which_all_was_refused_says_why():
+    refused = {
+        "target": "a",
+        "rating": "overall",
+        "estimate": None,
+        "reason": "too few agents",
+        "status": "refused",
+    }
+    check = {
+        "estimator": "robust",
+        "rating": "overall",
+        "n_agents": 0,
+        "pearson": None,
+        "mae": None,
+        "coverage": None,
+    }
+    assert told(_run("ope", [refused], validation=[check])) == [
+        "Agents left out in turn could not be foretold: too few agents"
+    ]
+    assert "too few agents" in told(_run("compare", [{**refused, "agent_a": "a", "agent_b": "b"}]))[0]
+
+
+def test_coverage_that_is_not_known_is_left_out_and_a_known_mean_is_no_truth():
+    given = {"target": "a", "rating": "overall", "estimate": 1.0, "truth": None, "status": "ok"}
+    check = {
+        "estimator": "robust",
+        "rating": "overall",
+        "n_agents": 5,
+        "pearson": 0.9,
+        "mae": 0.1,
+        "coverage": None,
+    }
+    assert "intervals" not in told(_run("ope", [given], validation=[check]))[0]
+    assert "hold the known mean" in told(_run("ope", [given], validation=[{**check, "coverage": 0.8}]))[0]

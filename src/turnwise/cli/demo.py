@@ -153,7 +153,7 @@ class Demo:
                 for sentence in self._told(step.to):
                     _say(f"-> {sentence}")
             facts |= self._learnt(step.to)
-        self._report()
+        self._report(f"People rated {facts['first']} higher than {facts['second']}.")
         return 0
 
     def _facts(self) -> dict[str, str]:
@@ -216,7 +216,7 @@ class Demo:
 
         return told(_read(self.folder / name))
 
-    def _report(self) -> None:
+    def _report(self, people: str) -> None:
         from turnwise.report.report import report, write
 
         folders = [str(self.folder / step.to) for step in STEPS if not step.to.endswith(".jsonl")]
@@ -226,7 +226,11 @@ class Demo:
         click.echo()
         _say("What to do now")
         for name in TOLD:
-            _say(f"* {self._told(name)[0]}")
+            sentence = next(
+                iter(self._told(name)), f"{name}: nothing to tell; its results are in the report."
+            )
+            # What a metric says of two agents need not be what people say, and here people were asked.
+            _say(f"* {sentence} {people}" if name == "compare" else f"* {sentence}")
         click.echo(f"The report: {self.folder / 'report.html'}")
 
 

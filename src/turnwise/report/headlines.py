@@ -48,7 +48,9 @@ def _meta(run: Run) -> Iterator[str]:
         f"; one person against the others reaches {number(best['ceiling'], 2)}" if best.get("ceiling") else ""
     )
     where = f"{best['statistic']} {with_interval(best)} on {best['dimension']}, {best['level']} level{above}"
-    if bounds is not None and bounds[0] <= 0:
+    p = best.get("p")
+    shown = bounds[0] > 0 if bounds is not None else best["estimate"] > 0 and p is not None and p <= LEVEL
+    if not shown:
         yield f"Trust none of these metrics yet: even {best['metric']} was not shown to agree with people ({where})."
     else:
         few = "{} agrees with people" if len(ranked) == 1 else "Of these metrics trust {} most"
@@ -60,6 +62,7 @@ def _meta(run: Run) -> Iterator[str]:
 def _attack(run: Run) -> Iterator[str]:
     verdict = run.document.get("verdict")
     if not verdict:
+        yield f"No verdict: {_reason(run)}"
         return
     metric = run.results[0]["metric"]
     if not verdict["gameable"]:
@@ -73,15 +76,22 @@ def _attack(run: Run) -> Iterator[str]:
 
 
 def _ope(run: Run) -> Iterator[str]:
-    for check in run.document.get("validation") or ():
-        if check["n_agents"] >= 3 and check["pearson"] is not None:
-            yield (
-                f"{check['estimator']} foretold {check['rating']} of {check['n_agents']} agents left out in turn: "
-                f"correlation {number(check['pearson'], 2)}, mean error {number(check['mae'])}, "
-                f"{check['coverage'] or 0:.0%} of intervals hold the truth."
-            )
-            break
-    if run.document.get("validation"):
+    checks = run.document.get("validation")
+    if checks:
+        known = "truth" if any(r.get("truth") is not None for r in run.results) else "known mean"
+        for check in checks:
+            if check["n_agents"] >= 3 and check["pearson"] is not None:
+                cover = (
+                    ""
+                    if check["coverage"] is None
+                    else f", {check['coverage']:.0%} of intervals hold the {known}"
+                )
+                yield (
+                    f"{check['estimator']} foretold {check['rating']} of {check['n_agents']} agents left out in "
+                    f"turn: correlation {number(check['pearson'], 2)}, mean error {number(check['mae'])}{cover}."
+                )
+                return
+        yield f"Agents left out in turn could not be foretold: {_reason(run)}"
         return
     for target, rating in dict.fromkeys((r["target"], r["rating"]) for r in run.results):
         first = next(r for r in run.results if (r["target"], r["rating"]) == (target, rating))
@@ -95,8 +105,16 @@ def _ope(run: Run) -> Iterator[str]:
         yield f"{target}, {unseen}, would get {with_interval(first)} on {rating}{truth}."
 
 
+def _reason(run: Run) -> str:
+    """Why there is no answer, as the first record without one says."""
+    said = (r["reason"] for r in run.results if r.get("reason"))
+    return str(next(said, "too little was measured"))
+
+
 def _compare(run: Run) -> Iterator[str]:
     records = answered(run.results)
+    if not records:
+        yield f"Nothing could be compared: {_reason(run)}"
     shown = [r for r in records if r.get("verdict") not in (None, "not shown")]
     for record in (shown or records)[:1]:
         a, b, metric = record["agent_a"], record["agent_b"], record["metric"]
