@@ -87,7 +87,9 @@ def _mean(
     """The mean and its interval by cluster; a difference that is the same everywhere is as sure as can be."""
     if not len(values):
         return float("nan"), None
-    if len(np.unique(clusters)) < FEWEST:  # a metric that scored a strategy in a few contexts shows nothing of it
+    if (
+        len(np.unique(clusters)) < FEWEST
+    ):  # a metric that scored a strategy in a few contexts shows nothing of it
         return float(values.mean()), None
     if np.ptp(values) <= 1e-12 * max(1.0, float(np.abs(values).max())):
         return float(values[0]), (float(values[0]), float(values[0]))
