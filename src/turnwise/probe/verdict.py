@@ -87,12 +87,10 @@ def _mean(
     """The mean and its interval by cluster; a difference that is the same everywhere is as sure as can be."""
     if not len(values):
         return float("nan"), None
-    if (
-        len(np.unique(clusters)) < FEWEST
-    ):  # a metric that scored a strategy in a few contexts shows nothing of it
-        return float(values.mean()), None
     if np.ptp(values) <= 1e-12 * max(1.0, float(np.abs(values).max())):
-        return float(values[0]), (float(values[0]), float(values[0]))
+        # A metric that scored a strategy in a few contexts shows nothing of it.
+        sure = len(values) >= FEWEST
+        return float(values[0]), (float(values[0]), float(values[0])) if sure else None
     _, codes = np.unique(clusters, return_inverse=True)
     sums = np.zeros((int(codes.max()) + 1, 2))
     np.add.at(sums, codes, np.column_stack([values, np.ones(len(values))]))
