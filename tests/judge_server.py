@@ -27,6 +27,7 @@ class Exchange:
     body: dict[str, Any]
     socket: socket.socket
     closing: Event  # set when the server goes down: what hangs must hang on this
+    ended: Callable[[], None]  # the request no longer counts as running
 
     def send(self, status: int, data: bytes | str, **headers: str) -> None:
         data = data.encode() if isinstance(data, str) else data
@@ -36,6 +37,7 @@ class Exchange:
         self.raw(f"HTTP/1.1 {status} X\r\n{head}\r\n".encode() + data)
 
     def raw(self, data: bytes) -> None:
+        self.ended()  # before the client can know, and ask the next
         self.socket.sendall(data)
 
     def say(self, text: str | None, **more: Any) -> None:
@@ -63,7 +65,7 @@ class Exchange:
 class Server:
     address: str
     requests: list[Exchange] = field(default_factory=list)
-    at_once: int = 0
+    running: set[int] = field(default_factory=set)
     most_at_once: int = 0
 
 
@@ -78,24 +80,25 @@ def serving(behave: Callable[[Exchange], None]) -> Iterator[Server]:
             self.close_connection = True
             data = self.rfile.read(int(self.headers["Content-Length"]))
             with lock:
+                number = len(server.requests)
                 exchange = Exchange(
-                    number=len(server.requests),
+                    number=number,
                     path=self.path,
                     headers=dict(self.headers),
                     body=json.loads(data),
                     socket=self.connection,
                     closing=closing,
+                    ended=lambda: server.running.discard(number),
                 )
                 server.requests.append(exchange)
-                server.at_once += 1
-                server.most_at_once = max(server.most_at_once, server.at_once)
+                server.running.add(number)
+                server.most_at_once = max(server.most_at_once, len(server.running))
             try:
                 behave(exchange)
             except ConnectionError:  # the client has had enough
                 pass
             finally:
-                with lock:
-                    server.at_once -= 1
+                exchange.ended()
 
         def log_message(self, *_: Any) -> None: ...
 

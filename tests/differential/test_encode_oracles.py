@@ -35,11 +35,11 @@ def test_minilm_vectors_equal_sentence_transformers() -> None:
 @pytest.mark.parametrize("mode", ["mean", "cls", "max"])
 def test_a_model_that_sentence_transformers_wrote_is_used_as_it_says(tmp_path: Path, mode: str) -> None:
     peers = pytest.importorskip("sentence_transformers")
-    from sentence_transformers import models
+    from sentence_transformers.sentence_transformer import modules
 
-    body = models.Transformer(str(write_bert(tmp_path / "bert")), max_seq_length=16)
-    pooling = models.Pooling(body.get_embedding_dimension(), pooling_mode=mode)
-    peer = peers.SentenceTransformer(modules=[body, pooling, models.Normalize()], device="cpu")
+    body = modules.Transformer(str(write_bert(tmp_path / "bert")), max_seq_length=16)
+    pooling = modules.Pooling(body.get_embedding_dimension(), pooling_mode=mode)
+    peer = peers.SentenceTransformer(modules=[body, pooling, modules.Normalize()], device="cpu")
     peer.save(str(tmp_path / "st"))
     texts = ["i love the guitar", "you", "the cat and the dog " * 9]
     ours = load(str(tmp_path / "st"), device="cpu")

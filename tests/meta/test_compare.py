@@ -3,9 +3,10 @@ import dataclasses
 import numpy as np
 import pytest
 
-from turnwise.meta.compare import adjusted, compare, connected, match
+from turnwise.meta.compare import adjusted, compare, match
 from turnwise.meta.table import ScoreTable
 from turnwise.metrics import resolve
+from turnwise.stats.clusters import connected
 from turnwise.types import Item, Turn
 
 
