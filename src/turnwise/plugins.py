@@ -7,10 +7,12 @@ A package adds a metric, an estimator, a reader or a world through an entry poin
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from importlib import import_module
 from importlib.metadata import entry_points
+from pathlib import Path
 from types import NoneType, UnionType
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
@@ -33,6 +35,26 @@ class Offer:
             return getattr(found, attribute) if attribute else found
         except (ImportError, AttributeError) as error:
             raise UsageError(f"{what} of {self.owner} cannot be loaded: {error}") from error
+
+
+def own_function(name: str, what: str) -> tuple[Callable[..., Any], bytes]:
+    """The user's `module:function`, looked for here first, and what its file holds (nothing where it has none)."""
+    module_name, _, attribute = name.partition(":")
+    here = str(Path.cwd())
+    sys.path.insert(0, here)
+    try:
+        module = import_module(module_name)
+    except Exception as error:  # the user's file may raise anything
+        raise UsageError(f"cannot import the {what} `{name}`: {error} (looked in {here} first)") from error
+    finally:
+        # From now on last, so that a file of the user's cannot stand in for a library that we import later.
+        sys.path.remove(here)
+        if here not in sys.path:
+            sys.path.append(here)
+    function, file = getattr(module, attribute, None), getattr(module, "__file__", None)
+    if not callable(function):
+        raise UsageError(f"`{module_name}` ({file or 'built in'}) has no function `{attribute}`")
+    return function, Path(file).read_bytes() if file else b""
 
 
 def offered(group: str, own: Mapping[str, object] | tuple[str, ...]) -> dict[str, Offer]:

@@ -6,18 +6,16 @@ parameter `rng` is given a `numpy.random.Generator` seeded for this reply: with 
 """
 
 import inspect
-import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from importlib import import_module
 from math import isfinite
 from numbers import Real
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from turnwise.errors import UsageError
+from turnwise.plugins import own_function
 from turnwise.types import Reply, Scores, Signature, Turn, digest
 
 _KEYS = ("content", "outcome", "relabelled")
@@ -55,23 +53,8 @@ class Own:
 
 def own(name: str) -> Own:
     """The agent for a `module:function` that can be imported from here."""
-    module_name, _, attribute = name.partition(":")
-    here = str(Path.cwd())
-    sys.path.insert(0, here)
-    try:
-        module = import_module(module_name)
-    except Exception as error:  # the user's file may raise anything
-        raise UsageError(f"cannot import the agent `{name}`: {error} (looked in {here} first)") from error
-    finally:
-        # From now on last, so that a file of the user's cannot stand in for a library that we import later.
-        sys.path.remove(here)
-        if here not in sys.path:
-            sys.path.append(here)
-    function, file = getattr(module, attribute, None), getattr(module, "__file__", None)
-    if not callable(function):
-        raise UsageError(f"`{module_name}` ({file or 'built in'}) has no function `{attribute}`")
-    source = digest(Path(file).read_bytes()) if file else "built-in"
-    return Own(name, source, function, "rng" in _parameters(function))
+    function, source = own_function(name, "agent")
+    return Own(name, digest(source), function, "rng" in _parameters(function))
 
 
 def message(turn: Turn) -> dict[str, Any]:

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from turnwise.errors import Refused
 from turnwise.meta.table import ScoreTable, averaged, dense, stack
 from turnwise.stats import effect, permutation, power, unpaired
-from turnwise.stats.clusters import cluster_sums, codes
+from turnwise.stats.clusters import cluster_sums, codes, connected
 from turnwise.stats.interval import Interval, interval_of_rows, interval_of_sums
 from turnwise.stats.multiplicity import benjamini_hochberg
 from turnwise.types import Finding, Floats, Guarded, Ints, Metric, Summed
@@ -53,23 +53,6 @@ def match(a: ScoreTable, b: ScoreTable) -> Match | None:
         for pair, cluster in zip(pairs, side.clusters, strict=True):
             clusters[pair].append(f"{name}:{cluster}")
     return Match(ours, theirs, pairs_a, pairs_b, *connected(clusters))
-
-
-def connected(memberships: Sequence[Sequence[str]]) -> tuple[Ints, int]:
-    """Codes such that two units that share a cluster, directly or through others, have the same code."""
-    parent: dict[str, str] = {}
-
-    def root(name: str) -> str:
-        parent.setdefault(name, name)
-        while parent[name] != name:
-            parent[name] = parent[parent[name]]
-            name = parent[name]
-        return name
-
-    for names in memberships:
-        for name in names[1:]:
-            parent[root(name)] = root(names[0])
-    return codes([root(names[0]) for names in memberships])
 
 
 def compare(

@@ -5,13 +5,10 @@ number for each; None and NaN say that a reply could not be scored. The signatur
 function's file, so that an edited function is another metric; what that file imports is not looked at.
 """
 
-import sys
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from importlib import import_module
 from math import isinf
 from numbers import Real
-from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
@@ -19,6 +16,7 @@ import numpy as np
 from turnwise.errors import UsageError
 from turnwise.metrics.address import asked
 from turnwise.metrics.rows import Ratio
+from turnwise.plugins import own_function
 from turnwise.types import Card, Floats, Item, Level, Need, Signature, digest
 
 
@@ -76,23 +74,8 @@ def own_metric(name: str) -> OwnMetric:
     """The metric for a `module:function` that can be imported from here, or for an http(s) address."""
     if name.startswith(("http://", "https://")):
         return OwnMetric(name, "address", asked(name))
-    module_name, _, attribute = name.partition(":")
-    here = str(Path.cwd())
-    sys.path.insert(0, here)
-    try:
-        module = import_module(module_name)
-    except Exception as error:  # the user's file may raise anything
-        raise UsageError(f"cannot import the metric `{name}`: {error} (looked in {here} first)") from error
-    finally:
-        # From now on last, so that a file of the user's cannot stand in for a library that we import later.
-        sys.path.remove(here)
-        if here not in sys.path:
-            sys.path.append(here)
-    function = getattr(module, attribute, None)
-    file = getattr(module, "__file__", None)
-    if not callable(function):
-        raise UsageError(f"`{module_name}` ({file or 'built in'}) has no function `{attribute}`")
-    return OwnMetric(name, digest(Path(file).read_bytes()) if file else "built-in", function)
+    function, source = own_function(name, "metric")
+    return OwnMetric(name, digest(source), function)
 
 
 def _record(item: Item) -> dict[str, Any]:

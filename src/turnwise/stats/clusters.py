@@ -21,6 +21,23 @@ def codes(labels: Sequence[str]) -> tuple[Ints, int]:
     return coded, len(seen)
 
 
+def connected(memberships: Sequence[Sequence[str]]) -> tuple[Ints, int]:
+    """Codes such that two units that share a cluster, directly or through others, have the same code."""
+    parent: dict[str, str] = {}
+
+    def root(name: str) -> str:
+        parent.setdefault(name, name)
+        while parent[name] != name:
+            parent[name] = parent[parent[name]]
+            name = parent[name]
+        return name
+
+    for names in memberships:
+        for name in names[1:]:
+            parent[root(name)] = root(names[0])
+    return codes([root(names[0]) for names in memberships])
+
+
 def cluster_sums(values: Floats, codes: Ints, n_clusters: int) -> Floats:
     """(n, ...) values of items -> (C, ...) sums over clusters; a cluster without items sums to 0."""
     values = np.asarray(values, dtype=np.float64)

@@ -1,12 +1,12 @@
 """How well predictions agree with people on replies that were not learned from, as findings with intervals."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
 from turnwise.encode.plain import plain
 from turnwise.errors import DataError
-from turnwise.stats.clusters import codes
+from turnwise.stats.clusters import connected
 from turnwise.stats.correlation import STATISTICS
 from turnwise.stats.interval import interval_of_correlation
 from turnwise.types import Finding, Floats, Ints, Item
@@ -65,21 +65,14 @@ def on_card(findings: Sequence[Finding]) -> dict[str, object]:
 
 def context_groups(items: Sequence[Item]) -> Ints:
     """(n,) equal for items that share their cluster or a turn of context, directly or through others."""
-    parent: dict[str, str] = {}
+    return connected(
+        [[f"cluster {item.cluster}", *map("turn {}".format, _long_turns(item))] for item in items]
+    )[0]
 
-    def root(name: str) -> str:
-        parent.setdefault(name, name)
-        while parent[name] != name:
-            parent[name] = parent[parent[name]]
-            name = parent[name]
-        return name
 
-    for item in items:
-        own = root(f"cluster {item.cluster}")
-        for turn in item.context:
-            if len((words := plain(turn.text)).split()) >= LONG:
-                parent[root(f"turn {words}")] = own
-    return codes([root(f"cluster {item.cluster}") for item in items])[0]
+def _long_turns(item: Item) -> Iterator[str]:
+    words = (plain(turn.text) for turn in item.context)
+    return (text for text in words if len(text.split()) >= LONG)
 
 
 def folds(contexts: Ints, count: int, rng: np.random.Generator) -> Ints:
