@@ -1,10 +1,10 @@
 """LAVA, PLAS and policy gradient on MultiWOZ 2.0: the figures of papers/lava.md.
 
     python papers/lava_corpus.py multiwoz_delex.jsonl.gz multiwoz_db out/lava-gpu   # once, without a GPU
-    out/lava-gpu/go.sh                                   # trains, on a GPU in 170 s: a JSON file a seed and stage
+    papers/lava.sh                                       # trains, on a GPU in 170 s: a JSON file a seed and stage
     python papers/lava_tables.py RESULTS                 # papers/lava.json, and the tables of papers/lava.md
 
-`go.sh` starts a process for every seed and objective; each stage ends at its second of the clock, so that the whole is
+`lava.sh` starts a process for every seed and objective; each stage ends at its second of the clock, so that the whole is
 done in time whatever the machine, and the number of updates made is written with the result.
 """
 
