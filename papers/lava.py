@@ -2,14 +2,17 @@
 
     python papers/lava_corpus.py multiwoz_delex.jsonl.gz multiwoz_db out/lava-gpu   # once, without a GPU
     papers/lava.sh                                       # trains, on a GPU in 170 s: a JSON file a seed and stage
+    SIZE=small papers/lava.sh                            # a smaller model, without a GPU, in hours
     python papers/lava_tables.py RESULTS                 # papers/lava.json, and the tables of papers/lava.md
 
-`lava.sh` starts a process for every seed and objective; each stage ends at its second of the clock, so that the whole is
-done in time whatever the machine, and the number of updates made is written with the result.
+On a GPU there is a process for every seed and objective; each stage ends at its second of the clock, so that the whole
+is done in time whatever the machine, and the number of updates made is written with the result. Without one, the stages
+that follow the joint objective run one after the other, each to its end.
 """
 
 import argparse
 import json
+import math
 import os
 import subprocess
 import sys
@@ -64,6 +67,8 @@ class Size:
     gradient: Mapping[str, Any]
     dialogues: int | None = None  # of each split
     stretch: float = 1.0  # of the clock
+    variants: tuple[str, ...] = ("plas", "undiscounted")  # that follow the warm-up in its own process
+    beside: bool = True  # other stages in processes of their own, each when it can begin
 
 
 SIZES = {
@@ -78,6 +83,14 @@ SIZES = {
         {"episodes": 192, "batch": 16, "every": 2},
         dialogues=60,
         stretch=20.0,
+    ),
+    "small": Size(
+        {"batch": 64, "rate": 1e-3, "epochs": 4, "embedding": 64, "hidden": 128, "latent": 100},
+        {"every": 20},
+        {"episodes": 12_800, "rate": 1e-3, "every": 20},
+        stretch=math.inf,
+        variants=("plas",),
+        beside=False,
     ),
 }  # fmt: skip
 
@@ -169,7 +182,7 @@ class Bench:
 def supervise(bench: Bench) -> None:
     """One objective; what goes on from the joint one is started beside it."""
     given, objective = bench.given, bench.given.stage
-    if objective != "joint" and bench.size.dialogues is None:
+    if objective != "joint" and bench.size.stretch == 1.0:
         time.sleep(max(0.0, given.start + LATER - time.time()))
     model, settings = bench.model(), bench.settings(objective=objective)
     learned, held = bench.corpora["train"], bench.corpora["val"]
@@ -180,19 +193,22 @@ def supervise(bench: Bench) -> None:
     seconds, beside = time.time() - began, []
     if objective == "joint":
         bench.keep("joint", model)
-        beside = [bench.beside("gradient")]
+        beside = [bench.beside("gradient")] if bench.size.beside else []
     test = bench.judge("test")
     found = {"curve": curve, "seconds": seconds, "test": bench.scores(model, "test", test)}
     bench.write(objective, found)
     bench.log(_line(found))
     if objective == "joint":
         curve = warm(bench, model)
-        beside.append(bench.beside("gentle"))
+        if bench.size.beside:
+            beside.append(bench.beside("gentle"))
         found = {"curve": curve, "test": bench.scores(model, "test", test)}
         bench.write("warm", found)
         bench.log(_line(found))
-        for stage in ("plas", "undiscounted"):
+        for stage in bench.size.variants:
             improve(bench, stage, model, test)
+        if not bench.size.beside:
+            climb(bench, bench.kept("joint"))
     for process in beside:
         process.wait()
 
@@ -240,6 +256,7 @@ def climb(bench: Bench, model: Model) -> None:
 
 
 def _finish(bench: Bench, stage: str, best: Model, search: Search, test: Judge, seconds: float) -> None:
+    bench.keep(stage, best)
     found: dict[str, Any] = {
         "seconds": seconds,
         "curve": search.curve,
