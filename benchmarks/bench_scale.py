@@ -24,7 +24,7 @@ from turnwise.metrics.distribution.curve import histograms
 from turnwise.run.simulate import Simulation, simulate
 
 TURNS = 20_000  # replies of the smaller corpus
-SELLERS, DIALOGUES = 5, 400  # an agent, of the smaller logs
+SELLERS, DIALOGUES = 5, 1600  # an agent, of the smaller logs
 OVERLAP = "score {} -m bleu-4,rouge-l,length -q"
 FBD = "score {} -m fbd[model=hashing] --draws 100 -q"
 OPE = "ope {} --target hurries --rating reward --stream --estimator fqe --model hashing -q"
