@@ -85,9 +85,10 @@ SIZES = {
         stretch=20.0,
     ),
     "small": Size(
-        {"batch": 64, "rate": 1e-3, "epochs": 4, "embedding": 64, "hidden": 128, "latent": 100},
+        {"batch": 64, "rate": 2e-3, "epochs": 8, "embedding": 48, "hidden": 96, "latent": 64},
         {"every": 20},
         {"episodes": 12_800, "rate": 1e-3, "every": 20},
+        dialogues=3000,
         stretch=math.inf,
         variants=("plas",),
         beside=False,
