@@ -125,6 +125,15 @@ def test_a_metric_can_be_the_rating_and_the_estimator(capsys, logs: str) -> None
     assert found["results"][0]["rating"] == "metric:length"
 
 
+def test_a_metric_that_refuses_these_replies_leaves_the_other_estimators_their_answer(
+    capsys, logs: str
+) -> None:
+    names = "metric:fbd[model=hashing],robust"
+    distance, robust = answer(capsys, logs, "--target", "a5", "--estimator", names)["results"]
+    assert "give references" in distance["reason"]
+    assert robust["estimate"] is not None
+
+
 def test_one_agent_only_is_refused(capsys, talks: list[Dialogue], tmp_path: Path) -> None:
     alone = written(tmp_path / "one.jsonl", [talk for talk in talks if talk.agent == "a0"])
     assert "log more agents" in refused(capsys, alone, "--all", code=4)

@@ -26,12 +26,15 @@ class Ranker:
 
     metric: str
     scores: Mapping[str, float] = field(default_factory=dict)  # agent -> number, higher is better
+    refused: str | None = None  # why the metric has no number of anybody
 
     @property
     def signature(self) -> Signature:
         return Signature("ranker", (("metric", self.metric),))
 
     def estimate(self, episodes: Episodes, target: str, /, *, rng: np.random.Generator) -> Estimate:
+        if self.refused is not None:
+            raise Refused(f"metric `{self.metric}`: {self.refused}")
         if target not in self.scores:
             raise Refused(f"metric `{self.metric}` has no number of what `{target}` would have said")
         value = self.scores[target]

@@ -8,6 +8,7 @@ conversations with a stand-in for people.
 from collections.abc import Sequence
 
 from turnwise import estimators as registry
+from turnwise.errors import Refused
 from turnwise.estimators.critic.critic import Critic
 from turnwise.estimators.handcrafted import Features
 from turnwise.estimators.ranker import Ranker
@@ -31,8 +32,7 @@ def made(
     found: dict[str, Estimator] = {}
     for name in names:
         if name.startswith(METRIC):
-            metric = name.removeprefix(METRIC)
-            found[name] = Ranker(metric, scored(spec, dialogues, metric, agents))
+            found[name] = _ranker(spec, dialogues, name.removeprefix(METRIC), agents)
             continue
         if registry.settings(name)[0] == "spe":
             delexicalised = dict(spec.options)["delexicalise"]
@@ -46,3 +46,11 @@ def made(
             estimator = estimator.given(task_log.facts(dialogues))
         found[name] = estimator
     return found
+
+
+def _ranker(spec: Spec, dialogues: Sequence[Dialogue], metric: str, agents: Sequence[str]) -> Ranker:
+    """A metric that refuses these replies refuses every target, and no other estimator."""
+    try:
+        return Ranker(metric, scored(spec, dialogues, metric, agents))
+    except Refused as why:
+        return Ranker(metric, refused=str(why))
