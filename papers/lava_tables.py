@@ -1,7 +1,7 @@
 """The tables of papers/lava.md, put there from what papers/lava.py measured, which is kept in papers/lava.json.
 
 python papers/lava_tables.py RESULTS            # a folder with a JSON file a stage and seed
-python papers/lava_tables.py papers/lava.json   # once more from what was kept
+python papers/lava_tables.py papers/lava.json   # once more from what was kept of all sizes
 """
 
 import json
@@ -13,7 +13,8 @@ from typing import Any
 import numpy as np
 
 PAPER = {"joint": (66.06, 51.95, 17.0), "plas": (83.94, 67.54, 14.0)}  # Table 1: match, success, BLEU
-BEGIN, END = "<!-- results -->\n", "\n<!-- end of results -->"
+BEGIN = {"full": "<!-- results -->\n", "small": "<!-- small results -->\n"}
+END = "\n<!-- end of results -->"
 PLAS = ("plas", "gentle", "undiscounted", "close")
 NAMES = {
     "joint": "LAVA_mt, joint loss (eq. 4)",
@@ -29,19 +30,23 @@ NAMES = {
 
 
 def table(results: Path) -> None:
-    """The page's tables from what was measured; a stage that is missing is left out, and said."""
+    """The page's tables from what was measured, and from what was kept of other sizes; what is missing is left out."""
+    store = Path(__file__).with_name("lava.json")
+    found: list[dict[str, Any]] = json.loads(store.read_text())
     if results.is_dir():
-        found = [json.loads(path.read_text()) for path in sorted(results.rglob("*-[0-9]*.json"))]
-    else:
-        found = json.loads(results.read_text())
+        new = [json.loads(path.read_text()) for path in sorted(results.rglob("*-[0-9]*.json"))]
+        again = {one["size"] for one in new}
+        found = [one for one in found if one["size"] not in again] + new
     keep = ("stage", "seed", "size", "device", "seconds", "at", "test", "last", "curve")
     kept = [{key: one[key] for key in keep if key in one} for one in found]
-    Path(__file__).with_name("lava.json").write_text(json.dumps(kept, indent=1) + "\n")
-    shown = "\n\n".join("\n".join(lines) for lines in (_means(found), _seeds(found), _falls(found)))
-    print(shown)
-    page = Path(__file__).with_name("lava.md")
-    before, _, rest = page.read_text().partition(BEGIN)
-    page.write_text(f"{before}{BEGIN}\n{shown}\n{END}{rest.partition(END)[2]}")
+    store.write_text(json.dumps(kept, indent=1) + "\n")
+    for size, begin in BEGIN.items():
+        mine = [one for one in found if one["size"] == size]
+        shown = "\n\n".join("\n".join(lines) for lines in (_means(mine), _seeds(mine), _falls(mine)))
+        print(shown)
+        page = Path(__file__).with_name("lava.md")
+        before, _, rest = page.read_text().partition(begin)
+        page.write_text(f"{before}{begin}\n{shown}\n{END}{rest.partition(END)[2]}")
 
 
 def _means(found: list[dict[str, Any]]) -> Iterator[str]:
@@ -65,9 +70,10 @@ def _spread(values: list[float], digits: int) -> str:
 
 
 def _seeds(found: list[dict[str, Any]]) -> Iterator[str]:
-    shown = ("joint", *PLAS, "gradient")
-    yield f"| seed | SL: match / success / BLEU | {' | '.join([*PLAS, 'gradient'])} | epochs and updates |"
-    yield "|---" * (len(PLAS) + 4) + "|"
+    there = {one["stage"] for one in found}
+    shown = [stage for stage in ("joint", *PLAS, "gradient") if stage in there]
+    yield f"| seed | SL: match / success / BLEU | {' | '.join(shown[1:])} | epochs and updates |"
+    yield "|---" * (len(shown) + 2) + "|"
     for seed in sorted({one["seed"] for one in found}):
         runs = {one["stage"]: one for one in found if one["seed"] == seed}
         cells = [
@@ -85,7 +91,6 @@ def _falls(found: list[dict[str, Any]]) -> Iterator[str]:
         runs = {one["stage"]: one["test"] for one in found if one["seed"] == seed}
         for stage in PLAS:
             if not {"joint", stage, "gradient"} <= set(runs):
-                yield f"* seed {seed}: not all of SL, {stage} and policy gradient are there"
                 continue
             start, offline, online = runs["joint"], runs[stage], runs["gradient"]
             rise = {key: offline[key] - start[key] for key in ("match", "success")}
