@@ -6,6 +6,7 @@ of hashed words; with a model its own rate is added (bench_neural), which is the
 """
 
 import importlib.util
+import json
 import os
 import subprocess
 import sys
@@ -18,7 +19,8 @@ from typing import NamedTuple
 import numpy as np
 
 from benchmarks.corpus import write
-from benchmarks.harness import Line
+from benchmarks.harness import Line, peak
+from turnwise.logs import native
 from turnwise.metrics.distribution.cells import Cells, centres
 from turnwise.metrics.distribution.curve import histograms
 from turnwise.run.simulate import Simulation, simulate
@@ -60,6 +62,8 @@ def bench() -> Iterator[Line]:
         name = f"{10 * SELLERS * DIALOGUES:,} dialogues"
         yield from grown("ope --stream --estimator fqe", OPE, logs, name)
         yield started(corpora[1])
+        if importlib.util.find_spec("polars"):
+            yield from tables(corpora[1], corpora[2])
         if importlib.util.find_spec("ray"):
             yield from cluster(corpora[1], corpora[2])
     yield cells()
@@ -96,6 +100,41 @@ def started(data: Path) -> Line:
     return Line(
         "the first 100 replies scored, wall clock", ours.wall, peer.wall, "`validate`", 3.0, at_most=True
     )
+
+
+def tables(small: Path, large: Path) -> Iterator[Line]:
+    """The same conversations in Parquet, as nested columns and as columns of JSON text, read as every command does."""
+    lines = _reading(small)
+    for kind in ("nested columns", "columns of JSON text"):
+        tabled = [_parquet(path, nested=kind.startswith("nested")) for path in (small, large)]
+        _reading(tabled[0])  # loads the library
+        name = f"reading {TURNS:,} replies from Parquet, {kind}"
+        yield Line(name, _reading(tabled[0]), lines, "JSON Lines", 4.0, at_most=True)
+        code = "import sys; from turnwise.cli.group import run; run(['validate', sys.argv[1]])"
+        few, many = (peak(code, [str(path)]) for path in tabled)
+        name = f"reading {10 * TURNS:,} replies from Parquet, {kind}: peak memory"
+        yield Line(name, many, few, "a tenth", 1.2, "MiB", at_most=True)
+
+
+def _parquet(data: Path, *, nested: bool) -> Path:
+    import polars
+
+    rows = [json.loads(line) for line in data.read_bytes().splitlines()]
+    if not nested:
+        rows = [
+            {key: value if isinstance(value, str) else json.dumps(value) for key, value in row.items()}
+            for row in rows
+        ]
+    path = data.with_suffix(".parquet")
+    polars.DataFrame(rows, infer_schema_length=None).write_parquet(path, row_group_size=4096)
+    return path
+
+
+def _reading(path: Path) -> float:
+    begun = time.process_time()
+    for _ in native.read(str(path)):
+        pass
+    return time.process_time() - begun
 
 
 def cluster(small: Path, large: Path) -> Iterator[Line]:

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from tests.small_world import world
 from turnwise.encode.episodes import kept
+from turnwise.estimators.calibration import line
 from turnwise.estimators.dice import LinearDice
 from turnwise.estimators.direct import Direct
 from turnwise.estimators.fqe import Fqe, Lstdq
@@ -128,6 +129,8 @@ def test_products_behind_a_correlation(deal: tuple[Sequence[int], Random]) -> No
 
 
 LOGS = world(agents=6, dialogues=COUNT // 6)
+OTHERS = ("a0", "a1", "a3", "a4", "a5")  # who calibrate
+SPEAKERS = ("a2", *OTHERS)
 ESTIMATORS = (Fqe("hashing"), Lstdq("hashing"), LinearDice("hashing"), Direct("hashing"))
 
 
@@ -139,12 +142,26 @@ def test_linear_estimators_and_what_calibrates_them(deal: tuple[Sequence[int], R
 
     first = added(lambda places: First.of(of(places), "hashing"), deal)
     frame = Frame.of(first, "a2")
-    second = added(lambda places: Second.of(of(places), "hashing", frame, ["a2", "a4"]), deal)
+    second = added(lambda places: Second.of(of(places), "hashing", frame, SPEAKERS), deal)
     whole = First.of(LOGS, "hashing")
     assert {name: first.mean(name) for name in whole.rated} == pytest.approx(
         {name: whole.mean(name) for name in whole.rated}, rel=1e-9
     )
+    at_once = Frame.of(whole, "a2")
+    gathered = Second.of(LOGS, "hashing", at_once, SPEAKERS)
+    known = np.array([whole.mean(name) for name in OTHERS])
     for estimator in ESTIMATORS:
+        parted, single = (
+            np.array([sums.estimate(estimator, name, of, by).value for name in SPEAKERS])
+            for sums, of, by in ((second, frame, first), (gathered, at_once, whole))
+        )
+        assert parted == pytest.approx(single, rel=1e-9, abs=1e-9)
+        calibrated = [line(found[1:], known) for found in (parted, single)]
+        ends = [
+            (fit.at(found[0]), *fit.interval(found[0]))
+            for fit, found in zip(calibrated, (parted, single), strict=True)
+        ]
+        assert ends[0] == pytest.approx(ends[1], rel=1e-9, abs=1e-9)
         true = estimator.estimates(kept(LOGS, LOGS.agent != 2), ["a2", "a4"], rng=np.random.default_rng(0))
         for speaker, expected in zip(("a2", "a4"), true, strict=True):
             found = second.estimate(estimator, speaker, frame, first)

@@ -1,22 +1,25 @@
-"""A real Ray cluster, started and ended here: the same numbers as local processes, whatever befalls its workers."""
+"""A real Ray cluster, started and ended here: the same numbers as local processes, whatever befalls its workers.
+
+Starting a worker costs more than what it does here, so each command is run as few times as show the thing.
+"""
 
 import os
-import signal
 import sys
-import threading
-import time
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
 from tests.corpus import corpus
+from tests.misfortune import HUNGRY, dies_after
 from tests.small_world import held
 from turnwise.cli.group import run
 from turnwise.encode.weights import folder_of
 from turnwise.errors import TurnwiseError
 from turnwise.logs import native
 from turnwise.logs.shards import shards
+from turnwise.run import unfinished
 from turnwise.run.execute import executor
 from turnwise.run.passes import Pass, _first
 
@@ -24,42 +27,63 @@ ray = pytest.importorskip("ray")
 pytestmark = pytest.mark.xdist_group("ray")  # one cluster, whatever the number of test processes
 
 FILES = ("results.json", "items.jsonl", "dialogues.jsonl", "rows.json", "rows.bin")
-# A metric that says where it is at work, and can be told to break or to take its worker with it.
+# A metric that takes its worker with it, as kill -9 and the kernel do: the first time that it meets the
+# file `once`, or each time that it comes to the last question while there is a file `deadly`.
 OWN = """
-import os, pathlib, signal, time
+import os, pathlib, signal
 HERE = pathlib.Path(__file__).parent
 def length(records):
-    (HERE / "at_work").write_text(str(os.getpid()))
     with (HERE / "calls").open("a") as file:
         file.write(f"{len(records)} ")
-    time.sleep(0.0005 * len(records))
-    last = any("question 399 " in record["context"][-1]["content"] for record in records)
-    if last and (HERE / "deadly").exists():
+    last = any("question 199 " in record["context"][-1]["content"] for record in records)
+    if taken(HERE / "once") or last and (HERE / "deadly").exists():
+        with (HERE / "died").open("a") as file:
+            file.write(f"{os.getpid()} ")
         os.kill(os.getpid(), signal.SIGKILL)
     return [len(record["response"]) for record in records]
+def taken(path):
+    try:
+        path.unlink()
+    except FileNotFoundError:
+        return False
+    return True
 """
+SLAYS = "score logs.jsonl -m own_on_ray:length,bleu-2 --draws 100"
 
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """Where the data lies, with a cluster at work whose nodes have none of this machine's weights."""
     place = tmp_path_factory.mktemp("cluster")
-    corpus(place / "logs.jsonl", 400)
+    corpus(place / "logs.jsonl", 200)  # three shards of items
+    corpus(place / "some.jsonl", 90)  # two
     corpus(place / "rated.jsonl", 30)
-    native.write(held(agents=6, dialogues=30), str(place / "ope.jsonl"))
+    corpus(place / "more.jsonl", 20, seed=1)
+    talks = held(agents=6, dialogues=30)
+    native.write(talks, str(place / "ope.jsonl"))
+    for number in range(2):
+        native.write(talks[number::2], str(place / f"part{number}.jsonl"))
     (place / "own_on_ray.py").write_text(OWN)
+    (place / "hungry_on_ray.py").write_text(HUNGRY.replace("LAST", "29"))
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(place)
         patch.syspath_prepend(str(place))
         with pytest.MonkeyPatch.context() as bare:
             bare.setenv("TURNWISE_CACHE", str(place / "empty"))
-            ray.init(address="local", num_cpus=2, include_dashboard=False, log_to_driver=False,
+            # A GPU in name, which Ray deals out as it would a real one.
+            ray.init(address="local", num_cpus=2, num_gpus=1, include_dashboard=False, log_to_driver=False,
                      logging_level="ERROR", object_store_memory=80 * 2**20)  # fmt: skip
         try:
             yield place
         finally:
             ray.shutdown()
-            sys.modules.pop("own_on_ray", None)
+            for name in ("own_on_ray", "hungry_on_ray"):
+                sys.modules.pop(name, None)
+
+
+@pytest.fixture(scope="module")
+def whole(folder: Path) -> dict[str, bytes]:
+    return finished(folder, "whole", SLAYS)
 
 
 def finished(folder: Path, out: str, command: str, *options: str, code: int = 0) -> dict[str, bytes]:
@@ -68,88 +92,113 @@ def finished(folder: Path, out: str, command: str, *options: str, code: int = 0)
     return {name: (folder / out / name).read_bytes() for name in FILES if (folder / out / name).exists()}
 
 
+def on_ray(jobs: int) -> tuple[str, ...]:
+    return ("--on", "ray", "--jobs", str(jobs))
+
+
+@contextmanager
+def lying(path: Path) -> Iterator[None]:
+    """A file that lies there for a while."""
+    path.touch()
+    try:
+        yield
+    finally:
+        path.unlink()
+
+
 COMMANDS = {
-    "score": "score logs.jsonl -m bleu-2,rouge-l,distinct-1 --draws 100",
-    "fbd": "score rated.jsonl -m fbd[model=hashing],prd[model=hashing] --draws 100",
-    "meta": "meta rated.jsonl -m bleu-2,length --draws 100",
+    "score": "score some.jsonl -m bleu-2,rouge-l,distinct-1,fbd[model=hashing] --draws 100",
+    "meta": "meta rated.jsonl more.jsonl --by file -m bleu-2,length --draws 100",
     "ope": "ope ope.jsonl --all --model hashing --estimator robust,fqe,mean-relabelled",
-    "stream": "ope ope.jsonl --all --model hashing --stream",
 }
 
 
 @pytest.mark.parametrize("name", COMMANDS)
 def test_a_cluster_leaves_the_bytes_that_one_process_leaves(folder: Path, name: str) -> None:
     here = finished(folder, f"{name}-here", COMMANDS[name])
-    there = finished(folder, f"{name}-there", COMMANDS[name], "--on", "ray", "--jobs", "2")
     assert "results.json" in here
-    assert there == here
+    assert finished(folder, f"{name}-there", COMMANDS[name], *on_ray(2)) == here
 
 
-SLOW = "score logs.jsonl -m own_on_ray:length,bleu-2 --draws 100"
+def test_a_pass_that_was_begun_here_is_finished_there(folder: Path, monkeypatch) -> None:
+    command = "ope part0.jsonl part1.jsonl --all --model hashing --stream"
+    here = finished(folder, "stream-here", command)
+    with monkeypatch.context() as patch:
+        dies_after(patch, 1)
+        finished(folder, "stream", command, code=130)
+    assert (folder / "stream" / unfinished.FOLDER).exists()
+    assert finished(folder, "stream", command, *on_ray(2)) == here
+    assert not (folder / "stream" / unfinished.FOLDER).exists()
 
 
-def killed(folder: Path, found: list[int]) -> None:
-    """Kill -9 the first worker that is at work."""
-    until = time.monotonic() + 60
-    while not (folder / "at_work").exists() and time.monotonic() < until:
-        time.sleep(0.01)
-    time.sleep(0.05)  # into its work
-    found.append(int((folder / "at_work").read_text()))
-    os.kill(found[0], signal.SIGKILL)
+def test_workers_without_a_gpu_make_room_for_those_with_one_and_these_do_all_work(folder: Path) -> None:
+    seen, crews = [], []
+    with executor(2, on="ray") as workers:
+        for model in (False, True, False):
+            seen.append({who for _, who in workers.in_order(_who, None, range(4), model=model)})
+            crews.append(workers._crew)
+        assert list(workers.in_order(_who, None, ())) == []
+    assert not seen[0] & seen[1]
+    assert crews[2] is crews[1]
+
+
+def _who(_: None, __: int) -> int:
+    return os.getpid()
 
 
 @pytest.mark.parametrize("on", ["local", "ray"])
-def test_the_work_of_a_killed_worker_is_done_again_and_counted_once(folder: Path, on: str) -> None:
-    whole = finished(folder, "whole", SLOW)
-    (folder / "at_work").unlink()
-    victims: list[int] = []
-    killer = threading.Thread(target=killed, args=(folder, victims))
-    killer.start()
-    there = finished(folder, f"killed-{on}", SLOW, "--on", on, "--jobs", "2")
-    killer.join()
-    assert victims != [os.getpid()]
-    assert there == whole
+def test_the_work_of_a_killed_worker_is_done_again_and_counted_once(
+    folder: Path, whole: dict[str, bytes], on: str
+) -> None:
+    (folder / "once").touch()
+    assert finished(folder, f"killed-{on}", SLAYS, "--on", on, "--jobs", "2") == whole
+    assert len((folder / "died").read_text().split()) == 1
+    (folder / "died").unlink()
 
 
-def test_a_run_that_was_lost_here_is_finished_there_and_does_no_work_twice(folder: Path, capsys) -> None:
-    whole = finished(folder, "whole", SLOW)
-    (folder / "deadly").touch()
-    try:
-        finished(folder, "resumed", SLOW, "--jobs", "2", code=3)
-    finally:
-        (folder / "deadly").unlink()
-    said = capsys.readouterr().err
-    assert "workers in a row were lost over the same work" in said
-    assert "resumes" in said
-    assert not (folder / "resumed" / "results.json").exists()
-    before = (folder / "resumed" / "rows.bin").stat().st_size
-    assert before > 0
+def test_work_that_no_worker_survives_ends_the_run_and_what_was_done_is_not_done_twice(
+    folder: Path, whole: dict[str, bytes], capsys
+) -> None:
+    """As for a worker for which the kernel finds no memory, which is killed each time: here, then on the cluster."""
+    with lying(folder / "deadly"):
+        for where in (("--jobs", "2"), on_ray(2)):
+            finished(folder, "deadly-out", SLAYS, *where, code=3)
+            said = capsys.readouterr()
+            assert "workers in a row were lost over the same work, as when memory runs out" in said.err
+            assert "resumes" in said.err
+            assert said.out == ""  # Ray's own news of lost workers goes elsewhere
+    assert len((folder / "died").read_text().split()) >= 6  # three here and three there, or what came between
+    (folder / "died").unlink()
+    assert not (folder / "deadly-out" / "results.json").exists()
     (folder / "calls").unlink()
-    assert finished(folder, "resumed", SLOW, "--on", "ray", "--jobs", "2") == whole
-    assert sum(map(int, (folder / "calls").read_text().split())) < 2400
+    assert finished(folder, "deadly-out", SLAYS, *on_ray(1)) == whole
+    # All before the shard that no worker survives was kept, whatever else was at work when they died.
+    assert sum(map(int, (folder / "calls").read_text().split())) == 1200 - 2 * 512
 
 
-def test_work_that_no_worker_survives_ends_the_run_and_says_why(folder: Path, capsys) -> None:
-    """As a worker does for which the kernel finds no memory: it is killed, each time."""
-    (folder / "deadly").touch()
-    try:
-        finished(folder, "deadly-out", SLOW, "--on", "ray", "--jobs", "2", code=3)
-    finally:
-        (folder / "deadly").unlink()
-    said = capsys.readouterr()
-    assert "memory" in said.err
-    assert said.out == ""  # Ray's own news of lost workers goes elsewhere
+def test_a_worker_that_finds_no_memory_says_where_and_the_run_can_be_finished_here(
+    folder: Path, capsys
+) -> None:
+    command = "score rated.jsonl -m hungry_on_ray:length --draws 100"
+    with lying(folder / "hungry"):
+        finished(folder, "hungry-out", command, *on_ray(1), code=3)
+    said = capsys.readouterr().err
+    assert "on worker" in said
+    assert "memory ran out" in said
+    assert "resumes" in said
+    assert finished(folder, "hungry-out", command) == finished(folder, "sated", command)
 
 
 @pytest.mark.skipif(not folder_of("wordllama").exists(), reason="needs weights that the workers lack")
 def test_a_worker_without_the_weights_says_what_it_lacks(folder: Path, capsys) -> None:
-    finished(folder, "bare", "score rated.jsonl -m average[model=wordllama] --on ray --jobs 1", code=2)
+    finished(folder, "bare", "score rated.jsonl -m average[model=wordllama]", *on_ray(1), code=2)
     said = capsys.readouterr().err
     assert "on worker" in said
     assert "turnwise fetch wordllama" in said
 
 
 def test_a_bad_line_in_a_shard_is_named_by_the_worker_that_meets_it(folder: Path) -> None:
+    """The check of all lines before the work names it first; this is for files that were changed since."""
     data = (folder / "ope.jsonl").read_bytes()
     (folder / "bad.jsonl").write_bytes(data + b'{"messages": 3}\n')
     about = Pass("reward", True, "hashing", ("a0",), 0)

@@ -11,8 +11,10 @@ from pathlib import Path
 import pytest
 
 from tests.corpus import corpus
+from tests.misfortune import HUNGRY
 from turnwise.cli.group import run
-from turnwise.run.execute import Local
+from turnwise.errors import UsageError
+from turnwise.run.execute import Local, WorkersLost
 
 PARENT = """
 import operator, time
@@ -79,14 +81,14 @@ def test_ray_is_loaded_only_for_those_who_ask_and_missed_in_words(tmp_path, monk
     assert "pip install 'turnwise[cluster]'" in capsys.readouterr().err
 
 
-def test_an_address_where_no_cluster_answers_is_a_users_error_within_seconds(tmp_path, capsys):
+def test_an_address_where_no_cluster_answers_is_a_users_error_and_the_run_can_be_finished_here(
+    tmp_path, capsys
+):
     pytest.importorskip("ray")
     data = corpus(tmp_path / "logs.jsonl", 2)
     out = tmp_path / "out"
-    begun = time.monotonic()
     asked = ["score", str(data), "-m", "length", "-o", str(out), "--on", "ray", "--address", "127.0.0.1:9"]
     assert run(asked) == 2
-    assert time.monotonic() - begun < 60
     said = capsys.readouterr()
     assert "no Ray cluster answers at 127.0.0.1:9" in said.err
     assert said.out == ""
@@ -106,3 +108,68 @@ def test_a_bad_line_is_named_before_any_worker_starts(tmp_path, capsys):
     assert run(["score", str(data), "-m", "length", "-o", str(out), "--on", "ray", "--jobs", "2"]) == 2
     assert "logs.jsonl:7: $.messages" in capsys.readouterr().err
     assert not out.exists()
+
+
+@pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="looks for its size in /proc")
+@pytest.mark.parametrize("jobs", ["1", "2"])
+def test_a_worker_that_finds_no_memory_says_so_and_what_was_done_is_kept(tmp_path, monkeypatch, capsys, jobs):
+    corpus(tmp_path / "logs.jsonl", 400, agents=("good",))
+    (tmp_path / f"hungry{jobs}.py").write_text(HUNGRY.replace("LAST", "399"))
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    asked = [
+        "score",
+        "logs.jsonl",
+        "-m",
+        f"hungry{jobs}:length",
+        "--draws",
+        "100",
+        "-q",
+        "--jobs",
+        jobs,
+        "-o",
+    ]
+    assert run([*asked, "whole"]) == 0
+    (tmp_path / "hungry").touch()
+    assert run([*asked, "out"]) == 3
+    said = capsys.readouterr().err
+    assert "memory ran out" in said
+    assert "resumes" in said
+    assert not (tmp_path / "out" / "results.json").exists()
+    (tmp_path / "hungry").unlink()
+    (tmp_path / "calls").unlink()
+    assert run([*asked, "out"]) == 0
+    assert sum(map(int, (tmp_path / "calls").read_text().split())) == 800 - 512  # the rest, and nothing else
+    for name in ("results.json", "rows.bin", "items.jsonl"):
+        assert (tmp_path / "out" / name).read_bytes() == (tmp_path / "whole" / name).read_bytes()
+
+
+def test_a_shard_that_is_too_much_at_once_is_scored_one_by_one(tmp_path, monkeypatch, capsys):
+    data = corpus(tmp_path / "logs.jsonl", 3)
+    (tmp_path / "modest.py").write_text(
+        "def length(records):\n"
+        "    if len(records) > 1:\n"
+        "        raise MemoryError\n"
+        "    return [len(records[0]['response'])]\n"
+    )
+    monkeypatch.syspath_prepend(str(tmp_path))
+    assert run(["score", str(data), "-m", "modest:length,length", "-q"]) == 0
+    assert "memory" not in capsys.readouterr().err
+
+
+def test_what_ray_says_of_memory_and_of_versions_is_passed_on_in_words():
+    ray = pytest.importorskip("ray")
+    from turnwise.run.cluster import _check_version, _got
+
+    class Killing:
+        """Ray, where its memory monitor has killed the work once too often."""
+
+        exceptions = ray.exceptions
+
+        def get(self, reference):
+            raise ray.exceptions.OutOfMemoryError("memory on the node was 15.9GB / 16GB")
+
+    with pytest.raises(WorkersLost, match=r"as when memory runs out \(OutOfMemoryError\).*resumes"):
+        _got(Killing(), None)
+    with pytest.raises(UsageError, match=r"a worker of the cluster has 0\.0\.1"):
+        _check_version("0.0.1")

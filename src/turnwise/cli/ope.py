@@ -71,7 +71,9 @@ def _least(
 )
 @click.option("--pair", metavar="KEY", help="What pairs agents' records. Default: the same context.")
 @click.option("--limit", type=click.IntRange(min=1), metavar="N", help="Only the first N conversations.")
-@click.option("-o", "--output", metavar="DIR", help="Write results.json and the regression plots here.")
+@click.option(
+    "-o", "--output", metavar="DIR", help="Write results.json and the regression plots here; resumes."
+)
 @click.option("--model", metavar="NAME|DIR", help="Encoder of texts. Default: minilm.")
 @click.option(
     "--db",
@@ -79,6 +81,10 @@ def _least(
     help="Venue tables, for a critic of task logs. Default: multiwoz_db beside the data.",
 )
 @click.option("--seed", default=0, show_default=True, type=click.IntRange(min=0))
+@click.option(
+    "--seeds", default=1, show_default=True, type=click.IntRange(min=1), metavar="N",
+    help="Train what begins by chance (enigma, ...) with N seeds from --seed on; its estimate is their mean.",
+)  # fmt: skip
 @click.option(
     "--stream", is_flag=True,
     help="Constant memory, for logs of any size: estimators that are functions of sums alone (docs/scale.md).",
@@ -108,7 +114,8 @@ def command(**given: Any) -> int:
     names = ("targets", "all_agents", "rating", "estimators", "truth", "fraction", "challenging", "min_truth",
              "calibrate", "delexicalise", "stream")  # fmt: skip
     given |= {"metrics": (), "real": None, "draws": 1000, "max_errors": 0, "no_cache": False}
-    with options.spec("ope", given, **{name: given[name] for name in names}) as spec:
+    asked = {name: given[name] for name in names} | ({"seeds": given["seeds"]} if given["seeds"] > 1 else {})
+    with options.spec("ope", given, **asked) as spec:
         outcome = ope(spec)
         columns = (
             "target",

@@ -29,6 +29,7 @@ MESSAGE = frozenset({"role", "content", "references", "alternatives", "outcome",
 RATING = frozenset({"dimension", "value", "rater", "turn", "scale", "direction"})
 REPLY = frozenset({"content", "outcome", "relabelled"})
 EXACT = 2**53  # below it a whole number is written without a point, as people write it
+POINTER = "db_pointer"  # in `meta`, by user turn: bits that say how much a task's database finds, and what is booked
 CALLS = ("tool_calls", "function_call")  # a message beside one of these may have no content
 
 _texts = each(text)

@@ -64,6 +64,15 @@ def lines(path: str, *, tap: Tap | None = None) -> Iterator[tuple[int, bytes]]:
                 yield number, line
 
 
+def stored(path: str) -> Iterator[bytes]:
+    """The bytes of a file as they are stored, some at a time."""
+    try:
+        with open(path, "rb") as file:
+            yield from iter(lambda: file.read(CHUNK), b"")
+    except OSError as error:
+        raise DataError(Problem(path, None, "", f"cannot be read: {error.strerror}")) from None
+
+
 def content(path: str) -> bytes:
     """A whole file at once, for formats that are one JSON value."""
     with opened(path) as stream:

@@ -1,18 +1,20 @@
 """The native format: JSON Lines, one conversation a line, a superset of the OpenAI chat format.
 
 Only `messages` is required. What is unknown is kept and written again, at record, message and rating level;
-what is known and null counts as absent. docs/format.md has every key with its rule.
+what is known and null counts as absent. docs/format.md has every key with its rule. A Parquet file with these keys
+as columns is read as if its rows were lines.
 """
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
 from pathlib import Path
+from typing import Any
 
 import msgspec
 
 from turnwise.errors import DataError, Problem
-from turnwise.logs import conversation
+from turnwise.logs import conversation, parquet
 from turnwise.logs.checks import RuleError, shown
 from turnwise.logs.files import Tap, lines, replacing
 from turnwise.logs.seen import Seen
@@ -79,7 +81,8 @@ def checked(
     ids = earlier[path] = Seen()
     empty = True
     try:
-        for line_number, line in lines(path, tap=tap):
+        found_in = parquet.native_rows if parquet.is_parquet(path) else lines
+        for line_number, line in found_in(path, tap=tap):
             empty = False
             try:
                 dialogue = parse(line, file=path, line_number=line_number, prefix=prefix, apart=apart)
@@ -107,13 +110,14 @@ def _problems(error: DataError) -> Iterator[Problem]:
 
 
 def parse(
-    line: bytes | str, *, file: str, line_number: int, prefix: str = "", apart: bool = False
+    line: bytes | str | dict[str, Any], *, file: str, line_number: int, prefix: str = "", apart: bool = False
 ) -> Dialogue:
-    """The conversation on one line."""
+    """The conversation on one line, or in one row."""
     try:
+        record = parquet.native_record(line) if isinstance(line, dict) else decoded(line)
         if apart:
-            return conversation.checked(decoded(line), default_id=str(line_number), before=prefix)
-        return conversation.checked(decoded(line), default_id=f"{prefix}{line_number}")
+            return conversation.checked(record, default_id=str(line_number), before=prefix)
+        return conversation.checked(record, default_id=f"{prefix}{line_number}")
     except RuleError as error:
         refuse(error, file, line_number)
 

@@ -14,6 +14,7 @@ from turnwise.estimators.vectors import give
 from turnwise.run.execute import Executor
 from turnwise.run.experience import Experience
 from turnwise.run.tally import generator
+from turnwise.run.unfinished import Unfinished
 from turnwise.stats.interval import Interval
 from turnwise.stats.interval import t as t_interval
 from turnwise.types import Episodes, Estimate, Estimator, Floats
@@ -28,11 +29,17 @@ class Asked:
     model: str  # encoder by which distances are measured
     calibrate: bool
     seed: int
+    seeds: int = 1  # from `seed` on, with each of which estimators are trained that begin by chance
     hidden: frozenset[str] = frozenset()  # agents whose dialogues nobody looks at: the targets, but for --all
     vectors: Mapping[str, Floats] = field(default_factory=dict)  # model -> of the experience's texts
     beforehand: Mapping[str, Mapping[str, Estimate]] = field(
         default_factory=dict
     )  # estimator -> agent -> estimate
+
+    def about(self, what: str) -> str:
+        """What is done for these, by name, for a run that goes on from an earlier try."""
+        signatures = (str(estimator.signature) for estimator in self.estimators.values())
+        return " ".join((what, self.experience.rating, *signatures))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,7 +71,7 @@ def answer(asked: Asked, target: str) -> list[Answer]:
     try:
         if asked.calibrate:
             check_enough(seen)
-        reaches = _reaches(asked, seen, [target, *here])
+        reaches = _reaches(asked, seen, [target, *(here if asked.calibrate else ())])
         refusal = None
     except Refused as error:
         reaches, refusal = {}, str(error)
@@ -118,21 +125,43 @@ def _raw(
     ]
 
 
-def beforehand(asked: Asked, agents: Sequence[str], workers: Executor) -> dict[str, dict[str, Estimate]]:
-    """Of estimators that are too slow to be nested: each agent's estimate, once, each a task of its own."""
+def beforehand(
+    asked: Asked, agents: Sequence[str], workers: Executor, done: Unfinished
+) -> dict[str, dict[str, Estimate]]:
+    """Of estimators that are too slow to be nested: each agent's estimate, once; each with each seed is a task."""
     slow = [name for name, estimator in asked.estimators.items() if not nested(estimator)]
-    found: dict[str, dict[str, Estimate]] = {name: {} for name in slow}
-    tasks = [(name, agent) for name in slow for agent in agents]
-    for (name, agent), estimate in workers.in_order(_alone, asked, tasks, model=True):
-        found[name][agent] = estimate
-    return found
+    tasks = [
+        (name, agent, asked.seed + more) for name in slow for agent in agents for more in range(asked.seeds)
+    ]
+    kept: dict[str, Any] = {"about": asked.about("beforehand"), "kind": Estimate}
+    trained: dict[tuple[str, str], list[Estimate]] = {}
+    for (name, agent, _), estimate in done.each(workers, _alone, asked, tasks, model=True, **kept):
+        trained.setdefault((name, agent), []).append(estimate)
+    return {name: {agent: _mean(trained[name, agent]) for agent in agents} for name in slow}
 
 
-def _alone(asked: Asked, task: tuple[str, str]) -> Estimate:
-    name, agent = task
-    rng = generator(asked.seed, name, agent, asked.experience.rating)
+def _alone(asked: Asked, task: tuple[str, str, int]) -> Estimate:
+    name, agent, seed = task
+    rng = generator(seed, name, agent, asked.experience.rating)
     seen = leave_out(asked.experience.without(agent), asked.hidden)
     return asked.estimators[name].estimate(seen, agent, rng=rng)
+
+
+def _mean(trained: Sequence[Estimate]) -> Estimate:
+    """Of one estimator with several seeds; how far they lie apart is said beside it, curves are of the first."""
+    if len(trained) == 1:
+        return trained[0]
+    values = [one.value for one in trained]
+    looked = {
+        key: float(np.mean([one.diagnostics[key] for one in trained])) for key in trained[0].diagnostics
+    }
+    return replace(
+        trained[0],
+        value=float(np.mean(values)),
+        contributions=np.mean([one.contributions for one in trained], axis=0),
+        level=float(np.mean([one.level for one in trained])),
+        diagnostics={**looked, "seeds": float(len(trained)), "seeds_sd": float(np.std(values, ddof=1))},
+    )
 
 
 def _calibrated(

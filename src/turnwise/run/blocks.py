@@ -86,19 +86,19 @@ def score(metric: Metric, items: Sequence[Item]) -> Block:
 
 
 def _rows_or_errors(metric: Metric, items: Sequence[Item]) -> tuple[Rows, dict[int, Exception]]:
-    """A setting that cannot be honoured is no failure of an item, and ends the run."""
+    """A setting that cannot be honoured is no failure of an item, and ends the run; so does a want of memory."""
     try:
         return metric.rows(items), {}
     except UsageError:
         raise
     except Exception as whole:
-        if len(items) == 1:
+        if len(items) == 1 and not isinstance(whole, MemoryError):
             return metric.rows([]), {0: whole}
     rows, errors = [], {}
     for place, item in enumerate(items):
         try:
             rows.append(metric.rows([item]))
-        except UsageError:
+        except (UsageError, MemoryError):
             raise
         except Exception as error:
             errors[place] = error

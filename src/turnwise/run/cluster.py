@@ -13,7 +13,7 @@ import sys
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, redirect_stdout
-from itertools import islice
+from itertools import chain, islice
 from typing import Any, Self
 
 from turnwise import __version__
@@ -38,7 +38,8 @@ class Cluster:
 
     def __init__(self, jobs: int | None = None, address: str | None = None) -> None:
         self.jobs, self.address = jobs, address
-        self._crews: dict[float, list[Any]] = {}  # by their share of a GPU
+        self._crew: list[Any] = []
+        self._gpu = 0.0  # of each of them
         self._held = ExitStack()
 
     def __enter__(self) -> Self:
@@ -52,8 +53,7 @@ class Cluster:
         return self
 
     def __exit__(self, *_: object) -> None:
-        for worker in (worker for crew in self._crews.values() for worker in crew):
-            self._ray.kill(worker)
+        self._dismiss()
         self._held.close()
 
     def in_order(
@@ -64,7 +64,12 @@ class Cluster:
         *,
         model: bool = False,
     ) -> Iterator[tuple[Task, Result]]:
-        ray, crew = self._ray, self._crew(model)
+        stream = iter(tasks)
+        some = list(islice(stream, 1))
+        if not some:  # nobody need start for it
+            return
+        stream = chain(some, stream)
+        ray, crew = self._ray, self._called(model)
         held = [
             ray.put((function, shared))
         ]  # in a list, so that the worker and not Ray decides when to fetch it
@@ -72,7 +77,6 @@ class Cluster:
         free: deque[Any] = deque()
         at_work: dict[Any, Any] = {}  # reference -> worker
         window: deque[tuple[Task, Any]] = deque()  # in order; the head is taken when it is done
-        stream = iter(tasks)
         while True:
             for task in islice(stream, max(0, min(len(free), WINDOW * len(crew) - len(window)))):
                 worker = free.popleft()
@@ -84,7 +88,11 @@ class Cluster:
             done, _ = ray.wait([*at_work, *starting], num_returns=1, timeout=PATIENCE)
             if not done and starting:
                 room = ray.available_resources().get("CPU", 0)
-                log.warning("%d workers wait for room: %g CPUs of the cluster are free", len(starting), room)
+                log.warning(
+                    "workers that wait for room: %d; CPUs of the cluster that are free: %g",
+                    len(starting),
+                    room,
+                )
             for reference in done:
                 if reference in starting:
                     _check_version(_got(ray, reference))
@@ -96,18 +104,28 @@ class Cluster:
                 outcome, host = _got(ray, reference)
                 yield task, outcome.result(f"on worker {host}: ")
 
-    def _crew(self, model: bool) -> list[Any]:
-        """The workers; those that run models have GPUs between them, where the cluster has some."""
+    def _called(self, model: bool) -> list[Any]:
+        """The workers; those that run models have GPUs between them, where the cluster has some.
+
+        Those with GPUs do other work too. Those without make room for them: a worker holds its CPU, and both kinds
+        at once would wait for each other.
+        """
         resources = self._ray.cluster_resources()
         size = self.jobs or max(1, int(resources.get("CPU", 1)))
         gpu = min(1.0, resources.get("GPU", 0) / size) if model else 0.0
-        if gpu not in self._crews:
+        if not self._crew or gpu > self._gpu:
+            self._dismiss()
             kind = self._ray.remote(_Worker).options(
                 num_cpus=1, num_gpus=gpu, max_restarts=-1, max_task_retries=TRIES - 1
             )
             passed = {name: os.environ[name] for name in PASSED if name in os.environ}
-            self._crews[gpu] = [kind.remote(passed, sys.path) for _ in range(size)]
-        return self._crews[gpu]
+            self._crew, self._gpu = [kind.remote(passed, sys.path) for _ in range(size)], gpu
+        return self._crew
+
+    def _dismiss(self) -> None:
+        for worker in self._crew:
+            self._ray.kill(worker)
+        self._crew = []
 
 
 class _Worker:

@@ -40,6 +40,16 @@ class WorkersLost(Unmeasured):
         )
 
 
+class OutOfMemory(Unmeasured):
+    """Work that asks for more memory than there is, where the system says so and does not end the process."""
+
+    def __init__(self, detail: str) -> None:
+        super().__init__(
+            f"memory ran out{f' ({detail})' if detail else ''}; fewer --jobs leave each worker more. What was done is "
+            "kept: the same command with the same -o resumes"
+        )
+
+
 class Executor(Protocol):
     """Whoever has tasks done, from `with` to the end of it."""
 
@@ -93,20 +103,23 @@ class Local:
     ) -> Iterator[tuple[Task, Result]]:
         if self.jobs == 1:
             for task in tasks:
-                yield task, function(shared, task)
+                yield task, _done(function, shared, task)
             return
         stream, losses = iter(tasks), 0
-        window: deque[tuple[Task, Future[Outcome[Result]]]] = deque()
+        # A future is None where a worker was lost before it was done: these are then done alone, one after the other,
+        # so that all before the one that costs workers are done, and whose fault it is shows.
+        window: deque[tuple[Task, Future[Outcome[Result]] | None]] = deque()
         pool = _pool(self.jobs, shared)
         try:
             while True:
-                for task in islice(stream, 2 * self.jobs - len(window)):
-                    window.append((task, _submitted(pool, function, task)))
+                if all(future is not None for _, future in window):
+                    for task in islice(stream, 2 * self.jobs - len(window)):
+                        window.append((task, _submitted(pool, function, task)))
                 if not window:
                     return
                 task, future = window[0]
                 try:
-                    outcome = future.result()
+                    outcome = (future or _submitted(pool, function, task)).result()
                 except BrokenProcessPool:
                     losses += 1
                     if losses == TRIES:
@@ -114,10 +127,7 @@ class Local:
                     log.warning("a worker was lost; what it had is done again")
                     pool.shutdown()
                     pool = _pool(self.jobs, shared)
-                    window = deque(
-                        (task, future if _is_done(future) else _submitted(pool, function, task))
-                        for task, future in window
-                    )
+                    window = deque((task, _if_done(future)) for task, future in window)
                     continue
                 window.popleft()
                 losses = 0
@@ -137,7 +147,7 @@ class Outcome(Generic[Result]):
     @classmethod
     def of(cls, function: Callable[[Shared, Task], Result], shared: Shared, task: Task) -> "Outcome[Result]":
         try:
-            return cls(function(shared, task))
+            return cls(_done(function, shared, task))
         except TurnwiseError as error:
             return cls(error=str(error), code=error.exit_code)
 
@@ -147,6 +157,13 @@ class Outcome(Generic[Result]):
             failure.exit_code = self.code
             raise failure
         return self.value  # type: ignore[return-value]  # None is a result like any other
+
+
+def _done(function: Callable[[Shared, Task], Result], shared: Shared, task: Task) -> Result:
+    try:
+        return function(shared, task)
+    except MemoryError as error:
+        raise OutOfMemory(str(error)) from None
 
 
 def _pool(jobs: int, shared: Any) -> ProcessPoolExecutor:
@@ -166,8 +183,9 @@ def _submitted(
         return failed
 
 
-def _is_done(future: Future[Any]) -> bool:
-    return future.done() and future.exception() is None
+def _if_done(future: Future[Result] | None) -> Future[Result] | None:
+    done = future is not None and future.done() and future.exception() is None
+    return future if done else None
 
 
 def _receive(shared: Any) -> None:

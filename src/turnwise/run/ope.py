@@ -26,6 +26,7 @@ from turnwise.run.progress import progress
 from turnwise.run.rankers import made
 from turnwise.run.spec import Spec
 from turnwise.run.truth import Mean, least_means, logged_means, read_truth, true_means, validation
+from turnwise.run.unfinished import Unfinished
 from turnwise.types import Estimator, Finding
 
 ENCODER = "minilm"
@@ -33,7 +34,13 @@ EVERYONE = "@alternatives"
 
 
 def ope(spec: Spec) -> Outcome:
-    asked, scanned = dict(spec.options), scan(spec.data)
+    scanned = scan(spec.data)
+    with Unfinished.of(spec, scanned.sha256) as done:
+        return _ope(spec, scanned, done)
+
+
+def _ope(spec: Spec, scanned: Census, done: Unfinished) -> Outcome:
+    asked = dict(spec.options)
     stream = asked.get("stream", False)
     if stream:
         check_streamable(spec)
@@ -42,6 +49,8 @@ def ope(spec: Spec) -> Outcome:
     truths = read_truth(asked["truth"])
     targets = _targets(census, asked)
     if not stream and asked_of_task(asked["estimators"], census, asked["rating"]):
+        if "seeds" in asked:
+            raise UsageError("--seeds is for estimators of ratings, not for a critic of task logs")
         return ope_of_task(spec, dialogues, scanned.sha256, targets)
     if any(map(is_critic, names)) and task_log.is_task(dialogues):
         dialogues = task_log.in_one_form(dialogues)
@@ -53,7 +62,7 @@ def ope(spec: Spec) -> Outcome:
     notes: list[str] = []
     with spec.executor() as workers:
         for rating in ratings_asked(census, asked["rating"]):
-            about: dict[str, Any] = {"rating": rating, "targets": targets, "workers": workers}
+            about: dict[str, Any] = {"rating": rating, "targets": targets, "workers": workers, "done": done}
             if stream:
                 ready = summing(names, spec.model or ENCODER)
                 lived, answers = streamed_answers(spec, census, ready, everyone=everyone, **about)
@@ -70,7 +79,7 @@ def ope(spec: Spec) -> Outcome:
                 ready = made(spec, held, names, everyone, rating=rating, scale=lived.episodes.scale)
                 if note := left_out(lived):
                     notes.append(f"{rating}: {note}")
-                answers = _answers(spec, lived, ready, chosen, everyone, workers)
+                answers = _answers(spec, lived, ready, chosen, everyone, workers, done)
                 criticised |= controls(
                     spec, [] if lived.paired else held, census, ready, answers, rating=rating
                 )
@@ -110,6 +119,7 @@ def _answers(
     targets: Sequence[str],
     everyone: Sequence[str],
     workers: Executor,
+    done: Unfinished,
 ) -> list[Answer]:
     """Every target's answers. Texts are encoded once, slow estimates made once, and then all targets asked for."""
     model = spec.model or ENCODER
@@ -119,18 +129,27 @@ def _answers(
         model=model,
         calibrate=dict(spec.options)["calibrate"],
         seed=spec.seed,
+        seeds=_seeds(spec, estimators),
         hidden=frozenset() if dict(spec.options)["all_agents"] else frozenset(targets),
         vectors={
             name: encoded(lived.episodes.texts, name, workers) for name in {model, *_models(estimators)}
         },
     )
-    asked = replace(asked, beforehand=beforehand(asked, everyone, workers))
+    asked = replace(asked, beforehand=beforehand(asked, everyone, workers, done))
     found: list[Answer] = []
+    kept: dict[str, Any] = {"about": asked.about("answers"), "kind": list[Answer]}
     with progress(f"estimating {lived.rating}", len(targets), quiet=spec.quiet) as advance:
-        for _, each in workers.in_order(answer, asked, targets):
+        for _, each in done.each(workers, answer, asked, targets, **kept):
             advance(1)
             found += each
     return found
+
+
+def _seeds(spec: Spec, estimators: Mapping[str, Estimator]) -> int:
+    seeds = int(dict(spec.options).get("seeds", 1))
+    if seeds > 1 and all(map(nested, estimators.values())):
+        raise UsageError(f"--seeds: nothing is trained from a chance beginning by {', '.join(estimators)}")
+    return seeds
 
 
 def _models(estimators: Mapping[str, Estimator]) -> Iterator[str]:

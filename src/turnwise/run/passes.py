@@ -8,8 +8,9 @@ files must lie where every node finds them.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import islice
+from typing import Any
 
 import numpy as np
 
@@ -24,6 +25,7 @@ from turnwise.run.execute import Executor
 from turnwise.run.experience import METRIC, Experience
 from turnwise.run.progress import progress
 from turnwise.run.spec import Spec
+from turnwise.run.unfinished import Unfinished
 from turnwise.types import Dialogue, Episodes, Estimate, Estimator, digest
 
 CHUNK = 512  # dialogues in memory at a time
@@ -43,6 +45,27 @@ class Pass:
     speakers: tuple[str, ...]  # whose replies are needed
     below: int  # dialogues whose digest lies below are in the sample
     frames: tuple[Frame, ...] = ()  # of the second pass
+
+
+@dataclass(frozen=True, slots=True)
+class Begun:
+    """What the first pass gathers: sums, and the dialogues of the sample."""
+
+    first: First = field(default_factory=First)
+    sample: tuple[Dialogue, ...] = ()
+
+    def __add__(self, other: "Begun") -> "Begun":
+        return Begun(self.first + other.first, self.sample + other.sample)
+
+
+@dataclass(frozen=True, slots=True)
+class Gathered:
+    """What the second pass gathers: sums for each frame."""
+
+    second: tuple[Second, ...]
+
+    def __add__(self, other: "Gathered") -> "Gathered":
+        return Gathered(tuple(one + two for one, two in zip(self.second, other.second, strict=True)))
 
 
 class FromSums(Mapping[str, Estimate]):
@@ -73,6 +96,10 @@ def check_streamable(spec: Spec) -> None:
         )
     if (asked["rating"] or "").startswith(METRIC):
         raise UsageError("--stream takes ratings as they are logged, not a metric's numbers")
+    if "seeds" in asked:
+        raise UsageError(
+            "--seeds is for what is trained from a chance beginning, and --stream solves: leave it out"
+        )
 
 
 def summing(names: Sequence[str], model: str | None) -> dict[str, Estimator]:
@@ -81,8 +108,8 @@ def summing(names: Sequence[str], model: str | None) -> dict[str, Estimator]:
     unable = [name for name, estimator in found.items() if not isinstance(estimator, Summing)]
     if unable:
         raise UsageError(
-            f"{', '.join(unable)}: no function of sums; --stream has {', '.join(STREAMED)}, the others need logs "
-            "that fit in memory"
+            f"{', '.join(unable)}: no function of sums; --stream has {', '.join(STREAMED)}. The others need logs that "
+            "fit in memory: leave --stream out, and take a sample with --fraction or --limit where these do not"
         )
     return found
 
@@ -96,6 +123,7 @@ def streamed_answers(
     targets: Sequence[str],
     everyone: Sequence[str],
     workers: Executor,
+    done: Unfinished,
 ) -> tuple[Experience, list[Answer]]:
     """A sample of the dialogues, with the means of all of them, and every target's answers."""
     asked = dict(spec.options)
@@ -107,23 +135,34 @@ def streamed_answers(
     below = min(_SPAN, _SPAN * SAMPLE // census.n_dialogues)
     about = Pass(rating, asked["delexicalise"], model, tuple(everyone), below)
     parts = shards(spec.data)
-    rounds = [targets[at : at + AT_ONCE] for at in range(0, len(targets), AT_ONCE)]
-    first, kept = First(), list[Dialogue]()
+    rounds = [tuple(targets[at : at + AT_ONCE]) for at in range(0, len(targets), AT_ONCE)]
+    signatures = " ".join(str(estimator.signature) for estimator in estimators.values())
     found: list[Answer] = []
     with progress(f"reading {rating}", len(parts) * (1 + len(rounds)), quiet=spec.quiet) as advance:
-        for _, (sums, sample) in workers.in_order(_first, about, parts, model=True):
-            first += sums
-            kept += sample
-            advance(1)
-        lived = _sampled(spec, about, census, kept, first)
+        settings: dict[str, Any] = {"advance": advance}
+        begun = done.total(
+            workers, _first, about, parts, about=f"first {rating} {signatures}", nothing=Begun(), **settings
+        )
+        lived = _sampled(spec, about, census, begun.sample, begun.first)
         for some in rounds:
-            frames = tuple(Frame.of(first, target) for target in some)
-            second = [Second() for _ in frames]
-            for _, each in workers.in_order(_second, replace(about, frames=frames), parts, model=True):
-                second = [total + part for total, part in zip(second, each, strict=True)]
-                advance(1)
-            for frame, gathered in zip(frames, second, strict=True):
-                found += _answers(spec, lived, estimators, frame, gathered, first)
+            name = f"{rating} {some} {signatures}"
+            answers = done.get(f"answers {name}", list[Answer])
+            if answers is None:
+                frames = tuple(Frame.of(begun.first, target) for target in some)
+                here, none = replace(about, frames=frames), Gathered(tuple(Second() for _ in frames))
+                sums = done.total(
+                    workers, _second, here, parts, about=f"second {name}", nothing=none, **settings
+                )
+                answers = [
+                    one
+                    for frame, gathered in zip(frames, sums.second, strict=True)
+                    for one in _answers(spec, lived, estimators, frame, gathered, begun.first)
+                ]
+                done.put(f"answers {name}", answers)
+                done.forget(f"second {name}")
+            else:
+                advance(len(parts))
+            found += answers
     return lived, found
 
 
@@ -162,25 +201,24 @@ def _sampled(
     return Experience(about.rating, episodes, used, {}, paired=False, silent=0, means=means)
 
 
-def _first(about: Pass, shard: Shard) -> tuple[First, list[Dialogue]]:
-    total, sample = First(), list[Dialogue]()
+def _first(about: Pass, shard: Shard) -> Begun:
+    total = Begun()
     for dialogues in _chunks(shard):
         episodes = _encoded(about, dialogues)
         for name in about.speakers:
             check_answers(episodes, name)
-        total += First.of(episodes, about.model)
-        sample += [one for one in dialogues if int(digest(one.id), 16) < about.below]
-    return total, sample
+        sample = tuple(one for one in dialogues if int(digest(one.id), 16) < about.below)
+        total += Begun(First.of(episodes, about.model), sample)
+    return total
 
 
-def _second(about: Pass, shard: Shard) -> list[Second]:
-    total = [Second() for _ in about.frames]
+def _second(about: Pass, shard: Shard) -> Gathered:
+    total = Gathered(tuple(Second() for _ in about.frames))
     for dialogues in _chunks(shard):
         episodes = _encoded(about, dialogues)
-        total = [
-            sums + Second.of(episodes, about.model, frame, about.speakers)
-            for sums, frame in zip(total, about.frames, strict=True)
-        ]
+        total += Gathered(
+            tuple(Second.of(episodes, about.model, frame, about.speakers) for frame in about.frames)
+        )
     return total
 
 
