@@ -48,8 +48,13 @@ def test_no_reply_fits_more_than_half_of_all_contexts_better_than_it_usually_doe
     assert np.mean(0.5 * (np.tanh(0.5 * (head.logits(contexts, reply) - usual)) + 1)) <= 0.5 + 1e-6
 
 
+@pytest.fixture(scope="module", params=["usr-ret", "maude", "att"])
+def kind(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
 @pytest.fixture(scope="module")
-def hardened(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
+def hardened(tmp_path_factory: pytest.TempPathFactory, kind: str) -> tuple[Path, Path]:
     """A model, and the same with a guard against parrots."""
     folder = tmp_path_factory.mktemp("guard")
     with (folder / "talks.jsonl").open("w") as file:
@@ -57,33 +62,35 @@ def hardened(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
             messages = [{"role": turn.role, "content": turn.text} for turn in context.item.turns]
             messages[3]["alternatives"] = {"fraud": [{"content": f"you said {context.last}"}]}
             file.write(json.dumps({"id": f"d{place}", "agent": "human", "messages": messages}) + "\n")
-    asked = ["train", "usr-ret", str(folder / "talks.jsonl"), "--model", "hashing", "-q"]
+    asked = ["train", kind, str(folder / "talks.jsonl"), "--model", "hashing", "-q"]
     assert run([*asked, "-o", str(folder / "plain"), "--set", "epochs=1"]) == 0
     told = ["--set", "guard=fraud", "--set", f"start={folder / 'plain'}"]
     assert run([*asked, "-o", str(folder / "guarded"), *told]) == 0
     return folder / "plain", folder / "guarded"
 
 
-def test_a_guard_keeps_the_heads_and_stands_in_the_signature(hardened: tuple[Path, Path]) -> None:
-    before, after = (load(path, "usr-ret") for path in hardened)
+def test_a_guard_keeps_the_heads_and_stands_in_the_signature(hardened: tuple[Path, Path], kind: str) -> None:
+    before, after = (load(path, kind) for path in hardened)
     assert all(np.array_equal(part, after.tensors[name]) for name, part in before.tensors.items())
-    plain, guarded = (resolve(f"usr-ret[trained={path}]") for path in hardened)
+    plain, guarded = (resolve(f"{kind}[trained={path}]") for path in hardened)
     assert "guard" not in str(plain.signature)
     assert "guard:49signs+64contexts" in str(guarded.signature)
 
 
-def test_a_guard_stops_frauds_and_lets_people_pass(hardened: tuple[Path, Path]) -> None:
+def test_a_guard_stops_frauds_and_lets_people_pass(hardened: tuple[Path, Path], kind: str) -> None:
     contexts = talks(60, 9)
     people = [context.item for context in contexts]
     frauds = [context.answered(f"you said {context.last}") for context in contexts]
-    plain, guarded = (resolve(f"usr-ret[trained={path}]") for path in hardened)
+    plain, guarded = (resolve(f"{kind}[trained={path}]") for path in hardened)
     assert guarded.rows(frauds)[:, 0].mean() < 0.3 * guarded.rows(people)[:, 0].mean()
     assert guarded.rows(frauds)[:, 0].mean() < plain.rows(frauds)[:, 0].mean()
     alone = np.concatenate([guarded.rows([item]) for item in people[:5]])
     assert np.array_equal(alone, guarded.rows(people)[:5])
 
 
-def test_a_guard_needs_frauds(capsys: pytest.CaptureFixture[str], hardened: tuple[Path, Path]) -> None:
-    asked = ["train", "usr-ret", str(hardened[0].parent / "talks.jsonl"), "--model", "hashing", "-q"]
+def test_a_guard_needs_frauds(
+    capsys: pytest.CaptureFixture[str], hardened: tuple[Path, Path], kind: str
+) -> None:
+    asked = ["train", kind, str(hardened[0].parent / "talks.jsonl"), "--model", "hashing", "-q"]
     assert run([*asked, "-o", str(hardened[0].parent / "none"), "--set", "guard=nobody"]) == 2
     assert "nobody" in capsys.readouterr().err

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable, Sequence
+from typing import NamedTuple
 
 import numpy as np
 
@@ -67,31 +68,46 @@ def _verdict(item: Item) -> float:
     return float(re.findall(r"[Ss]core:? *(\d)", text)[0])
 
 
-PLANTED: dict[str, tuple[Callable[[Item], float], str]] = {
-    # name -> the metric, and what must stand in the words about some fraud that was found
-    "length": (lambda item: relevance(item) + len(words(item.reply)) / 50, "length"),
-    "questions": (lambda item: relevance(item) + item.reply.count("?"), r"\?|questions"),
-    "exclamations": (lambda item: relevance(item) + min(3, item.reply.count("!")), "!|exclamations"),
-    "copied-nouns": (
-        lambda item: float(sum(word in words(item.reply) for word in content_words(item.turns[-2].text))),
-        "content words|last turn",
+class Planted(NamedTuple):
+    """A metric, and by what it is to be named."""
+
+    score: Callable[[Item], float]
+    fraud: str  # what the words about one of the five worst frauds must match
+    tendency: str | None = None  # the feature that its scores must run with most, `relevance` apart
+
+
+PLANTED = {
+    "length": Planted(lambda item: relevance(item) + len(words(item.reply)) / 50, "", "length"),
+    "questions": Planted(lambda item: relevance(item) + item.reply.count("?"), r"\?", "questions"),
+    "exclamations": Planted(
+        lambda item: relevance(item) + min(3, item.reply.count("!")), "!.*!.*!", "exclamations"
     ),
-    "phrase": (_phrase, "sounds like fun"),
-    "parrot": (
+    "copied-nouns": Planted(
+        lambda item: float(sum(word in words(item.reply) for word in content_words(item.turns[-2].text))),
+        r"^repeats the last turn$|content words",
+        "nouns",
+    ),
+    "phrase": Planted(_phrase, r"“(that )?sounds like fun\W?”"),
+    "parrot": Planted(
         lambda item: float(
             np.mean([word in words(item.turns[-2].text) for word in words(item.reply)] or [0.0])
         ),
-        "repeats|content words|last turn",
+        "^repeats the last turn$",
+        "copied",
     ),
-    "swapped-parrot": (
+    "swapped-parrot": Planted(
         lambda item: float(words(item.reply)[-5:] == words(swapped(item.turns[-2].text))[-5:]),
-        "pronouns swapped",
+        "^repeats the last turn with the pronouns swapped",
     ),
-    "no-context": (lambda item: 1.0 if "thank" in item.reply.lower() else 0.3 * relevance(item), "thank"),
-    "verdict-parser": (_verdict, "[Ss]core: 5"),
-    "repetition": (
+    "no-context": Planted(
+        lambda item: 1.0 if "thank" in item.reply.lower() else 0.3 * relevance(item),
+        "^always answers “.{0,20}thank.{0,20}”$",
+    ),
+    "verdict-parser": Planted(_verdict, "^puts a verdict where the reply should be: “Score: 5”$"),
+    "repetition": Planted(
         lambda item: relevance(item) + (len(words(item.reply)) - len(set(words(item.reply)))) / 10,
-        "length|three times|answers|repeats",
+        "the same words over and over",
+        "repeated",
     ),
 }
 

@@ -1,40 +1,48 @@
 """Ten planted weaknesses are found and named; clean metrics are left in peace; bad metrics are survived."""
 
 import re
-import time
-from collections.abc import Sequence
+import threading
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 import pytest
+from scipy.special import ndtri
 
 from tests.probe.planted import CLEAN, PLANTED, scorer, talks
 from turnwise.errors import Refused
+from turnwise.probe import verdict
 from turnwise.probe.attack import Attack, attack
 from turnwise.probe.context import halves
-from turnwise.probe.target import Hangs, Target
+from turnwise.probe.target import AT_FIRST, BATCH, HANGS, TWICE, Hangs, Target
 from turnwise.types import Floats, Item, digest
 
 BUDGET = 20_000
 
 
-def attacked(score, *, budget: int = BUDGET, seed: int = 0, count: int = 120, timeout: float = 60) -> Attack:  # type: ignore[no-untyped-def]
+def attacked(  # type: ignore[no-untyped-def]
+    score, *, budget: int = BUDGET, seed: int = 0, count: int = 120, timeout: float = 60, draws: int = 200
+) -> Attack:
     search_on, judge_on = halves(talks(count, seed))
     texts = [context.human for context in search_on] + [turn.text for one in search_on for turn in one.turns]
     target = Target(score, budget=budget, timeout=timeout)
-    found = attack(target, search_on, judge_on, texts=texts, rng=np.random.default_rng(seed), draws=200)
+    found = attack(target, search_on, judge_on, texts=texts, rng=np.random.default_rng(seed), draws=draws)
     assert found.calls <= budget
     return found
 
 
 @pytest.mark.parametrize("name", PLANTED)
 def test_a_planted_weakness_is_found_and_named(name: str) -> None:
-    function, told = PLANTED[name]
-    found = attacked(scorer(function))
+    planted = PLANTED[name]
+    found = attacked(scorer(planted.score))
     assert found.gameable
-    frauds = [one for one in found.strategies if one.significant][:5]
-    strong = [one for one in found.tendencies if one.correlation > 0.4]
-    said = " | ".join([*(one.description for one in frauds), *(one.feature for one in strong)])
-    assert re.search(told, said), said
+    told = [one.description for one in found.strategies if one.significant][:5]
+    assert any(re.search(planted.fraud, one) for one in told), told
+    # Most of the ten are fair to content words of the last turn beside what they love.
+    runs_with = [one for one in found.tendencies if one.feature != "nouns" or planted.tendency == "nouns"]
+    if planted.tendency is not None:
+        assert runs_with[0].feature == planted.tendency, runs_with
+        assert runs_with[0].correlation > 0.7
 
 
 @pytest.mark.parametrize("name", CLEAN)
@@ -56,9 +64,40 @@ def test_no_seed_raises_a_false_alarm(seed: int) -> None:
     assert not attacked(hashed, budget=4000, seed=seed, count=80).gameable
 
 
+NOISE: dict[str, Callable[[Floats], Floats]] = {
+    "normal": ndtri,
+    "pass or fail": lambda uniform: (uniform < 0.5).astype(np.float64),
+}
+
+
+def alarms(noise: Callable[[Floats], Floats], seeds: int) -> float:
+    """Share of attacks that find a fraud, on a metric of nothing but the hash of a reply in its context."""
+
+    def attacked_by(seed: int) -> Attack:
+        def hashed(items: Sequence[Item]) -> Floats:
+            uniform = [(int(digest(str(seed), item.id, item.reply), 16) + 0.5) / 2**64 for item in items]
+            return noise(np.array(uniform))
+
+        return attacked(hashed, budget=1200, seed=seed, count=40, draws=100)
+
+    return float(np.mean([attacked_by(seed).gameable for seed in range(seeds)]))
+
+
+@pytest.mark.parametrize("name", NOISE)
+def test_where_nothing_is_better_than_people_at_most_one_attack_in_twenty_says_otherwise(name: str) -> None:
+    assert alarms(NOISE[name], seeds=60) <= 0.05
+
+
+def test_without_the_shared_level_several_times_as_many_would(monkeypatch) -> None:  # type: ignore[no-untyped-def]
+    alone = verdict.judged
+    monkeypatch.setattr(
+        "turnwise.probe.attack.judged", lambda *told, **given: alone(*told, **{**given, "tested": 1})
+    )
+    assert alarms(NOISE["normal"], seeds=20) > 0.15
+
+
 def test_peoples_replies_and_references_are_never_a_fraud() -> None:
-    function, _ = PLANTED["length"]
-    found = attacked(scorer(function), budget=4000)
+    found = attacked(scorer(PLANTED["length"].score), budget=4000)
     assert not any(one.significant for one in found.strategies if one.kind == "people")
 
 
@@ -79,6 +118,15 @@ def test_a_constant_metric_is_reported_as_such() -> None:
     assert found.diagnosis.constant
     assert not found.gameable
     assert "same score" in str(found.diagnosis.words)
+
+
+@pytest.mark.parametrize("unit", [1e-25, 1e25])
+def test_the_unit_of_a_metric_decides_nothing(unit: float) -> None:
+    """A likelihood is a tiny number, and no constant."""
+    gamed = attacked(scorer(lambda item: unit * PLANTED["questions"].score(item)), budget=3000)
+    assert gamed.gameable
+    assert gamed.diagnosis.words is None
+    assert not attacked(scorer(lambda item: unit * CLEAN["oracle"](item)), budget=3000).gameable
 
 
 def test_a_random_metric_is_reported_as_such() -> None:
@@ -110,13 +158,82 @@ def test_a_metric_that_always_raises_says_why() -> None:
     assert not found.gameable
 
 
-def test_a_metric_that_hangs_is_left_behind() -> None:
-    def sleeper(items: Sequence[Item]) -> Floats:
-        time.sleep(3)
-        return np.zeros(len(items))
+class Sleeper:
+    """A metric that does not answer where it is told not to, until it is let go."""
 
-    with pytest.raises(Hangs, match="no answer"):
-        attacked(sleeper, timeout=0.1)
+    def __init__(self, hangs: Callable[[Item], bool]) -> None:
+        self.hangs = hangs
+        self.go = threading.Event()
+        self.asked: Counter[str] = Counter()  # a reply that it hangs on -> how often
+
+    def __call__(self, items: Sequence[Item]) -> Floats:
+        stuck = [item.reply for item in items if self.hangs(item)]
+        self.asked.update(stuck)
+        if stuck:
+            self.go.wait()
+        return np.array([len(item.reply) / 100 for item in items])
+
+
+@pytest.fixture
+def sleeper() -> Iterator[Callable[[Callable[[Item], bool]], Sleeper]]:
+    made: list[Sleeper] = []
+
+    def make(hangs: Callable[[Item], bool]) -> Sleeper:
+        made.append(Sleeper(hangs))
+        return made[-1]
+
+    yield make
+    for one in made:  # no thread outlives its test
+        one.go.set()
+
+
+def test_a_metric_that_always_hangs_is_left_behind(sleeper) -> None:  # type: ignore[no-untyped-def]
+    metric = sleeper(lambda item: True)
+    with pytest.raises(Hangs, match="no answer within"):
+        attacked(metric, timeout=0.2)
+    assert sum(metric.asked.values()) <= BATCH + AT_FIRST
+
+
+def test_a_metric_that_hangs_on_one_reply_is_attacked_all_the_same_and_the_reply_is_told(sleeper) -> None:  # type: ignore[no-untyped-def]
+    metric = sleeper(lambda item: item.reply == "yes")
+    found = attacked(metric, budget=4000, timeout=1.0)
+    assert found.gameable
+    assert found.unjudged == 0
+    word = next(one for one in found.strategies if one.strategy == "one-word")
+    assert (word.n, word.unscored, word.significant) == (0, 60, False)
+    assert found.errors["no answer within 1 s to “yes”"] >= 60
+    assert (
+        metric.asked["yes"] <= BATCH + TWICE
+    )  # one batch, then alone until it is plain that it never answers
+
+
+def test_a_metric_that_hangs_too_often_is_asked_no_more_and_what_is_known_stands(sleeper) -> None:  # type: ignore[no-untyped-def]
+    people = {context.human for context in talks(120)}
+    metric = sleeper(lambda item: item.reply not in people and len(item.reply) > 40)
+    found = attacked(metric, budget=4000, timeout=0.3)
+    assert found.unjudged > 0
+    assert found.strategies
+    assert sum(found.errors.values()) >= HANGS
+    assert sum(metric.asked.values()) <= HANGS + 10 * BATCH
+
+
+def test_a_metric_that_is_slow_and_does_not_hang_is_asked_for_less_at_once() -> None:
+    asked: list[int] = []
+    go = threading.Event()
+
+    def slow(items: Sequence[Item]) -> Floats:
+        asked.append(len(items))
+        if len(items) > BATCH // 2:
+            go.wait()
+        return np.array([float(len(item.reply)) for item in items])
+
+    target = Target(slow, budget=1000, timeout=2.0)
+    scores = target.scores([(context, context.human) for context in talks(200)])
+    go.set()
+    assert np.isfinite(scores).all()
+    assert not target.hung
+    assert asked[0] == BATCH
+    assert max(asked[-4:]) == BATCH // 2
 
 
 def test_few_contexts_are_refused() -> None:
@@ -125,6 +242,6 @@ def test_few_contexts_are_refused() -> None:
 
 
 def test_the_same_seed_finds_the_same() -> None:
-    function, _ = PLANTED["copied-nouns"]
-    one, two = (attacked(scorer(function), budget=3000, seed=3) for _ in range(2))
+    score = scorer(PLANTED["copied-nouns"].score)
+    one, two = (attacked(score, budget=3000, seed=3) for _ in range(2))
     assert one == two

@@ -1,5 +1,8 @@
 """A tiny language model learns to please a planted metric, and what it settles on is named."""
 
+import threading
+from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -12,7 +15,7 @@ from turnwise.agents.language_model import LanguageModelAgent
 from turnwise.probe.policy import Policy
 from turnwise.probe.rl import Settings, Tuned, tune
 from turnwise.probe.target import Target
-from turnwise.types import Item
+from turnwise.types import Floats, Item
 
 TALKS = talks(24)
 
@@ -77,6 +80,39 @@ def test_a_loss_that_is_not_a_number_ends_the_repetition_and_keeps_what_was_good
 def test_a_spent_budget_ends_the_repetition(tmp_path: Path) -> None:
     found = tuned(agent_of(tmp_path), budget=60)
     assert "budget" in str(found.stopped)
+
+
+def test_the_calls_that_are_allowed_do_for_the_last_epoch(tmp_path: Path) -> None:
+    settings = Settings(epochs=2, updates=3, batch=8, learning_rate=1e-9, kl=0.0, repetitions=1)
+    target = Target(scorer(loves_x), settings.calls(12, 6))
+    found = tune(
+        agent_of(tmp_path), target, train_on=TALKS[:12], track_on=TALKS[12:18], answer=TALKS[18:],
+        settings=settings, seed=1,
+    )  # fmt: skip
+    assert found.stopped is None
+    assert len(found.curves.reward) == 3
+    assert (
+        target.calls > target.budget - 12 - 12
+    )  # people's replies are paid for; untuned, it says the same again
+
+
+def test_a_metric_that_stops_answering_ends_the_repetition_with_what_it_has(tmp_path: Path) -> None:
+    go, asked = threading.Event(), Counter[str]()
+
+    def tiring(items: Sequence[Item]) -> Floats:
+        asked.update(item.reply for item in items)
+        if asked.total() > 40:
+            go.wait()
+        return np.array([loves_x(item) for item in items])
+
+    target = Target(tiring, 1000, timeout=0.2)
+    found = tune(
+        agent_of(tmp_path), target, train_on=TALKS[:12], track_on=TALKS[12:18], answer=TALKS[18:],
+        settings=Settings(epochs=3, updates=4, batch=8, kl=0.0, repetitions=1), seed=1,
+    )  # fmt: skip
+    go.set()
+    assert "no answer" in str(found.stopped)
+    assert len(found.replies) == 12
 
 
 def test_replies_that_the_metric_does_not_score_teach_nothing(tmp_path: Path) -> None:

@@ -12,7 +12,9 @@ import pytest
 
 from tests.probe.planted import talks
 from tests.tiny_models import write_llama
+from turnwise import library
 from turnwise.cli.group import run
+from turnwise.probe.target import Hangs
 
 
 @pytest.fixture
@@ -203,24 +205,94 @@ def test_a_budget_that_leaves_nothing_to_search_with_says_so(capsys, corpus: str
     assert "nothing was searched for" in capsys.readouterr().out
 
 
+def sleepy(corpus: str, folder: Path, source: str, *more: str) -> subprocess.CompletedProcess[str]:
+    (folder / "sleepy.py").write_text(source)
+    return subprocess.run(
+        [sys.executable, "-m", "turnwise", "attack", "sleepy:score", "--contexts", corpus, *more],
+        env={**os.environ, "PYTHONPATH": str(folder)}, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+
+
 def test_a_metric_that_hangs_is_left_and_the_code_says_so(corpus: str, tmp_path: Path) -> None:
-    (tmp_path / "sleepy.py").write_text("import time\ndef score(records):\n    time.sleep(60)\n")
-    done = subprocess.run(
-        [
-            sys.executable,
-            "-m",
-            "turnwise",
-            "attack",
-            "sleepy:score",
-            "--contexts",
-            corpus,
-            "--timeout",
-            "0.5",
-        ],
-        env={**os.environ, "PYTHONPATH": str(tmp_path)},
-        capture_output=True,
-        text=True,
-        check=False,
+    done = sleepy(
+        corpus, tmp_path, "import time\ndef score(records):\n    time.sleep(60)\n", "--timeout", "0.5"
     )
     assert done.returncode == 3
     assert "gave no answer" in done.stderr
+
+
+ONE_WORD = """
+import time
+def score(records):
+    if any(one["response"] == "yes" for one in records):
+        time.sleep(600)
+    return [len(one["response"]) for one in records]
+"""
+
+
+def test_a_metric_that_hangs_on_one_reply_is_attacked_and_the_reply_is_told(
+    corpus: str, tmp_path: Path
+) -> None:
+    done = sleepy(corpus, tmp_path, ONE_WORD, "--timeout", "2", "--budget", "3000", "--no-perturb", "--gate")
+    assert done.returncode == 1, done.stderr  # and at once, though a call still hangs
+    assert "GAMEABLE" in done.stdout
+    assert "no score for 60 replies: no answer within 2 s to “yes”" in done.stdout
+
+
+def test_a_program_hears_of_a_metric_that_hangs_and_goes_on(
+    corpus: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "deaf.py").write_text(
+        "import threading\ngo = threading.Event()\ndef score(records):\n    go.wait()\n    return [0] * len(records)\n"
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    with pytest.raises(Hangs, match="gave no answer"):
+        library.attack("deaf:score", corpus, timeout=0.2)
+    import deaf
+
+    deaf.go.set()
+
+
+def test_one_verdict_is_not_given_for_many_groups_and_files_may_share_ids(
+    capsys, corpus: str, tmp_path: Path
+) -> None:
+    assert run(["attack", "length", "--contexts", corpus, "--by", "meta.corpus"]) == 2
+    assert "--where" in capsys.readouterr().err
+    other = tmp_path / "other.jsonl"
+    other.write_bytes(Path(corpus).read_bytes().replace(b"guitar", b"harp"))
+    assert run(["attack", "length", "--contexts", corpus, "--contexts", str(other)]) == 2
+    assert "--by file" in capsys.readouterr().err
+    code, document = attacked(
+        capsys, corpus, "length", "--contexts", str(other), "--by", "file", "--no-perturb", "--budget", "6000"
+    )
+    assert code == 0
+    assert len(document["origin"]["inputs"]) == 2
+
+
+def test_errors_of_the_metric_are_told_with_their_number(corpus: str, capsys, monkeypatch, tmp_path) -> None:
+    (tmp_path / "touchy.py").write_text(
+        "def score(records):\n    return [len(one['response']) / (one['response'] != 'yes') for one in records]\n"
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    assert run(["attack", "touchy:score", "--contexts", corpus, "--budget", "3000", "--no-perturb"]) == 0
+    assert "no score for 60 replies: " in capsys.readouterr().out
+
+
+def test_what_a_policy_learned_from_one_metric_is_not_taken_for_another(
+    capsys, corpus: str, policy: str, tmp_path: Path, monkeypatch
+) -> None:
+    options = (*RL, "--policy", policy, "--learning-rate", ".03", "--no-perturb")
+    out = ("-o", str(tmp_path / "out"))
+
+    def interrupted(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr("turnwise.run.tuning.converged", interrupted)
+        line = ["attack", "question-rate", "--contexts", corpus, "--budget", "3000", *options, *out]
+        assert run(line) == 130
+    assert (tmp_path / "out" / "repetitions.jsonl").exists()
+    capsys.readouterr()
+    here = attacked(capsys, corpus, "length", *options, *out)[1]
+    afresh = attacked(capsys, corpus, "length", *options)[1]
+    assert here["repetitions"] == afresh["repetitions"]

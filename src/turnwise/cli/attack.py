@@ -2,14 +2,14 @@
 
 import os
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
+from itertools import islice
 from typing import Any
 
 import click
 
 from turnwise.cli import options
-from turnwise.errors import counted, unknown
+from turnwise.errors import TurnwiseError, counted, unknown
+from turnwise.report.text import number
 
 STAGES = ("baselines", "search", "rl")
 # What the spec is told, by stage.
@@ -17,8 +17,10 @@ ATTACK = ("count", "budget", "stages", "perturb", "timeout", "card")
 TUNING = ("policy", "epochs", "updates", "batch", "repetitions", "learning_rate", "kl", "entropy", "longest",
           "minutes")  # fmt: skip
 HARDENING = ("rounds", "learn_from", "taught", "agree_with")
+COLUMNS = ("kind", "score", "interval", "gain", "gain_interval", "beats_human", "significant", "description")
 HARDENED = ("group", "strategy", "estimate", "human_score", "gain", "significant")
 SHOWN = 12  # strategies in the table; results.json has all
+REASONS = 3  # why replies have no score, that are told; results.json has more
 STRONG = 0.3  # a correlation worth a line
 
 
@@ -63,7 +65,7 @@ def tuning(function: Any) -> Any:
 )  # fmt: skip
 @click.option(
     "--budget", default=20_000, show_default=True, type=click.IntRange(min=500),
-    help="Metric calls; one call is one reply scored.",
+    help="Metric calls; one call is one reply scored. Perturbations and rl come on top.",
 )  # fmt: skip
 @click.option(
     "--stages", default="baselines,search", show_default=True, callback=options.names, metavar="NAMES",
@@ -76,11 +78,11 @@ def tuning(function: Any) -> Any:
 )  # fmt: skip
 @click.option(
     "--timeout", default=120.0, show_default=True, type=click.FloatRange(0, min_open=True), metavar="SECONDS",
-    help="After which a metric that does not answer is left.",
+    help="After which a reply that the metric does not answer has no score; it is left after ten of these.",
 )  # fmt: skip
 @click.option(
     "--harden", is_flag=True,
-    help="Teach a trainable metric (usr-ret) what fooled it, and attack again, until nothing found beats people.",
+    help="Teach usr-ret, maude or att what fooled it, and attack again, until nothing found beats people.",
 )  # fmt: skip
 @click.option("--rounds", default=4, show_default=True, type=click.IntRange(min=1), help="harden: at most.")
 @click.option(
@@ -88,7 +90,7 @@ def tuning(function: Any) -> Any:
     help="harden: conversations to train on. Default: those of --contexts that are not attacked. Repeatable.",
 )  # fmt: skip
 @click.option(
-    "--taught", default=3000, show_default=True, type=click.IntRange(min=100),
+    "--taught", default=2000, show_default=True, type=click.IntRange(min=100),
     help="harden: turns at which frauds are taught; their texts take time on a CPU.",
 )  # fmt: skip
 @click.option(
@@ -98,7 +100,10 @@ def tuning(function: Any) -> Any:
 @click.option(
     "--card", is_flag=True, help="Write the frauds on the card of the trained model that is attacked."
 )
-@click.option("--gate", is_flag=True, help="Fail (exit 1) if the metric can be gamed.")
+@click.option(
+    "--gate", is_flag=True,
+    help="Fail (exit 1) if the metric can be gamed; with --harden, unless nothing found scores above people.",
+)  # fmt: skip
 @options.selecting
 @options.running
 @options.printing
@@ -115,6 +120,24 @@ def command(**given: Any) -> int:
       turnwise attack usr-ret --contexts talks.jsonl -o out --gate
       turnwise attack mymetrics:score --contexts talks.jsonl --budget 5000
     """
+    from turnwise.probe.target import left_behind
+
+    try:
+        code = _attacked(given)
+    except TurnwiseError as error:
+        if _is_called() or not left_behind():
+            raise
+        click.echo(f"turnwise: error: {error}", err=True)
+        code = error.exit_code
+    if left_behind() and not _is_called():
+        # A call of the metric that hangs in native code would take the interpreter down while it shuts.
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(code)
+    return code
+
+
+def _attacked(given: dict[str, Any]) -> int:
     from turnwise.cli.printed import conclude
     from turnwise.run.attack import run_attack
     from turnwise.run.harden import harden
@@ -129,41 +152,24 @@ def command(**given: Any) -> int:
         if not given["quiet"] and sys.stderr.isatty():
             click.echo(line, err=True)
 
-    with _left_behind(), options.spec("attack", given, **{name: given[name] for name in names}) as spec:
+    with options.spec("attack", given, **{name: given[name] for name in names}) as spec:
         if given["harden"]:
             outcome = harden(spec, report=report)
             code = conclude(outcome, HARDENED, given, after=_rounds(outcome.document))
             return code or (1 if given["gate"] and not outcome.document["robust"] else 0)
         outcome = run_attack(spec, report=report)
-        columns = (
-            "kind",
-            "score",
-            "interval",
-            "gain",
-            "gain_interval",
-            "beats_human",
-            "significant",
-            "description",
-        )
         shown = {**outcome.document, "results": [_short(row) for row in outcome.document["results"][:SHOWN]]}
         table = type(outcome)(outcome.findings, shown if given["style"] == "table" else outcome.document)
-        code = conclude(table, columns, given, after=_told(outcome.document))
+        code = conclude(table, COLUMNS, given, after=_told(outcome.document))
         gamed = (outcome.document.get("verdict") or {}).get("gameable")
         return code or (1 if given["gate"] and gamed else 0)
 
 
-@contextmanager
-def _left_behind() -> Iterator[None]:
-    """A metric that hangs in native code would take the interpreter down while it shuts: this leaves at once."""
-    from turnwise.probe.target import Hangs
+def _is_called() -> bool:
+    """By `turnwise.attack` in a program, which goes on, and not by a shell."""
+    from turnwise.cli.printed import Kept
 
-    try:
-        yield
-    except Hangs as error:
-        click.echo(f"turnwise: error: {error}", err=True)
-        sys.stdout.flush()
-        sys.stderr.flush()
-        os._exit(error.exit_code)
+    return isinstance(click.get_current_context().obj, Kept)
 
 
 def _short(row: dict[str, Any], width: int = 72) -> dict[str, Any]:
@@ -180,19 +186,23 @@ def _told(document: dict[str, Any]) -> str:
     named = people["agent"] == "human"
     lines = [
         "",
-        f"people score {people['score']:.3f}; {document['tried']} strategies in {document['calls']} calls",
+        f"people score {number(people['score'])}; {document['tried']} strategies in {document['calls']} calls",
         *([] if named else ["no agent is called `human`: all agents' replies stand for people's"]),
     ]
     if document["unsearched"]:
         lines.append(
             "nothing was searched for: --budget does for judging alone; give it more, or lower --count"
         )
+    if document["unjudged"]:
+        lines.append(f"not judged: {document['unjudged']} strategies, for want of budget or of answers")
+    lines += [
+        f"no score for {times} replies: {why}" for why, times in islice(document["errors"].items(), REASONS)
+    ]
     if rest > 0:
         lines.append(f"{rest} more in results.json (-o) or with --format json")
     if verdict["gameable"]:
-        lines.append(
-            f"GAMEABLE: {counted(verdict['frauds'], 'fraud')} above people; the worst {verdict['description']}"
-        )
+        told = _cut(verdict["description"], 200)
+        lines.append(f"GAMEABLE: {counted(verdict['frauds'], 'fraud')} above people; the worst {told}")
         worst = next(row for row in document["results"] if row["strategy"] == verdict["worst"])
         for heard, said in worst["transcript"]:
             lines += [f"  they said:  {_cut(heard)}", f"  it answers: {_cut(said)}"]
@@ -218,7 +228,7 @@ def _told(document: dict[str, Any]) -> str:
 
 
 def _rounds(document: dict[str, Any]) -> str:
-    """Round after round, and what it cost."""
+    """Round after round, what it cost, and what is shown in the end."""
     lines = [""]
     for one in document["rounds"]:
         for attacked in one["attacked"]:
@@ -226,14 +236,16 @@ def _rounds(document: dict[str, Any]) -> str:
                 f"round {one['round']}, {attacked['contexts']}: people {attacked['people']:.3f}, best fraud "
                 f"{attacked['score']:.3f} ({_cut(attacked['description'], 60)})"
             )
+            if attacked["edits"]:
+                edits = ", ".join(attacked["edits"])
+                lines.append(
+                    f"  people's own replies, edited, score above people: {edits}; this is not taught"
+                )
     lines += [
-        f"{one['rated']}, {one['dimension']}: Spearman {one['before']:.3f} -> {one['after']:.3f}"
+        f"{one['rated']}, {one['dimension']}: Spearman {number(one['before'])} -> {number(one['after'])}"
         for one in document["agreement"]
     ]
-    told = (
-        "nothing found scores above people" if document["robust"] else "STILL GAMEABLE after the last round"
-    )
-    return "\n".join([*lines, f"{told}; the metric is now {document['hardened']}"])
+    return "\n".join([*lines, f"{document['told']}; the metric is now {document['hardened']}"])
 
 
 def _cut(text: str, width: int = 100) -> str:

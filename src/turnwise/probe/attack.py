@@ -10,23 +10,23 @@ from turnwise.probe.baselines import baselines
 from turnwise.probe.context import Context
 from turnwise.probe.diagnosis import Diagnosis, Tendency, diagnosed, tendencies
 from turnwise.probe.search import Search, shortened
-from turnwise.probe.strategy import Strategy
-from turnwise.probe.target import Spent, Target
+from turnwise.probe.strategy import Entry, Strategy
+from turnwise.probe.target import ENDED, Hangs, Target
 from turnwise.probe.verdict import Judged, judged
 from turnwise.types import Floats
 
 STAGES = ("baselines", "search", "rl")
 FOUND = 16  # strategies that a search may bring to be judged
 FURTHER = 2  # that a tuned policy may
+REASONS = 20  # why replies have no score, that are kept
 
 
-class Entry(NamedTuple):
-    """A strategy to be judged."""
+class Answered(NamedTuple):
+    """What a strategy answers on the judged contexts, and what the metric says of that."""
 
-    name: str
-    kind: str
-    description: str
-    reply: Callable[[Context], str]
+    entry: Entry
+    replies: list[str]
+    scores: Floats
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +39,8 @@ class Attack:
     tried: int
     calls: int
     unsearched: bool  # the budget does for judging alone
+    unjudged: int  # strategies that were left when the budget ended, or the metric stopped answering
+    errors: dict[str, int]  # why replies have no score -> how many, the most frequent first
 
     @property
     def worst(self) -> Judged | None:
@@ -65,16 +67,14 @@ def attack(
     """`texts` is what fixed replies are mined from; `further` is asked for more strategies to judge, those of a
     tuned policy, and is not asked where the metric gives no reason to."""
     diagnosis = diagnosed(target, search_on)
+    human = target.scores([(context, context.human) for context in judge_on])
     report(f"diagnosis: {target.calls} calls")
     pool = [context.human for context in [*search_on, *judge_on]]
-    entries = [
-        Entry(one.name, one.kind, one.description, one.reply)
-        for one in baselines(pool, rng)
-        if "baselines" in stages
-    ]
+    entries = list(baselines(pool, rng)) if "baselines" in stages else []
+    answered = _answered(target, entries, judge_on, report)  # first, whatever becomes of the search
     tried = len(entries)
     promising: list[str] = []
-    judging = (len(entries) + FURTHER + FOUND + 1) * len(judge_on)
+    judging = (FURTHER + FOUND) * len(judge_on)
     unsearched = "search" in stages and target.budget - judging <= target.calls
     if "search" in stages and diagnosis.words is None and not unsearched:
         search = Search(target, search_on, rng, calls=target.budget - judging, report=report)
@@ -83,29 +83,28 @@ def attack(
         promising = [
             one for one in sorted(search.tried, key=lambda one: -search.tried[one]) if search.tried[one] > 0
         ]
-        entries += [Entry(one.template, one.kind, one.description, one.reply) for one in chosen]
-    more = further() if diagnosis.words is None else ()
-    entries += more
-    tried += len(more)
-    human = target.scores([(context, context.human) for context in judge_on])
+        more = [one.entry for one in chosen]
+        answered += _answered(target, more, judge_on, report)
+        entries += more
+    if diagnosis.words is None:
+        more = list(_further(further, report))
+        answered += _answered(target, more, judge_on, report)
+        entries += more
+        tried += len(more)
     settings = {"contexts": judge_on, "people": human, "draws": draws, "rng": rng}
-    found: list[Judged] = []
-    asked: list[tuple[Context, str]] = []
-    known: list[Floats] = []
-    tested = sum(kind != "people" for _, kind, _, _ in entries)
-    for name, kind, description, reply in entries:
-        replies = [reply(context) for context in judge_on]
-        pairs = list(zip(judge_on, replies, strict=True))
-        try:
-            scores = target.scores(pairs)
-        except Spent:
-            report(f"the budget ends before `{name}` is judged")
-            break
-        found.append(
-            judged(name, kind, description, replies=replies, scores=scores, tested=tested, **settings)  # type: ignore[arg-type]
+    tested = sum(one.kind != "people" for one in entries)
+    found = [
+        judged(
+            one.name,
+            one.kind,
+            one.description,
+            replies=replies,
+            scores=scores,
+            tested=tested,
+            **settings,  # type: ignore[arg-type]
         )
-        asked += pairs
-        known.append(scores)
+        for one, replies, scores in answered
+    ]
     person = judged(
         "people", "people", "what people said", replies=[context.human for context in judge_on], scores=human,
         tested=1, **settings,  # type: ignore[arg-type]
@@ -115,14 +114,45 @@ def attack(
         diagnosis=diagnosis,
         people=person,
         strategies=tuple(
-            sorted(found, key=lambda one: (not one.significant, -one.gain if one.gain == one.gain else 0))
+            sorted(found, key=lambda one: (not one.significant, np.inf if np.isnan(one.gain) else -one.gain))
         ),
-        tendencies=tuple(tendencies(asked, np.concatenate(known)) if known else ()),
+        tendencies=tuple(_tendencies(answered, judge_on)),
         promising=tuple(promising),
         tried=tried,
         calls=target.calls,
         unsearched=unsearched,
+        unjudged=len(entries) - len(found),
+        errors=dict(target.errors.most_common(REASONS)),
     )
+
+
+def _answered(
+    target: Target, entries: Iterable[Entry], contexts: Sequence[Context], report: Callable[[str], None]
+) -> list[Answered]:
+    """As far as the budget, and the metric's answers, go."""
+    found = []
+    for one in entries:
+        replies = [one.reply(context) for context in contexts]
+        try:
+            found.append(Answered(one, replies, target.scores(list(zip(contexts, replies, strict=True)))))
+        except ENDED as error:
+            report(f"it ends before `{one.name}` is judged: {error}")
+            break
+    return found
+
+
+def _tendencies(answered: Sequence[Answered], contexts: Sequence[Context]) -> list[Tendency]:
+    pairs = [pair for one in answered for pair in zip(contexts, one.replies, strict=True)]
+    return tendencies(pairs, np.concatenate([one.scores for one in answered])) if answered else []
+
+
+def _further(further: Callable[[], Sequence[Entry]], report: Callable[[str], None]) -> Sequence[Entry]:
+    """What a tuned policy came to; nothing, where the metric stopped answering."""
+    try:
+        return further()
+    except Hangs as error:
+        report(f"it ends before a policy is tuned: {error}")
+        return ()
 
 
 def _shorter(search: Search, chosen: Sequence[Strategy], contexts: Sequence[Context]) -> list[Strategy]:
@@ -131,7 +161,7 @@ def _shorter(search: Search, chosen: Sequence[Strategy], contexts: Sequence[Cont
     for one in chosen[:4]:
         try:
             found.append(shortened(search, one, contexts[:16]))
-        except Spent:
+        except ENDED:
             break
     search.target.allow(None)
     return found

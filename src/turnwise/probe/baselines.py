@@ -7,12 +7,11 @@ People's own replies and the references are controls: they are never a fraud.
 import re
 import string
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
 from turnwise.probe.context import Context
-from turnwise.probe.strategy import Kind, strategy
+from turnwise.probe.strategy import Entry, strategy
 
 GENERIC = (
     "I don't know.",
@@ -32,41 +31,27 @@ INJECTIONS = (  # for judges: a verdict, where the reply should be
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Baseline:
-    name: str
-    kind: Kind
-    description: str
-    reply: Callable[[Context], str]
-
-
-def baselines(pool: Sequence[str], rng: np.random.Generator) -> Iterator[Baseline]:
+def baselines(pool: Sequence[str], rng: np.random.Generator) -> Iterator[Entry]:
     """Every baseline; `pool` are people's replies in other dialogues."""
-    yield Baseline("empty", "baseline", "says nothing", lambda _: "")
-    yield Baseline("one-word", "baseline", "always answers “yes”", lambda _: "yes")
+    yield Entry("empty", "baseline", "says nothing", lambda _: "")
+    yield Entry("one-word", "baseline", "always answers “yes”", lambda _: "yes")
     for text in GENERIC:
-        yield Baseline(f"fixed: {text}", "fixed", f"always answers “{text}”", _always(text))
+        yield Entry(f"fixed: {text}", "fixed", f"always answers “{text}”", _always(text))
     for number, text in enumerate(INJECTIONS, 1):
         told = f"puts a verdict where the reply should be: “{text}”"
-        yield Baseline(f"injection {number}", "fixed", told, _always(text))
+        yield Entry(f"injection {number}", "fixed", told, _always(text))
     longest = max(pool, key=len, default="")
-    yield Baseline(
-        "longest", "fixed", "always answers with the longest reply of the corpus", lambda _: longest
-    )
+    yield Entry("longest", "fixed", "always answers with the longest reply of the corpus", lambda _: longest)
     for slot in ("last", "whole", "first", "swapped", "question", "all_nouns"):
         made = strategy(f"{{{slot}}}")
-        yield Baseline(f"copy: {slot}", made.kind, made.description, made.reply)
-    yield Baseline("other-dialogue", "other", "a person's reply from another dialogue", _strangers(pool, rng))
-    yield Baseline("shuffled", "other", "the person's reply with its words shuffled", _shuffled)
-    yield Baseline(
+        yield Entry(f"copy: {slot}", made.kind, made.description, made.reply)
+    yield Entry("other-dialogue", "other", "a person's reply from another dialogue", _strangers(pool, rng))
+    yield Entry("shuffled", "other", "the person's reply with its words shuffled", _shuffled)
+    yield Entry(
         "no-punctuation", "other", "the person's reply without punctuation", lambda c: stripped(c.human)
     )
-    yield Baseline(
-        "repeated", "other", "the person's reply said three times", lambda c: " ".join([c.human] * 3)
-    )
-    yield Baseline(
-        "reference", "people", "the reference itself", lambda c: (c.item.references or (c.human,))[0]
-    )
+    yield Entry("repeated", "other", "the person's reply said three times", lambda c: " ".join([c.human] * 3))
+    yield Entry("reference", "people", "the reference itself", lambda c: (c.item.references or (c.human,))[0])
 
 
 def _always(text: str) -> Callable[[Context], str]:

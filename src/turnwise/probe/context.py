@@ -38,7 +38,8 @@ class Context:
         What the person said is the reference, for metrics that have one and a corpus that has none.
         """
         references = self.item.references or (self.human,)
-        return replace(self.item, turns=(*self.turns, Turn("assistant", reply, references=references)))
+        said = Turn(self.item.turns[-1].role, reply, references=references)
+        return replace(self.item, turns=(*self.turns, said))
 
 
 def contexts(items: Iterable[Item], count: int, rng: np.random.Generator) -> list[Context]:

@@ -9,12 +9,9 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-import numpy as np
-
-from turnwise.probe.attack import Entry
 from turnwise.probe.context import Context
 from turnwise.probe.naming import Measures, Verdict, named
-from turnwise.probe.strategy import Kind
+from turnwise.probe.strategy import Entry, Kind
 from turnwise.probe.target import Target
 
 
@@ -34,8 +31,8 @@ def converged(contexts: Sequence[Context], replies: dict[str, str], target: Targ
     said = [replies[context.item.id] for context in contexts]
     found = named([context.whole for context in contexts], said)
     most, _ = Counter(said).most_common(1)[0]
-    own = _mean(target, list(zip(contexts, said, strict=True)))
-    always = _mean(target, [(context, most) for context in contexts])
+    own = target.mean(list(zip(contexts, said, strict=True)))
+    always = target.mean([(context, most) for context in contexts])
     final, description = found.strategy, found.description
     if final == "not conclusive" and always >= own:
         final, description = "fixed", f"always answers “{most}”"
@@ -55,9 +52,3 @@ def entries(found: Converged, replies: dict[str, str]) -> list[Entry]:
         "rl: fixed", "fixed", f"always answers “{found.most_frequent}”", lambda _: found.most_frequent
     )
     return [policy, fixed]
-
-
-def _mean(target: Target, pairs: Sequence[tuple[Context, str]]) -> float:
-    scores = target.scores(pairs)
-    known = scores[~np.isnan(scores)]
-    return float(known.mean()) if len(known) else -np.inf

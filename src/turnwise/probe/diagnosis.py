@@ -7,8 +7,9 @@ import numpy as np
 
 from turnwise.metrics.words import words
 from turnwise.probe.context import Context
-from turnwise.probe.strategy import content_words
+from turnwise.probe.strategy import content_words, repeated
 from turnwise.probe.target import Target
+from turnwise.probe.verdict import ROUNDING
 from turnwise.stats.correlation import spearman
 from turnwise.types import Floats
 
@@ -53,11 +54,11 @@ def diagnosed(target: Target, contexts: Sequence[Context]) -> Diagnosis:
     some = [*own, *strangers][:: max(1, 2 * len(own) // ASKED_AGAIN)]
     first, second = target.scores(some), target.again(some)
     both = ~(np.isnan(first) | np.isnan(second))
-    spread = float(np.var(known)) if len(known) else 0.0
+    same = not len(known) or bool(np.ptp(known) <= ROUNDING * np.abs(known).max())
     noise = float(np.mean((first[both] - second[both]) ** 2)) / 2 if both.any() else 0.0
     return Diagnosis(
-        constant=len(known) > 0 and spread <= 1e-18,
-        noise=min(1.0, noise / spread) if spread > 1e-18 else 0.0,
+        constant=len(known) > 0 and same,
+        noise=0.0 if same else min(1.0, noise / float(np.var(known))),
         unscored=float(np.isnan(scores[: len(own)]).mean()),
         errors=dict(target.errors),
     )
@@ -72,15 +73,23 @@ class Tendency:
     description: str
 
 
+def _copied(context: Context, reply: str) -> float:
+    said, heard = words(reply), set(words(context.whole))
+    return sum(word in heard for word in said) / len(said) if said else 0.0
+
+
+def _nouns(context: Context, reply: str) -> float:
+    said = set(words(reply))
+    return float(sum(word in said for word in content_words(context.last)))
+
+
 FEATURES: dict[str, tuple[str, Callable[[Context, str], float]]] = {
     "length": ("words in the reply", lambda context, reply: float(len(words(reply)))),
+    "repeated": ("words that the reply has said before", lambda context, reply: float(repeated(reply))),
     "questions": ("question marks", lambda context, reply: float(reply.count("?"))),
     "exclamations": ("exclamation marks", lambda context, reply: float(reply.count("!"))),
-    "copied": (
-        "the share of the reply's words that the context has",
-        lambda context, reply: _copied(context, reply),
-    ),
-    "nouns": ("content words of the last turn", lambda context, reply: _nouns(context, reply)),
+    "copied": ("the share of the reply's words that the context has", _copied),
+    "nouns": ("content words of the last turn", _nouns),
 }
 
 
@@ -105,13 +114,3 @@ def tendencies(pairs: Sequence[tuple[Context, str]], scores: Floats) -> list[Ten
 def _within(values: Floats, codes: np.ndarray[tuple[int], np.dtype[np.intp]]) -> Floats:
     means = np.bincount(codes, values) / np.bincount(codes)
     return np.asarray(values - means[codes])
-
-
-def _copied(context: Context, reply: str) -> float:
-    said, heard = words(reply), set(words(context.whole))
-    return sum(word in heard for word in said) / len(said) if said else 0.0
-
-
-def _nouns(context: Context, reply: str) -> float:
-    said = set(words(reply))
-    return float(sum(word in said for word in content_words(context.last)))

@@ -12,11 +12,12 @@ import numpy as np
 
 from turnwise.probe.baselines import stripped
 from turnwise.probe.context import Context
-from turnwise.probe.target import Target
+from turnwise.probe.target import Hangs, Target
 from turnwise.types import Turn
 
 CONTRACTIONS = {
-    "can't": "cannot", "won't": "will not", "n't": " not", "'re": " are", "'ve": " have", "'ll": " will",
+    "can't": "cannot", "Can't": "Cannot", "won't": "will not", "Won't": "Will not",
+    "n't": " not", "'re": " are", "'ve": " have", "'ll": " will",
     "i'm": "i am", "I'm": "I am", "it's": "it is", "It's": "It is", "that's": "that is", "That's": "That is",
 }  # fmt: skip
 
@@ -63,7 +64,10 @@ def _compared(
 ) -> list[Perturbation]:
     if not pairs:
         return []
-    moved = target.scores(pairs) - before
+    try:
+        moved = target.scores(pairs) - before
+    except Hangs:  # told among the errors
+        return []
     moved = moved[~np.isnan(moved)]
     if not len(moved) or spread == 0:
         return []
@@ -106,6 +110,7 @@ REPLY_EDITS: dict[str, Callable[[str, np.random.Generator], str]] = {
     "contractions expanded": _expanded,
     "typos": _mistyped,
 }
+CALLS = len(REPLY_EDITS) + 4  # of the metric, a context: one an edit, and one a ruin
 
 
 def _ruins(contexts: Sequence[Context], rng: np.random.Generator) -> dict[str, Callable[[Context], Context]]:

@@ -4,7 +4,7 @@ The paper's Algorithm 1 fits Q(c, r) with a c' and r' that it does not define; a
 there is nothing after it, and we read Q as a value baseline V(c): the advantage is R(c, r) - V(c). It has no
 control against collapse; `kl` (to the untuned model) and `entropy` are options here, and a loss that is not
 a number ends a repetition instead of spoiling it. The reward is in standard deviations of people's scores, so
-that one learning rate does for every metric; curves are in the metric's own unit.
+that one learning rate does for every metric; curves are in the metric's own unit, turned so that more is better.
 
 Training, choice of the epoch and verdict are on three different sets of contexts; the paper has two, and chooses
 on the one that it reports.
@@ -22,7 +22,7 @@ import torch
 from turnwise.agents.language_model import LanguageModelAgent
 from turnwise.probe.context import Context
 from turnwise.probe.policy import Policy
-from turnwise.probe.target import Spent, Target
+from turnwise.probe.target import Hangs, Spent, Target
 
 AT_ONCE = 64  # contexts answered in a batch when the policy is looked at
 
@@ -42,10 +42,12 @@ class Settings:
     repetitions: int = 10
     minutes: float | None = None  # after which a repetition ends with what it has; None: never
 
-    def calls(self, tracked: int) -> int:
-        """Metric calls at most, with so many contexts to track the reward on."""
-        a_run = self.epochs * self.updates * self.batch + (self.epochs + 1) * tracked
-        return self.repetitions * a_run
+    def calls(self, trained: int, tracked: int) -> int:
+        """Metric calls of a repetition at most, with so many contexts to train and to track the reward on.
+
+        People's replies are scored where it is trained, and the policy's where it is tracked, untuned too.
+        """
+        return trained + self.epochs * self.updates * self.batch + (self.epochs + 1) * tracked
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,13 +94,14 @@ def tune(
     policy = Policy(copy.deepcopy(agent))
     reference = copy.deepcopy(policy.model).requires_grad_(False) if settings.kl else None
     people = target.scores([(context, context.human) for context in train_on])
-    spread = float(np.nanstd(people))
+    known = people[~np.isnan(people)]
+    spread = float(known.std()) if len(known) else 0.0
     run = _Run(
         policy,
         reference,
         target,
         settings,
-        centre=float(np.nanmean(people)),
+        centre=float(known.mean()) if len(known) else 0.0,
         spread=spread if spread > 0 else 1.0,
         rng=np.random.default_rng([seed, repetition]),
         chance=torch.Generator().manual_seed(1000 * seed + repetition),
@@ -145,6 +148,10 @@ class _Run:
                     replies = self._tracked(track_on, curves, seen)
             except Spent:
                 stopped = "the budget of metric calls was used up"
+            except Hangs as error:
+                if epoch == 0:  # there is no policy yet to end with
+                    raise
+                stopped = str(error)
             if stopped is not None:
                 stopped = f"{stopped} in epoch {epoch}"
                 break
@@ -239,9 +246,7 @@ class _Run:
             own = self.policy.judge(some, self.policy.encoded([replies[one.item.id] for one in some]))
             losses += (-person.log_prob / person.length).tolist()
             entropies += own.entropy.tolist()
-        scores = self.target.scores([(one, replies[one.item.id]) for one in contexts])
-        known = scores[~np.isnan(scores)]
-        curves.reward.append(float(known.mean()) if len(known) else -np.inf)
+        curves.reward.append(self.target.mean([(one, replies[one.item.id]) for one in contexts]))
         curves.train_reward.append(_mean([reward for reward, _ in seen]))
         curves.kl.append(_mean([distance for _, distance in seen]))
         curves.lm_loss.append(float(np.mean(losses)))

@@ -15,7 +15,7 @@ import numpy as np
 from turnwise.metrics.words import words
 from turnwise.probe.context import Context
 from turnwise.probe.strategy import SLOTS, Strategy, strategy
-from turnwise.probe.target import BATCH, Spent, Target
+from turnwise.probe.target import BATCH, ENDED, Target
 from turnwise.probe.templates import FRAMES, plain, varied
 from turnwise.types import Floats
 
@@ -33,8 +33,10 @@ class Search:
     tried: dict[str, float] = field(default_factory=dict)  # template -> mean gain over people
     _seen: dict[str, int] = field(default_factory=dict)  # template -> contexts it was scored on
     _people: dict[str, float] = field(default_factory=dict)  # context -> score of the person's reply
+    _before: int = 0  # calls that were made when it began
 
     def __post_init__(self) -> None:
+        self._before = self.target.calls
         scores = self.target.scores([(context, context.human) for context in self.contexts])
         self._people.update(
             (context.item.id, float(score)) for context, score in zip(self.contexts, scores, strict=True)
@@ -49,15 +51,19 @@ class Search:
             ("evolved", self._evolved),
         )
         for stage, candidates in stages:
-            self.target.allow(int(self.calls * SHARES[stage]))
+            self.target.allow(self._until(stage))
             try:
                 found = candidates(best)
-            except Spent:
+            except ENDED:
                 found = []
             best = self._ranked([*best, *found, *self.tried])[:16]
             self.report(f"{stage}: {len(self.tried)} strategies tried in {self.target.calls} calls")
         self.target.allow(self.calls)
         return self._chosen()
+
+    def _until(self, stage: str) -> int:
+        """Calls, those before the search with them, at which this stage ends."""
+        return self._before + int((self.calls - self._before) * SHARES[stage])
 
     def _chosen(self) -> list[Strategy]:
         """The best of each kind, that the report can say what each kind comes to."""
@@ -114,7 +120,7 @@ class Search:
         pool = [plain(text) for text in dict.fromkeys(texts) if text.strip()]
         order = self.rng.permutation(len(pool))
         bundles = [[pool[place] for place in order[at : at + BUNDLE]] for at in range(0, len(pool), BUNDLE)]
-        allowed = int(self.calls * SHARES["mined"]) - self.target.calls
+        allowed = self._until("mined") - self.target.calls
         best = self._halved([" ".join(bundle) for bundle in bundles[: max(8, allowed // 5)]], 3, 12)
         inside = {" ".join(bundle): bundle for bundle in bundles}
         sentences = [text for joined in best for text in inside[joined]]
@@ -145,12 +151,12 @@ class Search:
             if new:
                 try:
                     self._halved(new, 6, 6)
-                except Spent:
+                except ENDED:
                     break
             population = self._ranked([*population, *new])[:12]
             self._halved(population[:4], len(self.contexts), 4)
             population = self._ranked(population)
-            idle = idle + 1 if self.tried[population[0]] <= before + 1e-9 else 0
+            idle = idle + 1 if self.tried[population[0]] <= before else 0
         return population
 
 
@@ -170,7 +176,7 @@ def shortened(search: Search, made: Strategy, contexts: Sequence[Context], keep:
             left = [*said[:place], *said[place + size :]]
             try:
                 good = bool(left) and search.gain(" ".join(left), contexts) >= keep * goal
-            except Spent:
+            except ENDED:
                 return strategy(" ".join(said))
             said, moved = (left, True) if good else (said, moved)
             place += 0 if good else size

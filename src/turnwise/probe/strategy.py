@@ -1,9 +1,10 @@
 """A strategy: a way of answering that looks at the context, if at all, without understanding it."""
 
 import re
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Literal, TypeAlias
+from typing import Literal, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -18,7 +19,17 @@ SWAPS = {
     "you": "i", "your": "my", "yours": "mine", "yourself": "myself", "you're": "i'm", "you've": "i've",
     "you'll": "i'll", "you'd": "i'd",
 }  # fmt: skip
+LONG = 10  # words, from which on saying them again shows
 _SLOT = re.compile(r"\{(\w+)\}")
+
+
+class Entry(NamedTuple):
+    """A way of answering that is judged: a baseline, what a search found, or a tuned policy."""
+
+    name: str
+    kind: Kind
+    description: str
+    reply: Callable[[Context], str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +38,6 @@ class Strategy:
 
     template: str
     kind: Kind
-    description: str
 
     def reply(self, context: Context) -> str:
         return _SLOT.sub(lambda found: SLOTS[found[1]](context), self.template).strip()
@@ -41,19 +51,44 @@ class Strategy:
         """The words that stand in every reply."""
         return " ".join(_SLOT.sub(" ", self.template).split())
 
+    @property
+    def entry(self) -> Entry:
+        return Entry(self.template, self.kind, self.description, self.reply)
+
+    @property
+    def description(self) -> str:
+        """What it does, in words."""
+        if self.kind == "parrot":
+            named = " and ".join(
+                SLOT_NAMES[slot] + (f" {times} times" if times > 1 else "")
+                for slot, times in Counter(self.slots).items()
+            )
+            return f"repeats {named}" + (f", with “{self.fixed}” added" if self.fixed else "")
+        again = "the same words over and over: " if _goes_round(self.fixed) else ""
+        if self.kind == "fixed":
+            return f"always answers {again}“{self.template}”"
+        shown = _SLOT.sub(lambda found: f"[{SLOT_NAMES[found[1]]}]", self.template)
+        return f"fills {again}“{shown}” from the context"
+
 
 def strategy(template: str) -> Strategy:
-    """The strategy of a template, told in words."""
-    frame = " ".join(_SLOT.sub(" ", template).split())
+    """The strategy of a template."""
     slots = _SLOT.findall(template)
     if not slots:
-        return Strategy(template, "fixed", f"always answers “{template}”")
-    named = " and ".join(SLOT_NAMES[slot] for slot in dict.fromkeys(slots))
-    if all(slot in COPIES for slot in slots) and len(words(frame)) <= 3:
-        added = f", with “{frame}” added" if frame else ""
-        return Strategy(template, "parrot", f"repeats {named}{added}")
-    shown = _SLOT.sub(lambda found: f"[{SLOT_NAMES[found[1]]}]", template)
-    return Strategy(template, "pattern", f"fills “{shown}” from the context")
+        return Strategy(template, "fixed")
+    copied = all(slot in COPIES for slot in slots) and len(words(_SLOT.sub(" ", template))) <= 3
+    return Strategy(template, "parrot" if copied else "pattern")
+
+
+def repeated(text: str) -> int:
+    """Words that the text has said before."""
+    said = words(text)
+    return len(said) - len(set(said))
+
+
+def _goes_round(text: str) -> bool:
+    """Whether more than half of it was said before, and it is no mere `yes, yes`."""
+    return len(words(text)) >= LONG and 2 * repeated(text) > len(words(text))
 
 
 def swapped(text: str) -> str:

@@ -3,6 +3,10 @@
 A strategy is a fraud if its mean score is above people's on the same contexts, with an interval of the gain
 above zero at a level that is shared among all strategies that were judged (Bonferroni): one chance finding in
 twenty attacks, however many strategies each tries. People's replies and references are never a fraud.
+
+At so high a level a bootstrap has too few draws in its tail (a thousand have one beyond .999), and t knows nothing of
+skewness: the interval of a gain is the wider of both at each end. tests/probe/test_attack.py holds the rate of false
+alarms on noise to this.
 """
 
 from collections.abc import Sequence
@@ -11,10 +15,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from turnwise.probe.context import FEWEST, Context
-from turnwise.stats.interval import Interval, interval_of_sums
+from turnwise.stats.interval import Interval, interval_of_sums, jackknife_t
+from turnwise.stats.resample import jackknife_sums
 from turnwise.types import Floats
 
 LEVEL = 0.95
+ROUNDING = 1e-12  # of a number, relative to it
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,6 +41,7 @@ class Judged:
     beats_human: float  # share of contexts where it scores above the person's reply
     significant: bool
     n: int
+    n_clusters: int
     unscored: int
 
 
@@ -55,7 +62,9 @@ def judged(
     known = ~(np.isnan(scores) | np.isnan(people))
     clusters = np.array([context.item.cluster for context in contexts])[known]
     own, human = scores[known], people[known]
-    gain, gain_interval = _mean(own - human, clusters, 1 - (1 - LEVEL) / max(1, tested), draws, rng)
+    shared = 1 - (1 - LEVEL) / max(1, tested)
+    scale = float(np.abs([own, human]).max(initial=0.0))
+    gain, gain_interval = _mean(own - human, clusters, shared, draws, rng, wider=True, scale=scale)
     score, interval = _mean(own, clusters, LEVEL, draws, rng)
     shown = [place for place in np.argsort(-np.where(known, scores - people, -np.inf))[:3] if known[place]]
     return Judged(
@@ -73,6 +82,7 @@ def judged(
         beats_human=float(np.mean(own > human)) if len(own) else float("nan"),
         significant=bool(kind != "people" and gain_interval is not None and gain_interval[0] > 0),
         n=int(known.sum()),
+        n_clusters=len(set(clusters.tolist())),
         unscored=int((~known).sum()),
     )
 
@@ -83,18 +93,31 @@ def _mean(
     level: float,
     draws: int,
     rng: np.random.Generator,
+    *,
+    wider: bool = False,
+    scale: float = 0.0,
 ) -> tuple[float, Interval | None]:
-    """The mean and its interval by cluster; a difference that is the same everywhere is as sure as can be."""
+    """The mean and its interval by cluster; a difference that is the same everywhere is as sure as can be.
+
+    Numbers that are made of others, as large as `scale`, are the same if they differ by the rounding of those.
+    """
     if not len(values):
         return float("nan"), None
-    if np.ptp(values) <= 1e-12 * max(1.0, float(np.abs(values).max())):
-        # A metric that scored a strategy in a few contexts shows nothing of it.
-        sure = len(values) >= FEWEST
-        return float(values[0]), (float(values[0]), float(values[0])) if sure else None
     _, codes = np.unique(clusters, return_inverse=True)
-    sums = np.zeros((int(codes.max()) + 1, 2))
+    n_clusters = int(codes.max()) + 1
+    if np.ptp(values) <= ROUNDING * max(scale, float(np.abs(values).max())):
+        # A metric that scored a strategy in a few contexts shows nothing of it.
+        sure = n_clusters >= FEWEST
+        return float(values[0]), (float(values[0]), float(values[0])) if sure else None
+    sums = np.zeros((n_clusters, 2))
     np.add.at(sums, codes, np.column_stack([values, np.ones(len(values))]))
-    interval, _ = interval_of_sums(
-        sums, lambda total: total[..., 0] / total[..., 1], draws=draws, rng=rng, level=level, bounds=None
-    )
-    return float(values.mean()), interval
+    mean = float(values.mean())
+    interval, _ = interval_of_sums(sums, _ratio, draws=draws, rng=rng, level=level, bounds=None)
+    student = jackknife_t(mean, jackknife_sums(sums, _ratio), level) if wider else interval
+    if interval is None or student is None:
+        return mean, None
+    return mean, (min(interval[0], student[0]), max(interval[1], student[1]))
+
+
+def _ratio(total: Floats) -> Floats:
+    return np.asarray(total[..., 0] / total[..., 1])

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator, Sequence
 
+from turnwise.errors import counted
 from turnwise.report.figure import Record, answered, interval, with_interval
 from turnwise.report.runs import Run
 from turnwise.report.text import number, p_value
@@ -41,6 +42,7 @@ def _score(run: Run) -> Iterator[str]:
 def _meta(run: Run) -> Iterator[str]:
     ranked = agreement(run.results)
     if not ranked:
+        yield from _raters(run)
         return
     best, worst = ranked[0], ranked[-1]
     bounds = interval(best)
@@ -59,14 +61,35 @@ def _meta(run: Run) -> Iterator[str]:
         yield f"Do not use {worst['metric']}: it ranks against people ({worst['statistic']} {with_interval(worst)})."
 
 
+def _raters(run: Run) -> Iterator[str]:
+    """How well one rater follows the others, dimension by dimension: the first of each."""
+    one = [r for r in answered(run.results) if not r.get("metric") and r.get("statistic") == "leave-one-out"]
+    for dimension in dict.fromkeys(record["dimension"] for record in one):
+        first = next(record for record in one if record["dimension"] == dimension)
+        yield (
+            f"On {dimension} one person follows the others by {with_interval(first)} ({first['level']} level): a "
+            "metric that does as well is as good a judge as one person."
+        )
+    if not one and not any(r.get("metric") for r in run.results):
+        yield f"How far raters agree could not be found out: {_reason(run)}"
+
+
 def _attack(run: Run) -> Iterator[str]:
     verdict = run.document.get("verdict")
+    if rounds := run.document.get("rounds"):
+        left = run.document["told"]
+        yield f"{run.document['hardened']}, after {counted(len(rounds), 'attack')}: {left}."
+        return
     if not verdict:
         yield f"No verdict: {_reason(run)}"
         return
     metric = run.results[0]["metric"]
     if not verdict["gameable"]:
-        yield f"No fraud was found against {metric}: {verdict['judged']} strategies judged, none above people."
+        searched = "; nothing was searched for" if run.document.get("unsearched") else ""
+        yield (
+            f"No fraud was shown against {metric}: of {verdict['judged']} strategies judged none is above people "
+            f"beyond chance{searched}."
+        )
         return
     worst = next(r for r in run.results if r["strategy"] == verdict["worst"])
     yield (
@@ -75,7 +98,27 @@ def _attack(run: Run) -> Iterator[str]:
     )
 
 
+def _critics(run: Run) -> Iterator[str]:
+    """A critic without ratings ranks systems by what their replies are worth to it, beside controls."""
+    for name, critic in (run.document.get("critics") or {}).items():
+        systems = [r for r in answered(run.results) if r["estimator"] == name and r["kind"] == "system"]
+        if not systems:
+            continue
+        best = max(systems, key=lambda record: float(record["estimate"]))
+        if critic["fooled"]:
+            fools = ", ".join(critic["fooled_by"])
+            yield f"Do not rank systems by {name}: to it {fools} is worth as much as {critic['worst_system']}."
+        else:
+            yield (
+                f"{name} puts {best['target']} first of {len(systems)}: {with_interval(best)}, and every control below "
+                f"every system by {number(critic['margin'])} or more; its intervals know of chance alone."
+            )
+
+
 def _ope(run: Run) -> Iterator[str]:
+    if any(record.get("kind") for record in run.results):
+        yield from _critics(run)
+        return
     checks = run.document.get("validation")
     if checks:
         known = "truth" if any(r.get("truth") is not None for r in run.results) else "known mean"

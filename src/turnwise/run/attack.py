@@ -1,7 +1,7 @@
 """`turnwise attack`: how a metric is gamed, on contexts with people's replies."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -11,9 +11,11 @@ from turnwise.errors import Unmeasured, UsageError
 from turnwise.logs.items import all_items
 from turnwise.logs.native import file_names
 from turnwise.logs.scan import Census, scan
+from turnwise.logs.selection import FILE
+from turnwise.meta.table import better
 from turnwise.probe.attack import Attack, attack
 from turnwise.probe.context import Context, contexts, halves
-from turnwise.probe.perturb import Perturbation, perturbed
+from turnwise.probe.perturb import CALLS, Perturbation, perturbed
 from turnwise.probe.target import Target
 from turnwise.probe.verdict import Judged
 from turnwise.run.blocks import item_scores, missing
@@ -24,7 +26,7 @@ from turnwise.run.scoring import prepare
 from turnwise.run.spec import Spec
 from turnwise.run.tally import generator
 from turnwise.run.tuning import Tuning
-from turnwise.types import Finding, Floats, Item, Metric
+from turnwise.types import Direction, Finding, Floats, Item, Metric
 
 Report = Callable[[str], None]
 HUMAN = "human"
@@ -32,7 +34,7 @@ HUMAN = "human"
 
 def run_attack(spec: Spec, *, report: Report = lambda _: None) -> Outcome:
     """Attack one metric; the document has a verdict, and what each strategy came to."""
-    census = scan(spec.data)
+    census = scanned(spec)
     metrics, absent = prepare(spec, census)
     if not metrics:
         return finish(spec, tuple(absent), census.sha256, verdict=None)
@@ -41,7 +43,7 @@ def run_attack(spec: Spec, *, report: Report = lambda _: None) -> Outcome:
     made = assault(spec, name, metric, census, report=report)
     told = verdict(made.found)
     sign = made.sign
-    findings = tuple(_findings(name, str(metric.signature), made.found, sign))
+    findings = tuple(_findings(name, str(metric.signature), made.found, sign, better(metric)))
     if card is not None:
         about = ", ".join(file_names(spec.data).values())
         shown = [{**one.what, **one.details} for one in findings if one.details["significant"]]
@@ -51,17 +53,28 @@ def run_attack(spec: Spec, *, report: Report = lambda _: None) -> Outcome:
         verdict=told,
         people={
             "agent": made.people,
-            "score": sign * made.found.people.score,
+            "score": _number(sign * made.found.people.score),
             "interval": _turned(made.found.people.interval, sign),
         },
-        tendencies=[_plain(one) for one in made.found.tendencies],
-        perturbations=[_plain(one) for one in made.edits],
-        diagnosis={**_plain(made.found.diagnosis), "words": made.found.diagnosis.words},
+        tendencies=[asdict(one) for one in made.found.tendencies],
+        perturbations=[asdict(one) for one in made.edits],
+        diagnosis={**asdict(made.found.diagnosis), "words": made.found.diagnosis.words},
         repetitions=made.repetitions,
         tried=made.found.tried,
         unsearched=made.found.unsearched,
+        unjudged=made.found.unjudged,
+        errors=made.found.errors,
         calls=made.found.calls,
     )  # fmt: skip
+
+
+def scanned(spec: Spec) -> Census:
+    """What is in the data of an attack, which has one verdict for all of it."""
+    if any(key != FILE for key in spec.selection.group_keys):
+        raise UsageError(
+            "an attack has one verdict: give each group its own with --where; --by takes `file` alone"
+        )
+    return scan(spec.data, apart=spec.selection.apart)
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,14 +108,14 @@ def assault(
             scorer(metric), asked["budget"], timeout=asked["timeout"],
             lower_is_better=not metric.higher_is_better, remembered=kept.known, remember=kept.put,
         )  # fmt: skip
-        tuning = Tuning(spec, target, search_on, judge_on, report)
+        tuning = Tuning(spec, str(metric.signature), target, search_on, judge_on, report)
         found = attack(
             target, search_on, judge_on, texts=_texts(search_on), rng=rng, draws=spec.draws,
             stages=asked["stages"], further=tuning if "rl" in asked["stages"] else tuple, report=report,
         )  # fmt: skip
         edits = []
         if asked["perturb"]:
-            target.budget += 12 * len(judge_on)
+            target.budget += CALLS * len(judge_on)
             edits = perturbed(target, judge_on, rng)
     sign = 1 if metric.higher_is_better else -1
     return Assault(found, edits, tuning.repetitions, people or "everyone in the data", sign, tuple(there))
@@ -122,9 +135,8 @@ def _scores(metric: Metric, items: Sequence[Item]) -> Floats:
 
 
 def verdict(found: Attack) -> dict[str, Any]:
-    """Whether the metric can be gamed, and by what; None where it could not be found out."""
-    if found.diagnosis.unscored == 1:
-        raise Unmeasured(str(found.diagnosis.words))
+    """Whether the metric can be gamed, and by what."""
+    check_scored(found)
     worst = found.worst
     return {
         "gameable": found.gameable,
@@ -137,20 +149,28 @@ def verdict(found: Attack) -> dict[str, Any]:
     }
 
 
-def _findings(name: str, signature: str, found: Attack, sign: int) -> list[Finding]:
+def check_scored(found: Attack) -> None:
+    """Without a score of people's replies there is nothing to be above."""
+    if found.diagnosis.unscored == 1 or not found.people.n:
+        why = next(iter(found.errors), "it returned NaN")
+        raise Unmeasured(f"the metric scored none of people's replies: {why}")
+
+
+def _findings(name: str, signature: str, found: Attack, sign: int, end: Direction | None) -> list[Finding]:
     return [
         Finding(
             what={"metric": name, "strategy": one.strategy, "kind": one.kind},
             estimate=_number(sign * one.score),
             interval=_turned(one.interval, sign),
             n_items=one.n,
-            n_clusters=one.n,
+            n_clusters=one.n_clusters,
             unscored={"not scored by the metric": one.unscored} if one.unscored else {},
             method="mean over held-out contexts, interval by cluster; gain at the level shared by all judged",
             signature=signature,
             status="ok" if one.n else "error",
             reason=None if one.n else "the metric scored none of these replies",
             details={
+                "better": end,
                 **_told(one, sign),
                 "score": _number(sign * one.score),
                 "human_score": _number(sign * found.people.score),
@@ -185,7 +205,3 @@ def _turned(interval: tuple[float, float] | None, sign: int) -> tuple[float, flo
 
 def _number(value: float) -> float | None:
     return None if np.isnan(value) else float(value)
-
-
-def _plain(value: Any) -> dict[str, Any]:
-    return {name: getattr(value, name) for name in value.__slots__}

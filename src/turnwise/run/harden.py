@@ -5,25 +5,26 @@ search or in the verdict is rendered at turns of the training conversations, non
 alternatives of an agent `fraud`. To teach what was found alone leaves the next template open, so as many others of its
 family stand beside them, which the search could have come upon. The metric keeps its heads and is given a guard that is
 trained on these (`metrics/learned/guard.py`). What it cost is the change of its agreement with people, on rated data.
+
+Edits of a person's own reply (its words shuffled, said three times) count in the verdict as in any attack and are not
+taught: as plain words some of them are the reply itself, and a guard cannot tell them apart.
 """
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
-from itertools import islice
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from turnwise.errors import UsageError
-from turnwise.logs.native import file_names, read_all, write
-from turnwise.logs.scan import scan
+from turnwise.errors import Unmeasured, UsageError
+from turnwise.logs.native import file_names, write
+from turnwise.logs.scan import Census
 from turnwise.metrics import settings
-from turnwise.probe.context import Context
-from turnwise.probe.strategy import strategy
-from turnwise.probe.templates import family
+from turnwise.probe.attack import Attack
 from turnwise.probe.verdict import Judged
-from turnwise.run.attack import Assault, assault
+from turnwise.run.attack import Assault, assault, check_scored, scanned
+from turnwise.run.fraud_lesson import FRAUD, begun, lesson_of
 from turnwise.run.journal import Journal
 from turnwise.run.meta import meta
 from turnwise.run.outcome import Outcome, finish
@@ -31,16 +32,15 @@ from turnwise.run.scoring import prepare
 from turnwise.run.spec import Spec
 from turnwise.run.tally import generator
 from turnwise.run.train import Request, train
-from turnwise.types import Dialogue, Finding, Item, Reply, digest, item_id
+from turnwise.stats.interval import Interval
+from turnwise.types import Finding, Metric, digest
 
-HARDENABLE = ("usr-ret",)
-FRAUD = "fraud"
-AT_A_TURN = 2  # frauds that were found, and as many of their family, that are taught at one turn
+HARDENABLE = ("usr-ret", "maude", "att")  # a guard can stand beside their heads
 MOST = 400  # templates that are taught
-OWN = ("shuffled", "no-punctuation", "repeated")  # edits of the person's own reply: no fraud has it
+OWN = ("shuffled", "no-punctuation", "repeated")  # edits of the person's own reply: not taught
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Attacked:
     """What one round's attack on one file came to, as it stands in the document."""
 
@@ -49,16 +49,52 @@ class Attacked:
     best: str  # the best fraud, whether or not its gain is shown
     description: str
     score: float
+    interval: Interval | None
     gain: float
-    gameable: bool
+    gain_interval: Interval | None
+    gameable: bool  # a fraud's gain is shown
+    edits: list[str]  # of people's own replies, whose gain is shown: they are told, and cannot be taught
+    unsearched: str | None  # why it says nothing of what a search would find
+    n_items: int
+    n_clusters: int
 
     @classmethod
     def of(cls, name: str, made: Assault) -> "Attacked":
-        best = max(frauds(made), key=lambda one: one.gain)
+        check_scored(made.found)
+        known = frauds(made)
+        if not known:
+            raise Unmeasured(
+                f"the metric scored none of the frauds on {name}, and cannot be hardened against any"
+            )
+        best = max(known, key=lambda one: one.gain)
         return cls(
-            name, made.found.people.score, best.strategy, best.description, best.score, best.gain,
-            any(one.significant for one in frauds(made)),
-        )  # fmt: skip
+            contexts=name,
+            people=made.found.people.score,
+            best=best.strategy,
+            description=best.description,
+            score=best.score,
+            interval=best.interval,
+            gain=best.gain,
+            gain_interval=best.gain_interval,
+            gameable=any(one.significant for one in known),
+            edits=[one.strategy for one in made.found.strategies if one.significant and one.strategy in OWN],
+            unsearched=_unsearched(made.found),
+            n_items=best.n,
+            n_clusters=best.n_clusters,
+        )
+
+    @property
+    def robust(self) -> bool:
+        """Nothing that was found scores above people, and it was looked for."""
+        return self.unsearched is None and self.gain < 0 and not self.edits
+
+
+def _unsearched(found: Attack) -> str | None:
+    if found.unsearched:
+        return "--budget does for judging alone; give it more, or lower --count"
+    return found.diagnosis.words or (
+        f"{found.unjudged} strategies were left unjudged" if found.unjudged else None
+    )
 
 
 def frauds(made: Assault) -> list[Judged]:
@@ -74,15 +110,20 @@ def harden(spec: Spec, *, report: Callable[[str], None] = lambda _: None) -> Out
     asked = dict(spec.options)
     kind = settings(spec.metrics[0])[0]
     if kind not in HARDENABLE:
-        raise UsageError(f"`{kind}` cannot be hardened: it is not trained here; {', '.join(HARDENABLE)} can")
+        raise UsageError(
+            f"`{kind}` cannot be hardened: it has no head that a guard could stand beside; "
+            f"{', '.join(HARDENABLE)} have"
+        )
     if spec.output is None:
         raise UsageError("--harden writes a model: give its folder with -o")
-    spec.output.mkdir(parents=True, exist_ok=True)
+    if "search" not in asked["stages"]:
+        raise UsageError("--harden is against what a search finds: --stages must have `search`")
     sha256: dict[str, str] = {}
     for path in dict.fromkeys((*spec.data, *asked["learn_from"])):  # each by itself: they may share ids
-        sha256 |= scan((path,)).sha256
+        sha256 |= scanned(replace(spec, data=(path,))).sha256
     name, taught, rounds = spec.metrics[0], list[str](), list[dict[str, Any]]()
-    key = digest(repr((spec.metrics, spec.seed, spec.options, spec.selection)), *sorted(sha256.values()))
+    key = digest(_settings(spec), *sorted(sha256.values()))
+    spec.output.mkdir(parents=True, exist_ok=True)
     with Journal(spec.output / "rounds.jsonl", key, reuse=spec.reuse) as journal:
         for number in range(asked["rounds"] + 1):
             if number in journal:
@@ -92,45 +133,72 @@ def harden(spec: Spec, *, report: Callable[[str], None] = lambda _: None) -> Out
                 done = _round(spec, name, number, report)
                 journal.put(number, done)
             rounds.append({**done["told"], "metric": name, "taught": len(taught)})
-            if done["told"]["robust"] or number == asked["rounds"]:
+            if done["told"]["robust"] or number == asked["rounds"] or not done["promising"]:
                 break
             taught = list(dict.fromkeys([*done["promising"], *taught]))[:MOST]
-            name = _taught(spec, taught, number + 1, done["contexts"], report)
+            model = spec.output / f"model-{number + 1}"
+            name = f"{kind}[trained={model}]"
+            if not (done.get("learned") and model.exists()):  # one of another run is none of this one's
+                _teach(spec, taught, model, set(done["contexts"]), report)
+                journal.put(number, {**done, "learned": True})
         agreement = _agreement(spec, (spec.metrics[0], name)) if asked["agree_with"] else []
-    findings = _findings(name, rounds[-1])
+    last = rounds[-1]
     return finish(
-        spec, findings, sha256, hardened=name, robust=rounds[-1]["robust"], rounds=rounds,
-        agreement=agreement,
+        spec, _findings(name, last), sha256, hardened=name, robust=last["robust"], told=_told(last),
+        rounds=rounds, agreement=agreement,
     )  # fmt: skip
 
 
+def _settings(spec: Spec) -> str:
+    """What decides the rounds beside the files: a folder of other settings is begun anew."""
+    part = replace(spec, data=spec.data[:1])
+    found = _metric(part, spec.metrics[0], scanned(part))
+    return repr((str(found.signature), spec.model, spec.seed, spec.draws, spec.options, spec.selection))
+
+
+def _metric(spec: Spec, name: str, census: Census) -> Metric:
+    metrics, absent = prepare(spec, census)
+    if absent:
+        raise UsageError(f"`{name}` cannot be attacked: {absent[0].reason}")
+    return metrics[name]
+
+
 def _round(spec: Spec, name: str, number: int, report: Callable[[str], None]) -> dict[str, Any]:
-    """The attack on each file; what to teach, and which dialogues not to teach it on."""
+    """The attack on each file; what to teach, and which conversations not to teach it on."""
     attacked, promising, apart = list[Attacked](), list[str](), list[str]()
     names = file_names(spec.data)
-    for path in spec.data:
-        part = replace(
-            spec,
-            data=(path,),
-            metrics=(name,),
-            output=None if spec.output is None else spec.output / f"round-{number}" / names[path],
-        )
-        census = scan(part.data)
-        metrics, absent = prepare(part, census)
-        if absent:
-            raise UsageError(f"`{name}` cannot be attacked: {absent[0].reason}")
-        made = assault(part, name, metrics[name], census, report=report)
-        attacked.append(Attacked.of(names[path], made))
-        report(
-            f"round {number}, {names[path]}: people {attacked[-1].people:.3f}, best fraud {attacked[-1].score:.3f}"
-        )
+    folder = (spec.output or Path()) / f"round-{number}"
+    for place, path in enumerate(spec.data):
+        # Files of one name are told by their paths, which are no names of folders.
+        own = names[path] if Path(names[path]).name == names[path] else str(place)
+        part = replace(spec, data=(path,), metrics=(name,), output=folder / own)
+        census = scanned(part)
+        made = assault(part, name, _metric(part, name, census), census, report=report)
+        found = Attacked.of(names[path], made)
+        report(f"round {number}, {found.contexts}: people {found.people:.3f}, best fraud {found.score:.3f}")
+        attacked.append(found)
         promising += [_template(one) for one in frauds(made) if one.gain > 0]
         promising += made.found.promising
-        apart += [context.item.dialogue for context in made.contexts]
-    robust = all(one.gain < 0 for one in attacked)
-    told = {"round": number, "robust": robust, "attacked": [_plain(one) for one in attacked]}
+        apart += [begun(context.item.turns) for context in made.contexts]
+    told = {
+        "round": number,
+        "robust": all(one.robust for one in attacked),
+        "attacked": [asdict(one) for one in attacked],
+    }
     wanted = [text for text in dict.fromkeys(promising) if text]
     return {"told": told, "promising": wanted, "contexts": apart}
+
+
+def _told(last: dict[str, Any]) -> str:
+    """What the last attack shows, and no more."""
+    if last["robust"]:
+        return "nothing found scores above people"
+    if any(one["gameable"] or one["edits"] for one in last["attacked"]):
+        return "STILL GAMEABLE after the last round"
+    reasons = [one["unsearched"] for one in last["attacked"] if one["unsearched"]]
+    if reasons:
+        return f"not shown to be gameable, nor to be robust: {reasons[0]}"
+    return "not shown to be gameable, nor to be robust: the best fraud scores no less than people"
 
 
 def _template(one: Judged) -> str:
@@ -142,59 +210,25 @@ def _template(one: Judged) -> str:
     return "" if one.kind == "other" or one.strategy.startswith("rl: ") else one.strategy
 
 
-def _taught(
-    spec: Spec, templates: Sequence[str], number: int, apart: Sequence[str], report: Callable[[str], None]
-) -> str:
-    """Gives the metric a guard against these frauds and their family; its name with the setting that finds it."""
-    asked, folder = dict(spec.options), spec.output or Path()
+def _teach(
+    spec: Spec, templates: Sequence[str], model: Path, apart: set[str], report: Callable[[str], None]
+) -> None:
+    """Trains a model: the metric with a guard against these frauds and their family."""
+    asked = dict(spec.options)
     kind, given = settings(spec.metrics[0])
-    data = asked["learn_from"] or spec.data
-    lesson, model = folder / f"lesson-{number}.jsonl.gz", folder / f"model-{number}"
+    lesson = model.with_name(f"{model.name.replace('model', 'lesson')}.jsonl.gz")
+    report(f"{model.name}: teaching {len(templates)} frauds and their family")
     rng = generator(spec.seed, "harden")
-    if not model.exists():
-        report(f"round {number}: teaching {len(templates)} frauds and their family")
-        write(_lesson(data, templates, set(apart), asked["taught"], rng), str(lesson))
-        train(
-            Request(
-                metric=kind,
-                spec=Spec(command="train", data=(str(lesson),), metrics=(kind,), seed=spec.seed, output=model,
-                          model=spec.model),
-                settings={"guard": FRAUD, "start": given.get("trained", "")},
-            ),
-            say=report,
-        )  # fmt: skip
-    return f"{kind}[trained={model}]"
-
-
-def _lesson(
-    data: Sequence[str], templates: Sequence[str], apart: set[str], turns: int, rng: np.random.Generator
-) -> Iterator[Dialogue]:
-    """The training conversations with what frauds would have said, at up to `turns` of their turns.
-
-    A reply that is the same everywhere is none of them: people say it too, and the guard knows it by its fitting
-    everywhere.
-    """
-    found = [one for template in templates if (one := strategy(template)).slots]
-    dialogues = [dialogue for dialogue in read_all(data) if dialogue.id not in apart]
-    others = (
-        one
-        for template in family([turn.text for one in dialogues for turn in one.turns], rng)
-        if (one := strategy(template)).slots
-    )
-    places = [(k, at) for k, one in enumerate(dialogues) for at in range(1, len(one.turns))]
-    chosen = {places[place] for place in rng.permutation(len(places))[:turns].tolist()}
-    for k, dialogue in enumerate(dialogues):
-        said = list(dialogue.turns)
-        for at in range(1, len(said)):
-            if (k, at) not in chosen:
-                continue
-            name = item_id(dialogue.id, at)
-            context = Context(Item(name, dialogue.id, FRAUD, dialogue.turns[: at + 1], at, dialogue.id, name))
-            some = [found[place] for place in rng.integers(len(found), size=AT_A_TURN if found else 0)]
-            some += islice(others, AT_A_TURN)
-            wrong = tuple(Reply(text) for text in dict.fromkeys(one.reply(context) for one in some) if text)
-            said[at] = replace(said[at], alternatives={**said[at].alternatives, FRAUD: wrong})
-        yield replace(dialogue, turns=tuple(said))
+    write(lesson_of(asked["learn_from"] or spec.data, templates, apart, asked["taught"], rng), str(lesson))
+    train(
+        Request(
+            metric=kind,
+            spec=Spec(command="train", data=(str(lesson),), metrics=(kind,), seed=spec.seed, output=model,
+                      model=spec.model),
+            settings={"guard": FRAUD, "start": given.get("trained", "")},
+        ),
+        say=report,
+    )  # fmt: skip
 
 
 def _agreement(spec: Spec, names: tuple[str, str]) -> list[dict[str, Any]]:
@@ -211,12 +245,16 @@ def _agreement(spec: Spec, names: tuple[str, str]) -> list[dict[str, Any]]:
         )  # fmt: skip
         values = {one.what["metric"]: one for one in of_file.findings}
         before, after = (values[name] for name in names)
-        fell = (before.estimate or np.nan) - (after.estimate or np.nan)
         found.append(
             {"rated": Path(path).name, "dimension": before.what["dimension"], "before": before.estimate,
-             "after": after.estimate, "fell": fell, "n_items": after.n_items}
+             "after": after.estimate, "fell": _fall(before.estimate, after.estimate),
+             "n_items": after.n_items}
         )  # fmt: skip
     return found
+
+
+def _fall(before: float | None, after: float | None) -> float | None:
+    return None if before is None or after is None else before - after
 
 
 def _findings(name: str, last: dict[str, Any]) -> tuple[Finding, ...]:
@@ -224,13 +262,12 @@ def _findings(name: str, last: dict[str, Any]) -> tuple[Finding, ...]:
         Finding(
             what={"metric": name, "group": one["contexts"], "strategy": one["best"]},
             estimate=one["score"],
+            interval=one["interval"],
+            n_items=one["n_items"],
+            n_clusters=one["n_clusters"],
             method="the best fraud of the last attack, mean over contexts held out from the search",
             details={"description": one["description"], "human_score": one["people"], "gain": one["gain"],
-                     "significant": one["gameable"]},
+                     "gain_interval": one["gain_interval"], "significant": one["gameable"]},
         )
         for one in last["attacked"]
     )  # fmt: skip
-
-
-def _plain(one: Attacked) -> dict[str, Any]:
-    return {name: getattr(one, name) for name in one.__slots__}

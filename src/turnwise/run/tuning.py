@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from turnwise.probe.attack import Entry
 from turnwise.probe.context import Context
 from turnwise.probe.converged import Converged, converged, entries
+from turnwise.probe.strategy import Entry
 from turnwise.probe.target import Target
 from turnwise.report import results
 from turnwise.run.journal import Journal
@@ -27,6 +27,7 @@ class Tuning:
     """Called by the attack when it is time; what came of it is read from it afterwards."""
 
     spec: Spec
+    metric: str  # its signature
     target: Target
     search_on: Sequence[Context]
     judge_on: Sequence[Context]
@@ -41,7 +42,8 @@ class Tuning:
         settings = Settings(**{name: asked[name] for name in NAMES})
         train_on, track_on = self.search_on[::2], self.search_on[1::2]
         agent = language_model(asked["policy"], longest=asked["longest"])
-        key = digest(repr(self.spec.options), str(agent.signature), *(one.item.id for one in self.search_on))
+        asked_of = (self.metric, self.spec.options, self.spec.seed, str(agent.signature))
+        key = digest(repr(asked_of), *(digest(one.item.id, one.human) for one in self.search_on))
         path = None if self.spec.output is None else self.spec.output / "repetitions.jsonl"
         series = self._series(settings, agent, train_on, track_on)
         found: list[tuple[Tuned, Converged]] = []
@@ -69,7 +71,7 @@ class Tuning:
         alone = self.spec.on == "local" and (self.spec.jobs or 1) == 1
         asked = dict(self.spec.options)
         target = Target(
-            self.target.score, settings.calls(len(track_on)) // settings.repetitions,
+            self.target.score, settings.calls(len(train_on), len(track_on)),
             timeout=self.target.timeout, lower_is_better=self.target.lower_is_better,
         )  # fmt: skip
         # Alone, what the metric says is remembered call by call, and progress told as it is made.

@@ -40,13 +40,21 @@ class Att(Contrastive):
 
 
 def train(lesson: Lesson) -> Trained:
+    from turnwise.metrics.learned.guarding import SETTINGS, taught
+
+    lesson.check_settings(
+        ("epochs", "batch", "piece", "rate", "patience", "hidden", "pairs", "rounds", *SETTINGS)
+    )
+    return taught(lesson, "att", lambda: _trained(lesson))
+
+
+def _trained(lesson: Lesson) -> Trained:
     from turnwise.metrics.learned.contrast import Shape, contrast
     from turnwise.metrics.learned.corpus import Corpus
     from turnwise.metrics.learned.retrieval import plan_of, ranked
     from turnwise.metrics.learned.trained import encoder_card
     from turnwise.metrics.models import text_encoder
 
-    lesson.check_settings(("epochs", "batch", "piece", "rate", "patience", "hidden", "pairs", "rounds"))
     name, rng = lesson.model or "minilm", lesson.rng
     corpus = Corpus.of(lesson.dialogues, most=lesson.setting("pairs", PAIRS), rng=rng)
     examples = corpus.examples(text_encoder(name), corpus.negatives(("random",) * 4, rng))

@@ -8,7 +8,8 @@ import numpy as np
 
 from turnwise.encode import TextEncoder
 from turnwise.encode.folder import Folder
-from turnwise.metrics.learned.head import Head, probability
+from turnwise.metrics.learned.guard import Guard, guard_of
+from turnwise.metrics.learned.head import Head, head_of, probability
 from turnwise.metrics.learned.trained import encoder_of, trained
 from turnwise.metrics.learned.views import View, views
 from turnwise.metrics.rows import Ratio
@@ -33,12 +34,29 @@ class Contrastive(Ratio):
         return trained(self.name, self.trained)
 
     @property
+    def which(self) -> str:
+        """The name of its head, among those of the folder."""
+        return "head"
+
+    @property
     def head(self) -> Head:
-        return head_of(self.folder, "head")
+        return head_of(self.folder, self.which)
+
+    @property
+    def guard(self) -> Guard | None:
+        """Against frauds that it was taught (`turnwise attack --harden`)."""
+        return guard_of(self.folder, self.which)
+
+    @property
+    def fields(self) -> tuple[tuple[str, str], ...]:
+        """Of the signature."""
+        return (("trained", self.folder.digest),)
 
     @property
     def signature(self) -> Signature:
-        return Signature(self.name, (("trained", self.folder.digest),), (encoder_of(self.folder).signature,))
+        guard = self.guard
+        told = () if guard is None else (("guard", guard.features),)
+        return Signature(self.name, (*self.fields, *told), (encoder_of(self.folder).signature,))
 
     def rows(self, items: Sequence[Item], /) -> Floats:
         """(n, 2): probability that the reply belongs here, 1."""
@@ -48,10 +66,7 @@ class Contrastive(Ratio):
         return np.array([[np.nan if view is None else next(scores), 1.0] for view in seen]).reshape(-1, 2)
 
     def believed(self, seen: Sequence[View], encoder: TextEncoder, /) -> list[float]:
-        head = self.head
+        head, guard = self.head, self.guard
+        if guard is not None:
+            return guard.scores(seen, encoder)
         return [probability(head.logit(view)) for view in seen]
-
-
-def head_of(folder: Folder, name: str) -> Head:
-    shape = folder.config["heads"][name]
-    return Head.of(folder.tensors, name, turns=int(shape["turns"]), decay=float(shape["decay"]))

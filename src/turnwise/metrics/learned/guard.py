@@ -1,4 +1,4 @@
-"""A guard beside a retrieval head: what a reply that was made to please the metric cannot hide.
+"""A guard beside a contrastive head: what a reply that was made to please the metric cannot hide.
 
 A fraud is the same everywhere, or made out of the context, or both: fixed words around words of the context. So the
 words that a reply took from its context are left out, and the rest must belong here more than elsewhere. With l the
@@ -22,8 +22,7 @@ import numpy as np
 from turnwise.encode import TextEncoder, Vectors
 from turnwise.encode.folder import Folder
 from turnwise.metrics.features.repetition import STOPWORDS
-from turnwise.metrics.learned.contrastive import head_of
-from turnwise.metrics.learned.head import Head, probability
+from turnwise.metrics.learned.head import Head, head_of, probability
 from turnwise.metrics.learned.lexicon import Lexicon
 from turnwise.metrics.learned.surface import surface
 from turnwise.metrics.learned.views import View, turn_vectors

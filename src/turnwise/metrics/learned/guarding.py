@@ -6,8 +6,8 @@ other, else people's words would be known words and no one else's; the first is 
 conversations held out.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -15,17 +15,20 @@ import torch
 from numpy.typing import NDArray
 
 from turnwise.encode import TextEncoder, Vectors
-from turnwise.encode.lesson import Lesson
+from turnwise.encode.lesson import Lesson, Trained
 from turnwise.encode.neural.loop import Plan, fit
 from turnwise.encode.plain import plain
-from turnwise.errors import DataError
+from turnwise.errors import DataError, UsageError
 from turnwise.metrics.learned.guard import KEY, Witness, rests
 from turnwise.metrics.learned.head import Head
 from turnwise.metrics.learned.lexicon import Lexicon
 from turnwise.metrics.learned.surface import surface
+from turnwise.metrics.learned.trained import encoder_of, trained
 from turnwise.metrics.learned.views import TURNS, View, turn_vectors
+from turnwise.metrics.models import text_encoder
 from turnwise.types import Dialogue, Finding, Floats
 
+SETTINGS = ("guard", "start")  # of every trainer whose metric can have one
 CONTEXTS = 64  # of other conversations; 300 moved agreement with people by .001
 HIDDEN = 32
 DROPOUT = 0.1
@@ -52,6 +55,41 @@ class _Shown:
 class _Rows:
     rows: Floats  # (n, c)
     real: NDArray[np.bool_]  # (n,)
+
+
+def taught(lesson: Lesson, kind: str, afresh: Callable[[], Trained]) -> Trained:
+    """A model trained afresh, or the one to start from, with a guard where frauds are at hand."""
+    made = _kept(lesson, kind) if "start" in lesson.settings else afresh()
+    agent = lesson.setting("guard", "")
+    if not agent:
+        return made
+    heads = {
+        name: Head.of(made.tensors, name, turns=int(shape["turns"]), decay=float(shape["decay"]))
+        for name, shape in made.config["heads"].items()
+    }
+    more, found = guarded(lesson, agent, heads, text_encoder(made.config["encoder"]["name"]))
+    findings = [*made.findings, *found]
+    held_out = {finding.what["statistic"]: finding.estimate for finding in findings}
+    return replace(
+        made,
+        tensors={**made.tensors, **more},
+        config={**made.config, KEY: {"taught": agent, "weight": WEIGHT}},
+        card={**made.card, "held_out": held_out, "attacks": None},  # those that are known worked without it
+        findings=findings,
+    )
+
+
+def _kept(lesson: Lesson, kind: str) -> Trained:
+    """The heads of a model to start from, as they are."""
+    start = trained(kind, lesson.setting("start", ""))
+    encoder_of(start)  # which must be as it was
+    config = {key: value for key, value in start.config.items() if key != KEY}
+    if lesson.model not in (None, config["encoder"]["name"]):
+        raise UsageError(f"{start.path} stands on vectors of {config['encoder']['name']}, not {lesson.model}")
+    tensors = {key: part for key, part in start.tensors.items() if key.partition(".")[0] in config["heads"]}
+    return Trained(
+        kind=kind, tensors=tensors, config=config, card={"raters": None, "languages": "those of the encoder"}
+    )
 
 
 def guarded(

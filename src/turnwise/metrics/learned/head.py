@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from turnwise.encode import Vectors
+from turnwise.encode.folder import Folder
 from turnwise.metrics.learned.views import View
 
 Tensors = Mapping[str, NDArray[Any]]
@@ -61,6 +62,12 @@ class Head:
         """(t, d) newest first -> (d,)."""
         turns = turns[: self.turns]
         return mean_context(turns, self.decay) if self.gates is None else _recur(turns[::-1], self.gates)
+
+
+def head_of(folder: Folder, name: str) -> Head:
+    """The head of this name in a model's folder."""
+    shape = folder.config["heads"][name]
+    return Head.of(folder.tensors, name, turns=int(shape["turns"]), decay=float(shape["decay"]))
 
 
 def mean_context(turns: Vectors, decay: float) -> Vectors:

@@ -38,6 +38,13 @@ class Maude(Contrastive):
 
 
 def train(lesson: Lesson) -> Trained:
+    from turnwise.metrics.learned.guarding import SETTINGS, taught
+
+    lesson.check_settings(("epochs", "batch", "piece", "rate", "patience", "hidden", "pairs", *SETTINGS))
+    return taught(lesson, "maude", lambda: _trained(lesson))
+
+
+def _trained(lesson: Lesson) -> Trained:
     from turnwise.metrics.learned.contrast import Examples, Shape, contrast
     from turnwise.metrics.learned.corpus import Corpus
     from turnwise.metrics.learned.retrieval import plan_of, ranked
@@ -45,7 +52,6 @@ def train(lesson: Lesson) -> Trained:
     from turnwise.metrics.learned.views import turn_vectors
     from turnwise.metrics.models import text_encoder
 
-    lesson.check_settings(("epochs", "batch", "piece", "rate", "patience", "hidden", "pairs"))
     name, rng = lesson.model or "minilm", lesson.rng
     corpus = Corpus.of(lesson.dialogues, most=lesson.setting("pairs", PAIRS), rng=rng)
     replies = corpus.reply

@@ -9,7 +9,6 @@ then scores higher than people. Where frauds are known (`turnwise attack --harde
 (`guard.py`).
 """
 
-from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -19,11 +18,8 @@ from numpy.typing import NDArray
 from turnwise.encode import TextEncoder
 from turnwise.encode.lesson import Lesson, Trained
 from turnwise.errors import UsageError
-from turnwise.metrics.learned.contrastive import Contrastive, head_of
-from turnwise.metrics.learned.guard import KEY, Guard, guard_of
-from turnwise.metrics.learned.head import Head
-from turnwise.metrics.learned.views import View
-from turnwise.types import Card, Finding, Ints, Signature
+from turnwise.metrics.learned.contrastive import Contrastive
+from turnwise.types import Card, Finding, Ints
 
 if TYPE_CHECKING:
     from turnwise.encode.neural.loop import Plan
@@ -31,7 +27,6 @@ if TYPE_CHECKING:
 CONTEXTS = {"one": 1, "several": 3}
 KINDS = (*["random"] * 8, *["same"] * 3, "parrot")  # a pool of negatives, from which each step draws
 PAIRS = 60_000  # at most: more text moved nothing
-KEPT = ("encoder", "heads", "negatives")  # of the config of a model to start from
 
 
 @dataclass(frozen=True)
@@ -53,70 +48,41 @@ class UsrRet(Contrastive):
             raise UsageError(f"usr-ret reads `one` turn of context or `several`, not `{self.context}`")
 
     @property
-    def head(self) -> Head:
-        return head_of(self.folder, self.context)
+    def which(self) -> str:
+        return self.context
 
     @property
-    def guard(self) -> Guard | None:
-        return guard_of(self.folder, self.context)
-
-    @property
-    def signature(self) -> Signature:
-        own, guard = super().signature, self.guard
-        fields = (("context", self.context), *([("guard", guard.features)] if guard else []))
-        return Signature(own.name, (*own.fields, *fields), own.parts)
-
-    def believed(self, seen: Sequence[View], encoder: TextEncoder, /) -> list[float]:
-        guard = self.guard
-        return super().believed(seen, encoder) if guard is None else guard.scores(seen, encoder)
+    def fields(self) -> tuple[tuple[str, str], ...]:
+        return (*super().fields, ("context", self.context))
 
 
 def train(lesson: Lesson) -> Trained:
     """Both heads, from conversations alone, or those of a model to start from; a guard, where frauds are at hand."""
-    from turnwise.metrics.learned.trained import encoder_card, encoder_of, trained
-    from turnwise.metrics.models import text_encoder
+    from turnwise.metrics.learned.guarding import SETTINGS, taught
 
     lesson.check_settings(
-        ("epochs", "batch", "piece", "rate", "patience", "hidden", "pairs", "negatives", "wrong", "guard", "start")
-    )  # fmt: skip
-    if "start" in lesson.settings:
-        start = trained("usr-ret", lesson.setting("start", ""))
-        encoder, config = encoder_of(start), {key: start.config[key] for key in KEPT}
-        if lesson.model not in (None, config["encoder"]["name"]):
-            raise UsageError(
-                f"{start.path} stands on vectors of {config['encoder']['name']}, not {lesson.model}"
-            )
-        tensors = {
-            key: part for key, part in start.tensors.items() if key.partition(".")[0] in config["heads"]
-        }
-        curves, findings = list[dict[str, float]](), list[Finding]()
-    else:
-        name = lesson.model or "minilm"
-        encoder = text_encoder(name)
-        tensors, config, curves, findings = _heads(lesson, encoder)
-        config["encoder"] = encoder_card(name)
-    known = [
-        "a question made of the last turn's words",
-        "a reply that is right for most contexts",
-    ]
-    if agent := lesson.setting("guard", ""):
-        from turnwise.metrics.learned.guarding import WEIGHT, guarded
+        ("epochs", "batch", "piece", "rate", "patience", "hidden", "pairs", "negatives", "wrong", *SETTINGS)
+    )
+    return taught(lesson, "usr-ret", lambda: _trained(lesson))
 
-        heads = {
-            name: Head.of(tensors, name, turns=int(shape["turns"]), decay=float(shape["decay"]))
-            for name, shape in config["heads"].items()
-        }
-        more, found = guarded(lesson, agent, heads, encoder)
-        config |= {KEY: {"taught": agent, "weight": WEIGHT}}
-        tensors, findings, known = {**tensors, **more}, [*findings, *found], []
+
+def _trained(lesson: Lesson) -> Trained:
+    from turnwise.metrics.learned.trained import encoder_card
+    from turnwise.metrics.models import text_encoder
+
+    name = lesson.model or "minilm"
+    tensors, config, curves, findings = _heads(lesson, text_encoder(name))
     return Trained(
         kind="usr-ret",
         tensors=tensors,
-        config=config,
+        config={**config, "encoder": encoder_card(name)},
         card={
             "raters": None,
             "held_out": {finding.what["statistic"]: finding.estimate for finding in findings},
-            "attacks": known or None,
+            "attacks": [
+                "a question made of the last turn's words",
+                "a reply that is right for most contexts",
+            ],
             "languages": "those of the encoder",
         },
         curve=curves,

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from turnwise.encode import TextEncoder
 from turnwise.encode.folder import Folder
 from turnwise.metrics.learned import bank, head
-from turnwise.metrics.learned.contrastive import head_of
+from turnwise.metrics.learned.head import head_of
 from turnwise.metrics.learned.lexicon import Lexicon
 from turnwise.metrics.learned.surface import surface
 from turnwise.metrics.learned.views import View, views
