@@ -1,6 +1,11 @@
-"""The ```console blocks of a page: each `$ ` line is run, in one folder a page, and compared with what is shown.
+"""The fenced blocks of a page: whatever can be run is run, in one folder a page, in the order of the page.
 
-`...` in what is shown stands for anything. `python -m tests.console PAGE...` writes what comes out into the page.
+* ```console: each `$ ` line is run and compared with what is shown; `...` there stands for anything.
+* ```python is run; a block that defines tests is run by pytest.
+* ```sh: each command is run on what stands in for a reader's data and machine (stand_ins.py).
+* ```json is a conversation, ```toml the settings of a study.
+
+`python -m tests.console PAGE...` writes what comes out of console blocks into the page.
 """
 
 import os
@@ -8,12 +13,13 @@ import re
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
-BLOCK = re.compile(r"^```console\n(.*?)^```", re.MULTILINE | re.DOTALL)
+FENCE = re.compile(r"^```(\w*)\n(.*?)^```", re.MULTILINE | re.DOTALL)
+CONSOLE = re.compile(r"^```console\n(.*?)^```", re.MULTILINE | re.DOTALL)
 HEREDOC = re.compile(r"<<\s*'?(\w+)'?")
 
 
@@ -23,8 +29,20 @@ class Example:
     shown: str
 
 
+@dataclass(frozen=True)
+class Fence:
+    kind: str  # console, python, sh, ...; "" where the page does not say
+    text: str
+    line: int  # of the page
+
+
 def pages() -> list[Path]:
     return [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+
+
+def fences(page: Path) -> list[Fence]:
+    text = page.read_text()
+    return [Fence(one[1], one[2], text.count("\n", 0, one.start()) + 1) for one in FENCE.finditer(text)]
 
 
 def examples(block: str) -> Iterator[Example]:
@@ -47,20 +65,33 @@ def examples(block: str) -> Iterator[Example]:
         yield Example("\n".join(command), "\n".join(shown).rstrip())
 
 
-def output(example: Example, folder: Path) -> str:
-    """What a person sees: both streams, as they come."""
+def run(command: str, folder: Path, **environment: str) -> tuple[int, str]:
+    """The code, and what a person sees: both streams, as they come."""
     path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
     done = subprocess.run(
-        ["bash", "-c", example.command],
+        ["bash", "-c", command],
         cwd=folder,
-        env={**os.environ, "PATH": path, "COLUMNS": "100"},
+        env={**os.environ, "PATH": path, "COLUMNS": "100", **environment},
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
         check=False,
     )
-    return done.stdout.rstrip()
+    return done.returncode, done.stdout.rstrip()
+
+
+def output(example: Example, folder: Path) -> str:
+    return run(example.command, folder)[1]
+
+
+def run_python(code: str, folder: Path, environment: Mapping[str, str]) -> tuple[int, str]:
+    """A script; tests are run by pytest."""
+    tests = "def test_" in code
+    file = folder / ("test_of_the_page.py" if tests else "page.py")
+    file.write_text(code)
+    how = "-m pytest -q -p no:cacheprovider" if tests else "-W error"
+    return run(f"python {how} {file.name}", folder, **environment)
 
 
 def matches(shown: str, came: str) -> bool:
@@ -81,7 +112,7 @@ def rewrite(page: Path) -> None:
                 )
             return "```console\n" + "\n".join(parts) + "\n```"
 
-        page.write_text(BLOCK.sub(filled, page.read_text()))
+        page.write_text(CONSOLE.sub(filled, page.read_text()))
 
 
 if __name__ == "__main__":

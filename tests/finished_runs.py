@@ -16,7 +16,7 @@ CORPUS = str(resources.files("turnwise") / "data" / "demo.jsonl")
 EVIL = "<script>document.title='taken'</script><img src=x onerror=\"document.title='taken'\"> & \"it's\" ]]>"
 KINDS = {
     "scores", "prd", "conversation", "heatmap", "boxes", "scatter", "systems", "strategies", "transcripts", "tuning",
-    "estimates", "regression", "iterations", "pairs", "errors", "differences", "flips",
+    "estimates", "regression", "iterations", "pairs", "errors", "differences", "flips", "raters", "worths", "valued",
 }  # fmt: skip
 
 
@@ -39,32 +39,53 @@ def write_runs(folder: Path, *, neural: bool = True) -> Path:
     """One folder a run below `folder`: every kind of figure has results there (those of a model only if `neural`)."""
     talks = write_talks(folder)
     out = folder / "runs"
-    prd = "prd[model=hashing,fewest=20,clusters=5]"
+    tasks = str(folder / "tasks.jsonl")
+    size = ("--agents", "4", "--dialogues", "10", "--samples", "1", "--truth", "0")
+    if ran("simulate", "task", *size, "--delexicalised", "-o", tasks):
+        raise RuntimeError("the task world could not be played")
+    distances = "prd[model=hashing,fewest=20,clusters=5],fbd[model=hashing,fewest=20]"
     ope = ("ope", talks, "--rating", "reward", "--model", "hashing")
     truth = str(folder / "truth.json")
-    lines = {
-        "score": ("score", CORPUS, "-m", f"rouge-l,length,{prd}", "--draws", "100"),
+    lines: dict[str, tuple[str, ...]] = {
+        "score": ("score", CORPUS, "-m", f"rouge-l,length,chrf,{distances}", "--draws", "100"),
+        "raters": ("meta", CORPUS),
         "meta": ("meta", CORPUS, "-m", "rouge-l,length", "--dimension", "all", "--by", "meta.topic", "--draws", "100"),
         "compare": ("compare", CORPUS, "-m", "rouge-l,length", "--agents", "good,dull", "--pair", "meta.topic"),
         "ope-all": (*ope, "--all", "--truth", truth, "--estimator", "dice-linear"),
+        "critic": ("ope", tasks, "--target", "grade-00,grade-02", "--estimator", "critic[reward=progress]"),
         "ope-half": (*ope, "--all", "--truth", truth, "--estimator", "dice-linear", "--fraction", "0.5"),
         "attack": ("attack", "question-rate", "--contexts", CORPUS, "--count", "60", "--budget", "900"),
     }  # fmt: skip
+    _run_all(out, lines)
     if neural:
-        bert, llama = write_bert(folder / "bert"), write_llama(folder / "llama")
-        lines["attack"] += (
-            "--stages", "baselines,search,rl", "--policy", str(llama), "--epochs", "2", "--updates", "2",
-            "--batch", "8", "--longest", "6", "--repetitions", "2",
-        )  # fmt: skip
-        lines["ope-neural"] = (
-            "ope", talks, "--rating", "reward", "--model", str(bert), "--target", "a1", "--truth", truth,
-            "--no-calibrate", "--estimator", "dice-linear,enigma[epochs=4,components=0]",
-        )  # fmt: skip
+        write_neural(folder)
+    return out
+
+
+def write_neural(folder: Path) -> list[str]:
+    """Runs in which a model is trained: a policy tuned against a metric, ENIGMA by gradients."""
+    talks = write_talks(folder)
+    bert, llama = write_bert(folder / "bert"), write_llama(folder / "llama")
+    lines: dict[str, tuple[str, ...]] = {
+        "attack-rl": (
+            "attack", "question-rate", "--contexts", CORPUS, "--count", "60", "--budget", "900", "--stages",
+            "baselines,rl", "--policy", str(llama), "--epochs", "2", "--updates", "2", "--batch", "8", "--longest",
+            "6", "--repetitions", "2",
+        ),
+        "ope-neural": (
+            "ope", talks, "--rating", "reward", "--model", str(bert), "--target", "a1", "--truth",
+            str(folder / "truth.json"), "--no-calibrate", "--estimator", "dice-linear,enigma[epochs=4,components=0]",
+        ),
+    }  # fmt: skip
+    _run_all(folder / "runs", lines)
+    return list(lines)
+
+
+def _run_all(out: Path, lines: dict[str, tuple[str, ...]]) -> None:
     for name, line in lines.items():
         code = ran(*line, "-o", str(out / name))
         if code not in (0, 4):
             raise RuntimeError(f"{' '.join(line)} ended with {code}")
-    return out
 
 
 def write_hostile(folder: Path) -> None:

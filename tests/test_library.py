@@ -3,6 +3,7 @@
 import json
 import subprocess
 import sys
+from importlib import resources
 from pathlib import Path
 
 import pytest
@@ -81,3 +82,54 @@ def test_importing_the_package_loads_nothing_heavy():
     assert done.stdout.strip() == "[]"
     with pytest.raises(AttributeError, match="no `nothing`"):
         _ = tw.nothing
+
+
+@pytest.fixture(scope="module")
+def world(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("world") / "sales.jsonl"
+    asked = "--agents 6 --dialogues 12 --samples 1 --truth 0 -q"
+    assert run(["simulate", "booking", *asked.split(), "-o", str(path)]) == 0
+    return path
+
+
+@pytest.mark.parametrize(
+    ("command", "options", "kinds"),
+    [
+        ("score", {"metrics": "length,rouge-l"}, {"scores", "conversation"}),
+        ("compare", {"metrics": "length", "agents": "good,dull", "pair": "meta.topic"}, {"differences", "flips"}),
+        ("meta_evaluate", {"metrics": "rouge-l,length", "statistic": "spearman"}, {"heatmap", "scatter", "systems"}),
+        ("meta_evaluate", {}, {"raters"}),
+        ("ope", {"target": "noise-01", "rating": "reward", "model": "hashing"}, {"estimates", "pairs"}),
+        ("ope", {"all": True, "rating": "reward", "model": "hashing"}, {"regression"}),
+        ("attack", {"count": 60, "budget": 900, "perturb": False}, {"strategies", "transcripts"}),
+    ],
+)  # fmt: skip
+def test_a_notebook_shows_the_table_and_every_figure_of_each_command(
+    command: str, options: dict, kinds: set[str], world: Path
+):
+    corpus = str(resources.files("turnwise") / "data" / "demo.jsonl")
+    if command == "attack":
+        found = tw.attack("question-rate", corpus, **options)
+    else:
+        found = getattr(tw, command)(world if command == "ope" else corpus, **options)
+    assert kinds <= {figure.kind for figure in found.figures()}
+    page = found._repr_html_()
+    assert page.index("<table>") < page.index("<figure ")
+    assert all(f'data-kind="{kind}"' in page for kind in kinds)
+    assert page.count("<figure ") == len(found.figures())
+    assert "<script" not in page
+
+
+def test_a_hardened_metric_wants_a_folder_of_its_own(logs):
+    with pytest.raises(UsageError, match="give its folder with -o"):
+        tw.attack("usr-ret", logs, harden=True)
+
+
+def test_what_a_run_writes_on_the_way_is_gone_unless_a_folder_was_named(logs, tmp_path, monkeypatch):
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "passing"))
+    (tmp_path / "passing").mkdir()
+    tw.score(logs, metrics="length", draws=100)
+    assert not list((tmp_path / "passing").iterdir())
+    for name in ("output", "o"):
+        tw.score(logs, metrics="length", draws=100, **{name: tmp_path / name})
+        assert (tmp_path / name / "results.json").exists()

@@ -8,7 +8,6 @@ the native format. Errors are raised; nothing is printed.
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from html import escape
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -19,13 +18,12 @@ import msgspec
 from turnwise.cli.group import cli
 from turnwise.cli.printed import Kept, cells
 from turnwise.errors import UsageError, unknown
-from turnwise.report import plot, text
+from turnwise.report import page, text
 from turnwise.report.figure import Figure
-from turnwise.report.report import QUESTIONS
+from turnwise.report.report import figures
 from turnwise.report.runs import Run
 from turnwise.types import Finding
 
-NOWHERE = Path("/dev/null")  # the folder of a run that wrote nothing: no file is in it
 Data = str | Path | Iterable[str | Path] | Iterable[Mapping[str, Any]]
 
 
@@ -36,6 +34,7 @@ class Result:
     findings: tuple[Finding, ...]
     document: dict[str, Any]  # what stands in results.json
     columns: tuple[str, ...]
+    drawn: tuple[Figure, ...] = ()  # as a report would
 
     def records(self) -> list[dict[str, Any]]:
         """One dict a result, as in results.json: for a data frame, or for your own eyes."""
@@ -55,21 +54,11 @@ class Result:
 
     def _repr_html_(self) -> str:
         """The table and the figures of these results, as a notebook shows them."""
-        shown, rows = cells(self.document["results"], self.columns)
-        head = "".join(f"<th>{escape(name)}</th>" for name in shown)
-        lines = ("".join(f"<td>{escape(text.cell(value))}</td>" for value in row) for row in rows)
-        body = "".join(f"<tr>{line}</tr>" for line in lines)
-        table = f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
-        return table + "".join(
-            f"<figure>{plot.alone(one.svg)}<figcaption>{escape(one.title)}. {escape(one.meaning)}</figcaption></figure>"
-            for one in self.figures()
-            if one.svg
-        )
+        return page.notebook(*cells(self.document["results"], self.columns), self.figures())
 
     def figures(self) -> list[Figure]:
         """What a report would draw of these results."""
-        run = Run(self.document["command"], NOWHERE, self.document)
-        return [figure for make in QUESTIONS[run.command][1] for figure in make(run)]
+        return list(self.drawn)
 
 
 def score(data: Data, **options: Any) -> Result:
@@ -106,14 +95,31 @@ def _result(command: str, data: Data, options: Mapping[str, Any]) -> Result:
 
 def _called(command: str, arguments: Sequence[str], options: Mapping[str, Any]) -> Result:
     kept = Kept()
-    line = [command, *arguments, *_flags(command, options), "--quiet"]
-    try:
-        cli.main(line, prog_name="turnwise", standalone_mode=False, obj=kept)
-    except click.ClickException as error:
-        raise UsageError(error.format_message()) from None
-    if kept.outcome is None:
-        raise UsageError(f"`{command}` with these options gives no result; use the command line")
-    return Result(kept.outcome.findings, kept.outcome.document, tuple(kept.columns))
+    with _folder(options) as folder:
+        # A hardened metric is written for good, so its folder must be named.
+        named = options.keys() & {"output", "o", "harden"}
+        given = options if named else {**options, "output": folder}
+        line = [command, *arguments, *_flags(command, given), "--quiet"]
+        try:
+            cli.main(line, prog_name="turnwise", standalone_mode=False, obj=kept)
+        except click.ClickException as error:
+            raise UsageError(error.format_message()) from None
+        if kept.outcome is None:
+            raise UsageError(f"`{command}` with these options gives no result; use the command line")
+        found = kept.outcome
+        drawn = figures(Run(command, folder, found.document))
+    return Result(found.findings, found.document, tuple(kept.columns), tuple(drawn))
+
+
+@contextmanager
+def _folder(options: Mapping[str, Any]) -> Iterator[Path]:
+    """Where the run writes: what figures are made from besides results lies there. A passing one unless named."""
+    named = options.get("output", options.get("o"))
+    if named is not None:
+        yield Path(named)
+        return
+    with TemporaryDirectory() as folder:
+        yield Path(folder)
 
 
 def _flags(command: str, options: Mapping[str, Any]) -> list[str]:

@@ -1,21 +1,108 @@
-"""Every command in README and docs runs, and prints what the page shows."""
+"""Every command in README and docs runs, and prints what the page shows; every other block is what it claims to be."""
 
+import io
+import json
+import re
+import shlex
+from contextlib import redirect_stderr, redirect_stdout
+from glob import glob
 from pathlib import Path
 
+import click
 import pytest
 
-from tests.console import BLOCK, examples, matches, output, pages
+from tests.console import ROOT, examples, fences, matches, output, pages, run, run_python
+from tests.stand_ins import ELSEWHERE, judging, provided, smaller
+from turnwise.web.study import study
+
+KINDS = {"console", "python", "sh", "json", "toml", "text"}
+ADDRESS = re.compile(r"https?://[\w.:]+/v1")
 
 
 @pytest.mark.parametrize("page", pages(), ids=lambda page: page.name)
-def test_the_commands_of_a_page_print_what_it_shows(page: Path, tmp_path: Path):
-    for block in BLOCK.findall(page.read_text()):
-        for example in examples(block):
-            came = output(example, tmp_path)
-            assert matches(example.shown, came), f"$ {example.command}\n{came}"
+def test_what_a_page_shows_runs_and_prints_what_it_shows(page: Path, tmp_path: Path):
+    with judging(page.name) as environment:
+        for fence in fences(page):
+            place = f"{page.name}:{fence.line}"
+            if fence.kind == "console":
+                for example in examples(fence.text):
+                    came = output(example, tmp_path)
+                    assert matches(example.shown, came), f"{place}\n$ {example.command}\n{came}"
+            elif fence.kind == "python":
+                code = ADDRESS.sub(environment.get("TURNWISE_JUDGE_ADDRESS", ""), fence.text)
+                status, came = run_python(code, provided(page.name, tmp_path), environment)
+                assert status == 0, f"{place}\n{came}"
+            elif fence.kind == "sh":
+                run_shell(fence.text, provided(page.name, tmp_path), environment, place)
+            elif fence.kind == "json":
+                one_line = json.dumps(json.loads(fence.text))
+                (tmp_path / "shown.jsonl").write_text(one_line)
+                status, came = run("turnwise validate shown.jsonl", tmp_path)
+                assert status == 0, f"{place}\n{came}"
+            elif fence.kind == "toml":
+                (tmp_path / "study.toml").write_text(fence.text)
+                assert study(str(tmp_path / "study.toml")).questions
+
+
+def run_shell(block: str, folder: Path, environment: dict[str, str], place: str) -> None:
+    """Each command on what stands in for a reader's data; `make` only says what it would do."""
+    known = dict(environment)
+    for line in block.splitlines():
+        words = shlex.split(line, comments=True)
+        if not words:
+            continue
+        if words[0] == "export":
+            name, _, value = words[1].partition("=")
+            known.setdefault(name, value)
+        elif words[0] == "make":
+            status, came = run(shlex.join(["make", "-n", *words[1:]]), ROOT)
+            assert status == 0, f"{place}\n{line}\n{came}"
+        elif any(what in line for what in ELSEWHERE):
+            parse(words)
+        else:
+            status, came = called(words, folder, known)
+            assert status == 0, f"{place}\n{line}\n{came}"
+
+
+def called(words: list[str], folder: Path, environment: dict[str, str]) -> tuple[int, str]:
+    """A command of ours in this process, as loading torch takes longer than most of them; its code and words."""
+    from turnwise.cli.group import run as run_turnwise
+
+    assert words[0] == "turnwise"
+    said = io.StringIO()
+    with pytest.MonkeyPatch.context() as here, redirect_stdout(said), redirect_stderr(said):
+        here.chdir(folder)
+        for name, value in environment.items():
+            here.setenv(name, value)
+        given = [found for word in words[1:] for found in sorted(glob(word)) or [word]]
+        return run_turnwise([*given, *smaller(shlex.join(words))]), said.getvalue()
+
+
+def parse(words: list[str]) -> None:
+    """Whether a command and its options exist, and its values are of the right kind."""
+    from turnwise.cli.group import cli
+
+    assert words[0] == "turnwise"
+    command = cli.get_command(click.Context(cli), words[1])
+    assert command is not None
+    command.make_context(words[1], words[2:], resilient_parsing=False)
+
+
+def test_every_block_says_what_it_is():
+    unsaid = [f"{page.name}:{one.line}" for page in pages() for one in fences(page) if one.kind not in KINDS]
+    assert unsaid == []
 
 
 def test_a_wrong_output_is_noticed():
     assert matches("a ... c", "a b\nb c")
     assert not matches("a ... c", "a b")
     assert not matches("", "something")
+
+
+def test_a_block_that_fails_is_noticed(tmp_path: Path):
+    assert run_python("import nowhere\n", tmp_path, {})[0] != 0
+    assert run_python("def test_x():\n    assert False\n", tmp_path, {})[0] != 0
+    with pytest.raises(AssertionError, match="cannot be read"):
+        run_shell("turnwise validate nowhere.jsonl  # a file", tmp_path, {}, "x.md:1")
+    with pytest.raises(click.NoSuchOption):
+        parse(["turnwise", "rate", "logs.jsonl", "--no-such-option"])

@@ -6,11 +6,13 @@ TURNWISE_SCREENSHOTS=DIR keeps pictures of the pages, to be looked at.
 import os
 import shutil
 from collections.abc import Callable, Iterator
+from itertools import combinations
 from pathlib import Path
 
 import pytest
 
-from tests.finished_runs import KINDS, ran, write_hostile, write_runs
+from tests.finished_runs import CORPUS, KINDS, ran, write_hostile, write_runs
+from turnwise.report.labels import Box
 
 pytest.importorskip("torch", reason="trained figures need the extra `neural`")
 playwright = pytest.importorskip("playwright.sync_api", reason="playwright is absent: pip install playwright")
@@ -132,6 +134,34 @@ def test_the_page_prints_without_tearing_a_figure(page_file: Path, visit: Callab
     assert page.evaluate("getComputedStyle(document.querySelector('figure')).breakInside") == "avoid"
     assert page.evaluate("getComputedStyle(document.documentElement).backgroundColor") == "rgb(255, 255, 255)"
     assert page.pdf().startswith(b"%PDF")
+
+
+def test_what_was_not_answered_stands_on_paper_too(tmp_path: Path, visit: Callable):
+    assert ran("meta", CORPUS, "-m", "rouge-l,distinct-1", "--draws", "100", "-o", str(tmp_path / "out")) == 0
+    assert ran("report", str(tmp_path / "out"), "-o", str(tmp_path / "x.html")) == 0
+    page = visit(tmp_path / "x.html")
+    page.emulate_media(media="print")
+    lists = page.eval_on_selector_all(
+        ".absent ul",
+        "all => all.map(one => [one.getBoundingClientRect().height, getComputedStyle(one).maxHeight])",
+    )
+    assert lists
+    assert all(height > 10 and most == "none" for height, most in lists)
+
+
+def test_names_beside_dots_do_not_lie_on_each_other(page_file: Path, visit: Callable):
+    page = visit(page_file, width=390)
+    pictures = page.eval_on_selector_all(
+        "figure[data-kind=systems] svg",
+        """all => all.map(svg => [...svg.querySelectorAll('text.quiet')].map(one => {
+            const box = one.getBoundingClientRect();
+            return [box.left, box.top, box.right, box.bottom];
+        }))""",
+    )
+    assert pictures
+    for boxes in pictures:
+        assert len(boxes) == 4
+        assert not any(Box(*one).meets(Box(*other)) for one, other in combinations(boxes, 2))
 
 
 def test_every_table_can_be_opened_by_keyboard(page_file: Path, visit: Callable):

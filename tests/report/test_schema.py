@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.finished_runs import CORPUS, ran, write_runs
+from tests.finished_runs import CORPUS, ran, write_neural, write_runs
 from turnwise.report import schema
 
 jsonschema = pytest.importorskip("jsonschema", reason="jsonschema is absent: pip install jsonschema")
@@ -33,6 +33,10 @@ def documents(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict]:
     return {path.parent.name: json.loads(path.read_bytes()) for path in sorted(runs.glob("*/results.json"))}
 
 
+def problems(validator, document: dict) -> list[str]:
+    return [f"{error.json_path}: {error.message}" for error in validator.iter_errors(document)]
+
+
 @pytest.fixture(scope="module")
 def validator():
     found = json.loads(schema.published())
@@ -54,7 +58,40 @@ def test_what_every_command_writes_keeps_to_the_schema(documents: dict[str, dict
     }
     for name, document in documents.items():
         assert document["results"], name
-        assert [error.message for error in validator.iter_errors(document)] == [], name
+        assert problems(validator, document) == [], name
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("adem", "--model", "hashing", "--set", "epochs=2"),
+        ("usr-ret", "--model", "hashing", "--set", "epochs=1"),
+        ("tfidf",),
+        ("hred", *(part for size in ("embedding", "utterance", "context") for part in ("--set", f"{size}=8")),
+         "--set", "updates=2"),
+    ],
+    ids=lambda given: given[0],
+)  # fmt: skip
+def test_what_training_prints_keeps_to_the_schema(
+    validator, tmp_path: Path, capsys: pytest.CaptureFixture[str], words: tuple[str, ...]
+):
+    pytest.importorskip("torch", reason="needs the extra `neural`")
+    from turnwise.cli.group import run
+
+    name, *settings = words
+    given = ["train", name, CORPUS, "-o", str(tmp_path / "made"), *settings, "--format", "json", "-q"]
+    assert run(given) == 0
+    document = json.loads(capsys.readouterr().out)
+    assert document["command"] == "train"
+    assert problems(validator, document) == []
+
+
+def test_what_trained_estimators_and_policies_write_keeps_to_the_schema(validator, tmp_path: Path):
+    pytest.importorskip("torch", reason="needs the extra `neural`")
+    for name in write_neural(tmp_path):
+        document = json.loads((tmp_path / "runs" / name / "results.json").read_bytes())
+        assert document["results"], name
+        assert problems(validator, document) == [], name
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, NamedTuple
 import click
 
 if TYPE_CHECKING:
-    from turnwise.report.figure import Record
     from turnwise.report.runs import Run
 
 PEOPLE, NEW = "lively-good", "plain-forgets"  # of the family: who plays the people, and whom nobody has rated
@@ -23,6 +22,7 @@ WHOLE = "distinct-2"  # has no number for a single reply, so it cannot be attack
 LEARNED = ("usr-ret", "turnwise")
 MODEL, WITHOUT = "minilm", "hashing"  # encoder of texts, and what there is without it
 REFUSED = 4  # an answer too
+NARROWEST, WIDEST = 40, 110  # columns of what is printed: longer lines are hard to read on any terminal
 
 
 class Step(NamedTuple):
@@ -39,8 +39,8 @@ STEPS = (
     ),
     Step(
         "score",
-        "How good are the replies? Classic metrics, a distance between distributions, learned metrics",
-        "score {logs} -m {metrics},{distance} --real {people} --draws 200",
+        "How good are the replies? Classic metrics, distances between distributions, learned metrics",
+        "score {logs} -m {metrics} -m {distances} --real {people} --draws 200",
     ),
     Step(
         "meta",
@@ -49,8 +49,8 @@ STEPS = (
     ),
     Step(
         "meta-distance",
-        "And the distance, over agents?",
-        "meta {logs} -m {distance} --real {people} --level system --dimension all --statistic spearman --no-intervals",
+        "And the distances, over agents?",
+        "meta {logs} -m {distances} --real {people} --level system --dimension all --statistic spearman --no-intervals",
     ),
     Step(
         "attack",
@@ -153,7 +153,7 @@ class Demo:
                 for sentence in self._told(step.to):
                     _say(f"-> {sentence}")
             facts |= self._learnt(step.to)
-        self._report(f"People rated {facts['first']} higher than {facts['second']}.")
+        self._report()
         return 0
 
     def _facts(self) -> dict[str, str]:
@@ -168,12 +168,13 @@ class Demo:
             "new": NEW,
             "model": model,
             "metrics": ",".join((*PLAIN, *(LEARNED if ready else ()))),
-            "distance": f"fbd[model={model}]",
+            "distances": f"fbd[model={model}],prd[model={model}]",
         }
 
     def _learnt(self, name: str) -> dict[str, str]:
         """What later steps must know of this one."""
         from turnwise.report.headlines import agreement
+        from turnwise.run.advice import two_best
         from turnwise.run.stage import stage
 
         if name == "chat.jsonl":
@@ -216,8 +217,9 @@ class Demo:
 
         return told(_read(self.folder / name))
 
-    def _report(self, people: str) -> None:
+    def _report(self) -> None:
         from turnwise.report.report import report, write
+        from turnwise.run.advice import chosen, means_by_people, reached
 
         folders = [str(self.folder / step.to) for step in STEPS if not step.to.endswith(".jsonl")]
         made = report(folders, title="turnwise demo: a made-up world")
@@ -225,12 +227,17 @@ class Demo:
             write(made, self.folder / f"report.{form}")
         click.echo()
         _say("What to do now")
+        means = means_by_people(_read(self.folder / "meta").results)
         for name in TOLD:
+            run = _read(self.folder / name)
             sentence = next(
                 iter(self._told(name)), f"{name}: nothing to tell; its results are in the report."
             )
-            # What a metric says of two agents need not be what people say, and here people were asked.
-            _say(f"* {sentence} {people}" if name == "compare" else f"* {sentence}")
+            if name == "ope":
+                sentence += reached(run.results[0], means)
+            if name == "compare" and run.results[0]["estimate"] is not None:
+                sentence = chosen(run.results[0], means)
+            _say(f"* {sentence}")
         click.echo(f"The report: {self.folder / 'report.html'}")
 
 
@@ -260,15 +267,8 @@ def neural() -> bool:
     return True
 
 
-def two_best(records: "Sequence[Record]") -> tuple[str, str]:
-    """The agents that people rate highest."""
-    systems = next(r["systems"] for r in records if r.get("systems") and r["dimension"] == "overall")
-    ranked = sorted(systems, key=lambda one: -one["people"])
-    return ranked[0]["agent"], ranked[1]["agent"]
-
-
 def _width() -> int:
-    return max(40, min(110, shutil.get_terminal_size().columns))
+    return max(NARROWEST, min(WIDEST, shutil.get_terminal_size().columns))
 
 
 def _say(words: str) -> None:

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from turnwise.errors import Refused
-from turnwise.meta.table import ScoreTable, averaged, dense, stack
+from turnwise.meta.table import ScoreTable, averaged, better, dense, stack
 from turnwise.stats import effect, permutation, power, unpaired
 from turnwise.stats.clusters import cluster_sums, codes, connected
 from turnwise.stats.interval import Interval, interval_of_rows, interval_of_sums
@@ -197,15 +197,14 @@ def _answer(
     details: Mapping[str, Any] | None = None,
     **counts: Any,
 ) -> dict[str, Any]:
-    difference = a - b
+    difference, end = a - b, better(metric)
     if np.isnan(difference):
         reason = "the metric is undefined on what was judged"
-        return {**counts, "estimate": None, "status": "skipped", "reason": reason}
-    # More words or more questions are not better by themselves: of a feature only the direction is told.
-    told, good = ("higher", difference) if metric.card.kind == "feature" else ("better", difference)
-    if told == "better" and not metric.higher_is_better:
-        good = -difference
-    shown = {"a": a, "b": b, "leads": f"{'A' if good > 0 else 'B'} is {told}", **(details or {})}
+        known = {"better": end}
+        return {**counts, "estimate": None, "status": "skipped", "reason": reason, "details": known}
+    told = "better" if end else "higher"
+    leads = "A" if (difference > 0) == (end != "lower") else "B"
+    shown = {"better": end, "a": a, "b": b, "leads": f"{leads} is {told}", **(details or {})}
     p_value = None if np.isnan(p) else p
     return {**counts, "estimate": difference, "interval": bounds, "p": p_value, "details": shown}
 

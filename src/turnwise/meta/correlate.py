@@ -14,7 +14,7 @@ import numpy as np
 
 from turnwise.errors import Refused
 from turnwise.meta.gold import Gold, ceiling, floor, system_ceiling
-from turnwise.meta.table import ScoreTable, unit_scores
+from turnwise.meta.table import ScoreTable, better, unit_scores
 from turnwise.stats import correlation, permutation, power
 from turnwise.stats.clusters import cluster_sums, codes
 from turnwise.stats.interval import Interval, interval_of_correlation, interval_of_rows, interval_of_sums
@@ -276,6 +276,7 @@ def correlate(
         )
     except Refused as error:
         return Finding.refusal(about["what"], error, about["signature"])
+    answer["details"] = {"better": better(table.metric), **answer["details"]}
     return Finding(**about, **answer)
 
 

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, cast
 import numpy as np
 
 from turnwise.stats.clusters import cluster_sums
-from turnwise.types import Floats, Ints, Metric, Rows, Status, Summed
+from turnwise.types import Direction, Floats, Ints, Metric, Rows, Status, Summed
 
 # Column of a table -> attribute of an item.
 COLUMNS = {
@@ -73,6 +73,13 @@ class ScoreTable:
     def absence(self) -> Status:
         """What to call it where there is no number at all."""
         return "error" if any(loss.status == "error" for loss in self.lost) else "skipped"
+
+
+def better(metric: Metric) -> Direction | None:
+    """Which end of its numbers is the good one; none for a feature: more words are not better by themselves."""
+    if metric.card.kind == "feature":
+        return None
+    return "higher" if metric.higher_is_better else "lower"
 
 
 def stack(blocks: Sequence[Rows]) -> Rows:

@@ -7,7 +7,7 @@ from typing import Any
 from turnwise.report.text import number
 
 Record = Mapping[str, Any]  # a result as it stands in results.json
-MOST_SIGNATURES = 3  # that are named below a picture; more stand in its table
+MOST_SIGNATURES = 3  # that are named below a picture whose table has a column of them
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,9 +30,12 @@ class Figure:
     exchanges: tuple[Exchange, ...] = ()
 
 
-def stated(records: Sequence[Record], *, more: Iterable[str] = ()) -> tuple[str, ...]:
-    """What must be known of numbers before they are believed: how many, which interval, which signature."""
-    return (_counts(records), *more, _intervals(records), _signatures(records))
+def stated(records: Sequence[Record], *, more: Iterable[str] = (), column: bool = False) -> tuple[str, ...]:
+    """What must be known of numbers before they are believed: how many, which interval, which signature.
+
+    With `column` the table below has a column of signatures, and many of them are only counted here.
+    """
+    return (_counts(records), *more, _intervals(records), *_signatures(records, column))
 
 
 def _counts(records: Sequence[Record]) -> str:
@@ -56,13 +59,26 @@ def _intervals(records: Sequence[Record]) -> str:
     return f"95 % intervals: {shown}"
 
 
-def _signatures(records: Sequence[Record]) -> str:
+def _signatures(records: Sequence[Record], column: bool) -> list[str]:
     found = list(dict.fromkeys(record["signature"] for record in records if record.get("signature")))
     if not found:
-        return "no signature: nothing was measured"
-    if len(found) > MOST_SIGNATURES:
-        return f"signatures: {len(found)}, one a row of the table"
-    return f"signature{'s' if len(found) > 1 else ''}: {', '.join(found)}"
+        return [f"no signature: {'people rated, and no metric' if records else 'nothing was measured'}"]
+    if column and len(found) > MOST_SIGNATURES:
+        return [f"signatures: {len(found)}, one a row of the table"]
+    return [f"signature: {one}" for one in found]
+
+
+def axis(record: Record) -> str:
+    """The metric, and which end of it is good where that is the low one."""
+    return (
+        f"{record['metric']} (lower is better)" if record.get("better") == "lower" else str(record["metric"])
+    )
+
+
+def lower(records: Iterable[Record], told: str) -> str:
+    """A sentence that names the metrics whose low end is the good one; nothing where there are none."""
+    names = dict.fromkeys(record["metric"] for record in records if record.get("better") == "lower")
+    return f" Lower is better by {', '.join(names)}{told}." if names else ""
 
 
 def interval(record: Record, key: str = "interval") -> tuple[float, float] | None:

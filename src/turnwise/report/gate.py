@@ -46,8 +46,9 @@ class Gate:
         return cls(text.strip(), match["name"], match["sign"], bound)
 
     def judge(self, findings: Sequence[Finding]) -> list[Verdict]:
-        """One verdict a finding about the named metric."""
-        mine = [finding for finding in findings if finding.what.get("metric") == self.name]
+        """One verdict a finding about the named metric, but at levels at which it has no number by its nature."""
+        named = [finding for finding in findings if finding.what.get("metric") == self.name]
+        mine = [finding for finding in named if not finding.details.get("undefined")]
         if not mine:
             known = ", ".join(sorted({str(finding.what.get("metric")) for finding in findings}))
             raise UsageError(

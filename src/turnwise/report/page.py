@@ -4,6 +4,7 @@ Jinja escapes whatever it is given; only the pictures, whose texts `plot` has es
 in the page's head forbids scripts and requests, should anything slip through.
 """
 
+from collections.abc import Sequence
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
@@ -11,6 +12,7 @@ from jinja2 import Environment, PackageLoader, Template, select_autoescape
 from markupsafe import Markup
 
 from turnwise.report import plot
+from turnwise.report.figure import Figure
 from turnwise.report.text import cell
 
 if TYPE_CHECKING:
@@ -20,7 +22,7 @@ MOST_ROWS = 500  # of a table; report.json has all
 
 
 @cache
-def _template() -> Template:
+def _template(name: str) -> Template:
     environment = Environment(
         loader=PackageLoader("turnwise.report", "templates"),
         autoescape=select_autoescape(default=True, default_for_string=True),
@@ -30,7 +32,7 @@ def _template() -> Template:
     environment.filters["cell"] = _cell
     environment.filters["picture"] = Markup
     environment.filters["places"] = _places
-    return environment.get_template("report.html")
+    return environment.get_template(name)
 
 
 def _cell(value: Any) -> str:
@@ -51,5 +53,13 @@ def _places(rows: Any) -> list[bool]:
 
 
 def html(made: "Report") -> bytes:
-    page = _template().render(report=made, style=Markup(plot.style()), most=MOST_ROWS)
+    page = _template("report.html").render(report=made, style=Markup(plot.style()), most=MOST_ROWS)
     return page.encode()
+
+
+def notebook(head: Sequence[str], rows: Sequence[Sequence[Any]], figures: Sequence[Figure]) -> str:
+    """A table and figures as a piece of a page, for a notebook."""
+    style = Markup(plot.style())
+    return _template("notebook.html").render(
+        head=head, rows=rows, figures=figures, style=style, most=MOST_ROWS
+    )

@@ -12,6 +12,8 @@ from importlib.resources import files
 from typing import NamedTuple
 from xml.sax.saxutils import escape
 
+from turnwise.report import labels
+
 WIDTH, HEIGHT = 400.0, 290.0
 LEFT, RIGHT, TOP, BOTTOM = 24.0, 12.0, 10.0, 40.0  # LEFT: beside the numbers of the axis
 LETTER = 7.2  # width of one at 12 units, in the widest of the fonts
@@ -159,6 +161,30 @@ class Panel:
             f'<circle cx="{self.x(x)}" cy="{self.y(y)}" r="{size}" class="dot s{series % SERIES}">{inside}</circle>'
         )
 
+    def name(self, places: Sequence[tuple[float, float, str]]) -> list[str]:
+        """Names beside the dots at these places of the data; where they do not fit, numbers, and their key."""
+        dots = [(self.x(x), self.y(y)) for x, y, _ in places]
+        frame = labels.Box(self.x.start, self.y.end, self.x.end, self.y.start)
+        shown = [short(name, NAME) for *_, name in places]
+        boxes = labels.beside(dots, [LETTER * len(name) for name in shown], frame)
+        key: list[str] = []
+        if boxes is None:
+            key = [f"{number} {name}" for number, name in enumerate(shown, start=1)]
+            shown = [str(number) for number in range(1, len(shown) + 1)]
+            boxes = labels.beside(dots, [LETTER * len(name) for name in shown], frame, reach=labels.FAR)
+        if boxes is None:  # a cloud; its table has the names
+            return []
+        for (x, y), box, words, (*_, tip) in zip(dots, boxes, shown, places, strict=True):
+            if max(box.left - x, x - box.right, box.top - y, y - box.bottom) > labels.NEAR[-1]:
+                end = f"{min(max(x, box.left), box.right):.1f} {min(max(y, box.top), box.bottom):.1f}"
+                self.marks.append(f'<path d="M{x} {y}L{end}" class="leader"/>')
+            # Letters are narrower than was reckoned with: they stand at the end that is nearer to the dot.
+            at, anchor = (box.left, "start") if box.left >= x else (box.right, "end")
+            if box.left < x < box.right:
+                at, anchor = (box.left + box.right) / 2, "middle"
+            self.text(at, box.bottom - 2, words, anchor=anchor, style="quiet", tip=tip)
+        return key
+
     def across(self, y: float, style: str = "rule") -> None:
         self.path([(self.x.low, y), (self.x.high, y)], style=style)
 
@@ -182,15 +208,15 @@ class Panel:
             )
         self.text((self.x.start + self.x.end) / 2, floor + 31, short(x, 48), anchor="middle", style="label")
 
-    def svg(self, title: str, *, legend: Sequence[str] = ()) -> str:
-        """The picture, with a legend of its series above it."""
-        key, room = _legend(legend, self.width)
+    def svg(self, title: str, *, legend: Sequence[str] = (), key: Sequence[str] = ()) -> str:
+        """The picture, with a legend of its series, or the key of its numbers, above it."""
+        head, room = _legend(legend, self.width) if legend else _key(key, self.width)
         height = self.height + room
         inside = "\n".join(self.marks)
         body = f'<g transform="translate(0 {room:.0f})">\n{inside}\n</g>' if room else inside
         return (
             f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {self.width:.0f} {height:.0f}" class="plot" '
-            f'role="img" aria-label="{escape(title, {chr(34): "&quot;"})}">\n{key}{body}\n</svg>\n'
+            f'role="img" aria-label="{escape(title, {chr(34): "&quot;"})}">\n{head}{body}\n</svg>\n'
         )
 
 
@@ -209,6 +235,17 @@ def _legend(names: Sequence[str], width: float) -> tuple[str, float]:
         )
         x += needed
     return "".join(parts), 15.0 * (line + 1) + 4 if names else 0.0
+
+
+def _key(names: Sequence[str], width: float) -> tuple[str, float]:
+    """Names in columns; and how high they are."""
+    wide = 12 + LETTER * max(map(len, names), default=0)
+    columns = max(1, int(width / wide))
+    parts = [
+        f'<text x="{6 + wide * (place % columns):.1f}" y="{15 * (place // columns) + 12}">{escape(name)}</text>\n'
+        for place, name in enumerate(names)
+    ]
+    return "".join(parts), 15.0 * -(-len(names) // columns) + 4 if names else 0.0
 
 
 def style() -> str:

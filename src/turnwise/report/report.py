@@ -10,14 +10,17 @@ from turnwise.report import headlines, markdown, page, plot, results
 from turnwise.report.figure import Figure, Record
 from turnwise.report.figures.conversation import conversations
 from turnwise.report.figures.errors import errors
+from turnwise.report.figures.hardening import hardening
 from turnwise.report.figures.heatmap import boxes, heatmaps
 from turnwise.report.figures.iterations import iterations
 from turnwise.report.figures.listed import differences, estimates, scores, strategies
 from turnwise.report.figures.pairs import pairs
 from turnwise.report.figures.precision import precision
+from turnwise.report.figures.raters import raters
 from turnwise.report.figures.scatter import scatters
 from turnwise.report.figures.transcripts import flips, frauds
 from turnwise.report.figures.tuning import tuning
+from turnwise.report.figures.valued import valued, worths
 from turnwise.report.regression import regressions
 from turnwise.report.runs import Run, find
 
@@ -26,14 +29,15 @@ Maker = Callable[[Run], Iterator[Figure]]
 # Command -> the question that it answers, and the figures that its results may hold.
 QUESTIONS: dict[str, tuple[str, tuple[Maker, ...]]] = {
     "score": ("How good are the replies?", (scores, precision, conversations)),
-    "meta": ("Can this metric be believed?", (heatmaps, boxes, scatters)),
-    "attack": ("How is it gamed?", (strategies, tuning, frauds)),
+    "meta": ("Can this metric be believed?", (heatmaps, boxes, scatters, raters)),
+    "attack": ("How is it gamed?", (strategies, tuning, frauds, hardening)),
     "ope": (
         "What would people say of an agent they have not met?",
-        (estimates, regressions, iterations, pairs),
+        (estimates, regressions, iterations, pairs, worths, valued),
     ),
     "compare": ("Is A better than B?", (differences, flips)),
 }
+RATERS = "How far do people agree?"
 SIDE_BY_SIDE = "Errors of the estimates, run beside run"
 
 
@@ -80,16 +84,23 @@ def report(paths: Sequence[str], *, title: str = "turnwise report") -> Report:
     return Report(title, tuple(sections))
 
 
+def figures(run: Run) -> list[Figure]:
+    """All that one run has to show."""
+    return [figure for make in QUESTIONS[run.command][1] for figure in make(run)]
+
+
 def _section(run: Run, *, alone: bool) -> Section:
     """What one run has to show; its folder stands in the title where others ask the same."""
-    question, makers = QUESTIONS[run.command]
+    question, _ = QUESTIONS[run.command]
+    if run.command == "meta" and not any(record.get("metric") for record in run.results):
+        question = RATERS
     inputs = run.document.get("origin", {}).get("inputs", [])
     files = ", ".join(Path(one["path"]).name for one in inputs)
     return Section(
         question if alone else f"{question} ({Path(run.name).name})",
         f"{run.name}: turnwise {run.command}" + (f" on {files}" if files else ""),
         tuple(headlines.told(run)),
-        tuple(figure for make in makers for figure in make(run)),
+        tuple(figures(run)),
         tuple(dict.fromkeys(_absence(record) for record in run.results if record.get("status") != "ok")),
         run.document.get("origin"),
     )

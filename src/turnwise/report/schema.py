@@ -12,7 +12,7 @@ from typing import Any, Literal, TypeAlias
 import msgspec
 
 from turnwise.report.results import SCHEMA_VERSION
-from turnwise.types import Level, Status
+from turnwise.types import Direction, Level, Status
 
 FILE = "results.schema.json"
 Number: TypeAlias = float | None
@@ -41,6 +41,7 @@ class Score(Result, kw_only=True):
     agent: str | None = None
     group: str | None = None
     level: Level | None = None
+    better: Direction | None = None  # which end of the number is good; null for a feature such as length
 
 
 class Agreement(Result, kw_only=True):
@@ -51,6 +52,8 @@ class Agreement(Result, kw_only=True):
     group: str | None = None
     level: Level | None = None
     statistic: str | None = None
+    better: Direction | None = None  # of the metric; the statistic is signed, so that more is always better
+    undefined: bool = False  # the metric has no number at this level by its nature
     ceiling: Number = None
 
 
@@ -61,6 +64,7 @@ class Difference(Result, kw_only=True):
     agent_a: str | None = None
     agent_b: str | None = None
     group: str | None = None
+    better: Direction | None = None
     p_adjusted: Number = None
     effect_size: Number = None
     verdict: str | None = None
@@ -73,6 +77,7 @@ class Strategy(Result, kw_only=True):
     strategy: str | None = None
     kind: str | None = None
     description: str | None = None
+    better: Direction | None = None
     example: str | None = None
     score: Number = None
     human_score: Number = None

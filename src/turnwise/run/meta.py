@@ -103,7 +103,7 @@ def meta(spec: Spec) -> Outcome:
         for ask, (findings, differing) in workers.in_order(_answers, spec, asks):
             found += [_marked(finding, known[ask.question.rated]) for finding in findings]
             compared += differing
-    if not found:
+    if all(finding.details.get("undefined") for finding in found):
         raise UsageError(
             "none of these metrics has a number at that level; `turnwise ls metrics` shows levels"
         )
@@ -164,9 +164,24 @@ def _answers(spec: Spec, ask: _Ask) -> tuple[list[Finding], list[dict[str, Any]]
         for table in able
         for name in asked["statistics"]
     ]
+    findings += [_lacking(table, question, level) for table in ask.tables if table not in able]
     tested = [name for name in asked["statistics"] if name in DIFFERING and asked["differences"]]
     rng = generator(spec.seed, "differences", *about)
     return findings, differences(able, people, level, tested, group=question.group, draws=spec.draws, rng=rng)
+
+
+def _lacking(table: ScoreTable, question: Question, level: Level) -> Finding:
+    """Said once, whatever the number of statistics: a metric that was asked for is never left out in silence."""
+    return Finding(
+        what={
+            "metric": table.name, "dimension": question.dimension, "group": question.group or None, "level": level,
+        },
+        estimate=None,
+        status="skipped",
+        reason=f"it has no number for a single {level}; its finest level is the {table.metric.level}",
+        signature=str(table.metric.signature),
+        details={"undefined": True},
+    )  # fmt: skip
 
 
 def _questions(

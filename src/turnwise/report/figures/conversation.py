@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from turnwise.report import plot
-from turnwise.report.figure import Exchange, Figure, Record, stated
+from turnwise.report.figure import Exchange, Figure, Record, axis, lower, stated
 from turnwise.report.runs import Run
 from turnwise.report.text import number
 
@@ -52,6 +52,8 @@ def _figure(
         for place, (height, value) in enumerate(zip(heights, values, strict=True), start=1):
             if value is not None:
                 panel.dot(place, height, series, size=2.5, tip=f"reply {place}, {metric}: {number(value)}")
+    behind = [found for name in metrics if (found := signed.get((talk["agent"], name)))]
+    named = {record["metric"]: axis(record) for record in behind}
     texts = talk["turns"]
     rows = tuple(
         (place, _said(texts, int(item["turn"])), *(item["scores"].get(metric) for metric in metrics))
@@ -60,14 +62,15 @@ def _figure(
     return Figure(
         kind="conversation",
         title=title,
-        meaning="Each metric runs from its least (0) to its greatest (1) score in this run; one point a reply.",
+        meaning="Each metric runs from its least (0) to its greatest (1) score in this run; one point a reply."
+        + lower(behind, ""),
         notes=stated(
-            [found for name in metrics if (found := signed.get((talk["agent"], name)))],
+            behind,
             more=[f"{len(items)} of them are drawn; a single reply's number has no interval"],
         ),
         head=("reply", "text", *metrics),
         rows=rows,
-        svg=panel.svg(title, legend=metrics),
+        svg=panel.svg(title, legend=[named.get(name, name) for name in metrics]),
         exchanges=tuple(
             Exchange(
                 _said(texts, int(item["turn"]) - 1),

@@ -1,6 +1,7 @@
 """Errors of estimates against the truth, with their histogram, runs over each other (ENIGMA, figures 19, 22, 25)."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
 
 import numpy as np
 
@@ -17,12 +18,21 @@ SIDE = 312.0  # where the histogram begins
 
 
 def labels(runs: Sequence[Run]) -> dict[str, str]:
-    """Run -> what sets it apart from the others: its settings where they differ, else its folder."""
+    """Run -> what sets it apart from the others: its settings where they differ, else its folder's name."""
     told = {run.name: {name: run.options.get(name) for name in SETTINGS} for run in runs}
     differing = [name for name in SETTINGS if len({str(found[name]) for found in told.values()}) > 1]
     found = {name: ", ".join(f"{key} {values[key]}" for key in differing) for name, values in told.items()}
     unique = differing and len(set(found.values())) == len(runs)
-    return found if unique else {name: name for name in told}
+    return found if unique else _folders(list(told))
+
+
+def _folders(names: Sequence[str]) -> dict[str, str]:
+    """Each by the last parts of its path, as many as tell it from the others."""
+    for parts in range(1, max((len(Path(name).parts) for name in names), default=0) + 1):
+        short = {name: "/".join(Path(name).parts[-parts:]) for name in names}
+        if len(set(short.values())) == len(names):
+            return short
+    return {name: name for name in names}
 
 
 def errors(runs: Sequence[Run]) -> Iterator[Figure]:

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from turnwise.report import plot
-from turnwise.report.figure import Figure, Record, answered, interval, stated, with_interval
+from turnwise.report.figure import Figure, Record, answered, interval, lower, stated, with_interval
 from turnwise.report.runs import Run
 from turnwise.report.text import number
 
@@ -40,8 +40,9 @@ def heatmaps(run: Run) -> Iterator[Figure]:
             kind="heatmap",
             title=title,
             meaning="Blue agrees, red ranks backwards, pale says nothing; a star marks p of .05 or less. "
-            + (f"What one person reaches against the others: {above}." if above else ""),
-            notes=stated(mine),
+            + (f"What one person reaches against the others: {above}." if above else "")
+            + lower(mine, ": signs are turned, so that blue agrees there too"),
+            notes=stated(mine, column=True),
             head=("metric", "dimension", "group", statistic, "low", "high", "p", "ceiling", "items", "signature"),
             rows=tuple(
                 (r["metric"], r["dimension"], r.get("group"), r["estimate"], *(interval(r) or (None, None)), r["p"],
@@ -107,6 +108,7 @@ def boxes(run: Run) -> Iterator[Figure]:
         panel = plot.Panel.listing(names, plot.reach([v for found in values.values() for v in (*found, 0.0)]))
         panel.axes(statistic)
         panel.down(0.0)
+        signed = {r["metric"]: r["signature"] for r in mine}
         rows = []
         for place, name in enumerate(names):
             found = values[name]
@@ -117,13 +119,18 @@ def boxes(run: Run) -> Iterator[Figure]:
             panel.path([(middle, place - 0.32), (middle, place + 0.32)], style="line s1")
             for value in found:
                 panel.dot(value, place, 0, size=2)
-            rows.append((name, len(found), found[0], low, middle, high, found[-1]))
+            rows.append((name, len(found), found[0], low, middle, high, found[-1], signed[name]))
         yield Figure(
             kind="boxes",
             title=title,
             meaning="The box holds the middle half of a metric's correlations, the line in it is the median, the "
-            "whisker reaches from the worst to the best; one dot a dimension and group.",
-            notes=stated(mine, more=[f"{len(next(iter(values.values())))} correlations a box"]),
+            "whisker reaches from the worst to the best; one dot a dimension and group."
+            + lower(mine, ": signs are turned there"),
+            notes=stated(
+                [r for r in mine if r["metric"] in values],
+                more=[f"{len(next(iter(values.values())))} correlations a box"],
+                column=True,
+            ),
             head=(
                 "metric",
                 "correlations",
@@ -132,6 +139,7 @@ def boxes(run: Run) -> Iterator[Figure]:
                 "median",
                 "upper quartile",
                 "greatest",
+                "signature",
             ),
             rows=tuple(rows),
             svg=panel.svg(title),

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator, Sequence
 
 from turnwise.report import plot
-from turnwise.report.figure import Figure, Record, answered, interval, stated, with_interval
+from turnwise.report.figure import Figure, Record, answered, axis, interval, lower, stated, with_interval
 from turnwise.report.runs import Run
 from turnwise.report.text import number
 
@@ -15,7 +15,7 @@ def listed(
     title: str,
     *,
     names: Sequence[str],
-    axis: str,
+    along: str,
     value: Callable[[Record], float] = lambda record: float(record["estimate"]),
     bounds: Callable[[Record], tuple[float, float] | None] = interval,
     rules: Sequence[float] = (),
@@ -28,7 +28,7 @@ def listed(
         edge for record, _ in shown for edge in (value(record), *(bounds(record) or ())) if edge is not None
     ]
     panel = plot.Panel.listing([name for _, name in shown], plot.reach([*reached, *rules]))
-    panel.axes(axis)
+    panel.axes(along)
     for rule in rules:
         panel.down(rule)
     for place, (record, name) in enumerate(shown):
@@ -47,20 +47,26 @@ def scores(run: Run) -> Iterator[Figure]:
         mine = [r for r in answered(run.results) if (r["metric"], r.get("group")) == (metric, group)]
         if not any(record.get("agent") for record in mine):
             continue
-        mine.sort(key=lambda record: -record["estimate"])
+        falling = mine[0].get("better") != "lower"
+        mine.sort(key=lambda record: -record["estimate"] if falling else record["estimate"])
         title = f"{metric} of each agent" + (f", {group}" if group else "")
+        order = (
+            "the highest number to the lowest"
+            if falling
+            else "the lowest number, which is the best, to the highest"
+        )
         yield Figure(
             kind="scores",
             title=title,
-            meaning="Agents from the highest number to the lowest; where intervals overlap much, no order was shown.",
-            notes=stated(mine),
+            meaning=f"Agents from {order}; where intervals overlap much, no order was shown.",
+            notes=stated(mine, column=True),
             head=("agent", "estimate", "low", "high", "items", "clusters", "signature"),
             rows=tuple(
                 (r["agent"], r["estimate"], *(interval(r) or (None, None)), r["n_items"], r["n_clusters"],
                  r["signature"])
                 for r in mine
             ),
-            svg=listed(mine, title, names=[str(record["agent"]) for record in mine], axis=metric),
+            svg=listed(mine, title, names=[str(record["agent"]) for record in mine], along=axis(mine[0])),
         )  # fmt: skip
 
 
@@ -87,8 +93,9 @@ def differences(run: Run) -> Iterator[Figure]:
         kind="differences",
         title=title,
         meaning="Right of the line A has the higher number. Each metric is drawn to its own scale, so lengths compare "
-        "within a row only. An interval that crosses the line shows no difference; it does not show equality.",
-        notes=stated(mine),
+        "within a row only. An interval that crosses the line shows no difference; it does not show equality."
+        + lower(mine, ": there A leads on the left"),
+        notes=stated(mine, column=True),
         head=("metric", "group", "A", "B", "A - B", "p", "p adjusted", "effect size", "verdict", "signature"),
         rows=tuple(
             (r["metric"], r.get("group"), r.get("a"), r.get("b"), with_interval(r), r["p"], r.get("p_adjusted"),
@@ -96,7 +103,7 @@ def differences(run: Run) -> Iterator[Figure]:
             for r in mine
         ),
         svg=listed(
-            mine, title, names=names, axis="A - B, each row to its own scale",
+            mine, title, names=names, along="A - B, each row to its own scale",
             value=lambda record: record["estimate"] / size(record), bounds=scaled, rules=(0.0,),
         ),
     )  # fmt: skip
@@ -104,11 +111,12 @@ def differences(run: Run) -> Iterator[Figure]:
 
 def estimates(run: Run) -> Iterator[Figure]:
     """What every estimator says of one target, beside the truth where it is known."""
-    targets = dict.fromkeys((record["target"], record["rating"]) for record in run.results)
+    asked = [record for record in run.results if not record.get("kind")]  # a critic's stand in `worths`
+    targets = dict.fromkeys((record["target"], record["rating"]) for record in asked)
     if len(targets) > 3:  # many targets are one regression plot
         return
     for target, rating in targets:
-        there = [r for r in run.results if (r["target"], r["rating"]) == (target, rating)]
+        there = [r for r in asked if (r["target"], r["rating"]) == (target, rating)]
         mine = answered(there)
         if not mine:
             continue
@@ -121,7 +129,9 @@ def estimates(run: Run) -> Iterator[Figure]:
             title=title,
             meaning=f"The first row is the answer; the others are what else was tried. {known}"
             + (f"Refused, as the logs cannot support them: {', '.join(refused)}." if refused else ""),
-            notes=stated(mine, more=[f"{mine[0]['n_items']} dialogues of {mine[0]['n_clusters']} other agents"]),
+            notes=stated(
+                mine, more=[f"{mine[0]['n_items']} dialogues of {mine[0]['n_clusters']} other agents"], column=True
+            ),
             head=("estimator", "estimate", "low", "high", "before calibration", "truth", "reason", "signature"),
             rows=tuple(
                 (r["estimator"], r["estimate"], *(interval(r) or (None, None)), r.get("raw"), truth, r["reason"],
@@ -129,7 +139,7 @@ def estimates(run: Run) -> Iterator[Figure]:
                 for r in there
             ),
             svg=listed(
-                mine, title, names=[str(r["estimator"]) for r in mine], axis=f"mean {rating}",
+                mine, title, names=[str(r["estimator"]) for r in mine], along=f"mean {rating}",
                 rules=() if truth is None else (truth,),
             ),
         )  # fmt: skip
@@ -138,7 +148,7 @@ def estimates(run: Run) -> Iterator[Figure]:
 def strategies(run: Run) -> Iterator[Figure]:
     """How far each strategy of an attack scores above people."""
     mine = [record for record in answered(run.results) if record.get("gain") is not None]
-    if not mine:
+    if not mine or run.document.get("rounds"):  # the rounds of a hardening have a figure of their own
         return
     mine.sort(key=lambda record: -record["gain"])
     metric = mine[0]["metric"]
@@ -147,7 +157,8 @@ def strategies(run: Run) -> Iterator[Figure]:
         kind="strategies",
         title=title,
         meaning="How far each strategy scores above what people said in the same contexts. Right of the line, with its "
-        "whole interval, is a fraud: the metric prefers it to people.",
+        "whole interval, is a fraud: the metric prefers it to people."
+        + lower(mine[:1], ", so a gain is how far it scores below people"),
         notes=stated(mine, more=["intervals of the gain share 5 % among all that were judged"]),
         head=("strategy", "kind", "gain", "low", "high", "beats people in", "fraud", "description"),
         rows=tuple(
@@ -156,7 +167,7 @@ def strategies(run: Run) -> Iterator[Figure]:
             for r in mine
         ),
         svg=listed(
-            mine, title, names=[str(r["strategy"]) for r in mine], axis=f"gain over people, {metric}",
+            mine, title, names=[str(r["strategy"]) for r in mine], along=f"gain over people, {metric}",
             value=lambda record: float(record["gain"]), bounds=lambda record: interval(record, "gain_interval"),
             rules=(0.0,), series=lambda record: int(bool(record.get("significant"))),
             legend=("not above people", "fraud"),

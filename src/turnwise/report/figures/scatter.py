@@ -10,7 +10,7 @@ from typing import Any
 from zlib import crc32
 
 from turnwise.report import plot
-from turnwise.report.figure import Figure, Record, answered, stated, with_interval
+from turnwise.report.figure import Figure, Record, answered, axis, lower, stated, with_interval
 from turnwise.report.runs import Run
 from turnwise.report.text import number
 
@@ -94,7 +94,7 @@ def _figure(record: Record, dots: Sequence[tuple[str, str, float, float]], step:
     panel = plot.Panel.over(
         plot.reach([dot[2] for dot in dots], pad=0.08), plot.reach(dot[3] for dot in dots)
     )
-    panel.axes(f"people's mean rating, {dimension}", metric)
+    panel.axes(f"people's mean rating, {dimension}", axis(record))
     for name, agent, people, score in dots[::every]:
         tip = f"{name} ({agent}): people {number(people)}, {metric} {number(score)}"
         panel.dot(people + 0.25 * step * _jitter(name), score, 0, size=2.2, tip=tip)
@@ -104,7 +104,8 @@ def _figure(record: Record, dots: Sequence[tuple[str, str, float, float]], step:
         kind="scatter",
         title=title,
         meaning=f"{record['statistic']} {with_interval(record)}.{reached} Dots are moved sideways a little, as many "
-        "share a rating." + (f" One dot in {every} is shown." if every > 1 else ""),
+        "share a rating." + lower([record], ", and the sign of the correlation is turned")
+        + (f" One dot in {every} is shown." if every > 1 else ""),
         notes=stated([record]),
         head=(record["level"], "agent", "people", metric),
         rows=tuple(dots),
@@ -114,26 +115,24 @@ def _figure(record: Record, dots: Sequence[tuple[str, str, float, float]], step:
 
 def _by_agent(record: Record) -> Figure:
     metric, dimension = record["metric"], record["dimension"]
-    systems = record["systems"]
+    systems = sorted(record["systems"], key=lambda one: -one["people"])
     title = f"{metric} against people: {dimension}, a dot an agent"
     panel = plot.Panel.over(
         plot.reach((one["people"] for one in systems), pad=0.08),
         plot.reach((one["metric"] for one in systems), pad=0.08),
     )
-    panel.axes(f"people's mean rating, {dimension}", metric)
+    panel.axes(f"people's mean rating, {dimension}", axis(record))
     for one in systems:
-        x, y = panel.x(one["people"]), panel.y(one["metric"])
         panel.dot(one["people"], one["metric"], 0, tip=one["agent"])
-        right = x < (panel.x.start + panel.x.end) / 2
-        anchor = "start" if right else "end"
-        name = plot.short(one["agent"], 20)
-        panel.text(x + (6 if right else -6), y - 5, name, anchor=anchor, style="quiet", tip=one["agent"])
+    key = panel.name([(one["people"], one["metric"], one["agent"]) for one in systems])
     return Figure(
         kind="systems",
         title=title,
-        meaning=f"{record['statistic']} {with_interval(record)} over {len(systems)} agents.",
+        meaning=f"{record['statistic']} {with_interval(record)} over {len(systems)} agents."
+        + lower([record], ", and the sign of the correlation is turned")
+        + (" Dots are numbered as in the list above." if key else ""),
         notes=stated([record]),
         head=("agent", "people", metric),
         rows=tuple((one["agent"], one["people"], one["metric"]) for one in systems),
-        svg=panel.svg(title),
+        svg=panel.svg(title, key=key),
     )

@@ -50,7 +50,7 @@ def flips(run: Run) -> Iterator[Figure]:
         yield Figure(
             kind="flips",
             title=f"where {a} and {b} differ most by {record['metric']}",
-            meaning=f"First what {a} did best beside {b}, then the other way round.",
+            meaning=_order(record.get("better"), a, b),
             notes=stated([record]),
             head=("they said", a, record["metric"], b, f"{record['metric']} of it"),
             rows=tuple((f["context"], f["reply_a"], f["a"], f["reply_b"], f["b"]) for f in found),
@@ -61,3 +61,11 @@ def flips(run: Run) -> Iterator[Figure]:
                 for flip in shown
             ),
         )  # fmt: skip
+
+
+def _order(better: str | None, a: str, b: str) -> str:
+    """What stands first: flips go from where A's number is highest to where it is lowest."""
+    if better is None:
+        return f"First where {a} has a higher number than {b}, then the other way round."
+    first, second = (a, b) if better == "higher" else (b, a)
+    return f"First what {first} did best beside {second}, then the other way round."

@@ -17,6 +17,9 @@ QUANTITIES = {
 def tuning(run: Run) -> Iterator[Figure]:
     repetitions = run.document.get("repetitions") or []
     people = (run.document.get("people") or {}).get("score")
+    # What a policy is rewarded with is the metric, turned so that more is better.
+    turned = bool(run.results) and run.results[0].get("better") == "lower"
+    people = -people if people is not None and turned else people
     for quantity, meaning in QUANTITIES.items():
         drawn = [
             (one["repetition"], one["curves"][quantity]) for one in repetitions if one["curves"].get(quantity)
@@ -38,7 +41,8 @@ def tuning(run: Run) -> Iterator[Figure]:
         yield Figure(
             kind="tuning",
             title=title,
-            meaning=meaning,
+            meaning=meaning
+            + (" Lower is better by this metric, and its sign is turned." if turned and rule else ""),
             notes=stated(records or run.results, more=[f"{len(drawn)} repetitions"]),
             head=("repetition", "epoch", quantity),
             rows=tuple(

@@ -1,0 +1,36 @@
+"""`meta` at levels at which a metric has no number."""
+
+import json
+from importlib import resources
+from pathlib import Path
+
+import pytest
+
+from turnwise.cli.group import run
+
+CORPUS = str(resources.files("turnwise") / "data" / "demo.jsonl")
+ASKED = ("meta", CORPUS, "--statistic", "spearman,pearson", "--draws", "100", "--no-differences")
+
+
+def test_a_metric_without_a_number_at_a_level_is_listed_once_with_the_reason(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+):
+    assert run([*ASKED, "-m", "rouge-l,distinct-1", "-o", str(tmp_path)]) == 0
+    printed = capsys.readouterr()
+    assert "distinct-1 overall turn: skipped: it has no number for a single turn" in printed.err
+    found = json.loads((tmp_path / "results.json").read_bytes())["results"]
+    (absent,) = [one for one in found if one["metric"] == "distinct-1" and one["level"] == "turn"]
+    assert (absent["estimate"], absent["status"]) == (None, "skipped")
+    assert "finest level is the dialogue" in absent["reason"]
+    assert absent["signature"].startswith("distinct-1|")
+    assert [one["statistic"] for one in found if one["metric"] == "distinct-1" and one["level"] == "system"]
+
+
+def test_a_gate_passes_over_levels_at_which_its_metric_has_no_number(capsys: pytest.CaptureFixture[str]):
+    assert run([*ASKED, "-m", "distinct-1", "--gate", "distinct-1 >= -1", "-q"]) == 0
+    assert capsys.readouterr().err.count("pass") == 2  # Spearman and Pearson over systems
+
+
+def test_a_level_at_which_no_metric_has_a_number_is_a_mistake(capsys: pytest.CaptureFixture[str]):
+    assert run([*ASKED, "-m", "distinct-1,distinct-2", "--level", "turn"]) == 2
+    assert "none of these metrics has a number at that level" in capsys.readouterr().err
