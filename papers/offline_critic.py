@@ -2,23 +2,37 @@
 
     python papers/offline_critic.py PART... --data DIR
 
-Parts: `systems` (values, controls, baselines, the grid of Table 4), `corruption`, `published` (reward 1 throughout),
-`printed` (Table 4 from Tables 2 and 3), `neural` (the recurrent critic), `world` (known truth, in the task world).
+Parts: `corpus` (inform and success beside the published ones), `systems` (values, controls, baselines, the grid of
+Table 4), `corruption`, `published` (reward 1 throughout), `printed` (Table 4 from Tables 2 and 3), `neural` (the
+recurrent critic), `turns` (Q along the dialogue of Table 5), `world` (known truth, in the task world).
 """
 
 import argparse
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from offline_critic_published import (
+    CONVLAB,
+    PEOPLE,
+    PRINTED,
+    PRINTED_PEOPLE,
+    PRINTED_Q,
+    PUBLISHED,
+    TABLE_2,
+    TABLE_5,
+)
 
 from turnwise.encode.episodes import encode, whole
 from turnwise.errors import Refused
 from turnwise.estimators.calibration import can_rank, known_means, line
 from turnwise.estimators.critic.controls import LOGGED, PREFIX, with_controls
 from turnwise.estimators.critic.critic import Critic
+from turnwise.logs.items import Selection, items
 from turnwise.logs.native import read_all
+from turnwise.metrics.task.inform import Success
 from turnwise.run import task_log
 from turnwise.run.critic import BASELINES
 from turnwise.run.criticise import Judged, criticise
@@ -30,39 +44,46 @@ from turnwise.types import Dialogue, Floats
 
 HERE = Path(__file__).parent / "offline-critic.json"
 SHARES = (0.2, 0.4, 0.6, 0.8, 1.0)
-# Lubis et al. 2022, Table 3; ConvLab's success of further systems as their authors report it.
-PEOPLE = {
-    "success": {"augpt": 90.75, "lava": 63.25, "hdsa": 55.25},
-    "rating": {"augpt": 4.34, "lava": 3.44, "hdsa": 3.09},
-}
-# Tables 2 and 3 as printed: AuGPT, LAVA+PLAS, LAVA_kl, HDSA (pred).
-PRINTED = {
-    "corpus match": (83.30, 88.30, 97.50, 88.90),
-    "corpus success": (67.20, 73.40, 94.80, 74.50),
-    "corpus BLEU": (0.17, 0.14, 0.12, 0.20),
-    "critic": (52.45, 51.76, 48.95, 49.00),
-    "simulator complete": (89.20, 54.20, 49.20, 36.70),
-    "simulator success": (83.30, 45.30, 40.00, 25.90),
-    "simulator book": (85.16, 61.18, 63.20, 6.67),
-    "simulator F1": (81.03, 58.85, 54.47, 49.97),
-    "simulator turns": (14.50, 23.54, 26.64, 31.32),
-}
-PRINTED_PEOPLE = {"success": (90.75, 63.00, 63.25, 55.25), "rating": (4.34, 3.34, 3.44, 3.09)}
 INVISIBLE = ("misnames", "misinforms", "careless")  # err in values only, of which placeholders tell nothing
-CONVLAB = {"augpt": 83.3, "ubar": 74.3, "lava": 40.0, "damd": 34.2, "hdsa": 25.9}
 
 
-def test_set(data: Path) -> tuple[list[Dialogue], list[str], dict[str, float]]:
+def of_test(data: Path, systems: Sequence[str] = ()) -> tuple[list[Dialogue], list[str], dict[str, float]]:
+    """The dialogues in which these systems (all, unless named) have a reply everywhere, with their success."""
     dialogues = [
         one for one in read_all((str(data / "multiwoz_valtest.jsonl.gz"),)) if one.meta["split"] == "test"
     ]
-    systems = sorted({name for one in dialogues for turn in one.turns for name in turn.alternatives})
-    there, _ = task_log.speaking(dialogues, systems)
-    return there, systems, task_log.success(there, db=str(data / "multiwoz_db"))
+    everyone = sorted({name for one in dialogues for turn in one.turns for name in turn.alternatives})
+    chosen = list(systems) or everyone
+    there, _ = task_log.speaking(dialogues, chosen)
+    return there, chosen, task_log.success(there, db=str(data / "multiwoz_db"))
+
+
+def corpus(data: Path) -> dict[str, Any]:
+    """Inform and success of every system by the leaderboard's evaluator, and of the paper's by the one of 2018."""
+    path, db = str(data / "multiwoz_valtest.jsonl.gz"), str(data / "multiwoz_db")
+    test = (("meta.split", "test"),)
+    found: dict[str, Any] = {}
+    for as_agents in (("@alternatives",), ()):
+        chosen = Selection(judged="all", where=test, as_agents=as_agents)
+        judged: dict[tuple[str, str], list[tuple[float, float]]] = {}
+        for item in items(read_all((path,)), chosen, whole=True):
+            for evaluator in ("leaderboard", "multiwoz2018"):
+                wanted = evaluator == "leaderboard" or item.agent in TABLE_2
+                if item.missing is None and wanted:
+                    one = Success(evaluator=evaluator, db=db).judge(item)
+                    judged.setdefault((evaluator, item.agent), []).append((one.inform, one.success))
+        for (evaluator, agent), pairs in judged.items():
+            printed = (PUBLISHED if evaluator == "leaderboard" else TABLE_2).get(agent)
+            found.setdefault(evaluator, {})[agent] = {
+                "here": (100 * np.mean(pairs, axis=0)).tolist(),
+                "printed": printed,
+                "n": len(pairs),
+            }
+    return found
 
 
 def systems(data: Path) -> dict[str, Any]:
-    dialogues, names, rewards = test_set(data)
+    dialogues, names, rewards = of_test(data)
     critic = Critic(reward="success").given(task_log.facts(dialogues))
     found = criticise(critic, task_log.in_one_form(dialogues), rewards, names, seed=0)
     spec = Spec(command="ope", data=(), metrics=(), db=str(data / "multiwoz_db"))
@@ -73,7 +94,7 @@ def systems(data: Path) -> dict[str, Any]:
 
 
 def corruption(data: Path) -> dict[str, Any]:
-    dialogues, _, rewards = test_set(data)
+    dialogues, _, rewards = of_test(data)
     controlled = with_controls(task_log.in_one_form(dialogues), generator(0, "controls"), shares=SHARES)
     episodes = encode(whole(controlled, rewards), rating="return", delexicalised=False)
     evaluation = Critic(reward="success").given(task_log.facts(dialogues)).evaluation(episodes)
@@ -89,7 +110,7 @@ def corruption(data: Path) -> dict[str, Any]:
 
 def published(data: Path) -> dict[str, Any]:
     """Reward 1 throughout and no negatives: what the published values are of; then each remedy alone."""
-    dialogues, names, rewards = test_set(data)
+    dialogues, names, rewards = of_test(data)
     plain, facts = task_log.in_one_form(dialogues), task_log.facts(dialogues)
     ones = dict.fromkeys(rewards, 100.0)
     settings = {
@@ -104,6 +125,26 @@ def published(data: Path) -> dict[str, Any]:
     }
 
 
+def turns(data: Path) -> dict[str, Any]:
+    """Q along the dialogue of Table 5: of people's replies and of LAVA's, by the default and by the paper's reading."""
+    dialogues, names, rewards = of_test(data, ["lava"])
+    plain, facts = task_log.in_one_form(dialogues), task_log.facts(dialogues)
+    ones = dict.fromkeys(rewards, 100.0)
+    spoken = [sum(turn.role == "assistant" for turn in one.turns) for one in dialogues]
+    place = next(number for number, one in enumerate(dialogues) if one.id.lower() == TABLE_5)
+    here = slice(sum(spoken[:place]), sum(spoken[: place + 1]))
+    found: dict[str, Any] = {"dialogue": TABLE_5, "printed": PRINTED_Q}
+    for name, critic, paid in (
+        ("default", Critic(reward="success"), rewards),
+        ("reward one, no negatives", Critic(reward="one", negatives=0.0), ones),
+    ):
+        values = criticise(critic.given(facts), plain, paid, names, seed=0).values
+        found[name] = {
+            who: values[key].q[here].tolist() for who, key in (("people", LOGGED), ("lava", "lava"))
+        }
+    return found
+
+
 def neural(data: Path) -> dict[str, Any]:
     """Reward 1 throughout, at a twentieth of the paper's training: enough for people to be near their return."""
     import torch
@@ -111,7 +152,7 @@ def neural(data: Path) -> dict[str, Any]:
     from turnwise.estimators.neural.critic import PaperCritic
 
     torch.set_num_threads(1)
-    dialogues, _, rewards = test_set(data)
+    dialogues, _, rewards = of_test(data)
     controlled = with_controls(task_log.in_one_form(dialogues), generator(0, "controls"))
     paid = dict.fromkeys(rewards, 100.0)
     episodes = encode(whole(controlled, paid), rating="return", delexicalised=False)
@@ -260,7 +301,9 @@ def write(found: dict[str, Any]) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument(
-        "parts", nargs="+", choices=["systems", "corruption", "published", "printed", "neural", "world"]
+        "parts",
+        nargs="+",
+        choices=["corpus", "systems", "corruption", "published", "printed", "turns", "neural", "world"],
     )
     parser.add_argument("--data", type=Path, help="the folder of the corpora")
     parser.add_argument("--logs", type=Path, help="for `world`: what `turnwise simulate task` wrote")

@@ -14,7 +14,7 @@ from turnwise.estimators.critic.controls import CONTROLS, LOGGED, PREFIX, judged
 from turnwise.estimators.critic.critic import Critic
 from turnwise.estimators.critic.evaluation import Evaluation, Valued
 from turnwise.estimators.critic.features import Facts
-from turnwise.estimators.critic.words import Axes, BagOfWords, BinaryActs, words
+from turnwise.estimators.critic.words import Axes, BagOfWords, BinaryActs, SemanticActs, words
 from turnwise.types import Dialogue, Episodes, Reply, Turn
 
 TOPICS = ("hotel", "train", "taxi", "museum")
@@ -176,6 +176,21 @@ def test_binary_acts_are_actions_too(episodes: Episodes) -> None:
     assert value(evaluation, "poor").value < value(evaluation, "good").value
     rows = BinaryActs(["slotname slotarea"]).encode(["the slotname ?", "sorry , goodbye"])
     assert rows.tolist() == [[0, 1, 1, 0, 0, 0, 0], [0, 0, 0, 1, 0, 1, 0]]
+
+
+def test_semantic_acts_say_what_is_done_with_which_slot() -> None:
+    texts = ("which slotarea do you like ?", "slotname is in the slotarea . shall i book it ?", "")
+    acts = SemanticActs(texts)
+    assert set(acts.places) == {
+        ("request", "slotarea"),
+        ("inform", "slotarea"),
+        ("inform", "slotname"),
+        ("request", ""),
+        ("book", ""),
+    }
+    rows = acts.encode(texts)
+    assert rows.sum(axis=1).tolist() == [1.0, 4.0, 0.0]
+    assert acts.encode(("slotphone .",)).sum() == 0.0  # never seen
 
 
 def test_controls_say_what_their_names_promise() -> None:

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from turnwise.cli.group import run
+from turnwise.estimators.critic.controls import CONTROLS
 from turnwise.logs import native
 from turnwise.metrics.task.ontology import load as ontology_of
 from turnwise.run import task_log
@@ -285,6 +286,28 @@ def test_graded_systems_of_the_task_world_are_ranked_and_no_control_reaches_them
     raw = [row["raw"] for row in found["results"]]  # from the best grade to the worst
     assert spearman(np.array(raw), -np.arange(6.0)) >= 0.9
     assert not found["critics"]["critic success"]["fooled"]
+
+
+def test_rated_small_talk_has_a_critic_though_its_goals_are_personas(capsys, tmp_path: Path) -> None:
+    logs = str(tmp_path / "logs.jsonl")
+    made = ("--agents", "4", "--dialogues", "15", "--samples", "1", "--truth", "0")
+    assert run(["simulate", "chat", *made, "-o", logs, "-q"]) == 0
+    capsys.readouterr()
+    asked = ("--target", "flaw-00,flaw-03", "--rating", "overall", "--model", "hashing", "--no-calibrate")
+    found = answer(capsys, logs, *asked)
+    assert all(np.isfinite(row["raw"]) for row in found["results"])
+    assert set(found["critics"]["critic overall"]["controls"]) == set(CONTROLS)
+
+
+def test_semantic_acts_are_actions_from_the_command_line(
+    capsys, dinners: list[Dialogue], tables: str, tmp_path: Path
+) -> None:
+    logs = written(tmp_path, dinners)
+    command = ["ope", logs, "--target", "good,poor", "--db", tables, "--format", "json", "-q"]
+    assert run([*command, "--estimator", "critic[actions=semantic]"]) == 0
+    rows = {row["target"]: row for row in json.loads(capsys.readouterr().out)["results"]}
+    assert rows["good"]["estimate"] > rows["poor"]["estimate"]
+    assert "actions:semantic|form:one" in rows["good"]["signature"]
 
 
 def test_on_multiwoz_every_control_lies_below_every_system_and_people_get_their_return(

@@ -1,6 +1,8 @@
 """`respond` as a function: where replies go, what is left alone, what happens where the agent fails."""
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -207,3 +209,14 @@ def test_what_cannot_be_done_is_said(tmp_path):
     (tmp_path / "mute.jsonl").write_text('{"messages":[{"role":"user","content":"hi"}]}\n')
     with pytest.raises(DataError, match="no assistant message with text in 1 conversation"):
         respond(asked(tmp_path, data=str(tmp_path / "mute.jsonl")), agent=echo)
+
+
+def test_neither_respond_nor_the_task_world_needs_the_extra_neural():
+    code = (
+        "import importlib.util as util\n"
+        "real = util.find_spec\n"
+        "util.find_spec = lambda name, *given: None if name in ('torch', 'transformers') else real(name, *given)\n"
+        "import sys, turnwise.run.respond, turnwise.worlds.task\n"
+        "assert 'torch' not in sys.modules\n"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=300)

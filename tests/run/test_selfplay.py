@@ -13,7 +13,7 @@ from turnwise.run.learned_customer import LearnedCustomer
 from turnwise.run.respond import Request
 from turnwise.run.selfplay import converse, exchanged, play, played, spe, talk
 from turnwise.types import Dialogue, Rating, Reply, Turn
-from turnwise.worlds import booking
+from turnwise.worlds import booking, task
 
 REQUEST = Request(data=(), agent="", name="new", output="-")
 
@@ -177,6 +177,14 @@ def test_self_play_with_a_learned_customer_ranks_sellers(sellers, logs):
         play(booking.WORLD, sellers[next(iter(sellers))], name="x", dialogues=2, seed=1, user=customer)
     )
     assert again == same
+
+
+def test_self_play_in_the_task_world_fills_placeholders_as_the_world_does():
+    def policy(turns, rng, /):
+        return Reply("[name] has [phone], [address] and [reference].")
+
+    held = list(play(task.WORLD, policy, name="policy", dialogues=3, seed=0))
+    assert not any("[" in turn.text for one in held for turn in one.turns)
 
 
 def test_a_customer_cannot_be_learned_from_nothing():

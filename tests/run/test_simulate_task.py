@@ -77,6 +77,22 @@ def test_a_policy_with_placeholders_is_met_beside_the_family(tmp_path, monkeypat
     assert not any("[" in text for text in said)
 
 
+def test_a_function_is_told_what_was_tracked_and_found(tmp_path, monkeypatch):
+    (tmp_path / "nosy.py").write_text(
+        "import json\n"
+        "def reply(messages):\n"
+        "    last = messages[-1]\n"
+        "    known = {key: last[key] for key in ('state', 'db_pointer', 'delexicalised')}\n"
+        "    return json.dumps(known).replace('[', '(').replace(']', ')')\n"
+    )
+    monkeypatch.chdir(tmp_path)
+    simulated(tmp_path / "logs.jsonl", "--with", "nosy=nosy:reply")
+    first = next(one for one in native.read(str(tmp_path / "logs.jsonl")) if one.agent == "nosy").turns[1]
+    told = json.loads(first.text)
+    assert told["state"] == first.state
+    assert len(told["db_pointer"]) == 30
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [

@@ -6,16 +6,19 @@ last turn (`state`), with the database's bits (`db_pointer`), where the model wa
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
 from turnwise.agents.answering import Answer, Asked, NoReply, alone
 from turnwise.encode.folder import Folder
 from turnwise.encode.neural.lava.model import Model
-from turnwise.encode.neural.lava.situation import POINTER, Bits
+from turnwise.encode.neural.lava.situation import Bits
 from turnwise.encode.neural.loading import default_device
 from turnwise.errors import DataError
+from turnwise.logs.conversation import POINTER
 from turnwise.types import Reply, Signature, Turn
+from turnwise.worlds.task.lexicalise import DELEXICALISED
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,12 +48,23 @@ class LatentPolicy:
     def _situation(self, turns: Sequence[Turn]) -> tuple[str, Bits] | NoReply:
         last = turns[-1] if turns else None
         if last is None or last.role != "user" or not last.text.strip():
-            return NoReply("answers what a user says, and nothing was said by one last")
+            return NoReply(f"{self.label} answers what a user says, and nothing was said by one last")
         if last.state is None:
-            return NoReply("reads the belief state, and this turn has no `state`")
+            return NoReply(f"{self.label} reads the belief state, and this turn has no `state`")
         if self.model.situation.is_foreign(last.state):
-            return NoReply(f"knows no slot of this state: {', '.join(last.state)}")
+            return NoReply(f"{self.label} knows no slot of this state: {', '.join(last.state)}")
+        bits = str(last.extra.get(POINTER, "")) if self.model.situation.pointer else ""
         try:
-            return last.text, self.model.situation.bits(last.state, str(last.extra.get(POINTER, "")))
+            return self._words(last), self.model.situation.bits(last.state, bits)
         except DataError as error:
-            return NoReply(f"cannot read this turn: {error}")
+            return NoReply(f"{self.label} cannot read this turn: {error}")
+
+    def _words(self, turn: Turn) -> str:
+        """Without values where the model was trained on such words, and the turn has them."""
+        bare = str(turn.extra.get(DELEXICALISED, turn.text))
+        marks = [word for word in bare.split() if word.startswith("[")]
+        return bare if all(mark in self._known for mark in marks) else turn.text
+
+    @cached_property
+    def _known(self) -> frozenset[str]:
+        return frozenset(self.model.words.known)

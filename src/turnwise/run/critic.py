@@ -68,7 +68,7 @@ def ope_of_task(
             raise UsageError(f"`{name}` is no critic of task logs")
         critic = replace(critic, reward="success" if critic.reward == "auto" else critic.reward)
         chosen, rewards = _rewarded(spec, there, critic)
-        plain = task_log.in_one_form(chosen) if critic.form == "one" else chosen
+        plain = task_log.in_one_form(chosen) if critic.worded == "one" else chosen
         facts = task_log.facts(chosen, dense=critic.reward == "progress")
         with progress(name, len(targets) + len(CONTROLS), quiet=spec.quiet) as advance:
             given = critic.given(facts)

@@ -15,9 +15,8 @@ import msgspec
 
 from turnwise.agents import resolve
 from turnwise.agents.answering import Asked, NoReply, Patience
-from turnwise.encode.neural.lava.situation import POINTER
 from turnwise.errors import DataError, TooManyErrors, Unmeasured, UsageError, counted
-from turnwise.logs.conversation import CALLS
+from turnwise.logs.conversation import CALLS, POINTER
 from turnwise.logs.files import PIPE
 from turnwise.logs.keys import lookup
 from turnwise.logs.native import read_all, write

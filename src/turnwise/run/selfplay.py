@@ -125,7 +125,7 @@ def play(
     for number in range(dialogues):
         rng = generator(seed, "self-play", name, str(number))
         scene = world.scene(rng)
-        turns = conversation(scene if user is None else user(scene), agent, rng)
+        turns = conversation(scene if user is None else user(scene), world.met(agent), rng)
         identity = f"{name}/{number}"
         ratings = scene.ratings(turns, identity, rng)
         yield Dialogue(identity, name, turns[1:], ratings, goal=scene.goal)

@@ -26,9 +26,16 @@ _PLURAL = re.compile(r"\s*-s\b")  # `restaurant -s`
 PAID = 100.0  # for a success: values are of the same size as the metric's
 
 
-def is_task(dialogues: Sequence[Dialogue]) -> bool:
-    """Whether goals or belief states were logged."""
-    return any(one.goal or any(turn.state for turn in one.turns) for one in dialogues)
+def is_task(dialogues: Sequence[Dialogue], ontology: str = "multiwoz") -> bool:
+    """Whether a goal or a belief state speaks of a domain that is known: a persona may be somebody's goal too."""
+    domains = ontology_of(ontology).domains
+    named = (
+        name
+        for one in dialogues
+        for part in (one.goal, *(turn.state for turn in one.turns))
+        for name in part or ()
+    )
+    return any(name.lower() in domains for name in named)
 
 
 def in_one_form(dialogues: Sequence[Dialogue], ontology: str = "multiwoz") -> list[Dialogue]:
@@ -95,13 +102,12 @@ def _bits(dialogue: Dialogue, ontology: Ontology) -> Iterator[frozenset[str]]:
 def goal_of(dialogue: Dialogue, ontology: Ontology) -> dict[str, Wish]:
     """The logged goal, or what the last state says of it."""
     if dialogue.goal:
-        try:
-            return wishes(dialogue.goal, ontology)
-        except DataError as error:
-            raise DataError(f"dialogue {dialogue.id}: {error}") from None
+        return wishes(dialogue.goal, ontology, where=f"the goal of {dialogue.id}")
     last: Mapping[str, Any] = next((turn.state for turn in reversed(_system(dialogue)) if turn.state), {})
     stated = {
-        name: {"info": slots} for name, slots in ontology.state(last).items() if name in ontology.domains
+        name: {"info": {slot: value for slot, value in slots.items() if ontology.knows(slot)}}
+        for name, slots in ontology.state(last).items()
+        if name in ontology.domains
     }
     return wishes(stated, ontology)
 

@@ -58,6 +58,18 @@ class World(ABC):
     @abstractmethod
     def scene(self, rng: np.random.Generator) -> Scene: ...
 
+    def met(self, agent: Agent) -> Agent:
+        """The agent as the world's user meets it."""
+        return agent
+
+    def written(self, agent: Agent) -> Agent:
+        """The agent as its replies stand in a log, where another held the conversation."""
+        return self.met(agent)
+
+    def logged(self, dialogue: Dialogue, others: Mapping[str, Agent]) -> Dialogue:
+        """The conversation with whatever else this world keeps of it."""
+        return dialogue
+
     def play(
         self,
         agent: Agent,
@@ -70,17 +82,19 @@ class World(ABC):
     ) -> Dialogue:
         """A conversation that `agent` holds, with what `others` would have said at each of its turns."""
         scene = self.scene(rng)
-        turns = conversation(scene, agent, rng)
+        turns = conversation(scene, self.met(agent), rng)
         ratings = scene.ratings(turns, identity, rng)
         if others:
-            turns = answered(scene, turns, others, samples=samples, rng=rng)
+            met = {other: self.written(one) for other, one in others.items()}
+            turns = answered(scene, turns, met, samples=samples, rng=rng)
         meta = {"world": self.name, "briefing": turns[0].text}
-        return Dialogue(identity, name, turns[1:], ratings, goal=scene.goal, meta=meta)
+        held = Dialogue(identity, name, turns[1:], ratings, goal=scene.goal, meta=meta)
+        return self.logged(held, others or {})
 
     def truth(self, agent: Agent, rng: np.random.Generator) -> Floats:
         """(dimensions,) what one more conversation with `agent` is worth."""
         scene = self.scene(rng)
-        scores = scene.truth(conversation(scene, agent, rng))
+        scores = scene.truth(conversation(scene, self.met(agent), rng))
         return np.array([scores[dimension] for dimension in self.dimensions])
 
 

@@ -5,12 +5,11 @@ that was killed and resumed ends in the same weights as one that was not (on one
 a batch is the sum over its examples divided by their number, whatever the size of the pieces it is computed in: eight
 pieces of one give the curve of one piece of eight, up to rounding.
 
-Checkpoints are safetensors with a JSON text in their header: no pickle. Optimiser: AdamW, gradients clipped by norm.
+Optimiser: AdamW, gradients clipped by norm.
 """
 
 import json
 import math
-import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
@@ -19,9 +18,9 @@ from typing import Any
 
 import numpy as np
 import torch
-from safetensors import SafetensorError, safe_open
-from safetensors.torch import save_file
+from safetensors import SafetensorError
 
+from turnwise.encode.neural import stored
 from turnwise.errors import DataError, UsageError
 from turnwise.types import digest
 
@@ -149,42 +148,20 @@ def _seeded(seed: int, epoch: int) -> Iterator[None]:
 def _write(
     path: Path, name: str, model: torch.nn.Module, optimiser: torch.optim.Optimizer, state: _State
 ) -> None:
-    tensors = {f"model.{key}": tensor for key, tensor in model.state_dict().items()}
-    tensors |= {f"kept.{key}": tensor for key, tensor in state.kept.items()}
-    for number, moments in optimiser.state_dict()["state"].items():
-        tensors |= {f"optimiser.{number}.{key}": torch.as_tensor(value) for key, value in moments.items()}
-    head = {
-        "name": name,
-        "epoch": state.epoch,
-        "curve": state.curve,
-        "best": state.best,
-        "waited": state.waited,
-    }
-    path.parent.mkdir(parents=True, exist_ok=True)
-    part = path.with_name(f"{path.name}.{os.getpid()}")
-    copies = {key: tensor.detach().cpu().clone().contiguous() for key, tensor in tensors.items()}
-    save_file(copies, part, metadata={"state": json.dumps(head)})
-    part.replace(path)
+    parts = {"model": model.state_dict(), "kept": state.kept, "optimiser": stored.moments(optimiser)}
+    head = {key: getattr(state, key) for key in ("epoch", "curve", "best", "waited")}
+    stored.write(path, parts, {"state": json.dumps({"name": name, **head})})
 
 
 def _read(path: Path, name: str, model: torch.nn.Module, optimiser: torch.optim.Optimizer) -> _State | None:
     """What a checkpoint of the same run holds; one of another run, or a damaged one, is passed over."""
     try:
-        with safe_open(path, framework="pt") as file:
-            head: dict[str, Any] = json.loads((file.metadata() or {}).get("state", "{}"))
-            if head.get("name") != name:
-                return None
-            tensors = {key: file.get_tensor(key) for key in file.keys()}  # noqa: SIM118 - not a mapping
+        parts, told = stored.read(path)
+        head: dict[str, Any] = json.loads(told.get("state", "{}"))
     except (FileNotFoundError, SafetensorError, json.JSONDecodeError):
         return None
-    parts: dict[str, dict[str, torch.Tensor]] = {"model": {}, "kept": {}, "optimiser": {}}
-    for key, tensor in tensors.items():
-        part, _, rest = key.partition(".")
-        parts[part][rest] = tensor
+    if head.get("name") != name:
+        return None
     model.load_state_dict(parts["model"])
-    moments: dict[int, dict[str, torch.Tensor]] = {}
-    for key, tensor in parts["optimiser"].items():
-        number, _, rest = key.partition(".")
-        moments.setdefault(int(number), {})[rest] = tensor
-    optimiser.load_state_dict({**optimiser.state_dict(), "state": moments})
-    return _State(head["epoch"], head["curve"], head["best"], head["waited"], parts["kept"])
+    stored.remind(optimiser, parts.get("optimiser", {}))
+    return _State(head["epoch"], head["curve"], head["best"], head["waited"], parts.get("kept", {}))

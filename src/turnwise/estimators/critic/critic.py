@@ -15,21 +15,24 @@ and short dialogues profit: 0 by default.
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
-from typing import ClassVar, Literal, get_args
+from pathlib import Path
+from typing import ClassVar, Literal, Protocol, get_args
 
 import numpy as np
 
 from turnwise.encode.episodes import leave_out
+from turnwise.encode.folder import is_trained, read_config
 from turnwise.errors import Refused, UsageError
 from turnwise.estimators.critic.evaluation import Evaluation, Valued
 from turnwise.estimators.critic.features import Facts, Features
-from turnwise.estimators.critic.words import ACTS, WORDS, BinaryActs, Encoding
+from turnwise.estimators.critic.words import RULES, WORDS, Encoding
 from turnwise.types import Card, Episodes, Estimate, Floats, Signature
 
 Reward = Literal["auto", "success", "one", "progress", "rating"]
-Form = Literal["one", "logged"]
+Form = Literal["auto", "one", "logged"]
 REWARDS: tuple[Reward, ...] = get_args(Reward)
 DISCOUNT = 0.9
+LATENT = ("lava", "plas", "lava-pg")  # kinds of trained folders whose actions are points
 
 
 @dataclass(frozen=True)
@@ -46,9 +49,9 @@ class Critic:
 
     reward: Reward = "auto"  # rating where there is one, else success
     gamma: float | None = None  # None: .9, with ratings 1
-    actions: str = WORDS  # or acts, or the name or folder of an encoder
+    actions: str = WORDS  # or acts, semantic, the name or folder of an encoder, the folder of a LAVA model
     form: Form = (
-        "one"  # `logged`: texts of task logs as they are, for encoders that know a log's own placeholders
+        "auto"  # of task logs' texts. `logged`: as they are, for LAVA, which knows its own placeholders
     )
     negatives: float = 0.1
     ridge: float = 0.1
@@ -59,7 +62,7 @@ class Critic:
         if self.reward not in REWARDS:
             raise UsageError(f"critic: reward is one of {', '.join(REWARDS)}, not `{self.reward}`")
         if self.form not in get_args(Form):
-            raise UsageError(f"critic: form is one or logged, not `{self.form}`")
+            raise UsageError(f"critic: form is auto, one or logged, not `{self.form}`")
         if self.gamma is not None and not 0 < self.gamma <= 1:
             raise UsageError(f"critic: gamma is above 0 and at most 1, not {self.gamma}")
         if self.negatives < 0 or self.ridge <= 0 or self.pessimism < 0:
@@ -79,8 +82,16 @@ class Critic:
         }
         for name in ("actions", "form", "negatives", "ridge", "pessimism"):
             settings[name] = str(getattr(self, name))
-        parts = () if self.actions in (WORDS, ACTS) else (_encoder(self.actions).signature,)
-        return Signature("critic", tuple(settings.items()), parts)
+        return Signature("critic", tuple((settings | {"form": self.worded}).items()), self._parts)
+
+    @property
+    def _parts(self) -> tuple[Signature, ...]:
+        return () if self.actions in (WORDS, *RULES) else (_encoder(self.actions).signature,)
+
+    @property
+    def worded(self) -> Form:
+        """`one` or `logged`: the form in which texts are read."""
+        return ("logged" if is_latent(self.actions) else "one") if self.form == "auto" else self.form
 
     def given(self, facts: Mapping[str, Facts]) -> "Critic":
         """With what is known of the dialogues' tasks."""
@@ -102,7 +113,8 @@ class Critic:
     def _encoding(self, episodes: Episodes) -> Encoding | None:
         if self.actions == WORDS:
             return None
-        return BinaryActs(episodes.texts) if self.actions == ACTS else _encoder(self.actions)
+        rule = RULES.get(self.actions)
+        return _encoder(self.actions) if rule is None else rule(episodes.texts)
 
     def estimate(self, episodes: Episodes, target: str, /, *, rng: np.random.Generator) -> Estimate:
         episodes = leave_out(episodes, {target})
@@ -121,9 +133,24 @@ def estimate(found: Valued) -> Estimate:
     )
 
 
+def is_latent(actions: str) -> bool:
+    """Whether these actions are points of a LAVA model's latent space."""
+    return is_trained(Path(actions)) and read_config(Path(actions))["kind"] in LATENT
+
+
 @lru_cache(maxsize=2)
-def _encoder(model: str) -> "_Cached":
+def _encoder(model: str) -> "Signed":
+    if is_latent(model):
+        from turnwise.estimators.neural.actions import LatentActions
+
+        return LatentActions(model)
     return _Cached(model)
+
+
+class Signed(Encoding, Protocol):
+    """An encoding by a model."""
+
+    signature: Signature
 
 
 class _Cached:

@@ -7,7 +7,7 @@ is silence, is known as such.
 
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol, Self
 
@@ -16,9 +16,10 @@ from numpy.typing import NDArray
 
 from turnwise.types import Floats, Ints
 
-WORDS, ACTS = "words", "acts"  # representations that need no model
+WORDS, ACTS, SEMANTIC = "words", "acts", "semantic"  # representations that need no model
 MOST = 500  # words of the vocabulary
 _WORD = re.compile(r"[a-z']+|[?!]")
+_SENTENCE = re.compile(r"[^.!?]+[.!?]*")
 
 
 def words(text: str) -> list[str]:
@@ -67,6 +68,38 @@ class BinaryActs:
             read = set(words(text))
             row[:] = [slot in read for slot in self.slots] + [bool(read & mark) for mark in _MARKS.values()]
         return rows
+
+
+class SemanticActs:
+    """What a reply does with which slot, by rule: `request(area)`, `inform(name)`, one sentence at a time.
+
+    The paper's semantic actions have values too; with placeholders there are none.
+    """
+
+    def __init__(self, texts: Sequence[str]) -> None:
+        self.places = {
+            act: place for place, act in enumerate(sorted({act for text in texts for act in self._of(text)}))
+        }
+
+    def encode(self, texts: Sequence[str], /) -> Floats:
+        rows = np.zeros((len(texts), len(self.places)))
+        for row, text in zip(rows, texts, strict=True):
+            row[[self.places[act] for act in self._of(text) if act in self.places]] = 1.0
+        return rows
+
+    @staticmethod
+    def _of(text: str) -> set[tuple[str, str]]:
+        found = set()
+        for sentence in _SENTENCE.findall(text):
+            read = set(words(sentence))
+            intents = [act for act, mark in _MARKS.items() if read & mark] or ["inform"] * bool(read)
+            slots = sorted(word for word in read if word.startswith("slot")) or [""]
+            found |= {(intent, slot) for intent in intents for slot in slots}
+        return found
+
+
+# Encodings that are made from the texts themselves.
+RULES: Mapping[str, Callable[[Sequence[str]], Encoding]] = {ACTS: BinaryActs, SEMANTIC: SemanticActs}
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""Replies as points that a critic reads: binary acts, any encoder's vectors, or a LAVA model's latent actions."""
+"""Replies as points that a critic reads: acts by rule, any encoder's vectors, or a LAVA model's latent actions."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -8,11 +8,14 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from turnwise.encode.folder import is_trained, load, read_config
+from turnwise.encode.folder import load, read_config
 from turnwise.encode.neural.hierarchical import padded
-from turnwise.encode.neural.lava.model import KINDS, Model
-from turnwise.estimators.critic.words import ACTS, BinaryActs
-from turnwise.types import Floats
+from turnwise.encode.neural.lava.model import Model
+from turnwise.estimators.critic.critic import is_latent
+from turnwise.estimators.critic.words import RULES
+from turnwise.types import Floats, Signature
+
+_AT_ONCE = 4096  # texts
 
 
 class Points(NamedTuple):
@@ -23,12 +26,11 @@ class Points(NamedTuple):
 
 
 def points_of(texts: Sequence[str], source: str) -> Points:
-    """`acts`, the folder of a LAVA model, or the name or folder of an encoder."""
-    if source == ACTS:
-        return _still(BinaryActs(texts).encode(texts))
-    folder = Path(source)
-    if is_trained(folder) and (kind := str(read_config(folder)["kind"])) in KINDS:
-        return _latent(Model.of(load(folder, kind), device="cpu"), texts)
+    """`acts`, `semantic`, the folder of a LAVA model, or the name or folder of an encoder."""
+    if source in RULES:
+        return _still(np.asarray(RULES[source](texts).encode(texts), dtype=np.float64))
+    if is_latent(source):
+        return LatentActions(source).points(texts)
     from turnwise.estimators.vectors import vectors
 
     rows = vectors(tuple(texts), source)
@@ -41,8 +43,24 @@ def _still(rows: Floats) -> Points:
     return Points(mean, torch.zeros_like(mean))
 
 
-@torch.no_grad()
-def _latent(model: Model, texts: Sequence[str]) -> Points:
-    words = padded([model.words.encode(text, longest=model.longest) for text in texts], torch.device("cpu"))
-    found = [model.network.action(part) for part in torch.split(words, 4096)]
-    return Points(torch.cat([one.mean for one in found]), torch.cat([one.log_var for one in found]))
+class LatentActions:
+    """The action encoder of a trained LAVA model: where a reply lies in its latent space."""
+
+    def __init__(self, folder: str) -> None:
+        kind = str(read_config(Path(folder))["kind"])
+        stored = load(folder, kind)
+        self.model = Model.of(stored, device="cpu")
+        self.signature = Signature(f"{kind}@{stored.digest[:8]}")
+
+    @torch.no_grad()
+    def points(self, texts: Sequence[str]) -> Points:
+        words = [self.model.words.encode(text, longest=self.model.longest) for text in texts]
+        found = [
+            self.model.network.action(part)
+            for part in torch.split(padded(words, torch.device("cpu")), _AT_ONCE)
+        ]
+        return Points(torch.cat([one.mean for one in found]), torch.cat([one.log_var for one in found]))
+
+    def encode(self, texts: Sequence[str], /) -> Floats:
+        """The points' means."""
+        return self.points(texts).mean.double().numpy()

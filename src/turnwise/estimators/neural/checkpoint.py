@@ -1,15 +1,13 @@
 """A training that was stopped goes on where it was, and ends with the same numbers as one that was not."""
 
 import json
-import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import torch
-from safetensors import safe_open
-from safetensors.torch import save_file
+
+from turnwise.encode.neural import stored
 
 Curves = dict[str, list[float]]
 
@@ -21,16 +19,9 @@ class Checkpoint:
     def save(
         self, step: int, parameters: Sequence[torch.Tensor], optimiser: torch.optim.Optimizer, curves: Curves
     ) -> None:
-        tensors = {f"parameter.{number}": value.detach() for number, value in enumerate(parameters)}
-        for number, state in optimiser.state_dict()["state"].items():
-            for name, value in state.items():
-                if value is not None:
-                    tensors[f"state.{number}.{name}"] = torch.as_tensor(value)
-        self.path.parent.mkdir(parents=True, exist_ok=True)
-        part = self.path.with_suffix(f".{os.getpid()}")
-        written = {name: tensor.contiguous().clone() for name, tensor in tensors.items()}
-        save_file(written, part, metadata={"step": str(step), "curves": json.dumps(curves)})
-        part.replace(self.path)
+        named = {str(number): value for number, value in enumerate(parameters)}
+        told = {"step": str(step), "curves": json.dumps(curves)}
+        stored.write(self.path, {"parameter": named, "state": stored.moments(optimiser)}, told)
 
     def restore(
         self, parameters: Sequence[torch.Tensor], optimiser: torch.optim.Optimizer
@@ -38,16 +29,9 @@ class Checkpoint:
         """The next step and the curves so far; both empty where nothing was kept."""
         if not self.path.is_file():
             return 0, {}
-        with safe_open(self.path, framework="pt") as file:
-            tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 - not a mapping
-            meta: Mapping[str, str] = file.metadata()
+        parts, told = stored.read(self.path)
         with torch.no_grad():
             for number, parameter in enumerate(parameters):
-                parameter.copy_(tensors[f"parameter.{number}"])
-        state: dict[int, dict[str, Any]] = {}
-        for name, tensor in tensors.items():
-            kind, number_, *rest = name.split(".")
-            if kind == "state":
-                state.setdefault(int(number_), {})[rest[0]] = tensor
-        optimiser.load_state_dict({**optimiser.state_dict(), "state": state})
-        return int(meta["step"]), json.loads(meta["curves"])
+                parameter.copy_(parts["parameter"][str(number)])
+        stored.remind(optimiser, parts.get("state", {}))
+        return int(told["step"]), json.loads(told["curves"])

@@ -27,7 +27,7 @@ from torch.nn import functional
 from turnwise.encode.neural.hierarchical import padded
 from turnwise.encode.neural.lava.critic import Batch, Shape
 from turnwise.encode.neural.lava.critic import Critic as Network
-from turnwise.encode.neural.lava.network import Gaussian, Reader, Sizes, copied
+from turnwise.encode.neural.lava.network import Gaussian, Reader, Sizes, copied, follow, step
 from turnwise.encode.neural.lava.words import Words
 from turnwise.errors import Refused, UsageError
 from turnwise.estimators.critic.critic import Critic
@@ -77,9 +77,12 @@ class PaperCritic(Critic):
     @property
     def signature(self) -> Signature:
         passed_over = ("facts", "ridge", "negatives", "pessimism", "reward", "gamma")
-        own = [(name, str(value)) for name, value in vars(self).items() if name not in passed_over]
+        told = {**vars(self), "form": self.worded}
+        own = [(name, str(value)) for name, value in told.items() if name not in passed_over]
         reward = "rating" if self.reward == "auto" else self.reward
-        return Signature("critic-paper", (("reward", reward), ("gamma", f"{self.discount:g}"), *own))
+        return Signature(
+            "critic-paper", (("reward", reward), ("gamma", f"{self.discount:g}"), *own), self._parts
+        )
 
     @property
     def weight(self) -> float:
@@ -222,13 +225,8 @@ class Learner:
         with torch.no_grad():
             target = self._bootstrapped(self.target, batch)
         loss = functional.mse_loss(self._of_logged(self.network, batch), target)
-        self.optimiser.zero_grad(set_to_none=True)
-        loss.backward()  # type: ignore[no-untyped-call]
-        torch.nn.utils.clip_grad_norm_(self.network.parameters(), 1.0)
-        self.optimiser.step()
-        with torch.no_grad():
-            for new, old in zip(self.network.parameters(), self.target.parameters(), strict=True):
-                old.lerp_(new, self.training.critic.follow)
+        step(self.optimiser, loss)
+        follow(self.network, self.target, self.training.critic.follow)
 
     def _of_logged(self, network: _Reading, batch: Batch) -> Tensor:
         action = self.training.action(network.action, self.logged[batch.rows]).mean

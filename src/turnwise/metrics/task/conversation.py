@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from turnwise.errors import DataError, counted
-from turnwise.metrics.task.ontology import Mention, Ontology
+from turnwise.metrics.task.ontology import Mention, Ontology, State
 from turnwise.types import Item, Turn
 
 REFERENCE = "reference"
@@ -46,8 +46,9 @@ def moves(item: Item, ontology: Ontology, *, own: bool = True) -> list[Move]:
     last: Mapping[str, Any] = {}
     found = []
     bookings = _bookings(item, len(replies))
-    for turn, given, booked in zip(replies, _states(item, replies, own=own), bookings, strict=True):
-        state = ontology.state(given)
+    states = [ontology.state(given) for given in _states(item, replies, own=own)]
+    _check_spelling(item, states, ontology)
+    for turn, state, booked in zip(replies, states, bookings, strict=True):
         moved = frozenset(domain for domain in state if state[domain] != last.get(domain))
         active, last = moved or active, state
         found.append(Move(tuple(_mentions(turn, ontology)), state, active, booked))
@@ -65,6 +66,17 @@ def _states(item: Item, replies: Sequence[Turn], *, own: bool) -> Sequence[Mappi
             f"for {counted(len(replies), 'system turn')}"
         )
     return predicted
+
+
+def _check_spelling(item: Item, states: Sequence[State], ontology: Ontology) -> None:
+    """States of which nothing is known would find everything, or nothing: a number of theirs would mean nothing."""
+    said = {(domain, slot) for state in states for domain, slots in state.items() for slot in slots}
+    if said and not any(domain in ontology.domains and ontology.knows(slot) for domain, slot in said):
+        names = ", ".join(sorted({f"{domain} {slot}" for domain, slot in said})[:3])
+        raise DataError(
+            f"dialogue {item.dialogue}: ontology `{ontology.name}` knows no domain and slot of the states of "
+            f"`{item.agent}` (as {names}); their names can be mapped in a file: [ontology=FILE.toml]"
+        )
 
 
 def _bookings(item: Item, count: int) -> Iterator[frozenset[str]]:

@@ -83,7 +83,7 @@ class _Goal(Mean):
 
     def judge(self, item: Item, /) -> Judgement:
         ontology, venues = self.world
-        wished = wishes(item.goal or {}, ontology)
+        wished = wishes(item.goal or {}, ontology, where=f"the goal of {item.dialogue}")
         made = moves(item, ontology, own=self.evaluator != "multiwoz2018")
         met = {
             domain: matched(wish, domain, made, venues, ontology, self.evaluator)

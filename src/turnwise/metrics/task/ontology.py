@@ -50,6 +50,11 @@ class Ontology:
         plain = name.lower().strip()
         return str(self.slots["names"].get(plain, plain))
 
+    def knows(self, name: str) -> bool:
+        """Whether there is such a slot, or such a detail of a booking."""
+        slot = self.slot(name.lower().removeprefix("book "))
+        return slot in self.known or self.placeholders.get(slot.replace(" ", "")) in self.known
+
     def value(self, slot: str, value: object) -> str:
         """One spelling of a value; several allowed values are given as a list, of which the first counts."""
         first = (

@@ -31,6 +31,8 @@ class Venues:
             key = ontology.domains[name].key
             if not rows:
                 raise DataError(f"{folder}: the table of `{name}` is empty, and nothing could be found in it")
+            if bare := [row for row in rows if key not in row]:
+                raise DataError(f"{folder}: a row of the table of `{name}` has no `{key}`: {bare[0]!r}")
             self._entries[name] = [(str(row[key]), self._entry(row)) for row in rows]
         self._found = lru_cache(maxsize=100_000)(self._search)
 

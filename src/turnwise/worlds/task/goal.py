@@ -6,7 +6,7 @@ what the user asks for first and gives up when there is no such thing. A taxi wi
 (`fail_book`, `invalid`) is passed over: bookings do not fail here.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -86,13 +86,14 @@ def parsed(record: Mapping[str, Any], *, where: str = "the goal") -> Goal:
         info = _slots(part.get("info") or {}, domain.informs, f"{where}: `info` of {name}")
         failing = _slots(part.get("fail_info") or {}, domain.informs, f"{where}: `fail_info` of {name}")
         first = {s: v for s, v in failing.items() if s in info and canonical(s, v) != canonical(s, info[s])}
-        asked = dict.fromkeys(part.get("reqt") or (), "")
+        if isinstance(listed := part.get("reqt") or (), str) or not isinstance(listed, Collection):
+            raise DataError(f"{where}: `reqt` of {name} is no list of slots")
+        asked = dict.fromkeys(map(str, listed), "")
         requests = tuple(_slots(asked, (*domain.requests, "reference"), f"{where}: `reqt` of {name}"))
         booking = part.get("book")
         details = None
         if booking is not None:
-            kept = {slot: value for slot, value in booking.items() if slot not in IGNORED}
-            details = _slots(kept, domain.books, f"{where}: `book` of {name}")
+            details = _slots(booking, domain.books, f"{where}: `book` of {name}", ignored=IGNORED)
         goal.append(Wish(domain.name, info, tuple(s for s in requests if s != "reference"), details, first))
     if not goal:
         raise DataError(f"{where} is empty: there is nothing that a user could want")
@@ -114,9 +115,13 @@ def _canonical(slots: Mapping[str, str]) -> dict[str, str]:
     return {slot: canonical(slot, value) for slot, value in slots.items()}
 
 
-def _slots(given: Mapping[str, Any], known: Sequence[str], where: str) -> dict[str, str]:
+def _slots(given: Any, known: Sequence[str], where: str, *, ignored: Collection[str] = ()) -> dict[str, str]:
+    if not isinstance(given, Mapping):
+        raise DataError(f"{where} is no object of slots")
     found = {}
     for name, value in given.items():
+        if name in ignored:
+            continue
         slot = slot_of(name)
         if slot not in known:
             raise DataError(

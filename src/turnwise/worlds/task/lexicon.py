@@ -87,8 +87,8 @@ _COUNTED = {
     "price": "pounds gbp pound",
 }
 _READ_BY_RULE = (*TIMES, "price", "duration", "stars", *_YES_NO, "day")
-_UNIT = {word: slot for slot, units in _COUNTED.items() for word in units.split()}
-_CUES = {
+UNIT = {word: slot for slot, units in _COUNTED.items() for word in units.split()}
+CUES = {
     "leave": "leaveat", "leaves": "leaveat", "leaving": "leaveat", "depart": "leaveat", "departs": "leaveat",
     "departing": "leaveat", "after": "leaveat", "arrive": "arriveby", "arrives": "arriveby",
     "arriving": "arriveby", "by": "arriveby", "before": "arriveby",
@@ -162,7 +162,7 @@ class Lexicon:
                     if one.kind == NOUN and one.value in TIMES:
                         cue = one.value
                 last = tokens[place + length - 1]
-                cue, end = _CUES.get(last, cue), _ENDS.get(last, "")
+                cue, end = CUES.get(last, cue), _ENDS.get(last, "")
                 place += length
                 continue
             after = tokens[place + 1] if place + 1 < len(tokens) else ""
@@ -170,11 +170,11 @@ class Lexicon:
                 yield Found(cue or "time", canonical("time", token))
             elif _PHONE.fullmatch(token):
                 yield Found("phone", token)
-            elif _NUMBER.fullmatch(token) and after in _UNIT:
-                slot = _UNIT[after]
+            elif _NUMBER.fullmatch(token) and after in UNIT:
+                slot = UNIT[after]
                 yield Found(slot, f"{token} {after}" if slot in ("duration", "price") else token)
                 place += 1
-            cue, end = _CUES.get(token, cue), _ENDS.get(token, "")
+            cue, end = CUES.get(token, cue), _ENDS.get(token, "")
             place += 1
 
     def _phrase(self, tokens: list[str], place: int) -> tuple[int, tuple[Found, ...]] | None:

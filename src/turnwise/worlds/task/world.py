@@ -7,11 +7,13 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from turnwise.types import Agent, Dialogue, Direction, Floats, Rating, Scores, Turn
+from turnwise.logs.conversation import POINTER
+from turnwise.types import Agent, Dialogue, Direction, Rating, Scores, Turn
 from turnwise.worlds.play import World
+from turnwise.worlds.task.annotation import Annotated, pointer
 from turnwise.worlds.task.convlab import Simulator, convlab_user
 from turnwise.worlds.task.goal import Goal, drawn
-from turnwise.worlds.task.lexicalise import DELEXICALISED, Lexicalised, Placeholders
+from turnwise.worlds.task.lexicalise import DELEXICALISED, Lexicalised, Met, Placeholders
 from turnwise.worlds.task.scoring import DIMENSIONS, score
 from turnwise.worlds.task.systems import System
 from turnwise.worlds.task.tables import Tables
@@ -102,32 +104,17 @@ class Task(World):
             goal = drawn(self.tables, rng)
         return Scene(User(goal, self.tables, patience=2 + int(rng.random() * 3)), briefing)
 
-    def play(
-        self,
-        agent: Agent,
-        rng: np.random.Generator,
-        *,
-        identity: str = "1",
-        name: str = "agent",
-        others: Mapping[str, Agent] | None = None,
-        samples: int = 4,
-    ) -> Dialogue:
-        met: dict[str, Agent] = {
-            other: self._met(one, delexicalised=self.delexicalised) for other, one in (others or {}).items()
-        }
-        dialogue = World.play(
-            self, self._met(agent), rng, identity=identity, name=name, others=met, samples=samples
+    def met(self, agent: Agent) -> Met:
+        """With values for placeholders. Our own systems have trackers; any other agent is told what ours tracks."""
+        return (
+            agent if isinstance(agent, System) else Lexicalised(Annotated(agent, self.tracker), self.tracker)
         )
-        return self._logged(dialogue, others or {})
 
-    def truth(self, agent: Agent, rng: np.random.Generator) -> Floats:
-        return World.truth(self, self._met(agent), rng)
+    def written(self, agent: Agent) -> Agent:
+        met = self.met(agent)
+        return Placeholders(met) if self.delexicalised else met
 
-    def _met(self, agent: Agent, *, delexicalised: bool = False) -> Agent:
-        met = Lexicalised(agent, self.tracker)
-        return Placeholders(met) if delexicalised else met
-
-    def _logged(self, dialogue: Dialogue, others: Mapping[str, Agent]) -> Dialogue:
+    def logged(self, dialogue: Dialogue, others: Mapping[str, Agent]) -> Dialogue:
         """With what the task metrics look for: which domains were booked by each turn, what each system believed."""
         meta = {
             **dialogue.meta,
@@ -138,6 +125,9 @@ class Task(World):
             return replace(dialogue, meta=meta)
         places = [place for place, turn in enumerate(dialogue.turns) if turn.role == "assistant"]
         briefing = Turn("system", dialogue.meta["briefing"])
+        meta[POINTER] = [
+            pointer(tracked(self.tracker(dialogue.turns[:place])), self.tables) for place in places
+        ]
         meta["predicted_states"] = {
             name: [spelt(self._believed(agent, (briefing, *dialogue.turns[:place]))) for place in places]
             for name, agent in others.items()

@@ -8,9 +8,10 @@ import torch
 from torch import Tensor
 
 from turnwise.encode.neural.hierarchical import padded
-from turnwise.encode.neural.lava.situation import POINTER, Situation
+from turnwise.encode.neural.lava.situation import Situation
 from turnwise.encode.neural.lava.words import Words
 from turnwise.errors import DataError, TooFewItems
+from turnwise.logs.conversation import POINTER
 from turnwise.types import Dialogue
 
 _FEWEST = 10  # dialogues

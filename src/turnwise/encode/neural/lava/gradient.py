@@ -14,7 +14,7 @@ from torch import Tensor
 
 from turnwise.encode.neural.lava.critic import Batch
 from turnwise.encode.neural.lava.model import Ground, Model
-from turnwise.encode.neural.lava.network import Gaussian, undropped
+from turnwise.encode.neural.lava.network import Gaussian, step, undropped
 from turnwise.encode.neural.lava.search import Search
 from turnwise.encode.neural.loading import default_device
 from turnwise.errors import UsageError
@@ -56,12 +56,8 @@ def train(
         optimiser = torch.optim.Adam(actor.parameters(), lr=settings.rate)
         search = Search(model, actor, held, say)
         order = np.random.default_rng([seed, 1])
-        told: dict[str, float] = {}
-        for number in range(settings.episodes // (settings.batch * settings.samples)):
-            if number % settings.every == 0:
-                search.look(number, told)
-            if stop is not None and stop():
-                break
+
+        def update(_: int) -> dict[str, float]:
             drawn = order.integers(len(learned), size=settings.batch).repeat(settings.samples)
             batch = Batch.of(learned.corpus, torch.as_tensor(drawn, device=learned.corpus.user.device))
             chosen: Gaussian = actor(batch.user, batch.state)
@@ -70,12 +66,11 @@ def train(
             success = learned.judge(model.texts(point), drawn.tolist())
             advantage = torch.as_tensor(_above_the_others(success, settings.samples), dtype=torch.float32)
             loss = -(_returns(advantage, batch, settings.gamma) * chosen.log_density(point)).mean()
-            optimiser.zero_grad(set_to_none=True)
-            loss.backward()  # type: ignore[no-untyped-call]
-            torch.nn.utils.clip_grad_norm_(actor.parameters(), 1.0)
-            optimiser.step()
-            told = {"reward": float(success.mean()), "loss": float(loss.detach())}
-        search.look(number + 1, told)
+            step(optimiser, loss)
+            return {"reward": float(success.mean()), "loss": float(loss.detach())}
+
+        updates = settings.episodes // (settings.batch * settings.samples)
+        search.run(updates, update, every=settings.every, stop=stop)
     return search.best, search
 
 

@@ -26,7 +26,7 @@ from turnwise.encode.neural.lava import supervised
 from turnwise.encode.neural.lava.corpus import Corpus
 from turnwise.encode.neural.lava.critic import Batch, Critic, Shape
 from turnwise.encode.neural.lava.model import Curve, Ground, Model, bounded
-from turnwise.encode.neural.lava.network import Gaussian, copied, undropped
+from turnwise.encode.neural.lava.network import Gaussian, copied, follow, step, undropped
 from turnwise.encode.neural.lava.search import Search
 from turnwise.encode.neural.loading import default_device
 from turnwise.errors import UsageError
@@ -80,14 +80,14 @@ def train(
         pair = _Pair(model, learned, rewards, settings)
         search = Search(model.acting(model.network, settings.sigma), pair.actor, held, say)
         order = np.random.default_rng([seed, 0])
-        for number in range(settings.episodes // settings.batch):
-            if number % settings.every == 0 and (number == 0 or number > settings.lead):
-                search.look(number, pair.told)
-            if stop is not None and stop():
-                break
+
+        def update(number: int) -> dict[str, float]:
             drawn = order.integers(len(rewards), size=settings.batch)
-            pair.update(torch.as_tensor(drawn, device=learned.user.device), leading=number < settings.lead)
-        search.look(number + 1, pair.told)
+            dialogues = torch.as_tensor(drawn, device=learned.user.device)
+            return pair.update(dialogues, leading=number < settings.lead)
+
+        updates = settings.episodes // settings.batch
+        search.run(updates, update, every=settings.every, after=settings.lead, stop=stop)
     return search.best, search
 
 
@@ -125,18 +125,18 @@ class _Pair:
         self.target_critic, self.target_actor = copied(self.critic), copied(self.actor)
         self.of_critic = torch.optim.Adam(self.critic.parameters(), lr=settings.critic_rate)
         self.of_actor = torch.optim.Adam(self.actor.parameters(), lr=settings.actor_rate)
-        self.told: dict[str, float] = {}
 
-    def update(self, dialogues: Tensor, *, leading: bool) -> None:
+    def update(self, dialogues: Tensor, *, leading: bool) -> dict[str, float]:
         batch = Batch.of(self.learned, dialogues)
         reward = torch.zeros(len(batch.rows), device=dialogues.device)
         reward[batch.last] = self.rewards[dialogues]
         logged = Gaussian(self.behaviour.mean[batch.rows], self.behaviour.log_var[batch.rows])
-        self.told = {"critic_loss": float(self._of_critic(batch, logged, reward))}
-        _follow(self.critic, self.target_critic, self.settings.follow)
+        told = {"critic_loss": float(self._of_critic(batch, logged, reward))}
+        follow(self.critic, self.target_critic, self.settings.follow)
         if not leading:
-            self.told |= self._of_actor(batch, logged)
-            _follow(self.actor, self.target_actor, self.settings.follow)
+            told |= self._of_actor(batch, logged)
+            follow(self.actor, self.target_actor, self.settings.follow)
+        return told
 
     def _of_critic(self, batch: Batch, logged: Gaussian, reward: Tensor) -> Tensor:
         with torch.no_grad():
@@ -151,7 +151,7 @@ class _Pair:
         drawn = logged.draw(torch.randn_like(logged.mean))
         after_logged, _ = self.critic.logged(self.critic.read(batch), drawn, batch.there)
         loss = functional.mse_loss(self.critic.estimate(after_logged), target)
-        _step(self.of_critic, loss)
+        step(self.of_critic, loss)
         return loss.detach()
 
     def _of_actor(self, batch: Batch, logged: Gaussian) -> dict[str, float]:
@@ -162,7 +162,7 @@ class _Pair:
         value = self.critic.estimate(self.critic.instead(known, chosen, before)).mean()
         far = functional.mse_loss(chosen, logged.mean.clamp(-self.settings.sigma, self.settings.sigma))
         loss = self.settings.closeness * far - value
-        _step(self.of_actor, loss)
+        step(self.of_actor, loss)
         found = {"actor_loss": loss, "value": value, "mse": far}
         return {name: float(one.detach()) for name, one in found.items()}
 
@@ -176,17 +176,3 @@ def _points(model: Model, corpus: Corpus, at_once: int = 4096) -> Gaussian:
             for first in range(0, len(corpus.reply), at_once)
         ]
     return Gaussian(torch.cat([one.mean for one in found]), torch.cat([one.log_var for one in found]))
-
-
-def _step(optimiser: torch.optim.Optimizer, loss: Tensor) -> None:
-    optimiser.zero_grad(set_to_none=True)
-    loss.backward()  # type: ignore[no-untyped-call]
-    for group in optimiser.param_groups:
-        torch.nn.utils.clip_grad_norm_(group["params"], 1.0)
-    optimiser.step()
-
-
-@torch.no_grad()
-def _follow(one: torch.nn.Module, target: torch.nn.Module, rate: float) -> None:
-    for new, old in zip(one.parameters(), target.parameters(), strict=True):
-        old.lerp_(new, rate)

@@ -14,6 +14,25 @@ class Search:
         self.curve: Curve = []
         self._kept = copied(actor)
 
+    def run(
+        self,
+        updates: int,
+        update: Callable[[int], Mapping[str, float]],
+        *,
+        every: int,
+        after: int = 0,
+        stop: Callable[[], bool] | None = None,
+    ) -> None:
+        """So many updates; the policy is looked at first, every `every`th time once `after` are done, and last."""
+        told: Mapping[str, float] = {}
+        for number in range(updates):
+            if number % every == 0 and (number == 0 or number > after):
+                self.look(number, told)
+            if stop is not None and stop():
+                break
+            told = update(number)
+        self.look(number + 1, told)
+
     def look(self, number: int, told: Mapping[str, float]) -> None:
         success = self.held.mean(self.now)
         self.actor.train()

@@ -16,10 +16,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from turnwise.errors import DataError
+from turnwise.logs.conversation import POINTER
 from turnwise.types import Dialogue
 
 Bits = NDArray[np.float32]
-POINTER = "db_pointer"  # key of a dialogue's meta, and of the extra of a user's turn that an agent answers
 _PARTS = ("info", "reqt", "book")
 _ANY = re.compile(r"any|not mentioned|none|(do|does)(n'?t| ?n'?t| not) ?(care|matter)", re.IGNORECASE)
 
