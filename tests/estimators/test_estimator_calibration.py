@@ -68,8 +68,8 @@ def test_reach_is_near_for_an_agent_that_talks_like_the_others() -> None:
 
 
 def test_enough_is_four_agents_and_thirty_dialogues() -> None:
-    check_enough(world(agents=4, dialogues=8))
+    check_enough(4, 32)
     with pytest.raises(Refused, match="log more agents"):
-        check_enough(world(agents=3, dialogues=20))
+        check_enough(3, 60)
     with pytest.raises(Refused, match="rate more"):
-        check_enough(world(agents=4, dialogues=5))
+        check_enough(4, 20)

@@ -10,8 +10,9 @@ import pytest
 
 from turnwise.errors import DataError
 from turnwise.logs import native
+from turnwise.logs import seen as seen_module
 from turnwise.logs.scan import scan, survey
-from turnwise.logs.seen import Seen
+from turnwise.logs.seen import Seen, SeenIn
 
 
 def written(path: Path, *records: dict[str, object]) -> str:
@@ -151,6 +152,36 @@ def test_a_set_of_ids_forgets_none_and_invents_none() -> None:
     assert len(seen) == 5000
     assert all(f"id {i}" in seen for i in range(5000))
     assert not any(f"id {i}" in seen for i in range(5000, 10_000))
+
+
+def test_the_file_that_had_an_id_first_is_known_however_many_there_are() -> None:
+    seen = SeenIn()
+    for file in range(40):
+        seen.open(f"file {file}")
+        for i in range(100):
+            seen.add(f"id {100 * file + i}")
+    assert len(seen) == 4000
+    assert all(seen.file(f"id {i}") == f"file {i // 100}" for i in range(4000))
+    assert not any(seen.file(f"id {i}") for i in range(4000, 8000))
+
+
+def test_more_files_are_no_more_work_for_the_same_conversations(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    records = [record(f"{i}") for i in range(40)]
+    calls: list[int] = []
+    true = seen_module._place
+
+    def counted(table, mark):
+        calls[-1] += 1
+        return true(table, mark)
+
+    monkeypatch.setattr(seen_module, "_place", counted)
+    for n_files in (1, 20):
+        calls.append(0)
+        paths = [written(tmp_path / f"{n_files}-{i}.jsonl", *records[i::n_files]) for i in range(n_files)]
+        assert scan(paths).n_dialogues == 40
+    assert calls[0] == calls[1] > 0
 
 
 def test_an_id_costs_no_more_than_its_hash() -> None:

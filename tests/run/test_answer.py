@@ -5,8 +5,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.small_world import world
+from turnwise.estimators.calibration import known_means
+from turnwise.estimators.direct import Direct
 from turnwise.estimators.refusal import Reach
-from turnwise.run.answer import Answer, _calibrated
+from turnwise.run.answer import Answer, Asked, _calibrated, answer
+from turnwise.run.experience import Experience
 from turnwise.types import Estimate
 
 TRUTH = np.array([0.3, 0.42, 0.5, 0.61, 0.8, 0.95])
@@ -49,3 +53,30 @@ def test_the_mean_of_the_others_ranks_nobody():
     found = calibrated(estimate(float(TRUTH.mean()), float(TRUTH.mean())), others, TRUTH)
     assert found.estimate is None
     assert "cannot rank" in (found.reason or "")
+
+
+class Slow(Direct):
+    """An estimator that is asked once about each agent, and not anew for each target."""
+
+    nested = False
+
+
+@pytest.mark.parametrize(
+    ("kind", "calibrate", "saw"), [(Slow, True, True), (Slow, False, False), (Direct, True, False)]
+)
+def test_only_what_calibrates_and_was_estimated_once_saw_the_targets_dialogues(kind, calibrate, saw):
+    logs = world(agents=6, dialogues=10)
+    everyone = np.ones(len(logs.dialogues), dtype=np.bool_)
+    means = known_means(logs)
+    ready = {name: Estimate(value=mean, contributions=logs.reward, level=0.0) for name, mean in means.items()}
+    asked = Asked(
+        experience=Experience("reward", logs, everyone, {}, False, 0),
+        estimators={"any": kind(model="hashing")},
+        model="hashing",
+        calibrate=calibrate,
+        seed=0,
+        beforehand={"any": ready},
+    )
+    (found,) = answer(asked, "a3")
+    assert found.interval is not None
+    assert ("saw the target's dialogues" in found.method) is saw

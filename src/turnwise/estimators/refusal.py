@@ -31,9 +31,8 @@ class Reach:
     distance: float  # 0 to 2: one less the cosine with the nearest logged reply, mean
 
 
-def check_enough(episodes: Episodes) -> None:
-    """Raises where the dialogues that others held are too few to say anything."""
-    agents, rated = len(episodes.agents), int(np.isfinite(episodes.reward).sum())
+def check_enough(agents: int, rated: int) -> None:
+    """Raises where other agents, or the rated dialogues that they held, are too few to say anything."""
     if agents < FEWEST:
         raise Refused(
             f"{counted(agents, 'other agent')} with rated dialogues, and calibration needs {FEWEST}; log more agents"

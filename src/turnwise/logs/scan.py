@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 from turnwise.errors import DataError, Problem
 from turnwise.logs.native import checked, id_prefixes
-from turnwise.logs.seen import Seen
+from turnwise.logs.seen import SeenIn
 from turnwise.types import Dialogue, Direction, Rating
 
 
@@ -21,6 +21,7 @@ class Dimension:
 
     n_turn: int = 0  # ratings of single turns
     n_dialogue: int = 0  # ratings of whole dialogues
+    rated: Counter[str] = field(default_factory=Counter)  # agent -> dialogues that have such ratings
     raters: dict[str, None] = field(default_factory=dict)  # in order of appearance
     scales: dict[tuple[float, float] | None, None] = field(default_factory=dict)
     directions: dict[Direction, None] = field(default_factory=dict)
@@ -83,6 +84,8 @@ class Census:
         self.agents[dialogue.agent] += 1
         for rating in dialogue.ratings:
             self.dimensions.setdefault(rating.dimension, Dimension()).add(rating)
+        for name in {rating.dimension for rating in dialogue.ratings if rating.turn is None}:
+            self.dimensions[name].rated[dialogue.agent] += 1
         for turn in dialogue.turns:
             self.has_references = self.has_references or bool(turn.references)
             if turn.alternatives:
@@ -101,12 +104,13 @@ def scan(paths: Sequence[str], *, apart: bool = False) -> Census:
 def survey(paths: Sequence[str], on_problem: Callable[[Problem], None], *, apart: bool = False) -> Census:
     """Read and count everything that is right; each problem is handed to `on_problem`."""
     census = Census(apart=apart)
-    ids: dict[str, Seen] = {}
+    ids, given = SeenIn(), set[str]()
     prefixes = id_prefixes(paths)
     for path in paths:
-        if path in ids:
+        if path in given:
             on_problem(Problem(path, None, "", "is given twice; expected each file once"))
             continue
+        given.add(path)
         hasher, before = hashlib.sha256(), census.n_dialogues
         rated: set[str] = set()
         for found in checked(path, tap=hasher.update, seen=ids, prefix=prefixes[path], apart=apart):

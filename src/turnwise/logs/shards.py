@@ -2,16 +2,21 @@
 
 A plain file is cut at the ends of lines, about every `SIZE` bytes, and Parquet between rows, of which only those of
 the shard are read; a gzip file can only be read from its beginning and is one shard. The cuts depend on the file
-alone, so sums over shards come out the same whoever reads them.
+alone, so sums over shards come out the same whoever reads them. Lines are counted while the file is cut: a line has
+the number, and a conversation without an id the name, that they have where the file is read as a whole.
+
+A shard is read where it was cut, so on a cluster the file has to lie at the same place on every node.
 """
 
 import os
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, BinaryIO
 
+from turnwise.errors import DataError, Problem
 from turnwise.logs import parquet
-from turnwise.logs.files import GZIP, lines
+from turnwise.logs.files import CHUNK, GZIP, lines
 from turnwise.logs.native import id_prefixes, parse
 from turnwise.types import Dialogue
 
@@ -21,57 +26,94 @@ PACKED = 4  # times that JSON Lines are as long as the same in Parquet, or about
 
 @dataclass(frozen=True, slots=True)
 class Shard:
-    path: str
+    path: str  # as it was given, and is shown
+    place: str  # where it lies, whatever folder a worker is in
+    size: int  # bytes of the whole file
     start: int  # bytes, or rows of Parquet
     stop: int | None  # None: a packed file, to its end
+    before: int = 0  # lines of the file
     rows: bool = False
     prefix: str = ""  # of ids that a line leaves out
 
     def read(self) -> Iterator[Dialogue]:
-        """The conversations. A line without an id is called by the place of its first byte, a row by its number."""
+        """The conversations, by the names that they have where the whole file is read."""
+        self._check()
         for number, line in self._numbered():
             yield parse(line, file=self.path, line_number=number, prefix=self.prefix)
 
+    def _check(self) -> None:
+        """Raises where the file is not the one that was cut."""
+        with _readable(self.path, self.place):
+            size = os.path.getsize(self.place)
+        if size != self.size:
+            found = f"has {size} bytes at {self.place} and had {self.size} when it was cut"
+            raise DataError(Problem(self.path, None, "", f"{found}; expected one file, which nobody changes"))
+
     def _numbered(self) -> Iterator[tuple[int, Any]]:
         if self.rows:
-            return parquet.native_rows(self.path, start=self.start, stop=self.stop)
-        return lines(self.path) if self.stop is None else self._lines(self.stop)
+            return parquet.native_rows(self.place, start=self.start, stop=self.stop)
+        return lines(self.place) if self.stop is None else self._lines(self.stop)
 
     def _lines(self, stop: int) -> Iterator[tuple[int, bytes]]:
-        with open(self.path, "rb") as file:
+        number = self.before
+        with _readable(self.path, self.place), open(self.place, "rb") as file:
             file.seek(self.start)
-            while (place := file.tell()) < stop:
+            while file.tell() < stop:
+                number += 1
                 line = file.readline()
                 if not line.isspace():
-                    yield place, line
+                    yield number, line
 
 
 def shards(paths: Sequence[str], *, size: int = SIZE) -> list[Shard]:
     """All shards of the files, in order."""
     prefixes = id_prefixes(paths)
-    return [
-        Shard(path, start, stop, rows, prefixes[path])
-        for path in paths
-        for rows in [parquet.is_parquet(path)]
-        for start, stop in (_rows if rows else _bytes)(path, size)
-    ]
+    return [shard for path in paths for shard in _cut(path, prefixes[path], size)]
 
 
-def _rows(path: str, size: int) -> Iterator[tuple[int, int | None]]:
+def _cut(path: str, prefix: str, size: int) -> Iterator[Shard]:
+    place, rows = os.path.abspath(path), parquet.is_parquet(path)
+    with _readable(path, place):
+        whole = os.path.getsize(place)
+        for start, stop, before in (_rows if rows else _bytes)(place, size):
+            yield Shard(path, place, whole, start, stop, before, rows, prefix)
+
+
+@contextmanager
+def _readable(path: str, place: str) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        found = (
+            f"cannot be read: {error.strerror or error}; expected a file that every worker finds at {place}"
+        )
+        raise DataError(Problem(path, None, "", found)) from None
+
+
+def _rows(path: str, size: int) -> Iterator[tuple[int, int | None, int]]:
     rows, packed = parquet.height(path), os.path.getsize(path)
     # Whole reads, so that no row is unpacked for two shards.
     step = max(1, rows * size // (PACKED * packed) // parquet.ROWS) * parquet.ROWS
-    return ((start, min(start + step, rows)) for start in range(0, rows, step))
+    return ((start, min(start + step, rows), start) for start in range(0, rows, step))
 
 
-def _bytes(path: str, size: int) -> Iterator[tuple[int, int | None]]:
+def _bytes(path: str, size: int) -> Iterator[tuple[int, int | None, int]]:
     with open(path, "rb") as file:
         if file.read(len(GZIP)) == GZIP:
-            yield 0, None
+            yield 0, None, 0
             return
-        end, start = file.seek(0, os.SEEK_END), 0
+        end, start, before = file.seek(0, os.SEEK_END), 0, 0
+        file.seek(0)
         while start < end:
-            file.seek(min(start + size, end))
-            file.readline()
-            yield start, file.tell()
-            start = file.tell()
+            ends = _ends(file, size) + file.readline().endswith(b"\n")
+            yield start, file.tell(), before
+            start, before = file.tell(), before + ends
+
+
+def _ends(file: BinaryIO, size: int) -> int:
+    """Ends of lines in the next `size` bytes."""
+    count = 0
+    while size > 0 and (some := file.read(min(size, CHUNK))):
+        count += some.count(b"\n")
+        size -= len(some)
+    return count

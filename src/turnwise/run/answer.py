@@ -9,12 +9,15 @@ import numpy as np
 from turnwise.encode.episodes import leave_out
 from turnwise.errors import Refused
 from turnwise.estimators.calibration import can_rank, estimates, line
+from turnwise.estimators.handcrafted import Features
+from turnwise.estimators.ranker import Ranker
 from turnwise.estimators.refusal import Reach, check_enough, check_reach, reach
+from turnwise.estimators.selfplay import SelfPlay
 from turnwise.estimators.vectors import give
 from turnwise.run.execute import Executor
 from turnwise.run.experience import Experience
 from turnwise.run.tally import generator
-from turnwise.run.unfinished import Unfinished
+from turnwise.run.unfinished import Unfinished, fingerprint
 from turnwise.stats.interval import Interval
 from turnwise.stats.interval import t as t_interval
 from turnwise.types import Episodes, Estimate, Estimator, Floats
@@ -37,9 +40,15 @@ class Asked:
     )  # estimator -> agent -> estimate
 
     def about(self, what: str) -> str:
-        """What is done for these, by name, for a run that goes on from an earlier try."""
+        """What is done for these, by name, for a run that goes on from an earlier try.
+
+        Numbers that a metric or another file gave are named by what they are: its model, its tables or the file may
+        have changed since, and no setting shows it.
+        """
         signatures = (str(estimator.signature) for estimator in self.estimators.values())
-        return " ".join((what, self.experience.rating, *signatures))
+        given = [one for one in self.estimators.values() if isinstance(one, Ranker | Features | SelfPlay)]
+        numbers = fingerprint((self.experience.episodes.reward, given))
+        return " ".join((what, self.experience.rating, numbers, *signatures))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,16 +77,17 @@ def answer(asked: Asked, target: str) -> list[Answer]:
     seen = asked.experience.without(target)
     known = asked.experience.known(target)
     here = [name for name in known if name in seen.alternatives]
+    n_agents, n_dialogues = asked.experience.others(target, seen)
     try:
         if asked.calibrate:
-            check_enough(seen)
+            check_enough(n_agents, n_dialogues)
         reaches = _reaches(asked, seen, [target, *(here if asked.calibrate else ())])
         refusal = None
     except Refused as error:
         reaches, refusal = {}, str(error)
     found = []
     for name, estimator in asked.estimators.items():
-        about = Answer(target=target, estimator=name, n_dialogues=len(seen.dialogues), n_agents=len(known))
+        about = Answer(target=target, estimator=name, n_dialogues=n_dialogues, n_agents=len(known))
         try:
             if refusal is not None:
                 raise Refused(refusal)
@@ -89,7 +99,8 @@ def answer(asked: Asked, target: str) -> list[Answer]:
         about = replace(about, signature=str(estimator.signature), curves=own.curves)
         means = np.array([known[agent] for agent in here])
         done = _calibrated(about, own, others, means, reaches, calibrate=asked.calibrate)
-        if name in asked.beforehand and target not in asked.hidden and done.interval is not None:
+        saw = asked.calibrate and not nested(estimator) and target not in asked.hidden
+        if saw and done.interval is not None:
             done = replace(
                 done, method=f"{done.method}; these saw the target's dialogues, as each was estimated once"
             )
@@ -177,12 +188,14 @@ def _calibrated(
     looked: dict[str, Any] = {"raw": own.value, **own.diagnostics}
     looked |= {"overlap": mine.overlap, "distance": mine.distance, "calibrated": False}
     if not calibrate:
+        chance = _chance(own)
+        how = (
+            "no interval, as what single dialogues add to the estimate is not known"
+            if chance is None
+            else "dialogues resampled as if only chance were wrong, which covers too little"
+        )
         return replace(
-            about,
-            estimate=own.value,
-            interval=_chance(own),
-            method="uncalibrated: dialogues resampled as if only chance were wrong, which covers too little",
-            diagnostics=looked,
+            about, estimate=own.value, interval=chance, method=f"uncalibrated: {how}", diagnostics=looked
         )
     try:
         levels = np.array([other.level for other in others])

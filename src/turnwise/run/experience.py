@@ -29,6 +29,7 @@ class Experience:
     paired: bool  # whether agents answered in records of their own
     silent: int  # episodes left out because an agent has no reply there
     means: Mapping[str, float] | None = None  # where the episodes are a sample: of all dialogues, by agent
+    counts: Mapping[str, int] | None = None  # then too: all rated dialogues, by agent
 
     @property
     def agents(self) -> tuple[str, ...]:
@@ -43,6 +44,13 @@ class Experience:
         if self.means is None:
             return known_means(self.rated(target))
         return {agent: mean for agent, mean in self.means.items() if agent != target}
+
+    def others(self, target: str, seen: Episodes) -> tuple[int, int]:
+        """How many other agents have rated dialogues, and how many these are; `seen` are the ones at hand."""
+        if self.counts is None:
+            return len(seen.agents), len(seen.dialogues)
+        held = [count for agent, count in self.counts.items() if agent != target]
+        return len(held), sum(held)
 
     def held(self, dialogues: Sequence[Dialogue]) -> list[Dialogue]:
         """Of all that were read, those that are used."""
@@ -102,7 +110,7 @@ def experience(
 ) -> Experience:
     """The episodes of one rating; the replies of `targets` are needed, and of the `others` all or none."""
     asked = dict(spec.options)
-    _check_scale(census, rating)
+    check_scale(census, rating)
     turnwise = rating in census.turn_rated and not census.dimensions[rating].n_dialogue
     paired = turnwise and not census.alternatives
     found = _single(dialogues, spec.selection, rating) if turnwise else _whole(spec, dialogues, rating)
@@ -139,7 +147,8 @@ def _nothing(rating: str, targets: Sequence[str], *, paired: bool) -> str:
     )
 
 
-def _check_scale(census: Census, rating: str) -> None:
+def check_scale(census: Census, rating: str) -> None:
+    """Raises where the ratings cannot be averaged."""
     scales = list(census.dimensions[rating].scales) if rating in census.dimensions else []
     if len(scales) > 1:
         named = ", ".join("none" if scale is None else f"{scale[0]:g} to {scale[1]:g}" for scale in scales)

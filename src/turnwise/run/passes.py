@@ -2,9 +2,9 @@
 
 The first pass takes what the texts' directions and the known means need, the second the sums of the linear estimators
 (`estimators.stream`); what cannot be a sum is looked at in a sample. How far a target's replies lie from the
-logged ones is such a thing: it is measured on about `SAMPLE` dialogues, chosen by a hash of their ids. Shards are
-cut by the files' bytes and merged in their order, so the numbers do not depend on who read what. On a cluster the
-files must lie where every node finds them.
+logged ones is such a thing: it is measured on about `SAMPLE` rated dialogues, chosen by a hash of their ids. Shards
+are cut by the files' bytes and merged in their order, so the numbers do not depend on who read what. On a cluster
+the files must lie where every node finds them.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -22,17 +22,20 @@ from turnwise.logs.scan import Census
 from turnwise.logs.shards import Shard, shards
 from turnwise.run.answer import Answer, Asked, answer
 from turnwise.run.execute import Executor
-from turnwise.run.experience import METRIC, Experience
+from turnwise.run.experience import METRIC, Experience, check_scale
 from turnwise.run.progress import progress
 from turnwise.run.spec import Spec
 from turnwise.run.unfinished import Unfinished
 from turnwise.types import Dialogue, Episodes, Estimate, Estimator, digest
 
-CHUNK = 512  # dialogues in memory at a time
-SAMPLE = 2000  # dialogues that are looked at beside the sums
+CHUNK = 512  # rated dialogues in memory at a time
+SAMPLE = 2000  # rated dialogues that are looked at beside the sums
+LEAST = 30  # of them by each agent, however few of all it held: those of the others are what a target is held against
 AT_ONCE = 4  # targets in one second pass: each costs p x p sums for every two agents
 STREAMED = ("fqe", "lstdq", "dice-linear", "direct")  # by default; the first is the answer
 _SPAN = 2**64  # of a digest
+
+Rated = tuple[Dialogue, float]  # with its reward
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,8 +45,9 @@ class Pass:
     rating: str
     delexicalised: bool
     model: str
-    speakers: tuple[str, ...]  # whose replies are needed
-    below: int  # dialogues whose digest lies below are in the sample
+    speakers: tuple[str, ...]  # whose replies are asked for
+    needed: tuple[str, ...]  # those of them who may not be silent in another's rated dialogue
+    below: Mapping[str, int]  # agent -> its rated dialogues whose digest lies below are in the sample
     frames: tuple[Frame, ...] = ()  # of the second pass
 
 
@@ -111,6 +115,12 @@ def summing(names: Sequence[str], model: str | None) -> dict[str, Estimator]:
             f"{', '.join(unable)}: no function of sums; --stream has {', '.join(STREAMED)}. The others need logs that "
             "fit in memory: leave --stream out, and take a sample with --fraction or --limit where these do not"
         )
+    encoders = dict.fromkeys(str(getattr(estimator, "model", None)) for estimator in found.values())
+    if len(encoders) > 1:
+        raise UsageError(
+            f"--stream encodes texts by one model, and {', '.join(found)} name {', '.join(encoders)}: "
+            "ask for each model in a run of its own"
+        )
     return found
 
 
@@ -126,14 +136,16 @@ def streamed_answers(
     done: Unfinished,
 ) -> tuple[Experience, list[Answer]]:
     """A sample of the dialogues, with the means of all of them, and every target's answers."""
-    asked = dict(spec.options)
-    if census.dimensions[rating].n_turn and not census.dimensions[rating].n_dialogue:
+    asked, dimension = dict(spec.options), census.dimensions[rating]
+    check_scale(census, rating)
+    if dimension.n_turn and not dimension.n_dialogue:
         raise UsageError(
             f"--stream takes ratings of whole dialogues, and `{rating}` was given to single turns"
         )
     (model,) = {str(getattr(estimator, "model", None)) for estimator in estimators.values()}
-    below = min(_SPAN, _SPAN * SAMPLE // census.n_dialogues)
-    about = Pass(rating, asked["delexicalise"], model, tuple(everyone), below)
+    # Another agent that answers nowhere cannot calibrate, which is said where it is missed.
+    needed = tuple(name for name in everyone if name in targets or name in census.alternatives)
+    about = Pass(rating, asked["delexicalise"], model, tuple(everyone), needed, _below(dimension.rated))
     parts = shards(spec.data)
     rounds = [tuple(targets[at : at + AT_ONCE]) for at in range(0, len(targets), AT_ONCE)]
     signatures = " ".join(str(estimator.signature) for estimator in estimators.values())
@@ -166,6 +178,15 @@ def streamed_answers(
     return lived, found
 
 
+def _below(rated: Mapping[str, int]) -> dict[str, int]:
+    """Agent -> where digests of ids end that are in the sample, from how many of its dialogues are rated."""
+    total = sum(rated.values())
+    return {
+        agent: min(_SPAN, max(_SPAN * SAMPLE // total, _SPAN * LEAST // count))
+        for agent, count in rated.items()
+    }
+
+
 def _answers(
     spec: Spec,
     lived: Experience,
@@ -186,8 +207,7 @@ def _answers(
             if isinstance(estimator, Summing)
         },
     )
-    seen = first.without(frame.target).dialogues
-    return [replace(one, n_dialogues=seen) for one in answer(asked, frame.target)]
+    return answer(asked, frame.target)
 
 
 def _sampled(
@@ -195,46 +215,49 @@ def _sampled(
 ) -> Experience:
     if not first.rated:
         raise DataError(f"no conversation is rated on `{about.rating}`")
-    episodes = _encoded(about, dialogues, scale=census.dimensions[about.rating].scale)
-    used = np.isfinite(episodes.reward)
-    means = {agent: first.mean(agent) for agent in census.agents if agent in first.rated}
-    return Experience(about.rating, episodes, used, {}, paired=False, silent=0, means=means)
+    rated = [one for dialogue in dialogues for one in _rated(about, dialogue)]
+    episodes = _encoded(about, rated, scale=census.dimensions[about.rating].scale)
+    used = np.ones(len(episodes.dialogues), dtype=np.bool_)
+    there = [agent for agent in census.agents if agent in first.rated]
+    means = {agent: first.mean(agent) for agent in there}
+    counts = {agent: first.rated[agent].dialogues for agent in there}
+    return Experience(about.rating, episodes, used, {}, paired=False, silent=0, means=means, counts=counts)
 
 
 def _first(about: Pass, shard: Shard) -> Begun:
     total = Begun()
-    for dialogues in _chunks(shard):
-        episodes = _encoded(about, dialogues)
-        for name in about.speakers:
+    for rated in _chunks(about, shard):
+        episodes = _encoded(about, rated)
+        for name in about.needed:
             check_answers(episodes, name)
-        sample = tuple(one for one in dialogues if int(digest(one.id), 16) < about.below)
+        sample = tuple(one for one, _ in rated if int(digest(one.id), 16) < about.below.get(one.agent, 0))
         total += Begun(First.of(episodes, about.model), sample)
     return total
 
 
 def _second(about: Pass, shard: Shard) -> Gathered:
     total = Gathered(tuple(Second() for _ in about.frames))
-    for dialogues in _chunks(shard):
-        episodes = _encoded(about, dialogues)
+    for rated in _chunks(about, shard):
+        episodes = _encoded(about, rated)
         total += Gathered(
             tuple(Second.of(episodes, about.model, frame, about.speakers) for frame in about.frames)
         )
     return total
 
 
-def _chunks(shard: Shard) -> Iterator[list[Dialogue]]:
-    stream = shard.read()
+def _chunks(about: Pass, shard: Shard) -> Iterator[list[Rated]]:
+    stream = (one for dialogue in shard.read() for one in _rated(about, dialogue))
     return iter(lambda: list(islice(stream, CHUNK)), [])
 
 
-def _encoded(
-    about: Pass, dialogues: Sequence[Dialogue], scale: tuple[float, float] | None = None
-) -> Episodes:
-    rewards = {}
-    for dialogue in dialogues:
-        given = [one.value for one in dialogue.ratings if one.dimension == about.rating and one.turn is None]
-        if given:
-            rewards[dialogue.id] = float(np.mean(given))
-    return encode(
-        whole(dialogues, rewards), rating=about.rating, scale=scale, delexicalised=about.delexicalised
-    )
+def _rated(about: Pass, dialogue: Dialogue) -> Iterator[Rated]:
+    """The dialogue with its mean rating, if it was rated."""
+    given = [one.value for one in dialogue.ratings if one.dimension == about.rating and one.turn is None]
+    if given:
+        yield dialogue, float(np.mean(given))
+
+
+def _encoded(about: Pass, rated: Sequence[Rated], scale: tuple[float, float] | None = None) -> Episodes:
+    """Each reward goes with the dialogue beside it, whatever others are called."""
+    episodes = (one for dialogue, reward in rated for one in whole([dialogue], {dialogue.id: reward}))
+    return encode(episodes, rating=about.rating, scale=scale, delexicalised=about.delexicalised)
