@@ -7,9 +7,7 @@ of hashed words; with a model its own rate is added (bench_neural), which is the
 
 import importlib.util
 import json
-import os
-import subprocess
-import sys
+import resource
 import tempfile
 import time
 from collections.abc import Iterator, Sequence
@@ -33,22 +31,31 @@ OPE = "ope {} --target hurries --rating reward --stream --estimator fqe --model 
 RAY = "score {} -m bleu-4,chrf,rouge-l -q --jobs 2"
 
 
+COMMAND = """
+import os, sys
+os.environ["OMP_NUM_THREADS"] = "1"  # read when numpy is loaded
+from turnwise.cli.group import run
+sys.exit(run(sys.argv[1:]))
+"""
+
+
 class Cost(NamedTuple):
     processor: float  # seconds, workers included
     wall: float
-    peak: float  # MiB, of the largest process
+    peak: float  # MiB, of the process that was started, which does all the work where --jobs is not given
 
 
 def cost(command: str, data: Path, *more: str) -> Cost:
-    """What a command takes. Its peak begins at this process's own, which is small."""
-    environment = {**os.environ, "OMP_NUM_THREADS": "1"}
-    words = [sys.executable, "-W", "ignore", "-m", "turnwise", *command.format(data).split(), *more]
-    begun = time.perf_counter()
-    process = subprocess.Popen(words, env=environment, stdout=subprocess.DEVNULL)
-    _, code, used = os.wait4(process.pid, 0)
-    if code:
-        raise RuntimeError(f"`turnwise {command}` ended with {code}")
-    return Cost(used.ru_utime + used.ru_stime, time.perf_counter() - begun, used.ru_maxrss / 1024)
+    """What a command takes."""
+    before, begun = _processor(), time.perf_counter()
+    highest = peak(COMMAND, [*command.format(data).split(), *more])
+    return Cost(_processor() - before, time.perf_counter() - begun, highest)
+
+
+def _processor() -> float:
+    """Seconds of all processes that were started here and have ended, their own included."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
 
 
 def bench() -> Iterator[Line]:
@@ -110,8 +117,7 @@ def tables(small: Path, large: Path) -> Iterator[Line]:
         _reading(tabled[0])  # loads the library
         name = f"reading {TURNS:,} replies from Parquet, {kind}"
         yield Line(name, _reading(tabled[0]), lines, "JSON Lines", 4.0, at_most=True)
-        code = "import sys; from turnwise.cli.group import run; run(['validate', sys.argv[1]])"
-        few, many = (peak(code, [str(path)]) for path in tabled)
+        few, many = (peak(COMMAND, ["validate", str(path)]) for path in tabled)
         name = f"reading {10 * TURNS:,} replies from Parquet, {kind}: peak memory"
         yield Line(name, many, few, "a tenth", 1.2, "MiB", at_most=True)
 

@@ -1,5 +1,6 @@
 """A run killed at any moment resumes, and leaves the same bytes as one that was not."""
 
+import os
 import random
 import signal
 import subprocess
@@ -30,7 +31,9 @@ def folder(tmp_path: Path) -> Path:
 def start(folder: Path, out: str, *options: str) -> subprocess.Popen[bytes]:
     command = "-m turnwise score logs.jsonl -m bleu-2,distinct-1,slow:length --draws 100 -o"
     arguments = [sys.executable, *command.split(), out, *options]
-    return subprocess.Popen(arguments, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    # No git is found, so none says which commit this is: on a busy machine it might do so in time, or not.
+    pinned = {**os.environ, "PATH": str(folder)}
+    return subprocess.Popen(arguments, cwd=folder, env=pinned, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
 
 
 def contents(folder: Path, names: tuple[str, ...] = FILES) -> dict[str, bytes]:

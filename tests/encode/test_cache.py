@@ -1,4 +1,5 @@
 import multiprocessing
+import os
 import sqlite3
 from pathlib import Path
 
@@ -204,6 +205,25 @@ def test_a_damaged_or_half_written_segment_is_passed_over(
     segment.write_bytes(data[:40])
     np.testing.assert_array_equal(ask(Cache(tmp_path / "c.sqlite", 10**8, Segments(shared)), texts), expected)
     assert "damaged and passed over" in caplog.text
+
+
+def test_what_is_known_is_read_without_looking_around_and_what_was_deleted_is_looked_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one, two = Segments(tmp_path), Segments(tmp_path)
+    one.write("s", {b"a" * 16: b"A"})
+    assert two.read("s", [b"a" * 16]) == {b"a" * 16: b"A"}
+    looks: list[str] = []
+    true = os.scandir
+    monkeypatch.setattr(os, "scandir", lambda path: looks.append(str(path)) or true(path))
+    assert two.read("s", [b"a" * 16]) == {b"a" * 16: b"A"}
+    assert looks == []
+    (segment,) = tmp_path.rglob("*.seg")
+    segment.unlink()
+    looks.clear()
+    assert two.read("s", [b"a" * 16]) == {}
+    one.write("s", {b"a" * 16: b"A"})  # by whoever made it again
+    assert two.read("s", [b"a" * 16]) == {b"a" * 16: b"A"}
 
 
 def test_a_shared_folder_is_named_by_the_environment_and_its_loss_is_a_warning(

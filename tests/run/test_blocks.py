@@ -1,13 +1,19 @@
+import json
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import ClassVar
 
 import numpy as np
 import pytest
 
+from tests.corpus import WORDS, write
+from turnwise.cli.group import run
 from turnwise.errors import Refused, UsageError
 from turnwise.metrics import resolve
+from turnwise.run import scoring
 from turnwise.run.blocks import content_key, item_scores, score
+from turnwise.run.execute import Local, OutOfMemory
 from turnwise.types import Card, Item, Signature, Turn
 
 
@@ -90,11 +96,72 @@ def test_a_failure_keeps_its_status_and_a_usage_error_ends_the_run():
             score(Strict(), shard)
 
 
+def test_a_gpu_that_is_full_is_no_failure_of_the_items_and_ends_the_run_as_want_of_memory_does() -> None:
+    torch = pytest.importorskip("torch")
+
+    class Hungry(Picky):
+        most = 1  # items at a time
+
+        def rows(self, items, /):
+            if len(items) > self.most:
+                raise torch.cuda.OutOfMemoryError("CUDA out of memory")
+            return super().rows(items)
+
+    class Starving(Hungry):
+        most = 0
+
+    assert score(Hungry(), [item("one"), item("three")]).scored.tolist() == [0, 1]
+    for shard in ([item("one")], [item("one"), item("three")]):
+        with pytest.raises(OutOfMemory, match=r"memory ran out \(CUDA out of memory\)"):
+            list(Local().in_order(score, Starving(), [shard]))
+
+
 def test_the_key_changes_with_what_a_metric_may_see_and_not_with_the_name():
     assert content_key([item("one")]) == content_key([item("one", name="other#1")])
     assert content_key([item("one")]) != content_key([item("two")])
     assert content_key([item("one")]) != content_key([item("one", references=("other",))])
     assert content_key([item("one"), item("two")]) != content_key([item("two"), item("one")])
+    assert content_key([item("one")]) != content_key([replace(item("one"), group="b")])
+    assert content_key([item("one")]) != content_key([replace(item("one"), missing="no reply")])
+
+
+def test_a_shard_that_two_groups_have_in_common_is_held_against_the_real_side_of_each(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The same replies of a bot, a whole shard of them, beside other replies of people."""
+    shard, rng = 60, np.random.default_rng(0)
+    monkeypatch.setattr(scoring, "SHARD", shard)
+
+    def said(number: int, agent: str, words: Sequence[str]) -> dict[str, object]:
+        reply = {"role": "assistant", "content": " ".join(rng.choice(words, 5))}
+        asked = {"role": "user", "content": " ".join(rng.choice(WORDS, 4))}
+        return {"id": f"{agent}{number}", "agent": agent, "messages": [asked, reply]}
+
+    bots = [said(number, "bot", WORDS) for number in range(shard)]
+    people = {"a": WORDS[:9], "b": WORDS[6:]}
+    files = [
+        str(write(tmp_path / f"{name}.jsonl", [*bots, *(said(n, "human", words) for n in range(shard))]))
+        for name, words in people.items()
+    ]
+    command = [
+        "score",
+        *files,
+        "--by",
+        "file",
+        "-m",
+        "fbd[model=hashing]",
+        "--draws",
+        "100",
+        "--format",
+        "json",
+    ]
+    found = []
+    for more in ((), ("-o", str(tmp_path / "out")), ("-o", str(tmp_path / "out"))):  # the last from the store
+        assert run([*command, "-q", *more]) == 0
+        results = json.loads(capsys.readouterr().out)["results"]
+        found.append({one["group"]: one["estimate"] for one in results if one["agent"] == "bot"})
+    assert found[0]["a"] != pytest.approx(found[0]["b"], rel=0.05)
+    assert found[1] == found[2] == found[0]
 
 
 def test_item_scores_are_the_reduction_of_single_rows():

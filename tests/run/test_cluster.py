@@ -142,6 +142,21 @@ def test_workers_without_a_gpu_make_room_for_those_with_one_and_these_do_all_wor
     assert crews[2] is crews[1]
 
 
+def test_a_model_runs_on_as_many_workers_as_there_are_gpus_and_each_has_one_to_itself(folder: Path) -> None:
+    with executor(on="ray") as workers:
+        found = {who for _, who in workers.in_order(_gpu, None, range(4), model=True)}
+        assert len(found) == 1  # of two CPUs and one GPU
+        assert {gpus for _, gpus in found} == {1.0}
+        crew = workers._crew
+        assert len(crew) == 2  # other work is for all of them
+        list(workers.in_order(_gpu, None, range(4)))
+        assert workers._crew is crew
+
+
+def _gpu(_: None, __: int) -> tuple[int, float]:
+    return os.getpid(), ray.get_runtime_context().get_assigned_resources().get("GPU", 0.0)
+
+
 def _who(_: None, __: int) -> int:
     return os.getpid()
 
@@ -201,9 +216,9 @@ def test_a_bad_line_in_a_shard_is_named_by_the_worker_that_meets_it(folder: Path
     """The check of all lines before the work names it first; this is for files that were changed since."""
     data = (folder / "ope.jsonl").read_bytes()
     (folder / "bad.jsonl").write_bytes(data + b'{"messages": 3}\n')
-    about = Pass("reward", True, "hashing", ("a0",), 0)
+    about = Pass("reward", True, "hashing", ("a0",), (), {})
     with (
         executor(1, on="ray") as workers,
-        pytest.raises(TurnwiseError, match=r"on worker .*bad\.jsonl:.*messages"),
+        pytest.raises(TurnwiseError, match=r"on worker .*bad\.jsonl:181: .*messages"),
     ):
         list(workers.in_order(_first, about, shards(["bad.jsonl"])))

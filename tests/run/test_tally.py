@@ -108,6 +108,34 @@ def test_rows_of_two_groups_have_no_common_moments() -> None:
         metric.of_moments(mixed)
 
 
+@pytest.mark.parametrize(
+    ("yes", "method"), [(0, "Wilson"), (4, "Wilson"), (5, "Poisson"), (296, "Wilson"), (300, "Wilson")]
+)
+def test_a_rate_at_the_edge_has_an_interval_however_many_clusters_there_are(
+    monkeypatch: pytest.MonkeyPatch, yes: int, method: str
+) -> None:
+    metric = resolve("question-rate")
+    said = ["Why?" if place < yes else "No." for place in range(300)]
+    items = [
+        Item(f"i{place}", f"d{place}", "bot", (Turn("assistant", text),), 0, cluster=f"c{place}", pair="p")
+        for place, text in enumerate(said)
+    ]
+    found = []
+    for most in (2**13, 100):
+        monkeypatch.setattr(tally_module.Clusters, "MOST", most)
+        tally = Tally(metric, draws=200)
+        for start in range(0, 300, 64):
+            part = items[start : start + 64]
+            tally.add(part, score(metric, part), range(len(part)))
+        found.append(tally.finding(WHAT, draws=200, rng=generator(0, "rate")))
+    few, many = found
+    assert few.interval is not None
+    assert many.interval is not None
+    assert method in many.method
+    assert many.estimate == few.estimate == yes / 300
+    assert many.interval == pytest.approx(few.interval, abs=0.01 if method == "Poisson" else 1e-9)
+
+
 def test_one_process_and_two_find_the_same_bytes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tally_module, "Reservoir", partial(Reservoir, 150))
     rng = np.random.default_rng(1)

@@ -15,8 +15,8 @@ from tests.small_world import held
 from turnwise.cli.group import run
 from turnwise.errors import UsageError
 from turnwise.logs import native
+from turnwise.run import experience, origin, passes, rankers
 from turnwise.run import ope as ope_module
-from turnwise.run import passes
 from turnwise.run.execute import Local
 from turnwise.run.unfinished import FOLDER, Unfinished
 
@@ -91,6 +91,49 @@ def test_other_settings_begin_anew(folder: Path, monkeypatch: pytest.MonkeyPatch
     assert run([*WHOLE.split(), "other", "--no-calibrate"]) == 0
     assert len(seen) == 6
     assert not (folder / "other" / FOLDER).exists()
+
+
+@pytest.mark.parametrize(
+    ("module", "name", "more"),
+    [(experience, "computed", "--rating metric:length"), (rankers, "scored", "--estimator metric:length")],
+)
+def test_numbers_of_a_metric_that_has_changed_since_are_not_mixed_with_the_old(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, module: object, name: str, more: str
+) -> None:
+    """As when its weights or the tables of --db are others now: no setting shows it."""
+    command = ["ope", "logs.jsonl", "--all", "--model", "hashing", "-q", *more.split()]
+    command += ["--estimator", "fqe"] if name == "computed" else []
+    monkeypatch.chdir(folder)
+    with monkeypatch.context() as patch, suppress(KeyboardInterrupt):
+        dies_after(patch, 3)
+        run([*command, "-o", f"{name}-broken"])
+    true = getattr(module, name)
+
+    def moved(*about: object) -> dict[str, float]:
+        return {key: value**2 for key, value in true(*about).items()}
+
+    monkeypatch.setattr(module, name, moved)
+    seen = counted(monkeypatch, ope_module, "answer")
+    run([*command, "-o", f"{name}-broken"])
+    assert len(seen) == 6
+    run([*command, "-o", f"{name}-new"])
+    assert written(folder / f"{name}-broken") == written(folder / f"{name}-new")
+
+
+def test_the_commit_is_no_part_of_what_a_run_goes_on_from(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Git may not answer in time, or be asked after a commit of nothing but words."""
+    monkeypatch.chdir(folder)
+    with monkeypatch.context() as patch, suppress(KeyboardInterrupt):
+        patch.setattr(origin, "_commit", lambda: None)
+        dies_after(patch, 4)
+        run([*WHOLE.split(), "committed"])
+    monkeypatch.setattr(origin, "_commit", lambda: "f00d")
+    seen = counted(monkeypatch, ope_module, "answer")
+    assert run([*WHOLE.split(), "committed"]) == 0
+    assert len(seen) == 2
+    assert b'"commit": "f00d"' in (folder / "committed" / "results.json").read_bytes()
 
 
 def half(by: float, task: int) -> np.ndarray:

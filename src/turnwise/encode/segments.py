@@ -34,23 +34,24 @@ class _Place(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Segments:
+    """Where each value lies is held in memory, for all keys of a space that is asked for: some 280 bytes a key."""
+
     folder: Path
     _known: dict[str, set[str]] = field(default_factory=dict)  # space -> files that were looked into
     _places: dict[tuple[str, bytes], _Place] = field(default_factory=dict)
 
     def read(self, space: str, keys: Sequence[bytes]) -> dict[bytes, bytes]:
-        """The values of these keys, as far as anyone has written them."""
-        self._look(space)
+        """The values of these keys, as far as anyone has written them; what others write is looked for on a miss."""
+        if any((space, key) not in self._places for key in keys):
+            self._look(space)
         wanted = [(self._places[space, key], key) for key in keys if (space, key) in self._places]
         found: dict[bytes, bytes] = {}
         for place, key in sorted(wanted):  # file by file
-            try:
-                with open(place.path, "rb") as file:
-                    file.seek(place.start)
-                    value = file.read(place.length)
-            except OSError:  # deleted since
-                continue
-            if zlib.crc32(value) == place.checksum:
+            value = _value(place)
+            if value is None:
+                # So that the next read looks for whoever has made it again.
+                self._places.pop((space, key), None)
+            else:
                 found[key] = value
         return found
 
@@ -103,3 +104,13 @@ class Segments:
             return
         for key, start, length, value_sum in _ENTRY.iter_unpack(entries):
             self._places[space, key] = _Place(path, start, length, value_sum)
+
+
+def _value(place: _Place) -> bytes | None:
+    try:
+        with open(place.path, "rb") as file:
+            file.seek(place.start)
+            value = file.read(place.length)
+    except OSError:  # deleted since
+        return None
+    return value if zlib.crc32(value) == place.checksum else None

@@ -17,7 +17,7 @@ from turnwise.errors import DataError, Problem
 from turnwise.logs import conversation, parquet
 from turnwise.logs.checks import RuleError, shown
 from turnwise.logs.files import Tap, lines, replacing
-from turnwise.logs.seen import Seen
+from turnwise.logs.seen import SeenIn
 from turnwise.logs.source import Options, decoded, refuse
 from turnwise.types import Dialogue
 
@@ -68,7 +68,7 @@ def checked(
     path: str,
     *,
     tap: Tap | None = None,
-    seen: dict[str, Seen] | None = None,
+    seen: SeenIn | None = None,
     prefix: str = "",
     apart: bool = False,
 ) -> Iterator[Dialogue | Problem]:
@@ -77,8 +77,8 @@ def checked(
     `seen` has the ids of the files that were read before and are given together with this one; `prefix`
     stands before the number of a line without an id, and before every id where files are kept `apart`.
     """
-    earlier = {} if seen is None else seen
-    ids = earlier[path] = Seen()
+    ids = SeenIn() if seen is None else seen
+    ids.open(path)
     empty = True
     try:
         found_in = parquet.native_rows if parquet.is_parquet(path) else lines
@@ -89,10 +89,10 @@ def checked(
             except DataError as error:
                 yield from _problems(error)
                 continue
-            there = [file for file, theirs in earlier.items() if dialogue.id in theirs]
-            if there:
-                found = f"is {shown(dialogue.id)}, which is in {there[0]} already; expected ids that differ"
-                if there[0] != path:
+            there = ids.file(dialogue.id)
+            if there is not None:
+                found = f"is {shown(dialogue.id)}, which is in {there} already; expected ids that differ"
+                if there != path:
                     found += ", or --by file, which keeps files apart"
                 yield Problem(path, line_number, "$.id", found)
             else:

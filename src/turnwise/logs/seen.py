@@ -36,6 +36,37 @@ class Seen:
         self._table = wider
 
 
+class SeenIn(Seen):
+    """Ids of several files and the file that had each first, for half as many bytes again."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._files: list[str] = []
+        self._number = array("I", [0]) * len(self._table)  # of the file, at the place of the id
+
+    def open(self, file: str) -> None:
+        """Ids that are added from now on are this file's."""
+        self._files.append(file)
+
+    def add(self, key: str) -> None:
+        super().add(key)
+        self._number[_place(self._table, _mark(key))] = len(self._files) - 1
+
+    def file(self, key: str) -> str | None:
+        mark = _mark(key)
+        place = _place(self._table, mark)
+        return self._files[self._number[place]] if self._table[place] == mark else None
+
+    def _grow(self) -> None:
+        before = self._table
+        super()._grow()
+        wider = array("I", [0]) * len(self._table)
+        for mark, number in zip(before, self._number, strict=True):
+            if mark:
+                wider[_place(self._table, mark)] = number
+        self._number = wider
+
+
 def _mark(key: str) -> int:
     return hash(key) & 0xFFFF_FFFF_FFFF_FFFF or 1
 

@@ -15,6 +15,7 @@ from turnwise.encode.truncation import listening
 from turnwise.errors import Refused, UsageError
 from turnwise.meta.table import stack
 from turnwise.metrics.rows import scored as has_evidence
+from turnwise.run.execute import out_of_memory
 from turnwise.types import Floats, Ints, Item, Metric, Need, Rows, Status, Summed, digest
 
 REASONS: dict[Need, str] = {
@@ -46,8 +47,11 @@ class Block:
 
 
 def content_key(items: Sequence[Item]) -> str:
-    """Changes when anything that a metric may look at does."""
-    seen = ((item.turns, item.turn, item.role, item.goal, item.agent, item.meta) for item in items)
+    """Changes when anything does that a metric may look at, or that a block says of an item."""
+    seen = (
+        (item.turns, item.turn, item.role, item.goal, item.agent, item.group, item.meta, item.missing)
+        for item in items
+    )
     return digest(*map(msgspec.msgpack.encode, seen))
 
 
@@ -92,15 +96,17 @@ def _rows_or_errors(metric: Metric, items: Sequence[Item]) -> tuple[Rows, dict[i
     except UsageError:
         raise
     except Exception as whole:
-        if len(items) == 1 and not isinstance(whole, MemoryError):
+        if len(items) == 1 and not out_of_memory(whole):
             return metric.rows([]), {0: whole}
     rows, errors = [], {}
     for place, item in enumerate(items):
         try:
             rows.append(metric.rows([item]))
-        except (UsageError, MemoryError):
+        except UsageError:
             raise
         except Exception as error:
+            if out_of_memory(error):
+                raise
             errors[place] = error
     return stack(rows) if rows else metric.rows([]), errors
 

@@ -30,7 +30,7 @@ PASSED = ("TURNWISE_SHARED_CACHE", "TURNWISE_CACHE_LIMIT")
 
 
 class Cluster:
-    """`jobs` workers, by default as many as the cluster has CPUs.
+    """`jobs` workers, by default as many as the cluster has CPUs, and for models as many as it has GPUs.
 
     Without an address, nor one in RAY_ADDRESS, it is a cluster of this machine alone, which ends with the run. A
     process that has joined a cluster already stays in it.
@@ -39,7 +39,7 @@ class Cluster:
     def __init__(self, jobs: int | None = None, address: str | None = None) -> None:
         self.jobs, self.address = jobs, address
         self._crew: list[Any] = []
-        self._gpu = 0.0  # of each of them
+        self._n_gpu = 0  # of them, the first, that have a GPU or a share of one
         self._held = ExitStack()
 
     def __enter__(self) -> Self:
@@ -105,22 +105,26 @@ class Cluster:
                 yield task, outcome.result(f"on worker {host}: ")
 
     def _called(self, model: bool) -> list[Any]:
-        """The workers; those that run models have GPUs between them, where the cluster has some.
+        """The workers; those that run models have the GPUs, where the cluster has some.
 
-        Those with GPUs do other work too. Those without make room for them: a worker holds its CPU, and both kinds
-        at once would wait for each other.
+        Each of these has a GPU to itself, unless `jobs` asks for more of them than there are GPUs; then they share.
+        They do other work too, beside workers that have none, and are the first. A crew that was called before it was
+        known that a model runs makes room: a worker holds its CPU, and both crews at once would wait for each other.
         """
         resources = self._ray.cluster_resources()
         size = self.jobs or max(1, int(resources.get("CPU", 1)))
-        gpu = min(1.0, resources.get("GPU", 0) / size) if model else 0.0
-        if not self._crew or gpu > self._gpu:
+        gpus = resources.get("GPU", 0.0) if model else 0.0
+        if not self._crew or (gpus and not self._n_gpu):
             self._dismiss()
-            kind = self._ray.remote(_Worker).options(
-                num_cpus=1, num_gpus=gpu, max_restarts=-1, max_task_retries=TRIES - 1
-            )
+            self._n_gpu = 0 if not gpus else size if self.jobs else min(size, max(1, int(gpus)))
+            share = min(1.0, gpus / self._n_gpu) if self._n_gpu else 0.0
             passed = {name: os.environ[name] for name in PASSED if name in os.environ}
-            self._crew, self._gpu = [kind.remote(passed, sys.path) for _ in range(size)], gpu
-        return self._crew
+            kind = self._ray.remote(_Worker)
+            for place in range(size):
+                options = {"num_cpus": 1, "num_gpus": share if place < self._n_gpu else 0.0}
+                worker = kind.options(**options, max_restarts=-1, max_task_retries=TRIES - 1)
+                self._crew.append(worker.remote(passed, sys.path))
+        return self._crew[: self._n_gpu] if gpus else self._crew
 
     def _dismiss(self) -> None:
         for worker in self._crew:

@@ -7,6 +7,7 @@ its tasks done again by another; a result is taken once, whatever was done twice
 
 import logging
 import os
+import sys
 import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
@@ -162,8 +163,18 @@ class Outcome(Generic[Result]):
 def _done(function: Callable[[Shared, Task], Result], shared: Shared, task: Task) -> Result:
     try:
         return function(shared, task)
-    except MemoryError as error:
-        raise OutOfMemory(str(error)) from None
+    except Exception as error:
+        if out_of_memory(error):
+            raise OutOfMemory(str(error)) from None
+        raise
+
+
+def out_of_memory(error: Exception) -> bool:
+    """Of the machine, or of a GPU, for which torch has an error of its own."""
+    torch = sys.modules.get("torch")  # where nobody has loaded it, the error is not its
+    return isinstance(error, MemoryError) or (
+        torch is not None and isinstance(error, torch.cuda.OutOfMemoryError)
+    )
 
 
 def _pool(jobs: int, shared: Any) -> ProcessPoolExecutor:

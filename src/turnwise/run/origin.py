@@ -3,6 +3,7 @@
 import platform
 import subprocess
 from collections.abc import Mapping
+from functools import cache
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -29,8 +30,12 @@ def origin(spec: Spec, sha256: Mapping[str, str]) -> dict[str, Any]:
     }
 
 
+@cache
 def _commit() -> str | None:
-    """The commit of the checkout that this code runs from; None for an installed package."""
+    """The commit of the checkout that this code runs from; None for an installed package.
+
+    Asked for once a process: git may be slow to answer, and one run must not say two things.
+    """
     root = Path(__file__).parents[3]
     if not (root / ".git").exists():
         return None

@@ -37,7 +37,8 @@ def score(spec: Spec) -> Outcome:
             places = _places(shard.items)
             seen.update(dict.fromkeys(places))
             for name, block in shard.blocks.items():
-                parts[name].blocks.append(shard.keys[name])
+                if lines is not None:  # without -o nobody asks for them again
+                    parts[name].blocks.append(shard.keys[name])
                 cut[name] += block.cut
                 for place, positions in places.items():
                     tally = tallies.setdefault(

@@ -16,9 +16,9 @@ import numpy as np
 
 from turnwise.errors import Refused, counted
 from turnwise.logs.seen import Seen
-from turnwise.meta.table import dense, stack
+from turnwise.meta.table import better, dense, stack
 from turnwise.run.blocks import Block
-from turnwise.stats.interval import interval_of_rows, interval_of_sums, moved, percentile
+from turnwise.stats.interval import interval_of_rows, interval_of_sums, moved, of_rare, percentile
 from turnwise.stats.poisson import PoissonSums
 from turnwise.stats.reservoir import Reservoir
 from turnwise.types import (
@@ -173,7 +173,7 @@ class Tally:
             signature=str(self.metric.signature),
             status="ok" if found else self._status(),
             reason=None if found else self._reason(),
-            details=self._details() if found else {},
+            details={"better": better(self.metric), **(self._details() if found else {})},
         )
 
     def _clipped(self, interval: tuple[float, float] | None) -> tuple[float, float] | None:
@@ -230,9 +230,20 @@ class Tally:
 
     def _of_draws(self, metric: Summed, drawn: PoissonSums) -> tuple[float, tuple[float, float] | None, str]:
         estimate = float(metric.of_sums(self._sums[0]))
+        if edge := self._at_the_edge(estimate):
+            return estimate, edge, "Wilson by cluster"
         interval = percentile(metric.of_sums(drawn.sums), n_clusters=len(self._clusters))
         told = f"percentile of the Poisson bootstrap by cluster, {self.draws} draws"
         return estimate, interval, told if interval else "none: no variation"
+
+    def _at_the_edge(self, estimate: float) -> tuple[float, float] | None:
+        """Of a share of yes-or-no answers that are nearly all the same, which few draws or none know of."""
+        bounds = getattr(self.metric, "bounds", None)
+        if bounds is None or np.isnan(estimate):
+            return None
+        low, high = bounds
+        events = round(min(estimate - low, high - estimate) / (high - low) * self.weight)
+        return of_rare(estimate, events, len(self._clusters), bounds=bounds)
 
     def _share(self, rows: Rows) -> str:
         return f"of a sample of {rows.shape[0]} of {self._sample.seen} items"

@@ -2,8 +2,9 @@
 
 Each part is a file in `unfinished/`, put in place by a rename: it is there whole or not at all. Its name is a
 digest of all that moves a number (as `origin` tells it) and of what the part is: what another run has left is never
-taken for ours. Who does the work is not among that, so a run begun here may be finished on a cluster. When the
-results are written the folder goes.
+taken for ours. Who does the work is not among that, so a run begun here may be finished on a cluster; nor is the
+commit, which git may be too slow to tell: the version says which code it is. When the results are written the folder
+goes.
 
 Sums over shards are kept as the sum up to some shard, in one file however many shards there are; as they are added in
 the order of the shards, going on from there gives the bits of a run that was not stopped. msgpack with raw arrays, in
@@ -56,7 +57,8 @@ class Unfinished:
 
     @classmethod
     def of(cls, spec: Spec, sha256: Mapping[str, str]) -> Self:
-        return cls(spec.output, digest(results.to_json(origin(spec, sha256))))
+        told = {name: value for name, value in origin(spec, sha256).items() if name != "commit"}
+        return cls(spec.output, digest(results.to_json(told)))
 
     def __enter__(self) -> Self:
         return self
@@ -152,6 +154,11 @@ class Unfinished:
         if self._folder is None:
             raise RuntimeError("nothing is kept without a folder")
         return self._folder / digest(self._key, name)
+
+
+def fingerprint(value: object) -> str:
+    """Of all that `value` holds, arrays to the bit: for the name of a part that was made from it."""
+    return digest(msgspec.msgpack.encode(value, enc_hook=_packed))
 
 
 def _locked(folder: Path) -> BinaryIO:

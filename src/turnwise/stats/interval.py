@@ -110,6 +110,19 @@ def wilson(successes: float, n: float, level: float = 0.95) -> Interval | None:
     return max(0.0, float(centre - half)), min(1.0, float(centre + half))
 
 
+def of_rare(
+    share: float, events: int, n_clusters: int, level: float = 0.95, *, bounds: tuple[float, float]
+) -> Interval | None:
+    """Wilson's interval, a cluster as one trial, of a `share` between `bounds` that fewer than five `events` take off
+    the edge; None where they are more, and draws know better.
+    """
+    if events >= _RARE:
+        return None
+    low, high = bounds
+    found = wilson((share - low) / (high - low) * n_clusters, n_clusters, level)
+    return None if found is None else (low + found[0] * (high - low), low + found[1] * (high - low))
+
+
 def interval_of_sums(
     sums: Floats,
     of_sums: Callable[[Floats], Floats],
@@ -197,12 +210,8 @@ def _at_the_edge(
     if each.shape != (len(sums),):  # a number of each system: no share
         return None
     each = each[~np.isnan(each)]  # a cluster without items says nothing
-    low, high = bounds
-    at = [np.count_nonzero(each == bound) for bound in bounds]
-    if sum(at) < len(each) or min(at) >= _RARE:
-        return None
-    share = wilson((estimate - low) / (high - low) * len(each), len(each), level)
-    return None if share is None else (low + share[0] * (high - low), low + share[1] * (high - low))
+    at = [int(np.count_nonzero(each == bound)) for bound in bounds]
+    return None if sum(at) < len(each) else of_rare(estimate, min(at), len(each), level, bounds=bounds)
 
 
 def _by_cluster(
