@@ -28,7 +28,7 @@ def prepare(data: Path, tables: Path, to: Path) -> None:
     dialogues = list(read_all([str(data)]))
     by_split = {name: [one for one in dialogues if one.meta["split"] == name] for name in SPLITS}
     words = Words.learn((turn.text for one in by_split["train"] for turn in one.turns), fewest=5)
-    situation = Situation.learn(dialogues)
+    situation = Situation.learn(by_split["train"])
     arrays: dict[str, Any] = {}
     for name, mine in by_split.items():
         made = corpus(mine, words, situation, longest=supervised.Settings().longest)

@@ -41,12 +41,17 @@ def table(results: Path) -> None:
     kept = [{key: one[key] for key in keep if key in one} for one in found]
     store.write_text(json.dumps(kept, indent=1) + "\n")
     for size, begin in BEGIN.items():
-        mine = [one for one in found if one["size"] == size]
+        mine = [one for one in found if one["size"] == size and _moved(one)]
         shown = "\n\n".join("\n".join(lines) for lines in (_means(mine), _seeds(mine), _falls(mine)))
         print(shown)
         page = Path(__file__).with_name("lava.md")
         before, _, rest = page.read_text().partition(begin)
         page.write_text(f"{before}{begin}\n{shown}\n{END}{rest.partition(END)[2]}")
+
+
+def _moved(run: dict[str, Any]) -> bool:
+    """Whether a policy of PLAS was trained at all: the critic has a lead, at whose end some had no time left."""
+    return run["stage"] not in PLAS or any("actor_loss" in point for point in run["curve"])
 
 
 def _means(found: list[dict[str, Any]]) -> Iterator[str]:
@@ -71,9 +76,9 @@ def _spread(values: list[float], digits: int) -> str:
 
 def _seeds(found: list[dict[str, Any]]) -> Iterator[str]:
     there = {one["stage"] for one in found}
-    shown = [stage for stage in ("joint", *PLAS, "gradient") if stage in there]
-    yield f"| seed | SL: match / success / BLEU | {' | '.join(shown[1:])} | epochs and updates |"
-    yield "|---" * (len(shown) + 2) + "|"
+    shown = [stage for stage in ("joint", "warm", *PLAS, "gradient") if stage in there]
+    yield f"| seed | SL: match / success / BLEU | {' | '.join(shown[1:])} | epochs, updates | kept | at the end |"
+    yield "|---" * (len(shown) + 4) + "|"
     for seed in sorted({one["seed"] for one in found}):
         runs = {one["stage"]: one for one in found if one["seed"] == seed}
         cells = [
@@ -82,7 +87,18 @@ def _seeds(found: list[dict[str, Any]]) -> Iterator[str]:
         ]
         last = [runs[stage]["curve"][-1] if stage in runs else {} for stage in shown]
         made = ", ".join(f"{one.get('epoch', one.get('update', 0)):.0f}" for one in last)
-        yield f"| {seed} | {' | '.join(cells)} | {made} |"
+        searched = [stage for stage in (*PLAS, "gradient") if stage in runs]
+        kept = ", ".join(f"{stage} {_kept(runs[stage]):.0f}" for stage in searched)
+        ends = ", ".join(
+            "{0} {match:.1f} / {success:.1f}".format(stage, **runs[stage]["last"]) for stage in searched
+        )
+        yield f"| {seed} | {' | '.join(cells)} | {made} | {kept} | {ends} |"
+
+
+def _kept(run: dict[str, Any]) -> float:
+    """The update whose policy was best in validation, the first of them."""
+    best = max(run["curve"], key=lambda point: point["success"])
+    return float(best["update"])
 
 
 def _falls(found: list[dict[str, Any]]) -> Iterator[str]:

@@ -25,13 +25,14 @@ class Search:
     ) -> None:
         """So many updates; the policy is looked at first, every `every`th time once `after` are done, and last."""
         told: Mapping[str, float] = {}
+        made = 0
         for number in range(updates):
             if number % every == 0 and (number == 0 or number > after):
                 self.look(number, told)
             if stop is not None and stop():
                 break
-            told = update(number)
-        self.look(number + 1, told)
+            told, made = update(number), number + 1
+        self.look(made, told)
 
     def look(self, number: int, told: Mapping[str, float]) -> None:
         success = self.held.mean(self.now)
