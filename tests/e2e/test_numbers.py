@@ -88,9 +88,10 @@ def test_whole_dialogue_metrics_meet_ratings_of_turns_at_system_level(capsys, tm
             records.append(record)
     data = str(write(tmp_path / "logs.jsonl", records))
     found = results(capsys, "meta", data, "-m", "msttr-50", "--statistic", "pearson")
-    (row,) = found["results"]
+    (row,) = [row for row in found["results"] if row["status"] == "ok"]
     assert (row["dimension"], row["level"], row["n_systems"]) == ("overall", "system", 3)
     assert row["estimate"] > 0.9
+    assert {row["level"] for row in found["results"] if row["status"] == "skipped"} <= {"turn", "dialogue"}
 
 
 def test_a_metric_with_too_many_errors_is_stopped_and_the_others_go_on(capsys, tmp_path, monkeypatch):

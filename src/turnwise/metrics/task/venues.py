@@ -79,6 +79,10 @@ def _rows(folder: Path, table: str | None) -> tuple[list[dict[str, Any]], bytes]
         raise DataError(f"{plain}: {error}") from None
 
 
-@cache
 def load(db: str | None, ontology: Ontology) -> Venues:
-    return Venues(folder_of(db), ontology)
+    return _read(folder_of(db), ontology)
+
+
+@cache
+def _read(folder: Path, ontology: Ontology) -> Venues:
+    return Venues(folder, ontology)
