@@ -12,7 +12,7 @@ from turnwise.errors import Refused, UsageError
 from turnwise.estimators import resolve
 from turnwise.estimators.critic.controls import CONTROLS, LOGGED, PREFIX, judged, truncated, with_controls
 from turnwise.estimators.critic.critic import Critic
-from turnwise.estimators.critic.evaluation import Evaluation, Valued
+from turnwise.estimators.critic.evaluation import Evaluation, Valued, _Fit
 from turnwise.estimators.critic.features import Facts
 from turnwise.estimators.critic.words import Axes, BagOfWords, BinaryActs, SemanticActs, words
 from turnwise.types import Dialogue, Episodes, Reply, Turn
@@ -158,6 +158,31 @@ def test_a_few_dialogues_are_refused() -> None:
         Critic(reward="success").evaluation(lived(talks(20)))
 
 
+def test_a_value_that_does_not_come_to_rest_is_refused(episodes: Episodes, monkeypatch) -> None:
+    steps = []
+    walked = _Fit.iterated
+
+    def kept(fit: _Fit, step: np.ndarray, right: np.ndarray, count: int) -> np.ndarray:
+        steps.append((fit, step, right))
+        return walked(fit, step, right, count)
+
+    monkeypatch.setattr(_Fit, "iterated", kept)
+    value(Critic(reward="success").evaluation(episodes), "good")
+    fit, step, right = steps[0]
+    growth = np.abs(np.linalg.eigvals(np.linalg.solve(fit.gram, step))).max()
+    assert growth < 1
+    walked(fit, step * 0.99 / growth, right, 8)
+    with pytest.raises(Refused, match="more of them help"):
+        walked(fit, step * 1.01 / growth, right, 8)
+
+
+def test_a_value_that_is_still_on_its_way_is_refused(episodes: Episodes, monkeypatch) -> None:
+    walked = _Fit.iterated
+    monkeypatch.setattr(_Fit, "iterated", lambda fit, step, right, count: walked(fit, step, right, 1))
+    with pytest.raises(Refused, match="to come"):
+        value(Critic(reward="success").evaluation(episodes), "good")
+
+
 def test_a_target_without_replies_is_refused(episodes: Episodes) -> None:
     with pytest.raises(Refused, match="respond"):
         Critic().estimate(episodes, "nobody", rng=np.random.default_rng(0))
@@ -219,6 +244,13 @@ def test_a_control_as_good_as_the_worst_system_fools_the_critic() -> None:
     assert (verdict.fooled_by, verdict.worst, verdict.margin) == (("parrot",), "b", 0.0)
     assert not judged({"a": 50.0}, {"parrot": 40.0}).fooled
     assert judged({"a": 50.0}, {"parrot": float("nan")}).fooled
+
+
+def test_a_control_as_good_as_the_logged_agent_fools_the_critic_though_no_system_is_reached() -> None:
+    verdict = judged({"a": 50.0}, {"parrot": 40.0, "generic": 10.0}, logged=35.0)
+    assert (verdict.fooled_by, verdict.worst, verdict.margin) == (("parrot",), LOGGED, -5.0)
+    assert not judged({"a": 50.0}, {"parrot": 40.0}, logged=60.0).fooled
+    assert judged({}, {"parrot": 40.0}, logged=35.0).fooled
 
 
 def test_axes_have_unit_variance_where_they_were_fitted() -> None:

@@ -10,7 +10,7 @@ from turnwise.errors import Refused, UsageError  # noqa: E402
 from turnwise.estimators import resolve  # noqa: E402
 from turnwise.estimators.critic.controls import LOGGED, PREFIX, with_controls  # noqa: E402
 from turnwise.estimators.neural.actions import points_of  # noqa: E402
-from turnwise.estimators.neural.critic import PaperCritic  # noqa: E402
+from turnwise.estimators.neural.critic import Learner, PaperCritic  # noqa: E402
 from turnwise.types import Dialogue, Episodes, Turn  # noqa: E402
 
 SMALL = {"drawn": 960, "batch": 16, "hidden": 16, "words": 8, "passes": 2}
@@ -76,17 +76,23 @@ def test_more_passes_are_more_pessimistic(episodes: Episodes) -> None:
 
 
 @pytest.mark.parametrize("actions", ["acts", "hashing"])
-def test_acts_and_vectors_are_actions_and_distance_costs_value(episodes: Episodes, actions: str) -> None:
-    quick = SMALL | {"drawn": 320}
-    said = episodes.alternatives[PREFIX + "goodbye"]
-    free, held = (
-        PaperCritic(reward="one", actions=actions, penalty=penalty, **quick)
-        .evaluation(episodes)
-        .value(said)
-        .value
-        for penalty in (0.0, 0.5)
+def test_distance_is_taken_off_targets_and_not_off_the_value_that_is_reported(
+    episodes: Episodes, actions: str
+) -> None:
+    training = PaperCritic(reward="one", actions=actions, penalty=0.5, dropout=0.0, **SMALL).evaluation(
+        episodes
     )
-    assert held < free
+    learner = Learner(training, torch.as_tensor(episodes.alternatives[PREFIX + "goodbye"].text[:, 0]))
+    everyone = np.arange(len(episodes.dialogues))
+    learner.train(everyone)
+    batch = training.batch(everyone)
+    worth, cost = learner._worth(learner.network, batch)
+    assert (cost > 0).any()
+    reported, _ = learner.judge(everyone)
+    assert reported == pytest.approx(worth.detach().numpy(), abs=1e-6)
+    after = torch.cat([(worth - cost)[1:], torch.zeros(1)]).masked_fill(batch.last, 0.0)
+    wanted = (training.reward[batch.rows] + 0.9 * after).clamp(0.0, 1.0)
+    assert torch.allclose(learner._bootstrapped(learner.network, batch), wanted, atol=1e-6)
 
 
 def test_vectors_are_standardised_and_acts_are_bits() -> None:

@@ -1,23 +1,27 @@
 """Inform, success and the rest, on dialogues small enough to be judged by hand, and on the published systems."""
 
+import json
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from tests.small_tables import write_tables
+from turnwise.cli.group import run
 from turnwise.errors import DataError, UsageError
 from turnwise.logs.items import Selection, items
 from turnwise.logs.native import read
 from turnwise.logs.points import REFERENCE_ACTS
 from turnwise.metrics import resolve
 from turnwise.metrics.task import ontology as ontologies
-from turnwise.metrics.task.conversation import delexicalised
+from turnwise.metrics.task.conversation import delexicalised, moves
 from turnwise.metrics.task.inform import Inform, Success
 from turnwise.metrics.task.tables import NoTables
 from turnwise.metrics.task.venues import Venues
-from turnwise.metrics.task.wording import EntityF1, Mismatch
+from turnwise.metrics.task.wording import DelexicalisedBleu, EntityF1, Mismatch
 from turnwise.types import Item, Turn
 
 MULTIWOZ = ontologies.load()
@@ -154,6 +158,65 @@ def test_entities_and_mismatch_are_measured_against_what_the_logged_reply_mentio
     metric = EntityF1()
     assert metric.of_sums(metric.rows(replies)).tolist() == [100, 0]
     assert metric.reduce(metric.rows(replies)) == pytest.approx(200 * 1 / (3 + 2))
+
+
+def test_the_combined_score_is_bleu_and_half_of_inform_and_success(db: str) -> None:
+    state = {"restaurant": {"food": "Indian", "price range": "cheap"}}
+    said = ["[restaurant_name] is a cheap indian place", "their phone number is [restaurant_phone] , right"]
+    people = ["[name] is a very cheap indian place", "sure , the phone number is [phone]"]
+    both = dialogue(said, [state, state], CHEAP_INDIAN)
+    one = dialogue([said[0], "i do not know that"], [state, state], CHEAP_INDIAN)
+    whole = []
+    for item in (both, one):
+        turns = list(item.turns)
+        turns[1], turns[3] = (
+            replace(turns[at], references=(text,)) for at, text in zip((1, 3), people, strict=True)
+        )
+        whole.append(replace(item, turns=tuple(turns)))
+    replies = [replace(item, turns=item.turns[:at]) for item in whole for at in (2, 4)]
+    bleu = DelexicalisedBleu()
+    parts = Inform(db=db), Success(db=db)
+    assert [part.reduce(part.rows(whole)) for part in parts] == [100, 50]
+    combined = resolve("combined", db=db)
+    assert combined.reduce(combined.rows(whole)) == pytest.approx(bleu.reduce(bleu.rows(replies)) + 75)
+    assert np.isnan(combined.reduce(combined.rows([both])))  # nothing to compare the words with
+    assert "bleu-delex" in str(combined.signature)
+    assert "success|eval:leaderboard" in str(combined.signature)
+    with pytest.raises(UsageError, match="evaluator"):
+        resolve("combined[evaluator=mine]", db=db)
+
+
+def test_a_call_of_a_tool_does_not_change_what_is_talked_about(db: str) -> None:
+    hotel, restaurant = (
+        {"hotel": {"area": "north"}},
+        {"restaurant": {"food": "Indian", "price range": "cheap"}},
+    )
+    item = dialogue(
+        ["which ?", "[restaurant_name]", "[phone]"], [hotel, hotel | restaurant, hotel | restaurant], {}
+    )
+    call = Turn("assistant", None, extra={"tool_calls": [1]})
+    called = replace(item, turns=(*item.turns[:5], call, item.turns[5]))
+    active = [move.active for move in moves(item, MULTIWOZ)]
+    assert active == [{"hotel"}, {"restaurant"}, {"restaurant"}]
+    assert [move.active for move in moves(called, MULTIWOZ)] == [*active, {"restaurant"}]
+
+
+def test_score_tells_which_placeholders_the_ontology_does_not_know(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, db: str
+) -> None:
+    turns = [
+        {"role": "user", "content": "and [of_the_user] ?"},
+        {"role": "assistant", "content": "[restaurant_name] , [blob] or [value_wand] and [blob]",
+         "state": {"restaurant": {"food": "indian"}}},
+        {"role": "user", "content": "and ?"},
+        {"role": "assistant", "content": "[blob] , [phone]", "state": {"restaurant": {"food": "indian"}}},
+    ]  # fmt: skip
+    record = {"id": "d", "agent": "bot", "messages": turns, "goal": CHEAP_INDIAN}
+    (tmp_path / "d.jsonl").write_text(json.dumps(record))
+    assert run(["score", str(tmp_path / "d.jsonl"), "-m", "inform,success,length", "--db", db]) == 0
+    said = capsys.readouterr().err
+    note = "note: placeholders that the ontology does not know: [blob] (3), [value_wand] (1)"
+    assert [line for line in said.splitlines() if "placeholder" in line] == [note]
 
 
 def test_another_ontology_is_a_file(tmp_path: Path, db: str) -> None:

@@ -14,6 +14,8 @@ from turnwise.metrics.task.ontology import load as ontology_of
 from turnwise.run import task_log
 from turnwise.stats.correlation import spearman
 from turnwise.types import Dialogue, Rating, Reply, Turn
+from turnwise.worlds import task
+from turnwise.worlds.task.goal import drawn
 
 OPTIONS = ("--estimator", "critic", "--format", "json", "-q")
 FOODS = ("indian", "chinese", "italian", "thai")
@@ -125,6 +127,36 @@ def test_the_table_says_whether_a_control_fools_the_critic(
     for name in names.split(","):
         line = next(line for line in said.splitlines() if line.startswith((f"{name}:", f"{name} IS")))
         assert "IS FOOLED by" in line or "every control lies below" in line
+        assert "; taught to be worth 0: random " in line
+
+
+def test_a_system_that_cannot_be_valued_has_a_refused_row_and_the_others_theirs(
+    capsys, dinners: list[Dialogue], tables: str, tmp_path: Path
+) -> None:
+    # Without those of `good`, too few dialogues are left to learn of it.
+    held = [replace(one, agent="good" if place < 60 else "clerk") for place, one in enumerate(dinners)]
+    logs = written(tmp_path, held)
+    out = tmp_path / "out"
+    found = answer(capsys, logs, "--target", "good,poor", "--db", tables, "-o", str(out))
+    rows = {row["target"]: row for row in found["results"]}
+    assert [row["kind"] for row in found["results"]] == ["logged", "system", "system", *["control"] * 6]
+    assert (rows["good"]["status"], rows["good"]["estimate"]) == ("refused", None)
+    assert "30 dialogues" in rows["good"]["reason"]
+    assert np.isfinite([row["estimate"] for name, row in rows.items() if name != "good"]).all()
+    assert found["critics"]["critic"]["worst_system"] in ("poor", "logged")
+    turns = [json.loads(line) for line in (out / "critic.turns.jsonl").read_text().splitlines()]
+    assert set(turns[0]["q"]) == {"logged", "poor"}
+    alone = answer(capsys, logs, "--target", "good", "--db", tables, code=4)
+    assert alone["critics"]["critic"]["worst_system"] == "logged"
+
+
+def test_a_logged_value_far_from_the_return_is_said(capsys, tmp_path: Path) -> None:
+    logs = str(tmp_path / "logs.jsonl")
+    made = ("--agents", "4", "--dialogues", "10", "--samples", "1", "--truth", "0", "--delexicalised")
+    assert run(["simulate", "task", *made, "-o", logs, "-q"]) == 0
+    name = "critic[reward=progress]"
+    assert run(["ope", logs, "--target", "grade-03", "--estimator", name, "-q"]) == 0
+    assert f"note: {name}: the logged agent is valued" in capsys.readouterr().out
 
 
 def test_progress_pays_each_turn_for_what_it_fulfils(dinners: list[Dialogue]) -> None:
@@ -133,6 +165,53 @@ def test_progress_pays_each_turn_for_what_it_fulfils(dinners: list[Dialogue]) ->
     words = ontology_of()
     assert task_log.progress(careful, words).tolist() == [50.0, 50.0]
     assert task_log.progress(careless, words).tolist() == [50.0, 0.0]
+
+
+@pytest.mark.parametrize("mix", [("taxi",), ("attraction", "restaurant", "taxi"), ("train",)])
+def test_a_perfect_systems_progress_comes_to_the_whole_goal_with_a_taxi_or_a_train_too(mix) -> None:
+    system = task.System(task.WORLD.tracker)
+    world = replace(task.WORLD, delexicalised=True)
+    rngs = (np.random.default_rng(seed) for seed in range(400))
+    goals = ((rng, drawn(world.tables, rng)) for rng in rngs)
+    rng, goal = next((rng, goal) for rng, goal in goals if tuple(wish.domain for wish in goal) == mix)
+    one = replace(world, goals=(goal,)).play(system, rng, others={})
+    assert set(one.goal) == set(mix)
+    assert task_log.progress(one, ontology_of()).sum() == pytest.approx(100.0)
+
+
+@pytest.mark.parametrize("domain", ["police", "hospital"])
+def test_where_nothing_can_be_found_nothing_need_be_offered(domain) -> None:
+    turns = (
+        Turn("user", "what is the phone number ?"),
+        Turn("assistant", f"it is [{domain}_phone] .", state={domain: {"name": "that one"}}),
+    )
+    one = Dialogue("d", "clerk", turns, goal={domain: {"info": {}, "reqt": ["phone"]}})
+    assert task_log.progress(one, ontology_of()).tolist() == [100.0]
+
+
+def test_a_call_of_a_tool_is_no_turn_of_the_critic_whatever_the_reward(
+    capsys, dinners: list[Dialogue], tables: str, tmp_path: Path
+) -> None:
+    call = Turn("assistant", None, extra={"tool_calls": [{"function": {"name": "find_restaurant"}}]})
+    called = [replace(one, turns=(one.turns[0], call, *one.turns[1:])) for one in dinners]
+    words = ontology_of()
+    assert [task_log.progress(one, words).tolist() for one in called] == [
+        task_log.progress(one, words).tolist() for one in dinners
+    ]
+    logs = written(tmp_path, called)
+    options = ("--target", "good", "--db", tables, "--estimator", "critic[reward=progress]")
+    assert run(["ope", logs, *options, "--format", "json", "-q"]) == 0
+    rows = json.loads(capsys.readouterr().out)["results"]
+    assert all(row["n_items"] == 2 * len(called) for row in rows)
+
+
+def test_a_systems_own_dialogues_are_not_counted_among_its_items(
+    capsys, dinners: list[Dialogue], tables: str, tmp_path: Path
+) -> None:
+    logs = written(tmp_path, [replace(one, agent="good") if n < 30 else one for n, one in enumerate(dinners)])
+    found = answer(capsys, logs, "--target", "good,poor", "--db", tables)
+    counts = {row["target"]: row["n_items"] for row in found["results"]}
+    assert (counts["good"], counts["poor"]) == (2 * 50, 2 * 80)
 
 
 def test_a_goal_is_derived_from_the_last_state_where_none_was_logged(dinners: list[Dialogue]) -> None:
@@ -296,7 +375,8 @@ def test_rated_small_talk_has_a_critic_though_its_goals_are_personas(capsys, tmp
     asked = ("--target", "flaw-00,flaw-03", "--rating", "overall", "--model", "hashing", "--no-calibrate")
     found = answer(capsys, logs, *asked)
     assert all(np.isfinite(row["raw"]) for row in found["results"])
-    assert set(found["critics"]["critic overall"]["controls"]) == set(CONTROLS)
+    about = found["critics"]["critic overall"]
+    assert {*about["controls"], *about["unvalued"]} == set(CONTROLS)
 
 
 def test_semantic_acts_are_actions_from_the_command_line(

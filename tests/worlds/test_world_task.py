@@ -1,6 +1,7 @@
 """The task world: what is said is what is read, a perfect system always succeeds, and the task metrics agree."""
 
 import json
+from dataclasses import replace
 from itertools import islice
 from math import isnan
 
@@ -540,6 +541,73 @@ def test_a_taxi_goes_between_the_places_that_were_found():
     taxi = next(turn.state for turn in reversed(turns) if turn.state)["taxi"]
     assert [taxi["departure"], taxi["destination"]] == names
     assert scene.truth(turns)["success"] == 1.0
+
+
+def test_a_taxi_to_the_wrong_place_or_at_the_wrong_time_is_no_success():
+    places = {
+        "departure": "the blue kettle",
+        "destination": TABLES.rows["attraction"][0].values["name"].lower(),
+    }
+    scene = scene_of({"taxi": {"info": {**places, "leaveAt": "17:15"}, "reqt": ["phone", "car type"]}})
+    turns = conversation(scene, PERFECT, np.random.default_rng(1))
+    assert scene.truth(turns)["success"] == scene.truth(turns)["inform"] == 1.0
+    at = max(place for place, turn in enumerate(turns) if turn.state and "booked" in turn.text)
+    right = turns[at].state["taxi"]
+    assert {slot_of(slot) for slot in right} == {"departure", "destination", "leaveat"}
+    for slot, wrong in (("departure", "somewhere"), ("destination", "somewhere"), ("leaveAt", "09:00")):
+        state = {"taxi": {**right, slot: wrong}}
+        lost = {"taxi": {name: value for name, value in right.items() if name != slot}}
+        for held in (state, lost, {}):
+            said = [*turns[:at], replace(turns[at], state=held), *turns[at + 1 :]]
+            truth = scene.truth(said)
+            assert (truth["success"], truth["inform"], truth["complete"]) == (0.0, 0.0, 1.0), (slot, held)
+
+
+def test_a_system_that_mishears_books_taxis_that_fail_and_only_those():
+    world = task.opened(
+        goals=[
+            (
+                "here",
+                {"taxi": {"info": {"departure": "the blue kettle", "destination": name, "leaveAt": "17:15"}}},
+            )
+            for name in (row.values["name"].lower() for row in TABLES.rows["attraction"][:5])
+        ]
+    )
+    deaf = System(world.tracker, Habits(mishears=0.3), "deaf")
+    seen = set()
+    for seed in range(40):
+        rng = np.random.default_rng(seed)
+        scene = world.scene(rng)
+        turns = conversation(scene, deaf, rng)
+        wish = scene.user.goal[0]
+        rides = [turn.state["taxi"] for turn in turns if turn.state and "booked a taxi" in turn.text]
+        if rides:
+            held = {slot_of(slot): value for slot, value in rides[-1].items()}
+            right = held == wish.needs
+            assert scene.truth(turns)["success"] == float(right)
+            seen.add(right)
+    assert seen == {True, False}
+
+
+def test_a_user_corrects_a_taxi_that_is_said_to_go_elsewhere_than_it_said():
+    goal = {
+        "attraction": {"info": {"type": "museum"}, "reqt": ["phone"]},
+        "restaurant": {"info": {"food": "korean"}, "reqt": ["phone"]},
+        "taxi": {"info": {"leaveAt": "17:15"}, "reqt": ["phone", "car type"]},
+    }
+    scene = scene_of(goal)
+    turns = conversation(scene, PERFECT, np.random.default_rng(1))
+    at = max(place for place, turn in enumerate(turns) if "booked a taxi" in turn.text)
+    elsewhere = TABLES.rows["attraction"][-1].values["name"]
+    said = replace(turns[at], content=turns[at].text.replace("for you", f"to {elsewhere}"))
+    course = scene.user.course([*turns[1:at], said])
+    assert course.wrong == ["destination"]
+    assert not course.parts[-1].answers
+
+
+def test_a_taxi_can_be_had_so_a_first_wish_for_another_is_not_made():
+    record = {"taxi": {"info": {"leaveAt": "17:15"}, "fail_info": {"leaveAt": "09:15"}, "reqt": ["phone"]}}
+    assert task.opened(goals=[("here", record)]).goals[0][0].first == {}
 
 
 @pytest.mark.parametrize(

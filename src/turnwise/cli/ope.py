@@ -162,7 +162,7 @@ def _judged(name: str, about: dict[str, Any]) -> str:
     """Whether a critic tells real systems from controls, in a line."""
     if not about["controls"]:
         return f"{name}: no control could be made of single replies"
-    told = ", ".join(f"{control} {value:.3g}" for control, value in about["controls"].items())
+    told = _told(about["controls"], taught=about["taught"], unvalued=about["unvalued"])
     if about["fooled"]:
         return (
             f"{name} IS FOOLED by {', '.join(about['fooled_by'])}: worth no less than {about['worst_system']}; "
@@ -171,3 +171,11 @@ def _judged(name: str, about: dict[str, Any]) -> str:
     return (
         f"{name}: every control lies below every system, by {about['margin']:.3g} or more (controls: {told})"
     )
+
+
+def _told(controls: dict[str, float], *, taught: list[str], unvalued: list[str]) -> str:
+    """Their values; those that the critic was taught are no test of it, and stand apart."""
+    asked = [f"{name} {value:.3g}" for name, value in controls.items() if name not in taught]
+    given = [f"{name} {value:.3g}" for name, value in controls.items() if name in taught]
+    parts = {"": asked, "taught to be worth 0: ": given, "without a value: ": unvalued}
+    return "; ".join(label + ", ".join(names) for label, names in parts.items() if names)

@@ -3,6 +3,7 @@
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ from turnwise.report import gate, results, text
 from turnwise.run.outcome import Outcome
 
 GATE_FAILED = 1
+SHOWN = 5  # placeholders that a note names
 
 
 @dataclass(slots=True)
@@ -97,6 +99,10 @@ def notes(outcome: Outcome) -> list[str]:
             said.append(
                 f"note: {finding.what['metric']}: its model read only the beginning of {counted(cut, 'text')}"
             )
+        if unresolved := finding.details.get("unresolved"):
+            named = ", ".join(f"{name} ({count})" for name, count in islice(unresolved.items(), SHOWN))
+            more = f", and {len(unresolved) - SHOWN} more" if len(unresolved) > SHOWN else ""
+            said.append(f"note: placeholders that the ontology does not know: {named}{more}")
         if finding.status != "ok" and not finding.unscored:
             about = " ".join(str(value) for value in finding.what.values() if value)
             said.append(f"note: {about}: {finding.status}: {finding.reason}")

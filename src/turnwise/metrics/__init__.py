@@ -81,6 +81,7 @@ _OWN: dict[str, Entry] = {
     "inform": _own("task.inform:Inform"),
     "success": _own("task.inform:Success"),
     "booking": _own("task.inform:Booking"),
+    "combined": _own("task.combined:Combined"),
     "bleu-delex": _own("task.wording:DelexicalisedBleu"),
     "entity-f1": _own("task.wording:EntityF1"),
     "mismatch": _own("task.wording:Mismatch"),

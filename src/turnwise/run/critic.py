@@ -16,6 +16,7 @@ from turnwise import estimators as registry
 from turnwise.errors import Refused, UsageError, counted
 from turnwise.estimators.critic.controls import CONTROLS, LOGGED, PREFIX, Verdict, judged, with_controls
 from turnwise.estimators.critic.critic import Critic
+from turnwise.estimators.critic.evaluation import Evaluation
 from turnwise.logs.scan import Census
 from turnwise.report import results
 from turnwise.run import task_log
@@ -30,7 +31,7 @@ from turnwise.run.spec import Spec
 from turnwise.run.tally import generator
 from turnwise.stats.interval import Interval
 from turnwise.stats.interval import t as t_interval
-from turnwise.types import Dialogue, Estimator, Finding, Floats
+from turnwise.types import Dialogue, Estimator, Finding, Floats, Said
 
 BASELINES = ("bleu-delex", "length", "entropy-2", "success")
 TASK_REWARDS = ("success", "one", "progress")
@@ -61,6 +62,7 @@ def ope_of_task(
     there, left_out = task_log.speaking(dialogues, targets)
     findings: list[Finding] = []
     section: dict[str, Any] = {}
+    biases: list[str] = []
     baselines = _baselines(spec, there, targets)
     for name in asked["estimators"]:
         critic = registry.resolve(name, model=None)
@@ -77,13 +79,21 @@ def ope_of_task(
         if critic.reward == "success":
             baselines.setdefault("success", {})[who] = float(np.mean(list(rewards.values())))
         findings += _findings(name, critic, found, who=who, baselines=baselines)
-        section[name] = _section(found, who=who)
+        section[name] = _section(found, who=who) | {"taught": critic.taught}
+        biases += [f"{name}: {found.bias}"] if found.bias else []
         _write_turns(spec, name, chosen, found, targets, who=who)
     notes = [
         f"{counted(count, 'conversation')} left out: {reason}"
         for reason, count in (left_out | _goalless(there, findings)).items()
     ]
-    return finish(spec, tuple(findings), sha256, critics=section, **({"notes": notes} if notes else {}))
+    notes += biases
+    document = finish(
+        spec, tuple(findings), sha256, critics=section, **({"notes": notes} if notes else {})
+    ).document
+    # What stands beside the systems is no answer, if none of them has a value.
+    systems = [one for one in findings if one.what["kind"] == "system"]
+    answered = any(one.estimate is not None for one in systems)
+    return Outcome(tuple(findings if answered else systems), document)
 
 
 def _goalless(dialogues: Sequence[Dialogue], findings: Sequence[Finding]) -> dict[str, int]:
@@ -112,12 +122,12 @@ def controls(
     if dialogues:
         controlled = with_controls(dialogues, generator(spec.seed, "controls"))
         episodes = experience(spec, controlled, census, rating=rating, targets=(), others=()).episodes
-        names = [name for name in episodes.alternatives if name.startswith(PREFIX)]
+        names = [name for name in episodes.alternatives if name == LOGGED or name.startswith(PREFIX)]
         for name, critic in critics.items():
             evaluation = critic.evaluation(episodes, seed=spec.seed)
+            each = {control: _value(evaluation, episodes.alternatives[control]) for control in names}
             values[name] = {
-                control.removeprefix(PREFIX): evaluation.value(episodes.alternatives[control]).value
-                for control in names
+                control.removeprefix(PREFIX): value for control, value in each.items() if value is not None
             }
     found = {}
     for name, of_controls in values.items():
@@ -126,8 +136,22 @@ def controls(
             for one in answers
             if one.estimator == name and "raw" in one.diagnostics
         }
-        found[f"{name} {rating}"] = _verdict(judged(raw, of_controls)) | {"controls": of_controls}
+        logged = of_controls.pop(LOGGED, None)
+        verdict = judged(raw, of_controls, logged=logged)
+        found[f"{name} {rating}"] = _verdict(verdict, who="the logged agents") | {
+            "controls": of_controls,
+            "taught": critics[name].taught,
+            "unvalued": [one for one in CONTROLS if of_controls and one not in of_controls],
+        }
     return found
+
+
+def _value(evaluation: Evaluation, said: Said) -> float | None:
+    """None where it is refused: a control without a value fools nobody."""
+    try:
+        return evaluation.value(said).value
+    except Refused:
+        return None
 
 
 def _rewarded(
@@ -155,19 +179,30 @@ def _findings(
     baselines: Mapping[str, Mapping[str, float]],
 ) -> list[Finding]:
     rows = []
-    for key, valued in found.values.items():
+    signature = str(critic.signature)
+    everyone = (*found.values, *found.refused)
+    for key in sorted(everyone, key=lambda key: (key != LOGGED, key.startswith(PREFIX))):
         kind = "logged" if key == LOGGED else "control" if key.startswith(PREFIX) else "system"
-        target = who if key == LOGGED else key
-        apart = found.differences.get(key)
+        what = {
+            "target": who if key == LOGGED else key,
+            "rating": critic.reward,
+            "estimator": name,
+            "kind": kind,
+        }
+        if key in found.refused:
+            refusal = Finding.refusal(what, found.refused[key], signature)
+            rows.append(replace(refusal, details={"refused": True, "diagnostics": {}}))
+            continue
+        valued, apart = found.values[key], found.differences.get(key)
         rows.append(
             Finding(
-                what={"target": target, "rating": critic.reward, "estimator": name, "kind": kind},
+                what=what,
                 estimate=valued.value,
                 interval=_interval(valued.contributions),
-                n_items=len(valued.q),
+                n_items=int(np.isfinite(valued.q).sum()),
                 n_clusters=len(valued.contributions),
                 method=f"fitted Q, cross-fitted over dialogues, gamma {critic.discount:g}; interval by influence",
-                signature=str(critic.signature),
+                signature=signature,
                 details={
                     "difference": None if apart is None else float(apart.mean()),
                     "difference_interval": None if apart is None else _interval(apart),
@@ -191,21 +226,22 @@ def _interval(contributions: Floats) -> Interval | None:
 
 
 def _section(found: Judged, *, who: str) -> dict[str, Any]:
-    return _verdict(found.verdict) | {
+    return _verdict(found.verdict, who=who) | {
         "controls": {
             key.removeprefix(PREFIX): one.value for key, one in found.values.items() if key.startswith(PREFIX)
         },
+        "unvalued": [key.removeprefix(PREFIX) for key in found.refused if key.startswith(PREFIX)],
         "logged": who,
         "logged_value": found.values[LOGGED].value,
         "logged_return": found.returned,
     }
 
 
-def _verdict(verdict: Verdict) -> dict[str, Any]:
+def _verdict(verdict: Verdict, *, who: str) -> dict[str, Any]:
     return {
         "fooled": verdict.fooled,
         "fooled_by": list(verdict.fooled_by),
-        "worst_system": verdict.worst,
+        "worst_system": who if verdict.worst == LOGGED else verdict.worst,
         "margin": verdict.margin,
     }
 
@@ -238,7 +274,12 @@ def _write_turns(
             if turn.role != "assistant" or turn.content is None:
                 continue
             said = {who: turn.text, **{agent: turn.alternatives[agent][0].content for agent in systems}}
-            q = {agent: float(found.values[LOGGED if agent == who else agent].q[point]) for agent in said}
+            asked = {agent: LOGGED if agent == who else agent for agent in said}
+            q = {
+                agent: float(found.values[key].q[point])
+                for agent, key in asked.items()
+                if key in found.values
+            }
             records.append(
                 {"dialogue": one.id, "turn": place, "estimator": name, "user": user, "replies": said, "q": q}
             )

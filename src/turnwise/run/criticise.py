@@ -6,21 +6,37 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from turnwise.encode.episodes import encode, leave_out, whole
+from turnwise.errors import Refused
 from turnwise.estimators.critic.controls import LOGGED, PREFIX, Verdict, judged, with_controls
 from turnwise.estimators.critic.critic import Critic
 from turnwise.estimators.critic.evaluation import Valued
 from turnwise.run.tally import generator
 from turnwise.types import Dialogue, Episodes, Floats
 
+NEAR = 0.02  # of the greatest return: how far the logged agent's value may be from what it did get
+
 
 @dataclass(frozen=True, slots=True)
 class Judged:
     """What a critic says of everyone."""
 
-    values: Mapping[str, Valued]  # systems, controls and the logged replies
+    values: Mapping[str, Valued]  # the logged replies, systems and controls
+    refused: Mapping[str, Refused]  # systems and controls that have no value, and why
     differences: Mapping[str, Floats]  # contributions less those of the logged replies in the same dialogues
     verdict: Verdict
     returned: float  # the empirical discounted return of the logged dialogues
+    greatest: float  # return of a dialogue, without discount
+
+    @property
+    def bias(self) -> str | None:
+        """What is to be said where the logged agent's value is not what it did get."""
+        value = self.values[LOGGED].value
+        if abs(value - self.returned) <= NEAR * self.greatest:
+            return None
+        return (
+            f"the logged agent is valued {value:.1f}, and its dialogues did return {self.returned:.1f}: others may be "
+            "off as far, or further; more dialogues help"
+        )
 
 
 def criticise(
@@ -38,21 +54,26 @@ def criticise(
     evaluation = critic.evaluation(episodes, seed=seed)
     logged = evaluation.value(episodes.alternatives[LOGGED])
     controls = [name for name in episodes.alternatives if name.startswith(PREFIX)]
-    values, differences = {LOGGED: logged}, {}
+    values, differences, refused = {LOGGED: logged}, {}, {}
     for name in (*systems, *controls):
-        if name in episodes.agents:
-            values[name], differences[name] = _without_own(critic, episodes, name, seed)
-        else:
-            values[name] = evaluation.value(episodes.alternatives[name])
-            differences[name] = values[name].contributions - logged.contributions
+        try:
+            if name in episodes.agents:
+                values[name], differences[name] = _without_own(critic, episodes, name, seed)
+            else:
+                values[name] = evaluation.value(episodes.alternatives[name])
+                differences[name] = values[name].contributions - logged.contributions
+        except Refused as error:
+            refused[name] = error
         advance(1)
     verdict = judged(
-        {name: values[name].value for name in systems},
-        {name.removeprefix(PREFIX): values[name].value for name in controls},
+        {name: values[name].value for name in systems if name in values},
+        {name.removeprefix(PREFIX): values[name].value for name in controls if name in values},
+        logged=logged.value,
     )
-    discount = critic.discount**evaluation.features.turn
-    returned = float(np.add.reduceat(discount * evaluation.features.reward, episodes.first[:-1]).mean())
-    return Judged(values, differences, verdict, returned)
+    reward, starts = evaluation.features.reward, episodes.first[:-1]
+    returned = float(np.add.reduceat(critic.discount**evaluation.features.turn * reward, starts).mean())
+    greatest = float(np.abs(np.add.reduceat(reward, starts)).max())
+    return Judged(values, refused, differences, verdict, returned, greatest)
 
 
 def _without_own(critic: Critic, episodes: Episodes, name: str, seed: int) -> tuple[Valued, Floats]:

@@ -1,10 +1,12 @@
 """`turnwise score`: one number for each metric, agent and group, with its interval."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from typing import Any
 
 from turnwise.logs.scan import scan
+from turnwise.metrics.task import ontology as ontologies
 from turnwise.report import results
 from turnwise.run.finished import Part
 from turnwise.run.listing import listing
@@ -14,7 +16,7 @@ from turnwise.run.scoring import Watch, prepare, shards
 from turnwise.run.spec import Spec
 from turnwise.run.store import Store
 from turnwise.run.tally import Tally, generator
-from turnwise.types import Item
+from turnwise.types import Item, Metric
 
 
 def score(spec: Spec) -> Outcome:
@@ -24,6 +26,7 @@ def score(spec: Spec) -> Outcome:
     tallies: dict[tuple[str, str, str], Tally] = {}
     seen: dict[tuple[str, str], None] = {}  # (group, agent), in order of appearance
     cut: Counter[str] = Counter()  # texts by metric, of all agents: equal texts of several are read once
+    unresolved: dict[str, Counter[str]] = {}  # placeholders by metric, of all agents
     parts = {
         name: Part(str(metric.signature), "dialogue" in metric.needs, []) for name, metric in metrics.items()
     }
@@ -40,6 +43,7 @@ def score(spec: Spec) -> Outcome:
                 if lines is not None:  # without -o nobody asks for them again
                     parts[name].blocks.append(shard.keys[name])
                 cut[name] += block.cut
+                unresolved.setdefault(name, Counter()).update(_unresolved(metrics[name], shard.items))
                 for place, positions in places.items():
                     tally = tallies.setdefault(
                         (name, *place), Tally(metrics[name], seed=spec.seed, draws=spec.draws)
@@ -61,12 +65,31 @@ def score(spec: Spec) -> Outcome:
         for group, agent in seen
     )
     findings = tuple(
-        replace(finding, details={**finding.details, "cut": count})
-        if (count := cut[str(finding.what["metric"])])
+        replace(finding, details={**finding.details, **told})
+        if (told := _told(cut[name], unresolved.get(name, Counter())))
         else finding
         for finding in findings
+        for name in (str(finding.what["metric"]),)
     )
     return finish(spec, (*findings, *watch.findings(), *absent), census.sha256)
+
+
+def _unresolved(metric: Metric, items: Sequence[Item]) -> Iterator[str]:
+    """Placeholders of the replies that a task metric's ontology does not know, so that it passes them over."""
+    source = getattr(metric, "ontology", None)
+    if metric.card.kind != "task" or not isinstance(source, str):
+        return
+    ontology = ontologies.load(source)
+    for item in items:
+        for turn in item.turns if item.turn is None else item.turns[-1:]:
+            if turn.role == item.role:
+                yield from ontology.unknown(turn.text)
+
+
+def _told(cut: int, unresolved: Counter[str]) -> dict[str, Any]:
+    return ({"cut": cut} if cut else {}) | (
+        {"unresolved": dict(unresolved.most_common())} if unresolved else {}
+    )
 
 
 def _places(items: Sequence[Item]) -> dict[tuple[str, str], list[int]]:

@@ -18,7 +18,7 @@ from turnwise.logs.items import Selection, items
 from turnwise.metrics.task.conversation import delexicalised, moves
 from turnwise.metrics.task.goal import Wish, wishes
 from turnwise.metrics.task.inform import Success
-from turnwise.metrics.task.ontology import Ontology
+from turnwise.metrics.task.ontology import Domain, Ontology
 from turnwise.metrics.task.ontology import load as ontology_of
 from turnwise.types import Dialogue, Floats, Turn
 
@@ -119,15 +119,23 @@ def progress(dialogue: Dialogue, ontology: Ontology) -> Floats:
     parts = {
         (domain, slot)
         for domain, wish in wanted.items()
-        for slot in (*wish.requests, ontology.domains[domain].offer)
+        for slot in (*wish.requests, *_offers(ontology.domains[domain]))
     }
     open_, earned = set(parts), []
-    for move in moves(item, ontology):
+    replies = [turn for turn in item.turns if turn.role == "assistant"]
+    for turn, move in zip(replies, moves(item, ontology), strict=True):
+        if turn.content is None:  # a call of a tool tells the user nothing
+            continue
         now = {(domain, slot) for domain, slot in open_ if slot in move.about(domain)}
         now = {(domain, slot) for domain, slot in now if slot != ontology.booking or domain in move.booked}
         open_ -= now
         earned.append(PAID * len(now) / max(len(parts), 1))
     return np.array(earned)
+
+
+def _offers(domain: Domain) -> tuple[str, ...]:
+    """The slot that offers something, in a domain where that is to be found and named (as `offers.matched` has it)."""
+    return (domain.offer,) if domain.table and not domain.optional else ()
 
 
 def success(dialogues: Sequence[Dialogue], *, db: str | None) -> dict[str, float]:

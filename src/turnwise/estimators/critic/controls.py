@@ -19,6 +19,10 @@ LOGGED = "@logged"  # the logged replies themselves, as a system
 RANDOM, TRUNCATED, PARROT, GENERIC, GOODBYE, STUFFED = CONTROLS = (
     "random", "truncated", "parrot", "generic", "goodbye", "stuffed"
 )  # fmt: skip
+TAUGHT = (
+    RANDOM,
+    PARROT,
+)  # the two negatives of `evaluation`, worth 0 by training: where they lie proves nothing
 SLOT = "slot"  # before a placeholder's name, where texts have been brought to one form
 _GENERIC = "i can help you with that . is there anything else i can help you with ?"
 _GOODBYE = "you are welcome . thank you for using our service . have a great day ! goodbye ."
@@ -113,10 +117,8 @@ def _stuffing(said: Sequence[str]) -> str:
 class Verdict:
     """Whether the critic can be believed to tell systems from controls."""
 
-    fooled_by: tuple[
-        str, ...
-    ]  # controls that are valued at least like the worst real system, or like the logged one
-    worst: str | None  # the real system of the lowest value
+    fooled_by: tuple[str, ...]  # controls that are valued at least like the worst
+    worst: str | None  # the system of the lowest value, or LOGGED if that is lower still
     margin: float | None  # from the best control to it
 
     @property
@@ -124,10 +126,13 @@ class Verdict:
         return bool(self.fooled_by)
 
 
-def judged(systems: Mapping[str, float], controls: Mapping[str, float]) -> Verdict:
-    """Of the values of real systems and of controls."""
-    if not systems or not controls:
+def judged(
+    systems: Mapping[str, float], controls: Mapping[str, float], *, logged: float | None = None
+) -> Verdict:
+    """Of the values of real systems, of controls and of the logged agent, which is no less real."""
+    real = {**systems} if logged is None else {**systems, LOGGED: logged}
+    if not real or not controls:
         return Verdict((), None, None)
-    worst = min(systems, key=lambda name: systems[name])
-    fooling = tuple(name for name, value in controls.items() if not value < systems[worst])
-    return Verdict(fooling, worst, systems[worst] - max(controls.values()))
+    worst = min(real, key=lambda name: real[name])
+    fooling = tuple(name for name, value in controls.items() if not value < real[worst])
+    return Verdict(fooling, worst, real[worst] - max(controls.values()))

@@ -23,6 +23,7 @@ import numpy as np
 from turnwise.encode.episodes import leave_out
 from turnwise.encode.folder import is_trained, read_config
 from turnwise.errors import Refused, UsageError
+from turnwise.estimators.critic.controls import TAUGHT
 from turnwise.estimators.critic.evaluation import Evaluation, Valued
 from turnwise.estimators.critic.features import Facts, Features
 from turnwise.estimators.critic.words import RULES, WORDS, Encoding
@@ -92,6 +93,11 @@ class Critic:
     def worded(self) -> Form:
         """`one` or `logged`: the form in which texts are read."""
         return ("logged" if is_latent(self.actions) else "one") if self.form == "auto" else self.form
+
+    @property
+    def taught(self) -> list[str]:
+        """The controls that are worth 0 by training, and so tell nothing."""
+        return list(TAUGHT) if self.negatives else []
 
     def given(self, facts: Mapping[str, Facts]) -> "Critic":
         """With what is known of the dialogues' tasks."""

@@ -9,17 +9,19 @@ Neither ridge nor negatives may move the logged policy's own value. So the mean 
 each turn is held at 0, by as many rows of great weight; an intercept that is penalised instead biases the value of
 people by -6 of 48.
 
-Every dialogue's Q comes from a fit that did not see the dialogue. Everything is sums over folds: features are summed
-once, a system costs one more d x d sum and 2 T steps v <- G^-1 (b + gamma O v). Intervals come from the influence of
-each dialogue on the value, through the system of equations: the published ones (+-.02) are the spread of Q over
-first turns, and know nothing of the fit.
+Every dialogue's Q comes from a fit without its rewards and contexts. Not without all of its words: random replies are
+drawn over all folds, so that a fifth of them are replies of held-out dialogues, put elsewhere and labelled 0.
+Everything is sums over folds: features are summed once, a system costs one more d x d sum and 2 T steps
+v <- G^-1 (b + gamma O v). Where these do not come to rest, as with few dialogues, there is no value, and it is refused.
+Intervals come from the influence of each dialogue on the value, through the system of equations: the published ones
+(+-.02) are the spread of Q over first turns, and know nothing of the fit.
 """
 
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from scipy.linalg import cho_factor, cho_solve
+from scipy.linalg import cho_factor, cho_solve, lu_factor, lu_solve
 
 from turnwise.errors import Refused
 from turnwise.estimators.critic.features import TURNS, Features
@@ -28,6 +30,11 @@ from turnwise.types import Floats, Ints, Said, digest
 FOLDS = 5
 HELD = 1e4  # weight of the rows that hold a turn's mean error at 0, against one logged reply; 100 leaves -.6 of 48
 FEWEST = 30  # dialogues: with fewer a fold has less than six
+SETTLED = 0.05  # of the greatest return: how far from the fixed point the last step may leave the value
+UNSETTLED = (
+    "the critic does not come to rest on so few dialogues; more of them help, or a greater ridge (critic[ridge=1]) "
+    "or a lesser gamma"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +42,7 @@ class Valued:
     """What the critic says of one system."""
 
     contributions: Floats  # (N,) whose mean is the value and whose spread is its uncertainty
-    q: Floats  # (n,) of its reply at each logged point, by a fit that did not see the dialogue
+    q: Floats  # (n,) of its reply at each logged point, by a fit without the dialogue
     error: float  # root mean square of r + gamma Q(s', a') - Q(s, a) at logged replies, unseen
 
     @property
@@ -144,17 +151,19 @@ class Evaluation:
         q, errors, influence = np.zeros(n), np.zeros(n), np.zeros(n)
         starts = self.features.episodes.first[:-1]
         for f, fit in enumerate(self._fits):
-            step = _without(onward, f) + fit.held.T @ _without(held_onward, f)
-            v = fit.iterated(
-                gamma * step, self._taken_off(fit, following, f), 2 * int(self.features.turn.max() + 1)
-            )
+            step = gamma * (_without(onward, f) + fit.held.T @ _without(held_onward, f))
+            taken_off = self._taken_off(fit, following, f)
+            right = fit.reward if taken_off is None else fit.reward - taken_off
+            v = fit.iterated(step, right, 2 * int(self.features.turn.max() + 1))
             unseen = self.fold == f
             q[unseen] = rows[unseen] @ v
             error = self.features.reward + gamma * following @ v - self.logged @ v
             errors[unseen] = error[unseen]
             first = starts[unseen[starts]]
+            system = lu_factor(fit.gram - step)
+            self._check_settled(rows[first].mean(axis=0) @ (lu_solve(system, right) - v))
             # The value moves by J.(x + W m) e when a point is given more weight: J solves the system from the left.
-            lever = np.linalg.solve((fit.gram - gamma * step).T, rows[first].sum(axis=0))
+            lever = lu_solve(system, rows[first].sum(axis=0), trans=1)
             moved = (self.logged @ lever + (fit.held @ lever)[self.features.classes]) * error
             influence += np.where(unseen, 0.0, moved)
         contributions = q[starts] + np.add.reduceat(influence, starts)
@@ -162,6 +171,12 @@ class Evaluation:
             q[starts].mean() - contributions.mean()
         )  # exact in the long run; the mean is the value
         return Valued(contributions, q, float(np.sqrt(np.mean(errors**2))) if dialogues else np.nan)
+
+    def _check_settled(self, left: float) -> None:
+        """Refuse a value that further steps would still move by `left`."""
+        returns = np.add.reduceat(self.features.reward, self.features.episodes.first[:-1])
+        if not abs(left) <= SETTLED * np.abs(returns).max():
+            raise Refused(f"{UNSETTLED} (another {abs(left):.3g} is to come)")
 
     def _taken_off(self, fit: "_Fit", following: Floats, f: int) -> Floats | None:
         """(d,) what pessimism takes off the right side: `pessimism` standard errors of each next Q."""
@@ -193,8 +208,11 @@ class _Fit:
         solved: Floats = cho_solve(self._factor, right)
         return solved
 
-    def iterated(self, step: Floats, taken_off: Floats | None, steps: int) -> Floats:
-        right = self.reward if taken_off is None else self.reward - taken_off
+    def iterated(self, step: Floats, right: Floats, steps: int) -> Floats:
+        """v after some steps, refused where each makes an error greater."""
+        growth = float(np.abs(np.linalg.eigvals(self.solve(step))).max())
+        if not growth < 1:
+            raise Refused(f"{UNSETTLED} (each step makes an error {growth:.4g} times as great)")
         v = np.zeros(len(right))
         for _ in range(steps):
             v = self.solve(right + step @ v)

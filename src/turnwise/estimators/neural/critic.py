@@ -9,8 +9,8 @@ From the paper: hidden size 500, sigmoid, learning rate .01, dropout .3, lambda 
 100,000 sampled episodes. Not stated, and ours: gamma .9 (see `critic.critic`), K = 10, Adam, 32 episodes a step,
 targets follow by .1. Smaller by default, for a CPU: hidden size 100, 12,800 episodes. Eq. 7 subtracts lambda KL from
 the loss, where it has no gradient in the critic; here it is taken off the value of the next state, which is what it
-is said to be for. The paper trains on 8,438 dialogues and values 1,000 others, for which alone systems' replies were
-published: here each half is valued by the other's critic.
+is said to be for, and not off the Q that is reported. The paper trains on 8,438 dialogues and values 1,000 others, for
+which alone systems' replies were published: here each half is valued by the other's critic.
 Intervals, as the paper's, are the spread of Q over first turns: they know nothing of the training.
 """
 
@@ -233,19 +233,20 @@ class Learner:
         states, _ = network.critic.logged(network.critic.read(batch), action, batch.there)
         return network.critic.estimate(states)
 
-    def _worth(self, network: _Reading, batch: Batch) -> Tensor:
-        """(m,) Q of what the system would have said at each turn."""
+    def _worth(self, network: _Reading, batch: Batch) -> tuple[Tensor, Tensor]:
+        """(m,) Q of what the system would have said at each turn, and what its distance from people costs a target."""
         logged = self.training.action(network.action, self.logged[batch.rows])
         chosen = self.training.action(network.action, self.instead[batch.rows])
         known = network.critic.read(batch)
         _, before = network.critic.logged(known, logged.mean, batch.there)
         worth = network.critic.estimate(network.critic.instead(known, chosen.mean, before))
-        if self.training.critic.weight:
-            worth = worth - self.training.critic.weight * logged.divergence(chosen) / chosen.mean.shape[1]
-        return worth
+        if not self.training.critic.weight:
+            return worth, torch.zeros_like(worth)
+        return worth, self.training.critic.weight * logged.divergence(chosen) / chosen.mean.shape[1]
 
     def _bootstrapped(self, network: _Reading, batch: Batch) -> Tensor:
-        worth = self._worth(network, batch)
+        worth, cost = self._worth(network, batch)
+        worth = worth - cost
         after = torch.cat([worth[1:], worth[:1]]).masked_fill(batch.last, 0.0)
         settings = self.training.critic
         return (self.training.reward[batch.rows] + settings.discount * after).clamp(0.0, 1.0)
@@ -256,7 +257,7 @@ class Learner:
         q, errors = [], []
         for part in np.array_split(np.asarray(dialogues), max(1, len(dialogues) // 256)):
             batch = self.training.batch(part)
-            q.append(self._worth(self.network, batch).numpy())
+            q.append(self._worth(self.network, batch)[0].numpy())
             error = self._bootstrapped(self.network, batch) - self._of_logged(self.network, batch)
             errors.append(error.numpy())
         return np.concatenate(q).astype(np.float64), np.concatenate(errors).astype(np.float64)

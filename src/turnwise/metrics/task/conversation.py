@@ -49,8 +49,9 @@ def moves(item: Item, ontology: Ontology, *, own: bool = True) -> list[Move]:
     states = [ontology.state(given) for given in _states(item, replies, own=own)]
     _check_spelling(item, states, ontology)
     for turn, state, booked in zip(replies, states, bookings, strict=True):
-        moved = frozenset(domain for domain in state if state[domain] != last.get(domain))
-        active, last = moved or active, state
+        if turn.content is not None or state:  # a call of a tool need not have a state
+            moved = frozenset(domain for domain in state if state[domain] != last.get(domain))
+            active, last = moved or active, state
         found.append(Move(tuple(_mentions(turn, ontology)), state, active, booked))
     return found
 

@@ -1,4 +1,4 @@
-"""Inform, Success, Booking and the combined score of MultiWOZ, from goals, states and venue tables.
+"""Inform, Success and Booking of MultiWOZ (`combined` adds BLEU to the first two), from goals, states and venue tables.
 
 A dialogue informs if in every domain of its goal the system offered what meets the goal, and succeeds if the
 system also told everything that was asked for. The system's replies stand in the logged conversation, to

@@ -105,7 +105,11 @@ def settled(goal: Goal, tables: Tables) -> Goal:
     """The goal, asking first only for what these tables do not have: otherwise the user would be content with it."""
     return tuple(
         replace(wish, first={})
-        if wish.first and tables.matching(wish.domain, _canonical({**wish.info, **wish.first}))
+        if wish.first
+        and (
+            wish.domain not in tables.rows
+            or tables.matching(wish.domain, _canonical({**wish.info, **wish.first}))
+        )
         else wish
         for wish in goal
     )

@@ -2,15 +2,17 @@
 
 After ConvLab, and Lubis et al. 2022 (section 5.4): *complete*, the user got something for all that it wanted, right
 or wrong; *success*, and all of it is right: the venues meet the goal, what was told is true of them, what was
-booked is the right venue with the right details; *book*, the share of the wished bookings that are right; *f1*, of the
-things told against the things asked for; *turns*, of both sides together. Beside these *inform*, whether
-the venues in hand meet the goal. What a goal does not wish for has no score: `book` without a booking is NaN.
+booked is the right venue with the right details, a taxi goes where and when it should; *book*, the share of the
+wished bookings that are right; *f1*, of the things told against the things asked for; *turns*, of both sides
+together. Beside these *inform*, whether the venues in hand and the taxi's ride meet the goal. A system need not say
+where it sends a taxi: its ride is what its state held as it told of the car. What a goal does not wish for has no
+score: `book` without a booking is NaN.
 """
 
 from collections.abc import Mapping, Sequence
 
 from turnwise.types import Scores
-from turnwise.worlds.task.schema import canonical
+from turnwise.worlds.task.schema import DOMAINS, canonical
 from turnwise.worlds.task.tables import UNKNOWN, Tables
 from turnwise.worlds.task.user import Progress
 
@@ -41,8 +43,9 @@ def _complete(part: Progress) -> bool:
 
 
 def _informed(part: Progress, tables: Tables) -> bool:
-    if part.wish.domain not in tables.rows:
-        return True
+    if part.wish.domain not in tables.rows:  # there is no venue to judge, but what it was booked for
+        wanted = {slot: part.meant(slot) for slot in DOMAINS[part.wish.domain].informs}
+        return all(value in (None, part.ride.get(slot)) for slot, value in wanted.items())
     return part.row is not None and part.row in tables.matching(part.wish.domain, part.wish.needs)
 
 

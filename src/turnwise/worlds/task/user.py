@@ -15,7 +15,7 @@ from turnwise.types import Turn
 from turnwise.worlds.task import wording
 from turnwise.worlds.task.goal import Goal, Wish
 from turnwise.worlds.task.hearing import Reading, heard, read
-from turnwise.worlds.task.schema import ANYTHING, DOMAINS, canonical
+from turnwise.worlds.task.schema import ANYTHING, DOMAINS, canonical, slot_of
 from turnwise.worlds.task.tables import Row, Tables
 
 T_MAX = 20  # replies of the system; ConvLab's 40 turns
@@ -31,6 +31,7 @@ class Progress:
     answers: dict[str, str] = field(default_factory=dict)  # slot -> what the system told of it
     booked: Row | None = None  # the venue of the last booking
     details: dict[str, str] = field(default_factory=dict)  # that the system said of the booking
+    ride: dict[str, str] = field(default_factory=dict)  # what it had understood when it told of a taxi
     confirmed: bool = False  # a reference was given
     failed: bool = False  # there is no such thing as was asked for first
     begun: bool = False
@@ -46,6 +47,11 @@ class Progress:
             return None if canonical(slot, value) == ANYTHING else value
         return None if wish.book is None else wish.book.get(slot)
 
+    def meant(self, slot: str) -> str | None:
+        """In one spelling, what the goal says or, of a taxi between the goal's places, what the user said."""
+        value = canonical(slot, self.wants(slot) or self.told.get(slot, ANYTHING))
+        return None if value == ANYTHING else value
+
     def untold(self) -> list[str]:
         return [
             slot
@@ -59,9 +65,7 @@ class Progress:
         return [
             slot
             for slot, value in reading.told.items()
-            if slot not in details
-            and (wanted := self.wants(slot))
-            and _differs(slot, value, canonical(slot, wanted))
+            if slot not in details and (wanted := self.meant(slot)) and _differs(slot, value, wanted)
         ]
 
     def open_requests(self) -> list[str]:
@@ -120,7 +124,7 @@ class User:
             if turn.role == "user":
                 self._spoke(course, turn.text)
             elif turn.role == "assistant":
-                self._listened(course, turn.text)
+                self._listened(course, turn)
         return course
 
     def _spoke(self, course: Course, text: str) -> None:
@@ -130,15 +134,21 @@ class User:
             part.told.update(heard(self.tables, text, part.wish.domain).informs)
             part.begun, part.news = True, part.told != before
 
-    def _listened(self, course: Course, text: str) -> None:
+    def _listened(self, course: Course, turn: Turn) -> None:
         part = course.part
         if part is None:
             return
-        course.reading = reading = read(self.tables, text, part.wish.domain)
+        domain = part.wish.domain
+        course.reading = reading = read(self.tables, turn.text, domain)
         course.wrong = part.misheard(reading)
         if not self._helped(part, reading) or course.wrong:
             course.strikes += 1
-        if any(slot in part.wish.info for slot in course.wrong):
+        if domain not in self.tables.rows and any(slot in reading.told for slot in DOMAINS[domain].requests):
+            known = part.told if turn.state is None else turn.state.get(domain, {})
+            part.ride = {
+                (slot := slot_of(name)): canonical(slot, str(value)) for name, value in known.items()
+            }
+        if any(slot in DOMAINS[domain].informs for slot in course.wrong):
             part.row = None  # not what was asked for
             part.answers.clear()
         if part.done and not course.wrong:

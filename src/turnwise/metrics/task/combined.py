@@ -1,0 +1,66 @@
+"""The combined score of MultiWOZ: BLEU + (inform + success) / 2 (Mehri et al. 2019)."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import ClassVar
+
+import numpy as np
+
+from turnwise.metrics.rows import Sums, quotient
+from turnwise.metrics.task.inform import Success
+from turnwise.metrics.task.offers import Evaluator
+from turnwise.metrics.task.wording import DelexicalisedBleu
+from turnwise.types import Card, Floats, Item, Level, Need, Signature
+
+
+@dataclass(frozen=True, slots=True)
+class Combined(Sums):
+    level: ClassVar[Level] = "dialogue"
+    needs: ClassVar[frozenset[Need]] = Success.needs
+    higher_is_better: ClassVar[bool] = True
+    span: ClassVar[tuple[float, float]] = (0.0, 200.0)
+    unscored: ClassVar[str] = "the goal asks for nothing, or no reply of the dialogue has a reference"
+    card: ClassVar[Card] = Card(
+        kind="task",
+        meaning="BLEU of the replies with placeholders (`bleu-delex`) plus half of inform and half of success.",
+        range="0-200",
+        limits="Adds what people wrote to what they wanted, though neither follows people's own success "
+        "(papers/offline-critic.md): look at the three parts. BLEU is over all replies of the dialogues.",
+        citation="Mehri et al. 2019, Structured Fusion Networks for Dialog; Nekvinda and Dusek 2021, Shades of "
+        "BLEU, Flavours of Success: The Case of MultiWOZ",
+    )
+
+    evaluator: Evaluator = "leaderboard"
+    ontology: str = "multiwoz"
+    db: str | None = None
+
+    def __post_init__(self) -> None:
+        Success(self.evaluator, self.ontology, self.db)  # says now what is wrong with a setting
+
+    @property
+    def _bleu(self) -> DelexicalisedBleu:
+        return DelexicalisedBleu(self.ontology)
+
+    @property
+    def _success(self) -> Success:
+        return Success(self.evaluator, self.ontology, self.db)
+
+    @property
+    def signature(self) -> Signature:
+        return Signature("combined", parts=(self._bleu.signature, self._success.signature))
+
+    def rows(self, items: Sequence[Item], /) -> Floats:
+        """(n, ...): the counts of BLEU, added over the dialogue, then inform, success, and 1 for the dialogue."""
+        rows = np.full((len(items), self._bleu.rows([]).shape[1] + 3), np.nan)
+        for row, item in zip(rows, items, strict=True):
+            replies = [turn for turn in item.turns if turn.role == "assistant" and turn.references]
+            counts = self._bleu.rows([replace(item, turns=(turn,)) for turn in replies])
+            counts = counts[~np.isnan(counts).any(axis=1)]
+            if item.goal and len(counts):
+                judged = self._success.judge(item)
+                row[:] = *counts.sum(axis=0), judged.inform, judged.success, 1
+        return rows
+
+    def of_sums(self, sums: Floats, /) -> Floats:
+        met = quotient(sums[..., -3] + sums[..., -2], sums[..., -1])
+        return self._bleu.of_sums(sums[..., :-3]) + 50 * met
