@@ -165,8 +165,17 @@ def _who(_: None, __: int) -> int:
 def test_the_work_of_a_killed_worker_is_done_again_and_counted_once(
     folder: Path, whole: dict[str, bytes], on: str
 ) -> None:
+    _loses_a_worker(folder, f"killed-{on}", SLAYS, whole, on=on)
+
+
+def test_meta_of_a_killed_worker_is_the_same(folder: Path) -> None:
+    command = "meta rated.jsonl more.jsonl --by file -m own_on_ray:length,bleu-2 --draws 100"
+    _loses_a_worker(folder, "meta-killed", command, finished(folder, "meta-whole", command), on="ray")
+
+
+def _loses_a_worker(folder: Path, out: str, command: str, whole: dict[str, bytes], *, on: str) -> None:
     (folder / "once").touch()
-    assert finished(folder, f"killed-{on}", SLAYS, "--on", on, "--jobs", "2") == whole
+    assert finished(folder, out, command, "--on", on, "--jobs", "2") == whole
     assert len((folder / "died").read_text().split()) == 1
     (folder / "died").unlink()
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -91,23 +92,15 @@ def attack(
         answered += _answered(target, more, judge_on, report)
         entries += more
         tried += len(more)
-    settings = {"contexts": judge_on, "people": human, "draws": draws, "rng": rng}
+    verdict = partial(judged, contexts=judge_on, people=human, draws=draws, rng=rng)
     tested = sum(one.kind != "people" for one in entries)
     found = [
-        judged(
-            one.name,
-            one.kind,
-            one.description,
-            replies=replies,
-            scores=scores,
-            tested=tested,
-            **settings,  # type: ignore[arg-type]
-        )
+        verdict(one.name, one.kind, one.description, replies=replies, scores=scores, tested=tested)
         for one, replies, scores in answered
     ]
-    person = judged(
+    person = verdict(
         "people", "people", "what people said", replies=[context.human for context in judge_on], scores=human,
-        tested=1, **settings,  # type: ignore[arg-type]
+        tested=1,
     )  # fmt: skip
     report(f"judged: {len(found)} strategies on {len(judge_on)} contexts, {target.calls} calls in all")
     return Attack(
