@@ -1,6 +1,8 @@
 """Shared fixtures. Real corpora live outside the repository; tests that need them skip where they are absent."""
 
 import os
+import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -17,3 +19,15 @@ def corpora() -> Path:
     if not CORPORA.is_dir():
         pytest.skip("real corpora absent: set TURNWISE_DATA to their folder")
     return CORPORA
+
+
+@pytest.fixture(autouse=True)
+def own_modules_forgotten(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """A `mine.py` that one test writes is not the `mine` of another test in the same process."""
+    modules, path = set(sys.modules), list(sys.path)
+    yield
+    sys.path[:] = path
+    place = str(tmp_path_factory.getbasetemp())
+    for name in set(sys.modules) - modules:
+        if (getattr(sys.modules[name], "__file__", None) or "").startswith(place):
+            del sys.modules[name]

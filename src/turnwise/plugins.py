@@ -10,7 +10,7 @@ import math
 import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from importlib import import_module
+from importlib import import_module, invalidate_caches
 from importlib.metadata import entry_points
 from pathlib import Path
 from types import NoneType, UnionType
@@ -42,6 +42,7 @@ def own_function(name: str, what: str) -> tuple[Callable[..., Any], bytes]:
     module_name, _, attribute = name.partition(":")
     here = str(Path.cwd())
     sys.path.insert(0, here)
+    invalidate_caches()  # the file may have been written a moment ago, from a notebook say
     try:
         module = import_module(module_name)
     except Exception as error:  # the user's file may raise anything

@@ -2,7 +2,7 @@
 
 import math
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -14,10 +14,9 @@ from turnwise.types import Item, Turn
 
 
 @pytest.fixture
-def own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[str], str]]:
+def own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], str]:
     """Writes `mine.py` in the current directory; gives the name of its function."""
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(sys, "path", [*sys.path])
     monkeypatch.setattr(sys, "dont_write_bytecode", True)
 
     def write(source: str) -> str:
@@ -25,8 +24,7 @@ def own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[s
         sys.modules.pop("mine", None)
         return "mine:score"
 
-    yield write
-    sys.modules.pop("mine", None)
+    return write
 
 
 def items(*replies: str) -> list[Item]:

@@ -4,7 +4,6 @@ Starting a worker costs more than what it does here, so each command is run as f
 """
 
 import os
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -77,8 +76,6 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
             yield place
         finally:
             ray.shutdown()
-            for name in ("own_on_ray", "hungry_on_ray"):
-                sys.modules.pop(name, None)
 
 
 @pytest.fixture(scope="module")
