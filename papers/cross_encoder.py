@@ -37,15 +37,16 @@ class CrossEncoder:
         torch.manual_seed(seed)  # the head is new
         self.device, self.tokenizer = device, loading.read_tokenizer(folder)
         with loading.quiet():
-            self.model = AutoModelForSequenceClassification.from_pretrained(folder, num_labels=1).to(device)
+            self.model = AutoModelForSequenceClassification.from_pretrained(folder, num_labels=1).float()
+        self.model.to(device)
         self.longest = loading.longest(self.model.config, self.tokenizer, 128)
 
     def logits(self, pairs: Sequence[tuple[str, str]]) -> torch.Tensor:
-        """(n,) before the sigmoid; a context that is too long loses its oldest words."""
+        """(n,) before the sigmoid; what is too long, most often the context, loses its oldest words."""
         self.tokenizer.truncation_side = "left"
         read = self.tokenizer(
             [context for context, _ in pairs], [reply for _, reply in pairs], padding=True,
-            truncation="only_first", max_length=self.longest, return_tensors="pt",
+            truncation="longest_first", max_length=self.longest, return_tensors="pt",
         )  # fmt: skip
         found: torch.Tensor = self.model(**read.to(self.device)).logits[:, 0]
         return found

@@ -50,7 +50,7 @@ CORPORA = {
 }
 LEARNT = (("dailydialog.jsonl.gz", "train"), ("personachat.jsonl.gz", "valid"))
 ROWS = {"copy": "copy: last", "fixed": "fixed", "parrot": "parrot", "pattern": "pattern"}
-COUNT = 80
+COUNT = 200
 MOST_WORDS = 10  # of a corpus in a row
 
 

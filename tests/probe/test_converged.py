@@ -77,8 +77,22 @@ def test_a_frequency_of_just_seventy_percent_is_not_enough() -> None:
     assert named(["context"] * 10, [*said[:7], "same here", "two", "three"]).strategy == "fixed"
 
 
-def test_a_frame_keeps_what_all_replies_share() -> None:
+def test_a_frame_keeps_what_most_replies_share() -> None:
     assert frame(["i like tea very much", "i like old trains very much"]) == "i like [...] very much"
+    filled = [f"No, I won't send {what} until now" for what in ("it", "the letter", "them", "your money")]
+    assert frame([*filled, "hello"]) == "No, I won't send [...] until now"  # one odd reply does not undo it
+    assert (
+        frame([one.replace("No", "no") for one in filled[:1]] + filled[1:]).lower().startswith("no, i won't")
+    )
+    assert frame(["tea", "old trains", "rain"]) == ""
+
+
+def test_what_most_replies_share_is_told_where_the_measures_decide_nothing() -> None:
+    things = "tea trains rain books songs dogs hills boats games clouds rivers".split()
+    said = [f"yes absolutely {one} then" for one in things]
+    found = named([f"about {one * 2}" for one in things], said)
+    assert found.strategy == "not conclusive"
+    assert "most replies share “yes absolutely [...] then”" in found.description
 
 
 def test_what_is_remembered_is_not_asked_again_and_counts_all_the_same() -> None:

@@ -45,7 +45,9 @@ def named(contexts: Sequence[str], replies: Sequence[str]) -> Named:
         return Named("parrot", "repeats parts of the context", found)
     if found.response_frequency < 0.1 and found.lexical_variety < 0.15 and found.jaccard > 0.05:
         return Named("pattern", f"fills “{frame(replies)}” from the context", found)
-    return Named("not conclusive", "no strategy that the measures can tell", found)
+    common = frame(replies)
+    told = f"; most replies share “{common}”" if common else ""
+    return Named("not conclusive", f"no strategy that the measures can tell{told}", found)
 
 
 def measured(contexts: Sequence[str], replies: Sequence[str]) -> Measures:
@@ -63,25 +65,32 @@ def measured(contexts: Sequence[str], replies: Sequence[str]) -> Measures:
 
 
 def frame(replies: Sequence[str], sample: int = 40) -> str:
-    """The words that replies have in common, in order, with `[...]` for what changes."""
+    """The words that most replies have in common, in order, with `[...]` for what changes; "" where there are none.
+
+    Read off the reply with which the others share most: a word of it is kept where half of them have it, too.
+    """
     some = [reply.split() for reply in list(dict.fromkeys(replies))[:sample] if reply.split()]
-    if not some:
+    shared = [_shared(one, some[:place] + some[place + 1 :]) for place, one in enumerate(some)]
+    central = max(range(len(some)), key=lambda place: sum(shared[place]), default=None)
+    if central is None or not any(shared[central]):
         return ""
-    kept = some[0]
-    for other in some[1:]:
-        blocks = SequenceMatcher(a=kept, b=other, autojunk=False).get_matching_blocks()
-        shared = [word for block in blocks for word in kept[block.a : block.a + block.size]]
-        kept = shared or kept  # one odd reply does not undo the frame
-    first = some[0]
     shown: list[str] = []
-    place = 0
-    for word in first:
-        if place < len(kept) and word == kept[place]:
+    for word, kept in zip(some[central], shared[central], strict=True):
+        if kept:
             shown.append(word)
-            place += 1
         elif not shown or shown[-1] != "[...]":
             shown.append("[...]")
     return " ".join(shown)
+
+
+def _shared(one: Sequence[str], others: Sequence[Sequence[str]]) -> list[bool]:
+    """For each word, whether at least half of the others have it, in the order of this one; case is no matter."""
+    counts = Counter[int]()
+    own = [word.lower() for word in one]
+    for other in others:
+        matcher = SequenceMatcher(a=own, b=[word.lower() for word in other], autojunk=False)
+        counts.update(block.a + at for block in matcher.get_matching_blocks() for at in range(block.size))
+    return [2 * counts[place] >= max(len(others), 1) for place in range(len(one))]
 
 
 def _bleu(reply: Sequence[str], context: Sequence[str]) -> float:
