@@ -1,4 +1,4 @@
-"""`python -m benchmarks.rates`: processor time a reply of each stage of `score` and of `ope --stream`.
+"""`python -m benchmarks.rates [bytes]`: processor time a reply of the stages of `score` and `ope --stream`; bytes an id.
 
 docs/scale.md does its arithmetic with it. One core, made-up conversations of 12 words a reply, vectors of hashed
 words. Writes benchmarks/results/rates.json.
@@ -6,8 +6,10 @@ words. Writes benchmarks/results/rates.json.
 
 import json
 import pickle
+import sys
 import tempfile
 import time
+import tracemalloc
 from collections.abc import Callable
 from pathlib import Path
 from typing import TypeVar
@@ -16,10 +18,12 @@ import numpy as np
 
 from benchmarks.corpus import write
 from turnwise.encode.episodes import encode, whole
+from turnwise.encode.segments import Segments
 from turnwise.estimators.stream import First, Frame, Second
 from turnwise.logs import native
 from turnwise.logs.items import Selection, all_items
 from turnwise.logs.scan import scan
+from turnwise.logs.seen import Seen, SeenIn
 from turnwise.metrics import resolve
 from turnwise.run.blocks import content_key, score
 from turnwise.run.scoring import SHARD
@@ -30,7 +34,9 @@ from turnwise.types import Fitted, Metric
 REPLIES, SELLERS, DIALOGUES = 10_000, 5, 200
 RESULT = Path(__file__).parent / "results" / "rates.json"
 T = TypeVar("T")
+IDS = 600_000
 rates: dict[str, float] = {}  # microseconds
+sizes: dict[str, float] = {}  # bytes
 
 
 def timed(name: str, count: int, function: Callable[[], T]) -> T:
@@ -91,17 +97,55 @@ def estimating(folder: Path) -> None:
         "ope, a dialogue: second pass, 5 agents", count,
         lambda: [Second.of(one, "hashing", frame, speakers) for one in encoded],
     )  # fmt: skip
-    rates["bytes a dialogue"] = round(path.stat().st_size / count, 1)
+    sizes["a dialogue of `ope`, on disk"] = round(path.stat().st_size / count, 1)
+
+
+def held(name: str, made: Callable[[], object]) -> None:
+    """Bytes an id that what is made keeps."""
+    tracemalloc.start()
+    kept = made()
+    sizes[name] = round(tracemalloc.get_traced_memory()[0] / IDS, 1)
+    tracemalloc.stop()
+    del kept
+    print(f"{name:40} {sizes[name]:8.1f} bytes", flush=True)
+
+
+def holding(folder: Path) -> None:
+    def ids(seen: Seen) -> Seen:
+        for number in range(IDS):
+            seen.add(f"dialogue-{number}")
+        return seen
+
+    def index() -> Segments:
+        shared = Segments(folder)
+        shared.read("space", [b"no such key....."])
+        return shared
+
+    for first in range(0, IDS, 10_000):
+        keys = (number.to_bytes(16, "big") for number in range(first, first + 10_000))
+        Segments(folder).write("space", dict.fromkeys(keys, b"0123"))
+    held("a dialogue's hash", lambda: ids(Seen()))
+    held("an id's hash and file", lambda: ids(_of_a_file()))
+    held("a text of the shared cache's index", index)
+
+
+def _of_a_file() -> SeenIn:
+    seen = SeenIn()
+    seen.open("logs.jsonl")
+    return seen
 
 
 def main() -> None:
     np.ones((64, 64)) @ np.ones((64, 64))  # wakes the libraries
+    told = json.loads(RESULT.read_text()) if RESULT.exists() else {}
     with tempfile.TemporaryDirectory() as folder:
-        scoring(Path(folder))
-        estimating(Path(folder))
-    RESULT.write_text(
-        json.dumps({"command": "python -m benchmarks.rates", "microseconds": rates}, indent=1) + "\n"
-    )
+        if "bytes" not in sys.argv[1:]:
+            scoring(Path(folder))
+            estimating(Path(folder))
+            told["microseconds"] = rates
+        holding(Path(folder) / "shared")
+    told |= {"command": "python -m benchmarks.rates", "bytes": told.get("bytes", {}) | sizes}
+    RESULT.write_text(json.dumps(told, indent=1) + "\n")
 
 
 if __name__ == "__main__":
