@@ -1,4 +1,4 @@
-"""`python -m benchmarks.rates [bytes]`: processor time a reply of the stages of `score` and `ope --stream`; bytes an id.
+"""`python -m benchmarks.rates [bytes]`: processor time a reply of stages of `score` and `ope --stream`; bytes an id.
 
 docs/scale.md does its arithmetic with it. One core, made-up conversations of 12 words a reply, vectors of hashed
 words. Writes benchmarks/results/rates.json.
