@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import time
+from multiprocessing import active_children
 from pathlib import Path
 
 import pytest
@@ -24,6 +25,40 @@ if __name__ == "__main__":
     results = Local(2).in_order(operator.pow, 2, range(8))
     print(next(results)[1], flush=True)
     time.sleep(60)
+"""
+# Its first task takes a worker away in the middle of an answer, or before another worker has begun; what is sent either
+# way is more than a pipe holds.
+KILLED = """
+import os, signal, sys
+from multiprocessing.connection import Connection
+from pathlib import Path
+from turnwise.run.execute import Local
+
+def half(connection, data):
+    os.write(connection.fileno(), bytes(data)[: len(data) // 2])
+    os.kill(os.getpid(), signal.SIGKILL)
+
+def work(shared, task):
+    if task == 0 and Path("once").exists():
+        Path("once").unlink()
+        Connection._send = half
+        if sys.argv[1] == "before":
+            os.kill(os.getpid(), signal.SIGKILL)
+    return bytes([task]) * 2**21
+
+if __name__ == "__main__":
+    Path("once").touch()
+    for task, found in Local(2).in_order(work, bytes(2**21), range(6)):
+        print(task, len(found), set(found), Path("once").exists())
+"""
+# Ends while its workers wait for tasks, with the stream of results still open.
+UNCLOSED = """
+import operator
+from turnwise.run.execute import Local
+
+if __name__ == "__main__":
+    results = Local(2).in_order(operator.pow, 2, range(2))
+    print(next(results)[1])
 """
 
 
@@ -51,6 +86,56 @@ def test_results_come_in_the_order_of_the_tasks_whatever_the_number_of_processes
     expected = [(n, 2**n) for n in range(9)]
     assert list(Local(1).in_order(operator.pow, 2, range(9))) == expected
     assert list(Local(2).in_order(operator.pow, 2, range(9))) == expected
+
+
+@pytest.mark.parametrize("when", ["before", "within"])
+def test_a_worker_killed_at_a_bad_moment_holds_nobody_up_and_its_work_is_done_again(tmp_path, when):
+    (tmp_path / "killed.py").write_text(KILLED)
+    done = subprocess.run(
+        [sys.executable, "killed.py", when], cwd=tmp_path, capture_output=True, text=True, timeout=60
+    )
+    assert done.stdout.splitlines() == [f"{task} {2**21} {{{task}}} False" for task in range(6)]
+    assert done.stderr.count("a worker was lost") == 1
+
+
+def test_a_program_can_end_while_results_are_still_to_come(tmp_path):
+    (tmp_path / "unclosed.py").write_text(UNCLOSED)
+    asked = [sys.executable, "unclosed.py"]
+    done = subprocess.run(asked, cwd=tmp_path, capture_output=True, text=True, timeout=60)
+    assert (done.stdout, done.stderr, done.returncode) == ("1\n", "", 0)
+
+
+def test_work_that_nobody_wants_any_more_is_stopped():
+    results = Local(2).in_order(_sleep, None, (0, 600))
+    next(results)
+    begun = time.monotonic()
+    results.close()
+    assert time.monotonic() - begun < 60
+    assert not active_children()
+
+
+def _sleep(_: None, seconds: int) -> None:
+    time.sleep(seconds)
+
+
+def test_an_error_that_nobody_has_foreseen_says_where_it_arose():
+    with pytest.raises(ZeroDivisionError) as found:
+        list(Local(2).in_order(operator.truediv, 1, (1, 0)))
+    assert "processes.py" in "".join(found.value.__notes__)
+    with pytest.raises(RuntimeError, match="Stubborn: 3"):
+        list(Local(2).in_order(_fails, None, (3,)))
+    assert not active_children()
+
+
+class Stubborn(Exception):
+    """Is pickled, and not to be had back."""
+
+    def __init__(self, one: int, two: int) -> None:
+        super().__init__(one)
+
+
+def _fails(_: None, task: int) -> None:
+    raise Stubborn(task, task)
 
 
 @pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="looks for orphans in /proc")

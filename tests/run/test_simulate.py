@@ -2,6 +2,7 @@
 
 import gzip
 import json
+import os
 from pathlib import Path
 
 import numpy as np
@@ -168,6 +169,24 @@ def test_agents_of_ones_own_join_the_family(tmp_path, monkeypatch, capsys, jobs)
     assert [dialogue.agent for dialogue in dialogues] == ["noise-00"] * 2 + ["mine"] * 2 + ["whole"] * 2
     assert all(set(dialogue.turns[1].alternatives) == {"noise-00", "mine", "whole"} for dialogue in dialogues)
     assert set(json.loads(Path("logs.truth.json").read_text())["agents"]) == {"noise-00", "mine", "whole"}
+
+
+def test_an_agent_that_no_worker_survives_is_told_of_and_nothing_is_said_to_be_kept(
+    tmp_path, monkeypatch, capsys
+):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "own_deadly.py").write_text(
+        "import os, signal\n"
+        "def reply(messages):\n"
+        f"    assert os.getpid() != {os.getpid()}\n"
+        "    os.kill(os.getpid(), signal.SIGKILL)\n"
+    )
+    few = ["--agents", "1", "--dialogues", "2", "--truth", "0", "--jobs", "2", "-q"]
+    assert run(["simulate", "booking", "-o", "logs.jsonl", *few, "--with", "x=own_deadly:reply"]) == 3
+    said = capsys.readouterr().err
+    assert "3 workers in a row were lost over the same work" in said
+    assert "only `simulate` begins anew" in said
+    assert [path.name for path in tmp_path.glob("*logs*")] == []
 
 
 @pytest.mark.parametrize(

@@ -5,30 +5,25 @@ What every task needs is sent to a worker once. A worker that is lost (killed, o
 its tasks done again by another; a result is taken once, whatever was done twice on the way to it.
 """
 
-import logging
-import os
 import sys
-import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import Future, ProcessPoolExecutor
-from concurrent.futures.process import BrokenProcessPool
+from concurrent.futures import Future
 from dataclasses import dataclass
 from itertools import islice
-from multiprocessing import get_context, parent_process
-from multiprocessing.connection import wait
-from typing import Any, Generic, Protocol, Self, TypeVar
+from typing import Generic, Protocol, Self, TypeVar
 
 from turnwise.errors import TurnwiseError, Unmeasured
 
-log = logging.getLogger(__name__)
 Shared = TypeVar("Shared")
 Task = TypeVar("Task")
 Result = TypeVar("Result")
 
 TRIES = 3  # workers that one task may cost
-
-_shared: Any = None  # in a worker: what every task needs, sent once
+_REMEDY = (
+    "fewer --jobs leave each worker more. With -o, what was done is kept and the same command resumes; only "
+    "`simulate` begins anew"
+)
 
 
 class WorkersLost(Unmeasured):
@@ -36,8 +31,7 @@ class WorkersLost(Unmeasured):
 
     def __init__(self, detail: str = "") -> None:
         super().__init__(
-            f"{TRIES} workers in a row were lost over the same work, as when memory runs out{detail}; fewer --jobs "
-            "leave each of them more. What was done is kept: the same command with the same -o resumes"
+            f"{TRIES} workers in a row were lost over the same work, as when memory runs out{detail}; {_REMEDY}"
         )
 
 
@@ -45,10 +39,7 @@ class OutOfMemory(Unmeasured):
     """Work that asks for more memory than there is, where the system says so and does not end the process."""
 
     def __init__(self, detail: str) -> None:
-        super().__init__(
-            f"memory ran out{f' ({detail})' if detail else ''}; fewer --jobs leave each worker more. What was done is "
-            "kept: the same command with the same -o resumes"
-        )
+        super().__init__(f"memory ran out{f' ({detail})' if detail else ''}; {_REMEDY}")
 
 
 class Executor(Protocol):
@@ -106,35 +97,23 @@ class Local:
             for task in tasks:
                 yield task, _done(function, shared, task)
             return
-        stream, losses = iter(tasks), 0
-        # A future is None where a worker was lost before it was done: these are then done alone, one after the other,
-        # so that all before the one that costs workers are done, and whose fault it is shows.
-        window: deque[tuple[Task, Future[Outcome[Result]] | None]] = deque()
-        pool = _pool(self.jobs, shared)
+        from turnwise.run.processes import Crew, unpacked  # which one job has no need of
+
+        crew = Crew(self.jobs, function, shared)
+        stream = iter(tasks)
+        window: deque[tuple[Task, Future[bytes]]] = deque()  # the head stays until it is done
         try:
             while True:
-                if all(future is not None for _, future in window):
-                    for task in islice(stream, 2 * self.jobs - len(window)):
-                        window.append((task, _submitted(pool, function, task)))
+                for task in islice(stream, 2 * self.jobs - len(window)):
+                    window.append((task, crew.submit(task)))
                 if not window:
                     return
                 task, future = window[0]
-                try:
-                    outcome = (future or _submitted(pool, function, task)).result()
-                except BrokenProcessPool:
-                    losses += 1
-                    if losses == TRIES:
-                        raise WorkersLost from None
-                    log.warning("a worker was lost; what it had is done again")
-                    pool.shutdown()
-                    pool = _pool(self.jobs, shared)
-                    window = deque((task, _if_done(future)) for task, future in window)
-                    continue
+                answer = future.result()
                 window.popleft()
-                losses = 0
-                yield task, outcome.result()
+                yield task, unpacked(answer).result()
         finally:
-            pool.shutdown(cancel_futures=True)
+            crew.end(at_work=bool(window))
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,43 +154,3 @@ def out_of_memory(error: Exception) -> bool:
     return isinstance(error, MemoryError) or (
         torch is not None and isinstance(error, torch.cuda.OutOfMemoryError)
     )
-
-
-def _pool(jobs: int, shared: Any) -> ProcessPoolExecutor:
-    # Spawned, not forked: a fork of a process that holds threads (BLAS, torch) can hang.
-    return ProcessPoolExecutor(jobs, get_context("spawn"), initializer=_receive, initargs=(shared,))
-
-
-def _submitted(
-    pool: ProcessPoolExecutor, function: Callable[[Any, Task], Result], task: Task
-) -> Future[Outcome[Result]]:
-    """The task's future; one that failed where the pool broke since its last answer."""
-    try:
-        return pool.submit(_call, function, task)
-    except BrokenProcessPool as error:
-        failed: Future[Outcome[Result]] = Future()
-        failed.set_exception(error)
-        return failed
-
-
-def _if_done(future: Future[Result] | None) -> Future[Result] | None:
-    done = future is not None and future.done() and future.exception() is None
-    return future if done else None
-
-
-def _receive(shared: Any) -> None:
-    global _shared
-    _shared = shared
-    threading.Thread(target=_follow_parent, daemon=True).start()
-
-
-def _follow_parent() -> None:
-    """A parent that was killed cannot stop its workers, which would wait for tasks for ever."""
-    parent = parent_process()
-    if parent is not None:
-        wait([parent.sentinel])
-        os._exit(1)
-
-
-def _call(function: Callable[[Any, Task], Result], task: Task) -> Outcome[Result]:
-    return Outcome.of(function, _shared, task)
