@@ -36,7 +36,8 @@ HELD_OUT = 0.2  # of the conversations that the network learns from
 WEIGHT = (
     0.25  # of the rest in the score: alone it costs .009 of Spearman on grade and adds .046 on usr_persona
 )
-STOPPED = 0.01  # of real replies, at the point from which on less than all is let through
+STOPPED = 0.01  # of real replies, at the point below which,
+MARGIN = 1.0  # by so much in log odds, less than all is let through
 FEWEST = 20  # real replies held out, to set that point
 PLAN = Plan(epochs=12, batch=256, rate=3e-3, decay=1e-2, clip=None, patience=3)
 
@@ -218,7 +219,7 @@ def _fitted(learn: _Rows, test: _Rows, lesson: Lesson, about: str) -> tuple[dict
     with torch.no_grad():
         standard = torch.tensor((test.rows - centre) / scale, dtype=torch.float32)
         logits: Floats = network(standard).squeeze(-1).numpy().astype(np.float64)
-    least = float(np.quantile(logits[test.real], STOPPED))
+    least = float(np.quantile(logits[test.real], STOPPED)) - MARGIN
     parts = {name: part.cpu().numpy() for name, part in network.state_dict().items()}
     tensors: dict[str, NDArray[Any]] = {
         "centre": centre,
