@@ -207,3 +207,12 @@ def test_an_agent_that_cannot_be_had_is_told(tmp_path, monkeypatch, capsys, give
     assert run(["simulate", "booking", "-o", "logs.jsonl", *few, "--with", given]) == 2
     assert words in capsys.readouterr().err
     assert not (tmp_path / "logs.jsonl").exists()
+
+
+def test_an_interrupted_simulation_does_not_say_that_it_goes_on(tmp_path, monkeypatch, capsys):
+    def stopped(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("turnwise.run.simulate.simulate", stopped)
+    assert run(["simulate", "booking", "-o", str(tmp_path / "logs.jsonl"), "--agents", "1"]) == 130
+    assert capsys.readouterr().err.strip() == "turnwise: interrupted; the same command begins anew"

@@ -12,7 +12,6 @@ from turnwise import __version__
 from turnwise.cli import COMMANDS, EXITS, INTERRUPTED
 from turnwise.errors import MissingExtra, TurnwiseError, UsageError, unknown
 
-FULL = "; free some, and the same command with the same -o resumes where it stopped"
 NEURAL = ("torch", "transformers", "tokenizers", "safetensors", "gguf")  # what the extra `neural` brings
 
 
@@ -61,6 +60,13 @@ def _let_go() -> None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
+def _again(args: list[str]) -> str:
+    """What the same command does after it was stopped."""
+    if args[:1] == ["simulate"]:  # its agents may have changed meanwhile
+        return "the same command begins anew"
+    return "the same command with the same -o resumes where it stopped"
+
+
 def run(args: list[str]) -> int:
     """Run one command line; the exit code, with any error already said on stderr."""
     try:
@@ -78,14 +84,11 @@ def run(args: list[str]) -> int:
         _let_go()  # the reader of our output went away (`turnwise ls metrics | head`)
         return 0
     except (click.Abort, KeyboardInterrupt):
-        print(
-            "turnwise: interrupted; the same command with the same -o resumes where it stopped",
-            file=sys.stderr,
-        )
+        print(f"turnwise: interrupted; {_again(args)}", file=sys.stderr)
         return INTERRUPTED
     except OSError as error:
         place = f"{error.filename}: " if error.filename else ""
-        remedy = FULL if error.errno in (errno.ENOSPC, errno.EDQUOT) else ""
+        remedy = f"; free some, and {_again(args)}" if error.errno in (errno.ENOSPC, errno.EDQUOT) else ""
         print(f"turnwise: error: {place}{error.strerror or error}{remedy}", file=sys.stderr)
         _let_go()
         return TurnwiseError.exit_code
