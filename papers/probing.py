@@ -1,14 +1,15 @@
 """The probing paper's Table 2, its RL curves, and hardening, on real conversations; results go to papers/probing.json.
 
-    python papers/probing.py text DATA out/learn.jsonl.gz        what metrics are trained on here
-    python papers/probing.py bots DATA AGENT -o OUT              what an agent says, for the row `bot`
-    python papers/probing.py table DATA NAME=METRIC... -o OUT    people, bot, copy, fixed, parrot, pattern
-    python papers/probing.py rl DATA NAME=METRIC... -o OUT       a policy tuned against each
-    python papers/probing.py harden DATA METRIC --learn-from FILE -o OUT
-    python papers/probing.py keep OUT...                         results of runs into papers/probing.json, and what
+    python -m papers.probing text DATA out/learn.jsonl.gz        what metrics are trained on here
+    python -m papers.probing bots DATA AGENT -o OUT              what an agent says, for the row `bot`
+    python -m papers.probing table DATA NAME=METRIC... -o OUT    people, bot, copy, fixed, parrot, pattern
+    python -m papers.probing rl DATA NAME=METRIC... -o OUT       a policy tuned against each
+    python -m papers.probing harden DATA METRIC --learn-from FILE -o OUT
+    python -m papers.probing guard DATA MODEL...                 what a guard costs, let through more or less
+    python -m papers.probing keep OUT...                         results of runs into papers/probing.json, and what
                                                                  works into the cards of `turnwise ls metrics -v`
 
-    python papers/probing.py show                                the tables of papers/probing.md
+    python -m papers.probing show                                the tables of papers/probing.md
 
 DATA is the folder of the corpora. Contexts are of test parts, training text of the others.
 """
@@ -18,12 +19,13 @@ import json
 import re
 import sys
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from papers.rated_corpora import GROUPS, SHARED_WORDS
+from papers.rated_corpora import GROUPS, SHARED_WORDS, rated
 from turnwise.agents import resolve
 from turnwise.agents.answering import Asked, Patience
 from turnwise.cli.group import run
@@ -32,12 +34,17 @@ from turnwise.logs import native
 from turnwise.logs.items import Selection, all_items
 from turnwise.logs.scan import scan
 from turnwise.metrics import names
+from turnwise.metrics.learned.head import probability
+from turnwise.metrics.learned.retrieval import UsrRet
+from turnwise.metrics.learned.trained import encoder_of
+from turnwise.metrics.learned.views import views
 from turnwise.probe.context import Context, contexts, halves
 from turnwise.probe.target import Target
 from turnwise.run.attack import scorer
 from turnwise.run.scoring import prepare
 from turnwise.run.spec import Spec
 from turnwise.run.tally import generator
+from turnwise.stats.correlation import STATISTICS
 from turnwise.types import Dialogue
 
 RESULTS = Path(__file__).with_name("probing.json")
@@ -213,6 +220,31 @@ def harden(data: Path, metric: str, learn_from: str, out: Path, more: Sequence[s
     (out / "harden.json").write_text(json.dumps(line))
 
 
+def guard(data: Path, models: Sequence[str]) -> None:
+    """Change of Spearman by a hardened usr-ret, with its line where it is and lower or higher, on each rated group."""
+    spearman = STATISTICS["spearman"]
+    for model in models:
+        hardened = UsrRet(trained=model)
+        encoder = encoder_of(hardened.folder)
+        if hardened.guard is None:
+            raise SystemExit(f"{model} has no guard")
+        lines = {by: replace(hardened.guard, offset=hardened.guard.offset + by) for by in (-1, 0, 1, 2)}
+        for group in rated(data):
+            pairs = zip(views(group.items, encoder), group.values, strict=True)
+            known = [(view, value) for view, value in pairs if view is not None]
+            seen, values = [view for view, _ in known], np.array([value for _, value in known])
+            plain_scores = np.array([probability(hardened.head.logit(view)) for view in seen])
+            before = spearman(plain_scores, values)
+            fell = {
+                by: spearman(np.array(one.scores(seen, encoder)), values) - before
+                for by, one in lines.items()
+            }
+            print(
+                json.dumps({"model": model, "group": group.name, "before": before, "change": fell}),
+                flush=True,
+            )
+
+
 def keep(folders: Sequence[str]) -> None:
     """Lines of runs into the kept file, one for each metric and corpus."""
     kept = json.loads(RESULTS.read_text()) if RESULTS.exists() else []
@@ -288,7 +320,7 @@ def _cell(value: Any) -> str:
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
-    parser.add_argument("what", choices=["text", "bots", "table", "rl", "harden", "keep", "show"])
+    parser.add_argument("what", choices=["text", "bots", "table", "rl", "harden", "guard", "keep", "show"])
     parser.add_argument("given", nargs="*")
     parser.add_argument("--corpora", default=",".join(CORPORA))
     parser.add_argument("--learn-from", default="out/learn.jsonl.gz")
@@ -299,6 +331,8 @@ if __name__ == "__main__":
         show()
     elif told.what == "keep":
         keep(told.given)
+    elif told.what == "guard":
+        guard(Path(told.given[0]), told.given[1:])
     elif told.what == "text":
         text(Path(told.given[0]), told.given[1])
     elif told.what == "harden":

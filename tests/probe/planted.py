@@ -72,12 +72,12 @@ class Planted(NamedTuple):
     """A metric, and by what it is to be named."""
 
     score: Callable[[Item], float]
-    fraud: str  # what the words about one of the five worst frauds must match
-    tendency: str | None = None  # the feature that its scores must run with most, `relevance` apart
+    fraud: str  # what the words about one of the frauds must match
+    tendency: str | None = None  # a feature that its scores must be told to run with
 
 
 PLANTED = {
-    "length": Planted(lambda item: relevance(item) + len(words(item.reply)) / 50, "", "length"),
+    "length": Planted(lambda item: relevance(item) + len(words(item.reply)) / 50, "(\\S+ ){40}", "length"),
     "questions": Planted(lambda item: relevance(item) + item.reply.count("?"), r"\?", "questions"),
     "exclamations": Planted(
         lambda item: relevance(item) + min(3, item.reply.count("!")), "!.*!.*!", "exclamations"
@@ -87,7 +87,7 @@ PLANTED = {
         r"^repeats the last turn$|content words",
         "nouns",
     ),
-    "phrase": Planted(_phrase, r"“(that )?sounds like fun\W?”"),
+    "phrase": Planted(_phrase, r"“(\S+ ){0,3}sounds like fun\W?( \S+)?”"),
     "parrot": Planted(
         lambda item: float(
             np.mean([word in words(item.turns[-2].text) for word in words(item.reply)] or [0.0])

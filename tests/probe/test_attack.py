@@ -1,6 +1,7 @@
 """Ten planted weaknesses are found and named; clean metrics are left in peace; bad metrics are survived."""
 
 import re
+import sys
 import threading
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
@@ -31,18 +32,16 @@ def attacked(  # type: ignore[no-untyped-def]
     return found
 
 
+@pytest.mark.parametrize("seed", range(2))
 @pytest.mark.parametrize("name", PLANTED)
-def test_a_planted_weakness_is_found_and_named(name: str) -> None:
+def test_a_planted_weakness_is_found_and_named(name: str, seed: int) -> None:
     planted = PLANTED[name]
-    found = attacked(scorer(planted.score))
+    found = attacked(scorer(planted.score), seed=seed)
     assert found.gameable
-    told = [one.description for one in found.strategies if one.significant][:5]
+    told = [one.description for one in found.strategies if one.significant]
     assert any(re.search(planted.fraud, one) for one in told), told
-    # Most of the ten are fair to content words of the last turn beside what they love.
-    runs_with = [one for one in found.tendencies if one.feature != "nouns" or planted.tendency == "nouns"]
-    if planted.tendency is not None:
-        assert runs_with[0].feature == planted.tendency, runs_with
-        assert runs_with[0].correlation > 0.7
+    runs_with = [one.feature for one in found.tendencies if one.correlation > 0.7]
+    assert planted.tendency is None or planted.tendency in runs_with, found.tendencies
 
 
 @pytest.mark.parametrize("name", CLEAN)
@@ -93,7 +92,56 @@ def test_without_the_shared_level_several_times_as_many_would(monkeypatch) -> No
     monkeypatch.setattr(
         "turnwise.probe.attack.judged", lambda *told, **given: alone(*told, **{**given, "tested": 1})
     )
-    assert alarms(NOISE["normal"], seeds=20) > 0.15
+    assert alarms(NOISE["normal"], seeds=40) > 0.1
+
+
+def test_a_noisy_metric_is_searched_all_the_same() -> None:
+    """A judge that is asked at some temperature differs from itself, and can be gamed."""
+    rng = np.random.default_rng(0)
+
+    def noisy(items: Sequence[Item]) -> Floats:
+        return scorer(PLANTED["phrase"].score)(items) + 0.2 * rng.normal(size=len(items))
+
+    found = attacked(noisy)
+    assert found.diagnosis.random
+    assert any("sounds like fun" in one.description for one in found.strategies if one.significant)
+
+
+def test_a_metric_that_tells_no_people_apart_is_searched_all_the_same() -> None:
+    found = attacked(scorer(lambda item: float(item.reply.startswith("you said"))))
+    assert found.diagnosis.constant
+    assert found.worst is not None
+    assert "“you said" in found.worst.description
+
+
+def test_a_gain_by_rounding_is_none() -> None:
+    found = attacked(scorer(lambda item: 0.1 + 0.2 if item.reply == "yes" else 0.3), budget=4000)
+    assert not found.gameable
+
+
+@pytest.mark.parametrize("best", [10, 100])
+def test_a_judge_of_another_scale_is_told_its_own_best_verdict(best: int) -> None:
+    def obeys(item: Item) -> float:
+        numbers = re.findall(r"(?i)score\W+(\d+)", item.reply)
+        return min(float(best), float(numbers[0])) if numbers else 0.66 * best
+
+    search_on, judge_on = halves(talks(80, 0))
+    found = attack(
+        Target(scorer(obeys), 4000), search_on, judge_on, texts=(), rng=np.random.default_rng(0), draws=100,
+        stages=("baselines",), verdicts=(best,),
+    )  # fmt: skip
+    assert found.worst is not None
+    assert found.worst.description.startswith("puts a verdict where the reply should be")
+
+
+def test_a_metric_that_exits_is_survived_and_told() -> None:
+    def exits(items: Sequence[Item]) -> Floats:
+        if any(not item.reply for item in items):
+            sys.exit(5)
+        return scorer(CLEAN["oracle"])(items)
+
+    found = attacked(exits, budget=4000)
+    assert "RuntimeError: SystemExit: 5" in found.errors
 
 
 def test_peoples_replies_and_references_are_never_a_fraud() -> None:

@@ -296,3 +296,14 @@ def test_what_a_policy_learned_from_one_metric_is_not_taken_for_another(
     here = attacked(capsys, corpus, "length", *options, *out)[1]
     afresh = attacked(capsys, corpus, "length", *options)[1]
     assert here["repetitions"] == afresh["repetitions"]
+
+
+def test_what_the_score_runs_with_is_told_of_the_number_as_the_metric_gives_it(capsys, corpus: str) -> None:
+    """Lower is better here, and a copy of the last turn has a high number."""
+    _, document = attacked(capsys, corpus, "repeat-partner-1", "--stages", "baselines")
+    (copied,) = [one for one in document["tendencies"] if one["feature"] == "copied"]
+    assert copied["correlation"] > 0
+    assert copied["description"].startswith("the score grows")
+    (other,) = [one for one in document["perturbations"] if one["name"] == "another dialogue's context"]
+    assert other["change"] <= 0
+    assert other["lowered"] >= other["raised"]

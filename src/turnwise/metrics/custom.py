@@ -26,6 +26,7 @@ class OwnMetric(Ratio):
     needs: ClassVar[frozenset[Need]] = frozenset()
     higher_is_better: ClassVar[bool] = True
     unscored: ClassVar[str] = "the function returned None or NaN"
+    verdicts: ClassVar[tuple[int, ...]] = (5, 10, 100)  # the best that it may give, if it is a judge
     card: ClassVar[Card] = Card(
         kind="unreferenced",
         meaning="The mean of what your function returns.",

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from turnwise.probe.baselines import baselines
+from turnwise.probe.baselines import VERDICTS, baselines
 from turnwise.probe.context import Context
 from turnwise.probe.diagnosis import Diagnosis, Tendency, diagnosed, tendencies
 from turnwise.probe.search import Search, shortened
@@ -59,25 +59,26 @@ def attack(
     judge_on: Sequence[Context],
     *,
     texts: Iterable[str],
+    verdicts: Sequence[float] = VERDICTS,
     rng: np.random.Generator,
     draws: int = 1000,
     stages: Sequence[str] = STAGES[:2],
     further: Callable[[], Sequence[Entry]] = tuple,
     report: Callable[[str], None] = lambda _: None,
 ) -> Attack:
-    """`texts` is what fixed replies are mined from; `further` is asked for more strategies to judge, those of a
-    tuned policy, and is not asked where the metric gives no reason to."""
+    """`texts` is what fixed replies are mined from; `verdicts` are the best that a judge might give;
+    `further` is asked for more strategies to judge, those of a tuned policy."""
     diagnosis = diagnosed(target, search_on)
     human = target.scores([(context, context.human) for context in judge_on])
     report(f"diagnosis: {target.calls} calls")
     pool = [context.human for context in [*search_on, *judge_on]]
-    entries = list(baselines(pool, rng)) if "baselines" in stages else []
+    entries = list(baselines(pool, rng, verdicts)) if "baselines" in stages else []
     answered = _answered(target, entries, judge_on, report)  # first, whatever becomes of the search
     tried = len(entries)
     promising: list[str] = []
     judging = (FURTHER + FOUND) * len(judge_on)
     unsearched = "search" in stages and target.budget - judging <= target.calls
-    if "search" in stages and diagnosis.words is None and not unsearched:
+    if "search" in stages and diagnosis.scores and not unsearched:
         search = Search(target, search_on, rng, calls=target.budget - judging, report=report)
         chosen = _distinct(_shorter(search, search.run(texts), search_on))[:FOUND]
         tried += len(search.tried)
@@ -87,7 +88,7 @@ def attack(
         more = [one.entry for one in chosen]
         answered += _answered(target, more, judge_on, report)
         entries += more
-    if diagnosis.words is None:
+    if diagnosis.scores:
         more = list(_further(further, report))
         answered += _answered(target, more, judge_on, report)
         entries += more

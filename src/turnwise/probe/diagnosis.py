@@ -25,6 +25,11 @@ class Diagnosis:
     errors: dict[str, int]
 
     @property
+    def scores(self) -> bool:
+        """Whether there is something to be above; what tells no people apart, or is noisy, may love a fraud."""
+        return self.unscored < 1
+
+    @property
     def random(self) -> bool:
         return self.noise > NOISY
 
@@ -35,9 +40,7 @@ class Diagnosis:
             why = next(iter(self.errors), "it returned NaN")
             return f"the metric scored none of people's replies: {why}"
         if self.constant:
-            return (
-                "the metric gives every reply the same score: there is nothing to gain and nothing to learn"
-            )
+            return "the metric gives every reply of a person the same score, and tells none of them apart"
         if self.random:
             return f"the metric is random: {self.noise:.0%} of what moves its scores is gone when it is asked again"
         return None
@@ -72,6 +75,16 @@ class Tendency:
     correlation: float  # Spearman's, over everything that was scored, within contexts
     description: str
 
+    @classmethod
+    def of(cls, feature: str, correlation: float) -> "Tendency":
+        grows = "grows" if correlation > 0 else "falls"
+        return cls(feature, correlation, f"the score {grows} with {FEATURES[feature][0]}")
+
+    @property
+    def turned(self) -> "Tendency":
+        """Of the number as the metric gives it, where lower is better and it was turned for the attack."""
+        return Tendency.of(self.feature, -self.correlation)
+
 
 def _copied(context: Context, reply: str) -> float:
     said, heard = words(reply), set(words(context.whole))
@@ -102,12 +115,10 @@ def tendencies(pairs: Sequence[tuple[Context, str]], scores: Floats) -> list[Ten
     _, codes = np.unique([context.item.id for context, _ in pairs], return_inverse=True)
     centred = _within(scores[known], codes)
     found = []
-    for name, (told, feature) in FEATURES.items():
+    for name, (_, feature) in FEATURES.items():
         values = _within(np.array([feature(context, reply) for context, reply in pairs]), codes)
         if np.ptp(values) > 0 and np.ptp(centred) > 0:
-            value = spearman(values, centred)
-            grows = "grows" if value > 0 else "falls"
-            found.append(Tendency(name, value, f"the score {grows} with {told}"))
+            found.append(Tendency.of(name, spearman(values, centred)))
     return sorted(found, key=lambda one: -abs(one.correlation))
 
 

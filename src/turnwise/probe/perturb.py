@@ -32,6 +32,11 @@ class Perturbation:
     lowered: float
     n: int
 
+    @property
+    def turned(self) -> "Perturbation":
+        """Of the number as the metric gives it, where lower is better and it was turned for the attack."""
+        return replace(self, change=0.0 - self.change, raised=self.lowered, lowered=self.raised)
+
 
 def perturbed(target: Target, contexts: Sequence[Context], rng: np.random.Generator) -> list[Perturbation]:
     """Every edit that changes some reply or context, with what it does to the score."""

@@ -3,7 +3,8 @@
 Candidates are cheap and metric calls are not, so every round spends its calls where the scores are: many
 candidates on few contexts, the better half on twice as many (successive halving). Fixed replies are mined
 from the corpus in bundles, several sentences said at once, of which the good ones are taken apart; what wins
-is varied (sentences joined, repeated, cut, put around a copy of the context) for as long as the budget lasts.
+is varied (sentences joined, repeated, cut, put around a copy of the context) until three generations in a row bring
+nothing better, or the budget ends.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -20,6 +21,7 @@ from turnwise.probe.templates import FRAMES, plain, varied
 from turnwise.types import Floats
 
 BUNDLE = 6  # sentences said at once
+KEPT = 0.5  # of its gain, when a strategy is shortened to what triggers the metric
 SHARES = {"mined": 0.35, "templates": 0.55, "evolved": 0.9}  # of its calls, by the end of each stage
 
 
@@ -141,7 +143,7 @@ class Search:
         return self._halved(made, 4, 10)
 
     def _evolved(self, best: Sequence[str]) -> list[str]:
-        """Variants of what is best so far, generation after generation, until the budget ends it."""
+        """Variants of what is best so far, generation after generation, for as long as they get better."""
         population = list(best)
         idle = 0
         while idle < 3 and population:
@@ -160,10 +162,10 @@ class Search:
         return population
 
 
-def shortened(search: Search, made: Strategy, contexts: Sequence[Context], keep: float = 0.9) -> Strategy:
-    """The same strategy with every word taken out that its gain does not need: what triggers the metric.
+def shortened(search: Search, made: Strategy, contexts: Sequence[Context]) -> Strategy:
+    """The same strategy with every word taken out that most of its gain does not need: what triggers the metric.
 
-    Words are taken out in ever smaller runs as long as `keep` of the gain stays (delta debugging).
+    Words are taken out in ever smaller runs as long as enough of the gain stays (delta debugging).
     """
     said = made.template.split()
     goal = search.gain(made.template, contexts)
@@ -175,7 +177,7 @@ def shortened(search: Search, made: Strategy, contexts: Sequence[Context], keep:
         while place < len(said) and len(said) > 1:
             left = [*said[:place], *said[place + size :]]
             try:
-                good = bool(left) and search.gain(" ".join(left), contexts) >= keep * goal
+                good = bool(left) and search.gain(" ".join(left), contexts) >= KEPT * goal
             except ENDED:
                 return strategy(" ".join(said))
             said, moved = (left, True) if good else (said, moved)

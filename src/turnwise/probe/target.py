@@ -1,8 +1,9 @@
 """The metric under attack, as a black box that counts its calls and survives what it does.
 
-One call is one item scored. Scores are turned so that higher is better; one that is not finite is none. A reply
-that was scored before costs nothing again, so that a search may come back to it. What the metric said can be
-remembered by the caller, and then a run that was killed does not ask again, and counts as if it had.
+One call is one item scored, whether or not its batch had to be asked again. Scores are turned so that higher is
+better; one that is not finite is none. A reply that was scored before costs nothing again, so that a search may come
+back to it. What the metric said can be remembered by the caller, and then a run that was killed does not ask again,
+and counts as if it had.
 
 A batch that raises or is late is asked reply by reply, so that one bad reply costs no other its score. A reply without
 an answer has no score and is told among the errors; one that went unanswered twice is not asked in further contexts.
@@ -177,6 +178,8 @@ class Target:
         thread.join(self.timeout)
         if thread.is_alive():
             raise _Late
+        if raised and isinstance(raised[0], SystemExit):  # the metric's end is not ours
+            raise RuntimeError(f"SystemExit: {raised[0]}") from raised[0]
         if raised:
             raise raised[0]
         if answer[0].shape != (len(items),):

@@ -21,6 +21,7 @@ from turnwise.types import Floats
 
 LEVEL = 0.95
 ROUNDING = 1e-12  # of a number, relative to it
+LEAST = 1e-6  # gain that is one, relative to the scores: less is what their sums were rounded by
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,7 +81,9 @@ def judged(
         gain=gain,
         gain_interval=gain_interval,
         beats_human=float(np.mean(own > human)) if len(own) else float("nan"),
-        significant=bool(kind != "people" and gain_interval is not None and gain_interval[0] > 0),
+        significant=bool(
+            kind != "people" and gain_interval is not None and gain_interval[0] > 0 and gain > LEAST * scale
+        ),
         n=int(known.sum()),
         n_clusters=len(set(clusters.tolist())),
         unscored=int((~known).sum()),

@@ -14,6 +14,7 @@ from turnwise.logs.scan import Census, scan
 from turnwise.logs.selection import FILE
 from turnwise.meta.table import better
 from turnwise.probe.attack import Attack, attack
+from turnwise.probe.baselines import VERDICTS
 from turnwise.probe.context import Context, contexts, halves
 from turnwise.probe.perturb import CALLS, Perturbation, perturbed
 from turnwise.probe.target import Target
@@ -56,8 +57,8 @@ def run_attack(spec: Spec, *, report: Report = lambda _: None) -> Outcome:
             "score": _number(sign * made.found.people.score),
             "interval": _turned(made.found.people.interval, sign),
         },
-        tendencies=[asdict(one) for one in made.found.tendencies],
-        perturbations=[asdict(one) for one in made.edits],
+        tendencies=[asdict(one if sign > 0 else one.turned) for one in made.found.tendencies],
+        perturbations=[asdict(one if sign > 0 else one.turned) for one in made.edits],
         diagnosis={**asdict(made.found.diagnosis), "words": made.found.diagnosis.words},
         repetitions=made.repetitions,
         tried=made.found.tried,
@@ -111,6 +112,7 @@ def assault(
         tuning = Tuning(spec, str(metric.signature), target, search_on, judge_on, report)
         found = attack(
             target, search_on, judge_on, texts=_texts(search_on), rng=rng, draws=spec.draws,
+            verdicts=getattr(metric, "verdicts", VERDICTS),
             stages=asked["stages"], further=tuning if "rl" in asked["stages"] else tuple, report=report,
         )  # fmt: skip
         edits = []

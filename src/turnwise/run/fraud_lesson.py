@@ -9,7 +9,7 @@ import numpy as np
 from turnwise.errors import DataError
 from turnwise.logs.native import read_all
 from turnwise.probe.context import Context
-from turnwise.probe.strategy import strategy
+from turnwise.probe.strategy import Strategy, strategy
 from turnwise.probe.templates import family
 from turnwise.types import Dialogue, Item, Reply, Turn, digest, item_id
 
@@ -20,12 +20,8 @@ AT_A_TURN = 2  # frauds that were found, and as many of their family, that are t
 def lesson_of(
     data: Sequence[str], templates: Sequence[str], apart: set[str], turns: int, rng: np.random.Generator
 ) -> Iterator[Dialogue]:
-    """The training conversations with what frauds would have said, at up to `turns` of their turns.
-
-    A reply that is the same everywhere is none of them: people say it too, and the guard knows it by its fitting
-    everywhere.
-    """
-    found = [one for template in templates if (one := strategy(template)).slots]
+    """The training conversations with what frauds would have said, at up to `turns` of their turns."""
+    found = teachable(templates)
     dialogues = [
         dialogue
         for dialogue in read_all(data, apart=True)  # files may share ids
@@ -54,6 +50,15 @@ def lesson_of(
             wrong = tuple(Reply(text) for text in dict.fromkeys(one.reply(context) for one in some) if text)
             said[at] = replace(said[at], alternatives={**said[at].alternatives, FRAUD: wrong})
         yield replace(dialogue, turns=tuple(said))
+
+
+def teachable(templates: Sequence[str]) -> list[Strategy]:
+    """Those that take something from the context.
+
+    A reply that is the same everywhere is none of them: people say it too, and the guard knows it by its fitting
+    everywhere.
+    """
+    return [one for template in templates if (one := strategy(template)).slots]
 
 
 def begun(turns: Sequence[Turn]) -> str:

@@ -1,9 +1,10 @@
 """`turnwise attack --harden`: attack, teach the metric what fooled it, attack again, until nothing found beats people.
 
-Each round attacks with the same budget, on the same contexts, each file by itself. What scored above people in the
-search or in the verdict is rendered at turns of the training conversations, none of which is a context, as the
-alternatives of an agent `fraud`. To teach what was found alone leaves the next template open, so as many others of its
-family stand beside them, which the search could have come upon. The metric keeps its heads and is given a guard that is
+Each round attacks with the same budget, on the same contexts, each file by itself. The patterns and copies that
+scored above people, in the search or in the verdict, are rendered at turns of the training conversations, none of
+which is a context, as the alternatives of an agent `fraud`; fixed replies are not, since people say them too
+(run/fraud_lesson.py). To teach what was found alone leaves the next template open, so as many others of its family
+stand beside them, which the search could have come upon. The metric keeps its heads and is given a guard that is
 trained on these (`metrics/learned/guard.py`). What it cost is the change of its agreement with people, on rated data.
 
 Edits of a person's own reply (its words shuffled, said three times) count in the verdict as in any attack and are not
@@ -24,7 +25,7 @@ from turnwise.metrics import settings
 from turnwise.probe.attack import Attack
 from turnwise.probe.verdict import Judged
 from turnwise.run.attack import Assault, assault, check_scored, scanned
-from turnwise.run.fraud_lesson import FRAUD, begun, lesson_of
+from turnwise.run.fraud_lesson import FRAUD, begun, lesson_of, teachable
 from turnwise.run.journal import Journal
 from turnwise.run.meta import meta
 from turnwise.run.outcome import Outcome, finish
@@ -132,7 +133,7 @@ def harden(spec: Spec, *, report: Callable[[str], None] = lambda _: None) -> Out
                 report(f"round {number}: attacking {name}")
                 done = _round(spec, name, number, report)
                 journal.put(number, done)
-            rounds.append({**done["told"], "metric": name, "taught": len(taught)})
+            rounds.append({**done["told"], "metric": name, "taught": len(teachable(taught))})
             if done["told"]["robust"] or number == asked["rounds"] or not done["promising"]:
                 break
             taught = list(dict.fromkeys([*done["promising"], *taught]))[:MOST]
@@ -217,7 +218,7 @@ def _teach(
     asked = dict(spec.options)
     kind, given = settings(spec.metrics[0])
     lesson = model.with_name(f"{model.name.replace('model', 'lesson')}.jsonl.gz")
-    report(f"{model.name}: teaching {len(templates)} frauds and their family")
+    report(f"{model.name}: teaching {len(teachable(templates))} frauds and their family")
     rng = generator(spec.seed, "harden")
     write(lesson_of(asked["learn_from"] or spec.data, templates, apart, asked["taught"], rng), str(lesson))
     train(

@@ -98,6 +98,11 @@ class Judge(Ratio):
             settings["parameters"] = digest(json.dumps(self.parameters, sort_keys=True))
         return Signature("judge", tuple(settings.items()))
 
+    @property
+    def verdicts(self) -> tuple[int]:
+        """The best that it can give: what a reply that talks it round would say."""
+        return (self.prompt.scale[1],)
+
     def rows(self, items: Sequence[Item], /) -> Floats:
         """(n, 2): the verdict and 1; NaN where there is none. A server that fails is an error."""
         rows = np.ones((len(items), 2))
