@@ -6,9 +6,12 @@ Starting a worker costs more than what it does here, so each command is run as f
 import hashlib
 import importlib
 import os
-from collections.abc import Iterator
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import NoReturn
 
 import pytest
 
@@ -63,6 +66,37 @@ def taken(path):
         return False
     return True
 """
+# A cluster of its own, of which the node goes that has the only worker, as when it loses its power: the worker has to
+# be started again on the other. Nodes that do not answer are given up after seconds and not after Ray's fifteen.
+NODE = """
+import time
+from pathlib import Path
+import ray
+from ray.cluster_utils import Cluster
+from turnwise.run.execute import executor
+
+def where(_, task):
+    time.sleep(.5)
+    return ray.get_runtime_context().get_node_id()
+
+if __name__ == "__main__":
+    small = {"object_store_memory": 80 * 2**20}
+    seconds = {"health_check_period_ms": 1000}
+    cluster = Cluster(
+        initialize_head=True,
+        head_node_args={"num_cpus": 0, "include_dashboard": False, "_system_config": seconds, **small},
+    )
+    nodes = [cluster.add_node(num_cpus=1, **small) for _ in range(2)]
+    ray.init(address=cluster.address, log_to_driver=False, logging_level="ERROR")
+    with executor(1, on="ray") as workers, Path("found").open("w") as file:
+        for task, found in workers.in_order(where, None, range(6)):
+            print(task, [node.node_id for node in nodes].index(found), file=file)
+            if task == 0:
+                lost = next(node for node in nodes if node.node_id == found)
+                cluster.remove_node(lost, allow_graceful=False)
+    ray.shutdown()
+    cluster.shutdown()
+"""
 # The rows of fbd are more than a pipe holds: who is killed may be in the middle of an answer, or keep one waiting.
 SLAYS = "score logs.jsonl -m own_on_ray:length,bleu-2,fbd[model=hashing] --draws 100"
 
@@ -106,9 +140,13 @@ def whole(folder: Path) -> dict[str, str]:
 def finished(folder: Path, out: str, command: str, *options: str, code: int = 0) -> dict[str, str]:
     """What a run leaves behind: the digest of each file by its name, so that a difference is short and has a place."""
     assert run([*command.split(), "-q", "-o", str(folder / out), *options]) == code
+    return left(folder / out)
+
+
+def left(out: Path) -> dict[str, str]:
     return {
-        str(path.relative_to(folder / out)): hashlib.sha256(path.read_bytes()).hexdigest()
-        for path in sorted((folder / out).rglob("*"))
+        str(path.relative_to(out)): hashlib.sha256(path.read_bytes()).hexdigest()
+        for path in sorted(out.rglob("*"))
         if path.is_file()
     }
 
@@ -189,9 +227,11 @@ def test_the_work_of_a_killed_worker_is_done_again_and_counted_once(
     _loses_a_worker(folder, f"killed-{on}", SLAYS, whole, on=on)
 
 
-def test_meta_of_a_killed_worker_is_the_same(folder: Path) -> None:
+@pytest.mark.parametrize("on", ["local", "ray"])
+def test_meta_of_a_killed_worker_is_the_same(folder: Path, on: str) -> None:
     command = "meta rated.jsonl more.jsonl --by file -m own_on_ray:length,bleu-2 --draws 100"
-    _loses_a_worker(folder, "meta-killed", command, finished(folder, "meta-whole", command), on="ray")
+    here = finished(folder, f"meta-{on}-whole", command)
+    _loses_a_worker(folder, f"meta-{on}-killed", command, here, on=on)
 
 
 @pytest.mark.parametrize("on", ["local", "ray"])
@@ -214,10 +254,22 @@ def test_ope_of_a_killed_worker_is_the_same(
 
 def _loses_a_worker(folder: Path, out: str, command: str, whole: dict[str, str], *, on: str) -> None:
     (folder / "once").touch()
-    left = finished(folder, out, command, "--on", on, "--jobs", "2")
+    again = finished(folder, out, command, "--on", on, "--jobs", "2")
     assert len((folder / "died").read_text().split()) == 1
     (folder / "died").unlink()
-    assert left == whole
+    assert again == whole
+
+
+def test_the_work_of_a_lost_node_is_done_again_on_another(tmp_path: Path) -> None:
+    (tmp_path / "node.py").write_text(NODE)
+    done = subprocess.run(
+        [sys.executable, "node.py"], cwd=tmp_path, capture_output=True, text=True, timeout=180
+    )
+    assert done.returncode == 0, done.stderr
+    found = [line.split() for line in (tmp_path / "found").read_text().splitlines()]
+    assert [task for task, _ in found] == [*"012345"]
+    assert {node for _, node in found} == {"0", "1"}
+    assert "a worker was lost; what it had is done again" in done.stderr
 
 
 def test_work_that_no_worker_survives_ends_the_run_and_what_was_done_is_not_done_twice(
@@ -251,6 +303,42 @@ def test_a_worker_that_finds_no_memory_says_where_and_the_run_can_be_finished_he
     assert "memory ran out" in said
     assert "resumes" in said
     assert finished(folder, "hungry-out", command) == finished(folder, "sated", command)
+
+
+@pytest.mark.parametrize("name", ["exits", "grows"])
+def test_work_that_exits_or_finds_what_is_too_large_to_pack_is_no_loss_of_a_worker(
+    folder: Path, caplog, name: str
+) -> None:
+    work, said = {"exits": (_exits, r"sys\.exit: no licence"), "grows": (_grows, "memory ran out")}[name]
+    with executor(1, on="ray") as workers, pytest.raises(TurnwiseError, match=said):
+        list(workers.in_order(work, None, range(1)))
+    assert not caplog.records
+
+
+def _exits(_: None, __: int) -> NoReturn:
+    sys.exit("no licence")
+
+
+def _grows(_: None, __: int) -> "Large":
+    return Large()
+
+
+class Large:
+    """Asks for more memory than there is when it is packed."""
+
+    def __reduce__(self) -> tuple[Callable[..., object], tuple[object, ...]]:
+        return bytearray, (bytearray(2**62),)
+
+
+def test_a_running_cluster_is_found_by_its_address(folder: Path) -> None:
+    command = "score rated.jsonl -m length --draws 100"
+    address = ray.get_runtime_context().gcs_address
+    asked = [*command.split(), "-q", "-o", "by-address", *on_ray(1), "--address", address]
+    done = subprocess.run(
+        [sys.executable, "-m", "turnwise", *asked], capture_output=True, text=True, timeout=120
+    )
+    assert done.returncode == 0, done.stderr
+    assert left(folder / "by-address") == finished(folder, "by-no-address", command)
 
 
 @pytest.mark.skipif(not folder_of("wordllama").exists(), reason="needs weights that the workers lack")

@@ -1,9 +1,11 @@
 """Workers on a Ray cluster: actors, which live as long as the run and keep their models loaded.
 
-Ray places the actors, starts a lost one again elsewhere and gives it its task anew; what is left to do here is to
-keep a window of tasks at work and to take the results in order. What the tasks share lies in Ray's object store, and
-a worker fetches it once. A task goes to a worker that has said it is ready: one for which the cluster has no room yet
-holds nothing up. Nodes need the same version of turnwise, and whatever weights and modules the metrics name.
+Ray places the actors and starts a lost one again elsewhere; what is left to do here is to keep a window of tasks at
+work, to give those of a lost worker to the next that is free, and to take the results in order. Ray could repeat tasks
+by itself, but counts every call to a node that does not answer, long before it knows whether that is gone. What the
+tasks share lies in Ray's object store, and a worker fetches it once. A task goes to a worker that has said it is ready:
+one for which the cluster has no room yet holds nothing up. Nodes need the same version of turnwise, and whatever
+weights and modules the metrics name.
 """
 
 import logging
@@ -12,13 +14,24 @@ import socket
 import sys
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Future
 from contextlib import ExitStack, redirect_stdout
+from dataclasses import dataclass, field
 from itertools import chain, islice
 from typing import Any, Self
 
 from turnwise import __version__
-from turnwise.errors import USAGE, MissingExtra, UsageError
-from turnwise.run.execute import TRIES, Outcome, Result, Shared, Task, WorkersLost
+from turnwise.errors import USAGE, MissingExtra, Unmeasured, UsageError
+from turnwise.run.execute import (
+    TRIES,
+    Outcome,
+    OutOfMemory,
+    Result,
+    Shared,
+    Task,
+    WorkersLost,
+    out_of_memory,
+)
 
 log = logging.getLogger(__name__)
 AHEAD = 2  # tasks a worker has: one at work and one waiting, so that it need not
@@ -73,36 +86,51 @@ class Cluster:
         held = [
             ray.put((function, shared))
         ]  # in a list, so that the worker and not Ray decides when to fetch it
-        starting = {worker.ready.remote(): worker for worker in crew}
+        starting = {_ready(worker): worker for worker in crew}
         free: deque[Any] = deque()
-        at_work: dict[Any, Any] = {}  # reference -> worker
-        window: deque[tuple[Task, Any]] = deque()  # in order; the head is taken when it is done
+        at_work: dict[Any, tuple[Any, _Asked]] = {}  # reference -> worker and what it was asked
+        window: deque[_Asked] = deque()  # in order; the head is taken when it is answered
+        unasked: deque[_Asked] = deque()  # of these: those of lost workers, then new ones
         while True:
-            for task in islice(stream, max(0, min(len(free), WINDOW * len(crew) - len(window)))):
-                worker = free.popleft()
-                reference = worker.work.remote(held, task)
-                at_work[reference] = worker
-                window.append((task, reference))
+            room = min(len(free) - len(unasked), WINDOW * len(crew) - len(window))
+            for task in islice(stream, max(0, room)):
+                window.append(_Asked(task))
+                unasked.append(window[-1])
+            while free and unasked:
+                worker, asked = free.popleft(), unasked.popleft()
+                at_work[worker.work.remote(held, asked.task)] = worker, asked
             if not window and free:
                 return
             done, _ = ray.wait([*at_work, *starting], num_returns=1, timeout=PATIENCE)
             if not done and starting:
-                room = ray.available_resources().get("CPU", 0)
+                idle = ray.available_resources().get("CPU", 0)
                 log.warning(
                     "workers that wait for room: %d; CPUs of the cluster that are free: %g",
                     len(starting),
-                    room,
+                    idle,
                 )
             for reference in done:
                 if reference in starting:
-                    _check_version(_got(ray, reference))
+                    _check_version(_said(ray, reference))
                     free.extend(AHEAD * [starting.pop(reference)])
-                else:
-                    free.append(at_work.pop(reference))
-            while window and window[0][1] not in at_work:
-                task, reference = window.popleft()
-                outcome, host = _got(ray, reference)
-                yield task, outcome.result(f"on worker {host}: ")
+                    continue
+                worker, asked = at_work[reference]
+                loss = asked.take(ray, reference)
+                if loss is None:
+                    del at_work[reference]
+                    free.append(worker)
+                    continue
+                log.warning("a worker was lost; what it had is done again")
+                had = [given for given, (whose, _) in at_work.items() if whose is worker]
+                back = [at_work.pop(given)[1] for given in had]
+                back[0].count(loss)  # it was at work on the first; the others waited
+                unasked.extendleft(asked for asked in reversed(back) if not asked.answer.done())
+                free = deque(other for other in free if other is not worker)
+                starting[_ready(worker)] = worker
+            while window and window[0].answer.done():
+                asked = window.popleft()
+                outcome, host = asked.answer.result()
+                yield asked.task, outcome.result(f"on worker {host}: ")
 
     def _called(self, model: bool) -> list[Any]:
         """The workers; those that run models have the GPUs, where the cluster has some.
@@ -122,7 +150,7 @@ class Cluster:
             kind = self._ray.remote(_Worker)
             for place in range(size):
                 options = {"num_cpus": 1, "num_gpus": share if place < self._n_gpu else 0.0}
-                worker = kind.options(**options, max_restarts=-1, max_task_retries=TRIES - 1)
+                worker = kind.options(**options, max_restarts=-1)
                 self._crew.append(worker.remote(passed, sys.path))
         return self._crew[: self._n_gpu] if gpus else self._crew
 
@@ -159,20 +187,47 @@ class _Worker:
         return Outcome.of(function, shared, task), host
 
 
-def _got(ray: Any, reference: Any) -> Any:
+@dataclass(eq=False)
+class _Asked:
+    """A task, and what becomes of it."""
+
+    task: Any
+    answer: Future[tuple[Outcome[Any], str]] = field(default_factory=Future)  # and the host that gave it
+    losses: int = 0
+
+    def take(self, ray: Any, reference: Any) -> Exception | None:
+        """The answer, unless the worker or what it found was lost; then what Ray says of that."""
+        try:
+            self.answer.set_result(ray.get(reference))
+        except ray.exceptions.RayTaskError as error:
+            # Raised by the work, or where Ray packs what it found; neither is the loss of a worker.
+            self.answer.set_exception(OutOfMemory(str(error.cause)) if out_of_memory(error) else error)
+        except ray.exceptions.RayError as error:
+            return error  # type: ignore[no-any-return]  # Ray has no types here
+        return None
+
+    def count(self, loss: Exception) -> None:
+        self.losses += 1
+        if self.losses == TRIES:
+            self.answer.set_exception(WorkersLost(type(loss).__name__, starved=True))
+
+
+def _ready(worker: Any) -> Any:
+    """A reference to the version that a worker has, which comes when it is there, be it for the second time."""
+    return worker.ready.options(max_task_retries=-1).remote()
+
+
+def _said(ray: Any, reference: Any) -> str:
     try:
-        return ray.get(reference)
-    except ray.exceptions.RayTaskError:  # raised by the work itself, which is no loss of a worker
-        raise
-    except ray.exceptions.ActorDiedError as error:
-        if "creation task" in str(error):
-            raise UsageError(
-                f"a worker of the cluster could not start; its nodes need turnwise {__version__} and what it "
-                f"imports: pip install 'turnwise[cluster]'. It said: {str(error).strip().splitlines()[-1]}"
-            ) from None
-        raise WorkersLost from None
+        return ray.get(reference)  # type: ignore[no-any-return]  # as above
     except ray.exceptions.RayError as error:
-        raise WorkersLost(f" ({type(error).__name__})") from None
+        why = str(error).strip().splitlines()[-1]
+        if "creation task" not in str(error):
+            raise Unmeasured(f"a worker of the cluster is gone for good. Ray says: {why}") from None
+        raise UsageError(
+            f"a worker of the cluster could not start; its nodes need turnwise {__version__} and what it "
+            f"imports: pip install 'turnwise[cluster]'. It said: {why}"
+        ) from None
 
 
 def _check_version(theirs: str) -> None:

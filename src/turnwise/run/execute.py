@@ -20,18 +20,17 @@ Task = TypeVar("Task")
 Result = TypeVar("Result")
 
 TRIES = 3  # workers that one task may cost
-_REMEDY = (
-    "fewer --jobs leave each worker more. With -o, what was done is kept and the same command resumes; only "
-    "`simulate` begins anew"
-)
+_MORE = "fewer --jobs leave each worker more"
+_KEPT = "with -o, what was done is kept and the same command resumes; only `simulate` begins anew"
 
 
 class WorkersLost(Unmeasured):
-    """Work that no worker survives."""
+    """Work that no worker survives: `how` the last one ended, and whether want of memory may have ended it."""
 
-    def __init__(self, detail: str = "") -> None:
+    def __init__(self, how: str, *, starved: bool = False) -> None:
         super().__init__(
-            f"{TRIES} workers in a row were lost over the same work, as when memory runs out{detail}; {_REMEDY}"
+            f"{TRIES} workers in a row were lost over the same work{', as when memory runs out' if starved else ''}"
+            f" ({how}); {f'{_MORE}; ' if starved else ''}{_KEPT}"
         )
 
 
@@ -39,7 +38,7 @@ class OutOfMemory(Unmeasured):
     """Work that asks for more memory than there is, where the system says so and does not end the process."""
 
     def __init__(self, detail: str) -> None:
-        super().__init__(f"memory ran out{f' ({detail})' if detail else ''}; {_REMEDY}")
+        super().__init__(f"memory ran out{f' ({detail})' if detail else ''}; {_MORE}; {_KEPT}")
 
 
 class Executor(Protocol):
@@ -129,7 +128,11 @@ class Outcome(Generic[Result]):
         try:
             return cls(_done(function, shared, task))
         except TurnwiseError as error:
-            return cls(error=str(error), code=error.exit_code)
+            return cls.failed(error)
+
+    @classmethod
+    def failed(cls, error: TurnwiseError) -> "Outcome[Result]":
+        return cls(error=str(error), code=error.exit_code)
 
     def result(self, where: str = "") -> Result:
         if self.error is not None:
@@ -142,13 +145,15 @@ class Outcome(Generic[Result]):
 def _done(function: Callable[[Shared, Task], Result], shared: Shared, task: Task) -> Result:
     try:
         return function(shared, task)
+    except SystemExit as error:  # its end is not ours, nor is its worker lost
+        raise Unmeasured(f"what was run called sys.exit: {error.code}") from error
     except Exception as error:
         if out_of_memory(error):
             raise OutOfMemory(str(error)) from None
         raise
 
 
-def out_of_memory(error: Exception) -> bool:
+def out_of_memory(error: BaseException) -> bool:
     """Of the machine, or of a GPU, for which torch has an error of its own."""
     torch = sys.modules.get("torch")  # where nobody has loaded it, the error is not its
     return isinstance(error, MemoryError) or (
