@@ -319,7 +319,7 @@ def test_a_stream_that_ends_leaves_no_file_open_even_before_the_garbage_is_colle
         before = len(os.listdir("/proc/self/fd"))
         with pytest.raises(ZeroDivisionError):
             list(Local(2).in_order(operator.truediv, 1, (1, 0)))
-        assert len(os.listdir("/proc/self/fd")) == before
+        assert len(os.listdir("/proc/self/fd")) <= before  # what earlier tests left may close meanwhile
     finally:
         gc.enable()
 
