@@ -5,6 +5,7 @@ Starting a worker costs more than what it does here, so each command is run as f
 
 import hashlib
 import importlib
+import json
 import os
 import subprocess
 import sys
@@ -280,7 +281,8 @@ def test_work_that_no_worker_survives_ends_the_run_and_what_was_done_is_not_done
             said = capsys.readouterr()
             assert "workers in a row were lost over the same work, as when memory runs out" in said.err
             assert "resumes" in said.err
-            assert said.out == ""  # Ray's own news of lost workers goes elsewhere
+            # Ray's news of the last worker may come after the run has ended: this cluster goes on.
+            assert not [line for line in said.out.splitlines() if "(raylet)" not in line]
     assert len((folder / "died").read_text().split()) >= 6  # three here and three there, or what came between
     (folder / "died").unlink()
     assert not (folder / "deadly-out" / "results.json").exists()
@@ -328,14 +330,20 @@ class Large:
         return bytearray, (bytearray(2**62),)
 
 
-def test_a_running_cluster_is_found_by_its_address(folder: Path) -> None:
-    command = "score rated.jsonl -m length --draws 100"
+def test_a_running_cluster_is_found_by_its_address_and_its_news_are_kept_from_the_results(
+    folder: Path,
+) -> None:
+    command = "score rated.jsonl -m own_on_ray:length --draws 100 --format json"
     address = ray.get_runtime_context().gcs_address
     asked = [*command.split(), "-q", "-o", "by-address", *on_ray(1), "--address", address]
+    (folder / "once").touch()
     done = subprocess.run(
         [sys.executable, "-m", "turnwise", *asked], capture_output=True, text=True, timeout=120
     )
     assert done.returncode == 0, done.stderr
+    assert len((folder / "died").read_text().split()) == 1
+    (folder / "died").unlink()
+    assert json.loads(done.stdout)["results"]
     assert left(folder / "by-address") == finished(folder, "by-no-address", command)
 
 
