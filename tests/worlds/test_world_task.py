@@ -528,14 +528,19 @@ def test_a_first_wish_that_could_be_met_is_not_made():
     assert task.opened(goals=[("here", record)]).goals[0][0].first == {}
 
 
-def test_a_taxi_goes_between_the_places_that_were_found():
+def a_ride():
+    """A perfect system's conversation with a user who wants a taxi between a museum and a restaurant."""
     goal = {
         "attraction": {"info": {"type": "museum"}, "reqt": ["phone"]},
         "restaurant": {"info": {"food": "korean"}, "reqt": ["phone"]},
         "taxi": {"info": {"leaveAt": "17:15"}, "reqt": ["phone", "car type"]},
     }
     scene = scene_of(goal)
-    turns = conversation(scene, PERFECT, np.random.default_rng(1))
+    return scene, conversation(scene, PERFECT, np.random.default_rng(1))
+
+
+def test_a_taxi_goes_between_the_places_that_were_found():
+    scene, turns = a_ride()
     course = scene.user.course(turns[1:])
     names = [part.row.canon["name"] for part in course.parts[:2]]
     taxi = next(turn.state for turn in reversed(turns) if turn.state)["taxi"]
@@ -590,13 +595,7 @@ def test_a_system_that_mishears_books_taxis_that_fail_and_only_those():
 
 
 def test_a_user_corrects_a_taxi_that_is_said_to_go_elsewhere_than_it_said():
-    goal = {
-        "attraction": {"info": {"type": "museum"}, "reqt": ["phone"]},
-        "restaurant": {"info": {"food": "korean"}, "reqt": ["phone"]},
-        "taxi": {"info": {"leaveAt": "17:15"}, "reqt": ["phone", "car type"]},
-    }
-    scene = scene_of(goal)
-    turns = conversation(scene, PERFECT, np.random.default_rng(1))
+    scene, turns = a_ride()
     at = max(place for place, turn in enumerate(turns) if "booked a taxi" in turn.text)
     elsewhere = TABLES.rows["attraction"][-1].values["name"]
     said = replace(turns[at], content=turns[at].text.replace("for you", f"to {elsewhere}"))
