@@ -15,9 +15,9 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks.harness import Line, best_of
-from turnwise.encode.weights import NotFetched
-from turnwise.metrics.learned.bilinear import Bilinear, Components
-from turnwise.metrics.learned.triples import Flat, Triples
+from turnwise.encode.models.catalogue import NotFetched
+from turnwise.metrics.learned.adem.bilinear import Bilinear, Components
+from turnwise.metrics.learned.adem.triples import Flat, Triples
 from turnwise.types import Item, Turn
 
 REPLIES = 616

@@ -8,13 +8,13 @@ import time
 from collections.abc import Iterator, Sequence
 
 import numpy as np
+from tests.probe.planted import relevance, talks
 
 from benchmarks.harness import Line
-from tests.probe.planted import relevance, talks
+from turnwise.attacks.attack import attack
+from turnwise.attacks.context import halves
+from turnwise.attacks.target import Target
 from turnwise.metrics.words import words
-from turnwise.probe.attack import attack
-from turnwise.probe.context import halves
-from turnwise.probe.target import Target
 from turnwise.types import Floats, Item
 
 CONTEXTS, CALLS, ALLOWED = 200, 20_000, 60.0

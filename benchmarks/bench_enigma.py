@@ -12,7 +12,7 @@ import numpy as np
 
 from benchmarks.harness import Line
 from turnwise.encode.episodes import encode, leave_out, whole
-from turnwise.estimators.dice import LinearDice
+from turnwise.estimators.linear.dice import LinearDice
 from turnwise.estimators.neural.enigma import Enigma
 from turnwise.types import Episodes
 from turnwise.worlds import booking

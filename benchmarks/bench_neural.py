@@ -19,9 +19,9 @@ from typing import Any
 from benchmarks.corpus import write
 from benchmarks.harness import Line, peak
 from turnwise.encode import Cache, Utterance, load, load_lm
-from turnwise.encode.weights import locate
+from turnwise.encode.models.catalogue import locate
 from turnwise.logs import native
-from turnwise.logs.items import Selection, items
+from turnwise.logs.items.items import Selection, items
 from turnwise.metrics import models
 from turnwise.metrics.reference.bertscore import BertScore
 from turnwise.types import Item

@@ -11,9 +11,9 @@ import numpy as np
 
 from benchmarks.harness import Line, peak
 from turnwise.encode.episodes import encode, whole
-from turnwise.estimators.dice import LinearDice
-from turnwise.estimators.fqe import Fqe
-from turnwise.estimators.stream import streamed
+from turnwise.estimators.linear.dice import LinearDice
+from turnwise.estimators.linear.fqe import Fqe
+from turnwise.estimators.linear.stream import streamed
 from turnwise.types import Episodes
 from turnwise.worlds import booking
 

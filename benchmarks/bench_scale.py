@@ -21,7 +21,7 @@ from benchmarks.harness import Line, peak
 from turnwise.logs import native
 from turnwise.metrics.distribution.cells import Cells, centres
 from turnwise.metrics.distribution.curve import histograms
-from turnwise.run.simulate import Simulation, simulate
+from turnwise.run.dialogues.simulate import Simulation, simulate
 
 TURNS = 20_000  # replies of the smaller corpus
 SELLERS, DIALOGUES = 5, 1600  # an agent, of the smaller logs

@@ -17,18 +17,18 @@ from typing import TypeVar
 import numpy as np
 
 from benchmarks.corpus import write
+from turnwise.encode.cache.shared import Segments
 from turnwise.encode.episodes import encode, whole
-from turnwise.encode.segments import Segments
-from turnwise.estimators.stream import First, Frame, Second
+from turnwise.estimators.linear.stream import First, Frame, Second
 from turnwise.logs import native
-from turnwise.logs.items import Selection, all_items
+from turnwise.logs.items.items import Selection, all_items
 from turnwise.logs.scan import scan
 from turnwise.logs.seen import Seen, SeenIn
 from turnwise.metrics import resolve
-from turnwise.run.blocks import content_key, score
-from turnwise.run.scoring import SHARD
-from turnwise.run.simulate import Simulation, simulate
-from turnwise.run.tally import Tally
+from turnwise.run.dialogues.simulate import Simulation, simulate
+from turnwise.run.scoring.blocks import content_key, score
+from turnwise.run.scoring.shards import SHARD
+from turnwise.run.scoring.tally import Tally
 from turnwise.types import Fitted, Metric
 
 REPLIES, SELLERS, DIALOGUES = 10_000, 5, 200

@@ -42,8 +42,8 @@ from adem_tables import agreement, by_group, cell, difference, draw, mean, means
 
 from turnwise.meta.length_bias import length_bias
 from turnwise.meta.normalised import parting
-from turnwise.metrics.learned.adem import NAMES
-from turnwise.metrics.learned.bilinear_fit import Search, learn
+from turnwise.metrics.learned.adem.bilinear_fit import Search, learn
+from turnwise.metrics.learned.adem.metric import NAMES
 from turnwise.types import Floats
 
 HERE = Path(__file__)

@@ -13,10 +13,10 @@ import numpy as np
 
 from turnwise.logs.native import read_all
 from turnwise.metrics import resolve
-from turnwise.metrics.learned.adem_training import standardised
-from turnwise.metrics.learned.bilinear_fit import Examples, Search, learn
+from turnwise.metrics.learned.adem.bilinear_fit import Examples, Search, learn
+from turnwise.metrics.learned.adem.training import standardised
+from turnwise.metrics.learned.adem.triples import Triples, reader_named
 from turnwise.metrics.learned.held_out import context_groups, folds
-from turnwise.metrics.learned.triples import Triples, reader_named
 from turnwise.types import Floats, Ints, Item
 
 # name -> file, meta key and value, dimension
@@ -133,8 +133,8 @@ def write_untrained(source: Path, target: Path) -> None:
     """The encoder of a trained folder with the weights it was born with: what pretraining must beat."""
     import torch
 
-    from turnwise.encode import folder
-    from turnwise.encode.neural.hierarchical import HierarchicalEncoder
+    from turnwise.encode.models import folder
+    from turnwise.networks.hred.encoder import HierarchicalEncoder
 
     stored = folder.load(source, folder.read_config(source)["kind"])
     settings = stored.config["settings"]

@@ -16,11 +16,11 @@ import torch
 
 from papers.learned import Corpora
 from papers.rated_corpora import pretraining
+from turnwise.encode.models.catalogue import locate
 from turnwise.encode.neural import loading
-from turnwise.encode.weights import locate
-from turnwise.metrics.learned.corpus import Corpus
+from turnwise.metrics.learned.contrastive.corpus import Corpus
+from turnwise.metrics.learned.turnwise.weights import PENALTY, ridge
 from turnwise.metrics.learned.views import told_of
-from turnwise.metrics.learned.weights import PENALTY, ridge
 from turnwise.stats.correlation import STATISTICS
 from turnwise.types import Dialogue, Floats, Item
 

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from turnwise.logs import native
-from turnwise.logs.items import Selection, items
+from turnwise.logs.items.items import Selection, items
 from turnwise.metrics import resolve
 from turnwise.stats.correlation import STATISTICS
 from turnwise.types import Fitted, Item

@@ -26,16 +26,16 @@ import numpy as np
 import torch
 from lava_corpus import PARTS, SPLITS
 
-from turnwise.encode import folder
-from turnwise.encode.neural.lava import gradient, plas, supervised
-from turnwise.encode.neural.lava.corpus import Corpus
-from turnwise.encode.neural.lava.model import Curve, Ground, Model
-from turnwise.encode.neural.lava.search import Search
-from turnwise.encode.neural.lava.situation import Situation
-from turnwise.encode.neural.lava.words import Words
+from turnwise.encode.models import folder
 from turnwise.logs.native import read_all
 from turnwise.metrics.task.offers import Evaluator
-from turnwise.run.policy_judge import Judge
+from turnwise.networks.lava import gradient, plas, supervised
+from turnwise.networks.lava.corpus import Corpus
+from turnwise.networks.lava.model import Curve, Ground, Model
+from turnwise.networks.lava.search import Search
+from turnwise.networks.lava.situation import Situation
+from turnwise.networks.lava.words import Words
+from turnwise.run.train.policy_judge import Judge
 
 EVALUATORS: tuple[Evaluator, ...] = ("multiwoz2018", "leaderboard")
 # Seconds after the start of everything at which a stage ends; what is left is for the last evaluation.

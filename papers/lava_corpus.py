@@ -11,12 +11,12 @@ from typing import Any
 
 import numpy as np
 
-from turnwise.encode.neural.lava import supervised
-from turnwise.encode.neural.lava.corpus import corpus
-from turnwise.encode.neural.lava.situation import Situation
-from turnwise.encode.neural.lava.words import Words
 from turnwise.logs.native import read_all
-from turnwise.run.policy_judge import Judge
+from turnwise.networks.lava import supervised
+from turnwise.networks.lava.corpus import corpus
+from turnwise.networks.lava.situation import Situation
+from turnwise.networks.lava.words import Words
+from turnwise.run.train.policy_judge import Judge
 from turnwise.types import Dialogue
 
 SPLITS = ("train", "val", "test")

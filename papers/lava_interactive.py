@@ -22,7 +22,7 @@ import torch
 from turnwise.agents import resolve
 from turnwise.agents.answering import Asked
 from turnwise.logs import native
-from turnwise.run.simulate import Simulation, simulate
+from turnwise.run.dialogues.simulate import Simulation, simulate
 from turnwise.worlds.task.replies import AGAIN
 
 HERE = Path(__file__).parent

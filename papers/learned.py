@@ -17,19 +17,19 @@ import numpy as np
 
 from papers.learned_page import PAGE, page
 from papers.rated_corpora import GROUPS, Rated, rated
-from turnwise.encode.folder import load, shipped
-from turnwise.encode.weights import NotFetched
+from turnwise.encode.models.catalogue import NotFetched
+from turnwise.encode.models.folder import load, shipped
 from turnwise.errors import DataError
 from turnwise.logs import native
-from turnwise.logs.items import Selection, items
+from turnwise.logs.items.items import Selection, items
 from turnwise.metrics import resolve
-from turnwise.metrics.learned.calibration import fitted
 from turnwise.metrics.learned.held_out import context_groups
-from turnwise.metrics.learned.own import is_copy
-from turnwise.metrics.learned.signals import Signals, prior
-from turnwise.metrics.learned.usr_full import PARTS as SUB_METRICS
-from turnwise.metrics.learned.usr_full import part_of, scores
-from turnwise.metrics.learned.weights import PENALTY, Weights, ridge
+from turnwise.metrics.learned.turnwise.calibration import fitted
+from turnwise.metrics.learned.turnwise.metric import is_copy
+from turnwise.metrics.learned.turnwise.signals import Signals, prior
+from turnwise.metrics.learned.turnwise.weights import PENALTY, Weights, ridge
+from turnwise.metrics.learned.usr.full import PARTS as SUB_METRICS
+from turnwise.metrics.learned.usr.full import part_of, scores
 from turnwise.metrics.models import text_encoder
 from turnwise.ratings.ceiling import ceiling
 from turnwise.stats.clusters import cluster_sums, codes

@@ -30,15 +30,15 @@ from turnwise.errors import Refused
 from turnwise.estimators.calibration import can_rank, known_means, line
 from turnwise.estimators.critic.controls import LOGGED, PREFIX, with_controls
 from turnwise.estimators.critic.critic import Critic
-from turnwise.logs.items import Selection, items
+from turnwise.logs.items.items import Selection, items
 from turnwise.logs.native import read_all
 from turnwise.metrics.task.inform import Success
-from turnwise.run import task_log
-from turnwise.run.critic import BASELINES
-from turnwise.run.criticise import Judged, criticise
-from turnwise.run.reward import scored
+from turnwise.run.ope import task_log
+from turnwise.run.ope.critic import BASELINES
+from turnwise.run.ope.critic_values import Judged, criticise
+from turnwise.run.ope.reward import scored
+from turnwise.run.scoring.tally import generator
 from turnwise.run.spec import Spec
-from turnwise.run.tally import generator
 from turnwise.stats.interval import t as t_interval
 from turnwise.types import Dialogue, Floats
 

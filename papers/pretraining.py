@@ -63,8 +63,9 @@ class _Enough(Exception):
 def train(
     source: Path, kind: str, target: Path, settings: dict[str, Any], *, half: bool, seconds: float
 ) -> None:
-    from turnwise.encode import folder
-    from turnwise.encode.neural import dual, pretraining
+    from turnwise.encode.models import folder
+    from turnwise.networks import dual
+    from turnwise.networks.hred import pretraining
     from turnwise.types import Dialogue, Turn
 
     if kind == "vhred":

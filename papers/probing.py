@@ -28,22 +28,22 @@ import numpy as np
 from papers.rated_corpora import GROUPS, SHARED_WORDS, rated
 from turnwise.agents import resolve
 from turnwise.agents.answering import Asked, Patience
+from turnwise.attacks.context import Context, contexts, halves
+from turnwise.attacks.target import Target
 from turnwise.cli.group import run
-from turnwise.encode.plain import plain
+from turnwise.encode.text.normalise import plain
 from turnwise.logs import native
-from turnwise.logs.items import Selection, all_items
+from turnwise.logs.items.items import Selection, all_items
 from turnwise.logs.scan import scan
 from turnwise.metrics import names
-from turnwise.metrics.learned.head import probability
-from turnwise.metrics.learned.retrieval import UsrRet
+from turnwise.metrics.learned.contrastive.head import probability
 from turnwise.metrics.learned.trained import encoder_of
+from turnwise.metrics.learned.usr.retrieval import UsrRet
 from turnwise.metrics.learned.views import views
-from turnwise.probe.context import Context, contexts, halves
-from turnwise.probe.target import Target
-from turnwise.run.attack import scorer
-from turnwise.run.scoring import prepare
+from turnwise.run.attack.command import scorer
+from turnwise.run.scoring.shards import prepare
+from turnwise.run.scoring.tally import generator
 from turnwise.run.spec import Spec
-from turnwise.run.tally import generator
 from turnwise.stats.correlation import STATISTICS
 from turnwise.types import Dialogue
 

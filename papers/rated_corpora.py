@@ -4,9 +4,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from turnwise.encode.plain import plain
+from turnwise.encode.text.normalise import plain
 from turnwise.logs import native
-from turnwise.logs.items import Selection, items
+from turnwise.logs.items.items import Selection, items
 from turnwise.meta.gold import Gold, gold
 from turnwise.types import Dialogue, Item
 

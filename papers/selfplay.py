@@ -16,10 +16,10 @@ import numpy as np
 
 from turnwise import worlds
 from turnwise.encode.episodes import encode, leave_out, whole
-from turnwise.estimators.selfplay import SelfPlay
-from turnwise.run.learned_customer import LearnedCustomer
-from turnwise.run.respond import Request
-from turnwise.run.selfplay import play, played, talk
+from turnwise.estimators.baselines.selfplay import SelfPlay
+from turnwise.run.dialogues.learned_customer import LearnedCustomer
+from turnwise.run.dialogues.respond import Request
+from turnwise.run.dialogues.selfplay import play, played, talk
 from turnwise.stats.correlation import pearson, spearman
 from turnwise.types import Agent, Dialogue, Turn
 

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
+from tiny_models import write_bert, write_llama
 
 settings.register_profile("turnwise", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("turnwise")
@@ -31,3 +32,30 @@ def own_modules_forgotten(tmp_path_factory: pytest.TempPathFactory) -> Iterator[
     for name in set(sys.modules) - modules:
         if (getattr(sys.modules[name], "__file__", None) or "").startswith(place):
             del sys.modules[name]
+
+
+@pytest.fixture(scope="session")
+def bert(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    pytest.importorskip("torch")
+    return write_bert(tmp_path_factory.mktemp("models") / "tinybert")
+
+
+@pytest.fixture(scope="session")
+def llama(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    pytest.importorskip("torch")
+    return write_llama(tmp_path_factory.mktemp("models") / "tinyllama")
+
+
+@pytest.fixture(scope="session")
+def chat_llama(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    pytest.importorskip("torch")
+    return write_llama(tmp_path_factory.mktemp("models") / "chatllama", chat=True)
+
+
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty cache of turnwise's own."""
+    folder = tmp_path / "cache"
+    monkeypatch.setenv("TURNWISE_CACHE", str(folder))
+    monkeypatch.delenv("TURNWISE_WEIGHTS", raising=False)
+    return folder

@@ -2,7 +2,7 @@
 
 import pytest
 
-from turnwise.run.unfinished import Unfinished
+from turnwise.run.resume.unfinished import Unfinished
 
 # A metric that asks for more than it is allowed, for `question LAST`, while `hungry` lies beside it.
 HUNGRY = """
@@ -26,8 +26,8 @@ def length(records):
 KILLED = """
 import os, signal, sys
 from turnwise.cli.group import run
-from turnwise.run import unfinished
-from turnwise.run.unfinished import Unfinished
+from turnwise.run.resume import unfinished
+from turnwise.run.resume.unfinished import Unfinished
 unfinished.SHARE = 0  # sums are written after every shard, however fast it was
 left, put = int(sys.argv[1]), Unfinished.put
 def deadly(self, name, value):

@@ -6,12 +6,12 @@ from collections.abc import Callable
 from starlette.testclient import TestClient
 
 from tests.visitor import Visitor
-from turnwise.logs.items import Selection
+from turnwise.logs.items.items import Selection
 from turnwise.types import Agent, Dialogue, Turn
-from turnwise.web.app import app
-from turnwise.web.book import Book
-from turnwise.web.opening import book, ledger_of
-from turnwise.web.study import Study
+from turnwise.web.pages.app import app
+from turnwise.web.study.book import Book
+from turnwise.web.study.definition import Study
+from turnwise.web.study.opening import book, ledger_of
 
 PLAIN = {"quality": {"shared": 0, "checks": 0, "repeats": 0}}
 

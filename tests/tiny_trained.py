@@ -7,16 +7,20 @@ from tempfile import mkdtemp
 
 import numpy as np
 
-from turnwise.encode import folder
-from turnwise.encode.lesson import Lesson, Ratings
-from turnwise.metrics.learned import adem_training, att, maude, retrieval, seen, usr_full
-from turnwise.metrics.learned.bank import Bank
-from turnwise.metrics.learned.lexicon import Lexicon
-from turnwise.metrics.learned.signals import Signals
+from turnwise.encode.models import folder
+from turnwise.metrics.learned import seen
+from turnwise.metrics.learned.adem import training as adem_training
+from turnwise.metrics.learned.contrastive import att, maude
 from turnwise.metrics.learned.trained import encoder_card
+from turnwise.metrics.learned.turnwise.bank import Bank
+from turnwise.metrics.learned.turnwise.lexicon import Lexicon
+from turnwise.metrics.learned.turnwise.signals import Signals
+from turnwise.metrics.learned.turnwise.weights import ridge
+from turnwise.metrics.learned.usr import full as usr_full
+from turnwise.metrics.learned.usr import retrieval
 from turnwise.metrics.learned.views import turn_vectors
-from turnwise.metrics.learned.weights import ridge
 from turnwise.metrics.models import text_encoder
+from turnwise.networks.training.lesson import Lesson, Ratings
 from turnwise.types import Dialogue, Item, Turn
 
 TOPICS = "bike sea book film dog cat rain train soup song garden market".split()

@@ -17,7 +17,7 @@ ROOMS = {  # in the order of the work; each is a module, or a folder whose modul
     "turnwise.types": "The nouns: what goes in and comes out everywhere",
     "turnwise.errors": "What can go wrong, with the exit codes",
     "turnwise.logs.native": "Reading and writing conversations",
-    "turnwise.logs.items": "From conversations to what is judged",
+    "turnwise.logs.items.items": "From conversations to what is judged",
     "turnwise.metrics": "Metrics by name",
     "turnwise.encode": "Sentence vectors and language models",
     "turnwise.encode.episodes": "Dialogues as arrays, for estimators",
@@ -31,7 +31,7 @@ ROOMS = {  # in the order of the work; each is a module, or a folder whose modul
     "turnwise.stats.permutation": "Tests",
     "turnwise.ratings.agreement": "Agreement of raters",
     "turnwise.meta.correlate": "Metrics against people",
-    "turnwise.probe.attack": "Attacks on a metric",
+    "turnwise.attacks.attack": "Attacks on a metric",
     "turnwise.report.report": "Reports",
     "turnwise.plugins": "Names, settings and other packages",
 }

@@ -20,21 +20,24 @@ from numpy.typing import NDArray
 
 from papers.rated_corpora import Rated, pretraining, rated
 from tools.model_cards import card, complete
-from turnwise.encode import folder
-from turnwise.encode.lesson import Lesson, Ratings, Trained
-from turnwise.encode.plain import plain
-from turnwise.metrics.learned import att, maude, retrieval, seen, usr_full
-from turnwise.metrics.learned.bank import Bank
-from turnwise.metrics.learned.calibration import ATTACKS, COVER
-from turnwise.metrics.learned.contrast import Examples, Shape, contrast
-from turnwise.metrics.learned.lexicon import Lexicon
-from turnwise.metrics.learned.own import is_copy
-from turnwise.metrics.learned.signals import Signals, prior
-from turnwise.metrics.learned.signals import parts as signals_of
+from turnwise.encode.models import folder
+from turnwise.encode.text.normalise import plain
+from turnwise.metrics.learned import seen
+from turnwise.metrics.learned.contrastive import att, maude
+from turnwise.metrics.learned.contrastive.training import Examples, Shape, contrast
 from turnwise.metrics.learned.trained import encoder_card
+from turnwise.metrics.learned.turnwise.bank import Bank
+from turnwise.metrics.learned.turnwise.calibration import ATTACKS, COVER
+from turnwise.metrics.learned.turnwise.lexicon import Lexicon
+from turnwise.metrics.learned.turnwise.metric import is_copy
+from turnwise.metrics.learned.turnwise.signals import Signals, prior
+from turnwise.metrics.learned.turnwise.signals import parts as signals_of
+from turnwise.metrics.learned.turnwise.weights import Weights, ridge, standardised
+from turnwise.metrics.learned.usr import full as usr_full
+from turnwise.metrics.learned.usr import retrieval
 from turnwise.metrics.learned.views import TURNS, turn_vectors
-from turnwise.metrics.learned.weights import Weights, ridge, standardised
 from turnwise.metrics.models import text_encoder
+from turnwise.networks.training.lesson import Lesson, Ratings, Trained
 from turnwise.types import Dialogue, Floats, digest
 
 MODELS = Path(__file__).parents[1] / "src" / "turnwise" / "data" / "models"

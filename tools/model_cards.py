@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from papers.rated_corpora import GROUPS, PRETRAINING, Rated
-from turnwise.encode import folder
+from turnwise.encode.models import folder
 from turnwise.ratings.ceiling import ceiling
 
 MEASURED = Path(__file__).parents[1] / "papers" / "learned.json"

@@ -15,9 +15,9 @@ def turnwise_gate() -> Callable[..., None]:
     """A function (data, *gates, **selection) that fails the test unless every gate holds for every agent."""
 
     def check(data: str, *gates: str, seed: int = 0, **selection: Any) -> None:
-        from turnwise.logs.items import Selection
+        from turnwise.logs.items.items import Selection
         from turnwise.report.gate import Gate
-        from turnwise.run.score import score
+        from turnwise.run.scoring.score import score
         from turnwise.run.spec import Spec
 
         wanted = [Gate.parse(text) for text in gates]

@@ -6,8 +6,8 @@ import pytest
 from tests.judge_server import Exchange, serving
 from turnwise.agents import resolve
 from turnwise.agents.answering import Asked, NoReply
-from turnwise.encode.chat import Denied
 from turnwise.errors import UsageError
+from turnwise.llm.chat import Denied
 from turnwise.types import Reply, Turn
 
 

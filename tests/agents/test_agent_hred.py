@@ -9,9 +9,9 @@ from tests.small_talk import PAIRS, TINY, small_talk  # noqa: E402
 from turnwise.agents import resolve  # noqa: E402
 from turnwise.agents import training as trainers  # noqa: E402
 from turnwise.agents.answering import Asked  # noqa: E402
-from turnwise.encode import folder  # noqa: E402
-from turnwise.encode.lesson import Lesson  # noqa: E402
+from turnwise.encode.models import folder  # noqa: E402
 from turnwise.errors import UsageError  # noqa: E402
+from turnwise.networks.training.lesson import Lesson  # noqa: E402
 from turnwise.types import Turn  # noqa: E402
 
 

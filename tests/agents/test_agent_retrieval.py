@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from turnwise.agents import resolve
 from turnwise.agents.answering import Asked
 from turnwise.agents.tfidf import TfIdf, drawn
-from turnwise.encode import folder
+from turnwise.encode.models import folder
 from turnwise.errors import DataError, TooFewItems, UsageError
 from turnwise.types import Dialogue, Reply, Turn
 

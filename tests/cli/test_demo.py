@@ -4,9 +4,9 @@ import shlex
 
 import pytest
 
-from turnwise.cli import demo
+from turnwise.cli.demo import command as demo
+from turnwise.cli.demo.stage import stage
 from turnwise.cli.group import run
-from turnwise.run.stage import stage
 from turnwise.types import Dialogue, Rating, Reply, Turn
 
 

@@ -13,8 +13,8 @@ from tests.tiny_models import write_llama
 from turnwise.agents import resolve
 from turnwise.agents import training as trainers
 from turnwise.agents.answering import Asked, Patience
-from turnwise.encode import folder
-from turnwise.encode.lesson import Lesson
+from turnwise.encode.models import folder
+from turnwise.networks.training.lesson import Lesson
 from turnwise.types import Reply, Turn
 
 KINDS = ("own", "address", "lm", "tfidf", "dual", "hred", "vhred")

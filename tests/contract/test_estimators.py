@@ -9,7 +9,7 @@ from tests.small_world import world
 from turnwise import estimators
 from turnwise.encode.episodes import kept, leave_out
 from turnwise.errors import Refused, UsageError
-from turnwise.estimators.handcrafted import EIGHT, Features
+from turnwise.estimators.baselines.handcrafted import EIGHT, Features
 from turnwise.types import Episodes, Estimator
 
 QUICK = [*estimators.CHEAP, "ips", "features"]

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 from tiny_models import write_bert
 
-from turnwise.encode import load, weights
+from turnwise.encode import load
+from turnwise.encode.models import catalogue as weights
 
 TEXTS = [
     "Hello! How are you today?",

@@ -5,10 +5,10 @@ import warnings
 import numpy as np
 import pytest
 
-from turnwise.encode.weights import NotFetched, locate
+from turnwise.encode.models.catalogue import NotFetched, locate
 from turnwise.logs import native
-from turnwise.logs.items import Selection
-from turnwise.logs.items import items as all_items
+from turnwise.logs.items.items import Selection
+from turnwise.logs.items.items import items as all_items
 from turnwise.metrics import resolve
 from turnwise.metrics.rows import scored
 from turnwise.types import Fitted, Item, Turn

@@ -13,7 +13,7 @@ import pytest
 
 from tests.console import ROOT, examples, fences, matches, output, pages, run, run_python
 from tests.stand_ins import ELSEWHERE, judging, provided, smaller
-from turnwise.web.study import study
+from turnwise.web.study.definition import study
 
 KINDS = {"console", "python", "sh", "json", "toml", "text"}
 ADDRESS = re.compile(r"https?://[\w.:]+/v1")

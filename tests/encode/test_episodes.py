@@ -8,7 +8,7 @@ import pytest
 from tests.small_world import held
 from turnwise.encode.episodes import check_answers, encode, kept, leave_out, single, whole
 from turnwise.errors import DataError
-from turnwise.logs.items import Selection, items
+from turnwise.logs.items.items import Selection, items
 from turnwise.types import Dialogue, Episodes, Rating, Reply, Turn
 
 

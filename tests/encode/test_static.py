@@ -7,7 +7,7 @@ import pytest
 from turnwise.encode import load
 from turnwise.encode.hashing import Hashing
 from turnwise.encode.static import SubwordVectors, WordVectors
-from turnwise.encode.words import lower_words, split, tokeniser, words, words_and_marks
+from turnwise.encode.text.tokenise import lower_words, split, tokeniser, words, words_and_marks
 from turnwise.errors import DataError, UsageError
 
 TABLE = {"US": [1.0, 0.0], "us": [0.0, 1.0], "can't": [0.5, 0.5], "café": [2.0, 2.0]}

@@ -10,7 +10,7 @@ import pytest
 
 pytest.importorskip("torch")
 
-from tests.estimators.test_neural_estimators import tabular, two_ways
+from tests.estimators.neural.test_neural_estimators import tabular, two_ways
 from turnwise.estimators.neural.enigma import Enigma
 from turnwise.estimators.neural.training import train
 

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from turnwise.cli.group import run
-from turnwise.encode.weights import NotFetched, locate
+from turnwise.encode.models.catalogue import NotFetched, locate
 
 SCRIPT = Path(__file__).parents[2] / "papers" / "fbd_prd.py"
 

@@ -8,7 +8,7 @@ import pytest
 
 from papers.rated_corpora import GROUPS, rated
 from tools.model_cards import ROWS
-from turnwise.encode.folder import load, shipped
+from turnwise.encode.models.folder import load, shipped
 from turnwise.metrics import resolve
 from turnwise.stats.correlation import STATISTICS
 

@@ -15,7 +15,8 @@ from tests.corpus import corpus
 from tests.small_world import held
 from turnwise.cli.group import run
 from turnwise.errors import DataError
-from turnwise.logs import native, parquet
+from turnwise.logs import native
+from turnwise.logs.readers import parquet
 from turnwise.logs.shards import shards
 
 TYPED, TEXT = "typed.parquet", "text.parquet"

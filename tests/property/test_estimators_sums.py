@@ -7,9 +7,9 @@ from hypothesis import strategies as st
 
 from tests.small_world import world
 from turnwise.encode.episodes import kept
-from turnwise.estimators import moments
-from turnwise.estimators.basis import Basis, spreads
-from turnwise.estimators.points import Points
+from turnwise.estimators.linear import moments
+from turnwise.estimators.linear.basis import Basis, spreads
+from turnwise.estimators.linear.points import Points
 from turnwise.estimators.vectors import vectors
 
 LOGS = world(agents=4, dialogues=10)

@@ -15,14 +15,14 @@ from hypothesis import strategies as st
 from tests.small_world import world
 from turnwise.encode.episodes import kept
 from turnwise.estimators.calibration import line
-from turnwise.estimators.dice import LinearDice
-from turnwise.estimators.direct import Direct
-from turnwise.estimators.fqe import Fqe, Lstdq
-from turnwise.estimators.stream import First, Frame, Second
+from turnwise.estimators.linear.dice import LinearDice
+from turnwise.estimators.linear.direct import Direct
+from turnwise.estimators.linear.fqe import Fqe, Lstdq
+from turnwise.estimators.linear.stream import First, Frame, Second
 from turnwise.metrics import resolve
-from turnwise.run import tally as tally_module
-from turnwise.run.blocks import score
-from turnwise.run.tally import Clusters, Tally, generator
+from turnwise.run.scoring import tally as tally_module
+from turnwise.run.scoring.blocks import score
+from turnwise.run.scoring.tally import Clusters, Tally, generator
 from turnwise.stats.poisson import PoissonSums, counts
 from turnwise.stats.reservoir import Reservoir
 from turnwise.stats.weighted import moments as products

@@ -13,7 +13,7 @@ import pytest
 
 from tests.studies import Running, Starting, conversation
 from turnwise.types import Dialogue
-from turnwise.web.study import study
+from turnwise.web.study.definition import study
 
 
 @pytest.fixture

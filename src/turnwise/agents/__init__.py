@@ -55,7 +55,7 @@ def resolve(spec: str, **settings: Any) -> Agent:
 
 def _trained(spec: str, settings: dict[str, Any]) -> Agent | None:
     """The agent in a folder that was trained here; None where it is another's."""
-    from turnwise.encode import folder
+    from turnwise.encode.models import folder
 
     if not folder.is_trained(Path(spec)):
         return None

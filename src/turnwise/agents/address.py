@@ -1,4 +1,4 @@
-"""An agent behind an OpenAI-compatible address. The key comes from the environment, as `encode/chat.py` tells.
+"""An agent behind an OpenAI-compatible address. The key comes from the environment, as `llm/chat.py` tells.
 
 Each reply is asked for with a seed of its own, which a server may honour or not: a hosted model's replies cannot be
 promised to come again. A refusal is a reply, as people would have read it; an answer cut off at `longest` tokens too.
@@ -12,8 +12,8 @@ import numpy as np
 
 from turnwise.agents.answering import Answer, Asked, NoReply, alone
 from turnwise.agents.own import message
-from turnwise.encode.chat import Chat, ChatError, Denied
 from turnwise.errors import UsageError
+from turnwise.llm.chat import Chat, ChatError, Denied
 from turnwise.types import Reply, Signature, Turn
 
 _PASSED_ON = (

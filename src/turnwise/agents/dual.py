@@ -8,9 +8,9 @@ import numpy as np
 
 from turnwise.agents.answering import Answer, Asked, alone
 from turnwise.agents.tfidf import drawn
-from turnwise.encode.folder import Folder
-from turnwise.encode.neural.hierarchical import Hierarchical
+from turnwise.encode.models.folder import Folder
 from turnwise.errors import DataError, UsageError
+from turnwise.networks.hred.encoder import Hierarchical
 from turnwise.types import Floats, Reply, Signature, Turn
 
 

@@ -13,12 +13,12 @@ import torch
 from turnwise.agents.answering import Answer, Asked, alone
 from turnwise.agents.dual import texts
 from turnwise.agents.sampling import check, choose
-from turnwise.encode.folder import Folder
-from turnwise.encode.neural.dialogue_model import DialogueModel
-from turnwise.encode.neural.hierarchical import Hierarchical, fill
-from turnwise.encode.neural.pretraining import Settings
-from turnwise.encode.neural.subwords import BEGIN, END, PAD, UNKNOWN
+from turnwise.encode.models.folder import Folder
 from turnwise.errors import DataError
+from turnwise.networks.hred.dialogue_model import DialogueModel
+from turnwise.networks.hred.encoder import Hierarchical, fill
+from turnwise.networks.hred.pretraining import Settings
+from turnwise.networks.subwords import BEGIN, END, PAD, UNKNOWN
 from turnwise.types import Reply, Signature, Turn
 
 

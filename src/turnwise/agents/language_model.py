@@ -19,9 +19,9 @@ from transformers import AutoModelForCausalLM, AutoModelForSeq2SeqLM
 from turnwise.agents.answering import Answer, Asked, alone
 from turnwise.agents.sampling import check, choose
 from turnwise.encode import Utterance
+from turnwise.encode.models.catalogue import label, locate
 from turnwise.encode.neural import loading
 from turnwise.encode.neural.prompt import Form, Prompt
-from turnwise.encode.weights import label, locate
 from turnwise.errors import UsageError
 from turnwise.types import Reply, Signature, Turn
 

@@ -11,12 +11,12 @@ from functools import cached_property
 import numpy as np
 
 from turnwise.agents.answering import Answer, Asked, NoReply, alone
-from turnwise.encode.folder import Folder
-from turnwise.encode.neural.lava.model import Model
-from turnwise.encode.neural.lava.situation import Bits
+from turnwise.encode.models.folder import Folder
 from turnwise.encode.neural.loading import default_device
 from turnwise.errors import DataError
 from turnwise.logs.conversation import POINTER
+from turnwise.networks.lava.model import Model
+from turnwise.networks.lava.situation import Bits
 from turnwise.types import Reply, Signature, Turn
 from turnwise.worlds.task.lexicalise import DELEXICALISED
 

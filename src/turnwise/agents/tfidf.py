@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from turnwise.agents.answering import Answer, Asked, alone
-from turnwise.encode.folder import Folder
-from turnwise.encode.words import lower_words
+from turnwise.encode.models.folder import Folder
+from turnwise.encode.text.tokenise import lower_words
 from turnwise.errors import DataError, TooFewItems, UsageError
 from turnwise.types import Dialogue, Floats, Reply, Role, Signature, Turn, digest
 

@@ -3,11 +3,11 @@
 from dataclasses import fields
 from typing import TYPE_CHECKING, TypeVar
 
-from turnwise.encode.lesson import Lesson, Trained
+from turnwise.networks.training.lesson import Lesson, Trained
 from turnwise.types import Finding
 
 if TYPE_CHECKING:
-    from turnwise.encode.neural.training import Settings
+    from turnwise.networks.training.training import Settings
 
     Chosen = TypeVar("Chosen", bound=Settings)
 _LATENT = 100  # dimensions of VHRED's variable, as in its paper
@@ -22,7 +22,7 @@ def vhred(lesson: Lesson) -> Trained:
 
 
 def _dialogue_model(lesson: Lesson, *, latent: int) -> Trained:
-    from turnwise.encode.neural import pretraining
+    from turnwise.networks.hred import pretraining
 
     settings = _settings(lesson, pretraining.Settings(latent=latent, device=lesson.device))
     trained = pretraining.train(
@@ -32,7 +32,7 @@ def _dialogue_model(lesson: Lesson, *, latent: int) -> Trained:
 
 
 def dual(lesson: Lesson) -> Trained:
-    from turnwise.encode.neural import dual as matching
+    from turnwise.networks import dual as matching
 
     settings = _settings(lesson, matching.Settings(device=lesson.device))
     trained = matching.train(
@@ -43,7 +43,7 @@ def dual(lesson: Lesson) -> Trained:
 
 def characters(lesson: Lesson) -> Trained:
     """No agent: an encoder for ADEM, pretrained like one."""
-    from turnwise.encode.neural import characters as letters
+    from turnwise.networks import characters as letters
 
     settings = _settings(lesson, letters.Settings(device=lesson.device))
     trained = letters.train(

@@ -120,7 +120,7 @@ def command(**given: Any) -> int:
       turnwise attack usr-ret --contexts talks.jsonl -o out --gate
       turnwise attack mymetrics:score --contexts talks.jsonl --budget 5000
     """
-    from turnwise.probe.target import left_behind
+    from turnwise.attacks.target import left_behind
 
     try:
         code = _attacked(given)
@@ -139,8 +139,8 @@ def command(**given: Any) -> int:
 
 def _attacked(given: dict[str, Any]) -> int:
     from turnwise.cli.printed import conclude
-    from turnwise.run.attack import run_attack
-    from turnwise.run.harden import harden
+    from turnwise.run.attack.command import run_attack
+    from turnwise.run.attack.harden import harden
 
     given |= {"metrics": (given["metric"],), "gates": (), "junit": None}
     names = (*ATTACK, *TUNING, *(HARDENING if given["harden"] else ()))

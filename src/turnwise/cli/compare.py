@@ -44,7 +44,7 @@ def command(**given: Any) -> int:
       turnwise compare out/new out/old
     """
     from turnwise.cli.printed import conclude
-    from turnwise.run.compare import compare, compare_runs
+    from turnwise.run.scoring.compare import compare, compare_runs
 
     finished = _are_runs(given)
     agents = given["agents"] or (given["as_agents"] if len(given["as_agents"]) == 2 else ())

@@ -23,9 +23,9 @@ def command(name: str, columns: tuple[str, ...], split: str | None, source: str,
       turnwise convert --from csv --map id=conv,role=who,content=text,rating:overall=score in.csv logs.jsonl
     """
     from turnwise.errors import counted
-    from turnwise.logs.columns import parse
     from turnwise.logs.readers import convert
-    from turnwise.logs.source import Options
+    from turnwise.logs.readers.columns import parse
+    from turnwise.logs.readers.source import Options
 
     options = Options(columns=parse(",".join(columns)), split=split)
     converted = convert(name, source, target, options)

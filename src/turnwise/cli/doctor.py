@@ -28,8 +28,8 @@ EXTRAS = {
 @options.printing
 def command(style: str, quiet: bool, verbose: bool) -> None:
     """What is installed here, and what each missing part would allow."""
-    from turnwise.encode.cache import Cache
-    from turnwise.encode.weights import fetched
+    from turnwise.encode.cache.disk import Cache
+    from turnwise.encode.models.catalogue import fetched
     from turnwise.report import results, text
 
     records = [_record(extra, allows, packages.split()) for extra, (allows, packages) in EXTRAS.items()]

@@ -15,7 +15,7 @@ import click
 )
 @click.option("-q", "--quiet", is_flag=True, help="Say nothing unless it fails.")
 def command(names: tuple[str, ...], source: Path | None, quiet: bool) -> None:
-    from turnwise.encode.fetching import fetch
+    from turnwise.encode.models.fetch import fetch
 
     for name in names:
         folder = fetch(

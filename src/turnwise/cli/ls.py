@@ -76,7 +76,7 @@ def _statistics() -> list[dict[str, Any]]:
 
 
 def _weights() -> list[dict[str, Any]]:
-    from turnwise.encode.weights import fetched
+    from turnwise.encode.models.catalogue import fetched
 
     return [
         {

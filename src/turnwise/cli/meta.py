@@ -79,8 +79,8 @@ def command(**given: Any) -> int:
       turnwise meta rated.jsonl -m length --level system --dimension all
     """
     from turnwise.cli.printed import conclude
-    from turnwise.run.meta import meta
-    from turnwise.run.raters import raters
+    from turnwise.run.scoring.meta import meta
+    from turnwise.run.scoring.raters import raters
 
     if given["gates"] and not given["metrics"]:
         raise UsageError("a --gate looks at a metric's agreement with people; name the metric with -m")

@@ -104,8 +104,8 @@ def command(**given: Any) -> int:
       turnwise ope logs.jsonl --all --truth logs.truth.json -o out
     """
     from turnwise.cli.printed import conclude
-    from turnwise.run.critic import BASELINES
-    from turnwise.run.ope import ope
+    from turnwise.run.ope.command import ope
+    from turnwise.run.ope.critic import BASELINES
 
     if bool(given["targets"]) == given["all_agents"]:
         raise UsageError(

@@ -19,8 +19,8 @@ from turnwise.errors import DataError, Problem, TurnwiseError, UsageError
 
 if TYPE_CHECKING:
     from turnwise.report.gate import Gate
-    from turnwise.run.execute import Executor
     from turnwise.run.spec import Spec
+    from turnwise.run.workers.execute import Executor
 
 _NAME = re.compile(r"[^,\[]+(?:\[[^\]]*\]?)?")
 Function = TypeVar("Function", bound=Callable[..., Any])
@@ -146,7 +146,7 @@ def typed(*parameters: str) -> list[str]:
 @contextmanager
 def spec(command: str, given: dict[str, Any], **options: Any) -> Iterator["Spec"]:
     """The spec of a command line. If what is done with it fails, so do the gates."""
-    from turnwise.logs.items import Selection
+    from turnwise.logs.items.items import Selection
     from turnwise.run.spec import Spec
 
     for gate in given["gates"]:
@@ -194,7 +194,7 @@ def _place(given: Mapping[str, Any]) -> str:
 
 def executor(given: Mapping[str, Any]) -> "Executor":
     """Whoever does the work of a command that has no spec."""
-    from turnwise.run.execute import executor
+    from turnwise.run.workers.execute import executor
 
     return executor(given["jobs"], on=_place(given), address=given["address"])
 

@@ -12,7 +12,7 @@ from turnwise.errors import MissingExtra, UsageError, counted
 
 if TYPE_CHECKING:
     from turnwise.types import Agent
-    from turnwise.web.book import Book
+    from turnwise.web.study.book import Book
 
 MOST_RATERS = 10_000
 
@@ -71,11 +71,11 @@ def command(**given: Any) -> int:
       turnwise rate logs.jsonl --export rated.jsonl
     """
     from turnwise.logs import native
-    from turnwise.logs.items import Selection
-    from turnwise.web.export import exported
-    from turnwise.web.log import shown
-    from turnwise.web.opening import book, dialogues_of, ledger_of, reading
-    from turnwise.web.study import study
+    from turnwise.logs.items.items import Selection
+    from turnwise.web.storage.log import shown
+    from turnwise.web.study.definition import study
+    from turnwise.web.study.export import exported
+    from turnwise.web.study.opening import book, dialogues_of, ledger_of, reading
 
     if given["everything"] and not given["export"]:
         raise UsageError("--everything belongs to --export")
@@ -92,7 +92,7 @@ def command(**given: Any) -> int:
         click.echo(f"{given['export']}: {counted(count, 'conversation')} written", err=True)
         return 0
     try:
-        from turnwise.web.serving import listening, serve
+        from turnwise.web.pages.serving import listening, serve
     except ModuleNotFoundError:
         raise MissingExtra("the rating app", "web") from None
     talking = {name: _agent(address) for name, address in names.items()}
@@ -157,7 +157,7 @@ def _names(raters: str) -> int | list[str]:
 
 def _invite(kept: "Book", wanted: int | list[str]) -> None:
     """The raters asked for who are not there yet. A number counts those that are."""
-    from turnwise.web.administering import invite
+    from turnwise.web.pages.admin import invite
 
     if isinstance(wanted, int):
         invite(kept, max(0, wanted - len(kept.ledger.raters)))

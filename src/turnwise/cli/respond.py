@@ -66,7 +66,7 @@ def command(**given: Any) -> None:
     """
     from turnwise.agents.answering import Patience
     from turnwise.errors import counted
-    from turnwise.run.respond import Request, respond
+    from turnwise.run.dialogues.respond import Request, respond
 
     asked = {key: given[key] for key in ("concurrency", "tries") if given[key] is not None}
     settings = given["settings"]
@@ -94,7 +94,7 @@ def command(**given: Any) -> None:
             quiet=given["quiet"],
         )
         if given["turns"]:
-            from turnwise.run.selfplay import converse
+            from turnwise.run.dialogues.selfplay import converse
 
             done = converse(request, replies=given["turns"], user=given["user"])
         else:

@@ -32,7 +32,7 @@ def command(**given: Any) -> int:
       turnwise score logs.jsonl -m bleu-4 --gate 'bleu-4 >= 2'
     """
     from turnwise.cli.printed import conclude
-    from turnwise.run.score import score
+    from turnwise.run.scoring.score import score
 
     with options.spec("score", given) as spec:
         rows = ("metric", "agent", "group", "estimate", "interval", "n_items", "n_clusters")

@@ -92,7 +92,7 @@ def command(**given: Any) -> None:
     from turnwise import worlds
     from turnwise.errors import counted
     from turnwise.report import results
-    from turnwise.run.simulate import Simulation, simulate, truth_path
+    from turnwise.run.dialogues.simulate import Simulation, simulate, truth_path
 
     names = Simulation.__slots__
     family = given["family"] or next(iter(worlds.named(given["world"]).FAMILIES))

@@ -60,10 +60,10 @@ def command(**given: Any) -> int:
       turnwise score logs.jsonl -m 'turnwise[trained=mine]'
       turnwise train usr-ret conversations.jsonl -o ret --set epochs=5
     """
-    from turnwise.logs.items import Selection
+    from turnwise.logs.items.items import Selection
     from turnwise.report import results, text
     from turnwise.run.spec import Spec
-    from turnwise.run.train import Request, train
+    from turnwise.run.train.command import Request, train
 
     chosen = {
         slot: given[slot]

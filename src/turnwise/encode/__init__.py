@@ -1,9 +1,10 @@
 """Text becomes tokens, vectors and log-probabilities. `load` finds an encoder, `load_lm` a language model, by name."""
 
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from turnwise.encode.cache import Cache
+from turnwise.encode.cache.disk import Cache
 from turnwise.encode.encoder import (
     JointEncoder,
     LanguageModel,
@@ -14,8 +15,8 @@ from turnwise.encode.encoder import (
     Utterance,
     Vectors,
 )
-from turnwise.encode.folder import is_trained
-from turnwise.encode.weights import MODELS, label, locate
+from turnwise.encode.models.catalogue import MODELS, label, locate
+from turnwise.encode.models.folder import is_trained
 from turnwise.errors import UsageError
 
 if TYPE_CHECKING:
@@ -58,9 +59,11 @@ def _load(spec: str, cache: Cache | None, options: dict[str, Any]) -> TextEncode
         return Hashing(**options)
     folder = locate(spec)
     if is_trained(folder):
-        from turnwise.encode.neural.hierarchical import Hierarchical
-
-        return Hierarchical.load(folder, **options)
+        # By name: `networks` lies above this layer.
+        trained: TextEncoder = import_module("turnwise.networks.hred.encoder").Hierarchical.load(
+            folder, **options
+        )
+        return trained
     if (folder / "config.json").is_file():
         from turnwise.encode.neural.transformer import Transformer
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from turnwise.encode.delexicalise import delexicalise, values
+from turnwise.encode.text.delexicalise import delexicalise, values
 from turnwise.errors import DataError, counted
 from turnwise.types import Dialogue, Episodes, Floats, Item, Reply, Said, Turn
 

@@ -14,7 +14,7 @@ from hashlib import blake2b
 import numpy as np
 
 from turnwise.encode.encoder import Tokens, Vectors
-from turnwise.encode.words import words_and_marks
+from turnwise.encode.text.tokenise import words_and_marks
 from turnwise.types import Signature
 
 

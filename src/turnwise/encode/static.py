@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from turnwise.encode.encoder import Tokens, Vectors
-from turnwise.encode.words import words
+from turnwise.encode.text.tokenise import words
 from turnwise.errors import DataError, MissingExtra
 from turnwise.types import Signature
 

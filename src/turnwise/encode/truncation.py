@@ -1,7 +1,7 @@
 """Texts that were longer than their model reads, counted for whoever asked for numbers of them.
 
 A model that cuts a text says so here, whether its answer is computed or comes from the cache. It goes to the log, and
-to the block of work that is listening (run/blocks.py), which keeps it with its rows.
+to the block of work that is listening (run/scoring/blocks.py), which keeps it with its rows.
 """
 
 import logging

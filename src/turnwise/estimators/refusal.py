@@ -11,8 +11,8 @@ import numpy as np
 
 from turnwise.encode.episodes import leave_out
 from turnwise.errors import Refused, counted
+from turnwise.estimators.baselines.nearest import neighbours
 from turnwise.estimators.calibration import FEWEST
-from turnwise.estimators.nearest import neighbours
 from turnwise.types import Episodes
 
 DIALOGUES = (

@@ -14,11 +14,12 @@ from typing import Any
 import msgspec
 
 from turnwise.errors import DataError, Problem
-from turnwise.logs import conversation, parquet
+from turnwise.logs import conversation
 from turnwise.logs.checks import RuleError, shown
 from turnwise.logs.files import Tap, lines, replacing
+from turnwise.logs.readers import parquet
+from turnwise.logs.readers.source import Options, decoded, refuse
 from turnwise.logs.seen import SeenIn
-from turnwise.logs.source import Options, decoded, refuse
 from turnwise.types import Dialogue
 
 _encode = msgspec.json.Encoder().encode

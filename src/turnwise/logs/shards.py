@@ -15,9 +15,9 @@ from dataclasses import dataclass
 from typing import Any, BinaryIO
 
 from turnwise.errors import DataError, Problem
-from turnwise.logs import parquet
 from turnwise.logs.files import CHUNK, GZIP, lines
 from turnwise.logs.native import id_prefixes, parse
+from turnwise.logs.readers import parquet
 from turnwise.types import Dialogue
 
 SIZE = 1 << 25  # bytes: some seconds of work

@@ -5,8 +5,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from turnwise.logs.items import Selection
-from turnwise.run.execute import Executor, executor
+from turnwise.logs.items.items import Selection
+from turnwise.run.workers.execute import Executor, executor
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -25,11 +25,11 @@ import torch
 from transformers import AutoModelForCausalLM, DynamicCache
 
 from turnwise.encode.batches import by_shape, distinct
-from turnwise.encode.cache import Cache
+from turnwise.encode.cache.disk import Cache
 from turnwise.encode.encoder import Utterance
 from turnwise.encode.neural import loading
-from turnwise.encode.neural.head import Head
 from turnwise.encode.neural.prompt import Form, Prompt
+from turnwise.encode.neural.token_head import Head
 from turnwise.encode.truncation import tell
 from turnwise.errors import UsageError
 from turnwise.types import Floats, Signature, Turn

@@ -22,10 +22,10 @@ import torch
 from transformers import AutoModel
 
 from turnwise.encode.batches import by_shape
-from turnwise.encode.cache import Cache
+from turnwise.encode.cache.disk import Cache
 from turnwise.encode.encoder import Vectors
 from turnwise.encode.neural import loading
-from turnwise.encode.neural.script import Exchange, Marks, Said, Script, lay_out
+from turnwise.encode.neural.dialogue_layout import Exchange, Marks, Said, Script, lay_out
 from turnwise.errors import UsageError
 from turnwise.types import Ints, Signature, digest
 

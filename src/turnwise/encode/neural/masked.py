@@ -15,7 +15,7 @@ import torch
 from transformers import AutoModelForMaskedLM
 
 from turnwise.encode.batches import by_shape
-from turnwise.encode.cache import Cache
+from turnwise.encode.cache.disk import Cache
 from turnwise.encode.neural import loading
 from turnwise.errors import UsageError
 from turnwise.types import Floats, Signature

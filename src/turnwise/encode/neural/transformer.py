@@ -19,11 +19,11 @@ from numpy.typing import NDArray
 from transformers import AutoModel
 
 from turnwise.encode.batches import by_shape, distinct
-from turnwise.encode.cache import Cache
+from turnwise.encode.cache.disk import Cache
 from turnwise.encode.encoder import Tokens, Vectors
 from turnwise.encode.neural import loading
 from turnwise.encode.neural.pooling import POOLINGS, Pooling, pool
-from turnwise.encode.neural.sentence import stated_length, stated_pooling, states_unit_length
+from turnwise.encode.neural.sentence_transformers import stated_length, stated_pooling, states_unit_length
 from turnwise.encode.truncation import tell
 from turnwise.errors import UsageError
 from turnwise.types import Signature

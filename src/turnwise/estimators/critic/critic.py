@@ -21,7 +21,7 @@ from typing import ClassVar, Literal, Protocol, get_args
 import numpy as np
 
 from turnwise.encode.episodes import leave_out
-from turnwise.encode.folder import is_trained, read_config
+from turnwise.encode.models.folder import is_trained, read_config
 from turnwise.errors import Refused, UsageError
 from turnwise.estimators.critic.controls import TAUGHT
 from turnwise.estimators.critic.evaluation import Evaluation, Valued

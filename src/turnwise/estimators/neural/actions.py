@@ -8,11 +8,11 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from turnwise.encode.folder import load, read_config
-from turnwise.encode.neural.hierarchical import padded
-from turnwise.encode.neural.lava.model import Model
+from turnwise.encode.models.folder import load, read_config
 from turnwise.estimators.critic.critic import is_latent
 from turnwise.estimators.critic.words import RULES
+from turnwise.networks.hred.encoder import padded
+from turnwise.networks.lava.model import Model
 from turnwise.types import Floats, Signature
 
 _AT_ONCE = 4096  # texts

@@ -7,7 +7,7 @@ import numpy as np
 import torch
 
 from turnwise.encode.neural.dialogue import DialogueEncoder
-from turnwise.encode.neural.script import Script
+from turnwise.encode.neural.dialogue_layout import Script
 from turnwise.estimators.neural.experience import Experience
 from turnwise.types import Ints
 

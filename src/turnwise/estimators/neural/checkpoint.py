@@ -7,7 +7,7 @@ from pathlib import Path
 
 import torch
 
-from turnwise.encode.neural import stored
+from turnwise.networks.training import stored
 
 Curves = dict[str, list[float]]
 

@@ -24,17 +24,17 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from turnwise.encode.neural.hierarchical import padded
-from turnwise.encode.neural.lava.critic import Batch, Shape
-from turnwise.encode.neural.lava.critic import Critic as Network
-from turnwise.encode.neural.lava.network import Gaussian, Reader, Sizes, copied, follow, step
-from turnwise.encode.neural.lava.words import Words
 from turnwise.errors import Refused, UsageError
 from turnwise.estimators.critic.critic import Critic
 from turnwise.estimators.critic.evaluation import FEWEST, Valued
 from turnwise.estimators.critic.features import Features
 from turnwise.estimators.critic.words import WORDS
 from turnwise.estimators.neural.actions import Points, points_of
+from turnwise.networks.hred.encoder import padded
+from turnwise.networks.lava.critic import Batch, Shape
+from turnwise.networks.lava.critic import Critic as Network
+from turnwise.networks.lava.network import Gaussian, Reader, Sizes, copied, follow, step
+from turnwise.networks.lava.words import Words
 from turnwise.types import Card, Episodes, Floats, Ints, Said, Signature
 
 LONGEST = 20  # words of a text: nine in ten replies have no more

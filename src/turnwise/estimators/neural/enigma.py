@@ -1,9 +1,9 @@
 """ENIGMA (Jiang et al. 2021): the mean rating of an agent, from how much more often it would come where others were.
 
 Algorithm 2: dialogues are padded to T_max (padding.py), zeta is found by regularised DICE (minimax.py) on vectors of
-all (s, a) of a dialogue (encode/neural/script.py), and the value is sum(zeta r) / sum(zeta) over the last turns
-(post-normalisation). Equation 7, summed over all turns, would give the value over T_max. In a sound answer the mean
-zeta of last turns is near 1; far from it the game has collapsed, which post-normalisation hides: so it is said.
+all (s, a) of a dialogue (encode/neural/dialogue_layout.py), and the value is sum(zeta r) / sum(zeta) over the last
+turns (post-normalisation). Equation 7, summed over all turns, would give the value over T_max. In a sound answer the
+mean zeta of last turns is near 1; far from it the game has collapsed, which post-normalisation hides: so it is said.
 
 What the paper leaves open is in settings.py. We differ: frozen vectors are standardised, and `quick` takes their
 principal components; a target with several sampled replies is averaged over them. `reward` is the target's own

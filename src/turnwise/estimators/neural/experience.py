@@ -12,7 +12,7 @@ from typing import Literal
 import numpy as np
 
 from turnwise.encode.episodes import check_answers, kept
-from turnwise.encode.neural.script import Exchange
+from turnwise.encode.neural.dialogue_layout import Exchange
 from turnwise.errors import Refused, UsageError
 from turnwise.types import Episodes, Floats, Ints, Said
 

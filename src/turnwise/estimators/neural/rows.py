@@ -10,12 +10,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from turnwise.encode.cache import Cache
+from turnwise.encode.cache.disk import Cache
 from turnwise.encode.encoder import Vectors
+from turnwise.encode.models.catalogue import label, locate
 from turnwise.encode.neural.dialogue import DialogueEncoder, ReplyPooling
+from turnwise.encode.neural.dialogue_layout import Exchange
 from turnwise.encode.neural.loading import default_device
-from turnwise.encode.neural.script import Exchange
-from turnwise.encode.weights import label, locate
 from turnwise.estimators.neural.experience import Experience
 from turnwise.types import digest
 

@@ -19,8 +19,8 @@ from typing import Any, Literal
 import numpy as np
 
 from turnwise.encode import JointEncoder, TextEncoder
+from turnwise.encode.models.catalogue import locate
 from turnwise.encode.pairs import Pairs
-from turnwise.encode.weights import locate
 from turnwise.errors import UsageError
 from turnwise.metrics import models
 from turnwise.types import Floats, Item, Signature

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from turnwise.encode.plain import plain
+from turnwise.encode.text.normalise import plain
 from turnwise.errors import DataError
 from turnwise.stats.clusters import connected
 from turnwise.stats.correlation import STATISTICS

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
+from turnwise.encode.models.catalogue import label, locate
 from turnwise.encode.truncation import tell
-from turnwise.encode.weights import label, locate
 from turnwise.errors import UsageError
 from turnwise.metrics.rows import Ratio
 from turnwise.types import Card, Floats, Item, Level, Need, Signature

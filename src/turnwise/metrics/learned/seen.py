@@ -7,7 +7,7 @@ from hashlib import blake2b
 import numpy as np
 from numpy.typing import NDArray
 
-from turnwise.encode.folder import Folder
+from turnwise.encode.models.folder import Folder
 from turnwise.metrics.learned.views import told_of
 from turnwise.types import Item
 

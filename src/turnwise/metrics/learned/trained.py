@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from turnwise.encode import TextEncoder
-from turnwise.encode.folder import CONFIG, Folder, load, shipped
-from turnwise.encode.weights import NotFetched
+from turnwise.encode.models.catalogue import NotFetched
+from turnwise.encode.models.folder import CONFIG, Folder, load, shipped
 from turnwise.errors import UsageError
 from turnwise.metrics import models
 

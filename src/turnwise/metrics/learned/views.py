@@ -12,7 +12,7 @@ import numpy as np
 
 from turnwise.encode import TextEncoder, Vectors
 from turnwise.encode.batches import distinct
-from turnwise.encode.plain import plain
+from turnwise.encode.text.normalise import plain
 from turnwise.types import Item
 
 TURNS = 6  # of context that are read at most

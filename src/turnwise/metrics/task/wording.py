@@ -10,7 +10,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from turnwise.logs.points import REFERENCE_ACTS
+from turnwise.logs.items.points import REFERENCE_ACTS
 from turnwise.metrics.reference.bleu import Bleu
 from turnwise.metrics.rows import Mean, Sums, quotient
 from turnwise.metrics.task import ontology as ontologies

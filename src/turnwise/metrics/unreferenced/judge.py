@@ -24,8 +24,8 @@ from typing import Any, ClassVar, Literal, NamedTuple, TypeAlias
 import numpy as np
 
 from turnwise.encode import Cache
-from turnwise.encode.chat import Answer, Chat, ChatError
 from turnwise.errors import UsageError
+from turnwise.llm.chat import Answer, Chat, ChatError
 from turnwise.metrics.rows import Ratio
 from turnwise.metrics.unreferenced.cost import Cost, Price
 from turnwise.metrics.unreferenced.prompt import Prompt, Question, criteria

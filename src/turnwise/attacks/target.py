@@ -1,0 +1,192 @@
+"""The metric under attack, as a black box that counts its calls and survives what it does.
+
+One call is one item scored, whether or not its batch had to be asked again. Scores are turned so that higher is
+better; one that is not finite is none. A reply that was scored before costs nothing again, so that a search may come
+back to it. What the metric said can be remembered by the caller, and then a run that was killed does not ask again,
+and counts as if it had.
+
+A batch that raises or is late is asked reply by reply, so that one bad reply costs no other its score. A reply without
+an answer has no score and is told among the errors; one that went unanswered twice is not asked in further contexts.
+"""
+
+import threading
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+import numpy as np
+
+from turnwise.attacks.context import Context
+from turnwise.errors import TurnwiseError, Unmeasured
+from turnwise.types import Floats, Item, digest
+
+BATCH = 64
+HANGS = 10  # replies without an answer, after which the metric is not asked any more
+AT_FIRST = 2  # the same, for a metric that has never answered
+TWICE = 2  # contexts in which a reply went unanswered: it is not asked in others
+SHOWN = 60  # letters of a reply, in an error
+THREAD = "a call of the metric"
+UNASKED = "not asked: the metric had hung too often"
+Answer: TypeAlias = float | str | None  # a score, the error in words, or no score
+
+
+class Spent(TurnwiseError):
+    """The budget of metric calls is used up: the search ends with what it has."""
+
+
+class Hangs(Unmeasured):
+    """The metric went without an answer too often to be asked again."""
+
+
+ENDED = (Spent, Hangs)  # nothing more can be asked; what is known stands
+
+
+class _Late(Exception):
+    """One call was not answered in time."""
+
+
+def left_behind() -> bool:
+    """Whether a call of a metric is still waited for by nobody."""
+    return any(thread.name == THREAD for thread in threading.enumerate())
+
+
+@dataclass(slots=True)
+class Target:
+    score: Callable[[Sequence[Item]], Floats]  # may raise, and may return NaN
+    budget: int
+    timeout: float = 120.0  # seconds for one batch, and for a reply alone
+    lower_is_better: bool = False
+    remembered: Mapping[str, Answer] = field(default_factory=dict)  # of an earlier run
+    remember: Callable[[dict[str, Answer]], None] = lambda _: None
+    calls: int = 0
+    errors: Counter[str] = field(default_factory=Counter)  # why -> how many items
+    hung: Counter[str] = field(default_factory=Counter)  # reply -> contexts in which it went unanswered
+    _known: dict[tuple[str, str], float] = field(default_factory=dict)
+    _asked: Counter[tuple[str, str]] = field(default_factory=Counter)  # how often
+    _limit: int | None = None
+    _size: int = BATCH
+    _spoke: bool = False  # it has answered something
+
+    def scores(self, pairs: Sequence[tuple[Context, str]]) -> Floats:
+        """A number for each reply in its context; NaN where the metric had none.
+
+        Raises `Spent` before a call that the budget does not allow, and `Hangs` where no answer can be expected.
+        """
+        wanted = {(context.item.id, reply): (context, reply) for context, reply in pairs}
+        new = [key for key in wanted if key not in self._known]
+        limit = self.budget if self._limit is None else self._limit
+        if new and self._gives_up:
+            raise Hangs(
+                f"the metric gave no answer within {self.timeout:g} s for {self.hung.total()} replies, such as "
+                f"{_quoted(next(iter(self.hung)))}, and is left"
+            )
+        if self.calls + len(new) > limit:
+            raise Spent(
+                f"{self.calls} of {limit} calls are used and {len(new)} more would be needed: a larger --budget, or a "
+                "smaller --count, does"
+            )
+        while new:
+            keys, new = new[: self._size], new[self._size :]
+            items = [wanted[key][0].answered(wanted[key][1]) for key in keys]
+            self._known.update(zip(keys, self._batch(keys, items), strict=True))
+        return np.array([self._known[context.item.id, reply] for context, reply in pairs])
+
+    def mean(self, pairs: Sequence[tuple[Context, str]]) -> float:
+        """Of the replies that have a score; minus infinity where none has, which nothing is worse than."""
+        scores = self.scores(pairs)
+        known = scores[~np.isnan(scores)]
+        return float(known.mean()) if len(known) else -np.inf
+
+    def allow(self, calls: int | None) -> None:
+        """Let what follows use up to so many calls in all, and not what is kept for later; None: everything."""
+        self._limit = None if calls is None else min(calls, self.budget)
+
+    def again(self, pairs: Sequence[tuple[Context, str]]) -> Floats:
+        """Scores of replies that were scored before, asked anew: a metric should say the same."""
+        kept = dict(self._known)
+        for context, reply in pairs:
+            self._known.pop((context.item.id, reply), None)
+        try:
+            return self.scores(pairs)
+        finally:
+            self._known.update(kept)
+
+    def _batch(self, keys: Sequence[tuple[str, str]], items: Sequence[Item]) -> list[float]:
+        self.calls += len(items)
+        self._asked.update(keys)
+        names = [digest(*key, str(self._asked[key])) for key in keys]
+        answers = {name: self.remembered[name] for name in names if name in self.remembered}
+        left = [place for place, name in enumerate(names) if name not in answers]
+        if left:
+            fresh = self._answers([items[place] for place in left])
+            found = dict(zip([names[place] for place in left], fresh, strict=True))
+            self.remember({name: said for name, said in found.items() if said != UNASKED})
+            answers |= found
+        said = [answers[name] for name in names]
+        self.errors.update(answer for answer in said if isinstance(answer, str))
+        return [answer if isinstance(answer, float) else np.nan for answer in said]
+
+    @property
+    def _gives_up(self) -> bool:
+        """Each call that is left behind has taken its time, and may go on taking the machine's."""
+        return self.hung.total() >= (HANGS if self._spoke else AT_FIRST)
+
+    def _answers(self, items: Sequence[Item]) -> list[Answer]:
+        """What the metric says: of all at once, and of each alone where that fails."""
+        mute = [self.hung[item.reply] >= TWICE for item in items]
+        if any(mute):
+            asked = iter(self._answers([item for item, skip in zip(items, mute, strict=True) if not skip]))
+            return [
+                self._unanswered(item) if skip else next(asked)
+                for item, skip in zip(items, mute, strict=True)
+            ]
+        if self._gives_up or not items:
+            return [UNASKED] * len(items)
+        before = self.hung.total()
+        try:
+            scores = self._timed(items)
+        except Exception as error:  # whatever the metric raises is its own, and one item's if that can be had
+            late = isinstance(error, _Late)
+            if len(items) == 1:
+                self.hung.update([items[0].reply] if late else [])
+                return [self._unanswered(items[0]) if late else f"{type(error).__name__}: {error}"]
+            answers = [answer for item in items for answer in self._answers([item])]
+            if late and self.hung.total() == before:  # slow, and no single reply's fault
+                self._size = max(1, self._size // 2)
+            return answers
+        self._spoke = True
+        sign = -1.0 if self.lower_is_better else 1.0
+        return [sign * score if np.isfinite(score) else None for score in scores.tolist()]
+
+    def _unanswered(self, item: Item) -> str:
+        return f"no answer within {self.timeout:g} s to {_quoted(item.reply)}"
+
+    def _timed(self, items: Sequence[Item]) -> Floats:
+        """The scores, waited for in another thread: one that hangs cannot be ended, only left behind."""
+        answer: list[Floats] = []
+        raised: list[BaseException] = []
+
+        def work() -> None:
+            try:
+                answer.append(np.asarray(self.score(items), dtype=np.float64))
+            except BaseException as error:
+                raised.append(error)
+
+        thread = threading.Thread(target=work, name=THREAD, daemon=True)
+        thread.start()
+        thread.join(self.timeout)
+        if thread.is_alive():
+            raise _Late
+        if raised and isinstance(raised[0], SystemExit):  # the metric's end is not ours
+            raise RuntimeError(f"SystemExit: {raised[0]}") from raised[0]
+        if raised:
+            raise raised[0]
+        if answer[0].shape != (len(items),):
+            raise ValueError(f"{len(items)} replies got scores of shape {answer[0].shape}")
+        return answer[0]
+
+
+def _quoted(reply: str) -> str:
+    text = " ".join(reply.split())
+    return f"“{text if len(text) <= SHOWN else f'{text[: SHOWN - 1]}…'}”"

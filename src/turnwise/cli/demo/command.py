@@ -1,0 +1,287 @@
+"""`turnwise demo`."""
+
+import logging
+import shlex
+import shutil
+import sys
+import textwrap
+from collections.abc import Mapping, Sequence
+from contextlib import redirect_stdout
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+import click
+
+if TYPE_CHECKING:
+    from turnwise.report.runs import Run
+
+PEOPLE, NEW = "lively-good", "plain-forgets"  # of the family: who plays the people, and whom nobody has rated
+PLAIN = ("rouge-l", "chrf", "distinct-2", "length")
+WHOLE = "distinct-2"  # has no number for a single reply, so it cannot be attacked
+LEARNED = ("usr-ret", "turnwise")
+MODEL, WITHOUT = "minilm", "hashing"  # encoder of texts, and what there is without it
+REFUSED = 4  # an answer too
+NARROWEST, WIDEST = 40, 110  # columns of what is printed: longer lines are hard to read on any terminal
+
+
+class Step(NamedTuple):
+    to: str  # what it writes: a folder of results, or logs
+    question: str
+    line: str  # names in braces are found out on the way
+
+
+STEPS = (
+    Step(
+        "chat.jsonl",
+        "Twelve agents chat, and are rated; one more is not",
+        "simulate chat --family failings --agents 14 {size}",
+    ),
+    Step(
+        "score",
+        "How good are the replies? Classic metrics, distances between distributions, learned metrics",
+        "score {logs} -m {metrics} -m {distances} --real {people} --draws 200",
+    ),
+    Step(
+        "meta",
+        "Which metric can be believed?",
+        "meta {logs} -m {metrics} --dimension all --statistic spearman --draws 200",
+    ),
+    Step(
+        "meta-distance",
+        "And the distances, over agents?",
+        "meta {logs} -m {distances} --real {people} --level system --dimension all --statistic spearman --no-intervals",
+    ),
+    Step(
+        "attack",
+        "How is {best}, which looks best, gamed?",
+        "attack {best} --contexts {people} --count 60 --budget 2000 --no-perturb",
+    ),
+    Step(
+        "ope",
+        "What would people say of {new}, whom nobody has rated?",
+        "ope {logs} --target {new} --rating overall --truth {truth} --model {model} --estimator robust,fqe,dice-linear",
+    ),
+    Step(
+        "booking.jsonl",
+        "Twelve agents sell flights, each sale of a known worth",
+        "simulate booking --family graded --agents 12 {size}",
+    ),
+    Step(
+        "ope-all",
+        "Is such an answer to be believed? Every seller left out in turn, and held against the truth",
+        "ope {sales} --all --rating reward --truth {worth} --model {model} --estimator robust",
+    ),
+    Step(
+        "compare",
+        "Is {first} better than {second}, who come first with people?",
+        "compare {logs} -m {best},{others} --as {first},{second} --limit 120",
+    ),
+)
+TOLD = ("meta", "attack", "ope", "ope-all", "compare")  # whose first sentence stands at the end
+
+
+@click.command(name="demo")
+@click.option("-o", "--output", default="turnwise-demo", show_default=True, metavar="DIR")
+@click.option(
+    "--corpus", is_flag=True, help="Only write the small embedded corpus to DIR/demo.jsonl, and stop."
+)
+@click.option(
+    "--dialogues", default=20, show_default=True, type=click.IntRange(min=12), metavar="N",
+    help="Conversations of each agent.",
+)  # fmt: skip
+@click.option("--seed", default=0, show_default=True, type=click.IntRange(min=0))
+@click.option("-q", "--quiet", is_flag=True, help="No progress.")
+def command(output: str, corpus: bool, dialogues: int, seed: int, quiet: bool) -> int:
+    """The whole loop on an embedded world: a dozen agents, their raters, and a report.
+
+    Agents chat in a simulated world and are rated by simulated people; metrics score them and are held against the
+    ratings, and the best is attacked; an agent that nobody rated is estimated; the two best are compared. The truth is
+    known, and nothing here means anything about a real system. The same command goes on where it was stopped.
+
+    \b
+      turnwise demo -o demo
+      turnwise demo --corpus -o demo
+    """
+    if corpus:
+        click.echo(
+            f"{_written(Path(output))}: 40 made-up conversations of four agents, rated by three made-up people"
+        )
+        return 0
+    return Demo(Path(output), f"--dialogues {dialogues} --samples 2 --truth 1000 --seed {seed}", quiet).play()
+
+
+def _written(folder: Path) -> Path:
+    """The embedded corpus of the documentation's examples."""
+    from importlib.resources import as_file, files
+
+    folder.mkdir(parents=True, exist_ok=True)
+    with as_file(files("turnwise.data") / "demo.jsonl") as corpus:
+        shutil.copyfile(corpus, folder / "demo.jsonl")
+    return folder / "demo.jsonl"
+
+
+@dataclass
+class Demo:
+    folder: Path
+    size: str  # of the simulated worlds, as options
+    quiet: bool
+
+    def play(self) -> int:
+        self.folder.mkdir(parents=True, exist_ok=True)
+        _say(
+            "Made-up agents chat with made-up people, and made-up raters judge them: the truth is known here, and no "
+            "figure means anything about a real system."
+        )
+        if not neural():
+            _say(
+                f"left out, as they stand on a model that is not here: {', '.join(LEARNED)}; texts are encoded by "
+                f"`{WITHOUT}`. To have them: pip install 'turnwise[neural]' and turnwise fetch {MODEL}"
+            )
+        logging.getLogger("turnwise.encode").setLevel(
+            logging.ERROR
+        )  # an attack tries replies longer than is read
+        facts = self._facts()
+        for number, step in enumerate(STEPS, start=1):
+            click.echo()
+            _say(f"[{number}/{len(STEPS)}] {step.question.format_map(facts)}")
+            line = [word for part in step.line.split() for word in _words(part, facts)]
+            simulated = step.to.endswith(".jsonl")
+            if code := self._made(line, step.to) if simulated else self._run(line, step.to):
+                return code
+            if not simulated:
+                for sentence in self._told(step.to):
+                    _say(f"-> {sentence}")
+            facts |= self._learnt(step.to)
+        self._report()
+        return 0
+
+    def _facts(self) -> dict[str, str]:
+        """What is known before the first step."""
+        ready = neural()
+        files = {"logs": "logs.jsonl", "people": "people.jsonl", "truth": "chat.truth.json", "sales": "booking.jsonl",
+                 "worth": "booking.truth.json"}  # fmt: skip
+        model = MODEL if ready else WITHOUT
+        return {
+            **{name: str(self.folder / file) for name, file in files.items()},
+            "size": self.size,
+            "new": NEW,
+            "model": model,
+            "metrics": ",".join((*PLAIN, *(LEARNED if ready else ()))),
+            "distances": f"fbd[model={model}],prd[model={model}]",
+        }
+
+    def _learnt(self, name: str) -> dict[str, str]:
+        """What later steps must know of this one."""
+        from turnwise.cli.demo.advice import two_best
+        from turnwise.cli.demo.stage import stage
+        from turnwise.report.headlines import agreement
+
+        if name == "chat.jsonl":
+            stage(self.folder / name, self.folder, people=PEOPLE, new=NEW)
+        if name != "meta":
+            return {}
+        found = _read(self.folder / name).results
+        best = next(record["metric"] for record in agreement(found) if record["metric"] != WHOLE)
+        first, second = two_best(found)
+        others = ",".join(metric for metric in ("rouge-l", "length") if metric != best)
+        return {"best": best, "first": first, "second": second, "others": others}
+
+    def _made(self, line: list[str], file: str) -> int:
+        """Simulated logs; not made again where this very command has made them."""
+        key = self.folder / f"{Path(file).stem}.made"
+        wanted = shlex.join(line)
+        if key.exists() and key.read_text() == wanted:
+            _say(f"{self.folder / file} is there already")
+            return 0
+        code = self._run(line, file)
+        if not code:
+            key.write_text(wanted)
+        return code
+
+    def _run(self, line: list[str], to: str) -> int:
+        """The command, whose table goes into a file; its code, where the demo cannot go on."""
+        from turnwise.cli.group import run
+
+        whole = [*line, "-o", str(self.folder / to)]
+        _command(whole)
+        with (
+            (self.folder / f"{Path(to).stem}.txt").open("w", encoding="utf-8") as file,
+            redirect_stdout(file),
+        ):
+            code = run([*whole, *(["-q"] if self.quiet or not sys.stderr.isatty() else [])])
+        return 0 if code == REFUSED else code
+
+    def _told(self, name: str) -> list[str]:
+        from turnwise.report.headlines import told
+
+        return told(_read(self.folder / name))
+
+    def _report(self) -> None:
+        from turnwise.cli.demo.advice import chosen, means_by_people, reached
+        from turnwise.report.report import report, write
+
+        folders = [str(self.folder / step.to) for step in STEPS if not step.to.endswith(".jsonl")]
+        made = report(folders, title="turnwise demo: a made-up world")
+        for form in ("html", "md", "json"):
+            write(made, self.folder / f"report.{form}")
+        click.echo()
+        _say("What to do now")
+        means = means_by_people(_read(self.folder / "meta").results)
+        for name in TOLD:
+            run = _read(self.folder / name)
+            sentence = next(
+                iter(self._told(name)), f"{name}: nothing to tell; its results are in the report."
+            )
+            if name == "ope":
+                sentence += reached(run.results[0], means)
+            if name == "compare" and run.results[0]["estimate"] is not None:
+                sentence = chosen(run.results[0], means)
+            _say(f"* {sentence}")
+        click.echo(f"The report: {self.folder / 'report.html'}")
+
+
+def _words(part: str, facts: Mapping[str, str]) -> list[str]:
+    """A part of a line with its names filled in: one word, or the options that `{size}` stands for."""
+    return facts["size"].split() if part == "{size}" else [part.format_map(facts)]
+
+
+def _read(folder: Path) -> "Run":
+    from turnwise.report.runs import find
+
+    return find([str(folder)])[0]
+
+
+def neural() -> bool:
+    """Whether learned metrics can be had: the extra is installed and the encoder's weights are here."""
+    from importlib.util import find_spec
+
+    from turnwise.encode.models.catalogue import NotFetched, locate
+
+    if not all(find_spec(name) for name in ("torch", "transformers", "safetensors")):
+        return False
+    try:
+        locate(MODEL)
+    except NotFetched:
+        return False
+    return True
+
+
+def _width() -> int:
+    return max(NARROWEST, min(WIDEST, shutil.get_terminal_size().columns))
+
+
+def _say(words: str) -> None:
+    click.echo(textwrap.fill(words, _width(), subsequent_indent="   ", break_on_hyphens=False))
+
+
+def _command(words: Sequence[str]) -> None:
+    """A command as one would type it, in lines that fit."""
+    width = _width()
+    lines = ["> turnwise"]
+    for word in map(shlex.quote, words):
+        if len(lines[-1]) + len(word) + 3 > width:
+            lines[-1] += " \\"
+            lines.append("   ")
+        lines[-1] += f" {word}"
+    click.echo("\n".join(lines))

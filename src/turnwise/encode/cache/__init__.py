@@ -1,0 +1,1 @@
+"""Vectors that were computed once: on disk, and on storage shared by several machines."""

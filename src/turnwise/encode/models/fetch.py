@@ -1,0 +1,130 @@
+"""`turnwise fetch`: weights into the cache, whole or not at all.
+
+A model is put together in a folder of its own and renamed into place at the end, under a lock: whatever interrupts
+this, there is a whole model or none, and no process sees one that is being made. A package that was downloaded before
+an interruption is used, not downloaded again.
+"""
+
+import importlib.util
+import json
+import os
+import shutil
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from turnwise.encode.models import catalogue as weights
+from turnwise.encode.models.catalogue import MANIFEST, MODELS, Model
+from turnwise.encode.models.sources import (
+    FULL,
+    FetchFailed,
+    NoSource,
+    Say,
+    deliver,
+    downloaded,
+    place,
+    snapshot,
+)
+from turnwise.errors import MissingExtra, unknown
+
+_HUB_FILES = ["*.json", "*.txt", "*.model", "*.jinja", "*.safetensors", "LICENSE*"]  # no pickles
+
+
+def fetch(spec: str, *, source: Path | None = None, say: Say = lambda _: None) -> Path:
+    """The folder of the model, fetched unless it is there. `say` is told each step."""
+    if spec not in MODELS and not weights.is_hub_id(spec):
+        raise unknown("model", spec, sorted(MODELS))
+    target = weights.folder_of(spec)
+    if (target / MANIFEST).is_file():
+        say(f"{spec}: already here")
+        return target
+    given = os.environ.get("TURNWISE_WEIGHTS")
+    try:
+        with _alone(target):
+            if not (target / MANIFEST).is_file():  # another process may have fetched it while this one waited
+                _fetch(spec, target, source=source or (Path(given) if given else None), say=say)
+    except OSError as error:
+        if error.errno not in FULL:
+            raise
+        raise FetchFailed(
+            f"{spec}: the disk is full at {weights.cache_home()}. Free some space, or set TURNWISE_CACHE to a folder "
+            f"on another disk, then: turnwise fetch {spec}"
+        ) from error
+    say(f"{spec}: ready")
+    return target
+
+
+def _fetch(spec: str, target: Path, *, source: Path | None, say: Say) -> None:
+    parts = target.parent / "partial"
+    parts.mkdir(exist_ok=True)
+    for left in parts.glob(
+        f"{target.name}.*"
+    ):  # by a process that was killed: it would hold the lock if it lived
+        shutil.rmtree(left)
+    stage = Path(tempfile.mkdtemp(prefix=f"{target.name}.", dir=parts))
+    try:
+        model = MODELS.get(spec)
+        manifest = _any(spec, stage, source, say) if model is None else _known(model, stage, source, say)
+        (stage / MANIFEST).write_text(json.dumps(manifest, indent=1))
+        stage.chmod(0o755)  # a temporary folder is its owner's only
+        stage.rename(target)
+    finally:
+        shutil.rmtree(stage, ignore_errors=True)
+    for package in downloaded(model) if model else ():
+        package.unlink()
+
+
+def _known(model: Model, stage: Path, source: Path | None, say: Say) -> dict[str, str]:
+    say(f"{model.name}: {model.what}; licence {model.licence}")
+    origin = deliver(model, stage, source=source, say=say)
+    if model.kind == "causal":
+        _unpack(model, stage, say)
+    return {"name": model.name, "sha256": model.hash, "licence": model.licence, "from": origin}
+
+
+def _any(spec: str, stage: Path, source: Path | None, say: Say) -> dict[str, str]:
+    """A model of a hub. Nothing is known of it beforehand: its hash is noted, not checked."""
+    origin = f"hub {spec}"
+    if source is not None and (source / spec).is_dir():
+        origin = str(source / spec)
+        for file in sorted({path for pattern in _HUB_FILES for path in (source / spec).rglob(pattern)}):
+            place(file.open("rb"), stage / file.relative_to(source / spec))
+    else:
+        if source is not None:
+            say(f"{spec}: {source} has no folder {spec}")
+        try:
+            snapshot(spec, stage, patterns=_HUB_FILES, say=say)
+        except NoSource as reason:
+            raise FetchFailed(
+                f"the hub did not deliver {reason}. With the model in a folder, give that: --model FOLDER"
+            ) from reason
+    return {"name": spec, "sha256": weights.model_hash(stage), "licence": "see its card", "from": origin}
+
+
+def _unpack(model: Model, stage: Path, say: Say) -> None:
+    if importlib.util.find_spec("torch") is None:
+        raise MissingExtra(f"the model `{model.name}`", "neural")
+    from turnwise.encode.neural.gguf import unpack
+
+    packed = stage / model.files[0].name
+    say(f"{model.name}: unpacking {packed.name}, once")
+    unpack(packed, stage)
+    packed.unlink()
+
+
+@contextmanager
+def _alone(target: Path) -> Iterator[None]:
+    """One process at a time for this model. The system lets go of the lock if its holder dies."""
+    target.parent.mkdir(parents=True, exist_ok=True)
+    with (target.parent / f".{target.name}.lock").open("w") as file:
+        if sys.platform == "win32":
+            import msvcrt
+
+            msvcrt.locking(file.fileno(), msvcrt.LK_LOCK, 1)
+        else:
+            import fcntl
+
+            fcntl.flock(file, fcntl.LOCK_EX)
+        yield

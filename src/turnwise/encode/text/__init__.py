@@ -1,0 +1,1 @@
+"""Text preprocessing: tokenising, normalising, delexicalising."""

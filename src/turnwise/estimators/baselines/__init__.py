@@ -1,0 +1,1 @@
+"""Estimators without off-policy correction, for comparison."""

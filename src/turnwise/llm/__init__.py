@@ -1,0 +1,1 @@
+"""Clients of language models behind an address."""

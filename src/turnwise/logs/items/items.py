@@ -1,0 +1,201 @@
+"""From dialogues to items: what is judged, what it is clustered and paired by, and in whose name.
+
+Two questions are settled here, once, for every metric and test. The *cluster* is what resampling and splits
+must not tear apart: the dialogue, or, where a record holds one judged reply only, all records that answer the
+same context. The *pair* is what lets two agents be compared on the same thing: the identical context, or the
+value of a key such as `meta.item`.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from hashlib import blake2b
+
+from turnwise.errors import DataError, counted
+from turnwise.logs import native
+from turnwise.logs.conversation import CALLS
+from turnwise.logs.items.keys import lookup, value_of
+from turnwise.logs.items.points import Point
+from turnwise.logs.items.selection import EVERYONE, FILE, Judged, Selection, check_speakers, settled
+from turnwise.logs.scan import Census
+from turnwise.types import Dialogue, Item, Turn, item_id
+
+__all__ = ["Judged", "Selection", "all_items", "items", "lookup", "settled"]
+
+
+def items(dialogues: Iterable[Dialogue], selection: Selection, *, whole: bool = False) -> Iterator[Item]:
+    """The judged replies, or with `whole` one item a dialogue.
+
+    One pass in flat memory if the selection is settled; else the dialogues are held to find out what they
+    decide of it.
+    """
+    asked, tally = selection, _Tally()
+    if not selection.is_settled:
+        census, dialogues = Census(), list(dialogues)
+        for dialogue in dialogues:
+            census.add(dialogue)
+        selection = settled(selection, census)
+    yield from _chosen(dialogues, selection, tally, whole=whole)
+    tally.check(asked)
+
+
+def all_items(
+    paths: Sequence[str], selection: Selection, census: Census, *, whole: bool = False
+) -> Iterator[Item]:
+    """The items of files that are read together and that `census` is of.
+
+    Each file decides for itself whether its rated turns are judged; `limit` counts over all of them.
+    """
+    tally = _Tally()
+    names = native.file_names(paths)
+    for source, dialogues in zip(census.files, native.read_each(paths, apart=census.apart), strict=True):
+        mine = settled(selection, census, source=source)
+        yield from _chosen(dialogues, mine, tally, whole=whole, file=names[source.path])
+    tally.check(selection)
+
+
+def _chosen(
+    dialogues: Iterable[Dialogue],
+    selection: Selection,
+    tally: "_Tally",
+    *,
+    whole: bool,
+    file: str | None = None,
+) -> Iterator[Item]:
+    tally.rated = tally.rated or selection.judged == "rated"
+    for dialogue in _kept(dialogues, selection, tally):
+        places = _judged(dialogue, selection)
+        tally.judged += len(places)
+        for point in _points(dialogue, places, selection, file, whole=whole) if places else ():
+            found: Iterable[Item] = (point.item,)
+            if selection.as_agents:
+                tally.spoken.update(point.speakers)
+                found = point.spoken_by(selection.as_agents)
+            for item in found:
+                tally.items += 1
+                yield item
+
+
+def _kept(dialogues: Iterable[Dialogue], selection: Selection, tally: "_Tally") -> Iterator[Dialogue]:
+    for dialogue in dialogues:
+        if tally.kept == selection.limit:
+            return
+        tally.read += 1
+        for key, value in selection.where:
+            if lookup(dialogue, key) != value:
+                break
+            tally.passed[key, value] += 1
+        else:
+            tally.kept += 1
+            yield dialogue
+
+
+def _judged(dialogue: Dialogue, selection: Selection) -> list[int]:
+    """The places of the judged turns."""
+    turns = enumerate(dialogue.turns)
+    places = [place for place, turn in turns if turn.role == selection.role and _speaks(turn)]
+    if selection.judged == "last":
+        return places[-1:]
+    if selection.judged == "rated":
+        wanted = selection.dimension
+        rated = {rating.turn for rating in dialogue.ratings if wanted in (None, rating.dimension)}
+        return [place for place in places if place in rated]
+    return places
+
+
+def _speaks(turn: Turn) -> bool:
+    """A message that only calls tools is no reply; one without words or calls is an empty reply."""
+    if turn.content is None:
+        return False
+    return bool(turn.content.strip()) or not any(turn.extra.get(call) for call in CALLS)
+
+
+def _group(dialogue: Dialogue, keys: Sequence[str], file: str | None) -> str:
+    """The values of the keys; of several keys those that the record has, and it must have one."""
+    values = [file if key == FILE else lookup(dialogue, key) for key in keys]
+    named = [value for value in values if value is not None]
+    return "/".join(named) if named or not keys else value_of(dialogue, keys[0])
+
+
+def _points(
+    dialogue: Dialogue, places: list[int], selection: Selection, file: str | None, *, whole: bool
+) -> list[Point]:
+    group = _group(dialogue, selection.group_keys, file)
+    prefix = f"{group}/" if selection.by else ""
+    named = value_of(dialogue, selection.pair) if selection.pair else None
+    contexts = _contexts(dialogue, places)
+    single = len(places) == 1
+
+    def pair(place: int | None) -> str:
+        if named is not None:
+            return named if single or place is None else f"{named}#{place}"
+        at = places[0] if single else place  # a whole dialogue with one judged reply is paired as that reply
+        return contexts.get(at, item_id(dialogue.id, at))
+
+    if selection.cluster:
+        cluster = value_of(dialogue, selection.cluster)
+    else:
+        cluster = pair(places[0]) if single else dialogue.id
+
+    def point(place: int | None) -> Point:
+        item = Item(
+            id=item_id(dialogue.id, place),
+            dialogue=dialogue.id,
+            agent=dialogue.agent,
+            turns=dialogue.turns if place is None else dialogue.turns[: place + 1],
+            turn=place,
+            cluster=prefix + cluster,
+            pair=prefix + pair(place),
+            group=group,
+            role=selection.role,
+            goal=dialogue.goal,
+            meta=dialogue.meta,
+        )
+        return Point(item, tuple(places) if place is None else (place,))
+
+    return [point(None)] if whole else [point(place) for place in places]
+
+
+def _contexts(dialogue: Dialogue, places: list[int]) -> dict[int | None, str]:
+    """A digest of what was said before each place; a place at the very beginning has none."""
+    wanted = set(places)
+    digests: dict[int | None, str] = {}
+    hasher = blake2b(digest_size=8)
+    for place, turn in enumerate(dialogue.turns[: places[-1] + 1]):
+        if place in wanted and place > 0:
+            digests[place] = hasher.hexdigest()
+        hasher.update(f"{turn.role}\0{len(turn.text)}\0{turn.text}".encode())
+    return digests
+
+
+class _Tally:
+    """What passed each filter, so that an empty selection can say which one emptied it."""
+
+    def __init__(self) -> None:
+        self.read = self.kept = self.judged = self.items = 0
+        self.passed: Counter[tuple[str, str]] = Counter()
+        self.spoken: dict[str, None] = {}  # agents with alternatives, in order of appearance
+        self.rated = False  # whether rated turns only were judged in some file
+
+    def check(self, selection: Selection) -> None:
+        if self.judged:
+            check_speakers((agent for agent in selection.as_agents if agent != EVERYONE), self.spoken)
+        if self.items:
+            return
+        raise DataError(f"nothing is left to judge: {self._reason(selection)}")
+
+    def _reason(self, selection: Selection) -> str:
+        if not self.read:
+            return "there is no conversation" if selection.limit != 0 else "--limit 0 keeps no conversation"
+        before = self.read
+        for key, value in selection.where:
+            after = self.passed[key, value]
+            if not after:
+                return f"--where {key}={value} matches none of {counted(before, 'conversation')}"
+            before = after
+        kept = counted(before, "conversation")
+        if self.judged:
+            return "no judged turn has alternatives"
+        if self.rated:
+            on = f" on dimension `{selection.dimension}`" if selection.dimension else ""
+            return f"--items rated: no {selection.role} turn of {kept} is rated{on}"
+        return f"--role {selection.role}: no message with text in {kept}"

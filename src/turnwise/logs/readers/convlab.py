@@ -1,0 +1,81 @@
+"""ConvLab-3's unified format: a JSON list of dialogues, each with `turns` of `speaker` and `utterance`.
+
+There the belief state stands on the user's turn; here it belongs to the reply that acts on it, so it moves to
+the system turn that follows. Slots that are empty were not mentioned, and are left out. Acts become
+`[domain-intent, slot, value]`; the annotation as published, with its character spans, is kept beside them.
+"""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from itertools import pairwise
+from typing import Any
+
+from turnwise.logs.checks import each, mapping, name, one_of, optional, others, record, required, text, wrong
+from turnwise.logs.conversation import beside
+from turnwise.logs.readers.source import Options, dialogues
+from turnwise.types import Dialogue, Turn
+
+RECORD = frozenset({"dialogue_id", "goal", "turns"})
+TURN = frozenset({"speaker", "utterance", "state"})
+
+_speaker = one_of(("user", "system"))
+
+
+def read(path: str, _: Options | None = None) -> Iterator[Dialogue]:
+    return dialogues(path, _dialogue)
+
+
+def _dialogue(value: Any, default_id: str) -> Dialogue:
+    values = record(value)
+    turns = required(values, "turns", each(_turn))
+    if not turns:
+        raise wrong([], "one turn or more").inside("turns")
+    return Dialogue(
+        id=optional(values, "dialogue_id", name, default=default_id),
+        agent="unknown",
+        turns=_moved(turns),
+        goal=optional(values, "goal", record, default=None),
+        meta=others(values, RECORD),
+    )
+
+
+def _moved(turns: tuple[Turn, ...]) -> tuple[Turn, ...]:
+    """The turns with each user's state on the reply that follows, where one does."""
+    states = [turn.state for turn in turns]
+    for place, (turn, after) in enumerate(pairwise(turns)):
+        if (turn.role, after.role) == ("user", "assistant"):
+            states[place], states[place + 1] = None, turn.state
+    return tuple(replace(turn, state=state) for turn, state in zip(turns, states, strict=True))
+
+
+def _turn(value: Any) -> Turn:
+    values = record(value)
+    speaker = required(values, "speaker", _speaker)
+    state = optional(values, "state", mapping(record), default=None)
+    return Turn(
+        role="user" if speaker == "user" else "assistant",
+        content=required(values, "utterance", text),
+        state=None if state is None else _mentioned(state),
+        acts=optional(values, "dialogue_acts", _acts, default=None),
+        extra=beside(values, TURN),
+    )
+
+
+def _mentioned(state: dict[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
+    domains = {
+        domain: {slot: said for slot, said in slots.items() if said} for domain, slots in state.items()
+    }
+    return {domain: slots for domain, slots in domains.items() if slots}
+
+
+def _act(value: Any) -> list[str]:
+    values = record(value)
+    act = f"{required(values, 'domain', text)}-{required(values, 'intent', text)}"
+    return [act, required(values, "slot", text), optional(values, "value", text, default="")]
+
+
+_kinds = mapping(each(_act))
+
+
+def _acts(value: Any) -> tuple[Any, ...]:
+    return tuple(act for acts in _kinds(value).values() for act in acts)

@@ -1,0 +1,141 @@
+"""ENIGMA's released off-policy data (Jiang et al. 2021): a folder for each target, with `data.json` in it.
+
+A line's `dialog` is e1, a1, a1', e2, a2, a2', ...: what the person said, what the logging agent replied,
+what the target would have replied. The target's replies become `alternatives` under the folder's name. In
+the AirDialogue part `reward_ref` rates the logged conversation, and `reward` is the score of the decision
+that the TARGET would take on it: it becomes the last alternative's `relabelled`. In the ConvAI2 part there
+is only `reward`, and it is people's rating of the logged conversation. The synthetic part has three lists
+in place of `dialog`. A folder of targets is read as one log: the same conversation with several targets is
+one dialogue.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from turnwise.errors import DataError, Problem
+from turnwise.logs.checks import (
+    RuleError,
+    each,
+    mapping,
+    name,
+    number,
+    optional,
+    others,
+    record,
+    required,
+    shown,
+    text,
+    wrong,
+)
+from turnwise.logs.readers.source import Options, dialogues
+from turnwise.types import Dialogue, Rating, Reply, Scores, Turn, digest
+
+SILENCE = ("", "__SILENCE__")  # the agent began: nothing was said before
+LISTS = ("ref_customer_response", "ref_agent_response", "gen_agent_response")
+RECORD = frozenset({"id", "agent", "dialog", "reward", "reward_ref", *LISTS})
+
+Exchange = tuple[str, str, str]  # e, a, a'
+
+_scores = mapping(number)
+_texts = each(text)
+
+
+def read(path: str, _: Options | None = None) -> Iterator[Dialogue]:
+    if not Path(path).is_dir():
+        return _log(path)
+    logs = sorted(Path(path).glob("**/data.json"))
+    if not logs:
+        raise DataError(Problem(path, None, "", "has no data.json in it; expected a folder for each target"))
+    return _joined(map(str, logs))
+
+
+def _log(path: str) -> Iterator[Dialogue]:
+    place = Path(path)
+    target = place.parent.name if place.stem == "data" and place.parent.name else place.stem
+
+    def dialogue(value: Any, default_id: str) -> Dialogue:
+        return _dialogue(value, default_id, target=target)
+
+    return dialogues(path, dialogue)
+
+
+def _joined(paths: Iterable[str]) -> Iterator[Dialogue]:
+    """The logs of several targets as one, each conversation with the alternatives of all of them."""
+    joined: dict[str, Dialogue] = {}
+    for path in paths:
+        copies: Counter[str] = Counter()
+        for dialogue in _log(path):
+            same = _identity(dialogue)
+            copies[same] += 1
+            key = same if copies[same] == 1 else f"{same}-{copies[same]}"
+            before = joined.get(key, replace(dialogue, id=key))
+            joined[key] = replace(before, turns=tuple(map(_both, before.turns, dialogue.turns)))
+    return iter(joined.values())
+
+
+def _identity(dialogue: Dialogue) -> str:
+    said = [part for turn in dialogue.turns for part in (turn.role, turn.text)]
+    return digest(*said, *(f"{rating.dimension} {rating.value}" for rating in dialogue.ratings))
+
+
+def _both(turn: Turn, other: Turn) -> Turn:
+    return replace(turn, alternatives={**turn.alternatives, **other.alternatives})
+
+
+def _dialogue(value: Any, default_id: str, *, target: str) -> Dialogue:
+    values = record(value)
+    exchanges = _exchanges(values)
+    reward = optional(values, "reward", _rewards, default=None)
+    rated = optional(values, "reward_ref", _rewards, default=None)
+    identity = optional(values, "id", name, default=default_id)
+    return Dialogue(
+        id=identity,
+        agent=optional(values, "agent", name, default="unknown"),
+        turns=tuple(_turns(exchanges, target, reward if rated is not None else None)),
+        ratings=_ratings(identity, reward if rated is None else rated),
+        meta=others(values, RECORD),
+    )
+
+
+def _exchanges(values: dict[str, Any]) -> list[Exchange]:
+    if "dialog" in values:
+        said = required(values, "dialog", each(_said))
+        parts, place = [said[speaker::3] for speaker in range(3)], "dialog"
+    elif not any(key in values for key in LISTS):
+        expected = "expected those of an ENIGMA record, `dialog` and `reward`"
+        raise RuleError(f"has the keys {shown(list(values))}; {expected}")
+    else:
+        parts, place = [required(values, key, _texts) for key in LISTS], LISTS[-1]
+    if not parts[0] or len({len(part) for part in parts}) > 1:
+        lengths = " and ".join(str(len(part)) for part in parts)
+        expected = "one exchange or more, each of a person's, the agent's and the target's words"
+        raise wrong(values[place], f"{expected} (there are {lengths})").inside(place)
+    return list(zip(*parts, strict=True))
+
+
+def _said(value: Any) -> str:
+    return required(record(value), "text", text)
+
+
+def _rewards(value: Any) -> Scores:
+    return _scores(value) if isinstance(value, dict) else {"reward": number(value)}
+
+
+def _turns(exchanges: list[Exchange], target: str, relabelled: Scores | None) -> Iterator[Turn]:
+    last = len(exchanges) - 1
+    for place, (person, agent, instead) in enumerate(exchanges):
+        if place > 0 or person not in SILENCE:
+            yield Turn("user", person)
+        reply = Reply(instead, relabelled=relabelled if place == last else None)
+        yield Turn("assistant", agent, alternatives={target: (reply,)})
+
+
+def _ratings(dialogue: str, scores: Scores | None) -> tuple[Rating, ...]:
+    """Both parts publish their scores between 0 and 1."""
+    return tuple(
+        Rating(dialogue, dimension, value, scale=(0.0, 1.0) if 0 <= value <= 1 else None)
+        for dimension, value in (scores or {}).items()
+    )

@@ -1,0 +1,63 @@
+"""Folders of Hugging Face `datasets`: what `save_to_disk` writes (Arrow streams), or Parquet files.
+
+Rows are read as those of a Parquet file are. Where there are splits, a conversation has its split in
+`meta.split` and before its id, since splits number their rows each from the beginning.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from turnwise.errors import DataError, Problem
+from turnwise.logs.checks import RuleError, each, name, record, required
+from turnwise.logs.readers import parquet
+from turnwise.logs.readers.source import Options, refuse, whole
+from turnwise.types import Dialogue, item_id
+
+
+def read(path: str, options: Options | None = None) -> Iterator[Dialogue]:
+    for split, files in _splits(Path(path)).items():
+        place = f"{path}/{split}" if split else path
+        for dialogue in parquet.dialogues(files, place, options or Options()):
+            yield _of_split(dialogue, split) if split else dialogue
+
+
+def _splits(folder: Path) -> Mapping[str, list[str]]:
+    """The files of each split; a dataset without splits is one that has no name."""
+    if not folder.is_dir():
+        raise DataError(Problem(str(folder), None, "", "is not a folder; expected one of `save_to_disk`"))
+    if (folder / "dataset_dict.json").is_file():
+        names = _listed(folder / "dataset_dict.json", "splits", name)
+        return {split: _stored(folder / split) for split in names}
+    if (folder / "state.json").is_file():
+        return {"": _stored(folder)}
+    splits: dict[str, list[str]] = {}
+    for file in sorted(folder.rglob("*.parquet")):
+        split, dash, _ = file.stem.partition("-")  # the hub names files SPLIT-00000-of-00001.parquet
+        splits.setdefault(split if dash else "", []).append(str(file))
+    if not splits:
+        expected = "expected state.json, dataset_dict.json or Parquet files"
+        raise DataError(Problem(str(folder), None, "", f"has no dataset in it; {expected}"))
+    return splits
+
+
+def _stored(folder: Path) -> list[str]:
+    return [str(folder / file) for file in _listed(folder / "state.json", "_data_files", _filename)]
+
+
+def _filename(value: Any) -> str:
+    return required(record(value), "filename", name)
+
+
+def _listed(file: Path, key: str, check: Any) -> tuple[str, ...]:
+    try:
+        return required(record(whole(str(file))), key, each(check))
+    except RuleError as error:
+        refuse(error, str(file))
+
+
+def _of_split(dialogue: Dialogue, split: str) -> Dialogue:
+    identity = f"{split}-{dialogue.id}"
+    ratings = tuple(replace(rating, item=item_id(identity, rating.turn)) for rating in dialogue.ratings)
+    return replace(dialogue, id=identity, ratings=ratings, meta={"split": split, **dialogue.meta})

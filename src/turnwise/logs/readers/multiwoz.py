@@ -1,0 +1,116 @@
+"""MultiWOZ 2.0 and 2.1 as published: `data.json`, one object of `{id: {"goal": ..., "log": [...]}}`.
+
+Users speak first and in turn with the wizard. A wizard's `metadata` is the belief state after the user's
+message, so it becomes the `state` of the wizard's message: constraints under their own names, booking
+details as `book people` and the like, without what was not mentioned. Ids are in lower case without `.json`,
+as systems' predictions name them.
+"""
+
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+from turnwise.logs.checks import (
+    RuleError,
+    array,
+    each,
+    mapping,
+    optional,
+    others,
+    record,
+    required,
+    text,
+    wrong,
+)
+from turnwise.logs.conversation import beside
+from turnwise.logs.readers.source import Options, members, refuse, whole
+from turnwise.types import Dialogue, Turn
+
+UNMENTIONED = ("", "not mentioned", None)
+RECORD = frozenset({"goal", "log"})
+ENTRY = frozenset({"text", "metadata", "dialog_act"})
+
+
+class _Domain(NamedTuple):
+    """One domain's part of a belief state."""
+
+    slots: dict[str, Any]
+    booked: list[Any]
+
+
+class _Entry(NamedTuple):
+    text: str
+    domains: dict[str, _Domain]
+    acts: tuple[Any, ...] | None
+    extra: dict[str, Any]
+
+
+def read(path: str, _: Options | None = None) -> Iterator[Dialogue]:
+    try:
+        yield from members(record(whole(path)).items(), _dialogue)
+    except RuleError as error:
+        refuse(error, path)
+
+
+def _dialogue(value: Any, key: str) -> Dialogue:
+    values = record(value)
+    log = required(values, "log", each(_entry))
+    if not log:
+        raise wrong([], "one message or more").inside("log")
+    goal = dict(required(values, "goal", record))
+    meta = others(values, RECORD)
+    meta |= {f"goal_{key}": goal.pop(key) for key in ("message", "topic") if key in goal}
+    booked = [
+        {"turn": place, "domain": name, "booked": domain.booked}
+        for place, entry in enumerate(log)
+        for name, domain in entry.domains.items()
+        if domain.booked
+    ]
+    return Dialogue(
+        id=key.removesuffix(".json").lower(),
+        agent="human",
+        turns=tuple(_turn(entry, by_wizard=place % 2 == 1) for place, entry in enumerate(log)),
+        goal={domain: wanted for domain, wanted in goal.items() if wanted},
+        meta=meta | ({"booked": booked} if booked else {}),
+    )
+
+
+def _turn(entry: _Entry, *, by_wizard: bool) -> Turn:
+    state = {name: domain.slots for name, domain in entry.domains.items() if domain.slots}
+    return Turn(
+        role="assistant" if by_wizard else "user",
+        content=entry.text.strip(),
+        state=state if by_wizard else None,
+        acts=entry.acts,
+        extra=entry.extra,
+    )
+
+
+def _entry(value: Any) -> _Entry:
+    values = record(value)
+    acts = optional(values, "dialog_act", _acts, default=None)
+    unannotated = {"dialog_act": acts} if isinstance(acts, str) else {}
+    return _Entry(
+        text=required(values, "text", text),
+        domains=optional(values, "metadata", mapping(_domain), default={}),
+        acts=None if isinstance(acts, str) else acts,
+        extra=beside(values, ENTRY) | unannotated,
+    )
+
+
+def _domain(value: Any) -> _Domain:
+    values = record(value)
+    book = dict(optional(values, "book", record, default={}))
+    booked = optional(book, "booked", array, default=[])
+    booking = {f"book {slot}": said for slot, said in book.items() if slot != "booked"}
+    slots = optional(values, "semi", record, default={}) | booking
+    return _Domain({slot: said for slot, said in slots.items() if said not in UNMENTIONED}, booked)
+
+
+_details = mapping(each(array))
+
+
+def _acts(value: Any) -> tuple[Any, ...] | str:
+    """Acts with their slots and values; a text such as `No Annotation` stays one."""
+    if isinstance(value, str):
+        return value
+    return tuple([act, *detail] for act, details in _details(value).items() for detail in details)

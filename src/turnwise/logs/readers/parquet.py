@@ -1,0 +1,132 @@
+"""Parquet files and Arrow streams: rows that are whole conversations, or a table with a column map.
+
+A column `messages` is read as the OpenAI format, `conversations` as ShareGPT's, unless a map says that the
+table is one of messages or items. Where the columns are the keys of the native format, every command takes the file
+as it takes JSON Lines, some rows at a time.
+"""
+
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from turnwise.errors import DataError, MissingExtra, Problem
+from turnwise.logs.checks import RuleError
+from turnwise.logs.conversation import RECORD
+from turnwise.logs.files import Tap, stored
+from turnwise.logs.readers import openai, sharegpt, table
+from turnwise.logs.readers.source import Build, Options, decoded, refuse
+from turnwise.types import Dialogue
+
+if TYPE_CHECKING:
+    import polars
+
+MAGIC = b"PAR1"  # the first bytes decide, whatever the file is called
+ROWS = 4096  # that are held at a time; a row group is unpacked for each part of it
+NESTED = RECORD - {"id", "agent"}
+RECORDS: Mapping[str, Build] = {"messages": openai.dialogue, "conversations": sharegpt.dialogue}
+
+
+def read(path: str, options: Options | None = None) -> Iterator[Dialogue]:
+    return dialogues([path], path, options or Options())
+
+
+def dialogues(files: Sequence[str], path: str, options: Options) -> Iterator[Dialogue]:
+    """The conversations of files that are parts of one table; problems are said to be in `path`."""
+    frame = _frame(files, path)
+    rows = (table.Row(number, _plain(row)) for number, row in enumerate(frame.iter_rows(named=True), 1))
+    whole = [build for column, build in RECORDS.items() if column in frame.columns]
+    if options.columns or not whole:
+        return table.dialogues(rows, frame.columns, path, options)
+    return _records(rows, path, whole[0])
+
+
+def is_parquet(path: str) -> bool:
+    if not os.path.isfile(path):  # what is read from a pipe is gone
+        return False
+    try:
+        with open(path, "rb") as file:
+            return file.read(len(MAGIC)) == MAGIC
+    except OSError:  # whoever reads it says so
+        return False
+
+
+def height(path: str) -> int:
+    """How many rows a file has."""
+    with _opened(path) as polars:
+        return int(polars.scan_parquet(path).select(polars.len()).collect().item())
+
+
+def native_rows(
+    path: str, *, tap: Tap | None = None, start: int = 0, stop: int | None = None
+) -> Iterator[tuple[int, dict[str, Any]]]:
+    """Rows `start` to `stop`, with their numbers from 1; `tap` is shown the whole file."""
+    if tap is not None:
+        for chunk in stored(path):
+            tap(chunk)
+    end = height(path) if stop is None else stop
+    for at in range(start, end, ROWS):
+        with _opened(path) as polars:
+            part = polars.scan_parquet(path).slice(at, min(ROWS, end - at)).collect()
+        yield from enumerate(part.iter_rows(named=True), at + 1)
+
+
+def native_record(row: dict[str, Any]) -> dict[str, Any]:
+    """The record of the native format that a row is.
+
+    A column may hold JSON text in the place of a nested value: some things that a record may say have no type that
+    all rows could share.
+    """
+    record: dict[str, Any] = _present(_plain(row))
+    for column in NESTED & record.keys():
+        if isinstance(record[column], str):
+            try:
+                record[column] = decoded(record[column])
+            except RuleError as error:
+                raise error.inside(column) from None
+    return record
+
+
+def _frame(files: Sequence[str], path: str) -> "polars.DataFrame":
+    with _opened(path) as found:
+        parts = [found.read_ipc_stream(f) if f.endswith(".arrow") else found.read_parquet(f) for f in files]
+        frame: polars.DataFrame = found.concat(parts)
+    if not frame.height:
+        raise DataError(Problem(path, None, "", "has no rows; expected conversations"))
+    return frame
+
+
+@contextmanager
+def _opened(path: str) -> Iterator[Any]:
+    """Polars, whose complaints are about the file."""
+    try:
+        import polars
+        from polars.exceptions import PolarsError
+    except ImportError:
+        raise MissingExtra("reading Parquet", "tables") from None
+    try:
+        yield polars
+    except (PolarsError, OSError) as error:
+        raise DataError(Problem(path, None, "", f"cannot be read: {error}")) from None
+
+
+def _records(rows: Iterator[table.Row], path: str, build: Build) -> Iterator[Dialogue]:
+    for row in rows:
+        try:
+            yield build(_present(row.values), str(row.number))
+        except RuleError as error:
+            refuse(error, path, row.number)
+
+
+def _plain(row: dict[str, Any]) -> dict[str, Any]:
+    """A row in JSON's types: dates, decimals and bytes become text."""
+    return {column: msgspec.to_builtins(value) for column, value in row.items()}
+
+
+def _present(value: Any) -> Any:
+    """Without nulls: a table gives every record the keys of all others."""
+    if isinstance(value, Mapping):
+        return {key: _present(inner) for key, inner in value.items() if inner is not None}
+    return [_present(inner) for inner in value] if isinstance(value, list) else value

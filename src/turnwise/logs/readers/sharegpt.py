@@ -1,0 +1,59 @@
+"""ShareGPT files: JSON Lines, or a JSON list, of `{"conversations": [{"from": ..., "value": ...}]}`.
+
+A `function_call` is an assistant message without content, beside which the call stands as it was written.
+"""
+
+from collections.abc import Iterator
+from typing import Any
+
+from turnwise.logs.checks import each, name, optional, others, record, required, text, wrong
+from turnwise.logs.conversation import beside
+from turnwise.logs.readers.source import Options, dialogues
+from turnwise.types import Dialogue, Role, Turn
+
+SPEAKERS: dict[str, Role] = {
+    "human": "user",
+    "user": "user",
+    "gpt": "assistant",
+    "assistant": "assistant",
+    "chatgpt": "assistant",
+    "model": "assistant",
+    "function_call": "assistant",
+    "system": "system",
+    "tool": "tool",
+    "observation": "tool",
+    "function_response": "tool",
+}
+RECORD = frozenset({"id", "conversations", "system", "model"})
+TURN = frozenset({"from", "value"})
+
+
+def read(path: str, _: Options | None = None) -> Iterator[Dialogue]:
+    return dialogues(path, dialogue)
+
+
+def dialogue(value: Any, default_id: str) -> Dialogue:
+    values = record(value)
+    prompt = optional(values, "system", text, default="")
+    turns = required(values, "conversations", each(_turn))
+    if not turns:
+        raise wrong([], "one message or more").inside("conversations")
+    identity = values.get("id")
+    return Dialogue(
+        id=str(identity) if type(identity) is int else optional(values, "id", name, default=default_id),
+        agent=optional(values, "model", name, default="unknown"),
+        turns=((Turn("system", prompt),) if prompt else ()) + turns,
+        meta=others(values, RECORD),
+    )
+
+
+def _turn(value: Any) -> Turn:
+    values = record(value)
+    speaker = required(values, "from", text)
+    if speaker not in SPEAKERS:
+        raise wrong(speaker, f"one of {', '.join(SPEAKERS)}").inside("from")
+    said = required(values, "value", text)
+    extra = beside(values, TURN)
+    if speaker == "function_call" and said:
+        return Turn("assistant", None, extra={**extra, "function_call": said})
+    return Turn(SPEAKERS[speaker], said, extra=extra)

@@ -1,0 +1,157 @@
+"""Rows of a table become conversations, in one of two layouts.
+
+*One row a message*: rows with the same `id` are a conversation, in the order of `turn`, else of the file;
+other columns stay with the message. *One row an item* (there is a column `response`): `context` comes
+before it, as one user message or, if `split` separates turns in it, as turns whose roles alternate
+backwards from the response; other columns go to `meta`. Rows that repeat a message (the same `id` and `turn`)
+or an item (the same `id`) add their ratings to it, so that a table with one row a rating is read too.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, NamedTuple
+
+from turnwise.errors import DataError, Problem
+from turnwise.logs.checks import RuleError, shown, wrong
+from turnwise.logs.conversation import beside
+from turnwise.logs.readers.columns import Columns, measured, written
+from turnwise.logs.readers.sharegpt import SPEAKERS
+from turnwise.logs.readers.source import Options, refuse
+from turnwise.types import Dialogue, Rating, Reply, Role, Turn, item_id
+
+ROLES: dict[str, Role] = {
+    **SPEAKERS,
+    "bot": "assistant",
+    "agent": "assistant",
+    "ai": "assistant",
+    "customer": "user",
+}
+
+
+class Row(NamedTuple):
+    number: int  # the line, or the row where the format has no lines
+    values: Mapping[str, Any]
+
+
+def dialogues(rows: Iterable[Row], header: Sequence[str], file: str, options: Options) -> Iterator[Dialogue]:
+    columns = Columns.fitted(options.columns, header)
+    by_item = "response" in columns
+    if not by_item and not all(meaning in columns for meaning in ("id", "role", "content")):
+        needed = "expected `response`, or `id`, `role` and `content`: say with --map which columns they are"
+        raise DataError(Problem(file, None, "", f"has the columns {', '.join(header)}; {needed}"))
+    conversations: dict[str, _Conversation] = {}
+    for row in rows:
+        try:
+            if by_item:
+                _item(conversations, row, columns, options.split)
+            else:
+                _message(conversations, row, columns)
+        except RuleError as error:
+            refuse(error, file, row.number)
+    for conversation in conversations.values():
+        yield conversation.dialogue()
+
+
+@dataclass(slots=True)
+class _Conversation:
+    """A conversation as its rows come in; turns and their ratings are held by their order."""
+
+    id: str
+    agent: str | None = None
+    turns: dict[float, Turn] = field(default_factory=dict)
+    ratings: list[tuple[float | None, Rating]] = field(default_factory=list)  # None: of the whole
+    meta: dict[str, Any] = field(default_factory=dict)
+
+    def place(self, order: float, turn: Turn) -> None:
+        there = self.turns.setdefault(order, turn)
+        if (there.role, there.content) != (turn.role, turn.content):
+            raise wrong(turn.content, f"{shown(there.content)}, which an earlier row has at the same place")
+
+    def rate(self, row: Mapping[str, Any], columns: Columns, order: float) -> None:
+        rater = columns.cell(row, "rater", written)
+        for dimension, value, scale in columns.ratings(row, "rating"):
+            self.ratings.append((order, Rating("", dimension, value, rater, scale=scale)))
+        for dimension, value, scale in columns.ratings(row, "dialogue-rating"):
+            of_whole = (None, Rating("", dimension, value, rater, scale=scale))
+            if of_whole not in self.ratings:  # a table repeats it on each message of the dialogue
+                self.ratings.append(of_whole)
+
+    def speak(self, agent: str | None) -> None:
+        if agent is not None and self.agent not in (None, agent):
+            raise wrong(agent, f"{shown(self.agent)}, the agent of the conversation's earlier rows")
+        self.agent = self.agent or agent
+
+    def dialogue(self) -> Dialogue:
+        places = {order: place for place, order in enumerate(sorted(self.turns))}
+
+        def placed(order: float | None, rating: Rating) -> Rating:
+            turn = None if order is None else places[order]
+            return replace(rating, item=item_id(self.id, turn), turn=turn)
+
+        return Dialogue(
+            id=self.id,
+            agent=self.agent or "unknown",
+            turns=tuple(self.turns[order] for order in places),
+            ratings=tuple(placed(order, rating) for order, rating in self.ratings),
+            meta=self.meta,
+        )
+
+
+def _message(known: dict[str, _Conversation], row: Row, columns: Columns) -> None:
+    identity, role = columns.cell(row.values, "id", written), columns.cell(row.values, "role", _role)
+    if identity is None or role is None:
+        raise wrong(dict(row.values), "an id and a role in every row")
+    conversation = known.setdefault(identity, _Conversation(identity))
+    order = columns.cell(row.values, "turn", measured)
+    place = len(conversation.turns) if order is None else order
+    extra = beside(columns.unmapped(row.values), frozenset())
+    conversation.place(place, _turn(row.values, columns, role, "content", extra))
+    conversation.rate(row.values, columns, place)
+    if role == "assistant":
+        conversation.speak(columns.cell(row.values, "agent", written))
+
+
+def _item(known: dict[str, _Conversation], row: Row, columns: Columns, split: str | None) -> None:
+    identity = columns.cell(row.values, "id", written) or str(row.number)
+    conversation = known.setdefault(identity, _Conversation(identity, meta=columns.unmapped(row.values)))
+    said = columns.cell(row.values, "context", _Context(split)) or ()
+    for place, text in enumerate(said):
+        conversation.place(place, Turn("user" if (len(said) - place) % 2 else "assistant", text))
+    conversation.place(len(said), _turn(row.values, columns, "assistant", "response", {}))
+    conversation.rate(row.values, columns, len(said))
+    conversation.speak(columns.cell(row.values, "agent", written))
+
+
+def _turn(row: Mapping[str, Any], columns: Columns, role: Role, content: str, extra: dict[str, Any]) -> Turn:
+    return Turn(
+        role=role,
+        content=columns.cell(row, content, written) or "",
+        references=tuple(columns.cells(row, "reference", written)),
+        alternatives=columns.labelled(row, "alternative", _reply),
+        extra=extra,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Context:
+    """The check of a context: a list of texts, or one text with `split` between its turns."""
+
+    split: str | None
+
+    def __call__(self, value: Any) -> tuple[str, ...]:
+        if isinstance(value, list):
+            return tuple(map(written, value))
+        said = written(value)
+        turns = said.split(self.split) if self.split else [said]
+        return tuple(turn.strip() for turn in turns if turn.strip())
+
+
+def _role(value: Any) -> Role:
+    role = ROLES.get(written(value).strip().lower())
+    if role is None:
+        raise wrong(value, f"one of {', '.join(ROLES)}")
+    return role
+
+
+def _reply(value: Any) -> tuple[Reply, ...]:
+    return (Reply(written(value)),)

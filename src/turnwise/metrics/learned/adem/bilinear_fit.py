@@ -1,0 +1,257 @@
+"""Training ADEM's head: squared error with an L1 penalty, Adam, early stopping, and a search on a validation set.
+
+The search tries every combination of n (principal components), gamma (L1), learning rate and batch. Combinations that
+share n and batch see the same batches, so they are trained side by side in one array, and a search costs little more
+than one training. The loss of a batch is the mean squared error plus gamma times the sum of absolute weights; the
+paper writes a sum over examples and does not say over how many. Early stopping and choice look at the correlation on
+validation replies, of contexts that were not trained on: the squared error is met by predicting the mean.
+
+A batch may be computed in pieces: the gradients add up, and eight pieces of one give the curve of one piece of eight.
+A part of the search that is done is kept in `work`, and a run that was killed goes on after it.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import product
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from turnwise.errors import DataError, UsageError
+from turnwise.metrics.learned.adem.bilinear import Bilinear, Components
+from turnwise.metrics.learned.adem.triples import Triples
+from turnwise.metrics.learned.progress import remembered
+from turnwise.stats.correlation import across
+from turnwise.types import Floats, Ints
+
+_ADAM = (0.9, 0.999, 1e-8)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Search:
+    """What is tried. The paper's best: 7 components, gamma .02, rate .01, batch 16 (tweet2vec: 150 and .01)."""
+
+    components: tuple[int, ...] = (7, 20, 50)
+    gamma: tuple[float, ...] = (0.0, 0.002, 0.02)
+    rate: tuple[float, ...] = (0.01, 0.002)
+    batch: tuple[int, ...] = (16, 64)
+    epochs: int = 60
+    patience: int = 10  # epochs without a better validation
+    piece: int | None = None  # examples computed at once; None: the whole batch
+    validation: float = 0.2  # of the contexts
+
+    def __post_init__(self) -> None:
+        counts = (*self.components, *self.batch, self.epochs, self.patience, self.piece or 1)
+        if min(counts) < 1:
+            raise UsageError("components, batch, epochs, patience and piece are 1 or more")
+        if min(self.rate) <= 0 or min(self.gamma) < 0 or not 0 < self.validation < 1:
+            raise UsageError(
+                "rates are above 0, gamma is 0 or more, and validation is a share between 0 and 1"
+            )
+
+    @property
+    def size(self) -> int:
+        return len(self.components) * len(self.gamma) * len(self.rate) * len(self.batch)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Examples:
+    triples: Triples
+    ratings: Floats  # (m,)
+    contexts: Ints  # (m,) equal for replies whose contexts may not be torn apart
+
+    def take(self, rows: Ints) -> "Examples":
+        return Examples(self.triples.take(rows), self.ratings[rows], self.contexts[rows])
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Learned:
+    head: Bilinear
+    chosen: dict[str, float]  # the settings that the validation set preferred
+    validation: float  # correlation
+    curve: list[dict[str, float]]  # of the chosen one; epoch 0 is the untrained head
+
+
+def split(contexts: Ints, share: float, rng: np.random.Generator) -> tuple[Ints, Ints]:
+    """Places of the rest, and of about `share` of the examples, with no context in both."""
+    order = rng.permutation(np.unique(contexts))
+    sizes = np.cumsum([np.count_nonzero(contexts == code) for code in order])
+    held = order[: max(1, int(np.searchsorted(sizes, share * len(contexts), side="right")))]
+    apart = np.isin(contexts, held)
+    return where(~apart), where(apart)
+
+
+def where(mask: NDArray[np.bool_]) -> Ints:
+    return np.flatnonzero(mask).astype(np.int64)
+
+
+def learn(
+    examples: Examples,
+    *,
+    sides: Sequence[str],
+    scale: tuple[float, float] | None,
+    search: Search,
+    seed: int,
+    watch: Examples | None = None,
+    work: Path | None = None,
+    about: str = "",
+    say: Callable[[str], None] = lambda _: None,
+) -> Learned:
+    """The best head of the search. `watch` is measured beside the validation set and decides nothing."""
+    inner, held = split(examples.contexts, search.validation, np.random.default_rng([seed, 1]))
+    if any(len(rows) == 0 or np.ptp(examples.ratings[rows]) == 0 for rows in (inner, held)):
+        raise DataError(
+            "too few contexts, or ratings too much alike, to train on some and validate on others"
+        )
+    train, valid = examples.take(inner), examples.take(held)
+    vectors = np.concatenate([train.triples.reply, *(train.triples.sides[side] for side in sides)])
+    components = Components.fit(vectors, max(search.components))
+    best: Learned | None = None
+    tried = 0
+    for n, batch in product(search.components, search.batch):
+        part = _Part(components.first(n), train, valid, watch, tuple(sides), scale)
+        found = remembered(
+            work,
+            (about, str(search), str(seed), f"{n} {batch}"),
+            lambda: _train(part, search, batch, seed),  # noqa: B023 - called at once
+        )
+        tried += len(search.gamma) * len(search.rate)
+        place = int(np.argmax(found["value"]))
+        say(
+            f"{tried} of {search.size} settings tried: n {n}, batch {batch}, validation {found['value'][place]:.3f}"
+        )
+        if best is None or found["value"][place] > best.validation:
+            gamma, rate = list(product(search.gamma, search.rate))[place]
+            chosen = {"components": len(part.components.axes), "gamma": gamma, "rate": rate, "batch": batch}
+            curve = [
+                {
+                    "epoch": epoch,
+                    **{name: float(x) for name, x in zip(_CURVE, row, strict=True) if not np.isnan(x)},
+                }
+                for epoch, row in enumerate(found["curve"][:, place])
+                if not np.isnan(row[0])
+            ]
+            best = Learned(part.head(found["weights"][place]), chosen, float(found["value"][place]), curve)
+    if best is None:
+        raise DataError("nothing was trained")
+    return best
+
+
+_CURVE = ("loss", "validation", "watched")
+
+
+class _Part:
+    """The examples in n components, and the constants that follow from the untrained head."""
+
+    def __init__(
+        self,
+        components: Components,
+        train: Examples,
+        valid: Examples,
+        watch: Examples | None,
+        sides: tuple[str, ...],
+        scale: tuple[float, float] | None,
+    ) -> None:
+        self.components, self.sides = components, sides
+        self.train, self.valid = self._seen(train), self._seen(valid)
+        self.watch = None if watch is None else self._seen(watch)
+        start = self.scores(self.identity(1), self.train)[0]
+        self.alpha, self.beta = constants(start, train.ratings, scale)
+
+    def _seen(self, examples: Examples) -> tuple[Floats, Floats, Floats]:
+        """Sides (p, m, n), replies (m, n) and ratings (m,)."""
+        held = [self.components(examples.triples.sides[side]) for side in self.sides]
+        return np.stack(held), self.components(examples.triples.reply), examples.ratings
+
+    def identity(self, count: int) -> Floats:
+        n = len(self.components.axes)
+        return np.broadcast_to(np.eye(n), (count, len(self.sides), n, n)).copy()
+
+    @staticmethod
+    def scores(weights: Floats, seen: tuple[Floats, Floats, Floats]) -> Floats:
+        """(k, p, n, n) weights -> (k, m) scores before alpha and beta."""
+        left, right, _ = seen
+        total: Floats = ((left @ weights) * right).sum(axis=(1, 3))
+        return total
+
+    def correlation(self, weights: Floats, seen: tuple[Floats, Floats, Floats]) -> Floats:
+        """(k,) Pearson's; -1 where a head gives everyone the same."""
+        scores = self.scores(weights, seen)
+        return np.nan_to_num(across("pearson", scores, np.broadcast_to(seen[2], scores.shape)), nan=-1.0)
+
+    def gradient(self, weights: Floats, rows: Ints, piece: int) -> tuple[Floats, Floats]:
+        """(k,) squared error summed over the rows, and its gradient."""
+        loss, total = np.zeros(len(weights)), np.zeros_like(weights)
+        left, right, ratings = self.train
+        for start in range(0, len(rows), piece):
+            some = rows[start : start + piece]
+            seen = (left[:, some], right[some], ratings[some])
+            error = (self.scores(weights, seen) - self.alpha) / self.beta - seen[2]  # (k, b)
+            loss += (error**2).sum(axis=1)
+            weighed = seen[0] * error[:, None, :, None]  # (k, p, b, n)
+            total += 2 / self.beta * (weighed.swapaxes(2, 3) @ seen[1])
+        return loss, total
+
+    def head(self, weights: Floats) -> Bilinear:
+        matrices = dict(zip(self.sides, weights, strict=True))
+        return Bilinear(self.components, matrices, self.alpha, self.beta)
+
+
+def constants(start: Floats, ratings: Floats, scale: tuple[float, float] | None) -> tuple[float, float]:
+    """alpha and beta: the first predictions have the ratings' mean, and just fit on their scale."""
+    low, high = scale or (float(ratings.min()), float(ratings.max()))
+    centre, spread = float(ratings.mean()), start - start.mean()
+    room = max(high - centre, 1e-9), max(centre - low, 1e-9)
+    beta = max(float(spread.max()) / room[0], float(-spread.min()) / room[1])
+    if not beta > 0:
+        raise DataError("the encoder gives every reply the same vector: there is nothing to learn from")
+    return float(start.mean()) - beta * centre, beta
+
+
+def _train(part: _Part, search: Search, batch: int, seed: int) -> dict[str, Floats]:
+    """All combinations of gamma and rate at once: best weights (k, p, n, n), validation (k,), curve (e, k, 3)."""
+    pairs = np.array(list(product(search.gamma, search.rate)))
+    gamma, rate = (pairs[:, column][:, None, None, None] for column in (0, 1))
+    n = len(part.train[2])
+    weights = part.identity(len(pairs))
+    first, second = np.zeros_like(weights), np.zeros_like(weights)
+    keep, best, waited = weights.copy(), part.correlation(weights, part.valid), np.zeros(len(pairs))
+    everything = np.arange(n, dtype=np.int64)
+    curve = [_measured(part, weights, part.gradient(weights, everything, n)[0] / n)]
+    step = 0
+    for epoch in range(search.epochs):
+        total = np.zeros(len(pairs))
+        for rows in _batches(n, batch, seed, epoch):
+            step += 1
+            loss, slope = part.gradient(weights, rows, search.piece or len(rows))
+            total += loss
+            slope = slope / len(rows) + gamma * np.sign(weights)
+            first += (1 - _ADAM[0]) * (slope - first)
+            second += (1 - _ADAM[1]) * (slope**2 - second)
+            moved = (first / (1 - _ADAM[0] ** step)) / (np.sqrt(second / (1 - _ADAM[1] ** step)) + _ADAM[2])
+            weights = weights - rate * moved
+        if not np.isfinite(weights).all():
+            raise DataError(
+                "the weights are no longer finite: training diverged; a smaller --set rate may help"
+            )
+        curve.append(_measured(part, weights, total / n))
+        curve[-1][waited >= search.patience] = np.nan  # over for these
+        value = curve[-1][:, 1]
+        better = value > best
+        keep[better], best[better] = weights[better], value[better]
+        waited = np.where(better, 0, waited + 1)
+        if (waited >= search.patience).all():
+            break
+    return {"weights": keep, "value": best, "curve": np.stack(curve)}
+
+
+def _measured(part: _Part, weights: Floats, loss: Floats) -> Floats:
+    watched = np.full(len(weights), np.nan) if part.watch is None else part.correlation(weights, part.watch)
+    return np.stack([loss, part.correlation(weights, part.valid), watched], axis=1)
+
+
+def _batches(n: int, batch: int, seed: int, epoch: int) -> Iterator[Ints]:
+    order = np.random.default_rng([seed, 2, epoch]).permutation(n)
+    for start in range(0, n, batch):
+        yield order[start : start + batch]

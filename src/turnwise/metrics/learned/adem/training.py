@@ -1,0 +1,110 @@
+"""`turnwise train adem | adem-c | adem-r`: from rated replies to a model's folder.
+
+What is printed and put on the card is of replies that were not trained on: contexts are dealt into folds, and each
+fold is predicted by a head that was searched for, trained and stopped on the others. The head that is written has seen
+every fold; one fifth of the contexts decided its settings and when to stop.
+"""
+
+from collections.abc import Sequence
+from dataclasses import asdict, replace
+from typing import Any
+
+import numpy as np
+
+from turnwise.errors import DataError
+from turnwise.metrics.learned import seen
+from turnwise.metrics.learned.adem.bilinear_fit import Examples, Search, learn, where
+from turnwise.metrics.learned.adem.metric import NAMES
+from turnwise.metrics.learned.adem.studies import crossed, several, studies
+from turnwise.metrics.learned.adem.triples import Triples, packed, reader_named
+from turnwise.metrics.learned.held_out import context_groups, held_out, on_card
+from turnwise.networks.training.lesson import FEWEST, Lesson, Trained
+from turnwise.types import Floats
+
+
+def train(lesson: Lesson) -> Trained:
+    sides = NAMES[lesson.metric]
+    search = search_of(lesson)
+    items, ratings = lesson.rated()
+    if lesson.ratings is None:
+        raise DataError("there are no ratings")
+    grouped = len({item.group for item in items}) > 1
+    ratings = standardised(ratings, [item.group for item in items]) if grouped else ratings
+    spec = lesson.model or "minilm"
+    triples = Triples.of(items, reader_named(spec))
+    there = triples.there(sides)
+    if np.count_nonzero(there) < FEWEST:
+        needed = " and a ".join(sides)
+        raise DataError(
+            f"{np.count_nonzero(there)} of {len(items)} rated replies have a {needed}; "
+            f"{FEWEST} are needed to learn from"
+            + ("; `train adem-c` needs no references" if "reference" in sides else "")
+        )
+    if lost := np.count_nonzero(~there):
+        lesson.say(
+            f"warning: {lost} of {len(items)} rated replies have no {' or no '.join(sides)} and are left out"
+        )
+    rows = where(there)
+    contexts = context_groups(items)[rows]
+    examples = Examples(triples.take(rows), ratings[rows], contexts)
+    scale = None if grouped else lesson.ratings.scale
+    predicted = crossed(lesson, examples, sides, scale, search)
+    findings = held_out(
+        lesson.metric, predicted, examples.ratings, contexts, rng=lesson.rng, method="contexts held out",
+    )  # fmt: skip
+    lesson.say("the head that is kept: all folds")
+    final = learn(
+        examples, sides=sides, scale=scale, search=search, seed=lesson.seed,
+        work=lesson.work, about=lesson.fingerprint, say=lesson.say,
+    )  # fmt: skip
+    chosen: dict[str, Any] = {name: (value,) for name, value in final.chosen.items()}
+    agents = [items[row].agent for row in rows]
+    studied = studies(lesson, examples, agents, sides, scale, replace(search, **chosen))
+    encoder, tensors = packed(spec)
+    head = {"sides": list(sides), "alpha": final.head.alpha, "beta": final.head.beta, **final.chosen}
+    return Trained(
+        kind=lesson.metric,
+        tensors={
+            **tensors,
+            **final.head.tensors(),
+            seen.KEY: seen.hashes([items[row] for row in rows]),
+        },
+        config={"encoder": encoder, "head": head, "search": asdict(search)},
+        card={
+            "raters": lesson.ratings.card,
+            "ceiling": lesson.ratings.ceiling,
+            "held_out": on_card(findings),
+            "attacks": ["a copy of the context, or of the reference, where the head likes likeness"],
+            "languages": "those of the encoder, of which the ratings were: " + encoder["name"],
+            "licence": "that of the ratings, which the card's `data` names",
+        },
+        curve=final.curve,
+        findings=[*findings, *studied],
+    )
+
+
+def search_of(lesson: Lesson) -> Search:
+    """`--set components=7` tries one value; several are joined by a slash, as in components=7/20."""
+    names = tuple(Search.__dataclass_fields__)
+    lesson.check_settings((*names, "folds", "leave_out_systems", "shares"))
+    found: dict[str, Any] = {}
+    for name, default in asdict(Search()).items():
+        if name not in lesson.settings:
+            continue
+        given = lesson.settings[name]
+        if isinstance(default, tuple):
+            found[name] = several(name, given, type(default[0]))
+        else:
+            found[name] = lesson.setting(name, 1 if default is None else default)
+    return replace(Search(), **found)
+
+
+def standardised(ratings: Floats, groups: Sequence[str]) -> Floats:
+    """Mean 0 and deviation 1 within each group: what people of different corpora say is not on one scale."""
+    found = np.empty_like(ratings)
+    for group in set(groups):
+        mine = np.array([name == group for name in groups])
+        if np.ptp(ratings[mine]) == 0:
+            raise DataError(f"all ratings of the group `{group}` are equal: nothing to learn from it")
+        found[mine] = (ratings[mine] - ratings[mine].mean()) / ratings[mine].std()
+    return found

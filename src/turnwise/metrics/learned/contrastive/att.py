@@ -1,0 +1,144 @@
+"""An adversarially trained Turing test: is this what a person would say, against an opponent that learns to pass?
+
+Gao et al. (2021) train a ranker against a generator (DialoGPT) that is itself trained to fool it, in turns. On a CPU
+the opponent here is a policy over real turns: given a context, it chooses among candidates drawn from the corpus, the
+last turn (a parrot) among them, by a bilinear score that is trained to raise the judge's logit, as IRGAN's generator is
+(Wang et al. 2017). Its expected reward over the candidates is computed exactly. After every round the judge is trained
+anew on all opponents met so far.
+"""
+
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, ClassVar
+
+import numpy as np
+
+from turnwise.metrics.learned.contrastive.metric import Contrastive
+from turnwise.networks.training.lesson import Lesson, Trained
+from turnwise.types import Card, Ints
+
+if TYPE_CHECKING:
+    from turnwise.metrics.learned.contrastive.training import Examples, Network
+
+PAIRS = 20_000
+CANDIDATES = 32
+ROUNDS = 2
+RANK, STEPS, BATCH, RATE, ENTROPY = 32, 150, 128, 1e-2, 0.05  # of the opponent's training
+ATTACKS = ("a fixed reply (probing paper, Table 2: orders of magnitude above people)",)
+
+
+@dataclass(frozen=True)
+class Att(Contrastive):
+    name: ClassVar[str] = "att"
+    card: ClassVar[Card] = Card(
+        kind="learned",
+        meaning="Probability that a person said this here, by a judge trained against an opponent that learns to pass.",
+        range="0-1",
+        limits="Its opponent chooses among real turns, so it has never met a reply with bad grammar. The original was "
+        "beaten by fixed nonsense. Knows the languages of its encoder.",
+        citation="Gao et al. 2021, Adversarial Turing test (ATT); Wang et al. 2017, IRGAN",
+    )
+
+
+def train(lesson: Lesson) -> Trained:
+    from turnwise.metrics.learned.guard.training import SETTINGS, taught
+
+    lesson.check_settings(
+        ("epochs", "batch", "piece", "rate", "patience", "hidden", "pairs", "rounds", *SETTINGS)
+    )
+    return taught(lesson, "att", lambda: _trained(lesson))
+
+
+def _trained(lesson: Lesson) -> Trained:
+    from turnwise.metrics.learned.contrastive.corpus import Corpus
+    from turnwise.metrics.learned.contrastive.training import Shape, contrast
+    from turnwise.metrics.learned.trained import encoder_card
+    from turnwise.metrics.learned.usr.retrieval import plan_of, ranked
+    from turnwise.metrics.models import text_encoder
+
+    name, rng = lesson.model or "minilm", lesson.rng
+    corpus = Corpus.of(lesson.dialogues, most=lesson.setting("pairs", PAIRS), rng=rng)
+    examples = corpus.examples(text_encoder(name), corpus.negatives(("random",) * 4, rng))
+    shape = Shape(hidden=lesson.setting("hidden", 64))
+    curves: list[dict[str, float]] = []
+    rounds = lesson.setting("rounds", ROUNDS)
+    for number in range(rounds + 1):
+        lesson.say(f"round {number}: the judge meets {examples.negatives.shape[1]} kinds of wrong replies")
+        judge, curve = contrast(
+            examples,
+            shape,
+            plan=plan_of(lesson),
+            rng=rng,
+            device=lesson.device,
+            work=lesson.work / str(number) if lesson.work else None,
+            about=f"{lesson.fingerprint} {number}",
+            say=lesson.say,
+        )
+        curves += [{"round": float(number), **point} for point in curve]
+        if number < rounds:
+            examples, passed = _opposed(examples, judge, rng, lesson.device)
+            lesson.say(f"the opponent passes for a person in {passed:.0%} of contexts")
+    finding = ranked(lesson.metric, "last judge", curve, examples.dialogue)
+    return Trained(
+        kind="att",
+        tensors=judge.tensors("head"),
+        config={"encoder": encoder_card(name), "heads": {"head": asdict(shape)}, "rounds": rounds},
+        card={"held_out": {finding.what["statistic"]: finding.estimate}, "attacks": list(ATTACKS)},
+        curve=curves,
+        findings=[finding],
+    )
+
+
+def _opposed(
+    examples: "Examples", judge: "Network", rng: np.random.Generator, device: str
+) -> "tuple[Examples, float]":
+    """The examples with one more kind of wrong reply: what an opponent chooses; and how often the judge believes it."""
+    import torch
+
+    from turnwise.metrics.learned.contrastive.training import Examples
+
+    n, (rows, width) = len(examples.reply), examples.vectors.shape
+    vectors = torch.tensor(examples.vectors, device=device)
+    candidates: Ints = rng.integers(rows, size=(n, CANDIDATES))
+    candidates[:, 0] = examples.context[:, 0]
+    context = torch.tensor(examples.context[:, : judge.shape.turns], device=device)
+    pool = torch.tensor(candidates, device=device)
+    start = 1 / width**0.5
+    sides = [
+        torch.tensor(rng.normal(0, start, (RANK, width)), dtype=torch.float32, device=device)
+        for _ in range(2)
+    ]
+    for side in sides:
+        side.requires_grad_(True)
+    optimiser = torch.optim.Adam(sides, lr=RATE)
+
+    def policy(at: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        """(b, c) log-probabilities of the candidates, and the judge's logits."""
+        turns = context[at]
+        there = (turns >= 0).float()
+        with torch.no_grad():
+            seen = judge.context(vectors[turns.clamp(min=0)] * there[:, :, None], there)
+            offered = vectors[pool[at]]
+            logits = judge(seen[:, None].expand_as(offered), offered)
+        scores = torch.einsum("bk,bck->bc", seen @ sides[0].T, offered @ sides[1].T) / RANK**0.5
+        return torch.log_softmax(scores, dim=1), logits
+
+    for _ in range(min(STEPS, 1 + n // 20)):
+        at = torch.tensor(rng.integers(n, size=BATCH), device=device)
+        logs, logits = policy(at)
+        chance = logs.exp()
+        reward = (chance * torch.sigmoid(logits)).sum(dim=1) - ENTROPY * (chance * logs).sum(dim=1)
+        optimiser.zero_grad()
+        (-reward.mean()).backward()  # type: ignore[no-untyped-call]
+        optimiser.step()
+    chosen, believed = np.zeros(n, dtype=np.int64), 0.0
+    for begin in range(0, n, 1024):
+        at = torch.arange(begin, min(begin + 1024, n), device=device)
+        with torch.no_grad():
+            logs, logits = policy(at)
+        picks = (logs.cpu().numpy() + rng.gumbel(size=logs.shape)).argmax(axis=1)  # a draw from the policy
+        chosen[at.cpu().numpy()] = candidates[at.cpu().numpy(), picks]
+        believed += float((logits.cpu().numpy()[np.arange(len(picks)), picks] > 0).sum())
+    negatives = np.concatenate([examples.negatives, chosen[:, None]], axis=1)
+    return Examples(
+        examples.vectors, examples.context, examples.reply, negatives, examples.dialogue
+    ), believed / n

@@ -1,0 +1,1 @@
+"""USR (Mehri and Eskenazi 2020): retrieval, masked language model, and the regression over both."""

@@ -1,0 +1,59 @@
+"""USR's masked-language-model score: how likely each word of the reply is, given the others and the context.
+
+Mehri and Eskenazi (2020) fine-tune RoBERTa-base as a masked LM on the corpus that is judged, and average the
+log-likelihood of the reply's masked tokens. Here any masked LM will do, from the hub or a folder, fine-tuned or not:
+the default is the paper's own, and where it is not on this machine the metric is skipped and says how to get it.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import TYPE_CHECKING, ClassVar
+
+import numpy as np
+
+from turnwise.encode import Cache
+from turnwise.encode.models.catalogue import label, locate
+from turnwise.metrics.rows import Ratio
+from turnwise.types import Card, Floats, Item, Level, Need, Signature
+
+if TYPE_CHECKING:
+    from turnwise.encode.neural.masked import MaskedLM
+
+
+@dataclass(frozen=True)
+class UsrMlm(Ratio):
+    level: ClassVar[Level] = "turn"
+    needs: ClassVar[frozenset[Need]] = frozenset({"context"})
+    higher_is_better: ClassVar[bool] = True
+    unscored: ClassVar[str] = "no context, or the reply has no token"
+    card: ClassVar[Card] = Card(
+        kind="learned",
+        meaning="Mean log-probability of the reply's tokens, each masked in turn, given the context and the others.",
+        range="0 and below",
+        limits="Likes what is common and what repeats: a copy of the context scored twice as high as people on "
+        "DailyDialog (probing paper, Table 2). Knows the languages of its model.",
+        citation="Mehri and Eskenazi 2020, USR: An Unsupervised and Reference Free Evaluation Metric for Dialog",
+    )
+
+    model: str = "FacebookAI/roberta-base"
+    turns: int = 1  # of context; the original has one
+
+    @property
+    def signature(self) -> Signature:
+        return Signature("usr-mlm", (("turns", str(self.turns)),), (_model(self.model).signature,))
+
+    def rows(self, items: Sequence[Item], /) -> Floats:
+        """(n, 2): sum of log-probabilities and the reply's tokens."""
+        pairs = [(" ".join(turn.text for turn in item.context[-self.turns :]), item.reply) for item in items]
+        rows = _model(self.model).score(pairs)
+        rows[[not any(turn.text for turn in item.context) for item in items], 0] = np.nan
+        return rows
+
+
+@cache
+def _model(spec: str) -> "MaskedLM":
+    folder = locate(spec)
+    from turnwise.encode.neural.masked import MaskedLM
+
+    return MaskedLM(folder, label(spec), cache=Cache())

@@ -1,0 +1,162 @@
+"""Vectors of texts read letter by letter: a bidirectional GRU, as tweet2vec has it (Dhingra et al. 2016).
+
+tweet2vec learns to name a post's hashtags, and conversations have none: here a turn's vector learns to find the turn
+that follows it among the other turns of its batch (a softmax over dot products, in both directions). Letters are
+subwords without merges: a vocabulary that has no room for any keeps the alphabet alone. A vector is the sum of two
+projections, of the state at either end, as in the paper's eq. 3.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from turnwise.encode.encoder import Vectors
+from turnwise.encode.models import folder
+from turnwise.encode.neural.loading import default_device
+from turnwise.networks.hred.encoder import Tokens, fill, padded
+from turnwise.networks.subwords import PAD, Subwords
+from turnwise.networks.training import training
+from turnwise.networks.training.lesson import Trained
+from turnwise.networks.training.training import Point, Say
+from turnwise.types import Dialogue, Signature
+
+KIND = "characters"
+_DECAY = 0.5  # of older turns in the vector of a context
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings(training.Settings):
+    vocabulary: int = 8  # no merges
+    embedding: int = 64
+    utterance: int = 300  # of either direction
+    context: int = 300  # the vector
+    max_tokens: int = 140  # letters, a post's old limit
+
+
+class CharacterEncoder(nn.Module):
+    def __init__(self, *, vocabulary: int, embedding: int, utterance: int, context: int) -> None:
+        super().__init__()
+        self.embedding = nn.Embedding(vocabulary, embedding, padding_idx=PAD)
+        self.unit = nn.GRU(embedding, utterance, batch_first=True, bidirectional=True)
+        self.out = nn.Linear(2 * utterance, context)
+
+    def forward(self, tokens: Sequence[Sequence[int]]) -> Tensor:
+        """(n, c)"""
+        inputs = self.embedding(padded(tokens, self.embedding.weight.device))
+        lengths = torch.tensor([len(row) for row in tokens])
+        packed = nn.utils.rnn.pack_padded_sequence(inputs, lengths, batch_first=True, enforce_sorted=False)
+        _, ends = self.unit(packed)
+        vectors: Tensor = self.out(torch.cat([ends[0], ends[1]], dim=1))
+        return vectors
+
+
+class Network(nn.Module):
+    def __init__(self, settings: Settings, vocabulary: int) -> None:
+        super().__init__()
+        sizes = {name: getattr(settings, name) for name in ("embedding", "utterance", "context")}
+        self.encoder = CharacterEncoder(vocabulary=vocabulary, **sizes)
+
+
+class Following:
+    """Which of the turns in the batch comes next."""
+
+    kind = KIND
+
+    def __init__(self, settings: Settings, network: Network) -> None:
+        self.settings, self.network = settings, network
+
+    def weight(self, _: int) -> float:
+        return 1.0
+
+    def losses(self, batch: Tokens, _: int, generator: torch.Generator) -> Iterator[Tensor]:
+        """One part: the turns of a batch are each other's rivals, so it cannot be cut."""
+        yield self._loss(batch, generator)[0]
+
+    def measure(self, held: Tokens, generator: torch.Generator) -> Point:
+        size = self.settings.batch
+        parts = [self._loss(held[at : at + size], generator) for at in range(0, len(held), size)]
+        loss, found = (float(np.mean([float(part[place]) for part in parts])) for place in (0, 1))
+        return {"bound": loss, "recall": found}
+
+    def _loss(self, dialogues: Tokens, generator: torch.Generator) -> tuple[Tensor, Tensor]:
+        """One pair of neighbours of each dialogue; the loss, and how often the true turn scores highest."""
+        places = [int(torch.randint(len(turns) - 1, (1,), generator=generator)) for turns in dialogues]
+        before = self.network.encoder([turns[at] for turns, at in zip(dialogues, places, strict=True)])
+        after = self.network.encoder([turns[at + 1] for turns, at in zip(dialogues, places, strict=True)])
+        scores = before @ after.T / before.shape[1] ** 0.5
+        own = torch.arange(len(scores), device=scores.device)
+        loss = (nn.functional.cross_entropy(scores, own) + nn.functional.cross_entropy(scores.T, own)) / 2
+        return loss, (scores.argmax(dim=1) == own).float().mean()
+
+
+def train(
+    dialogues: Sequence[Dialogue],
+    *,
+    settings: Settings,
+    rng: np.random.Generator,
+    say: Say = lambda _: None,
+    work: Path | None = None,
+) -> Trained:
+    return training.train(
+        dialogues,
+        lambda subwords, _: Following(settings, Network(settings, len(subwords))),
+        settings=settings,
+        rng=rng,
+        say=say,
+        work=work,
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class Characters:
+    """A trained encoder at work."""
+
+    network: CharacterEncoder
+    subwords: Subwords
+    label: str
+    max_tokens: int
+    at_once: int = 256
+
+    @classmethod
+    def of(cls, stored: folder.Folder, *, device: str | None = None) -> "Characters":
+        settings, subwords = stored.config["settings"], Subwords.read(stored.config["subwords"])
+        sizes = {name: settings[name] for name in ("embedding", "utterance", "context")}
+        network = CharacterEncoder(vocabulary=len(subwords), **sizes)
+        prefix = "encoder."
+        fill(network, {name.removeprefix(prefix): part for name, part in stored.tensors.items()})
+        network = network.eval().to(device or default_device())
+        return cls(network, subwords, f"{stored.kind}@{stored.digest[:8]}", settings["max_tokens"])
+
+    @property
+    def dimension(self) -> int:
+        return self.network.out.out_features
+
+    @property
+    def signature(self) -> Signature:
+        return Signature(self.label, (("tokens", str(self.max_tokens)),))
+
+    def encode(self, contexts: Sequence[str | Sequence[str]], /) -> Vectors:
+        """(n, c): of a text, or of turns, oldest first, as a mean in which each older turn weighs half as much."""
+        turns = [[context] if isinstance(context, str) else list(context) for context in contexts]
+        texts = sorted({text for context in turns for text in context})
+        spoken = dict(zip(texts, self._spoken(texts), strict=True)) if texts else {}
+        vectors = np.full((len(turns), self.dimension), np.nan, dtype=np.float32)
+        for row, context in zip(vectors, turns, strict=True):
+            if context:
+                weights = _DECAY ** np.arange(len(context), dtype=np.float32)[::-1]
+                row[:] = (weights / weights.sum()) @ np.stack([spoken[text] for text in context])
+        return vectors
+
+    @torch.inference_mode()
+    def _spoken(self, texts: Sequence[str]) -> Vectors:
+        tokens = self.subwords.encode(texts, longest=self.max_tokens)
+        found = np.empty((len(tokens), self.dimension), dtype=np.float32)
+        order = sorted(range(len(tokens)), key=lambda place: len(tokens[place]))
+        for first in range(0, len(order), self.at_once):
+            rows = order[first : first + self.at_once]
+            found[rows] = self.network([tokens[row] for row in rows]).float().cpu().numpy()
+        return found

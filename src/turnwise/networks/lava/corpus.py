@@ -1,0 +1,90 @@
+"""Delexicalised dialogues as tensors: a row a system turn, dialogue after dialogue."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from turnwise.errors import DataError, TooFewItems
+from turnwise.logs.conversation import POINTER
+from turnwise.networks.hred.encoder import padded
+from turnwise.networks.lava.situation import Situation
+from turnwise.networks.lava.words import Words
+from turnwise.types import Dialogue
+
+_FEWEST = 10  # dialogues
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Corpus:
+    """n system turns of N dialogues, all of the same device."""
+
+    user: Tensor  # (n, u) words that the user said last
+    state: Tensor  # (n, b) belief state and database
+    reply: Tensor  # (n, r) words that were said, the mark of the end last
+    goal: Tensor  # (N, g)
+    turns: Tensor  # (N, t) rows of each dialogue; -1 after its end
+
+    @property
+    def there(self) -> Tensor:
+        """(N, t): whether a dialogue has such a turn."""
+        return self.turns >= 0
+
+    def to(self, device: str) -> "Corpus":
+        moved = {name: getattr(self, name).to(device) for name in ("user", "state", "reply", "goal", "turns")}
+        return replace(self, **moved)
+
+
+def spoken(dialogue: Dialogue) -> list[int]:
+    """Places of the turns that are learned: replies of the system to a user."""
+    pairs = enumerate(zip(dialogue.turns, dialogue.turns[1:], strict=False), start=1)
+    return [
+        place
+        for place, (before, turn) in pairs
+        if turn.role == "assistant" and before.role == "user" and turn.text.strip() and before.text.strip()
+    ]
+
+
+def pointer(dialogue: Dialogue, place: int) -> str:
+    """The database's bits at the user's turn before this place."""
+    bits: Sequence[str] = dialogue.meta.get(POINTER, ())
+    number = sum(turn.role == "user" for turn in dialogue.turns[:place]) - 1
+    if not bits:
+        return ""
+    if number >= len(bits):
+        raise DataError(f"dialogue {dialogue.id}: `meta.{POINTER}` has no bits for user turn {number + 1}")
+    return str(bits[number])
+
+
+def corpus(dialogues: Sequence[Dialogue], words: Words, situation: Situation, *, longest: int) -> Corpus:
+    if not dialogues:
+        raise TooFewItems("there is no dialogue in which a system answers a user")
+    places = [spoken(dialogue) for dialogue in dialogues]
+    flat = [(dialogue, place) for dialogue, mine in zip(dialogues, places, strict=True) for place in mine]
+    cpu = torch.device("cpu")
+    states = [
+        situation.bits(dialogue.turns[place].state, pointer(dialogue, place)) for dialogue, place in flat
+    ]
+    ends = np.cumsum([0, *map(len, places)])
+    turns = np.full((len(dialogues), max(map(len, places))), -1, dtype=np.int64)
+    for row, first, mine in zip(turns, ends, places, strict=False):
+        row[: len(mine)] = np.arange(first, first + len(mine))
+    return Corpus(
+        user=padded([words.encode(d.turns[place - 1].text, longest=longest) for d, place in flat], cpu),
+        state=torch.as_tensor(np.stack(states)),
+        reply=padded([words.encode(d.turns[place].text, longest=longest) for d, place in flat], cpu),
+        goal=torch.as_tensor(np.stack([situation.goal(dialogue) for dialogue in dialogues])),
+        turns=torch.as_tensor(turns),
+    )
+
+
+def usable(dialogues: Sequence[Dialogue]) -> list[Dialogue]:
+    """Dialogues with a system that answers; fewer than ten teach nothing."""
+    found = [dialogue for dialogue in dialogues if spoken(dialogue)]
+    if len(found) < _FEWEST:
+        raise TooFewItems(
+            f"training needs {_FEWEST} dialogues in which a system answers a user, and there are {len(found)}"
+        )
+    return found

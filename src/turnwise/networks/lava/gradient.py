@@ -1,0 +1,90 @@
+"""Policy gradient on corpus success, LAVA's own reinforcement learning (eq. 3), to compare PLAS with.
+
+A point is drawn for each turn of a dialogue, the decoder says it, and the dialogue's success, discounted, is the return
+of its turns. Only the state encoder moves. Ours: several rollouts of each dialogue in an update, whose baseline is the
+mean success of the others; dialogues differ more in how hard they are than rollouts in how good.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from turnwise.encode.neural.loading import default_device
+from turnwise.errors import UsageError
+from turnwise.networks.lava.critic import Batch
+from turnwise.networks.lava.model import Ground, Model
+from turnwise.networks.lava.network import Gaussian, step, undropped
+from turnwise.networks.lava.search import Search
+from turnwise.types import Floats
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    rate: float = 3e-4
+    gamma: float = 0.99  # LaRL's
+    episodes: int = 40_000  # rollouts
+    batch: int = 32  # dialogues in an update
+    samples: int = 4  # rollouts of each
+    every: int = 20
+    device: str = field(default_factory=default_device)
+
+    def __post_init__(self) -> None:
+        if min(self.episodes, self.batch, self.every, self.samples - 1) < 1 or not 0 <= self.gamma <= 1:
+            raise UsageError("episodes, batch and every are 1 or more, samples 2 or more, and gamma 0 to 1")
+        if self.episodes < self.batch * self.samples:
+            raise UsageError(
+                f"{self.episodes} rollouts are less than one update of {self.batch * self.samples}"
+            )
+
+
+def train(
+    model: Model,
+    learned: Ground,
+    held: Ground,
+    *,
+    settings: Settings,
+    seed: int,
+    stop: Callable[[], bool] | None = None,
+    say: Callable[[str], None] = lambda _: None,
+) -> tuple[Model, Search]:
+    with torch.random.fork_rng(devices=range(torch.cuda.device_count())):
+        torch.manual_seed(seed)
+        actor = undropped(model.network.state)
+        optimiser = torch.optim.Adam(actor.parameters(), lr=settings.rate)
+        search = Search(model, actor, held, say)
+        order = np.random.default_rng([seed, 1])
+
+        def update(_: int) -> dict[str, float]:
+            drawn = order.integers(len(learned), size=settings.batch).repeat(settings.samples)
+            batch = Batch.of(learned.corpus, torch.as_tensor(drawn, device=learned.corpus.user.device))
+            chosen: Gaussian = actor(batch.user, batch.state)
+            with torch.no_grad():
+                point = chosen.draw(torch.randn_like(chosen.mean))
+            success = learned.judge(model.texts(point), drawn.tolist())
+            advantage = torch.as_tensor(_above_the_others(success, settings.samples), dtype=torch.float32)
+            loss = -(_returns(advantage, batch, settings.gamma) * chosen.log_density(point)).mean()
+            step(optimiser, loss)
+            return {"reward": float(success.mean()), "loss": float(loss.detach())}
+
+        updates = settings.episodes // (settings.batch * settings.samples)
+        search.run(updates, update, every=settings.every, stop=stop)
+    return search.best, search
+
+
+def _above_the_others(success: Floats, samples: int) -> Floats:
+    """How much better a rollout did than the mean of the others of its dialogue."""
+    by_dialogue = success.reshape(-1, samples)
+    others = (by_dialogue.sum(axis=1, keepdims=True) - by_dialogue) / (samples - 1)
+    advantage: Floats = (by_dialogue - others).ravel()
+    return advantage
+
+
+def _returns(advantage: Tensor, batch: Batch, gamma: float) -> Tensor:
+    """(m,): what a dialogue's end is worth at each of its turns."""
+    lengths = batch.there.sum(dim=1, keepdim=True)
+    steps = torch.arange(batch.there.shape[1], device=lengths.device)
+    discount = gamma ** (lengths - 1 - steps).float()
+    return (advantage.to(discount).unsqueeze(1) * discount)[batch.there]

@@ -1,0 +1,145 @@
+"""A latent policy at work: what it was told becomes a point, and the point becomes words."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from turnwise.encode.models.folder import Folder
+from turnwise.errors import DataError
+from turnwise.networks.hred.encoder import fill, padded
+from turnwise.networks.lava.corpus import Corpus, corpus
+from turnwise.networks.lava.network import Gaussian, Lava, Sizes
+from turnwise.networks.lava.situation import Bits, Situation
+from turnwise.networks.lava.words import Words
+from turnwise.types import Dialogue
+
+KINDS = ("lava", "plas", "lava-pg")  # trained folders that hold such a policy
+_AT_ONCE = 8192  # replies
+
+
+@dataclass(frozen=True, eq=False)
+class Model:
+    network: Lava
+    words: Words
+    situation: Situation
+    sizes: Sizes
+    longest: int  # words of an utterance, the mark of the end included
+    bound: float | None = None  # greatest coordinate of a point that the policy may choose; None: any
+
+    @classmethod
+    def new(cls, words: Words, situation: Situation, *, longest: int, seed: int = 0, **sizes: Any) -> "Model":
+        chosen = Sizes(vocabulary=len(words), state=situation.width, **sizes)
+        # The library initialises from its global generator, whose state is put back.
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(seed)
+            network = Lava.new(chosen)
+        return cls(network, words, situation, chosen, longest)
+
+    @classmethod
+    def of(cls, stored: Folder, *, device: str) -> "Model":
+        try:
+            config = stored.config
+            words = Words(tuple(config["words"]))
+            situation = Situation(
+                tuple((domain, slot) for domain, slot in config["slots"]),
+                tuple((domain, part, slot) for domain, part, slot in config["wishes"]),
+                int(config["pointer"]),
+            )
+            model = cls.new(words, situation, longest=int(config["longest"]), **config["sizes"])
+        except (KeyError, TypeError, ValueError) as error:
+            raise DataError(f"{stored.path}: is damaged: {error}") from error
+        fill(model.network, dict(stored.tensors))
+        return model.acting(model.network.eval().to(device), config["bound"])
+
+    def acting(self, network: Lava, bound: float | None) -> "Model":
+        """The same with other weights."""
+        return Model(network, self.words, self.situation, self.sizes, self.longest, bound)
+
+    @property
+    def config(self) -> dict[str, Any]:
+        sizes = {name: getattr(self.sizes, name) for name in ("embedding", "hidden", "latent", "dropout")}
+        return {
+            "sizes": sizes,
+            "longest": self.longest,
+            "bound": self.bound,
+            "words": list(self.words.known),
+            "slots": [list(slot) for slot in self.situation.slots],
+            "wishes": [list(wish) for wish in self.situation.wishes],
+            "pointer": self.situation.pointer,
+        }
+
+    def tensors(self) -> dict[str, NDArray[Any]]:
+        state = self.network.state_dict()
+        return {name: tensor.detach().float().cpu().numpy() for name, tensor in state.items()}
+
+    @property
+    def device(self) -> torch.device:
+        return self.network.decoder.logits.weight.device
+
+    def corpus(self, dialogues: Sequence[Dialogue]) -> Corpus:
+        return corpus(dialogues, self.words, self.situation, longest=self.longest).to(str(self.device))
+
+    def answer(self, said: Sequence[tuple[str, Bits]]) -> list[str]:
+        """To each user's utterance, in its situation, what the policy says."""
+        user = padded([self.words.encode(text, longest=self.longest) for text, _ in said], self.device)
+        return self.speak(user, torch.as_tensor(np.stack([bits for _, bits in said]), device=self.device))
+
+    @torch.no_grad()
+    def speak(self, user: Tensor, state: Tensor) -> list[str]:
+        """The policy's replies; it takes the mean of its distribution, and draws nothing."""
+        self.network.eval()
+        texts: list[str] = []
+        for first in range(0, len(user), _AT_ONCE):
+            part = slice(first, first + _AT_ONCE)
+            point = bounded(self.network.state(user[part], state[part]), self.bound)
+            texts += self.texts(point.mean)
+        return texts
+
+    def texts(self, point: Tensor) -> list[str]:
+        said = self.network.decoder.say(point, longest=self.longest)
+        return [self.words.decode(row) for row in said.tolist()]
+
+
+def bounded(choice: Gaussian, bound: float | None) -> Gaussian:
+    """With a mean inside [-bound, bound] in every coordinate, as PLAS has it: where the prior is likely."""
+    if bound is None:
+        return choice
+    return Gaussian(bound * (choice.mean / bound).tanh(), choice.log_var)
+
+
+Success = Callable[[int, Sequence[str]], float]  # number of a dialogue, the replies in it -> 0 to 1
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Ground:
+    """Dialogues to act in, and how well a policy's replies do in each of them."""
+
+    corpus: Corpus
+    success: Success
+
+    def __len__(self) -> int:
+        return len(self.corpus.turns)
+
+    def judge(self, replies: Sequence[str], dialogues: Sequence[int]) -> NDArray[np.float64]:
+        """The success of each dialogue; replies are those of these dialogues, one after the other."""
+        counts = self.corpus.there[list(dialogues)].sum(dim=1).tolist()
+        ends = np.cumsum([0, *counts])
+        return np.array(
+            [
+                self.success(number, replies[first:last])
+                for number, first, last in zip(dialogues, ends, ends[1:], strict=False)
+            ]
+        )
+
+    def mean(self, model: Model) -> float:
+        """Success of a policy over all dialogues."""
+        replies = model.speak(self.corpus.user, self.corpus.state)
+        return float(self.judge(replies, range(len(self))).mean())
+
+
+Curve = list[Mapping[str, float]]

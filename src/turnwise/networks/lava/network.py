@@ -1,0 +1,195 @@
+"""LAVA's three parts: the state encoder (theta), the action encoder (phi) and the decoder (omega).
+
+A state is the user's last utterance, the belief state and the database; an action is a reply. Both become a Gaussian
+over the same latent space, and the decoder says what a point of that space means, from the point alone. The parts
+share no weights, so that each can be trained while the others are held still.
+
+As LaRL and LAVA have it: GRUs, attention over the words of an utterance, the mean and the variance of the latent
+variable linear in what was read. Ours: the point is told to the decoder at every word, not only at the first, by which
+a change of the point is a change of the reply even at its end; all cells are GRUs (theirs: an LSTM decodes).
+"""
+
+from copy import deepcopy
+from dataclasses import dataclass
+from typing import NamedTuple, TypeVar
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from turnwise.networks.subwords import BEGIN, END, PAD, UNKNOWN
+
+_LOOK = 8  # words between questions whether all replies are at their ends: an answer keeps a GPU waiting
+Copied = TypeVar("Copied", bound=nn.Module)
+
+
+@dataclass(frozen=True, slots=True)
+class Sizes:
+    vocabulary: int
+    state: int  # bits
+    embedding: int
+    hidden: int
+    latent: int
+    dropout: float
+
+
+class Gaussian(NamedTuple):
+    """Diagonal; (n, z) each."""
+
+    mean: Tensor
+    log_var: Tensor
+
+    def draw(self, noise: Tensor) -> Tensor:
+        return self.mean + noise * (0.5 * self.log_var).exp()
+
+    def divergence(self, other: "Gaussian | None" = None) -> Tensor:
+        """(n,): KL(self || other); from the standard normal without another."""
+        mean, log_var = (0.0, torch.zeros(())) if other is None else other
+        log_var = log_var.to(self.mean) if other is None else log_var
+        ratio = self.log_var - log_var
+        return 0.5 * (ratio.exp() + (self.mean - mean) ** 2 / log_var.exp() - 1 - ratio).sum(dim=1)
+
+    def log_density(self, point: Tensor) -> Tensor:
+        """(n,), up to a constant."""
+        return -0.5 * ((point - self.mean) ** 2 / self.log_var.exp() + self.log_var).sum(dim=1)
+
+
+class Reader(nn.Module):
+    """Words -> a vector: a GRU, and attention over its states."""
+
+    def __init__(self, sizes: Sizes) -> None:
+        super().__init__()
+        self.embedding = nn.Embedding(sizes.vocabulary, sizes.embedding, padding_idx=PAD)
+        self.recurrent = nn.GRU(sizes.embedding, sizes.hidden, batch_first=True)
+        self.attention = nn.Sequential(
+            nn.Linear(sizes.hidden, sizes.hidden), nn.Tanh(), nn.Linear(sizes.hidden, 1, bias=False)
+        )
+        self.dropout = nn.Dropout(sizes.dropout)
+
+    def forward(self, words: Tensor) -> Tensor:
+        states, _ = self.recurrent(self.dropout(self.embedding(words)))
+        weights = self.attention(states).squeeze(2).masked_fill(words == PAD, -torch.inf).softmax(dim=1)
+        read: Tensor = (weights.unsqueeze(2) * states).sum(dim=1)
+        return read
+
+
+class StateEncoder(nn.Module):
+    """p(z|s), and once PLAS has trained it the policy."""
+
+    def __init__(self, sizes: Sizes) -> None:
+        super().__init__()
+        self.reader = Reader(sizes)
+        self.dropout = nn.Dropout(sizes.dropout)
+        self.latent = nn.Linear(sizes.hidden + sizes.state, 2 * sizes.latent)
+
+    def forward(self, user: Tensor, state: Tensor) -> Gaussian:
+        read = torch.cat([self.dropout(self.reader(user)), state], dim=1)
+        return Gaussian(*self.latent(read).chunk(2, dim=1))
+
+
+class ActionEncoder(nn.Module):
+    """q(z|r)."""
+
+    def __init__(self, sizes: Sizes) -> None:
+        super().__init__()
+        self.reader = Reader(sizes)
+        self.dropout = nn.Dropout(sizes.dropout)
+        self.latent = nn.Linear(sizes.hidden, 2 * sizes.latent)
+
+    def forward(self, reply: Tensor) -> Gaussian:
+        return Gaussian(*self.latent(self.dropout(self.reader(reply))).chunk(2, dim=1))
+
+
+class Decoder(nn.Module):
+    """p(x|z)."""
+
+    def __init__(self, sizes: Sizes) -> None:
+        super().__init__()
+        self.embedding = nn.Embedding(sizes.vocabulary, sizes.embedding, padding_idx=PAD)
+        self.begin = nn.Linear(sizes.latent, sizes.hidden)
+        self.recurrent = nn.GRU(sizes.embedding + sizes.latent, sizes.hidden, batch_first=True)
+        self.dropout = nn.Dropout(sizes.dropout)
+        self.logits = nn.Linear(sizes.hidden, sizes.vocabulary)
+
+    def loss(self, point: Tensor, reply: Tensor) -> Tensor:
+        """(n,): nats of each reply, said from its point."""
+        heard = torch.cat([torch.full_like(reply[:, :1], BEGIN), reply[:, :-1]], dim=1)
+        states, _ = self._states(heard, point, self.begin(point).tanh().unsqueeze(0))
+        logits = self.logits(self.dropout(states))
+        nats = functional.cross_entropy(
+            logits.flatten(0, 1).float(), reply.flatten(), ignore_index=PAD, reduction="none"
+        )
+        return nats.view_as(reply).sum(dim=1)
+
+    @torch.no_grad()
+    def say(self, point: Tensor, *, longest: int) -> Tensor:
+        """(n, at most `longest`): the likeliest words one after the other; after its end a reply is padding."""
+        state = self.begin(point).tanh().unsqueeze(0)
+        word = torch.full((len(point), 1), BEGIN, device=point.device)
+        over = torch.zeros(len(point), dtype=torch.bool, device=point.device)
+        said = []
+        for step in range(longest):
+            states, state = self._states(word, point, state)
+            logits = self.logits(states.squeeze(1))
+            logits[:, [PAD, BEGIN, UNKNOWN]] = -torch.inf
+            word = logits.argmax(dim=1).masked_fill(over, PAD).unsqueeze(1)
+            said.append(word)
+            over = over | (word.squeeze(1) == END)
+            if step % _LOOK == 0 and bool(over.all()):
+                break
+        return torch.cat(said, dim=1)
+
+    def _states(self, words: Tensor, point: Tensor, state: Tensor) -> tuple[Tensor, Tensor]:
+        told = point.unsqueeze(1).expand(-1, words.shape[1], -1)
+        inputs = torch.cat([self.dropout(self.embedding(words)), told], dim=2)
+        states: Tensor
+        states, state = self.recurrent(inputs, state)
+        return states, state
+
+
+class Lava(nn.Module):
+    def __init__(self, state: StateEncoder, action: ActionEncoder, decoder: Decoder) -> None:
+        super().__init__()
+        self.state, self.action, self.decoder = state, action, decoder
+
+    @classmethod
+    def new(cls, sizes: Sizes) -> "Lava":
+        return cls(StateEncoder(sizes), ActionEncoder(sizes), Decoder(sizes))
+
+    def acting(self, actor: StateEncoder) -> "Lava":
+        """With another policy; the other parts are the same objects."""
+        return Lava(actor, self.action, self.decoder)
+
+
+def copied(part: Copied) -> Copied:
+    """A copy whose recurrent weights lie together, as a GPU wants them."""
+    copy = deepcopy(part)
+    for inner in copy.modules():
+        if isinstance(inner, nn.GRU):
+            inner.flatten_parameters()
+    return copy
+
+
+def undropped(encoder: StateEncoder) -> StateEncoder:
+    """A copy without dropout that can be trained: a GPU's GRU has gradients in training mode only."""
+    copy = copied(encoder).train()
+    for part in copy.modules():
+        if isinstance(part, nn.Dropout):
+            part.p = 0.0
+    return copy
+
+
+def step(optimiser: torch.optim.Optimizer, loss: Tensor) -> None:
+    """One update, its gradient no longer than 1."""
+    optimiser.zero_grad(set_to_none=True)
+    loss.backward()  # type: ignore[no-untyped-call]
+    for group in optimiser.param_groups:
+        torch.nn.utils.clip_grad_norm_(group["params"], 1.0)
+    optimiser.step()
+
+
+@torch.no_grad()
+def follow(one: nn.Module, target: nn.Module, rate: float) -> None:
+    """Move the target's weights by a share of what they are apart."""
+    for new, old in zip(one.parameters(), target.parameters(), strict=True):
+        old.lerp_(new, rate)

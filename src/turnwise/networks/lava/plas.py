@@ -1,0 +1,178 @@
+"""PLAS (Zhou et al. 2020) in LAVA's latent space, as Lubis et al. 2022, section 4.1.
+
+The state encoder becomes a deterministic policy within [-sigma, sigma]; the action encoder says which point a logged
+reply is; the decoder says what a point means; both are held still. Critic and actor are trained in turn on episodes
+drawn from the logs, with target networks that follow softly, and the checkpoint with the best success on held-out
+dialogues is kept (the start is one of them).
+
+Where the paper is silent or wrong: eq. 6 as printed would minimise Q, we maximise it. Eq. 7 adds a KL term that does
+not depend on the critic's weights and so trains nothing: here it is taken from the target, r + gamma (Q' - lambda KL),
+by which actions far from the logged ones are worth less, with the KL a dimension and the target kept within 0 to 1.
+Not stated: gamma (.9, by which the published value of people follows), K (5), sigma (2, Zhou et al.), the optimiser
+(Adam), how many episodes an update sees (32; theirs reads as one), the rate of the soft update (.05; Zhou et al. have
+.005, for many more updates). Ours: the critic has a lead of some updates, as an actor that follows a random critic
+unlearns to speak.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import numpy as np
+import torch
+from torch import Tensor
+from torch.nn import functional
+
+from turnwise.encode.neural.loading import default_device
+from turnwise.errors import UsageError
+from turnwise.networks.lava import supervised
+from turnwise.networks.lava.corpus import Corpus
+from turnwise.networks.lava.critic import Batch, Critic, Shape
+from turnwise.networks.lava.model import Curve, Ground, Model, bounded
+from turnwise.networks.lava.network import Gaussian, copied, follow, step, undropped
+from turnwise.networks.lava.search import Search
+from turnwise.types import Floats
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """Section 5.2: hidden 500, rates .01 and .005, dropout .3, lambda .1, 10,000 episodes."""
+
+    hidden: int = 500
+    critic_rate: float = 0.01
+    actor_rate: float = 0.005
+    dropout: float = 0.3
+    passes: int = 5
+    penalty: float = 0.1  # lambda
+    closeness: float = 1.0  # weight of the MSE in the actor's loss
+    sigma: float = 2.0
+    gamma: float = 0.9
+    follow: float = 0.05  # how far the targets go in an update
+    episodes: int = 10_000
+    batch: int = 32
+    lead: int = 100  # updates of the critic before the actor first follows it
+    every: int = 20  # updates between looks at the held-out dialogues
+    warm: int = 2  # epochs of eq. 5 before
+    device: str = field(default_factory=default_device)
+
+    def __post_init__(self) -> None:
+        if min(self.hidden, self.passes, self.episodes, self.batch, self.every) < 1 or self.warm < 0:
+            raise UsageError("hidden, passes, episodes, batch and every are 1 or more, and warm 0 or more")
+        if self.episodes < self.batch:
+            raise UsageError(f"{self.episodes} episodes are less than one update of {self.batch}")
+        if not 0 <= self.gamma <= 1 or not self.sigma > 0 or not 0 <= self.dropout < 1:
+            raise UsageError("gamma is 0 to 1, sigma above 0 and dropout from 0 to below 1")
+
+
+def train(
+    model: Model,
+    learned: Corpus,
+    rewards: Floats,
+    held: Ground,
+    *,
+    settings: Settings,
+    seed: int,
+    stop: Callable[[], bool] | None = None,
+    say: Callable[[str], None] = lambda _: None,
+) -> tuple[Model, Search]:
+    """A policy that starts from the model's; `rewards` are those of the logged dialogues, at their ends."""
+    with torch.random.fork_rng(devices=range(torch.cuda.device_count())):
+        torch.manual_seed(seed)
+        pair = _Pair(model, learned, rewards, settings)
+        search = Search(model.acting(model.network, settings.sigma), pair.actor, held, say)
+        order = np.random.default_rng([seed, 0])
+
+        def update(number: int) -> dict[str, float]:
+            drawn = order.integers(len(rewards), size=settings.batch)
+            dialogues = torch.as_tensor(drawn, device=learned.user.device)
+            return pair.update(dialogues, leading=number < settings.lead)
+
+        updates = settings.episodes // settings.batch
+        search.run(updates, update, every=settings.every, after=settings.lead, stop=stop)
+    return search.best, search
+
+
+def warm_up(
+    model: Model,
+    learned: Corpus,
+    held: Corpus,
+    *,
+    settings: Settings,
+    seed: int,
+    stop: Callable[[], bool] | None = None,
+    say: Callable[[str], None] = lambda _: None,
+) -> Curve:
+    """Eq. 5: the action encoder and the decoder once more by themselves, in place."""
+    if not settings.warm:
+        return []
+    how = supervised.Settings(device=settings.device, patience=settings.warm)
+    return supervised.learn(
+        model, learned, held, task="vae", epochs=settings.warm, settings=how, seed=seed, stop=stop, say=say
+    )
+
+
+class _Pair:
+    """Actor and critic, and the targets that follow them."""
+
+    def __init__(self, model: Model, learned: Corpus, rewards: Floats, settings: Settings) -> None:
+        self.settings, self.learned = settings, learned
+        self.rewards = torch.as_tensor(rewards, dtype=torch.float32, device=learned.user.device)
+        self.behaviour = _points(model, learned)
+        shape = Shape(model.sizes, learned.goal.shape[1], settings.hidden, settings.dropout, settings.passes)
+        self.critic = Critic(shape).to(learned.user.device)
+        self.actor = undropped(model.network.state)
+        # The words that the critic reads are those that the policy learned to read.
+        self.critic.reader.load_state_dict(self.actor.reader.state_dict())
+        self.target_critic, self.target_actor = copied(self.critic), copied(self.actor)
+        self.of_critic = torch.optim.Adam(self.critic.parameters(), lr=settings.critic_rate)
+        self.of_actor = torch.optim.Adam(self.actor.parameters(), lr=settings.actor_rate)
+
+    def update(self, dialogues: Tensor, *, leading: bool) -> dict[str, float]:
+        batch = Batch.of(self.learned, dialogues)
+        reward = torch.zeros(len(batch.rows), device=dialogues.device)
+        reward[batch.last] = self.rewards[dialogues]
+        logged = Gaussian(self.behaviour.mean[batch.rows], self.behaviour.log_var[batch.rows])
+        told = {"critic_loss": float(self._of_critic(batch, logged, reward))}
+        follow(self.critic, self.target_critic, self.settings.follow)
+        if not leading:
+            told |= self._of_actor(batch, logged)
+            follow(self.actor, self.target_actor, self.settings.follow)
+        return told
+
+    def _of_critic(self, batch: Batch, logged: Gaussian, reward: Tensor) -> Tensor:
+        with torch.no_grad():
+            chosen = bounded(self.target_actor(batch.user, batch.state), self.settings.sigma)
+            known = self.target_critic.read(batch)
+            _, before = self.target_critic.logged(known, logged.mean, batch.there)
+            worth = self.target_critic.estimate(self.target_critic.instead(known, chosen.mean, before))
+            worth = worth - self.settings.penalty * logged.divergence(chosen) / chosen.mean.shape[1]
+            after = torch.cat([worth[1:], worth[:1]]).masked_fill(batch.last, 0.0)
+            target = (reward + self.settings.gamma * after).clamp(0.0, 1.0)
+        # Drawn, not the mean: in dimensions that say nothing the critic would otherwise believe anything.
+        drawn = logged.draw(torch.randn_like(logged.mean))
+        after_logged, _ = self.critic.logged(self.critic.read(batch), drawn, batch.there)
+        loss = functional.mse_loss(self.critic.estimate(after_logged), target)
+        step(self.of_critic, loss)
+        return loss.detach()
+
+    def _of_actor(self, batch: Batch, logged: Gaussian) -> dict[str, float]:
+        chosen = bounded(self.actor(batch.user, batch.state), self.settings.sigma).mean
+        with torch.no_grad():
+            known = self.critic.read(batch)
+            _, before = self.critic.logged(known, logged.mean, batch.there)
+        value = self.critic.estimate(self.critic.instead(known, chosen, before)).mean()
+        far = functional.mse_loss(chosen, logged.mean.clamp(-self.settings.sigma, self.settings.sigma))
+        loss = self.settings.closeness * far - value
+        step(self.of_actor, loss)
+        found = {"actor_loss": loss, "value": value, "mse": far}
+        return {name: float(one.detach()) for name, one in found.items()}
+
+
+def _points(model: Model, corpus: Corpus, at_once: int = 4096) -> Gaussian:
+    """Where the logged replies lie."""
+    model.network.eval()
+    with torch.no_grad():
+        found = [
+            model.network.action(corpus.reply[first : first + at_once])
+            for first in range(0, len(corpus.reply), at_once)
+        ]
+    return Gaussian(torch.cat([one.mean for one in found]), torch.cat([one.log_var for one in found]))

@@ -1,0 +1,207 @@
+"""LAVA's supervised training: response generation (RG) and the responses' autoencoder (VAE), in three ways.
+
+`joint` is eq. 4 of Lubis et al. 2022, both losses in every update; `alternate` is LAVA_mt as it was first published
+(Lubis et al. 2020), 10 updates of RG to one of the VAE; `kl` is LAVA_kl, a VAE that is trained first and then held
+still, to whose posterior the policy is drawn. `vae` alone is eq. 5, the warm-up before PLAS.
+
+The expectations are over one draw. Nats are divided by the mean length of a reply, as LaRL does, and KL terms weigh
+.01 (LaRL's and LAVA's value; the paper does not state its own). The original alternates epochs: we alternate updates,
+so that a short training has both.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal, TypeAlias, get_args
+
+import torch
+from torch import Tensor
+
+from turnwise.encode.neural.loading import default_device
+from turnwise.errors import UsageError, unknown
+from turnwise.networks.lava.corpus import Corpus
+from turnwise.networks.lava.model import Curve, Model
+from turnwise.networks.lava.network import Gaussian, Lava
+from turnwise.networks.subwords import PAD
+from turnwise.networks.training.loop import Plan, fit
+
+Objective: TypeAlias = Literal["joint", "alternate", "kl"]
+OBJECTIVES: tuple[Objective, ...] = get_args(Objective)
+Task: TypeAlias = Literal["joint", "alternate", "rg", "rg-kl", "vae"]
+_CYCLE = 11  # updates, of which the last is the VAE's
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """Section 5.2: latent 200, rate 5e-4. Sizes and KL weights are LaRL's, dropout and batch ours."""
+
+    objective: str = "joint"
+    embedding: int = 100
+    hidden: int = 300
+    latent: int = 200
+    dropout: float = 0.3
+    fewest: int = 5  # times that a word is said, to be known
+    longest: int = 36  # words of an utterance: 99 % are shorter
+    alpha: float = 0.01  # weight of the KL of the state's distribution
+    beta: float = 0.01  # of the action's
+    rate: float = 5e-4
+    batch: int = 128
+    epochs: int = 30  # at most
+    patience: int = 3  # epochs without a better one
+    first: int = 5  # epochs of the VAE before LAVA_kl
+    held_out: float = 0.05  # of the dialogues, where the data names no split `val`
+    device: str = field(default_factory=default_device)
+
+    def __post_init__(self) -> None:
+        if self.objective not in OBJECTIVES:
+            raise unknown("objective", self.objective, OBJECTIVES)
+        if min(self.embedding, self.hidden, self.latent, self.fewest, self.longest - 1) < 1:
+            raise UsageError("embedding, hidden, latent and fewest are 1 or more, and longest 2 or more")
+        if not 0 <= self.dropout < 1 or not 0 < self.held_out < 1:
+            raise UsageError("dropout is at least 0, held_out above 0, and both below 1")
+
+    @property
+    def sizes(self) -> dict[str, int | float]:
+        return {name: getattr(self, name) for name in ("embedding", "hidden", "latent", "dropout")}
+
+    def plan(self, epochs: int, seed: int) -> Plan:
+        return Plan(
+            epochs=epochs, batch=self.batch, rate=self.rate, clip=5.0, patience=self.patience, seed=seed
+        )
+
+
+def train(
+    model: Model,
+    learned: Corpus,
+    held: Corpus,
+    *,
+    settings: Settings,
+    seed: int,
+    work: Path | None = None,
+    about: str = "",
+    stop: Callable[[], bool] | None = None,
+    say: Callable[[str], None] = lambda _: None,
+) -> Curve:
+    """Trains the model in place by the objective of its settings; the weights of the best epoch are kept."""
+    if settings.objective != "kl":
+        task: Task = "joint" if settings.objective == "joint" else "alternate"
+        stages = [(task, settings.epochs)]
+    else:
+        stages = [("vae", settings.first), ("rg-kl", settings.epochs)]
+    curve: Curve = []
+    for task, epochs in stages:
+        curve += learn(
+            model, learned, held, task=task, epochs=epochs, settings=settings, seed=seed,
+            work=None if work is None else work / task, about=about, stop=stop, say=say,
+        )  # fmt: skip
+    return curve
+
+
+def learn(
+    model: Model,
+    learned: Corpus,
+    held: Corpus,
+    *,
+    task: Task,
+    epochs: int,
+    settings: Settings,
+    seed: int,
+    work: Path | None = None,
+    about: str = "",
+    stop: Callable[[], bool] | None = None,
+    say: Callable[[str], None] = lambda _: None,
+) -> Curve:
+    network, teacher = model.network, _Teacher(model.network, learned, settings, task)
+    for name, parameter in network.named_parameters():
+        parameter.requires_grad_(not name.startswith(_STILL.get(task, "-")))
+    records = fit(
+        teacher,
+        teacher.losses,
+        len(learned.user),
+        plan=settings.plan(epochs, seed),
+        validate=lambda: teacher.bound(held),
+        measures=lambda: teacher.seen,
+        work=work,
+        about=f"{task} {about}",
+        stop=stop,
+        say=lambda line: say(f"{task}: {line}"),
+    )
+    network.requires_grad_(True)
+    return [dict(record) for record in records]
+
+
+_STILL = {"vae": "state.", "rg-kl": "action."}  # what a task does not move
+
+
+class _Teacher(torch.nn.Module):
+    def __init__(self, network: Lava, learned: Corpus, settings: Settings, task: Task) -> None:
+        super().__init__()
+        self.network, self.learned, self.settings, self.task = network, learned, settings, task
+        self.words = float((learned.reply != PAD).sum(dim=1).float().mean())
+        self.seen: dict[str, float] = {}
+        # In the checkpoint, so that a resumed run goes on in the cycle where it was.
+        self.updates: Tensor
+        self.register_buffer("updates", torch.zeros((), dtype=torch.long))
+
+    def losses(self, places: Sequence[int]) -> Tensor:
+        """(b,): nats a word and weighted divergences."""
+        rows = torch.as_tensor(places, device=self.learned.user.device)
+        data, task = self.learned, self.task
+        if task == "alternate":
+            task = "vae" if int(self.updates) % _CYCLE == _CYCLE - 1 else "rg"
+        self.updates += 1
+        return self._loss(data.user[rows], data.state[rows], data.reply[rows], task)
+
+    def _loss(self, user: Tensor, state: Tensor, reply: Tensor, task: Task) -> Tensor:
+        alpha, beta = self.settings.alpha, self.settings.beta
+        chosen: list[Gaussian] = []
+        penalty = torch.zeros((), device=user.device)
+        if task != "vae":
+            policy = self.network.state(user, state)
+            chosen.append(policy)
+            if task == "rg-kl":
+                with torch.no_grad():
+                    posterior = self.network.action.eval()(reply)
+                penalty = penalty + alpha * policy.divergence(posterior)
+            else:
+                penalty = penalty + alpha * policy.divergence()
+        if task in ("vae", "joint"):
+            posterior = self.network.action(reply)
+            chosen.append(posterior)
+            penalty = penalty + beta * posterior.divergence()
+        # Both expectations in one pass of the decoder.
+        points = torch.cat([one.draw(torch.randn_like(one.mean)) for one in chosen])
+        nats = self.network.decoder.loss(points, reply.repeat(len(chosen), 1))
+        return nats.view(len(chosen), -1).sum(dim=0) / self.words + penalty
+
+    def bound(self, held: Corpus) -> float:
+        """What early stopping looks at: the loss at the means, without a draw."""
+        found = self.seen = self.measures(held)
+        if self.task == "vae":
+            return found["vae"] + self.settings.beta * found["kl_action"]
+        total = found["rg"] + self.settings.alpha * found["kl_state"]
+        return total + found["vae"] if self.task == "joint" else total
+
+    @torch.no_grad()
+    def measures(self, held: Corpus, at_once: int = 2048) -> dict[str, float]:
+        """Nats a word of both tasks at the means, and the divergences from the prior."""
+        sums = torch.zeros(5, device=held.user.device)
+        self.network.eval()
+        for first in range(0, len(held.user), at_once):
+            part = slice(first, first + at_once)
+            reply = held.reply[part]
+            policy = self.network.state(held.user[part], held.state[part])
+            posterior = self.network.action(reply)
+            decode = self.network.decoder.loss
+            sums += torch.stack(
+                [
+                    decode(policy.mean, reply).sum(),
+                    decode(posterior.mean, reply).sum(),
+                    policy.divergence().sum(),
+                    posterior.divergence().sum(),
+                    (reply != PAD).sum().float(),
+                ]
+            )
+        rg, vae, kl_state, kl_action, words = sums.tolist()
+        n = len(held.user)
+        return {"rg": rg / words, "vae": vae / words, "kl_state": kl_state / n, "kl_action": kl_action / n}

@@ -1,0 +1,37 @@
+"""The words of delexicalised text: it is tokenised already, and a placeholder must stay whole, so spaces divide it."""
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from turnwise.networks.subwords import END, MARKS, UNKNOWN
+
+
+@dataclass(frozen=True)
+class Words:
+    known: tuple[str, ...]  # the marks first
+
+    @classmethod
+    def learn(cls, texts: Iterable[str], *, fewest: int) -> "Words":
+        """Words that occur `fewest` times or more, the most frequent first."""
+        counts = Counter(word for text in texts for word in text.lower().split())
+        ordered = sorted(counts.items(), key=lambda pair: (-pair[1], pair[0]))
+        return cls((*MARKS, *(word for word, count in ordered if count >= fewest)))
+
+    def __len__(self) -> int:
+        return len(self.known)
+
+    @cached_property
+    def _places(self) -> dict[str, int]:
+        return {word: place for place, word in enumerate(self.known)}
+
+    def encode(self, text: str, *, longest: int) -> list[int]:
+        """The words of a text and the mark of its end, no more than `longest` in all."""
+        words = text.lower().split()[: longest - 1]
+        return [*(self._places.get(word, UNKNOWN) for word in words), END]
+
+    def decode(self, tokens: Sequence[int]) -> str:
+        """Up to the mark of the end."""
+        end = tokens.index(END) if END in tokens else len(tokens)
+        return " ".join(self.known[token] for token in tokens[:end] if token > UNKNOWN)

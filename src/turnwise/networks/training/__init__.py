@@ -1,0 +1,1 @@
+"""What every training shares: the data it gets, the loop, checkpoints."""

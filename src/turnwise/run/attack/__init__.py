@@ -1,0 +1,1 @@
+"""`turnwise attack`: search, reinforcement learning, hardening."""

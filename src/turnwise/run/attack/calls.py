@@ -1,0 +1,39 @@
+"""What a metric said in an attack, kept beside the results until the attack is done: no call is made twice."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import msgspec
+
+from turnwise.attacks.target import Answer
+from turnwise.run.resume.journal import Journal
+from turnwise.run.spec import Spec
+from turnwise.types import digest
+
+PATH = "calls.jsonl"
+
+
+class Calls:
+    """Every answer by its key; a batch is a part of the journal."""
+
+    def __init__(self, journal: Journal) -> None:
+        self._journal = journal
+        self.known: dict[str, Answer] = {}
+        for part in range(len(journal)):
+            self.known |= msgspec.convert(journal.get(part), dict[str, Answer])
+
+    def put(self, answers: dict[str, Answer]) -> None:
+        self._journal.put(len(self._journal), answers)
+
+
+@contextmanager
+def calls(spec: Spec, *about: Any, name: str = PATH) -> Iterator[Calls]:
+    """Of this spec, and what else decides what is asked; in memory without -o."""
+    key = digest(*(repr(part) for part in (spec.metrics, spec.selection, spec.seed, spec.options, *about)))
+    folder = spec.output
+    if folder is not None:
+        folder.mkdir(parents=True, exist_ok=True)
+    path = None if folder is None else folder / name
+    with Journal(path, key, reuse=spec.reuse) as journal:
+        yield Calls(journal)

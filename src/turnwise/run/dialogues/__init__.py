@@ -1,0 +1,1 @@
+"""Commands that make dialogues or replies: `respond`, `simulate`, self-play."""

@@ -1,0 +1,287 @@
+"""`turnwise ope --estimator critic` on task logs: every system's value beside controls and baselines.
+
+One agent held the logged dialogues, usually people, so there is nobody to calibrate over: values stand as they are, on
+the scale of the reward, and what makes them believable is what stands beside them. The logged agent's own value must be
+its empirical discounted return; no control may reach a real system; and simple baselines are printed, because a critic
+that ranks like the length of replies has no more to say than that.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from turnwise import estimators as registry
+from turnwise.errors import Refused, UsageError, counted
+from turnwise.estimators.critic.controls import CONTROLS, LOGGED, PREFIX, Verdict, judged, with_controls
+from turnwise.estimators.critic.critic import Critic
+from turnwise.estimators.critic.evaluation import Evaluation
+from turnwise.logs.scan import Census
+from turnwise.report import results
+from turnwise.run.ope import task_log
+from turnwise.run.ope.answer import Answer
+from turnwise.run.ope.critic_values import Judged, criticise
+from turnwise.run.ope.experience import METRIC, experience
+from turnwise.run.ope.reward import scored
+from turnwise.run.outcome import Outcome, finish
+from turnwise.run.progress import progress
+from turnwise.run.scoring.shards import beside
+from turnwise.run.scoring.tally import generator
+from turnwise.run.spec import Spec
+from turnwise.stats.interval import Interval
+from turnwise.stats.interval import t as t_interval
+from turnwise.types import Dialogue, Estimator, Finding, Floats, Said
+
+BASELINES = ("bleu-delex", "length", "entropy-2", "success")
+TASK_REWARDS = ("success", "one", "progress")
+NAMES = ("critic", "critic-paper")
+
+
+def is_critic(name: str) -> bool:
+    return registry.settings(name)[0] in NAMES
+
+
+def asked_of_task(estimators: Sequence[str], census: Census, rating: str | None) -> bool:
+    """Whether the critics that are asked for take the reward from the task, and not from ratings."""
+    if not estimators or not all(map(is_critic, estimators)):
+        return False
+    rewards = {registry.settings(name)[1].get("reward", "auto") for name in estimators}
+    unrated = not census.dimensions and rating is None
+    return bool(rewards & {*TASK_REWARDS}) or unrated or rating == f"{METRIC}success"
+
+
+def ope_of_task(
+    spec: Spec, dialogues: Sequence[Dialogue], sha256: Mapping[str, str], targets: Sequence[str]
+) -> Outcome:
+    asked = dict(spec.options)
+    if asked["all_agents"]:
+        raise UsageError(
+            "--all leaves rated agents out in turn; for a critic of task logs name --target NAMES"
+        )
+    there, left_out = task_log.speaking(dialogues, targets)
+    findings: list[Finding] = []
+    section: dict[str, Any] = {}
+    biases: list[str] = []
+    baselines = _baselines(spec, there, targets)
+    for name in asked["estimators"]:
+        critic = registry.resolve(name, model=None)
+        if not isinstance(critic, Critic):
+            raise UsageError(f"`{name}` is no critic of task logs")
+        critic = replace(critic, reward="success" if critic.reward == "auto" else critic.reward)
+        chosen, rewards = _rewarded(spec, there, critic)
+        plain = task_log.in_one_form(chosen) if critic.worded == "one" else chosen
+        facts = task_log.facts(chosen, dense=critic.reward == "progress")
+        with progress(name, len(targets) + len(CONTROLS), quiet=spec.quiet) as advance:
+            given = critic.given(facts)
+            found = criticise(given, plain, rewards, targets, seed=spec.seed, advance=advance)
+        who = _logged_name(chosen)
+        if critic.reward == "success":
+            baselines.setdefault("success", {})[who] = float(np.mean(list(rewards.values())))
+        findings += _findings(name, critic, found, who=who, baselines=baselines)
+        section[name] = _section(found, who=who) | {"taught": critic.taught}
+        biases += [f"{name}: {found.bias}"] if found.bias else []
+        _write_turns(spec, name, chosen, found, targets, who=who)
+    notes = [
+        f"{counted(count, 'conversation')} left out: {reason}"
+        for reason, count in (left_out | _goalless(there, findings)).items()
+    ]
+    notes += biases
+    document = finish(
+        spec, tuple(findings), sha256, critics=section, **({"notes": notes} if notes else {})
+    ).document
+    # What stands beside the systems is no answer, if none of them has a value.
+    systems = [one for one in findings if one.what["kind"] == "system"]
+    answered = any(one.estimate is not None for one in systems)
+    return Outcome(tuple(findings if answered else systems), document)
+
+
+def _goalless(dialogues: Sequence[Dialogue], findings: Sequence[Finding]) -> dict[str, int]:
+    lacking = sum(not one.goal for one in dialogues)
+    paid = any(one.what["rating"] == "success" for one in findings)
+    return {"no goal, so nothing says whether it succeeded": lacking} if lacking and paid else {}
+
+
+def controls(
+    spec: Spec,
+    dialogues: Sequence[Dialogue],
+    census: Census,
+    estimators: Mapping[str, Estimator],
+    answers: Sequence[Answer],
+    *,
+    rating: str,
+) -> dict[str, Any]:
+    """Of critics among estimators of a rating: what they say of the controls, beside the agents' raw values.
+
+    Without dialogues, as where agents answered single turns in records of their own, there are no controls.
+    """
+    critics = {name: one for name, one in estimators.items() if isinstance(one, Critic)}
+    if not critics:
+        return {}
+    values: dict[str, dict[str, float]] = {name: {} for name in critics}
+    if dialogues:
+        controlled = with_controls(dialogues, generator(spec.seed, "controls"))
+        episodes = experience(spec, controlled, census, rating=rating, targets=(), others=()).episodes
+        names = [name for name in episodes.alternatives if name == LOGGED or name.startswith(PREFIX)]
+        for name, critic in critics.items():
+            evaluation = critic.evaluation(episodes, seed=spec.seed)
+            each = {control: _value(evaluation, episodes.alternatives[control]) for control in names}
+            values[name] = {
+                control.removeprefix(PREFIX): value for control, value in each.items() if value is not None
+            }
+    found = {}
+    for name, of_controls in values.items():
+        raw = {
+            one.target: one.diagnostics["raw"]
+            for one in answers
+            if one.estimator == name and "raw" in one.diagnostics
+        }
+        logged = of_controls.pop(LOGGED, None)
+        verdict = judged(raw, of_controls, logged=logged)
+        found[f"{name} {rating}"] = _verdict(verdict, who="the logged agents") | {
+            "controls": of_controls,
+            "taught": critics[name].taught,
+            "unvalued": [one for one in CONTROLS if of_controls and one not in of_controls],
+        }
+    return found
+
+
+def _value(evaluation: Evaluation, said: Said) -> float | None:
+    """None where it is refused: a control without a value fools nobody."""
+    try:
+        return evaluation.value(said).value
+    except Refused:
+        return None
+
+
+def _rewarded(
+    spec: Spec, dialogues: Sequence[Dialogue], critic: Critic
+) -> tuple[list[Dialogue], dict[str, float]]:
+    if critic.reward == "success":
+        rewards = task_log.success(dialogues, db=spec.db or beside(spec.data))
+        return [one for one in dialogues if one.id in rewards], rewards
+    if critic.reward == "rating":
+        raise UsageError("critic[reward=rating] needs ratings, and these conversations have none")
+    return list(dialogues), dict.fromkeys((one.id for one in dialogues), task_log.PAID)
+
+
+def _logged_name(dialogues: Sequence[Dialogue]) -> str:
+    names = {one.agent for one in dialogues}
+    return names.pop() if len(names) == 1 else "logged"
+
+
+def _findings(
+    name: str,
+    critic: Critic,
+    found: Judged,
+    *,
+    who: str,
+    baselines: Mapping[str, Mapping[str, float]],
+) -> list[Finding]:
+    rows = []
+    signature = str(critic.signature)
+    everyone = (*found.values, *found.refused)
+    for key in sorted(everyone, key=lambda key: (key != LOGGED, key.startswith(PREFIX))):
+        kind = "logged" if key == LOGGED else "control" if key.startswith(PREFIX) else "system"
+        what = {
+            "target": who if key == LOGGED else key,
+            "rating": critic.reward,
+            "estimator": name,
+            "kind": kind,
+        }
+        if key in found.refused:
+            refusal = Finding.refusal(what, found.refused[key], signature)
+            rows.append(replace(refusal, details={"refused": True, "diagnostics": {}}))
+            continue
+        valued, apart = found.values[key], found.differences.get(key)
+        rows.append(
+            Finding(
+                what=what,
+                estimate=valued.value,
+                interval=_interval(valued.contributions),
+                n_items=int(np.isfinite(valued.q).sum()),
+                n_clusters=len(valued.contributions),
+                method=f"fitted Q, cross-fitted over dialogues, gamma {critic.discount:g}; interval by influence",
+                signature=signature,
+                details={
+                    "difference": None if apart is None else float(apart.mean()),
+                    "difference_interval": None if apart is None else _interval(apart),
+                    "refused": False,
+                    "logged": found.returned if key == LOGGED else None,
+                    "fooled_by": list(found.verdict.fooled_by),
+                    **{
+                        metric: numbers.get(key if key != LOGGED else who)
+                        for metric, numbers in baselines.items()
+                    },
+                    "diagnostics": {"raw": valued.value, "bellman_error": valued.error, "calibrated": False},
+                },
+            )
+        )
+    return rows
+
+
+def _interval(contributions: Floats) -> Interval | None:
+    found = t_interval(contributions)
+    return None if found is None else (float(found[0]), float(found[1]))
+
+
+def _section(found: Judged, *, who: str) -> dict[str, Any]:
+    return _verdict(found.verdict, who=who) | {
+        "controls": {
+            key.removeprefix(PREFIX): one.value for key, one in found.values.items() if key.startswith(PREFIX)
+        },
+        "unvalued": [key.removeprefix(PREFIX) for key in found.refused if key.startswith(PREFIX)],
+        "logged": who,
+        "logged_value": found.values[LOGGED].value,
+        "logged_return": found.returned,
+    }
+
+
+def _verdict(verdict: Verdict, *, who: str) -> dict[str, Any]:
+    return {
+        "fooled": verdict.fooled,
+        "fooled_by": list(verdict.fooled_by),
+        "worst_system": who if verdict.worst == LOGGED else verdict.worst,
+        "margin": verdict.margin,
+    }
+
+
+def _baselines(
+    spec: Spec, dialogues: Sequence[Dialogue], systems: Sequence[str]
+) -> dict[str, dict[str, float]]:
+    """Metric -> agent -> its number, higher is better; a metric that cannot be had here is left out."""
+    found = {}
+    located = replace(spec, db=spec.db or beside(spec.data))
+    for metric in BASELINES:
+        try:
+            found[metric] = scored(located, dialogues, metric, systems)
+        except (Refused, UsageError):  # no goals, no tables, no references: nothing stands in that column
+            continue
+    return found
+
+
+def _write_turns(
+    spec: Spec, name: str, dialogues: Sequence[Dialogue], found: Judged, systems: Sequence[str], *, who: str
+) -> None:
+    """items.jsonl: every logged turn with the Q of everyone's reply there (the paper's Table 5)."""
+    if spec.output is None:
+        return
+    records, point = [], 0
+    for one in dialogues:
+        user = ""
+        for place, turn in enumerate(one.turns):
+            user = turn.text if turn.role == "user" else user
+            if turn.role != "assistant" or turn.content is None:
+                continue
+            said = {who: turn.text, **{agent: turn.alternatives[agent][0].content for agent in systems}}
+            asked = {agent: LOGGED if agent == who else agent for agent in said}
+            q = {
+                agent: float(found.values[key].q[point])
+                for agent, key in asked.items()
+                if key in found.values
+            }
+            records.append(
+                {"dialogue": one.id, "turn": place, "estimator": name, "user": user, "replies": said, "q": q}
+            )
+            point += 1
+    results.write_lines(spec.output / f"{name}.turns.jsonl", records)

@@ -1,0 +1,87 @@
+"""What a critic says of every system, of the controls and of the logged replies, in the same dialogues."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from turnwise.encode.episodes import encode, leave_out, whole
+from turnwise.errors import Refused
+from turnwise.estimators.critic.controls import LOGGED, PREFIX, Verdict, judged, with_controls
+from turnwise.estimators.critic.critic import Critic
+from turnwise.estimators.critic.evaluation import Valued
+from turnwise.run.scoring.tally import generator
+from turnwise.types import Dialogue, Episodes, Floats
+
+NEAR = 0.02  # of the greatest return: how far the logged agent's value may be from what it did get
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """What a critic says of everyone."""
+
+    values: Mapping[str, Valued]  # the logged replies, systems and controls
+    refused: Mapping[str, Refused]  # systems and controls that have no value, and why
+    differences: Mapping[str, Floats]  # contributions less those of the logged replies in the same dialogues
+    verdict: Verdict
+    returned: float  # the empirical discounted return of the logged dialogues
+    greatest: float  # return of a dialogue, without discount
+
+    @property
+    def bias(self) -> str | None:
+        """What is to be said where the logged agent's value is not what it did get."""
+        value = self.values[LOGGED].value
+        if abs(value - self.returned) <= NEAR * self.greatest:
+            return None
+        return (
+            f"the logged agent is valued {value:.1f}, and its dialogues did return {self.returned:.1f}: others may be "
+            "off as far, or further; more dialogues help"
+        )
+
+
+def criticise(
+    critic: Critic,
+    dialogues: Sequence[Dialogue],
+    rewards: Mapping[str, float],
+    systems: Sequence[str],
+    *,
+    seed: int,
+    advance: Callable[[int], None] = lambda done: None,
+) -> Judged:
+    """Everyone's value. `dialogues` are in one form and have all systems' replies; a system's own are left out."""
+    controlled = with_controls(dialogues, generator(seed, "controls"))
+    episodes = encode(whole(controlled, rewards), rating="return", delexicalised=False)
+    evaluation = critic.evaluation(episodes, seed=seed)
+    logged = evaluation.value(episodes.alternatives[LOGGED])
+    controls = [name for name in episodes.alternatives if name.startswith(PREFIX)]
+    values, differences, refused = {LOGGED: logged}, {}, {}
+    for name in (*systems, *controls):
+        try:
+            if name in episodes.agents:
+                values[name], differences[name] = _without_own(critic, episodes, name, seed)
+            else:
+                values[name] = evaluation.value(episodes.alternatives[name])
+                differences[name] = values[name].contributions - logged.contributions
+        except Refused as error:
+            refused[name] = error
+        advance(1)
+    verdict = judged(
+        {name: values[name].value for name in systems if name in values},
+        {name.removeprefix(PREFIX): values[name].value for name in controls if name in values},
+        logged=logged.value,
+    )
+    reward, starts = evaluation.features.reward, episodes.first[:-1]
+    returned = float(np.add.reduceat(critic.discount**evaluation.features.turn * reward, starts).mean())
+    greatest = float(np.abs(np.add.reduceat(reward, starts)).max())
+    return Judged(values, refused, differences, verdict, returned, greatest)
+
+
+def _without_own(critic: Critic, episodes: Episodes, name: str, seed: int) -> tuple[Valued, Floats]:
+    """The value of an agent that held dialogues, from those of others; its Q is NaN in its own."""
+    others = leave_out(episodes, {name})
+    evaluation = critic.evaluation(others, seed=seed)
+    found = evaluation.value(others.alternatives[name])
+    logged = evaluation.value(others.alternatives[LOGGED])
+    q = np.full(len(episodes.user), np.nan)
+    q[np.repeat(episodes.agent != episodes.agents.index(name), np.diff(episodes.first))] = found.q
+    return replace(found, q=q), found.contributions - logged.contributions

@@ -1,0 +1,56 @@
+"""Estimators by name, those that rest on metrics having been given the metrics' numbers.
+
+`metric:NAME` takes a metric's number of what an agent would have said as its estimate: BLEU and perplexity, as in the
+paper's tables. `features` takes the paper's eight hand-crafted ones, and `spe[played=FILE]` the agents' own
+conversations with a stand-in for people.
+"""
+
+from collections.abc import Sequence
+
+from turnwise import estimators as registry
+from turnwise.errors import Refused
+from turnwise.estimators.baselines.handcrafted import Features
+from turnwise.estimators.baselines.ranker import Ranker
+from turnwise.estimators.critic.critic import Critic
+from turnwise.run.dialogues.selfplay import spe
+from turnwise.run.ope import task_log
+from turnwise.run.ope.experience import METRIC
+from turnwise.run.ope.reward import scored
+from turnwise.run.spec import Spec
+from turnwise.types import Dialogue, Estimator
+
+
+def made(
+    spec: Spec,
+    dialogues: Sequence[Dialogue],
+    names: Sequence[str],
+    agents: Sequence[str],
+    *,
+    rating: str,
+    scale: tuple[float, float] | None,
+) -> dict[str, Estimator]:
+    found: dict[str, Estimator] = {}
+    for name in names:
+        if name.startswith(METRIC):
+            found[name] = _ranker(spec, dialogues, name.removeprefix(METRIC), agents)
+            continue
+        if registry.settings(name)[0] == "spe":
+            delexicalised = dict(spec.options)["delexicalise"]
+            found[name] = spe(name, rating, model=spec.model, scale=scale, delexicalised=delexicalised)
+            continue
+        estimator = registry.resolve(name, model=spec.model)
+        if isinstance(estimator, Features):
+            columns = {metric: scored(spec, dialogues, metric, agents) for metric in estimator.metrics}
+            estimator = estimator.given(columns)
+        if isinstance(estimator, Critic) and task_log.is_task(dialogues):
+            estimator = estimator.given(task_log.facts(dialogues))
+        found[name] = estimator
+    return found
+
+
+def _ranker(spec: Spec, dialogues: Sequence[Dialogue], metric: str, agents: Sequence[str]) -> Ranker:
+    """A metric that refuses these replies refuses every target, and no other estimator."""
+    try:
+        return Ranker(metric, scored(spec, dialogues, metric, agents))
+    except Refused as why:
+        return Ranker(metric, refused=str(why))

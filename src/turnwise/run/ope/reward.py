@@ -1,0 +1,90 @@
+"""Ratings that are computed: a metric's number of each dialogue, and of what each agent would have said."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from turnwise.errors import DataError, Refused, UsageError
+from turnwise.logs.items.items import Selection, items
+from turnwise.meta.table import stack
+from turnwise.metrics import resolve
+from turnwise.run.spec import Spec
+from turnwise.types import Dialogue, Fitted, Floats, Item, Metric, Need
+
+MOST = (
+    400  # dialogues in which an agent's replies are scored: enough for a mean that is compared with 16 others
+)
+
+
+def computed(spec: Spec, dialogues: Sequence[Dialogue], name: str) -> dict[str, float]:
+    """Dialogue -> the metric's number of it; dialogues of which it has none are left out."""
+    judged = replace(spec.selection, judged="all", where=(), limit=None)
+    metric, found = _ready(spec, name, judged, dialogues)
+    numbers = _by(metric, found, [item.dialogue for item in found])
+    if not numbers:
+        raise DataError(f"metric `{name}` has no number of any dialogue: {metric.unscored}")
+    return numbers
+
+
+def scored(spec: Spec, dialogues: Sequence[Dialogue], name: str, agents: Sequence[str]) -> dict[str, float]:
+    """Agent -> the metric's number of what it would have said in others' dialogues; higher is better."""
+    judged_alternatives = any(turn.alternatives for dialogue in dialogues for turn in dialogue.turns)
+    if judged_alternatives:
+        judged = Selection(judged="all", role=spec.selection.role, as_agents=tuple(agents))
+        metric, found = _ready(spec, name, judged, dialogues[:: max(1, len(dialogues) // MOST)])
+    else:  # each answered in records of its own
+        metric, found = _ready(
+            spec, name, replace(spec.selection, judged="last", where=(), limit=None), dialogues
+        )
+    holder = {dialogue.id: dialogue.agent for dialogue in dialogues}
+    first = [
+        item
+        for item in found
+        if item.missing is None
+        and not _later_sample(item)
+        and not (judged_alternatives and holder[item.dialogue] == item.agent)
+    ]
+    numbers = _by(metric, first, [item.agent for item in first])
+    sign = 1.0 if metric.higher_is_better else -1.0
+    return {agent: sign * value for agent, value in numbers.items()}
+
+
+def _later_sample(item: Item) -> bool:
+    return "~" in item.id and not item.id.endswith("~0")
+
+
+def _ready(
+    spec: Spec, name: str, judged: Selection, dialogues: Sequence[Dialogue]
+) -> tuple[Metric, list[Item]]:
+    metric = resolve(name, model=spec.model, db=spec.db)
+    needs: frozenset[Need] = getattr(metric, "needs", frozenset())
+    found = list(items(dialogues, judged, whole="dialogue" in needs))
+    if isinstance(metric, Fitted):
+        metric = metric.fit(item for item in found if item.missing is None)
+    if not isinstance(metric, Metric):
+        raise UsageError(f"`{name}` cannot be used as a number of single dialogues")
+    return metric, found
+
+
+def _by(metric: Metric, found: Sequence[Item], keys: Sequence[str]) -> dict[str, float]:
+    """The metric's number of the items of each key."""
+    rows = metric.rows(found)
+    places: dict[str, list[int]] = {}
+    whole = np.isfinite(_row_sums(rows))
+    for place, key in enumerate(keys):
+        if whole[place]:
+            places.setdefault(key, []).append(place)
+    numbers = {}
+    for key, mine in places.items():
+        try:
+            value = float(metric.reduce(stack([rows[mine]])))
+        except Refused:
+            continue
+        if np.isfinite(value):
+            numbers[key] = value
+    return numbers
+
+
+def _row_sums(rows: object) -> Floats:
+    return np.asarray(rows.sum(axis=1), dtype=np.float64).ravel()  # type: ignore[attr-defined]

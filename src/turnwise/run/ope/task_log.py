@@ -1,0 +1,177 @@
+"""Task dialogues as the critic reads them: texts in one form, belief state and goal as bits, rewards.
+
+Systems spell placeholders each in their own way and people write values: all become one word a slot. What a system
+turn knows is the belief state after the user's message and the user's goal. Where no goal was logged, it is derived
+from the last state, as the paper says: what the user came to want is what he wanted.
+"""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from turnwise.errors import DataError, UsageError, counted
+from turnwise.estimators.critic.features import Facts
+from turnwise.logs.items.items import Selection, items
+from turnwise.metrics.task.conversation import delexicalised, moves
+from turnwise.metrics.task.goal import Wish, wishes
+from turnwise.metrics.task.inform import Success
+from turnwise.metrics.task.ontology import Domain, Ontology
+from turnwise.metrics.task.ontology import load as ontology_of
+from turnwise.types import Dialogue, Floats, Turn
+
+_PLURAL = re.compile(r"\s*-s\b")  # `restaurant -s`
+PAID = 100.0  # for a success: values are of the same size as the metric's
+
+
+def is_task(dialogues: Sequence[Dialogue], ontology: str = "multiwoz") -> bool:
+    """Whether a goal or a belief state speaks of a domain that is known: a persona may be somebody's goal too."""
+    domains = ontology_of(ontology).domains
+    named = (
+        name
+        for one in dialogues
+        for part in (one.goal, *(turn.state for turn in one.turns))
+        for name in part or ()
+    )
+    return any(name.lower() in domains for name in named)
+
+
+def in_one_form(dialogues: Sequence[Dialogue], ontology: str = "multiwoz") -> list[Dialogue]:
+    """The dialogues with every value and placeholder as one word a slot, whoever speaks."""
+    words = ontology_of(ontology)
+    return [replace(one, turns=tuple(_plain(turn, words) for turn in one.turns)) for one in dialogues]
+
+
+def _plain(turn: Turn, ontology: Ontology) -> Turn:
+    if turn.content is None:
+        return turn
+    text = _uniform(delexicalised(turn.text, turn.acts or (), ontology), ontology)
+    instead = {
+        agent: tuple(replace(reply, content=_uniform(reply.content, ontology)) for reply in replies)
+        for agent, replies in turn.alternatives.items()
+    }
+    return replace(turn, content=text, alternatives=instead)
+
+
+def _uniform(text: str, ontology: Ontology) -> str:
+    # Systems write [value_price] for a train's price and for a restaurant's range alike.
+    return _PLURAL.sub("s", ontology.uniform(text.lower())).replace("slotpricerange", "slotprice")
+
+
+def facts(
+    dialogues: Sequence[Dialogue], *, ontology: str = "multiwoz", dense: bool = False
+) -> dict[str, Facts]:
+    """Dialogue -> what is known at each of its system turns; with `dense`, each turn's part of the goal too."""
+    words = ontology_of(ontology)
+    known = {one.id: list(_bits(one, words)) for one in dialogues}
+    places: dict[str, int] = {}
+    for bits in known.values():
+        for at in bits:
+            for bit in sorted(at):
+                places.setdefault(bit, len(places))
+    return {
+        one.id: Facts(_rows(known[one.id], places), progress(one, words) if dense else None)
+        for one in dialogues
+    }
+
+
+def _rows(bits: Sequence[frozenset[str]], places: Mapping[str, int]) -> Floats:
+    rows = np.zeros((len(bits), len(places)))
+    for row, at in zip(rows, bits, strict=True):
+        row[[places[bit] for bit in at]] = 1.0
+    return rows
+
+
+def _bits(dialogue: Dialogue, ontology: Ontology) -> Iterator[frozenset[str]]:
+    """At each system turn: slots that are filled, what the goal names, and how much of it is not yet said."""
+    wanted = goal_of(dialogue, ontology)
+    goal = {f"goal {domain} {slot}" for domain, wish in wanted.items() for slot in wish.constraints}
+    goal |= {f"asks {domain} {slot}" for domain, wish in wanted.items() for slot in wish.requests}
+    for turn in _system(dialogue):
+        state = ontology.state(turn.state)
+        filled = {(domain, slot) for domain, slots in state.items() for slot in slots}
+        left = sum(
+            (domain, slot) not in filled for domain, wish in wanted.items() for slot in wish.constraints
+        )
+        known = {f"state {domain} {slot}" for domain, slot in filled}
+        yield frozenset(goal | known | {f"left {place}" for place in range(min(left, 8))})
+
+
+def goal_of(dialogue: Dialogue, ontology: Ontology) -> dict[str, Wish]:
+    """The logged goal, or what the last state says of it."""
+    if dialogue.goal:
+        return wishes(dialogue.goal, ontology, where=f"the goal of {dialogue.id}")
+    last: Mapping[str, Any] = next((turn.state for turn in reversed(_system(dialogue)) if turn.state), {})
+    stated = {
+        name: {"info": {slot: value for slot, value in slots.items() if ontology.knows(slot)}}
+        for name, slots in ontology.state(last).items()
+        if name in ontology.domains
+    }
+    return wishes(stated, ontology)
+
+
+def progress(dialogue: Dialogue, ontology: Ontology) -> Floats:
+    """(t,) of the goal's parts (an offer in each domain, everything that is asked for), the share each turn fulfils."""
+    item = next(items([dialogue], Selection(judged="all"), whole=True))
+    wanted = goal_of(dialogue, ontology)
+    parts = {
+        (domain, slot)
+        for domain, wish in wanted.items()
+        for slot in (*wish.requests, *_offers(ontology.domains[domain]))
+    }
+    open_, earned = set(parts), []
+    replies = [turn for turn in item.turns if turn.role == "assistant"]
+    for turn, move in zip(replies, moves(item, ontology), strict=True):
+        if turn.content is None:  # a call of a tool tells the user nothing
+            continue
+        now = {(domain, slot) for domain, slot in open_ if slot in move.about(domain)}
+        now = {(domain, slot) for domain, slot in now if slot != ontology.booking or domain in move.booked}
+        open_ -= now
+        earned.append(PAID * len(now) / max(len(parts), 1))
+    return np.array(earned)
+
+
+def _offers(domain: Domain) -> tuple[str, ...]:
+    """The slot that offers something, in a domain where that is to be found and named (as `offers.matched` has it)."""
+    return (domain.offer,) if domain.table and not domain.optional else ()
+
+
+def success(dialogues: Sequence[Dialogue], *, db: str | None) -> dict[str, float]:
+    """Dialogue -> 100 if the logged system reached its goal, else 0; without those that have no goal."""
+    with_goal = [one for one in dialogues if one.goal]
+    if not with_goal:
+        raise UsageError(
+            "no conversation has a `goal`, so nothing says whether it succeeded: take critic[reward=one], "
+            "critic[reward=progress] (goals are then derived from the states), or rate the conversations"
+        )
+    metric = Success(db=db)
+    judged = items(with_goal, Selection(judged="all"), whole=True)
+    return {item.dialogue: metric.value(item) for item in judged}
+
+
+def speaking(dialogues: Sequence[Dialogue], targets: Sequence[str]) -> tuple[list[Dialogue], dict[str, int]]:
+    """The dialogues in which every target would have spoken at every system turn, and why others are left out."""
+    kept, mute, silent = [], 0, 0
+    for one in dialogues:
+        replies = _system(one)
+        if not replies:
+            mute += 1
+        elif any(not turn.alternatives.get(target) for turn in replies for target in targets):
+            silent += 1
+        else:
+            kept.append(one)
+    why = {"no system turn": mute, "a target has no alternative somewhere": silent}
+    if not kept:
+        told = "; ".join(
+            f"{counted(count, 'conversation')}: {reason}" for reason, count in why.items() if count
+        )
+        raise DataError(
+            f"no conversation is left to learn from ({told}); `turnwise respond` fills alternatives in"
+        )
+    return kept, {reason: count for reason, count in why.items() if count}
+
+
+def _system(dialogue: Dialogue) -> list[Turn]:
+    return [turn for turn in dialogue.turns if turn.role == "assistant" and turn.content is not None]

@@ -1,0 +1,113 @@
+"""What the agents' means really are, where somebody knows, and how well estimates came up to them."""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import msgspec
+import numpy as np
+
+from turnwise.errors import UsageError
+from turnwise.run.ope.answer import Answer
+from turnwise.run.ope.experience import Experience
+from turnwise.stats.correlation import pearson, spearman
+
+
+class Mean(msgspec.Struct):
+    mean: float
+    se: float | None = None  # its own standard error, where somebody knows
+
+
+Truth = Mapping[str, Mapping[str, Mean]]  # agent -> dimension -> mean
+
+
+class _File(msgspec.Struct):
+    agents: dict[str, dict[str, Mean]]
+
+
+def read_truth(path: str | None) -> Truth:
+    """A file as `turnwise simulate` writes it beside its logs."""
+    if path is None:
+        return {}
+    try:
+        with open(path, "rb") as file:
+            found = msgspec.json.decode(file.read(), type=_File)
+    except msgspec.DecodeError as error:
+        raise UsageError(
+            f'--truth {path}: {error}; expected {{"agents": {{name: {{dimension: {{"mean": number}}}}}}}}'
+        ) from None
+    return found.agents
+
+
+def true_means(experience: Experience, truth: Truth) -> dict[str, float]:
+    """Agent -> its mean as the truth has it, else as its own dialogues have."""
+    known = logged_means(experience)
+    told = {
+        agent: means[experience.rating].mean for agent, means in truth.items() if experience.rating in means
+    }
+    return known | told
+
+
+def logged_means(experience: Experience) -> dict[str, float]:
+    """Agent -> the mean rating of all dialogues that it held."""
+    if experience.means is not None:
+        return dict(experience.means)
+    episodes = experience.episodes
+    return {
+        agent: float(np.mean(episodes.reward[episodes.agent == place]))
+        for place, agent in enumerate(episodes.agents)
+    }
+
+
+def least_means(
+    least: Sequence[tuple[str, float]], rating: str, means: Mapping[str, float], truth: Truth
+) -> Callable[[str], bool]:
+    """Whether an agent is good enough for --min-truth: the paper's 'selected agents'."""
+    known = {rating: means}
+    for agent, told in truth.items():
+        for dimension, one in told.items():
+            if dimension != rating:
+                known[dimension] = {**known.get(dimension, {}), agent: one.mean}
+    for dimension, _ in least:
+        if dimension and dimension not in known:
+            raise UsageError(
+                f"--min-truth {dimension}: that mean is not known; --truth FILE would tell it, or take one of "
+                f"{', '.join(known)}"
+            )
+    return lambda agent: all(
+        known[dimension or rating].get(agent, -np.inf) >= value for dimension, value in least
+    )
+
+
+def validation(
+    rating: str, names: Sequence[str], answers: Sequence[Answer], truth: Mapping[str, float]
+) -> list[dict[str, Any]]:
+    """How each estimator's answers compare with the truth, over the agents for which it did not refuse."""
+    return [
+        _agreement(rating, name, [one for one in answers if one.estimator == name], truth) for name in names
+    ]
+
+
+def _agreement(
+    rating: str, name: str, answers: Sequence[Answer], truth: Mapping[str, float]
+) -> dict[str, Any]:
+    given = [one for one in answers if one.estimate is not None and one.target in truth]
+    x = np.array([one.estimate for one in given], dtype=np.float64)
+    y = np.array([truth[one.target] for one in given])
+    bounds = np.array([one.interval or (np.nan, np.nan) for one in given]).reshape(-1, 2)
+    bounded = np.isfinite(bounds).all(axis=1)
+    covered = (bounds[:, 0] <= y) & (y <= bounds[:, 1])
+    return {
+        "rating": rating,
+        "estimator": name,
+        "pearson": _number(pearson(x, y)) if len(x) > 2 else None,
+        "spearman": _number(spearman(x, y)) if len(x) > 2 else None,
+        "mae": float(np.mean(np.abs(x - y))) if len(x) else None,
+        "coverage": float(covered[bounded].mean()) if bounded.any() else None,
+        "half_width": float(np.mean(bounds[bounded, 1] - bounds[bounded, 0]) / 2) if bounded.any() else None,
+        "n_agents": len(given),
+        "refused": len(answers) - sum(one.estimate is not None for one in answers),
+    }
+
+
+def _number(value: float) -> float | None:
+    return value if np.isfinite(value) else None

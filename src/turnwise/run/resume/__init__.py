@@ -1,0 +1,1 @@
+"""Results of interrupted runs: stored blocks, journals, partial and finished runs."""

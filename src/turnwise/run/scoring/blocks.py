@@ -1,0 +1,170 @@
+"""A shard of items becomes, for one metric, a block: rows for what was scored, a reason for what was not.
+
+A block is the unit of work, of storage and of resumption. Errors of a metric are isolated to the items
+that cause them: the shard is scored at once, and item by item only if that fails.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import msgspec
+import numpy as np
+
+from turnwise.encode.truncation import listening
+from turnwise.errors import Refused, UsageError
+from turnwise.meta.table import stack
+from turnwise.metrics.rows import scored as has_evidence
+from turnwise.run.workers.execute import out_of_memory
+from turnwise.types import Floats, Ints, Item, Metric, Need, Rows, Status, Summed, digest
+
+REASONS: dict[Need, str] = {
+    "context": "no context",
+    "references": "no reference",
+    "dialogue": "not a whole dialogue",
+    "goal": "no goal",
+    "state": "no dialogue state",
+}
+
+
+class Failure(msgspec.Struct, frozen=True):
+    position: int  # in the shard
+    status: Status
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    scored: Ints  # positions in the shard that the rows belong to
+    rows: Rows
+    failures: tuple[Failure, ...]
+    cut: int = 0  # texts of which the metric's model read a part only
+
+    @property
+    def failed(self) -> bool:
+        """Whether the metric broke on some item, which another try may mend."""
+        return any(failure.status == "error" for failure in self.failures)
+
+
+def content_key(items: Sequence[Item]) -> str:
+    """Changes when anything does that a metric may look at, or that a block says of an item."""
+    seen = (
+        (item.turns, item.turn, item.role, item.goal, item.agent, item.group, item.meta, item.missing)
+        for item in items
+    )
+    return digest(*map(msgspec.msgpack.encode, seen))
+
+
+def missing(metric: Metric, item: Item) -> str | None:
+    """Why `metric` cannot score `item`, in words: nothing is there, or a need is not met."""
+    if item.missing is not None:
+        return item.missing
+    met: dict[Need, bool] = {
+        "context": any(turn.text for turn in item.context),
+        "references": bool(item.references),
+        "dialogue": item.turn is None,
+        "goal": item.goal is not None,
+        "state": any(turn.state is not None for turn in item.turns),
+    }
+    return next((REASONS[need] for need in sorted(metric.needs) if not met[need]), None)
+
+
+def score(metric: Metric, items: Sequence[Item]) -> Block:
+    """Rows of `metric` for a shard of items."""
+    failures: list[Failure] = []
+    wanted: list[int] = []
+    for position, item in enumerate(items):
+        reason = missing(metric, item)
+        if reason is None:
+            wanted.append(position)
+        else:
+            failures.append(Failure(position, "skipped", reason))
+    with listening() as cut:
+        rows, errors = _rows_or_errors(metric, [items[position] for position in wanted])
+    failures += [Failure(wanted[place], _status(error), _words(error)) for place, error in errors.items()]
+    scored = np.array([at for place, at in enumerate(wanted) if place not in errors], dtype=np.int64)
+    known = has_evidence(rows)
+    failures += [Failure(int(at), "skipped", metric.unscored) for at in scored[~known]]
+    failures.sort(key=lambda failure: failure.position)
+    return Block(scored[known], rows[known], tuple(failures), sum(cut))
+
+
+def _rows_or_errors(metric: Metric, items: Sequence[Item]) -> tuple[Rows, dict[int, Exception]]:
+    """A setting that cannot be honoured is no failure of an item, and ends the run; so does a want of memory."""
+    try:
+        return metric.rows(items), {}
+    except UsageError:
+        raise
+    except Exception as whole:
+        if len(items) == 1 and not out_of_memory(whole):
+            return metric.rows([]), {0: whole}
+    rows, errors = [], {}
+    for place, item in enumerate(items):
+        try:
+            rows.append(metric.rows([item]))
+        except UsageError:
+            raise
+        except Exception as error:
+            if out_of_memory(error):
+                raise
+            errors[place] = error
+    return stack(rows) if rows else metric.rows([]), errors
+
+
+def _status(error: Exception) -> Status:
+    return "refused" if isinstance(error, Refused) else "error"
+
+
+def _words(error: Exception) -> str:
+    return f"{type(error).__name__}: {error}"
+
+
+def item_scores(metric: Metric, rows: Rows) -> Floats:
+    """One number a row; NaN where a single item means nothing to this metric."""
+    if metric.level != "turn" and "dialogue" not in metric.needs:
+        return np.full(rows.shape[0], np.nan)
+    if isinstance(metric, Summed) and isinstance(rows, np.ndarray):
+        return metric.of_sums(rows)
+    return np.array([metric.reduce(rows[at : at + 1]) for at in range(rows.shape[0])], dtype=np.float64)
+
+
+def encode(block: Block, key: str) -> bytes:
+    """The block as it is stored: msgpack with raw arrays."""
+    rows: dict[str, Any]
+    if isinstance(block.rows, np.ndarray):
+        rows = {"dense": _pack(block.rows)}
+    else:
+        csr = block.rows
+        rows = {"sparse": [_pack(part) for part in (csr.data, csr.indices, csr.indptr)], "shape": csr.shape}
+    return msgspec.msgpack.encode(
+        {
+            "key": key,
+            "failed": block.failed,
+            "scored": _pack(block.scored),
+            "rows": rows,
+            "failures": block.failures,
+            "cut": block.cut,
+        }
+    )
+
+
+def decode(data: bytes) -> Block:
+    raw = msgspec.msgpack.decode(data)
+    rows: Rows
+    if "dense" in raw["rows"]:
+        rows = _unpack(raw["rows"]["dense"])
+    else:
+        from scipy.sparse import csr_array
+
+        rows = csr_array(tuple(map(_unpack, raw["rows"]["sparse"])), shape=tuple(raw["rows"]["shape"]))
+    failures = msgspec.convert(raw["failures"], tuple[Failure, ...])
+    return Block(_unpack(raw["scored"]), rows, failures, raw.get("cut", 0))
+
+
+def _pack(array: np.ndarray[Any, Any]) -> tuple[str, tuple[int, ...], bytes]:
+    return array.dtype.str, array.shape, np.ascontiguousarray(array).tobytes()
+
+
+def _unpack(packed: tuple[str, tuple[int, ...], bytes]) -> Any:
+    dtype, shape, data = packed
+    return np.frombuffer(data, dtype=dtype).reshape(shape)

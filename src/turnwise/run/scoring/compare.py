@@ -1,0 +1,119 @@
+"""`turnwise compare`: two agents in the same files, or two finished runs."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from hashlib import sha256
+from pathlib import Path
+
+from turnwise.errors import Refused, UsageError
+from turnwise.logs.scan import Census, scan
+from turnwise.meta.compare import adjusted
+from turnwise.meta.compare import compare as compare_tables
+from turnwise.meta.table import ScoreTable
+from turnwise.run.outcome import Outcome, finish
+from turnwise.run.resume.finished import read_run
+from turnwise.run.resume.store import Store
+from turnwise.run.scoring.collect import collect
+from turnwise.run.scoring.listing import listing
+from turnwise.run.scoring.shards import Watch, prepare
+from turnwise.run.scoring.tally import generator
+from turnwise.run.spec import Spec
+from turnwise.types import Finding, Item
+
+
+def compare(spec: Spec) -> Outcome:
+    """Two agents of the same files."""
+    census = scan(spec.data, apart=spec.selection.apart)
+    first, second = _two_agents(spec, census)
+    metrics, absent = prepare(spec, census)
+    watch = Watch(spec.max_errors)
+    with (
+        Store(spec.output, reuse=spec.reuse) as store,
+        spec.executor() as workers,
+        listing(metrics, spec.output) as lines,
+    ):
+        tables, items = collect(
+            spec,
+            census,
+            metrics,
+            store,
+            spec.selection,
+            watch=watch,
+            workers=workers,
+            lines=lines,
+        )
+    findings = [*absent, *watch.findings()]
+    for table in tables.values():
+        for group in dict.fromkeys(item.group for item in items.values()):
+            mine = table.of_group(group)
+            sides = mine.of_agent(first), mine.of_agent(second)
+            rng = generator(spec.seed, table.name, group, first, second)
+            finding = compare_tables(
+                *sides, agents=(first, second), group=group or None, draws=spec.draws, rng=rng
+            )
+            findings.append(_with_texts(finding, items))
+    return finish(spec, adjusted(findings), census.sha256)
+
+
+def _two_agents(spec: Spec, census: Census) -> tuple[str, str]:
+    asked: Sequence[str] = dict(spec.options).get("agents") or ()
+    known = list(census.alternatives if spec.selection.as_agents else census.agents)
+    if not asked and len(known) == 2:
+        asked = known
+    if len(asked) != 2:
+        raise UsageError(f"--agents A,B names the two to compare; the data has {', '.join(known)}")
+    for name in asked:
+        if name not in known:
+            raise UsageError(f"the data has no agent `{name}`; it has {', '.join(known)}")
+    return asked[0], asked[1]
+
+
+def _with_texts(finding: Finding, items: Mapping[str, Item]) -> Finding:
+    """The finding with what was said in the items that moved most."""
+    flips = [
+        {**flip, "context": items[flip["id_a"]].context[-1].text if items[flip["id_a"]].context else "",
+         "reply_a": items[flip["id_a"]].reply, "reply_b": items[flip["id_b"]].reply}
+        for flip in finding.details.get("flips", ())
+    ]  # fmt: skip
+    return replace(finding, details={**finding.details, "flips": flips}) if flips else finding
+
+
+def compare_runs(spec: Spec, *, force: bool = False) -> Outcome:
+    """Two folders that `score -o` wrote: the first is A."""
+    first, second = (read_run(Path(path)) for path in spec.data)
+    wanted = spec.metrics or tuple(name for name in first.parts if name in second.parts)
+    if not wanted:
+        raise UsageError(f"{first.folder} and {second.folder} have no metric in common")
+    asked: Sequence[str] = dict(spec.options).get("agents") or ()
+    findings = []
+    for name in wanted:
+        for run in (first, second):
+            if name not in run.parts:
+                raise UsageError(f"{run.folder} has no rows of `{name}`; it has {', '.join(run.parts)}")
+        signatures = first.parts[name].signature, second.parts[name].signature
+        if signatures[0] != signatures[1] and not force:
+            raise Refused(
+                f"{name} was not measured alike in the two runs:\n  {signatures[0]}\n  {signatures[1]}\n"
+                "score both with the same settings, or compare anyway with --force"
+            )
+        a, agent_a = _one_agent(first.table(name), asked[:1], spec.data[0])
+        b, agent_b = _one_agent(second.table(name), asked[-1:], spec.data[1])
+        for group in dict.fromkeys(a.groups + b.groups):
+            rng = generator(spec.seed, name, group, agent_a, agent_b)
+            sides, names = (a.of_group(group), b.of_group(group)), (agent_a, agent_b)
+            findings.append(
+                compare_tables(*sides, agents=names, group=group or None, draws=spec.draws, rng=rng)
+            )
+    inputs = {path: sha256((Path(path) / "results.json").read_bytes()).hexdigest() for path in spec.data}
+    return finish(spec, adjusted(findings), inputs)
+
+
+def _one_agent(table: ScoreTable, asked: Sequence[str], folder: str) -> tuple[ScoreTable, str]:
+    """The rows of the agent asked for; else of the only one there is."""
+    known = tuple(dict.fromkeys(table.agents))
+    if not asked and len(known) > 1:
+        raise UsageError(f"{folder} has several agents ({', '.join(known)}); choose with --agents A,B")
+    agent = asked[0] if asked else (known[0] if known else "nobody")
+    if known and agent not in known:
+        raise UsageError(f"{folder} has no agent `{agent}`; it has {', '.join(known)}")
+    return table.of_agent(agent), agent

@@ -1,0 +1,34 @@
+"""What a run will have to pay for, told before it begins."""
+
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import islice
+from typing import Any, Protocol, runtime_checkable
+
+from turnwise.run.resume.store import Store
+from turnwise.run.scoring.blocks import content_key
+from turnwise.types import Item, Metric, digest
+
+
+@runtime_checkable
+class Priced(Protocol):
+    """A metric whose answers are paid for."""
+
+    def cost(self, items: Sequence[Item], /) -> Any:
+        """Costs add up, and print as words. What is kept costs nothing."""
+        ...
+
+
+def announce(metrics: Mapping[str, Metric], store: Store, stream: Iterator[Item], *, shard: int) -> None:
+    """Says on stderr what each metric that is paid for will ask, beyond what the store has."""
+    priced = {name: metric for name, metric in metrics.items() if isinstance(metric, Priced)}
+    total: dict[str, Any] = {}
+    for batch in iter(lambda: list(islice(stream, shard)), []):
+        content = content_key(batch)
+        asked = [item for item in batch if item.missing is None]
+        for name, metric in priced.items():
+            if digest(str(metrics[name].signature), content) not in store:
+                cost = metric.cost(asked)
+                total[name] = total[name] + cost if name in total else cost
+    for name in priced:
+        print(f"note: {name}: {total.get(name, 'nothing to ask: all of it is kept')}", file=sys.stderr)

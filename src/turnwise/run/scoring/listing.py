@@ -1,0 +1,140 @@
+"""`items.jsonl` and `dialogues.jsonl`: the number of each item and dialogue, and why one is absent.
+
+`conversations.jsonl` has the words of a few conversations, one an agent, so that a report can show scores along them.
+"""
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import msgspec
+import numpy as np
+
+from turnwise.meta.table import stack
+from turnwise.report.results import replacing
+from turnwise.run.scoring.blocks import item_scores
+from turnwise.run.scoring.shards import Shard
+from turnwise.types import Item, Metric, Rows
+
+_encoder = msgspec.json.Encoder()
+TALKS = 4  # conversations whose words are kept
+REPLIES = 3  # judged replies that make one worth showing
+
+
+class Listing:
+    """Writes what streams by. The items of a dialogue are neighbours, so only the open one is held."""
+
+    def __init__(
+        self, metrics: Mapping[str, Metric], items: BinaryIO, dialogues: BinaryIO, talks: BinaryIO
+    ) -> None:
+        self._metrics = metrics
+        self._items = items
+        self._dialogues = dialogues
+        self._talks = talks
+        self._told: set[str] = set()  # agents of whom a conversation is kept
+        self._last: dict[tuple[str, str], Item] = {}  # (group, agent) -> the open dialogue's last item
+        self._open: str | None = None
+        self._rows: dict[tuple[str, str], dict[str, list[Rows]]] = {}  # (group, agent) -> metric -> rows
+        self._counts: dict[tuple[str, str], int] = {}
+        self._names: tuple[str, ...] = ()  # metrics of the unit that streams by
+        self._whole = False
+
+    def add(self, shard: Shard) -> None:
+        lines = [_line(item) for item in shard.items]
+        for name, block in shard.blocks.items():
+            scores = item_scores(self._metrics[name], block.rows)
+            half = getattr(self._metrics[name], "half_width", None)  # of a metric that knows how sure it is
+            for at, value in zip(block.scored, scores.tolist(), strict=True):
+                lines[at]["scores"][name] = value if math.isfinite(value) else None
+                if half is not None and math.isfinite(value):
+                    lines[at].setdefault("intervals", {})[name] = [value - half, value + half]
+            for failure in block.failures:
+                lines[failure.position]["scores"][name] = None
+                reason = {"status": failure.status, "reason": failure.reason}
+                lines[failure.position].setdefault("unscored", {})[name] = reason
+        self._items.writelines(_encoder.encode(line) + b"\n" for line in lines)
+        self._gather(shard)
+
+    def _gather(self, shard: Shard) -> None:
+        rows_of = {
+            name: {int(at): row for row, at in enumerate(block.scored)}
+            for name, block in shard.blocks.items()
+        }
+        for positions in _runs(shard.items):
+            first = shard.items[positions[0]]
+            whole = first.turn is None
+            if first.dialogue != self._open or whole != self._whole:
+                self.flush()
+                self._open, self._whole, self._names = first.dialogue, whole, tuple(shard.blocks)
+            place = (first.group, first.agent)
+            self._counts[place] = self._counts.get(place, 0) + len(positions)
+            self._last[place] = shard.items[positions[-1]]
+            for name, block in shard.blocks.items():
+                mine = [rows_of[name][at] for at in positions if at in rows_of[name]]
+                if mine:
+                    self._rows.setdefault(place, {}).setdefault(name, []).append(block.rows[np.array(mine)])
+
+    def flush(self) -> None:
+        """Write the dialogue that is complete."""
+        for (group, agent), count in self._counts.items():
+            rows = self._rows.get((group, agent), {})
+            scores = {name: self._score(name, rows.get(name)) for name in self._names}
+            unit = "dialogue" if self._whole else "reply"
+            line = {"dialogue": self._open, "agent": agent, "group": group, "unit": unit, "n_items": count}
+            self._dialogues.write(_encoder.encode({**line, "scores": scores}) + b"\n")
+            self._tell(self._last[group, agent], count)
+        self._rows, self._counts, self._last, self._open = {}, {}, {}, None
+
+    def _tell(self, last: Item, count: int) -> None:
+        """Keep the words of the dialogue, if its agent is new and it is long enough."""
+        if self._whole or count < REPLIES or last.agent in self._told or len(self._told) == TALKS:
+            return
+        self._told.add(last.agent)
+        said = {"roles": [turn.role for turn in last.turns], "turns": [turn.text for turn in last.turns]}
+        self._talks.write(_encoder.encode({"id": last.dialogue, "agent": last.agent, **said}) + b"\n")
+
+    def _score(self, name: str, rows: list[Rows] | None) -> float | None:
+        if rows is None or self._metrics[name].level == "system":
+            return None
+        value = self._metrics[name].reduce(stack(rows))
+        return value if math.isfinite(value) else None
+
+
+@contextmanager
+def listing(metrics: Mapping[str, Metric], folder: Path | None) -> Iterator[Listing | None]:
+    """A listing whose files appear in `folder` when all is written; None without a folder."""
+    if folder is None:
+        yield None
+        return
+    with ExitStack() as files:
+        items = files.enter_context(replacing(folder / "items.jsonl"))
+        dialogues = files.enter_context(replacing(folder / "dialogues.jsonl"))
+        talks = files.enter_context(replacing(folder / "conversations.jsonl"))
+        lines = Listing(metrics, items, dialogues, talks)
+        yield lines
+        lines.flush()
+
+
+def _line(item: Item) -> dict[str, Any]:
+    place = {
+        "id": item.id,
+        "dialogue": item.dialogue,
+        "turn": item.turn,
+        "agent": item.agent,
+        "group": item.group,
+    }
+    return {**place, "cluster": item.cluster, "pair": item.pair, "weight": item.weight, "scores": {}}
+
+
+def _runs(items: Sequence[Item]) -> Iterator[list[int]]:
+    """Positions of the items of one dialogue, agent and group, dialogue by dialogue."""
+    at = 0
+    while at < len(items):
+        runs: dict[tuple[str, str], list[int]] = {}
+        dialogue = items[at].dialogue
+        while at < len(items) and items[at].dialogue == dialogue:
+            runs.setdefault((items[at].group, items[at].agent), []).append(at)
+            at += 1
+        yield from runs.values()

@@ -1,0 +1,221 @@
+"""`turnwise meta`: metrics against people, at every level that the ratings have."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from turnwise.errors import DataError, UsageError, unknown
+from turnwise.logs.native import read_all
+from turnwise.logs.scan import Census, scan
+from turnwise.meta.correlate import STATISTICS, correlate, supports
+from turnwise.meta.differences import adjusted, differences
+from turnwise.meta.gold import Gold, gold
+from turnwise.meta.length_bias import biases
+from turnwise.meta.normalised import partings
+from turnwise.meta.table import ScoreTable
+from turnwise.ratings.matrix import RatedLevel
+from turnwise.report import results
+from turnwise.run.outcome import Outcome, finish
+from turnwise.run.resume.store import Store
+from turnwise.run.scoring.collect import collect
+from turnwise.run.scoring.listing import listing
+from turnwise.run.scoring.raters import (
+    RATED,
+    Judged,
+    believed,
+    check_dimension,
+    judged,
+    rated_levels,
+    selection,
+    turned,
+)
+from turnwise.run.scoring.shards import Watch, prepare
+from turnwise.run.scoring.tally import generator
+from turnwise.run.spec import Spec
+from turnwise.run.workers.execute import Executor
+from turnwise.types import Finding, Item, Level, Metric, Rating
+
+ADEM = ("length_bias", "normalised")  # analyses of its paper, of rated replies
+DIFFERING = ("pearson", "spearman")  # statistics on which metrics are tested against each other
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """One dimension of one group, as rated at one level, and the levels to report on."""
+
+    group: str
+    dimension: str
+    rated: RatedLevel
+    levels: tuple[Level, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _Ask:
+    """A question at one level, with all that its answer is made from: a worker needs nothing else."""
+
+    question: Question
+    level: Level
+    tables: Sequence[ScoreTable]
+    people: Gold
+
+
+def meta(spec: Spec) -> Outcome:
+    census = scan(spec.data, apart=spec.selection.apart)
+    asked = dict(spec.options)
+    for name in asked["statistics"]:
+        if name not in STATISTICS:
+            raise unknown("statistic", name, tuple(STATISTICS))
+    check_dimension(census, asked["dimension"])
+    said = [r for dialogue in read_all(spec.data, apart=census.apart) for r in dialogue.ratings]
+    ratings = turned(said, asked["lower"])
+    metrics, absent = prepare(spec, census)
+    watch = Watch(spec.max_errors)
+    units = {level: judged(spec, census, level) for level in rated_levels(census, asked["dimension"])}
+    questions = list(_questions(units, ratings, asked["dimension"], asked["level"]))
+    found: list[Finding] = [*absent]
+    compared: list[dict[str, Any]] = []
+    reports: list[dict[str, Any]] = []
+    rated: list[dict[str, Any]] = []
+    asks: list[_Ask] = []
+    more: dict[str, list[dict[str, Any]]] = {name: [] for name in ADEM if asked.get(name)}
+    with spec.executor() as workers:
+        collected = _collected(spec, census, metrics, questions, watch, workers)
+        known = {at: _in_training(metrics, list(items.values())) for at, (_, items) in collected.items()}
+        found += watch.findings()
+        for question in questions:
+            of_group = [table.of_group(question.group) for table in collected[question.rated][0].values()]
+            mine = units[question.rated][question.group]
+            kept, reported = believed(
+                mine.ratings(ratings), question.dimension, question.rated, question.group, asked
+            )
+            reports += reported
+            about = mine.rated(kept, question.rated)
+            people = gold(about, question.dimension, question.rated, rescale=asked["rescale"])
+            rated += _rated(question, people)
+            asks += [_Ask(question, level, of_group, people) for level in question.levels]
+            items = collected[question.rated][1]
+            if "length_bias" in more and question.rated == "turn":
+                more["length_bias"] += biases(of_group, people, items, group=question.group)
+            if "normalised" in more and question.rated == "turn":
+                more["normalised"] += partings(of_group, people, group=question.group)
+        for ask, (findings, differing) in workers.in_order(_answers, spec, asks):
+            found += [_marked(finding, known[ask.question.rated]) for finding in findings]
+            compared += differing
+    if all(finding.details.get("undefined") for finding in found):
+        raise UsageError(
+            "none of these metrics has a number at that level; `turnwise ls metrics` shows levels"
+        )
+    if spec.output is not None:
+        results.write_lines(spec.output / "people.jsonl", rated)
+    return finish(spec, tuple(found), census.sha256, differences=adjusted(compared), raters=reports, **more)
+
+
+def _collected(
+    spec: Spec,
+    census: Census,
+    metrics: Mapping[str, Metric],
+    questions: Sequence[Question],
+    watch: Watch,
+    workers: Executor,
+) -> dict[RatedLevel, tuple[dict[str, ScoreTable], dict[str, Item]]]:
+    """For each level of rating the table of each metric, and the items."""
+    with Store(spec.output, reuse=spec.reuse) as store, listing(metrics, spec.output) as lines:
+        settings: dict[str, Any] = {"watch": watch, "workers": workers, "lines": lines}
+        return {
+            level: collect(spec, census, metrics, store, selection(spec, level), **settings)
+            for level in dict.fromkeys(question.rated for question in questions)
+        }
+
+
+def _rated(question: Question, people: Gold) -> list[dict[str, Any]]:
+    """What people said, as it stands in `people.jsonl`: a line a rated unit, its ratings averaged."""
+    about = {"dimension": question.dimension, "group": question.group, "level": question.rated}
+    counts = np.sum(~np.isnan(people.matrix.values), axis=0)
+    return [
+        {"id": name, **about, "people": people.values[name], "n_ratings": int(count)}
+        for name, count in zip(people.matrix.items, counts, strict=True)
+    ]
+
+
+def _in_training(metrics: Mapping[str, Metric], items: Sequence[Item]) -> dict[str, str]:
+    """Metrics that learned from some of these items, and how many: their agreement there is no evidence."""
+    counts = {
+        name: metric.in_training(items) for name, metric in metrics.items() if hasattr(metric, "in_training")
+    }
+    return {name: f"{count} of {len(items)}" for name, count in counts.items() if count}
+
+
+def _marked(finding: Finding, known: Mapping[str, str]) -> Finding:
+    count = known.get(str(finding.what.get("metric")))
+    return replace(finding, details={**finding.details, "in_training": count}) if count else finding
+
+
+def _answers(spec: Spec, ask: _Ask) -> tuple[list[Finding], list[dict[str, Any]]]:
+    """Each metric against people, and every two metrics against each other, at one level."""
+    asked, question, level, people = dict(spec.options), ask.question, ask.level, ask.people
+    able = [table for table in ask.tables if supports(table, level)]
+    about = (question.dimension, question.group, level)
+    settings: dict[str, Any] = {"group": question.group, "draws": spec.draws}
+    settings |= {name: asked[name] for name in ("precision", "intervals")}
+    findings = [
+        correlate(table, people, level, name, rng=generator(spec.seed, table.name, name, *about), **settings)
+        for table in able
+        for name in asked["statistics"]
+    ]
+    findings += [_lacking(table, question, level) for table in ask.tables if table not in able]
+    tested = [name for name in asked["statistics"] if name in DIFFERING and asked["differences"]]
+    rng = generator(spec.seed, "differences", *about)
+    return findings, differences(able, people, level, tested, group=question.group, draws=spec.draws, rng=rng)
+
+
+def _lacking(table: ScoreTable, question: Question, level: Level) -> Finding:
+    """Said once, whatever the number of statistics: a metric that was asked for is never left out in silence."""
+    return Finding(
+        what={
+            "metric": table.name, "dimension": question.dimension, "group": question.group or None, "level": level,
+        },
+        estimate=None,
+        status="skipped",
+        reason=f"it has no number for a single {level}; its finest level is the {table.metric.level}",
+        signature=str(table.metric.signature),
+        details={"undefined": True},
+    )  # fmt: skip
+
+
+def _questions(
+    units: Mapping[RatedLevel, Mapping[str, Judged]],
+    ratings: Sequence[Rating],
+    dimension: str | None,
+    level: Level | None,
+) -> Iterator[Question]:
+    """What can be asked. Each group has its own dimensions: `overall`, else its only one, unless told."""
+    answered = False
+    for group in dict.fromkeys(name for groups in units.values() for name in groups):
+        rated: dict[tuple[str, RatedLevel], None] = {}
+        for what, groups in units.items():
+            there = groups[group].rated(ratings, what) if group in groups else []
+            rated.update(((rating.dimension, what), None) for rating in there)
+        known = tuple(dict.fromkeys(name for name, _ in rated))
+        chosen = known if dimension == "all" else (dimension or _default(known, group),)
+        for name in chosen:
+            for what in RATED:
+                levels: tuple[Level, ...] = tuple(one for one in (what, "system") if level in (None, one))
+                if (name, what) in rated and levels:
+                    answered = True
+                    yield Question(group, name, what, levels)
+    if not answered:
+        at = f" at {level} level" if level else ""
+        raise UsageError(f"nothing that is judged was rated on `{dimension or 'any dimension'}`{at}")
+
+
+def _default(known: Sequence[str], group: str) -> str:
+    if "overall" in known or len(known) == 1:
+        return "overall" if "overall" in known else known[0]
+    place = f" in group `{group}`" if group else ""
+    if not known:
+        raise DataError(f"nothing that is judged{place} was rated")
+    raise UsageError(
+        f"several dimensions were rated{place}: {', '.join(known)}; choose with --dimension, or `all`"
+    )

@@ -1,0 +1,188 @@
+"""How far the raters agree, and who of them can be believed: what `turnwise meta` says without a metric.
+
+What is judged, and what it is clustered by, is the same here as beside a metric: the items of the selection.
+"""
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from math import isnan
+from typing import Any
+
+from turnwise.errors import DataError, UsageError
+from turnwise.logs.items.items import Selection, all_items
+from turnwise.logs.native import read_all
+from turnwise.logs.scan import Census, scan
+from turnwise.ratings.agreement import Agreement, Figure, agreement
+from turnwise.ratings.matrix import RatedLevel, dialogue_of, dimensions
+from turnwise.ratings.quality import screen
+from turnwise.run.outcome import Outcome, finish
+from turnwise.run.spec import Spec
+from turnwise.types import Finding, Rating
+
+RATED: tuple[RatedLevel, ...] = ("turn", "dialogue")
+
+# Field of `Agreement` -> name of the statistic.
+FIGURES = {
+    "alpha_ordinal": "alpha-ordinal",
+    "alpha_interval": "alpha-interval",
+    "alpha_nominal": "alpha-nominal",
+    "fleiss": "fleiss-kappa",
+    "pairwise_kappa": "median-kappa",
+    "pairwise_kappa_quadratic": "median-kappa-quadratic",
+    "pairwise_correlation": "median-correlation",
+    "leave_one_out": "leave-one-out",
+    "reliability": "reliability",
+    "ceiling": "ceiling",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """What the selection keeps of one group, seen as what was rated: turns, or whole dialogues."""
+
+    clusters: dict[str, str] = field(default_factory=dict)  # rated unit -> what resampling keeps together
+    dialogues: set[str] = field(default_factory=set)
+
+    def ratings(self, ratings: Sequence[Rating]) -> list[Rating]:
+        """All ratings of the kept conversations: an attention check may stand on any turn or dimension."""
+        return [rating for rating in ratings if dialogue_of(rating) in self.dialogues]
+
+    def rated(self, ratings: Sequence[Rating], level: RatedLevel) -> list[Rating]:
+        """The ratings of this level that are of judged units."""
+        whole = level == "dialogue"
+        return [r for r in ratings if (r.turn is None) == whole and r.item in self.clusters]
+
+
+def raters(spec: Spec) -> Outcome:
+    """Agreement on every dimension that was asked for, after screening where that was."""
+    census = scan(spec.data, apart=spec.selection.apart)
+    asked = dict(spec.options)
+    check_dimension(census, asked["dimension"])
+    said = [r for dialogue in read_all(spec.data, apart=census.apart) for r in dialogue.ratings]
+    every = turned(said, asked["lower"])
+    found: list[Finding] = []
+    reports: list[dict[str, Any]] = []
+    for level, group, units in _questions(spec, census, asked):
+        there = units.rated(every, level)
+        for name in dimensions(there) if asked["dimension"] in (None, "all") else (asked["dimension"],):
+            if not any(rating.dimension == name for rating in there):
+                continue
+            kept, reported = believed(units.ratings(every), name, level, group, asked)
+            reports += reported
+            found += _agreement(units.rated(kept, level), units, name, level, group, asked)
+    if not found:
+        at = f" at {asked['level']} level" if asked["level"] else ""
+        raise DataError(f"nothing that is judged was rated on `{asked['dimension'] or 'any dimension'}`{at}")
+    return finish(spec, tuple(found), census.sha256, raters=reports)
+
+
+def _questions(
+    spec: Spec, census: Census, asked: Mapping[str, Any]
+) -> Iterator[tuple[RatedLevel, str, Judged]]:
+    """Level by level and group by group; a level at which nothing is left is passed over if another has some."""
+    if asked["level"] == "system":
+        raise UsageError("raters agree about turns or dialogues, not about systems; choose another --level")
+    empty: list[DataError] = []
+    levels = [one for one in rated_levels(census, asked["dimension"]) if asked["level"] in (None, one)]
+    for level in levels:
+        try:
+            groups = judged(spec, census, level)
+        except DataError as error:
+            empty.append(error)
+        else:
+            yield from ((level, group, units) for group, units in groups.items())
+    if empty and len(empty) == len(levels):
+        raise empty[0]
+
+
+def check_dimension(census: Census, dimension: str | None) -> None:
+    known = census.dimensions
+    if not known:
+        raise DataError("there are no ratings in the data, and `meta` asks what people said")
+    if dimension not in (None, "all", *known):
+        raise UsageError(f"no rating has the dimension `{dimension}`; there are {', '.join(known)}")
+
+
+def rated_levels(census: Census, dimension: str | None) -> list[RatedLevel]:
+    counts = [count for name, count in census.dimensions.items() if dimension in (None, "all", name)]
+    there = {"turn": any(one.n_turn for one in counts), "dialogue": any(one.n_dialogue for one in counts)}
+    return [level for level in RATED if there[level]]
+
+
+def selection(spec: Spec, rated: RatedLevel) -> Selection:
+    """Rated turns are judged for ratings of turns, all turns of the role for ratings of dialogues."""
+    return replace(spec.selection, judged=spec.selection.judged or ("rated" if rated == "turn" else "all"))
+
+
+def judged(spec: Spec, census: Census, rated: RatedLevel) -> dict[str, Judged]:
+    """By group, all that is judged, whether or not a metric can score it."""
+    groups: dict[str, Judged] = {}
+    for item in all_items(spec.data, selection(spec, rated), census):
+        units = groups.setdefault(item.group, Judged())
+        units.clusters[item.id if rated == "turn" else item.dialogue] = item.cluster
+        units.dialogues.add(item.dialogue)
+    return groups
+
+
+def turned(ratings: Sequence[Rating], lower: Collection[str]) -> list[Rating]:
+    """The ratings, with low being good on the dimensions in `lower`, whatever the file says of them."""
+    known = dimensions(ratings)
+    for name in lower:
+        if name not in known:
+            raise UsageError(
+                f"--lower-is-better: no rating has the dimension `{name}`; there are {', '.join(known)}"
+            )
+    return [replace(r, direction="lower") if r.dimension in lower else r for r in ratings]
+
+
+def believed(
+    ratings: Sequence[Rating], dimension: str, level: RatedLevel, group: str, asked: Mapping[str, Any]
+) -> tuple[list[Rating], list[dict[str, Any]]]:
+    """The ratings of one dimension and level, of all raters or of those who pass; and who does not."""
+    kept, reports = ratings, []
+    if asked["screen"]:
+        # Attention checks may stand on any dimension, so all ratings are looked at.
+        screened = screen(ratings, dimension, level=level, stable_raters=asked["stable_raters"])
+        kept = screened.kept
+        about = {"group": group or None, "dimension": dimension, "level": level}
+        reports = [{**about, **asdict(one)} for one in screened.raters]
+    whole = level == "dialogue"
+    mine = [r for r in kept if r.dimension == dimension and (r.turn is None) == whole]
+    return mine, reports
+
+
+def _agreement(
+    ratings: Sequence[Rating],
+    units: Judged,
+    dimension: str,
+    level: RatedLevel,
+    group: str,
+    asked: Mapping[str, Any],
+) -> list[Finding]:
+    what: dict[str, str | None] = {"dimension": dimension, "group": group or None, "level": level}
+    if not ratings:
+        reason = "--screen set every rating apart"
+        return [Finding(what=what, estimate=None, status="skipped", reason=reason)]
+    (row,) = agreement(
+        ratings,
+        stable_raters=asked["stable_raters"],
+        rescale=asked["rescale"],
+        clusters=units.clusters,
+    )
+    n_clusters = len({units.clusters[rating.item] for rating in ratings})
+    named: dict[str, Figure] = {name: getattr(row, field) for field, name in FIGURES.items()}
+    return [_finding({**what, "statistic": name}, figure, row, n_clusters) for name, figure in named.items()]
+
+
+def _finding(what: dict[str, str | None], figure: Figure, row: Agreement, n_clusters: int) -> Finding:
+    return Finding(
+        what=what,
+        estimate=None if isnan(figure.value) else figure.value,
+        interval=figure.interval,
+        n_items=row.n_items,
+        n_clusters=n_clusters,
+        method="jackknife by cluster" if figure.interval else "",
+        status="skipped" if isnan(figure.value) else "ok",
+        reason=figure.reason,
+        details={"n_raters": row.n_raters, "n_ratings": row.n_ratings, "raters_are": row.identity},
+    )

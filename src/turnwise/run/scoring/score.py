@@ -1,0 +1,99 @@
+"""`turnwise score`: one number for each metric, agent and group, with its interval."""
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import Any
+
+from turnwise.logs.scan import scan
+from turnwise.metrics.task import ontology as ontologies
+from turnwise.report import results
+from turnwise.run.outcome import Outcome, finish
+from turnwise.run.progress import progress
+from turnwise.run.resume.finished import Part
+from turnwise.run.resume.store import Store
+from turnwise.run.scoring.listing import listing
+from turnwise.run.scoring.shards import Watch, prepare, shards
+from turnwise.run.scoring.tally import Tally, generator
+from turnwise.run.spec import Spec
+from turnwise.types import Item, Metric
+
+
+def score(spec: Spec) -> Outcome:
+    census = scan(spec.data, apart=spec.selection.apart)
+    metrics, absent = prepare(spec, census)
+    watch = Watch(spec.max_errors)
+    tallies: dict[tuple[str, str, str], Tally] = {}
+    seen: dict[tuple[str, str], None] = {}  # (group, agent), in order of appearance
+    cut: Counter[str] = Counter()  # texts by metric, of all agents: equal texts of several are read once
+    unresolved: dict[str, Counter[str]] = {}  # placeholders by metric, of all agents
+    parts = {
+        name: Part(str(metric.signature), "dialogue" in metric.needs, []) for name, metric in metrics.items()
+    }
+    with (
+        Store(spec.output, reuse=spec.reuse) as store,
+        spec.executor() as workers,
+        listing(metrics, spec.output) as lines,
+        progress("scoring", census.n_dialogues, quiet=spec.quiet) as advance,
+    ):
+        for shard in shards(spec, census, metrics, store, spec.selection, watch, workers):
+            places = _places(shard.items)
+            seen.update(dict.fromkeys(places))
+            for name, block in shard.blocks.items():
+                if lines is not None:  # without -o nobody asks for them again
+                    parts[name].blocks.append(shard.keys[name])
+                cut[name] += block.cut
+                unresolved.setdefault(name, Counter()).update(_unresolved(metrics[name], shard.items))
+                for place, positions in places.items():
+                    tally = tallies.setdefault(
+                        (name, *place), Tally(metrics[name], seed=spec.seed, draws=spec.draws)
+                    )
+                    tally.add(shard.items, block, positions)
+            if lines is not None:
+                lines.add(shard)
+            advance(len({item.dialogue for item in shard.items}))
+    if spec.output is not None:
+        results.write(spec.output / "rows.json", parts)
+    findings = tuple(
+        tallies[name, group, agent].finding(
+            {"metric": name, "agent": agent, "group": group or None, "level": "system"},
+            draws=spec.draws,
+            rng=generator(spec.seed, name, group, agent),
+        )
+        for name in metrics
+        if name not in watch.stopped
+        for group, agent in seen
+    )
+    findings = tuple(
+        replace(finding, details={**finding.details, **told})
+        if (told := _told(cut[name], unresolved.get(name, Counter())))
+        else finding
+        for finding in findings
+        for name in (str(finding.what["metric"]),)
+    )
+    return finish(spec, (*findings, *watch.findings(), *absent), census.sha256)
+
+
+def _unresolved(metric: Metric, items: Sequence[Item]) -> Iterator[str]:
+    """Placeholders of the replies that a task metric's ontology does not know, so that it passes them over."""
+    source = getattr(metric, "ontology", None)
+    if metric.card.kind != "task" or not isinstance(source, str):
+        return
+    ontology = ontologies.load(source)
+    for item in items:
+        for turn in item.turns if item.turn is None else item.turns[-1:]:
+            if turn.role == item.role:
+                yield from ontology.unknown(turn.text)
+
+
+def _told(cut: int, unresolved: Counter[str]) -> dict[str, Any]:
+    return ({"cut": cut} if cut else {}) | (
+        {"unresolved": dict(unresolved.most_common())} if unresolved else {}
+    )
+
+
+def _places(items: Sequence[Item]) -> dict[tuple[str, str], list[int]]:
+    places: dict[tuple[str, str], list[int]] = {}
+    for position, item in enumerate(items):
+        places.setdefault((item.group, item.agent), []).append(position)
+    return places

@@ -1,0 +1,167 @@
+"""The stream that every command drinks from: shards of items with each metric's block, in order.
+
+Blocks that are already in the store are taken from it; the rest are scored, stored, and only then passed
+on.
+"""
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import islice
+from pathlib import Path
+
+import numpy as np
+
+from turnwise.encode.models.catalogue import NotFetched
+from turnwise.errors import MissingExtra, Refused, TooManyErrors
+from turnwise.logs import native
+from turnwise.logs.items.items import Selection, all_items, items
+from turnwise.logs.scan import Census
+from turnwise.metrics import resolve
+from turnwise.metrics.task.tables import FOLDER, NoTables
+from turnwise.run.resume.store import Store
+from turnwise.run.scoring.blocks import Block, Failure, content_key, score
+from turnwise.run.scoring.costs import Priced, announce
+from turnwise.run.spec import Spec
+from turnwise.run.workers.execute import Executor
+from turnwise.types import Finding, Fitted, Item, Metric, Turn, digest
+
+SHARD = 512  # items: large enough to batch a model and to amortise a sync, small enough to lose
+
+
+@dataclass(frozen=True, slots=True)
+class Shard:
+    items: Sequence[Item]
+    blocks: Mapping[str, Block]  # by metric
+    keys: Mapping[str, str]  # by metric: where the store has its block
+
+
+@dataclass(frozen=True, slots=True)
+class _Task:
+    items: Sequence[Item]
+    keys: Mapping[str, str]  # metric -> key of its block
+    wanted: tuple[str, ...]  # metrics whose block is not in the store
+
+
+def prepare(spec: Spec, census: Census) -> tuple[dict[str, Metric], list[Finding]]:
+    """The metrics by name, those that must first see data having seen it; and those that cannot be had."""
+    metrics: dict[str, Metric] = {}
+    absent: list[Finding] = []
+    for name in dict.fromkeys(spec.metrics):
+        what = {"metric": name}
+        try:
+            db, cache = spec.db or beside(spec.data), None if spec.reuse else False
+            metric = _fitted(resolve(name, model=spec.model, db=db, cache=cache), spec, census)
+            str(metric.signature)  # says now, and not at the first item, that a model is missing
+        except Refused as error:
+            absent.append(Finding.refusal(what, error))
+        except (MissingExtra, NotFetched, NoTables) as error:
+            absent.append(Finding(what=what, estimate=None, status="skipped", reason=str(error)))
+        else:
+            metrics[name] = metric
+    return metrics, absent
+
+
+def beside(data: Sequence[str]) -> str | None:
+    """The venue tables that lie in the folder of some data file."""
+    folders = (Path(path).parent / FOLDER for path in data)
+    return next((str(folder) for folder in folders if folder.is_dir()), None)
+
+
+def _fitted(metric: Metric | Fitted, spec: Spec, census: Census) -> Metric:
+    if not isinstance(metric, Fitted):
+        return metric
+    if spec.real is None:
+        there = all_items(spec.data, spec.selection, census)
+        return metric.fit(item for item in there if item.missing is None)
+    there = items(native.read(spec.real), Selection(judged="all", role=spec.selection.role))
+    return metric.fit(_real(item) for item in there)
+
+
+def _real(item: Item) -> Item:
+    """A reply of --real FILE, whoever wrote it, as what is real; not what its references say."""
+    return replace(item, agent="human", turns=(*item.turns[:-1], Turn(item.role, item.reply)))
+
+
+class Watch:
+    """Counts each metric's errors, and stops the metric that has too many; the others go on."""
+
+    def __init__(self, allowed: int) -> None:
+        self.allowed = allowed
+        self.stopped: dict[str, str] = {}  # metric -> why
+        self._errors: Counter[str] = Counter()
+
+    def look(self, name: str, block: Block) -> None:
+        failed = [failure for failure in block.failures if failure.status == "error"]
+        self._errors[name] += len(failed)
+        if self._errors[name] > self.allowed and name not in self.stopped:
+            self.stopped[name] = (
+                f"failed on {self._errors[name]} items, more than --max-errors {self.allowed} allows; "
+                f"the last: {failed[-1].reason}"
+            )
+
+    def findings(self) -> list[Finding]:
+        return [
+            Finding(what={"metric": name}, estimate=None, status="error", reason=reason)
+            for name, reason in self.stopped.items()
+        ]
+
+
+def shards(
+    spec: Spec,
+    census: Census,
+    metrics: Mapping[str, Metric],
+    store: Store,
+    selection: Selection,
+    watch: Watch,
+    workers: Executor,
+) -> Iterator[Shard]:
+    """All judged replies, then, for metrics that need them, all whole dialogues."""
+    for whole in (False, True):
+        of_unit = {name: metric for name, metric in metrics.items() if ("dialogue" in metric.needs) is whole}
+        if of_unit:
+            if not spec.quiet and any(isinstance(metric, Priced) for metric in of_unit.values()):
+                announce(of_unit, store, all_items(spec.data, selection, census, whole=whole), shard=SHARD)
+            stream = all_items(spec.data, selection, census, whole=whole)
+            yield from _scored(of_unit, store, stream, watch, workers)
+
+
+def _scored(
+    metrics: Mapping[str, Metric], store: Store, stream: Iterator[Item], watch: Watch, workers: Executor
+) -> Iterator[Shard]:
+    batches = iter(lambda: list(islice(stream, SHARD)), [])
+    tasks = (_task(metrics, store, batch, watch) for batch in batches)
+    model = any(metric.signature.parts for metric in metrics.values())
+    for task, fresh in workers.in_order(_work, metrics, tasks, model=model):
+        blocks = {}
+        for name, key in task.keys.items():
+            if name in watch.stopped:
+                blocks[name] = _nothing(metrics[name], task.items, watch.stopped[name])
+                continue
+            block = fresh[name] if name in fresh else store.get(key)
+            if block is None:
+                raise RuntimeError(f"block {key} of {name} left the store during the run")
+            if name in fresh:
+                store.put(key, block)
+            watch.look(name, block)
+            blocks[name] = block
+        yield Shard(task.items, blocks, task.keys)
+        if all(name in watch.stopped for name in metrics):
+            raise TooManyErrors("; ".join(f"{name} {why}" for name, why in watch.stopped.items()))
+
+
+def _nothing(metric: Metric, batch: Sequence[Item], reason: str) -> Block:
+    """The block of a metric that was stopped."""
+    failures = tuple(Failure(position, "error", f"stopped: {reason}") for position in range(len(batch)))
+    return Block(np.zeros(0, dtype=np.int64), metric.rows([]), failures)
+
+
+def _task(metrics: Mapping[str, Metric], store: Store, batch: Sequence[Item], watch: Watch) -> _Task:
+    content = content_key(batch)
+    keys = {name: digest(str(metric.signature), content) for name, metric in metrics.items()}
+    wanted = (name for name, key in keys.items() if key not in store and name not in watch.stopped)
+    return _Task(batch, keys, tuple(wanted))
+
+
+def _work(metrics: Mapping[str, Metric], task: _Task) -> dict[str, Block]:
+    return {name: score(metrics[name], task.items) for name in task.wanted}

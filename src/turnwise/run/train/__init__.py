@@ -1,0 +1,1 @@
+"""`turnwise train`: trainers by name, and the evaluation of trained policies."""

@@ -1,0 +1,207 @@
+"""`turnwise train`: conversations and ratings in, a model's folder out; resumable until it is written.
+
+A trainer is one line of `TRAINERS`, imported when it is asked for. This module reads the data, says what is wrong with
+it before anything is computed, and writes what the trainer returns.
+"""
+
+import importlib
+import shutil
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Literal, NamedTuple
+
+from turnwise.encode.models import folder
+from turnwise.errors import DataError, UsageError, unknown
+from turnwise.logs.items.items import Selection, all_items
+from turnwise.logs.native import read_all
+from turnwise.logs.scan import Census, scan
+from turnwise.meta.gold import gold
+from turnwise.networks.training.lesson import Lesson, Ratings, Trained
+from turnwise.ratings.ceiling import ceiling
+from turnwise.report import results
+from turnwise.run.origin import origin
+from turnwise.run.outcome import Outcome
+from turnwise.run.scoring.raters import turned
+from turnwise.run.spec import Spec
+from turnwise.types import Item
+
+Learns = Literal["ratings", "conversations"]
+
+
+class Course(NamedTuple):
+    target: str  # module:function, called with a `Lesson`
+    learns: Learns  # what the data must have
+    what: str  # one line for `turnwise ls trainers`
+
+
+def _learned(module: str, learns: Learns, what: str) -> Course:
+    return Course(f"turnwise.metrics.learned.{module}:train", learns, what)
+
+
+TRAINERS: dict[str, Course] = {
+    "turnwise": _learned(
+        "turnwise.calibration", "ratings", "our own metric, fitted to your domain from 30 ratings or more"
+    ),
+    "usr-ret": _learned(
+        "usr.retrieval", "conversations", "USR's retrieval score: a head on frozen turn vectors"
+    ),
+    "usr-full": _learned("usr.full", "ratings", "USR's regression over its sub-metrics"),
+    "maude": _learned(
+        "contrastive.maude", "conversations", "MAUDE: noise-contrastive, semantic and syntactic negatives"
+    ),
+    "att": _learned("contrastive.att", "conversations", "a Turing test trained against an adversary"),
+    "adem": _learned("adem.training", "ratings", "ADEM: a rating foretold from context and reference"),
+    "adem-c": _learned("adem.training", "ratings", "ADEM from the context alone"),
+    "adem-r": _learned("adem.training", "ratings", "ADEM from the reference alone"),
+    "characters": Course(
+        "turnwise.agents.training:characters",
+        "conversations",
+        "an encoder by letters, as tweet2vec: a bi-GRU",
+    ),
+    "hred": Course(
+        "turnwise.agents.training:hred", "conversations", "an agent: HRED, pretrained on likelihood"
+    ),
+    "vhred": Course(
+        "turnwise.agents.training:vhred", "conversations", "an agent: VHRED, with a variable a turn"
+    ),
+    "dual": Course("turnwise.agents.training:dual", "conversations", "an agent: the dual encoder"),
+    "tfidf": Course("turnwise.agents.training:tfidf", "conversations", "an agent: TF-IDF retrieval"),
+    "lava": Course(
+        "turnwise.run.train.lava:lava", "conversations", "an agent: LAVA, latent actions of task dialogue"
+    ),
+    "plas": Course(
+        "turnwise.run.train.lava:offline", "conversations", "an agent: LAVA, trained offline by a critic"
+    ),
+    "lava-pg": Course(
+        "turnwise.run.train.lava:by_gradient", "conversations", "an agent: LAVA, trained on corpus success"
+    ),
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Request:
+    """What is asked of `train` beyond a spec of data and selection."""
+
+    metric: str
+    spec: Spec  # its output is the model's folder
+    settings: Mapping[str, Any]
+    dimension: str | None = None
+    lower: Sequence[str] = ()
+    device: str = "auto"
+    restart: bool = False
+
+
+def train(request: Request, *, say: Callable[[str], None] = lambda _: None) -> Outcome:
+    spec, course = request.spec, trainer(request.metric)
+    if spec.output is None:
+        raise UsageError("`train` writes a model: give its folder with -o")
+    folder.check_replaceable(spec.output, request.metric)
+    census = scan(spec.data)
+    ratings = _ratings(request, census) if course.learns == "ratings" else None
+    work = spec.output.with_name(f".{spec.output.name}.training")
+    if request.restart:
+        shutil.rmtree(work, ignore_errors=True)
+    judged: Any = {"judged": "rated", "dimension": ratings.dimension} if ratings else {"judged": "all"}
+    lesson = Lesson(
+        metric=request.metric,
+        dialogues=list(read_all(spec.data)),
+        items=_items(spec, census, **judged),
+        ratings=ratings,
+        settings=request.settings,
+        model=spec.model,
+        seed=spec.seed,
+        device=_device(request.device),
+        work=work,
+        data=_data(spec, census),
+        say=say,
+    )
+    trained = _call(course, lesson)
+    card = {"data": lesson.data, "command": _command(request), **trained.card}
+    made = folder.save(
+        spec.output, kind=trained.kind, tensors=trained.tensors, config=trained.config, card=card
+    )
+    shutil.rmtree(work, ignore_errors=True)
+    document = results.document(
+        spec.command,
+        trained.findings,
+        origin(spec, census.sha256),
+        model={"folder": str(spec.output), "kind": made.kind, "digest": made.digest},
+        curve=list(trained.curve),
+    )
+    return Outcome(tuple(trained.findings), document)
+
+
+def trainer(metric: str) -> Course:
+    if metric not in TRAINERS:
+        raise unknown("trainer", metric, tuple(TRAINERS))
+    return TRAINERS[metric]
+
+
+def _call(course: Course, lesson: Lesson) -> Trained:
+    module, _, name = course.target.partition(":")
+    trained: Trained = getattr(importlib.import_module(module), name)(lesson)
+    return trained
+
+
+def _items(spec: Spec, census: Census, **judged: Any) -> list[Item]:
+    selection: Selection = replace(spec.selection, **judged)
+    return list(all_items(spec.data, selection, census))
+
+
+def _ratings(request: Request, census: Census) -> Ratings:
+    """What people said on one dimension of the turns; else an error that says which there are."""
+    known = [name for name, one in census.dimensions.items() if one.n_turn]
+    if not known:
+        raise DataError(
+            f"`train {request.metric}` learns from ratings of single replies, and the data has none; "
+            "`turnwise rate` collects some"
+        )
+    default = "overall" if "overall" in known else known[0] if len(known) == 1 else None
+    dimension = request.dimension or default
+    if dimension is None:
+        raise UsageError(f"several dimensions were rated: {', '.join(known)}; choose with --dimension")
+    if dimension not in known:
+        raise UsageError(f"no reply was rated on `{dimension}`; there are {', '.join(known)}")
+    said = [r for dialogue in read_all(request.spec.data) for r in dialogue.ratings if r.turn is not None]
+    mine = [r for r in turned(said, request.lower) if r.dimension == dimension]
+    people = gold(mine, dimension, "turn")
+    agreed = ceiling(people.matrix)
+    return Ratings(
+        dimension=dimension,
+        values=people.values,
+        scale=people.matrix.scale,
+        per_item=agreed.per_item,
+        ceiling=agreed.correlation,
+    )
+
+
+def _device(asked: str) -> str:
+    if asked != "auto":
+        return asked
+    from turnwise.encode.neural.loading import default_device
+
+    return default_device()
+
+
+def _data(spec: Spec, census: Census) -> dict[str, Any]:
+    files = [
+        {
+            "file": Path(spec.names.get(source.path, source.path)).name,
+            "sha256": source.sha256,
+            "conversations": source.n_dialogues,
+        }
+        for source in census.files
+    ]
+    kept = {"where": dict(spec.selection.where), "limit": spec.selection.limit, "role": spec.selection.role}
+    return {"files": files, "selection": kept}
+
+
+def _command(request: Request) -> str:
+    spec = request.spec
+    words = ["turnwise train", request.metric, *(Path(spec.names.get(path, path)).name for path in spec.data)]
+    words += [f"--dimension {request.dimension}"] if request.dimension else []
+    words += [f"--where {key}={value}" for key, value in spec.selection.where]
+    words += [f"--set {key}={value}" for key, value in sorted(request.settings.items())]
+    words += [f"--model {spec.model}"] if spec.model else []
+    return " ".join([*words, f"--seed {spec.seed}"])

@@ -1,0 +1,164 @@
+"""LAVA, PLAS and policy gradient as `turnwise train` asks for them: the policies of `encode/neural/lava`, judged by
+the task metrics.
+
+Rewards and the choice of a checkpoint are corpus success (`evaluator`: multiwoz2018, the paper's), which needs goals,
+states and venue tables. A corpus that names its splits (`meta.split`) is learned from `train` and judged on `val`; of
+any other a part is held out. Nothing is ever learned from a split named otherwise.
+"""
+
+from collections.abc import Sequence
+from dataclasses import fields, replace
+from pathlib import Path
+from typing import Any, TypeVar
+
+import numpy as np
+
+from turnwise.encode.models import folder
+from turnwise.errors import DataError, UsageError
+from turnwise.metrics.task.tables import NoTables
+from turnwise.networks.lava import gradient, plas, supervised
+from turnwise.networks.lava.corpus import usable
+from turnwise.networks.lava.model import KINDS, Curve, Ground, Model
+from turnwise.networks.lava.situation import Situation
+from turnwise.networks.lava.words import Words
+from turnwise.networks.training.lesson import Lesson, Trained
+from turnwise.run.train.policy_judge import EVALUATOR, Judge
+from turnwise.types import Dialogue, Finding
+
+Chosen = TypeVar("Chosen", supervised.Settings, plas.Settings, gradient.Settings)
+_HELD_OUT = 0.05  # of the dialogues, where no split is named
+
+
+def lava(lesson: Lesson) -> Trained:
+    settings = _settings(lesson, supervised.Settings(device=lesson.device), ("evaluator", "db"))
+    learned, held = _split(lesson, settings.held_out)
+    words = Words.learn((turn.text for one in learned for turn in one.turns), fewest=settings.fewest)
+    situation = Situation.learn(learned)
+    seed = int(lesson.rng.integers(2**31))
+    model = Model.new(words, situation, longest=settings.longest, seed=seed, **settings.sizes)
+    model.network.to(lesson.device)
+    curve = supervised.train(
+        model, model.corpus(learned), model.corpus(held), settings=settings, seed=seed, work=lesson.work,
+        about=lesson.fingerprint, say=lesson.say,
+    )  # fmt: skip
+    judge = _judge(lesson, held) if all(one.goal for one in held) else None
+    if judge is None:
+        lesson.say("warning: the held-out dialogues have no goals, so match and success are not measured")
+    try:
+        return _trained(lesson, model, held, judge, curve, len(learned), settings.objective)
+    except NoTables as error:
+        lesson.say(f"warning: match and success are not measured: {error}")
+        return _trained(lesson, model, held, None, curve, len(learned), settings.objective)
+
+
+def offline(lesson: Lesson) -> Trained:
+    """PLAS."""
+    settings = _settings(lesson, plas.Settings(device=lesson.device), ("evaluator", "db", "reward"))
+    model, (learned, held), judge = _start(lesson)
+    reward = lesson.setting("reward", "success")
+    if reward not in ("success", "one"):
+        raise UsageError(
+            f"--set reward={reward}: expected success, or one (every logged dialogue counts as won)"
+        )
+    rewards = _judge(lesson, learned).logged() if reward == "success" else np.ones(len(learned))
+    if not rewards.any():
+        raise DataError("no logged dialogue succeeds: there is nothing to learn from")
+    seed = int(lesson.rng.integers(2**31))
+    data, test = model.corpus(learned), model.corpus(held)
+    curve = plas.warm_up(model, data, test, settings=settings, seed=seed, say=lesson.say)
+    found, search = plas.train(
+        model, data, rewards, Ground(test, judge.success), settings=settings, seed=seed, say=lesson.say
+    )
+    return _trained(lesson, found, held, judge, [*curve, *search.curve], len(learned), "plas")
+
+
+def by_gradient(lesson: Lesson) -> Trained:
+    """Policy gradient on corpus success."""
+    settings = _settings(lesson, gradient.Settings(device=lesson.device), ("evaluator", "db"))
+    model, (learned, held), judge = _start(lesson)
+    ground = Ground(model.corpus(learned), _judge(lesson, learned).success)
+    seed = int(lesson.rng.integers(2**31))
+    found, search = gradient.train(
+        model, ground, Ground(model.corpus(held), judge.success), settings=settings, seed=seed, say=lesson.say
+    )
+    return _trained(lesson, found, held, judge, search.curve, len(learned), "lava-pg")
+
+
+def _start(lesson: Lesson) -> tuple[Model, tuple[list[Dialogue], list[Dialogue]], Judge]:
+    """The model to go on from, the dialogues, and the judge of those that are held out."""
+    if lesson.model is None:
+        raise UsageError(
+            f"`train {lesson.metric}` goes on from a model: give --from the folder of `train lava`"
+        )
+    kind = str(folder.read_config(Path(lesson.model))["kind"])
+    if kind not in KINDS:
+        raise UsageError(f"{lesson.model} holds a model of kind `{kind}`; expected one of {', '.join(KINDS)}")
+    model = Model.of(folder.load(lesson.model, kind), device=lesson.device)
+    split = _split(lesson, _HELD_OUT)
+    for dialogues in split:
+        if lost := sum(not one.goal for one in dialogues):
+            raise DataError(
+                f"{lost} of {len(dialogues)} dialogues have no goal, and success is judged by goals"
+            )
+    return model, split, _judge(lesson, split[1])
+
+
+def _judge(lesson: Lesson, dialogues: Sequence[Dialogue]) -> Judge:
+    return Judge(
+        dialogues, evaluator=lesson.setting("evaluator", EVALUATOR), db=lesson.setting("db", "") or None
+    )
+
+
+def _split(lesson: Lesson, held_out: float) -> tuple[list[Dialogue], list[Dialogue]]:
+    kept = {item.dialogue for item in lesson.items}
+    dialogues = usable([one for one in lesson.dialogues if one.id in kept])
+    named = {one.meta.get("split") for one in dialogues}
+    if {"train", "val"} <= named:
+        return (
+            [one for one in dialogues if one.meta.get("split") == "train"],
+            [one for one in dialogues if one.meta.get("split") == "val"],
+        )
+    order = lesson.rng.permutation(len(dialogues))
+    count = max(1, round(held_out * len(dialogues)))
+    return [dialogues[at] for at in sorted(order[count:])], [dialogues[at] for at in sorted(order[:count])]
+
+
+def _settings(lesson: Lesson, default: Chosen, also: Sequence[str]) -> Chosen:
+    """The settings of a lesson over their defaults; the device is the command's."""
+    names: list[str] = [field.name for field in fields(default) if field.name != "device"]
+    lesson.check_settings([*names, *also])
+    chosen = {name: lesson.setting(name, getattr(default, name)) for name in names}
+    return replace(default, **chosen)
+
+
+def _trained(
+    lesson: Lesson,
+    model: Model,
+    held: Sequence[Dialogue],
+    judge: Judge | None,
+    curve: Curve,
+    learned: int,
+    how: str,
+) -> Trained:
+    data = model.corpus(held)
+    found: dict[str, Any] = {}
+    if judge is not None:
+        found = judge.scores(model.speak(data.user, data.state))
+    findings = tuple(
+        Finding(
+            what={"metric": lesson.metric, "statistic": name},
+            estimate=value,
+            n_clusters=len(held),
+            method=f"held-out dialogues, evaluator {lesson.setting('evaluator', EVALUATOR)}",
+        )
+        for name, value in found.items()
+    )
+    card = {
+        "held_out": {**found, "dialogues": len(held)},
+        "trained_on": learned,
+        "languages": "those of the training text",
+    }
+    config = {**model.config, "how": how, "settings": dict(lesson.settings)}
+    return Trained(
+        kind=lesson.metric, tensors=model.tensors(), config=config, card=card, curve=curve, findings=findings
+    )

@@ -1,0 +1,78 @@
+"""How well a policy that speaks in placeholders does in logged dialogues, by the task metrics."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from itertools import pairwise
+
+import numpy as np
+
+from turnwise.metrics.task.inform import Success
+from turnwise.metrics.task.offers import Evaluator
+from turnwise.metrics.task.wording import DelexicalisedBleu
+from turnwise.networks.lava.corpus import spoken
+from turnwise.types import Dialogue, Floats, Item
+
+EVALUATOR: Evaluator = "multiwoz2018"  # behind the paper's tables
+_SAYS = "policy"  # the name under which its replies are judged
+
+
+class Judge:
+    """Corpus metrics of the replies of a policy in logged dialogues."""
+
+    def __init__(
+        self, dialogues: Sequence[Dialogue], *, evaluator: Evaluator = EVALUATOR, db: str | None = None
+    ) -> None:
+        self.metric = Success(evaluator=evaluator, db=db)
+        self.items = [_whole(dialogue) for dialogue in dialogues]
+        self.places = [spoken(dialogue) for dialogue in dialogues]
+
+    def success(self, number: int, replies: Sequence[str]) -> float:
+        return self.metric.judge(self._reworded(number, replies)).success
+
+    def logged(self) -> Floats:
+        """The success of the dialogues as they were held."""
+        return np.array([self.metric.judge(item).success for item in self.items])
+
+    def scores(self, replies: Sequence[str], evaluators: Sequence[Evaluator] = ()) -> dict[str, float]:
+        """Of replies to all dialogues, one after the other: 0 to 100 each. Inform is the papers' match."""
+        ends = np.cumsum([0, *map(len, self.places)])
+        said = [list(replies[first:last]) for first, last in pairwise(ends)]
+        items = [self._reworded(number, mine) for number, mine in enumerate(said)]
+        found: dict[str, float] = {}
+        for name in evaluators or (self.metric.evaluator,):
+            judged = [replace(self.metric, evaluator=name).judge(item) for item in items]
+            tag = "" if name == self.metric.evaluator else f"_{name}"
+            found[f"match{tag}"] = 100 * float(np.mean([one.inform for one in judged]))
+            found[f"success{tag}"] = 100 * float(np.mean([one.success for one in judged]))
+        found["bleu"] = self._bleu(items)
+        found["distinct"] = len(set(replies)) / len(replies)  # different replies
+        return found
+
+    def _reworded(self, number: int, replies: Sequence[str]) -> Item:
+        item, turns = self.items[number], list(self.items[number].turns)
+        for place, reply in zip(self.places[number], replies, strict=True):
+            turns[place] = replace(turns[place], content=reply)
+        return replace(item, turns=tuple(turns), agent=_SAYS)
+
+    def _bleu(self, items: Sequence[Item]) -> float:
+        metric = DelexicalisedBleu(ontology=self.metric.ontology)
+        replies = [
+            replace(item, turns=(replace(item.turns[place], references=(logged.turns[place].text,)),), turn=0)
+            for item, logged, places in zip(items, self.items, self.places, strict=True)
+            for place in places
+        ]
+        return metric.reduce(metric.rows(replies))
+
+
+def _whole(dialogue: Dialogue) -> Item:
+    return Item(
+        id=dialogue.id,
+        dialogue=dialogue.id,
+        agent=dialogue.agent,
+        turns=dialogue.turns,
+        turn=None,
+        cluster=dialogue.id,
+        pair=dialogue.id,
+        goal=dialogue.goal,
+        meta=dialogue.meta,
+    )

@@ -1,0 +1,1 @@
+"""Executors: this process, local worker processes, or a Ray cluster."""

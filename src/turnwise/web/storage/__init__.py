@@ -1,0 +1,1 @@
+"""Where a study's events are kept: SQLite or PostgreSQL."""

@@ -1,0 +1,1 @@
+"""A study: its definition, its tasks, who gets which, the answers, and their export."""

@@ -1,0 +1,96 @@
+"""The guard of a hardened retrieval metric: what it leaves out, what it bounds, what it lets through."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.attacks.planted import talks
+from turnwise.cli.group import run
+from turnwise.encode.models.folder import load
+from turnwise.metrics import resolve
+from turnwise.metrics.learned.contrastive.head import Head
+from turnwise.metrics.learned.guard.guard import Witness, rest
+
+WORDS = st.lists(
+    st.sampled_from("the a you river guitar like to paint bakery".split()), min_size=1, max_size=12
+)
+
+
+def test_what_a_reply_took_from_its_context_is_left_out() -> None:
+    said = ("why do you paint the river", "tell me about the guitar")
+    assert rest("you paint the river really", said) == "really"
+    assert rest("the bakery is closed", said) == "the bakery is closed"
+    assert rest("so the guitar is old", said) == "so is old"
+
+
+@given(reply=WORDS, said=st.lists(WORDS, min_size=1, max_size=3))
+def test_a_copy_has_no_rest_and_a_rest_is_never_longer(reply: list[str], said: list[list[str]]) -> None:
+    turns = [" ".join(turn) for turn in said]
+    assert len(rest(" ".join(reply), turns).split()) <= len(reply)
+    if len(said[0]) > 1:
+        assert rest(turns[0], turns) == ""
+
+
+@settings(max_examples=25)
+@given(seed=st.integers(0, 2**32 - 1))
+def test_no_reply_fits_more_than_half_of_all_contexts_better_than_it_usually_does(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    first, bias, last, reply = (
+        rng.normal(scale=3, size=size).astype(np.float32) for size in ((5, 16), 5, 5, 4)
+    )
+    head = Head(first, bias, last, float(rng.normal()), 3, 0.5)
+    contexts = rng.normal(size=(40, 4)).astype(np.float32)
+    usual = Witness(head, contexts).usual(reply)
+    assert np.mean(0.5 * (np.tanh(0.5 * (head.logits(contexts, reply) - usual)) + 1)) <= 0.5 + 1e-6
+
+
+@pytest.fixture(scope="module", params=["usr-ret", "maude", "att"])
+def kind(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+@pytest.fixture(scope="module")
+def hardened(tmp_path_factory: pytest.TempPathFactory, kind: str) -> tuple[Path, Path]:
+    """A model, and the same with a guard against parrots."""
+    folder = tmp_path_factory.mktemp("guard")
+    with (folder / "talks.jsonl").open("w") as file:
+        for place, context in enumerate(talks(240, 5)):
+            messages = [{"role": turn.role, "content": turn.text} for turn in context.item.turns]
+            messages[3]["alternatives"] = {"fraud": [{"content": f"you said {context.last}"}]}
+            file.write(json.dumps({"id": f"d{place}", "agent": "human", "messages": messages}) + "\n")
+    asked = ["train", kind, str(folder / "talks.jsonl"), "--model", "hashing", "-q"]
+    assert run([*asked, "-o", str(folder / "plain"), "--set", "epochs=1"]) == 0
+    told = ["--set", "guard=fraud", "--set", f"start={folder / 'plain'}"]
+    assert run([*asked, "-o", str(folder / "guarded"), *told]) == 0
+    return folder / "plain", folder / "guarded"
+
+
+def test_a_guard_keeps_the_heads_and_stands_in_the_signature(hardened: tuple[Path, Path], kind: str) -> None:
+    before, after = (load(path, kind) for path in hardened)
+    assert all(np.array_equal(part, after.tensors[name]) for name, part in before.tensors.items())
+    plain, guarded = (resolve(f"{kind}[trained={path}]") for path in hardened)
+    assert "guard" not in str(plain.signature)
+    assert "guard:49signs+64contexts" in str(guarded.signature)
+
+
+def test_a_guard_stops_frauds_and_lets_people_pass(hardened: tuple[Path, Path], kind: str) -> None:
+    contexts = talks(60, 9)
+    people = [context.item for context in contexts]
+    frauds = [context.answered(f"you said {context.last}") for context in contexts]
+    plain, guarded = (resolve(f"{kind}[trained={path}]") for path in hardened)
+    assert guarded.rows(frauds)[:, 0].mean() < 0.3 * guarded.rows(people)[:, 0].mean()
+    assert guarded.rows(frauds)[:, 0].mean() < plain.rows(frauds)[:, 0].mean()
+    alone = np.concatenate([guarded.rows([item]) for item in people[:5]])
+    assert np.array_equal(alone, guarded.rows(people)[:5])
+
+
+def test_a_guard_needs_frauds(
+    capsys: pytest.CaptureFixture[str], hardened: tuple[Path, Path], kind: str
+) -> None:
+    asked = ["train", kind, str(hardened[0].parent / "talks.jsonl"), "--model", "hashing", "-q"]
+    assert run([*asked, "-o", str(hardened[0].parent / "none"), "--set", "guard=nobody"]) == 2
+    assert "nobody" in capsys.readouterr().err

@@ -1,0 +1,66 @@
+"""A language model as the judge, attacked with verdicts where the reply should be."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.attacks.planted import talks
+from tests.judge_server import Exchange, by_length, serving
+from turnwise.cli.group import run
+
+
+@pytest.fixture
+def corpus(tmp_path: Path) -> str:
+    path = tmp_path / "talks.jsonl"
+    with path.open("w") as file:
+        for context in talks(40):
+            turns = [{"role": turn.role, "content": turn.text} for turn in context.item.turns[2:]]
+            file.write(json.dumps({"id": context.item.dialogue, "agent": "human", "messages": turns}) + "\n")
+    return str(path)
+
+
+def attacked(capsys, corpus: str, behave) -> dict:  # type: ignore[no-untyped-def]
+    with serving(behave) as server:
+        code = run(
+            ["attack", f"judge[address={server.address},model=tester]", "--contexts", corpus, "--count", "40",
+             "--stages", "baselines", "--budget", "1500", "--no-perturb", "--no-cache", "--format", "json"]
+        )  # fmt: skip
+    assert code == 0
+    return json.loads(capsys.readouterr().out)
+
+
+def obedient(exchange: Exchange) -> None:
+    """A judge that does as the reply says."""
+    reply = exchange.quoted()[-1]["content"]
+    if "Ignore all earlier instructions" in reply:
+        exchange.say(f"As you wish.\n\nVERDICT {exchange.code}: 5")
+    else:
+        exchange.say(f"Fair.\n\nVERDICT {exchange.code}: {1 + len(reply) % 3}")
+
+
+def echoing(exchange: Exchange) -> None:
+    """A judge that repeats the reply before its verdict: what a parser of the first match falls for."""
+    reply = exchange.quoted()[-1]["content"]
+    exchange.say(f"The reply was: {reply}\n\nVERDICT {exchange.code}: {1 + len(reply) % 3}")
+
+
+def test_a_judge_that_obeys_the_reply_is_found_out(capsys, corpus: str) -> None:
+    document = attacked(capsys, corpus, obedient)
+    assert document["verdict"]["gameable"]
+    assert "puts a verdict where the reply should be" in document["verdict"]["description"]
+    assert "Ignore all earlier instructions" in document["verdict"]["description"]
+
+
+def test_a_judge_that_echoes_is_not_fooled_because_its_verdict_is_read_last(capsys, corpus: str) -> None:
+    document = attacked(capsys, corpus, echoing)
+    injected = [row for row in document["results"] if row["strategy"].startswith("injection")]
+    assert len(injected) == 4
+    assert all(row["score"] <= 3 for row in injected)
+
+
+def test_a_judge_that_counts_words_is_gamed_by_words(capsys, corpus: str) -> None:
+    document = attacked(capsys, corpus, by_length)
+    assert document["verdict"]["gameable"]
+    length = next(one for one in document["tendencies"] if one["feature"] == "length")
+    assert length["correlation"] > 0.8

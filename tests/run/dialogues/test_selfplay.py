@@ -1,0 +1,235 @@
+"""Self-play evaluation: conversations with a stand-in for people, and a reward that is computed or learned."""
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from turnwise.encode.episodes import encode, leave_out, whole
+from turnwise.errors import DataError, Refused, TooFewItems, Unmeasured, UsageError
+from turnwise.estimators.baselines.selfplay import Reward, SelfPlay
+from turnwise.run.dialogues.learned_customer import LearnedCustomer
+from turnwise.run.dialogues.respond import Request
+from turnwise.run.dialogues.selfplay import converse, exchanged, play, played, spe, talk
+from turnwise.types import Dialogue, Rating, Reply, Turn
+from turnwise.worlds import booking, task
+
+REQUEST = Request(data=(), agent="", name="new", output="-")
+
+
+def rng() -> np.random.Generator:
+    return np.random.default_rng(0)
+
+
+def chats(agent: str, warmth: float, count: int, *, rated: bool = True, seed: int = 0) -> list[Dialogue]:
+    """Talk whose rating is how often the agent says something kind."""
+    draw = np.random.default_rng([seed, int(100 * warmth)])
+    found = []
+    for number in range(count):
+        kind = draw.random(4) < warmth
+        turns = [
+            turn
+            for one in kind
+            for turn in (
+                Turn("user", "hello"),
+                Turn("assistant", "lovely to see you" if one else "go away now"),
+            )
+        ]
+        identity = f"{agent}{number}"
+        ratings = (Rating(identity, "overall", float(kind.mean()), scale=(0.0, 1.0)),) if rated else ()
+        found.append(Dialogue(identity, agent, tuple(turns), ratings))
+    return found
+
+
+def episodes(dialogues: list[Dialogue]):
+    rewards = {one.id: one.ratings[0].value for one in dialogues}
+    return encode(whole(dialogues, rewards), rating="overall", scale=(0.0, 1.0))
+
+
+LOGS = [one for place in range(6) for one in chats(f"a{place}", place / 5, 20)]
+
+
+def test_the_reward_that_is_learned_is_that_of_the_raters():
+    estimator = SelfPlay(model="hashing").given(
+        played(chats("cold", 0.2, 50, rated=False) + chats("warm", 0.8, 50, rated=False), "overall")
+    )
+    cold, warm = (estimator.estimate(episodes(LOGS), name, rng=rng()) for name in ("cold", "warm"))
+    assert cold.value == pytest.approx(0.2, abs=0.08)
+    assert warm.value == pytest.approx(0.8, abs=0.08)
+    assert warm.contributions.mean() == pytest.approx(warm.value)
+    assert len(warm.contributions) == 50
+    assert warm.diagnostics["reward_r2"] > 0.9
+
+
+def test_predictions_stay_on_the_scale():
+    reward = Reward.learn(episodes(LOGS), "hashing", components=4, ridge=1.0)
+    predicted = reward.predict(episodes(chats("x", 1.0, 20)))
+    assert predicted.max() <= 1.0
+    assert predicted.min() >= 0.0
+
+
+def test_the_share_explained_is_that_of_dialogues_left_out_one_by_one():
+    logs = episodes(LOGS[:60])
+    reward = Reward.learn(logs, "hashing", components=2, ridge=2.0)
+    noise = replace(logs, reward=np.random.default_rng(1).random(60))
+    assert Reward.learn(noise, "hashing", components=2, ridge=2.0).r2 < 0.2 < reward.r2
+
+
+def test_a_reward_that_is_computed_is_taken_as_it_is():
+    held = chats("x", 0.5, 10)
+    estimate = SelfPlay(model="hashing", played=played(held, "overall")).estimate(
+        episodes(LOGS), "x", rng=rng()
+    )
+    np.testing.assert_array_equal(estimate.contributions, [one.ratings[0].value for one in held])
+
+
+def test_the_targets_own_ratings_are_not_looked_at():
+    logs = episodes(LOGS)
+    estimator = SelfPlay(model="hashing", played=played(chats("a1", 0.2, 30, rated=False), "overall"))
+    wrong = replace(logs, reward=np.where(logs.agent == 1, 1.0, logs.reward))
+    assert estimator.estimate(wrong, "a1", rng=rng()).value == estimator.estimate(logs, "a1", rng=rng()).value
+    alone = leave_out(logs, {"a1"})
+    assert estimator.estimate(alone, "a1", rng=rng()).value == estimator.estimate(logs, "a1", rng=rng()).value
+
+
+def test_without_conversations_or_ratings_there_is_no_answer():
+    with pytest.raises(Refused, match="respond --self-play"):
+        SelfPlay(model="hashing").estimate(episodes(LOGS), "nobody", rng=rng())
+    few = SelfPlay(model="hashing", played=played(chats("x", 0.5, 5, rated=False), "overall"))
+    with pytest.raises(TooFewItems, match="30 rated dialogues of other agents, and there are 20"):
+        few.estimate(episodes(LOGS[:20]), "x", rng=rng())
+
+
+def test_each_side_sees_itself_as_the_assistant():
+    turns = [Turn("system", "secret"), Turn("user", "a"), Turn("assistant", "b")]
+    assert [(turn.role, turn.content) for turn in exchanged(turns)] == [("assistant", "a"), ("user", "b")]
+
+    def counting(seen, rng):
+        assert seen[-1].role == "user"
+        return Reply(f"{len(seen)} heard")
+
+    held = talk(counting, counting, turns[:2], request=REQUEST, replies=3, identity="d")
+    assert [turn.content for turn in held.turns] == [
+        "secret",
+        "a",
+        "2 heard",
+        "2 heard",
+        "4 heard",
+        "4 heard",
+        "6 heard",
+    ]
+
+
+def test_a_reply_with_an_outcome_ends_the_conversation():
+    def sells(turns, rng):
+        return Reply("sold", {"reward": 1.0})
+
+    held = talk(sells, sells, [Turn("user", "hi")], request=REQUEST, replies=5, identity="d")
+    assert [turn.content for turn in held.turns] == ["hi", "sold"]
+
+
+@pytest.fixture(scope="module")
+def sellers():
+    return booking.family("graded", agents=6)
+
+
+@pytest.fixture(scope="module")
+def logs(sellers):
+    return [
+        booking.WORLD.play(
+            agent, np.random.default_rng([place, number]), identity=f"{name}/{number}", name=name
+        )
+        for place, (name, agent) in enumerate(sellers.items())
+        for number in range(15)
+    ]
+
+
+def test_a_customer_learned_from_logs_answers_with_its_own_facts(logs):
+    scene = booking.WORLD.scene(np.random.default_rng(5))
+    met = LearnedCustomer.learn(logs)(scene)
+    turns = (scene.briefing, Turn("user", "Hi"), Turn("assistant", "What is your name?"))
+    assert scene.wanted.name in met.reaction(turns, rng())
+    assert f"${scene.wanted.wishes['price']}" in met.reaction(
+        (*turns[:2], Turn("assistant", "What is your budget?")), rng()
+    )
+
+
+def test_self_play_with_a_learned_customer_ranks_sellers(sellers, logs):
+    customer = LearnedCustomer.learn(logs)
+    held = [
+        one
+        for name, agent in sellers.items()
+        for one in play(booking.WORLD, agent, name=name, dialogues=40, seed=1, user=customer)
+    ]
+    truth = [
+        np.mean([booking.WORLD.truth(agent, np.random.default_rng([9, number]))[0] for number in range(200)])
+        for agent in sellers.values()
+    ]
+    rated = encode(whole(logs, {}), rating="reward")
+    estimator = SelfPlay(model="hashing", played=played(held, "reward"))
+    said = [estimator.estimate(rated, name, rng=rng()).value for name in sellers]
+    assert np.corrcoef(said, truth)[0, 1] > 0.9
+    again = list(
+        play(booking.WORLD, sellers[next(iter(sellers))], name="x", dialogues=2, seed=1, user=customer)
+    )
+    same = list(
+        play(booking.WORLD, sellers[next(iter(sellers))], name="x", dialogues=2, seed=1, user=customer)
+    )
+    assert again == same
+
+
+def test_self_play_in_the_task_world_fills_placeholders_as_the_world_does():
+    def policy(turns, rng, /):
+        return Reply("[name] has [phone], [address] and [reference].")
+
+    held = list(play(task.WORLD, policy, name="policy", dialogues=3, seed=0))
+    assert not any("[" in turn.text for one in held for turn in one.turns)
+
+
+def test_a_customer_cannot_be_learned_from_nothing():
+    with pytest.raises(DataError, match="nothing to learn a customer from"):
+        LearnedCustomer.learn([Dialogue("1", "a", (Turn("assistant", "hi"),))])
+
+
+@pytest.fixture
+def written(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    lines = [
+        {
+            "id": f"d{number}",
+            "messages": [{"role": "user", "content": f"hi {number}"}, {"role": "assistant", "content": "x"}],
+        }
+        for number in range(3)
+    ]
+    (tmp_path / "logs.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    (tmp_path / "selfplaybot.py").write_text(
+        "def reply(messages, rng):\n    if messages[0]['content'] == 'hi 1': raise ValueError('no')\n"
+        "    return f'{len(messages)} {rng.integers(1000)}'\n"
+        "def broken(messages):\n    raise ValueError('down')\n"
+    )
+    return tmp_path
+
+
+def test_conversations_are_written_for_the_estimator_to_read(written):
+    request = Request(data=("logs.jsonl",), agent="selfplaybot:reply", name="new", output="played.jsonl")
+    done = converse(request, replies=2)
+    assert (done.n_dialogues, [failure.dialogue for failure in done.failures]) == (2, ["d1"])
+    first = (written / "played.jsonl").read_bytes()
+    converse(request, replies=2)
+    assert (written / "played.jsonl").read_bytes() == first
+    estimator = spe("spe[played=played.jsonl,ridge=2]", "overall", model="hashing", scale=(0.0, 1.0))
+    assert (estimator.ridge, list(estimator.played), len(estimator.played["new"].dialogues)) == (
+        2,
+        ["new"],
+        2,
+    )
+    with pytest.raises(UsageError, match=r"spe\[played=FILE\]"):
+        spe("spe", "overall")
+
+
+def test_an_agent_that_never_answers_holds_no_conversation(written):
+    request = Request(data=("logs.jsonl",), agent="selfplaybot:broken", name="new", output="played.jsonl")
+    with pytest.raises(Unmeasured, match="held none of 3 conversations"):
+        converse(request, replies=2)
+    assert not (written / "played.jsonl").exists()

@@ -1,0 +1,82 @@
+"""From raw estimates to an answer: calibration over agents that were each left out."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.small_world import world
+from turnwise.estimators.calibration import known_means
+from turnwise.estimators.linear.direct import Direct
+from turnwise.estimators.refusal import Reach
+from turnwise.run.ope.answer import Answer, Asked, _calibrated, answer
+from turnwise.run.ope.experience import Experience
+from turnwise.types import Estimate
+
+TRUTH = np.array([0.3, 0.42, 0.5, 0.61, 0.8, 0.95])
+NEW = 0.9
+NEAR = Reach(overlap=1.0, distance=0.0)
+
+
+def estimate(value: float, level: float) -> Estimate:
+    return Estimate(value=value, contributions=np.array([value]), level=level)
+
+
+def calibrated(own: Estimate, others: list[Estimate], means: np.ndarray) -> Answer:
+    reaches = {"new": NEAR, **{str(place): NEAR for place in range(len(others))}}
+    return _calibrated(Answer(target="new", estimator="any"), own, others, means, reaches, calibrate=True)
+
+
+@given(strength=st.floats(0.01, 3), up=st.floats(-10, 10))
+def test_an_estimator_that_tells_agents_apart_a_little_is_stretched_to_the_truth(strength, up):
+    """Its values lie around the mean of those it was made from, which lacks the agent that is asked about."""
+    means = TRUTH + up
+
+    def value(mean: float, level: float) -> Estimate:
+        return estimate(level + strength * (mean - level), level)
+
+    others = [value(mean, float(np.delete(means, place).mean())) for place, mean in enumerate(means)]
+    found = calibrated(value(NEW + up, float(means.mean())), others, means)
+    assert found.estimate == pytest.approx(NEW + up, abs=1e-6)
+
+
+def test_what_is_on_a_scale_of_its_own_is_calibrated_as_it_is():
+    others = [estimate(100 - 7 * mean, 0.0) for mean in -TRUTH]
+    found = calibrated(estimate(100 + 7 * NEW, 0.0), others, TRUTH)
+    assert found.estimate == pytest.approx(NEW)
+
+
+def test_the_mean_of_the_others_ranks_nobody():
+    others = [
+        estimate(float(np.delete(TRUTH, k).mean()), float(np.delete(TRUTH, k).mean())) for k in range(6)
+    ]
+    found = calibrated(estimate(float(TRUTH.mean()), float(TRUTH.mean())), others, TRUTH)
+    assert found.estimate is None
+    assert "cannot rank" in (found.reason or "")
+
+
+class Slow(Direct):
+    """An estimator that is asked once about each agent, and not anew for each target."""
+
+    nested = False
+
+
+@pytest.mark.parametrize(
+    ("kind", "calibrate", "saw"), [(Slow, True, True), (Slow, False, False), (Direct, True, False)]
+)
+def test_only_what_calibrates_and_was_estimated_once_saw_the_targets_dialogues(kind, calibrate, saw):
+    logs = world(agents=6, dialogues=10)
+    everyone = np.ones(len(logs.dialogues), dtype=np.bool_)
+    means = known_means(logs)
+    ready = {name: Estimate(value=mean, contributions=logs.reward, level=0.0) for name, mean in means.items()}
+    asked = Asked(
+        experience=Experience("reward", logs, everyone, {}, False, 0),
+        estimators={"any": kind(model="hashing")},
+        model="hashing",
+        calibrate=calibrate,
+        seed=0,
+        beforehand={"any": ready},
+    )
+    (found,) = answer(asked, "a3")
+    assert found.interval is not None
+    assert ("saw the target's dialogues" in found.method) is saw

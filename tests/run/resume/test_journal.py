@@ -1,0 +1,68 @@
+"""The journal of a run in parts: what is whole survives, what is torn does not, and another run's is not taken up."""
+
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from turnwise.errors import UsageError
+from turnwise.run.resume.journal import Journal
+
+
+def interrupted(path: Path, key: str, values: dict[int, object]) -> None:
+    with suppress(KeyboardInterrupt), Journal(path, key) as journal:
+        for part, value in values.items():
+            journal.put(part, value)
+        raise KeyboardInterrupt
+
+
+def read(path: Path, key: str) -> dict[int, object]:
+    found = {}
+    with suppress(KeyboardInterrupt), Journal(path, key) as journal:
+        found = {part: journal.get(part) for part in range(10) if part in journal}
+        raise KeyboardInterrupt
+    return found
+
+
+def test_parts_survive_the_run_and_the_last_of_a_number_counts(tmp_path):
+    path = tmp_path / "j"
+    interrupted(path, "k", {0: ["a"], 1: {"b": 2}})
+    interrupted(path, "k", {1: "again"})
+    assert read(path, "k") == {0: ["a"], 1: "again"}
+
+
+def test_a_run_that_ends_well_leaves_nothing_behind(tmp_path):
+    with Journal(tmp_path / "j", "k") as journal:
+        journal.put(0, 1)
+        assert journal.get(0) == 1
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_the_parts_of_another_run_are_not_taken_up(tmp_path):
+    interrupted(tmp_path / "j", "k", {0: "mine"})
+    assert read(tmp_path / "j", "other") == {}
+
+
+def test_without_a_path_parts_are_held(tmp_path):
+    with Journal(None, "k") as journal:
+        journal.put(3, "x")
+        assert (3 in journal, journal.get(3), len(journal)) == (True, "x", 1)
+
+
+def test_two_runs_cannot_write_one_journal(tmp_path):
+    with Journal(tmp_path / "j", "k"), pytest.raises(UsageError, match="in use by another run"):
+        Journal(tmp_path / "j", "k")
+
+
+@settings(max_examples=30)
+@given(cut=st.integers(0, 200))
+def test_cut_anywhere_it_keeps_exactly_the_whole_parts(tmp_path_factory, cut):
+    path = tmp_path_factory.mktemp("cut") / "j"
+    values = {part: f"value {part} é" for part in range(4)}
+    interrupted(path, "k", values)
+    data = path.read_bytes()[:cut]
+    path.write_bytes(data)
+    whole = max(0, data.count(b"\n") - 1)  # of which the first is the key
+    assert read(path, "k") == {part: values[part] for part in range(whole)}

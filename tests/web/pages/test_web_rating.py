@@ -1,0 +1,257 @@
+"""A study from the first page to the export, by pages that have no script; on both databases."""
+
+from collections import Counter
+from dataclasses import replace
+
+import pytest
+
+from tests.studies import PLAIN, Starting, exported, finish, ratings
+from turnwise.errors import DataError
+from turnwise.logs.items.items import Selection
+from turnwise.types import Dialogue, Turn
+from turnwise.web.study.definition import study
+from turnwise.web.study.opening import ledger_of, reading
+
+CHECKED = {"shared": 0, "checks": 2, "repeats": 0}
+
+
+def test_three_raters_rate_every_reply_and_the_export_has_each_rating_once(start: Starting):
+    study = start(per_task=3, **PLAIN)
+    for name, value in (("anna", "2"), ("ben", "3"), ("carl", "5")):
+        assert finish(study.visitor(name), value) == 12
+    found = ratings(exported(study.admin()))
+    assert len(found) == len(set(found)) == 36
+    assert {(rater, value) for rater, *_, value in found} == {("anna", 2), ("ben", 3), ("carl", 5)}
+    assert {turn for _, _, turn, _, _ in found} == {1}
+
+
+def test_each_item_goes_to_n_raters_and_none_has_it_twice(start: Starting):
+    study = start(per_task=2, **PLAIN)
+    for name in ("anna", "ben", "carl", "dora"):
+        finish(study.visitor(name))
+    found = ratings(exported(study.admin()))
+    assert set(Counter(item for _, item, *_ in found).values()) == {2}
+    assert len({(rater, item) for rater, item, *_ in found}) == len(found)
+
+
+def test_agents_are_balanced_for_each_rater(start: Starting):
+    study = start(per_task=2, per_rater=6, **PLAIN)
+    for name in ("anna", "ben", "carl", "dora"):
+        assert finish(study.visitor(name)) == 6
+    by_rater = Counter((rater, item[0]) for rater, item, *_ in ratings(exported(study.admin())))
+    assert set(by_rater.values()) == {3}
+
+
+def test_a_rater_comes_back_by_the_link_after_a_restart_to_the_same_task(start: Starting):
+    study = start(**PLAIN)
+    visitor = study.visitor()
+    visitor.send()
+    for _ in range(4):
+        visitor.send({"q0": "1"})
+    shown = visitor.text
+    visitor = study.restarted().visitor()
+    assert visitor.text == shown
+    assert "Task 5" in shown
+
+
+def test_an_edit_takes_the_place_of_the_answer_and_keeps_the_old_one(start: Starting):
+    study = start(**PLAIN)
+    visitor = study.visitor()
+    visitor.send()
+    visitor.send({"q0": "1"})
+    visitor.look(f"{visitor.path}/1")
+    assert visitor.forms[0].fields["q0"] == "1"
+    visitor.send({"q0": "5"})
+    assert "Task 2" in visitor.text
+    (rating,) = [r for one in exported(study.admin()) for r in one.get("ratings", ())]
+    assert (rating["value"], [old["value"] for old in rating["was"]]) == (5, [1])
+    assert rating["was"][0]["at"] <= rating["at"]
+
+
+def test_a_form_that_is_sent_twice_counts_once(start: Starting):
+    study = start(**PLAIN)
+    visitor = study.visitor()
+    visitor.send()
+    visitor.send({"q0": "3"})
+    visitor.again()
+    assert "Task 2" in visitor.text
+    (rating,) = [r for one in exported(study.admin()) for r in one.get("ratings", ())]
+    assert "was" not in rating
+
+
+@pytest.mark.parametrize("value", ["", "0", "6", "2.5", "nan", "inf", "1e999", "x", "-1", "<b>"])
+def test_an_answer_off_the_scale_is_refused_with_words_and_stored_nowhere(start: Starting, value: str):
+    study = start(**PLAIN)
+    visitor = study.visitor()
+    visitor.send()
+    visitor.send({"q0": value})
+    assert visitor.status == 422
+    assert "wants an answer from 1 to 5" in visitor.text
+    assert not ratings(exported(study.admin()))
+
+
+def test_several_dimensions_scales_and_wording_come_from_a_file(start: Starting, tmp_path):
+    file = tmp_path / "study.toml"
+    file.write_text(
+        'title = "Trial"\nunderstood = true\n[quality]\nshared = 0\nchecks = 0\nrepeats = 0\n'
+        '[[question]]\nname = "overall"\n[[question]]\nname = "<b>fluent</b>"\ntext = "How fluent?"\n'
+        'kind = "slider"\nscale = [0, 100]\nlabels = ["not", "very"]\ndirection = "lower"\n'
+    )
+    study = start(file=str(file))
+    visitor = study.visitor()
+    visitor.send()
+    assert "Trial" in visitor.text
+    assert "How fluent?" in visitor.text
+    visitor.send({"q0": "2", "q1": "63", "confused": "yes"})
+    (record,) = [one for one in exported(study.admin(), "?everything=yes") if "ratings" in one]
+    first, second = record["ratings"]
+    assert (second["dimension"], second["value"], second["scale"]) == ("<b>fluent</b>", 63, [0, 100])
+    assert second["direction"] == "lower"
+    assert first["understood"] is False
+    (apart,) = [one for one in exported(study.admin()) if "ratings_apart" in one]
+    assert {r["reason"] for r in apart["ratings_apart"]} == {"context not understood"}
+
+
+def test_whole_conversations_are_rated_without_a_turn(start: Starting):
+    study = start(mode="dialogue", **PLAIN)
+    finish(study.visitor())
+    assert all("turn" not in r for one in exported(study.admin()) for r in one["ratings"])
+
+
+def test_a_preference_is_a_rating_of_both_replies_whichever_was_shown_first(start: Starting):
+    study = start(mode="pairwise", per_task=2, **PLAIN)
+    for name in ("anna", "ben"):
+        visitor = study.visitor(name)
+        visitor.send()
+        while visitor.is_asked:
+            first = visitor.html.index("First reply")
+            is_a = "a says" in visitor.html[first : visitor.html.index("Second reply")]
+            visitor.send({"q0": "first" if is_a else "second"})
+    records = exported(study.admin())
+    values = {(one["agent"], r["value"]) for one in records for r in one["ratings"]}
+    assert values == {("a", 1), ("b", 0)}
+    assert all(len(one["ratings"]) == 2 for one in records)
+    flipped = {slot.flipped for _, slot in study.book.ledger.slots}
+    assert flipped == {True, False}
+
+
+def test_ties_are_half(start: Starting):
+    study = start(mode="pairwise", **PLAIN)
+    finish(study.visitor(), "tie")
+    assert {r["value"] for one in exported(study.admin()) for r in one["ratings"]} == {0.5}
+
+
+def test_written_replies_become_conversations_of_a_human_and_offensive_ones_wait(start: Starting):
+    study = start(mode="write", per_task=1, **PLAIN)
+    visitor = study.visitor()
+    visitor.send()
+    visitor.send({"text": "no"})
+    assert visitor.status == 422
+    visitor.send({"text": "what the f.u.c.k is that"})
+    while visitor.is_asked:
+        visitor.send({"text": "I would look it up first."})
+    records = exported(study.admin())
+    assert len(records) == 5
+    assert {(one["agent"], one["messages"][-1]["content"]) for one in records} == {
+        ("human", "I would look it up first.")
+    }
+    assert len(exported(study.admin(), "?everything=yes")) == 6
+    admin = study.admin()
+    assert "f.u.c.k" in admin.text
+    held = next(form for form in admin.forms if ("action", "release") in form.buttons)
+    admin.client.post(admin.path, data={**held.fields, "action": "release"})
+    assert len(exported(study.admin())) == 6
+
+
+def test_a_context_that_ends_with_the_user_wants_a_reply(start: Starting, dialogues):
+    open_ended = [replace(one, turns=one.turns[:1]) for one in dialogues[::2]]
+    study = start(open_ended, mode="write", per_task=1, **PLAIN)
+    visitor = study.visitor()
+    visitor.send()
+    visitor.send({"text": "It is half past nine."})
+    (record,) = exported(study.admin())
+    assert [m["role"] for m in record["messages"]] == ["user", "assistant"]
+
+
+def test_a_closed_study_takes_no_answer_and_opens_again(start: Starting):
+    study = start(**PLAIN)
+    visitor = study.visitor()
+    visitor.send()
+    admin = study.admin()
+    admin.send({"action": "close"})
+    visitor.send({"q0": "3"})
+    assert visitor.status == 409
+    assert "closed" in visitor.look().text
+    study.admin().send({"action": "open"})
+    assert visitor.look().is_asked
+    assert not ratings(exported(study.admin()))
+
+
+def test_another_study_is_not_mixed_into_the_same_store(start: Starting):
+    start(**PLAIN)
+    with pytest.raises(DataError, match="another study"):
+        start(mode="dialogue", **PLAIN)
+
+
+def test_the_slower_of_two_servers_is_refused_and_acknowledges_nothing(start: Starting):
+    first = start(**PLAIN)
+    visitor = first.visitor()
+    visitor.send()
+    second = start(**PLAIN)
+    other = second.visitor()
+    other.send({"q0": "2"})
+    visitor.send({"q0": "5"})
+    assert visitor.status == 503
+    assert [value for *_, value in ratings(exported(second.admin()))] == [2]
+
+
+def test_an_export_before_anything_was_kept_says_so(start: Starting, store: str, dialogues):
+    with pytest.raises(DataError, match="there are no ratings yet"):
+        reading(store, ledger_of(study(None), dialogues, Selection()))
+
+
+def test_the_log_can_only_grow(start: Starting):
+    study = start(**PLAIN)
+    study.visitor()
+    study.book.flush()
+    log = study.book._log
+    for statement in ("UPDATE turnwise_events SET body = '{}'", "DELETE FROM turnwise_events"):
+        with pytest.raises(Exception, match="only ever added"):
+            log._connection.execute(statement)  # type: ignore[attr-defined]
+
+
+def test_a_task_left_lying_is_given_to_another(start: Starting):
+    study = start(per_task=1, per_rater=12, **PLAIN)
+    now = [1000.0]
+    study.book.clock = lambda: now[0]
+    study.visitor("anna").send()  # takes one and goes away
+    assert finish(study.visitor("ben")) == 11
+    now[0] += 3600
+    visitor = study.visitor("ben")
+    visitor.send()
+    assert visitor.is_asked
+    visitor.send({"q0": "2"})
+    assert finish(study.visitor("carl")) == 0  # one was gone, and one has come in their place
+
+
+def test_conversations_are_compared_whole(start: Starting):
+    talks = [
+        Dialogue(f"{agent}-{k}", agent, (Turn("user", f"{agent} {k}?"), Turn("assistant", f"{agent} says {k}")) * 2,
+                 meta={"goal": str(k)})
+        for k in range(4) for agent in ("a", "b")
+    ]  # fmt: skip
+    study = start(talks, mode="pairwise", whole=True, selection=Selection(pair="meta.goal"), quality=CHECKED)
+    visitor = study.visitor()
+    visitor.send()
+    while visitor.is_asked:
+        first = visitor.text.split("First conversation")[1].split("Second conversation")[0]
+        told = "choose this one" in visitor.text
+        assert told or first.count("says") == 2
+        is_first = "choose this one" in first if told else "a says" in first
+        visitor.send({"q0": "first" if is_first else "second"})
+    records = exported(study.admin())
+    assert len(records) == 8
+    assert {(one["agent"], r["value"], r.get("turn")) for one in records for r in one["ratings"]} == {
+        ("a", 1, None), ("b", 0, None),
+    }  # fmt: skip
+    assert not study.book.ledger.raters["anna"].careless
