@@ -53,7 +53,7 @@ def demo(folder: Path, name: str) -> None:
 
 
 def others(folder: Path, name: str) -> None:
-    """The same conversations under other ids: what `meta --by file` or a lesson takes beside them."""
+    """The same conversations under other ids: what `meta --by file` or a training takes beside them."""
     demo(folder, name)
     path = folder / name
     opened = gzip.open if path.suffix == ".gz" else open

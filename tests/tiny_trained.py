@@ -20,7 +20,7 @@ from turnwise.metrics.learned.usr import full as usr_full
 from turnwise.metrics.learned.usr import retrieval
 from turnwise.metrics.learned.views import turn_vectors
 from turnwise.metrics.models import text_encoder
-from turnwise.networks.training.lesson import Lesson, Ratings
+from turnwise.networks.training.task import Ratings, TrainingTask
 from turnwise.types import Dialogue, Item, Turn
 
 TOPICS = "bike sea book film dog cat rain train soup song garden market".split()
@@ -63,10 +63,10 @@ def rated_items(count: int = 40, seed: int = 0) -> tuple[list[Item], dict[str, f
     return items, ratings
 
 
-def lesson(metric: str, **more: object) -> Lesson:
+def task(metric: str, **more: object) -> TrainingTask:
     items, ratings = rated_items()
     people = Ratings(dimension="overall", values=ratings, scale=(1, 5), per_item=3.0, ceiling=0.8)
-    given = Lesson(
+    given = TrainingTask(
         metric=metric,
         dialogues=dialogues(),
         items=items,
@@ -77,7 +77,7 @@ def lesson(metric: str, **more: object) -> Lesson:
     return replace(given, **more)  # type: ignore[arg-type]
 
 
-def adem_lesson(metric: str, **more: object) -> Lesson:
+def adem_task(metric: str, **more: object) -> TrainingTask:
     """With a reference beside every reply: the next thing that was really said."""
     items, _ = rated_items()
     said = [dialogue.turns[3].text for dialogue in dialogues(40)]
@@ -86,7 +86,7 @@ def adem_lesson(metric: str, **more: object) -> Lesson:
         for item, text in zip(items, said, strict=True)
     ]
     quick = {"components": "5/9", "gamma": 0.002, "rate": 0.01, "batch": 16, "epochs": 4}
-    return lesson(metric, **{"items": given, "settings": quick, **more})
+    return task(metric, **{"items": given, "settings": quick, **more})
 
 
 def write(kind: str, path: Path) -> Path:
@@ -95,12 +95,12 @@ def write(kind: str, path: Path) -> Path:
         return write_turnwise(path)
     trainers = {"usr-ret": retrieval.train, "maude": maude.train, "att": att.train}
     if kind.startswith("adem"):
-        made = adem_training.train(adem_lesson(kind))
+        made = adem_training.train(adem_task(kind))
     elif kind == "usr-full":
         parts = "relatedness[model=hashing]+length"
-        made = usr_full.train(lesson(kind, settings={"parts": parts}))
+        made = usr_full.train(task(kind, settings={"parts": parts}))
     else:
-        made = trainers[kind](lesson(kind))
+        made = trainers[kind](task(kind))
     folder.save(path, kind=kind, tensors=made.tensors, config=made.config, card=made.card)
     return path
 

@@ -37,7 +37,7 @@ from turnwise.metrics.learned.usr import full as usr_full
 from turnwise.metrics.learned.usr import retrieval
 from turnwise.metrics.learned.views import TURNS, turn_vectors
 from turnwise.metrics.models import text_encoder
-from turnwise.networks.training.lesson import Lesson, Ratings, Trained
+from turnwise.networks.training.task import Ratings, Trained, TrainingTask
 from turnwise.types import Dialogue, Floats, digest
 
 MODELS = Path(__file__).parents[1] / "src" / "turnwise" / "data" / "models"
@@ -96,12 +96,12 @@ def make_signals(dialogues: Sequence[Dialogue], ret: folder.Folder) -> tuple[dic
     names = {"one": "one", "several": "several"}
     tensors = {key: value for key, value in ret.tensors.items() if key.split(".")[0] in names}
     shapes: dict[str, Any] = {name: ret.config["heads"][name] for name in names}
-    lesson = Lesson(metric="turnwise", dialogues=dialogues, items=(), say=say)
+    task = TrainingTask(metric="turnwise", dialogues=dialogues, items=(), say=say)
     for name, (kind, turns) in WRITTEN.items():
         say(f"head {name}")
         shape = Shape(turns=turns, dropout=0.3)
         network, _ = contrast(
-            written_examples(dialogues, kind), shape, plan=retrieval.plan_of(lesson), rng=lesson.rng, say=say
+            written_examples(dialogues, kind), shape, plan=retrieval.plan_of(task), rng=task.rng, say=say
         )
         tensors |= network.tensors(name)
         shapes[name] = asdict(shape)
@@ -109,7 +109,7 @@ def make_signals(dialogues: Sequence[Dialogue], ret: folder.Folder) -> tuple[dic
         (plain(a.text), plain(b.text)) for d in dialogues for a, b in zip(d.turns, d.turns[1:], strict=False)
     ]
     pairs = [pair for pair in pairs if all(pair)]
-    chosen = [pairs[at] for at in np.sort(lesson.rng.permutation(len(pairs))[:EXCHANGES])]
+    chosen = [pairs[at] for at in np.sort(task.rng.permutation(len(pairs))[:EXCHANGES])]
     turns_, replies = turn_vectors([[a for a, _ in chosen], [b for _, b in chosen]], text_encoder(ENCODER))
     tensors |= Bank.of(turns_, replies).tensors
     texts = [plain(turn.text) for d in dialogues for turn in d.turns]
@@ -203,7 +203,7 @@ def fit_turnwise(data: Path, rated_groups: Sequence[Rated], parts: folder.Folder
     keep("turnwise", trained, **card(data, rated_groups, ratings=True))
 
 
-def rated_lesson(groups: Sequence[Rated], metric: str) -> Lesson:
+def rated_task(groups: Sequence[Rated], metric: str) -> TrainingTask:
     """All rated items, each group's ratings in its own standard deviations."""
     items, values = [], {}
     for group in groups:
@@ -215,7 +215,7 @@ def rated_lesson(groups: Sequence[Rated], metric: str) -> Lesson:
     people = Ratings(
         dimension="overall", values=values, scale=None, per_item=float("nan"), ceiling=float("nan")
     )
-    return Lesson(metric=metric, dialogues=(), items=items, ratings=people, say=say)
+    return TrainingTask(metric=metric, dialogues=(), items=items, ratings=people, say=say)
 
 
 def main() -> None:
@@ -226,7 +226,7 @@ def main() -> None:
     if {"usr-ret", "turnwise", "att", "maude"} & set(wanted):
         dialogues = pretraining(data)
         say(f"{len(dialogues)} dialogues to pretrain on")
-        lesson = Lesson(
+        task = TrainingTask(
             metric="usr-ret",
             dialogues=dialogues,
             items=(),
@@ -234,17 +234,17 @@ def main() -> None:
             data={"id": digest(*(d.id for d in dialogues))},
         )
         if "usr-ret" in wanted:
-            keep("usr-ret", retrieval.train(lesson), **of_text)
+            keep("usr-ret", retrieval.train(task), **of_text)
         if "turnwise" in wanted:
             make_turnwise(data, dialogues, groups)
         if "att" in wanted:
-            keep("att", att.train(lesson), **of_text)
+            keep("att", att.train(task), **of_text)
         if "maude" in wanted:
-            keep("maude", maude.train(lesson), **of_text)
+            keep("maude", maude.train(task), **of_text)
     if "ridge" in wanted:
         fit_turnwise(data, groups, folder.load(MODELS / "turnwise", "turnwise"))
     if "usr-full" in wanted:
-        learned = usr_full.train(rated_lesson(groups, "usr-full"))
+        learned = usr_full.train(rated_task(groups, "usr-full"))
         keep("usr-full", learned, **card(data, groups, ratings=True))
     if "cards" in wanted:
         for path in sorted(MODELS.iterdir()):

@@ -11,7 +11,7 @@ from turnwise.agents import training as trainers  # noqa: E402
 from turnwise.agents.answering import Asked  # noqa: E402
 from turnwise.encode.models import folder  # noqa: E402
 from turnwise.errors import UsageError  # noqa: E402
-from turnwise.networks.training.lesson import Lesson  # noqa: E402
+from turnwise.networks.training.task import TrainingTask  # noqa: E402
 from turnwise.types import Turn  # noqa: E402
 
 
@@ -21,13 +21,13 @@ def written(path, kind: str, **settings):
         for name, value in TINY.items()
         if name != "device" and (kind != "dual" or name != "decoder")
     }
-    lesson = Lesson(
+    task = TrainingTask(
         metric=kind,
         dialogues=small_talk(),
         items=(),
         settings={**sizes, "every": 30, "patience": 9, **settings},
     )
-    made = getattr(trainers, kind)(lesson)
+    made = getattr(trainers, kind)(task)
     folder.save(path, kind=made.kind, tensors=made.tensors, config=made.config, card=made.card)
     return made
 
@@ -92,6 +92,6 @@ def test_a_trained_metric_does_not_talk(folders, tmp_path):
 
 
 def test_a_misspelt_setting_of_training_is_refused():
-    lesson = Lesson(metric="hred", dialogues=small_talk(), items=(), settings={"layers": 2})
+    task = TrainingTask(metric="hred", dialogues=small_talk(), items=(), settings={"layers": 2})
     with pytest.raises(UsageError, match="no setting `layers`"):
-        trainers.hred(lesson)
+        trainers.hred(task)

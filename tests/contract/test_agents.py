@@ -14,7 +14,7 @@ from turnwise.agents import resolve
 from turnwise.agents import training as trainers
 from turnwise.agents.answering import Asked, Patience
 from turnwise.encode.models import folder
-from turnwise.networks.training.lesson import Lesson
+from turnwise.networks.training.task import TrainingTask
 from turnwise.types import Reply, Turn
 
 KINDS = ("own", "address", "lm", "tfidf", "dual", "hred", "vhred")
@@ -29,7 +29,7 @@ def models(tmp_path_factory):
     asked = {"tfidf": {}, "dual": flat, "hred": sizes, "vhred": {**sizes, "latent": 3, "anneal": 2}}
     for kind, settings in asked.items():
         made = getattr(trainers, kind)(
-            Lesson(metric=kind, dialogues=small_talk(), items=(), settings=settings)
+            TrainingTask(metric=kind, dialogues=small_talk(), items=(), settings=settings)
         )
         folder.save(home / kind, kind=made.kind, tensors=made.tensors, config=made.config, card=made.card)
     return home

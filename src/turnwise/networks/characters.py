@@ -20,7 +20,7 @@ from turnwise.encode.neural.loading import default_device
 from turnwise.networks.hred.encoder import Tokens, fill, padded
 from turnwise.networks.subwords import PAD, Subwords
 from turnwise.networks.training import training
-from turnwise.networks.training.lesson import Trained
+from turnwise.networks.training.task import Trained
 from turnwise.networks.training.training import Point, Say
 from turnwise.types import Dialogue, Signature
 

@@ -16,7 +16,7 @@ from torch import Tensor, nn
 
 from turnwise.networks.hred.encoder import HierarchicalEncoder, Tokens
 from turnwise.networks.training import training
-from turnwise.networks.training.lesson import Trained
+from turnwise.networks.training.task import Trained
 from turnwise.networks.training.training import Point, Say
 from turnwise.types import Dialogue
 

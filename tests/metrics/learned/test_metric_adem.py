@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 pytest.importorskip("safetensors")
 
-from tests.tiny_trained import adem_lesson, lesson, tiny_trained
+from tests.tiny_trained import adem_task, task, tiny_trained
 from turnwise.encode.models import folder
 from turnwise.errors import DataError, UsageError
 from turnwise.metrics import resolve
@@ -21,7 +21,7 @@ from turnwise.metrics.learned.adem.training import standardised, train
 from turnwise.metrics.learned.adem.triples import Triples
 from turnwise.metrics.learned.held_out import context_groups
 from turnwise.metrics.learned.trained import NotTrained
-from turnwise.networks.training.lesson import Ratings
+from turnwise.networks.training.task import Ratings
 from turnwise.types import Item, Turn
 
 QUICK = Search(components=(4,), gamma=(0.0, 0.01), rate=(0.01,), batch=(8,), epochs=6)
@@ -190,7 +190,7 @@ def test_ratings_of_two_corpora_are_put_on_one_scale():
 
 
 def test_a_system_left_out_and_less_data_are_measured_beside_the_head_that_is_kept():
-    given_ = adem_lesson("adem")
+    given_ = adem_task("adem")
     apart = [
         replace(item, turns=(Turn("user", f"what about number {at} then"), item.turns[-1]), turn=1)
         for at, item in enumerate(given_.items)
@@ -222,7 +222,7 @@ def test_a_system_left_out_and_less_data_are_measured_beside_the_head_that_is_ke
 
 def test_with_several_references_the_score_is_the_mean_of_the_scores():
     metric = resolve("adem", trained=tiny_trained("adem"))
-    item = adem_lesson("adem").items[0]
+    item = adem_task("adem").items[0]
 
     def scored(*references):
         turn = replace(item.turns[-1], references=references)
@@ -233,7 +233,7 @@ def test_with_several_references_the_score_is_the_mean_of_the_scores():
 
 
 def test_a_trained_folder_scores_what_training_saw_and_knows_it():
-    given_ = adem_lesson("adem")
+    given_ = adem_task("adem")
     metric = resolve("adem", trained=tiny_trained("adem"))
     rows = metric.rows(given_.items)
     assert np.isfinite(rows).all()
@@ -244,7 +244,7 @@ def test_a_trained_folder_scores_what_training_saw_and_knows_it():
 
 def test_punctuation_and_case_cannot_move_a_score_on_single_text_encoders():
     metric = resolve("adem-c", trained=tiny_trained("adem-c"))
-    item = adem_lesson("adem-c").items[0]
+    item = adem_task("adem-c").items[0]
     dressed = replace(
         item, turns=(*item.turns[:-1], replace(item.turns[-1], content=item.reply.upper() + "!!"))
     )
@@ -286,11 +286,11 @@ def test_a_head_that_is_not_whole_is_a_clear_error(tmp_path, broken):
 
 def test_replies_without_references_are_told_of_the_form_that_needs_none():
     with pytest.raises(DataError, match="`train adem-c` needs no references"):
-        train(lesson("adem", settings={}))
+        train(task("adem", settings={}))
 
 
 def test_too_few_equal_or_missing_ratings_are_refused():
-    good = adem_lesson("adem")
+    good = adem_task("adem")
     people = good.ratings
     with pytest.raises(DataError, match="at least 30"):
         train(replace(good, items=good.items[:20]))
@@ -307,14 +307,14 @@ def test_too_few_equal_or_missing_ratings_are_refused():
 
 def test_one_rater_is_a_warning_and_a_misspelt_setting_an_error():
     lines = []
-    good = adem_lesson("adem", say=lines.append)
+    good = adem_task("adem", say=lines.append)
     alone = replace(good.ratings, per_item=1.0)
     train(replace(good, ratings=alone))
     assert any("one rater" in line for line in lines)
     with pytest.raises(UsageError, match="no setting `gama`"):
-        train(adem_lesson("adem", settings={"gama": 1.0}))
+        train(adem_task("adem", settings={"gama": 1.0}))
     with pytest.raises(UsageError, match="joined by /"):
-        train(adem_lesson("adem", settings={"components": "7,20"}))
+        train(adem_task("adem", settings={"components": "7,20"}))
 
 
 def test_a_model_on_a_trained_encoder_carries_it_along(tmp_path):
@@ -334,10 +334,10 @@ def test_a_model_on_a_trained_encoder_carries_it_along(tmp_path):
     for made in (hred, letters):
         path = tmp_path / made.kind
         folder.save(path, kind=made.kind, tensors=made.tensors, config=made.config, card=made.card)
-        learned = train(adem_lesson("adem", model=str(path)))
+        learned = train(adem_task("adem", model=str(path)))
         model = tmp_path / f"adem-{made.kind}"
         folder.save(model, kind="adem", tensors=learned.tensors, config=learned.config, card=learned.card)
         shutil.rmtree(path)  # the model must not need it any more
         metric = resolve("adem", trained=str(model))
-        assert np.isfinite(metric.rows(adem_lesson("adem").items)).all()
+        assert np.isfinite(metric.rows(adem_task("adem").items)).all()
         assert made.kind in str(metric.signature)

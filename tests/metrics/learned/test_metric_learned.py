@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.tiny_trained import dialogues, lesson, rated_items, tiny_trained, write
+from tests.tiny_trained import dialogues, rated_items, task, tiny_trained, write
 from turnwise.encode.models import folder
 from turnwise.encode.models.catalogue import NotFetched
 from turnwise.encode.text.normalise import plain
@@ -22,7 +22,7 @@ from turnwise.metrics.learned.turnwise.lexicon import Lexicon
 from turnwise.metrics.learned.turnwise.surface import surface
 from turnwise.metrics.learned.turnwise.weights import ridge, standardised
 from turnwise.metrics.learned.usr import retrieval
-from turnwise.networks.training.lesson import Ratings
+from turnwise.networks.training.task import Ratings
 from turnwise.types import Item, Turn
 
 TRAINED = ("turnwise", "usr-ret", "usr-full", "maude", "att")
@@ -98,9 +98,7 @@ def test_an_untrained_metric_says_how_to_train_it(monkeypatch: pytest.MonkeyPatc
 
 
 def test_the_retrieval_head_tells_what_was_said_from_what_was_not() -> None:
-    made = retrieval.train(
-        lesson("usr-ret", dialogues=dialogues(200), settings={"epochs": 15, "patience": 15})
-    )
+    made = retrieval.train(task("usr-ret", dialogues=dialogues(200), settings={"epochs": 15, "patience": 15}))
     above = {str(finding.what["statistic"]): finding.estimate for finding in made.findings}
     assert above["above a negative, one"] is not None
     assert above["above a negative, one"] > 0.75
@@ -108,7 +106,7 @@ def test_the_retrieval_head_tells_what_was_said_from_what_was_not() -> None:
 
 
 def test_training_twice_gives_the_same_weights_and_another_seed_others() -> None:
-    first, second, other = (retrieval.train(lesson("usr-ret", seed=seed)) for seed in (0, 0, 1))
+    first, second, other = (retrieval.train(task("usr-ret", seed=seed)) for seed in (0, 0, 1))
     for name, tensor in first.tensors.items():
         assert tensor.tobytes() == second.tensors[name].tobytes()
     assert any(tensor.tobytes() != other.tensors[name].tobytes() for name, tensor in first.tensors.items())
@@ -169,7 +167,7 @@ def test_a_ridge_over_corpora_does_not_learn_what_separates_them() -> None:
 
 
 def test_thirty_ratings_are_enough_to_calibrate_and_the_scale_is_theirs(tmp_path: Path) -> None:
-    made = calibration.train(lesson("turnwise", model=None, settings={"start": tiny_trained("turnwise")}))
+    made = calibration.train(task("turnwise", model=None, settings={"start": tiny_trained("turnwise")}))
     folder.save(tmp_path / "mine", kind=made.kind, tensors=made.tensors, config=made.config, card=made.card)
     metric = resolve("turnwise", trained=str(tmp_path / "mine"))
     items, ratings = rated_items()
@@ -207,7 +205,7 @@ def test_replies_that_share_a_turn_of_context_are_held_out_together() -> None:
     same = [replace(one, turns=(shared, one.turns[-1]), turn=1) for one in items]
     with pytest.raises(DataError, match="same context"):
         calibration.train(
-            lesson("turnwise", model=None, settings={"start": tiny_trained("turnwise")}, items=same)
+            task("turnwise", model=None, settings={"start": tiny_trained("turnwise")}, items=same)
         )
 
 
@@ -220,33 +218,33 @@ def test_ratings_that_cannot_teach_are_refused_with_the_reason() -> None:
     few = dict(list(ratings.items())[:29])
     start = {"start": tiny_trained("turnwise")}
     with pytest.raises(DataError, match="29 rated replies"):
-        calibration.train(lesson("turnwise", model=None, settings=start, ratings=people(few)))
+        calibration.train(task("turnwise", model=None, settings=start, ratings=people(few)))
     with pytest.raises(DataError, match="all 40 ratings"):
         calibration.train(
-            lesson("turnwise", model=None, settings=start, ratings=people(dict.fromkeys(ratings, 4.0)))
+            task("turnwise", model=None, settings=start, ratings=people(dict.fromkeys(ratings, 4.0)))
         )
     bare = [replace(one, turns=one.turns[-1:]) for one in items]
     with pytest.raises(DataError, match="no rated reply has a context"):
-        calibration.train(lesson("turnwise", model=None, settings=start, items=bare))
+        calibration.train(task("turnwise", model=None, settings=start, items=bare))
     with pytest.raises(DataError, match="turnwise rate"):
-        calibration.train(lesson("turnwise", model=None, settings=start, ratings=None))
+        calibration.train(task("turnwise", model=None, settings=start, ratings=None))
 
 
 def test_one_rater_is_a_warning_and_not_an_error() -> None:
     said: list[str] = []
     ratings = people(rated_items()[1], per_item=1.0)
     start = {"start": tiny_trained("turnwise")}
-    calibration.train(lesson("turnwise", model=None, settings=start, ratings=ratings, say=said.append))
+    calibration.train(task("turnwise", model=None, settings=start, ratings=ratings, say=said.append))
     assert any("one rater" in line for line in said)
 
 
 def test_settings_that_do_not_exist_are_refused() -> None:
     with pytest.raises(UsageError, match="epochs"):
-        retrieval.train(lesson("usr-ret", settings={"epoch": 3}))
+        retrieval.train(task("usr-ret", settings={"epoch": 3}))
     with pytest.raises(UsageError, match="expected int"):
-        retrieval.train(lesson("usr-ret", settings={"epochs": "many"}))
+        retrieval.train(task("usr-ret", settings={"epochs": "many"}))
     with pytest.raises(UsageError, match="stands on vectors of hashing"):
-        calibration.train(lesson("turnwise", model="minilm", settings={"start": tiny_trained("turnwise")}))
+        calibration.train(task("turnwise", model="minilm", settings={"start": tiny_trained("turnwise")}))
 
 
 def test_a_model_trained_with_other_vectors_is_refused(tmp_path: Path) -> None:

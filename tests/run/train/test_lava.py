@@ -22,7 +22,7 @@ from turnwise.networks.lava import supervised as supervision  # noqa: E402
 from turnwise.networks.lava.model import Ground, Model, bounded  # noqa: E402
 from turnwise.networks.lava.situation import Situation  # noqa: E402
 from turnwise.networks.lava.words import Words  # noqa: E402
-from turnwise.networks.training.lesson import Lesson, Trained  # noqa: E402
+from turnwise.networks.training.task import Trained, TrainingTask  # noqa: E402
 from turnwise.run.dialogues.respond import Request, respond  # noqa: E402
 from turnwise.run.train import lava  # noqa: E402
 from turnwise.run.train.policy_judge import Judge  # noqa: E402
@@ -31,8 +31,8 @@ from turnwise.types import Dialogue, Turn  # noqa: E402
 PLAS = {"hidden": 24, "episodes": 1_920, "batch": 32, "every": 10, "lead": 20, "closeness": 0.05, "warm": 1}
 
 
-def lesson(metric: str, dialogues: list[Dialogue], model: Path | None = None, **settings: Any) -> Lesson:
-    return Lesson(
+def task(metric: str, dialogues: list[Dialogue], model: Path | None = None, **settings: Any) -> TrainingTask:
+    return TrainingTask(
         metric=metric,
         dialogues=dialogues,
         items=list(items(dialogues, Selection(judged="all"))),
@@ -57,13 +57,13 @@ def db(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 @pytest.fixture(scope="module")
 def supervised(tmp_path_factory: pytest.TempPathFactory, db: str) -> Path:
-    trained = lava.lava(lesson("lava", small_task(), **LAVA, db=db))
+    trained = lava.lava(task("lava", small_task(), **LAVA, db=db))
     return save(trained, tmp_path_factory.mktemp("models") / "lava")
 
 
 @pytest.fixture(scope="module")
 def offline(supervised: Path, db: str) -> Trained:
-    return lava.offline(lesson("plas", small_task(), supervised, **PLAS, db=db))
+    return lava.offline(task("plas", small_task(), supervised, **PLAS, db=db))
 
 
 def said(model: Path) -> list[str]:
@@ -89,7 +89,7 @@ def test_plas_moves_the_policy_and_holds_the_decoder_of_its_start_still(
     supervised: Path, db: str, offline: Trained
 ) -> None:
     unwarmed = {**PLAS, "warm": 0, "episodes": 128, "lead": 0}
-    trained = lava.offline(lesson("plas", small_task(), supervised, **unwarmed, db=db))
+    trained = lava.offline(task("plas", small_task(), supervised, **unwarmed, db=db))
     before = folder.load(supervised, "lava").tensors
     for name, tensor in trained.tensors.items():
         if not name.startswith("state."):
@@ -99,7 +99,7 @@ def test_plas_moves_the_policy_and_holds_the_decoder_of_its_start_still(
 
 def test_a_policy_of_plas_stays_within_sigma(supervised: Path, db: str) -> None:
     tight = {**PLAS, "sigma": 0.1, "warm": 0, "episodes": 64}
-    trained = lava.offline(lesson("plas", small_task(), supervised, **tight, db=db))
+    trained = lava.offline(task("plas", small_task(), supervised, **tight, db=db))
     assert trained.config["bound"] == 0.1
     model = Model.of(folder.load(supervised, "lava"), device="cpu")
     data = model.corpus(small_task(20))
@@ -126,7 +126,7 @@ def test_policy_gradient_finds_the_replies_that_succeed(db: str) -> None:
 @pytest.mark.parametrize("objective", ["alternate", "kl"])
 def test_every_objective_learns_to_speak(objective: str, db: str) -> None:
     short = {**LAVA, "epochs": 5, "objective": objective, "db": db}
-    trained = lava.lava(lesson("lava", small_task(), **short))
+    trained = lava.lava(task("lava", small_task(), **short))
     curve = [point["rg"] for point in trained.curve if point["loss"] > 0]
     assert curve[-1] < 0.5 * curve[0]
     assert trained.config["how"] == objective
@@ -134,7 +134,7 @@ def test_every_objective_learns_to_speak(objective: str, db: str) -> None:
 
 def test_the_same_seed_gives_the_same_weights(supervised: Path, db: str) -> None:
     quick = {**LAVA, "epochs": 1}
-    one, two = (lava.lava(lesson("lava", small_task(80), **quick, db=db)) for _ in range(2))
+    one, two = (lava.lava(task("lava", small_task(80), **quick, db=db)) for _ in range(2))
     for name, tensor in one.tensors.items():
         assert np.array_equal(tensor, two.tensors[name]), name
 
@@ -142,7 +142,7 @@ def test_the_same_seed_gives_the_same_weights(supervised: Path, db: str) -> None
 def test_an_interrupted_training_ends_in_the_same_weights(tmp_path: Path, db: str) -> None:
     def after(epochs: int, work: Path) -> Trained:
         quick = {**LAVA, "epochs": epochs, "db": db, "objective": "alternate"}
-        return lava.lava(replace(lesson("lava", small_task(80), **quick), work=work))
+        return lava.lava(replace(task("lava", small_task(80), **quick), work=work))
 
     whole = after(3, tmp_path / "whole")
     stopped: list[str] = []
@@ -154,7 +154,7 @@ def test_an_interrupted_training_ends_in_the_same_weights(tmp_path: Path, db: st
 
     quick = {**LAVA, "epochs": 3, "db": db, "objective": "alternate"}
     with pytest.raises(KeyboardInterrupt):
-        lava.lava(replace(lesson("lava", small_task(80), **quick), work=tmp_path / "cut", say=stop_after_one))
+        lava.lava(replace(task("lava", small_task(80), **quick), work=tmp_path / "cut", say=stop_after_one))
     resumed = after(3, tmp_path / "cut")
     for name, tensor in whole.tensors.items():
         assert np.array_equal(tensor, resumed.tensors[name]), name
@@ -204,28 +204,28 @@ def test_what_an_agent_cannot_read_it_does_not_answer(supervised: Path) -> None:
 def test_bad_data_and_settings_are_told(supervised: Path, db: str, tmp_path: Path) -> None:
     goalless = [replace(one, goal=None) for one in small_task(40)]
     with pytest.raises(DataError, match="no goal"):
-        lava.offline(lesson("plas", goalless, supervised, db=db))
+        lava.offline(task("plas", goalless, supervised, db=db))
     with pytest.raises(UsageError, match="--from"):
-        lava.offline(lesson("plas", small_task(40), db=db))
+        lava.offline(task("plas", small_task(40), db=db))
     with pytest.raises(UsageError, match="objective"):
-        lava.lava(lesson("lava", small_task(40), objective="magic"))
+        lava.lava(task("lava", small_task(40), objective="magic"))
     with pytest.raises(UsageError, match="reward=fun"):
-        lava.offline(lesson("plas", small_task(40), supervised, db=db, reward="fun"))
+        lava.offline(task("plas", small_task(40), supervised, db=db, reward="fun"))
     with pytest.raises(TooFewItems, match="10 dialogues"):
-        lava.lava(lesson("lava", small_task(4)))
+        lava.lava(task("lava", small_task(4)))
     stateless = [
         replace(one, turns=tuple(replace(turn, state=None) for turn in one.turns)) for one in small_task(40)
     ]
     with pytest.raises(DataError, match="state"):
-        lava.lava(lesson("lava", stateless))
+        lava.lava(task("lava", stateless))
     failing = small_task(40, good=0.0)
     with pytest.raises(DataError, match="no logged dialogue succeeds"):
-        lava.offline(lesson("plas", failing, supervised, db=db))
+        lava.offline(task("plas", failing, supervised, db=db))
 
 
 def test_without_tables_a_policy_is_trained_and_not_judged(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("TURNWISE_DATA", raising=False)
     lines: list[str] = []
-    trained = lava.lava(replace(lesson("lava", small_task(40), **{**LAVA, "epochs": 1}), say=lines.append))
+    trained = lava.lava(replace(task("lava", small_task(40), **{**LAVA, "epochs": 1}), say=lines.append))
     assert not trained.findings
     assert any("not measured" in line for line in lines)

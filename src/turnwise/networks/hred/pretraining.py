@@ -16,7 +16,7 @@ import torch
 from turnwise.networks.hred.dialogue_model import Bound, DialogueModel
 from turnwise.networks.hred.encoder import Tokens
 from turnwise.networks.training import training
-from turnwise.networks.training.lesson import Trained
+from turnwise.networks.training.task import Trained
 from turnwise.networks.training.training import Point, Say
 from turnwise.types import Dialogue
 

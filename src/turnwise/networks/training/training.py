@@ -20,7 +20,7 @@ from turnwise.errors import TooFewItems, Unmeasured, UsageError
 from turnwise.networks.hred.encoder import Tokens
 from turnwise.networks.subwords import Subwords
 from turnwise.networks.training.checkpoint import Checkpoint
-from turnwise.networks.training.lesson import Trained
+from turnwise.networks.training.task import Trained
 from turnwise.types import Dialogue
 
 Say = Callable[[str], None]  # takes one line of progress

@@ -1,7 +1,7 @@
-"""`turnwise train`: conversations and ratings in, a model's folder out; resumable until it is written.
+"""`turnwise train`: reads dialogues and ratings, calls a trainer and writes a model folder. Resumable.
 
-A trainer is one line of `TRAINERS`, imported when it is asked for. This module reads the data, says what is wrong with
-it before anything is computed, and writes what the trainer returns.
+A trainer is one entry of `TRAINERS`; its module is imported when it is used. This module reads the data, reports what
+is wrong with it before training starts, and writes what the trainer returns.
 """
 
 import importlib
@@ -17,7 +17,7 @@ from turnwise.logs.items.items import Selection, all_items
 from turnwise.logs.native import read_all
 from turnwise.logs.scan import Census, scan
 from turnwise.meta.gold import gold
-from turnwise.networks.training.lesson import Lesson, Ratings, Trained
+from turnwise.networks.training.task import Ratings, Trained, TrainingTask
 from turnwise.ratings.ceiling import ceiling
 from turnwise.report import results
 from turnwise.run.origin import origin
@@ -26,62 +26,60 @@ from turnwise.run.scoring.raters import turned
 from turnwise.run.spec import Spec
 from turnwise.types import Item
 
-Learns = Literal["ratings", "conversations"]
+Learns = Literal["ratings", "dialogues"]
 
 
-class Course(NamedTuple):
-    target: str  # module:function, called with a `Lesson`
-    learns: Learns  # what the data must have
+class Trainer(NamedTuple):
+    """One entry of the table of trainers."""
+
+    target: str  # module:function, called with a `TrainingTask`, returns a `Trained`
+    learns: Learns  # what the data must contain
     what: str  # one line for `turnwise ls trainers`
 
 
-def _learned(module: str, learns: Learns, what: str) -> Course:
-    return Course(f"turnwise.metrics.learned.{module}:train", learns, what)
+def _learned(module: str, learns: Learns, what: str) -> Trainer:
+    return Trainer(f"turnwise.metrics.learned.{module}:train", learns, what)
 
 
-TRAINERS: dict[str, Course] = {
+TRAINERS: dict[str, Trainer] = {
     "turnwise": _learned(
         "turnwise.calibration", "ratings", "our own metric, fitted to your domain from 30 ratings or more"
     ),
-    "usr-ret": _learned(
-        "usr.retrieval", "conversations", "USR's retrieval score: a head on frozen turn vectors"
-    ),
+    "usr-ret": _learned("usr.retrieval", "dialogues", "USR's retrieval score: a head on frozen turn vectors"),
     "usr-full": _learned("usr.full", "ratings", "USR's regression over its sub-metrics"),
     "maude": _learned(
-        "contrastive.maude", "conversations", "MAUDE: noise-contrastive, semantic and syntactic negatives"
+        "contrastive.maude", "dialogues", "MAUDE: noise-contrastive, semantic and syntactic negatives"
     ),
-    "att": _learned("contrastive.att", "conversations", "a Turing test trained against an adversary"),
-    "adem": _learned("adem.training", "ratings", "ADEM: a rating foretold from context and reference"),
+    "att": _learned("contrastive.att", "dialogues", "a Turing test trained against an adversary"),
+    "adem": _learned("adem.training", "ratings", "ADEM: a rating predicted from context and reference"),
     "adem-c": _learned("adem.training", "ratings", "ADEM from the context alone"),
     "adem-r": _learned("adem.training", "ratings", "ADEM from the reference alone"),
-    "characters": Course(
+    "characters": Trainer(
         "turnwise.agents.training:characters",
-        "conversations",
+        "dialogues",
         "an encoder by letters, as tweet2vec: a bi-GRU",
     ),
-    "hred": Course(
-        "turnwise.agents.training:hred", "conversations", "an agent: HRED, pretrained on likelihood"
+    "hred": Trainer("turnwise.agents.training:hred", "dialogues", "an agent: HRED, pretrained on likelihood"),
+    "vhred": Trainer(
+        "turnwise.agents.training:vhred", "dialogues", "an agent: VHRED, with a variable a turn"
     ),
-    "vhred": Course(
-        "turnwise.agents.training:vhred", "conversations", "an agent: VHRED, with a variable a turn"
+    "dual": Trainer("turnwise.agents.training:dual", "dialogues", "an agent: the dual encoder"),
+    "tfidf": Trainer("turnwise.agents.training:tfidf", "dialogues", "an agent: TF-IDF retrieval"),
+    "lava": Trainer(
+        "turnwise.run.train.lava:lava", "dialogues", "an agent: LAVA, latent actions of task dialogue"
     ),
-    "dual": Course("turnwise.agents.training:dual", "conversations", "an agent: the dual encoder"),
-    "tfidf": Course("turnwise.agents.training:tfidf", "conversations", "an agent: TF-IDF retrieval"),
-    "lava": Course(
-        "turnwise.run.train.lava:lava", "conversations", "an agent: LAVA, latent actions of task dialogue"
+    "plas": Trainer(
+        "turnwise.run.train.lava:offline", "dialogues", "an agent: LAVA, trained offline by a critic"
     ),
-    "plas": Course(
-        "turnwise.run.train.lava:offline", "conversations", "an agent: LAVA, trained offline by a critic"
-    ),
-    "lava-pg": Course(
-        "turnwise.run.train.lava:by_gradient", "conversations", "an agent: LAVA, trained on corpus success"
+    "lava-pg": Trainer(
+        "turnwise.run.train.lava:by_gradient", "dialogues", "an agent: LAVA, trained on corpus success"
     ),
 }
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Request:
-    """What is asked of `train` beyond a spec of data and selection."""
+    """The parameters of `train`: a spec of data and selection, and what belongs to training alone."""
 
     metric: str
     spec: Spec  # its output is the model's folder
@@ -93,17 +91,17 @@ class Request:
 
 
 def train(request: Request, *, say: Callable[[str], None] = lambda _: None) -> Outcome:
-    spec, course = request.spec, trainer(request.metric)
+    spec, chosen = request.spec, trainer(request.metric)
     if spec.output is None:
         raise UsageError("`train` writes a model: give its folder with -o")
     folder.check_replaceable(spec.output, request.metric)
     census = scan(spec.data)
-    ratings = _ratings(request, census) if course.learns == "ratings" else None
+    ratings = _ratings(request, census) if chosen.learns == "ratings" else None
     work = spec.output.with_name(f".{spec.output.name}.training")
     if request.restart:
         shutil.rmtree(work, ignore_errors=True)
     judged: Any = {"judged": "rated", "dimension": ratings.dimension} if ratings else {"judged": "all"}
-    lesson = Lesson(
+    task = TrainingTask(
         metric=request.metric,
         dialogues=list(read_all(spec.data)),
         items=_items(spec, census, **judged),
@@ -116,8 +114,8 @@ def train(request: Request, *, say: Callable[[str], None] = lambda _: None) -> O
         data=_data(spec, census),
         say=say,
     )
-    trained = _call(course, lesson)
-    card = {"data": lesson.data, "command": _command(request), **trained.card}
+    trained = _call(chosen, task)
+    card = {"data": task.data, "command": _command(request), **trained.card}
     made = folder.save(
         spec.output, kind=trained.kind, tensors=trained.tensors, config=trained.config, card=card
     )
@@ -132,15 +130,15 @@ def train(request: Request, *, say: Callable[[str], None] = lambda _: None) -> O
     return Outcome(tuple(trained.findings), document)
 
 
-def trainer(metric: str) -> Course:
+def trainer(metric: str) -> Trainer:
     if metric not in TRAINERS:
         raise unknown("trainer", metric, tuple(TRAINERS))
     return TRAINERS[metric]
 
 
-def _call(course: Course, lesson: Lesson) -> Trained:
-    module, _, name = course.target.partition(":")
-    trained: Trained = getattr(importlib.import_module(module), name)(lesson)
+def _call(chosen: Trainer, task: TrainingTask) -> Trained:
+    module, _, name = chosen.target.partition(":")
+    trained: Trained = getattr(importlib.import_module(module), name)(task)
     return trained
 
 

@@ -21,7 +21,7 @@ from turnwise.networks.lava.corpus import usable
 from turnwise.networks.lava.model import KINDS, Curve, Ground, Model
 from turnwise.networks.lava.situation import Situation
 from turnwise.networks.lava.words import Words
-from turnwise.networks.training.lesson import Lesson, Trained
+from turnwise.networks.training.task import Trained, TrainingTask
 from turnwise.run.train.policy_judge import EVALUATOR, Judge
 from turnwise.types import Dialogue, Finding
 
@@ -29,110 +29,108 @@ Chosen = TypeVar("Chosen", supervised.Settings, plas.Settings, gradient.Settings
 _HELD_OUT = 0.05  # of the dialogues, where no split is named
 
 
-def lava(lesson: Lesson) -> Trained:
-    settings = _settings(lesson, supervised.Settings(device=lesson.device), ("evaluator", "db"))
-    learned, held = _split(lesson, settings.held_out)
+def lava(task: TrainingTask) -> Trained:
+    settings = _settings(task, supervised.Settings(device=task.device), ("evaluator", "db"))
+    learned, held = _split(task, settings.held_out)
     words = Words.learn((turn.text for one in learned for turn in one.turns), fewest=settings.fewest)
     situation = Situation.learn(learned)
-    seed = int(lesson.rng.integers(2**31))
+    seed = int(task.rng.integers(2**31))
     model = Model.new(words, situation, longest=settings.longest, seed=seed, **settings.sizes)
-    model.network.to(lesson.device)
+    model.network.to(task.device)
     curve = supervised.train(
-        model, model.corpus(learned), model.corpus(held), settings=settings, seed=seed, work=lesson.work,
-        about=lesson.fingerprint, say=lesson.say,
+        model, model.corpus(learned), model.corpus(held), settings=settings, seed=seed, work=task.work,
+        about=task.fingerprint, say=task.say,
     )  # fmt: skip
-    judge = _judge(lesson, held) if all(one.goal for one in held) else None
+    judge = _judge(task, held) if all(one.goal for one in held) else None
     if judge is None:
-        lesson.say("warning: the held-out dialogues have no goals, so match and success are not measured")
+        task.say("warning: the held-out dialogues have no goals, so match and success are not measured")
     try:
-        return _trained(lesson, model, held, judge, curve, len(learned), settings.objective)
+        return _trained(task, model, held, judge, curve, len(learned), settings.objective)
     except NoTables as error:
-        lesson.say(f"warning: match and success are not measured: {error}")
-        return _trained(lesson, model, held, None, curve, len(learned), settings.objective)
+        task.say(f"warning: match and success are not measured: {error}")
+        return _trained(task, model, held, None, curve, len(learned), settings.objective)
 
 
-def offline(lesson: Lesson) -> Trained:
+def offline(task: TrainingTask) -> Trained:
     """PLAS."""
-    settings = _settings(lesson, plas.Settings(device=lesson.device), ("evaluator", "db", "reward"))
-    model, (learned, held), judge = _start(lesson)
-    reward = lesson.setting("reward", "success")
+    settings = _settings(task, plas.Settings(device=task.device), ("evaluator", "db", "reward"))
+    model, (learned, held), judge = _start(task)
+    reward = task.setting("reward", "success")
     if reward not in ("success", "one"):
         raise UsageError(
             f"--set reward={reward}: expected success, or one (every logged dialogue counts as won)"
         )
-    rewards = _judge(lesson, learned).logged() if reward == "success" else np.ones(len(learned))
+    rewards = _judge(task, learned).logged() if reward == "success" else np.ones(len(learned))
     if not rewards.any():
         raise DataError("no logged dialogue succeeds: there is nothing to learn from")
-    seed = int(lesson.rng.integers(2**31))
+    seed = int(task.rng.integers(2**31))
     data, test = model.corpus(learned), model.corpus(held)
-    curve = plas.warm_up(model, data, test, settings=settings, seed=seed, say=lesson.say)
+    curve = plas.warm_up(model, data, test, settings=settings, seed=seed, say=task.say)
     found, search = plas.train(
-        model, data, rewards, Ground(test, judge.success), settings=settings, seed=seed, say=lesson.say
+        model, data, rewards, Ground(test, judge.success), settings=settings, seed=seed, say=task.say
     )
-    return _trained(lesson, found, held, judge, [*curve, *search.curve], len(learned), "plas")
+    return _trained(task, found, held, judge, [*curve, *search.curve], len(learned), "plas")
 
 
-def by_gradient(lesson: Lesson) -> Trained:
+def by_gradient(task: TrainingTask) -> Trained:
     """Policy gradient on corpus success."""
-    settings = _settings(lesson, gradient.Settings(device=lesson.device), ("evaluator", "db"))
-    model, (learned, held), judge = _start(lesson)
-    ground = Ground(model.corpus(learned), _judge(lesson, learned).success)
-    seed = int(lesson.rng.integers(2**31))
+    settings = _settings(task, gradient.Settings(device=task.device), ("evaluator", "db"))
+    model, (learned, held), judge = _start(task)
+    ground = Ground(model.corpus(learned), _judge(task, learned).success)
+    seed = int(task.rng.integers(2**31))
     found, search = gradient.train(
-        model, ground, Ground(model.corpus(held), judge.success), settings=settings, seed=seed, say=lesson.say
+        model, ground, Ground(model.corpus(held), judge.success), settings=settings, seed=seed, say=task.say
     )
-    return _trained(lesson, found, held, judge, search.curve, len(learned), "lava-pg")
+    return _trained(task, found, held, judge, search.curve, len(learned), "lava-pg")
 
 
-def _start(lesson: Lesson) -> tuple[Model, tuple[list[Dialogue], list[Dialogue]], Judge]:
+def _start(task: TrainingTask) -> tuple[Model, tuple[list[Dialogue], list[Dialogue]], Judge]:
     """The model to go on from, the dialogues, and the judge of those that are held out."""
-    if lesson.model is None:
+    if task.model is None:
         raise UsageError(
-            f"`train {lesson.metric}` goes on from a model: give --from the folder of `train lava`"
+            f"`train {task.metric}` goes on from a model: give --from the folder of `train lava`"
         )
-    kind = str(folder.read_config(Path(lesson.model))["kind"])
+    kind = str(folder.read_config(Path(task.model))["kind"])
     if kind not in KINDS:
-        raise UsageError(f"{lesson.model} holds a model of kind `{kind}`; expected one of {', '.join(KINDS)}")
-    model = Model.of(folder.load(lesson.model, kind), device=lesson.device)
-    split = _split(lesson, _HELD_OUT)
+        raise UsageError(f"{task.model} holds a model of kind `{kind}`; expected one of {', '.join(KINDS)}")
+    model = Model.of(folder.load(task.model, kind), device=task.device)
+    split = _split(task, _HELD_OUT)
     for dialogues in split:
         if lost := sum(not one.goal for one in dialogues):
             raise DataError(
                 f"{lost} of {len(dialogues)} dialogues have no goal, and success is judged by goals"
             )
-    return model, split, _judge(lesson, split[1])
+    return model, split, _judge(task, split[1])
 
 
-def _judge(lesson: Lesson, dialogues: Sequence[Dialogue]) -> Judge:
-    return Judge(
-        dialogues, evaluator=lesson.setting("evaluator", EVALUATOR), db=lesson.setting("db", "") or None
-    )
+def _judge(task: TrainingTask, dialogues: Sequence[Dialogue]) -> Judge:
+    return Judge(dialogues, evaluator=task.setting("evaluator", EVALUATOR), db=task.setting("db", "") or None)
 
 
-def _split(lesson: Lesson, held_out: float) -> tuple[list[Dialogue], list[Dialogue]]:
-    kept = {item.dialogue for item in lesson.items}
-    dialogues = usable([one for one in lesson.dialogues if one.id in kept])
+def _split(task: TrainingTask, held_out: float) -> tuple[list[Dialogue], list[Dialogue]]:
+    kept = {item.dialogue for item in task.items}
+    dialogues = usable([one for one in task.dialogues if one.id in kept])
     named = {one.meta.get("split") for one in dialogues}
     if {"train", "val"} <= named:
         return (
             [one for one in dialogues if one.meta.get("split") == "train"],
             [one for one in dialogues if one.meta.get("split") == "val"],
         )
-    order = lesson.rng.permutation(len(dialogues))
+    order = task.rng.permutation(len(dialogues))
     count = max(1, round(held_out * len(dialogues)))
     return [dialogues[at] for at in sorted(order[count:])], [dialogues[at] for at in sorted(order[:count])]
 
 
-def _settings(lesson: Lesson, default: Chosen, also: Sequence[str]) -> Chosen:
-    """The settings of a lesson over their defaults; the device is the command's."""
+def _settings(task: TrainingTask, default: Chosen, also: Sequence[str]) -> Chosen:
+    """The settings of a task over their defaults; the device is the command's."""
     names: list[str] = [field.name for field in fields(default) if field.name != "device"]
-    lesson.check_settings([*names, *also])
-    chosen = {name: lesson.setting(name, getattr(default, name)) for name in names}
+    task.check_settings([*names, *also])
+    chosen = {name: task.setting(name, getattr(default, name)) for name in names}
     return replace(default, **chosen)
 
 
 def _trained(
-    lesson: Lesson,
+    task: TrainingTask,
     model: Model,
     held: Sequence[Dialogue],
     judge: Judge | None,
@@ -146,10 +144,10 @@ def _trained(
         found = judge.scores(model.speak(data.user, data.state))
     findings = tuple(
         Finding(
-            what={"metric": lesson.metric, "statistic": name},
+            what={"metric": task.metric, "statistic": name},
             estimate=value,
             n_clusters=len(held),
-            method=f"held-out dialogues, evaluator {lesson.setting('evaluator', EVALUATOR)}",
+            method=f"held-out dialogues, evaluator {task.setting('evaluator', EVALUATOR)}",
         )
         for name, value in found.items()
     )
@@ -158,7 +156,7 @@ def _trained(
         "trained_on": learned,
         "languages": "those of the training text",
     }
-    config = {**model.config, "how": how, "settings": dict(lesson.settings)}
+    config = {**model.config, "how": how, "settings": dict(task.settings)}
     return Trained(
-        kind=lesson.metric, tensors=model.tensors(), config=config, card=card, curve=curve, findings=findings
+        kind=task.metric, tensors=model.tensors(), config=config, card=card, curve=curve, findings=findings
     )

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from turnwise.errors import UsageError
 from turnwise.metrics.learned.adem.bilinear_fit import Examples, Search, learn, where
 from turnwise.metrics.learned.held_out import folds, held_out
-from turnwise.networks.training.lesson import Lesson
+from turnwise.networks.training.task import TrainingTask
 from turnwise.types import Finding, Floats, digest
 
 FOLDS = 5
@@ -21,7 +21,7 @@ Mask = NDArray[np.bool_]
 
 
 def studies(
-    lesson: Lesson,
+    task: TrainingTask,
     examples: Examples,
     agents: Sequence[str],
     sides: Sequence[str],
@@ -31,16 +31,16 @@ def studies(
     """Those that the settings ask for."""
 
     def predicted(keep: Mask) -> Floats:
-        return crossed(lesson, examples, sides, scale, search, keep=keep)
+        return crossed(task, examples, sides, scale, search, keep=keep)
 
     def found(what: str, scores: Floats, of: Mask, method: str) -> list[Finding]:
         people, contexts = examples.ratings[of], examples.contexts[of]
-        name = f"{lesson.metric}, {what}"
-        return held_out(name, scores[of], people, contexts, rng=lesson.rng, method=method)
+        name = f"{task.metric}, {what}"
+        return held_out(name, scores[of], people, contexts, rng=task.rng, method=method)
 
-    rng, everything = lesson.rng, np.ones(len(agents), dtype=bool)
+    rng, everything = task.rng, np.ones(len(agents), dtype=bool)
     findings: list[Finding] = []
-    if lesson.setting("leave_out_systems", False):
+    if task.setting("leave_out_systems", False):
         who = np.array(agents)
         names = np.unique(who)
         if len(names) < 2:
@@ -52,24 +52,24 @@ def studies(
             f"1 in {len(names)} left out at random", predicted(control), everything, "contexts held out"
         )
         for name in names:
-            lesson.say(f"without {name}")
+            task.say(f"without {name}")
             own, without = who == name, predicted(who != name)
             told = f"contexts held out, {name} left out"
             findings += found(f"{name} left out", without, everything, told)
             findings += found(f"{name} left out: its replies", without, own, told)
             findings += found(f"{name} seen: its replies", whole, own, "contexts held out")
     order = rng.permutation(np.unique(examples.contexts))
-    for share in several("shares", lesson.settings["shares"], float) if "shares" in lesson.settings else ():
+    for share in several("shares", task.settings["shares"], float) if "shares" in task.settings else ():
         if not 0 < share <= 1:
             raise UsageError(f"--set shares={share:g}: a share of the data is above 0 and at most 1")
-        lesson.say(f"with {share:.0%} of the contexts")
+        task.say(f"with {share:.0%} of the contexts")
         keep = np.isin(examples.contexts, order[: max(2, round(share * len(order)))])
         findings += found(f"{share:.0%} of the contexts", predicted(keep), everything, "contexts held out")
     return findings
 
 
 def crossed(
-    lesson: Lesson,
+    task: TrainingTask,
     examples: Examples,
     sides: Sequence[str],
     scale: tuple[float, float] | None,
@@ -78,15 +78,15 @@ def crossed(
     keep: Mask | None = None,
 ) -> Floats:
     """(m,) what heads that had not seen its context predict of each reply; they learn from those in `keep`."""
-    count = min(lesson.setting("folds", FOLDS), len(np.unique(examples.contexts)))
-    fold = folds(examples.contexts, count, np.random.default_rng([lesson.seed, 3]))
+    count = min(task.setting("folds", FOLDS), len(np.unique(examples.contexts)))
+    fold = folds(examples.contexts, count, np.random.default_rng([task.seed, 3]))
     held, kept = np.full(len(fold), np.nan), np.ones(len(fold), dtype=bool) if keep is None else keep
-    told = f"{lesson.fingerprint} {digest(kept.tobytes())}"
+    told = f"{task.fingerprint} {digest(kept.tobytes())}"
     for number in range(count):
-        lesson.say(f"fold {number + 1} of {count}")
+        task.say(f"fold {number + 1} of {count}")
         learned = learn(
             examples.take(where((fold != number) & kept)), sides=sides, scale=scale, search=search,
-            seed=lesson.seed, work=lesson.work, about=f"{told} {number}", say=lesson.say,
+            seed=task.seed, work=task.work, about=f"{told} {number}", say=task.say,
         )  # fmt: skip
         test = examples.take(where(fold == number)).triples
         held[fold == number] = learned.head(test.sides, test.reply)

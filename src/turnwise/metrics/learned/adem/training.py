@@ -18,19 +18,19 @@ from turnwise.metrics.learned.adem.metric import NAMES
 from turnwise.metrics.learned.adem.studies import crossed, several, studies
 from turnwise.metrics.learned.adem.triples import Triples, packed, reader_named
 from turnwise.metrics.learned.held_out import context_groups, held_out, on_card
-from turnwise.networks.training.lesson import FEWEST, Lesson, Trained
+from turnwise.networks.training.task import FEWEST, Trained, TrainingTask
 from turnwise.types import Floats
 
 
-def train(lesson: Lesson) -> Trained:
-    sides = NAMES[lesson.metric]
-    search = search_of(lesson)
-    items, ratings = lesson.rated()
-    if lesson.ratings is None:
+def train(task: TrainingTask) -> Trained:
+    sides = NAMES[task.metric]
+    search = search_of(task)
+    items, ratings = task.rated()
+    if task.ratings is None:
         raise DataError("there are no ratings")
     grouped = len({item.group for item in items}) > 1
     ratings = standardised(ratings, [item.group for item in items]) if grouped else ratings
-    spec = lesson.model or "minilm"
+    spec = task.model or "minilm"
     triples = Triples.of(items, reader_named(spec))
     there = triples.there(sides)
     if np.count_nonzero(there) < FEWEST:
@@ -41,29 +41,29 @@ def train(lesson: Lesson) -> Trained:
             + ("; `train adem-c` needs no references" if "reference" in sides else "")
         )
     if lost := np.count_nonzero(~there):
-        lesson.say(
+        task.say(
             f"warning: {lost} of {len(items)} rated replies have no {' or no '.join(sides)} and are left out"
         )
     rows = where(there)
     contexts = context_groups(items)[rows]
     examples = Examples(triples.take(rows), ratings[rows], contexts)
-    scale = None if grouped else lesson.ratings.scale
-    predicted = crossed(lesson, examples, sides, scale, search)
+    scale = None if grouped else task.ratings.scale
+    predicted = crossed(task, examples, sides, scale, search)
     findings = held_out(
-        lesson.metric, predicted, examples.ratings, contexts, rng=lesson.rng, method="contexts held out",
+        task.metric, predicted, examples.ratings, contexts, rng=task.rng, method="contexts held out",
     )  # fmt: skip
-    lesson.say("the head that is kept: all folds")
+    task.say("the head that is kept: all folds")
     final = learn(
-        examples, sides=sides, scale=scale, search=search, seed=lesson.seed,
-        work=lesson.work, about=lesson.fingerprint, say=lesson.say,
+        examples, sides=sides, scale=scale, search=search, seed=task.seed,
+        work=task.work, about=task.fingerprint, say=task.say,
     )  # fmt: skip
     chosen: dict[str, Any] = {name: (value,) for name, value in final.chosen.items()}
     agents = [items[row].agent for row in rows]
-    studied = studies(lesson, examples, agents, sides, scale, replace(search, **chosen))
+    studied = studies(task, examples, agents, sides, scale, replace(search, **chosen))
     encoder, tensors = packed(spec)
     head = {"sides": list(sides), "alpha": final.head.alpha, "beta": final.head.beta, **final.chosen}
     return Trained(
-        kind=lesson.metric,
+        kind=task.metric,
         tensors={
             **tensors,
             **final.head.tensors(),
@@ -71,8 +71,8 @@ def train(lesson: Lesson) -> Trained:
         },
         config={"encoder": encoder, "head": head, "search": asdict(search)},
         card={
-            "raters": lesson.ratings.card,
-            "ceiling": lesson.ratings.ceiling,
+            "raters": task.ratings.card,
+            "ceiling": task.ratings.ceiling,
             "held_out": on_card(findings),
             "attacks": ["a copy of the context, or of the reference, where the head likes likeness"],
             "languages": "those of the encoder, of which the ratings were: " + encoder["name"],
@@ -83,19 +83,19 @@ def train(lesson: Lesson) -> Trained:
     )
 
 
-def search_of(lesson: Lesson) -> Search:
+def search_of(task: TrainingTask) -> Search:
     """`--set components=7` tries one value; several are joined by a slash, as in components=7/20."""
     names = tuple(Search.__dataclass_fields__)
-    lesson.check_settings((*names, "folds", "leave_out_systems", "shares"))
+    task.check_settings((*names, "folds", "leave_out_systems", "shares"))
     found: dict[str, Any] = {}
     for name, default in asdict(Search()).items():
-        if name not in lesson.settings:
+        if name not in task.settings:
             continue
-        given = lesson.settings[name]
+        given = task.settings[name]
         if isinstance(default, tuple):
             found[name] = several(name, given, type(default[0]))
         else:
-            found[name] = lesson.setting(name, 1 if default is None else default)
+            found[name] = task.setting(name, 1 if default is None else default)
     return replace(Search(), **found)
 
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 
 from turnwise.metrics.learned.contrastive.metric import Contrastive
-from turnwise.networks.training.lesson import Lesson, Trained
+from turnwise.networks.training.task import Trained, TrainingTask
 from turnwise.types import Card, Ints
 
 if TYPE_CHECKING:
@@ -39,45 +39,45 @@ class Att(Contrastive):
     )
 
 
-def train(lesson: Lesson) -> Trained:
+def train(task: TrainingTask) -> Trained:
     from turnwise.metrics.learned.guard.training import SETTINGS, taught
 
-    lesson.check_settings(
+    task.check_settings(
         ("epochs", "batch", "piece", "rate", "patience", "hidden", "pairs", "rounds", *SETTINGS)
     )
-    return taught(lesson, "att", lambda: _trained(lesson))
+    return taught(task, "att", lambda: _trained(task))
 
 
-def _trained(lesson: Lesson) -> Trained:
+def _trained(task: TrainingTask) -> Trained:
     from turnwise.metrics.learned.contrastive.corpus import Corpus
     from turnwise.metrics.learned.contrastive.training import Shape, contrast
     from turnwise.metrics.learned.trained import encoder_card
     from turnwise.metrics.learned.usr.retrieval import plan_of, ranked
     from turnwise.metrics.models import text_encoder
 
-    name, rng = lesson.model or "minilm", lesson.rng
-    corpus = Corpus.of(lesson.dialogues, most=lesson.setting("pairs", PAIRS), rng=rng)
+    name, rng = task.model or "minilm", task.rng
+    corpus = Corpus.of(task.dialogues, most=task.setting("pairs", PAIRS), rng=rng)
     examples = corpus.examples(text_encoder(name), corpus.negatives(("random",) * 4, rng))
-    shape = Shape(hidden=lesson.setting("hidden", 64))
+    shape = Shape(hidden=task.setting("hidden", 64))
     curves: list[dict[str, float]] = []
-    rounds = lesson.setting("rounds", ROUNDS)
+    rounds = task.setting("rounds", ROUNDS)
     for number in range(rounds + 1):
-        lesson.say(f"round {number}: the judge meets {examples.negatives.shape[1]} kinds of wrong replies")
+        task.say(f"round {number}: the judge meets {examples.negatives.shape[1]} kinds of wrong replies")
         judge, curve = contrast(
             examples,
             shape,
-            plan=plan_of(lesson),
+            plan=plan_of(task),
             rng=rng,
-            device=lesson.device,
-            work=lesson.work / str(number) if lesson.work else None,
-            about=f"{lesson.fingerprint} {number}",
-            say=lesson.say,
+            device=task.device,
+            work=task.work / str(number) if task.work else None,
+            about=f"{task.fingerprint} {number}",
+            say=task.say,
         )
         curves += [{"round": float(number), **point} for point in curve]
         if number < rounds:
-            examples, passed = _opposed(examples, judge, rng, lesson.device)
-            lesson.say(f"the opponent passes for a person in {passed:.0%} of contexts")
-    finding = ranked(lesson.metric, "last judge", curve, examples.dialogue)
+            examples, passed = _opposed(examples, judge, rng, task.device)
+            task.say(f"the opponent passes for a person in {passed:.0%} of contexts")
+    finding = ranked(task.metric, "last judge", curve, examples.dialogue)
     return Trained(
         kind="att",
         tensors=judge.tensors("head"),

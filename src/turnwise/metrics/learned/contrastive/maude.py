@@ -5,7 +5,7 @@ shuffled, a part of them dropped, a part of them repeated). A recurrent unit rea
 
 We differ from the paper: its DistilBERT is a frozen sentence encoder here (MiniLM) whose vectors are used whole and not
 projected, the unit is a GRU of the encoder's width, and there are no back-translated or generated negatives. A sentence
-vector hears word order only faintly, so the syntactic half of the lesson is learned less well than in the paper.
+vector hears word order only faintly, so the syntactic half of the training is learned less well than in the paper.
 """
 
 from collections.abc import Callable
@@ -15,7 +15,7 @@ from typing import ClassVar
 import numpy as np
 
 from turnwise.metrics.learned.contrastive.metric import Contrastive
-from turnwise.networks.training.lesson import Lesson, Trained
+from turnwise.networks.training.task import Trained, TrainingTask
 from turnwise.types import Card
 
 PAIRS = 6_000  # at most: each needs a corrupted text of its own to be encoded
@@ -37,14 +37,14 @@ class Maude(Contrastive):
     )
 
 
-def train(lesson: Lesson) -> Trained:
+def train(task: TrainingTask) -> Trained:
     from turnwise.metrics.learned.guard.training import SETTINGS, taught
 
-    lesson.check_settings(("epochs", "batch", "piece", "rate", "patience", "hidden", "pairs", *SETTINGS))
-    return taught(lesson, "maude", lambda: _trained(lesson))
+    task.check_settings(("epochs", "batch", "piece", "rate", "patience", "hidden", "pairs", *SETTINGS))
+    return taught(task, "maude", lambda: _trained(task))
 
 
-def _trained(lesson: Lesson) -> Trained:
+def _trained(task: TrainingTask) -> Trained:
     from turnwise.metrics.learned.contrastive.corpus import Corpus
     from turnwise.metrics.learned.contrastive.training import Examples, Shape, contrast
     from turnwise.metrics.learned.trained import encoder_card
@@ -52,14 +52,14 @@ def _trained(lesson: Lesson) -> Trained:
     from turnwise.metrics.learned.views import turn_vectors
     from turnwise.metrics.models import text_encoder
 
-    name, rng = lesson.model or "minilm", lesson.rng
-    corpus = Corpus.of(lesson.dialogues, most=lesson.setting("pairs", PAIRS), rng=rng)
+    name, rng = task.model or "minilm", task.rng
+    corpus = Corpus.of(task.dialogues, most=task.setting("pairs", PAIRS), rng=rng)
     replies = corpus.reply
     kinds = rng.integers(len(GARBLED), size=len(replies))
     garbled = [
         GARBLED[kind](corpus.texts[row].split(), rng) for kind, row in zip(kinds, replies, strict=True)
     ]
-    lesson.say(f"{len(replies)} pairs, each with a garbled reply")
+    task.say(f"{len(replies)} pairs, each with a garbled reply")
     used = np.unique(np.concatenate([replies, corpus.context[corpus.context >= 0]]))
     semantic = used[rng.integers(len(used), size=(len(replies), len(SEMANTIC)))]
     places = np.full(len(corpus.texts), -1, dtype=np.int64)
@@ -74,18 +74,18 @@ def _trained(lesson: Lesson) -> Trained:
         np.concatenate([places[semantic], np.stack([syntactic] * len(SEMANTIC), axis=1)], axis=1),
         corpus.pairs[:, 0],
     )
-    shape = Shape(turns=4, hidden=lesson.setting("hidden", 64), recurrent=True)
+    shape = Shape(turns=4, hidden=task.setting("hidden", 64), recurrent=True)
     network, curve = contrast(
         examples,
         shape,
-        plan=plan_of(lesson),
+        plan=plan_of(task),
         rng=rng,
-        device=lesson.device,
-        work=lesson.work,
-        about=lesson.fingerprint,
-        say=lesson.say,
+        device=task.device,
+        work=task.work,
+        about=task.fingerprint,
+        say=task.say,
     )
-    finding = ranked(lesson.metric, "in context", curve, examples.dialogue)
+    finding = ranked(task.metric, "in context", curve, examples.dialogue)
     return Trained(
         kind="maude",
         tensors=network.tensors("head"),

@@ -24,8 +24,8 @@ from turnwise.metrics.learned.turnwise.lexicon import Lexicon
 from turnwise.metrics.learned.turnwise.surface import surface
 from turnwise.metrics.learned.views import TURNS, View, turn_vectors
 from turnwise.metrics.models import text_encoder
-from turnwise.networks.training.lesson import Lesson, Trained
 from turnwise.networks.training.loop import Plan, fit
+from turnwise.networks.training.task import Trained, TrainingTask
 from turnwise.types import Dialogue, Finding, Floats
 
 SETTINGS = ("guard", "start")  # of every trainer whose metric can have one
@@ -58,17 +58,17 @@ class _Rows:
     real: NDArray[np.bool_]  # (n,)
 
 
-def taught(lesson: Lesson, kind: str, afresh: Callable[[], Trained]) -> Trained:
+def taught(task: TrainingTask, kind: str, afresh: Callable[[], Trained]) -> Trained:
     """A model trained afresh, or the one to start from, with a guard where frauds are at hand."""
-    made = _kept(lesson, kind) if "start" in lesson.settings else afresh()
-    agent = lesson.setting("guard", "")
+    made = _kept(task, kind) if "start" in task.settings else afresh()
+    agent = task.setting("guard", "")
     if not agent:
         return made
     heads = {
         name: Head.of(made.tensors, name, turns=int(shape["turns"]), decay=float(shape["decay"]))
         for name, shape in made.config["heads"].items()
     }
-    more, found = guarded(lesson, agent, heads, text_encoder(made.config["encoder"]["name"]))
+    more, found = guarded(task, agent, heads, text_encoder(made.config["encoder"]["name"]))
     findings = [*made.findings, *found]
     held_out = {finding.what["statistic"]: finding.estimate for finding in findings}
     return replace(
@@ -80,13 +80,13 @@ def taught(lesson: Lesson, kind: str, afresh: Callable[[], Trained]) -> Trained:
     )
 
 
-def _kept(lesson: Lesson, kind: str) -> Trained:
+def _kept(task: TrainingTask, kind: str) -> Trained:
     """The heads of a model to start from, as they are."""
-    start = trained(kind, lesson.setting("start", ""))
+    start = trained(kind, task.setting("start", ""))
     encoder_of(start)  # which must be as it was
     config = {key: value for key, value in start.config.items() if key != KEY}
-    if lesson.model not in (None, config["encoder"]["name"]):
-        raise UsageError(f"{start.path} stands on vectors of {config['encoder']['name']}, not {lesson.model}")
+    if task.model not in (None, config["encoder"]["name"]):
+        raise UsageError(f"{start.path} stands on vectors of {config['encoder']['name']}, not {task.model}")
     tensors = {key: part for key, part in start.tensors.items() if key.partition(".")[0] in config["heads"]}
     return Trained(
         kind=kind, tensors=tensors, config=config, card={"raters": None, "languages": "those of the encoder"}
@@ -94,11 +94,11 @@ def _kept(lesson: Lesson, kind: str) -> Trained:
 
 
 def guarded(
-    lesson: Lesson, agent: str, heads: Mapping[str, Head], encoder: TextEncoder
+    task: TrainingTask, agent: str, heads: Mapping[str, Head], encoder: TextEncoder
 ) -> tuple[dict[str, NDArray[Any]], list[Finding]]:
     """The tensors that `guard_of` reads, and how much is let through of what was not learned from."""
-    rng = lesson.rng
-    talks = [lesson.dialogues[place] for place in rng.permutation(len(lesson.dialogues))]
+    rng = task.rng
+    talks = [task.dialogues[place] for place in rng.permutation(len(task.dialogues))]
     halves = talks[::2], talks[1::2]
     lexicons = [Lexicon.of(plain(turn.text) for one in half for turn in one.turns) for half in halves]
     test, learn = list[_Shown](), list[_Shown]()
@@ -110,19 +110,19 @@ def guarded(
     if real.all() or real.sum() < FEWEST or all(part.real.all() for part in learn):
         raise DataError(f"too few alternatives of `{agent}` in the data for a guard to learn from")
     frauds, honest = (sum(int((part.real == kind).sum()) for part in learn) for kind in (False, True))
-    lesson.say(f"guard: {frauds} frauds and {honest} real replies")
+    task.say(f"guard: {frauds} frauds and {honest} real replies")
     elsewhere = turn_vectors(_contexts(talks, rng), encoder)
     tensors: dict[str, NDArray[Any]] = dict(lexicons[0].tensors)
     findings: list[Finding] = []
     for which, head in heads.items():
         contexts = np.stack([head.context(np.nan_to_num(turns)) for turns in elsewhere])
         learned, tested = (_rows(part, Witness(head, contexts)) for part in (learn, test))
-        parts, passed = _fitted(learned, tested, lesson, f"{KEY} {which}")
+        parts, passed = _fitted(learned, tested, task, f"{KEY} {which}")
         parts["contexts"] = contexts
         tensors |= {f"{KEY}.{which}.{name}": part.astype(np.float32) for name, part in parts.items()}
         findings += [
             Finding(
-                what={"metric": lesson.metric, "statistic": f"let through, {which}: {name}"},
+                what={"metric": task.metric, "statistic": f"let through, {which}: {name}"},
                 estimate=float(passed[kind].mean()),
                 n_items=int(kind.sum()),
                 method="dialogues held out",
@@ -183,12 +183,14 @@ def _rows(shown: Sequence[_Shown], witness: Witness) -> _Rows:
     return _Rows(np.concatenate(known), np.concatenate([part.real for part in shown]))
 
 
-def _fitted(learn: _Rows, test: _Rows, lesson: Lesson, about: str) -> tuple[dict[str, NDArray[Any]], Floats]:
+def _fitted(
+    learn: _Rows, test: _Rows, task: TrainingTask, about: str
+) -> tuple[dict[str, NDArray[Any]], Floats]:
     """The network's tensors, and how much it lets through of each reply held out."""
     centre, spread = learn.rows.mean(axis=0), learn.rows.std(axis=0)
     scale = np.where(spread > 0, spread, 1.0)
     with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(lesson.seed)
+        torch.manual_seed(task.seed)
         network = torch.nn.Sequential(
             torch.nn.Linear(learn.rows.shape[1], HIDDEN),
             torch.nn.ReLU(),
@@ -213,8 +215,8 @@ def _fitted(learn: _Rows, test: _Rows, lesson: Lesson, about: str) -> tuple[dict
     held = losses(test)
     fit(
         network, losses(learn), len(learn.rows), plan=PLAN, validate=lambda: float(held(slice(None)).mean()),
-        work=lesson.work / about.replace(" ", "-") if lesson.work else None,
-        about=f"{lesson.fingerprint} {about}", say=lesson.say,
+        work=task.work / about.replace(" ", "-") if task.work else None,
+        about=f"{task.fingerprint} {about}", say=task.say,
     )  # fmt: skip
     with torch.no_grad():
         standard = torch.tensor((test.rows - centre) / scale, dtype=torch.float32)

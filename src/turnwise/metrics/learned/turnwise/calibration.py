@@ -17,7 +17,7 @@ from turnwise.metrics.learned.trained import encoder_of, trained
 from turnwise.metrics.learned.turnwise import signals
 from turnwise.metrics.learned.turnwise.metric import weights_of
 from turnwise.metrics.learned.turnwise.weights import Weights
-from turnwise.networks.training.lesson import Lesson, Trained
+from turnwise.networks.training.task import Trained, TrainingTask
 from turnwise.stats.clusters import codes
 from turnwise.types import Floats, Ints
 
@@ -31,15 +31,13 @@ ATTACKS = (
 )
 
 
-def train(lesson: Lesson) -> Trained:
-    lesson.check_settings(("start",))
-    start = trained("turnwise", lesson.setting("start", ""))
-    if lesson.model not in (None, start.config["encoder"]["name"]):
+def train(task: TrainingTask) -> Trained:
+    task.check_settings(("start",))
+    start = trained("turnwise", task.setting("start", ""))
+    if task.model not in (None, start.config["encoder"]["name"]):
         name = start.config["encoder"]["name"]
-        raise UsageError(
-            f"`turnwise` stands on vectors of {name}; it cannot be calibrated with {lesson.model}"
-        )
-    items, ratings = lesson.rated()
+        raise UsageError(f"`turnwise` stands on vectors of {name}; it cannot be calibrated with {task.model}")
+    items, ratings = task.rated()
     columns = list(start.config["columns"])
     table = signals.Signals.load(start).table(items, encoder_of(start), columns)
     known = np.flatnonzero(~np.isnan(table).any(axis=1))
@@ -50,13 +48,13 @@ def train(lesson: Lesson) -> Trained:
     groups, _ = codes([item.group for item in items])
     centred = _within(ratings, groups)
     contexts = context_groups(items)
-    fit = fitted(x, centred, contexts, shipped.weights, rng=lesson.rng)
-    lesson.say(f"{len(items)} rated replies; penalty {fit.penalty:g} by cross-validation over contexts")
+    fit = fitted(x, centred, contexts, shipped.weights, rng=task.rng)
+    task.say(f"{len(items)} rated replies; penalty {fit.penalty:g} by cross-validation over contexts")
     final = Weights(shipped.centre, shipped.scale, fit.weights, fit.offset)
     findings = held_out(
-        lesson.metric, fit.predicted, centred, contexts, rng=lesson.rng, method="contexts held out"
+        task.metric, fit.predicted, centred, contexts, rng=task.rng, method="contexts held out"
     )
-    people = lesson.ratings
+    people = task.ratings
     return Trained(
         kind="turnwise",
         tensors={

@@ -20,7 +20,7 @@ from turnwise.metrics.learned.held_out import context_groups, folds, held_out, o
 from turnwise.metrics.learned.trained import trained
 from turnwise.metrics.learned.turnwise.weights import Weights, ridge
 from turnwise.metrics.rows import Ratio
-from turnwise.networks.training.lesson import Lesson, Trained
+from turnwise.networks.training.task import Trained, TrainingTask
 from turnwise.types import Card, Floats, Item, Level, Metric, Need, Signature, Summed
 
 PARTS = "usr-ret+usr-ret[context=one]+loglik"
@@ -89,32 +89,30 @@ def scores(parts: Sequence[Metric], items: Sequence[Item]) -> Floats:
     return found
 
 
-def train(lesson: Lesson) -> Trained:
-    lesson.check_settings(("parts",))
-    names = str(lesson.setting("parts", PARTS)).split("+")
+def train(task: TrainingTask) -> Trained:
+    task.check_settings(("parts",))
+    names = str(task.setting("parts", PARTS)).split("+")
     parts = [part_of(name) for name in names]
-    items, ratings = lesson.rated()
+    items, ratings = task.rated()
     table = scores(parts, items)
     known = np.flatnonzero(~np.isnan(table).any(axis=1))
     items, table, ratings = [items[at] for at in known], table[known], ratings[known]
-    lesson.say(f"{len(items)} rated replies, {len(names)} sub-metrics")
+    task.say(f"{len(items)} rated replies, {len(names)} sub-metrics")
     groups = np.array([item.group for item in items])
     contexts = context_groups(items)
     predicted = np.full(len(items), np.nan)
-    of = folds(contexts, FOLDS, lesson.rng)
+    of = folds(contexts, FOLDS, task.rng)
     for fold in np.unique(of):
         predicted[of == fold] = _fitted(table, ratings, groups, of != fold).predict(table[of == fold])
     weights = _fitted(table, ratings, groups, np.ones(len(items), dtype=bool))
-    findings = held_out(
-        lesson.metric, predicted, ratings, contexts, rng=lesson.rng, method="contexts held out"
-    )
+    findings = held_out(task.metric, predicted, ratings, contexts, rng=task.rng, method="contexts held out")
     return Trained(
         kind="usr-full",
         tensors={"centre": weights.centre, "scale": weights.scale, "weights": weights.weights},
         config={"parts": names, "signatures": [str(part.signature) for part in parts]},
         card={
-            "raters": lesson.ratings.card if lesson.ratings else None,
-            "ceiling": lesson.ratings.ceiling if lesson.ratings else None,
+            "raters": task.ratings.card if task.ratings else None,
+            "ceiling": task.ratings.ceiling if task.ratings else None,
             "held_out": on_card(findings),
             "attacks": ["whatever fools its parts"],
         },

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from turnwise.encode import TextEncoder
 from turnwise.errors import UsageError
 from turnwise.metrics.learned.contrastive.metric import Contrastive
-from turnwise.networks.training.lesson import Lesson, Trained
+from turnwise.networks.training.task import Trained, TrainingTask
 from turnwise.types import Card, Finding, Ints
 
 if TYPE_CHECKING:
@@ -56,22 +56,22 @@ class UsrRet(Contrastive):
         return (*super().fields, ("context", self.context))
 
 
-def train(lesson: Lesson) -> Trained:
+def train(task: TrainingTask) -> Trained:
     """Both heads, from conversations alone, or those of a model to start from; a guard, where frauds are at hand."""
     from turnwise.metrics.learned.guard.training import SETTINGS, taught
 
-    lesson.check_settings(
+    task.check_settings(
         ("epochs", "batch", "piece", "rate", "patience", "hidden", "pairs", "negatives", "wrong", *SETTINGS)
     )
-    return taught(lesson, "usr-ret", lambda: _trained(lesson))
+    return taught(task, "usr-ret", lambda: _trained(task))
 
 
-def _trained(lesson: Lesson) -> Trained:
+def _trained(task: TrainingTask) -> Trained:
     from turnwise.metrics.learned.trained import encoder_card
     from turnwise.metrics.models import text_encoder
 
-    name = lesson.model or "minilm"
-    tensors, config, curves, findings = _heads(lesson, text_encoder(name))
+    name = task.model or "minilm"
+    tensors, config, curves, findings = _heads(task, text_encoder(name))
     return Trained(
         kind="usr-ret",
         tensors=tensors,
@@ -91,60 +91,60 @@ def _trained(lesson: Lesson) -> Trained:
 
 
 def _heads(
-    lesson: Lesson, encoder: TextEncoder
+    task: TrainingTask, encoder: TextEncoder
 ) -> tuple[dict[str, NDArray[Any]], dict[str, Any], list[dict[str, float]], list[Finding]]:
     from turnwise.metrics.learned.contrastive.corpus import Corpus
     from turnwise.metrics.learned.contrastive.training import Shape, contrast
     from turnwise.metrics.learned.contrastive.wrong import with_wrong
 
-    rng = lesson.rng
-    corpus = Corpus.of(lesson.dialogues, most=lesson.setting("pairs", PAIRS), rng=rng)
-    kinds = lesson.setting("negatives", "+".join(KINDS)).split("+")
+    rng = task.rng
+    corpus = Corpus.of(task.dialogues, most=task.setting("pairs", PAIRS), rng=rng)
+    kinds = task.setting("negatives", "+".join(KINDS)).split("+")
     if odd := [kind for kind in kinds if kind not in KINDS]:
         raise UsageError(
             f"--set negatives: there is no `{odd[0]}`; there are random, same and parrot, joined by +"
         )
     negatives = corpus.negatives(kinds, rng)
-    if wrong := lesson.setting("wrong", ""):
-        corpus, negatives = with_wrong(corpus, lesson.dialogues, wrong, negatives, rng)
+    if wrong := task.setting("wrong", ""):
+        corpus, negatives = with_wrong(corpus, task.dialogues, wrong, negatives, rng)
     examples = corpus.examples(encoder, negatives)
     tensors: dict[str, NDArray[Any]] = {}
     heads: dict[str, Any] = {}
     curves: list[dict[str, float]] = []
     findings: list[Finding] = []
     for which, turns in CONTEXTS.items():
-        shape = Shape(turns=turns, hidden=lesson.setting("hidden", 64))
-        lesson.say(f"{which} of context: {len(corpus.pairs)} pairs")
+        shape = Shape(turns=turns, hidden=task.setting("hidden", 64))
+        task.say(f"{which} of context: {len(corpus.pairs)} pairs")
         network, curve = contrast(
             examples,
             shape,
-            plan=plan_of(lesson),
+            plan=plan_of(task),
             rng=rng,
-            device=lesson.device,
-            work=lesson.work / which if lesson.work else None,
-            about=f"{lesson.fingerprint} {which}",
-            say=lesson.say,
+            device=task.device,
+            work=task.work / which if task.work else None,
+            about=f"{task.fingerprint} {which}",
+            say=task.say,
         )
         tensors |= network.tensors(which)
         heads[which] = asdict(shape)
         curves += [{"turns": turns, **point} for point in curve]
-        findings.append(ranked(lesson.metric, which, curve, examples.dialogue))
+        findings.append(ranked(task.metric, which, curve, examples.dialogue))
     config = {"heads": heads, "negatives": [*kinds, *([wrong] if wrong else [])]}
     return tensors, config, curves, findings
 
 
-def plan_of(lesson: Lesson) -> "Plan":
+def plan_of(task: TrainingTask) -> "Plan":
     from turnwise.networks.training.loop import Plan
 
     return Plan(
-        epochs=lesson.setting("epochs", 6),
-        batch=lesson.setting("batch", 256),
-        piece=lesson.settings.get("piece"),
-        rate=lesson.setting("rate", 1e-3),
+        epochs=task.setting("epochs", 6),
+        batch=task.setting("batch", 256),
+        piece=task.settings.get("piece"),
+        rate=task.setting("rate", 1e-3),
         decay=1e-2,
         clip=None,
-        patience=lesson.setting("patience", 2),
-        seed=lesson.seed,
+        patience=task.setting("patience", 2),
+        seed=task.seed,
     )
 
 

@@ -1,8 +1,8 @@
-"""What a trainer is given and what it gives back: the one contract of `turnwise train`.
+"""The input and the output of a trainer: the contract of `turnwise train`.
 
-A trainer is a function `train(lesson) -> Trained`, named in `turnwise.run.train.command.TRAINERS`. It lives beside
-what it trains (a metric, an agent) and reads no file: conversations, ratings and settings are in the lesson, and what
-it returns is written as a folder (`encode/models/folder.py`) by the command. Checkpoints go to `lesson.work`.
+A trainer is a function `train(task) -> Trained`, named in `turnwise.run.train.command.TRAINERS` or in an entry point
+of the group `turnwise.trainers`. It reads no file: dialogues, ratings and settings are in the `TrainingTask`. The
+command writes the returned `Trained` as a folder (`encode/models/folder.py`). Checkpoints go to `task.work`.
 """
 
 import json
@@ -17,18 +17,18 @@ from numpy.typing import NDArray
 from turnwise.errors import DataError, UsageError
 from turnwise.types import Dialogue, Finding, Floats, Item, digest
 
-FEWEST = 30  # rated items: below, a correlation is known to no better than +-.36
+FEWEST = 30  # rated items; with fewer, the 95 % interval of a correlation is wider than +-.36
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ratings:
-    """People's side: one number an item, its good end up."""
+    """People's ratings on one dimension: one mean an item, turned so that higher is better."""
 
     dimension: str
     values: Mapping[str, float]  # item id -> the raters' mean
     scale: tuple[float, float] | None
     per_item: float  # ratings of an item, harmonic mean
-    ceiling: float  # correlation that a perfect judge could reach; NaN where one rater judged each item
+    ceiling: float  # highest correlation a metric can reach; NaN where each item has one rater
 
     @property
     def card(self) -> dict[str, Any]:
@@ -36,32 +36,36 @@ class Ratings:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Lesson:
-    metric: str
-    dialogues: Sequence[Dialogue]  # whole conversations
-    items: Sequence[Item]  # the judged replies in their contexts: the rated ones, where turns were rated
+class TrainingTask:
+    """Everything a trainer needs: data, settings, seed, device and where to keep checkpoints."""
+
+    metric: str  # name of the trainer
+    dialogues: Sequence[Dialogue]
+    items: Sequence[
+        Item
+    ]  # replies in their contexts; only the rated ones where the trainer learns from ratings
     ratings: Ratings | None = None
     settings: Mapping[str, Any] = field(default_factory=dict)  # --set KEY=VALUE
     model: str | None = None  # --model: the encoder or language model to build on
     seed: int = 0
     device: str = "cpu"
-    work: Path | None = None  # where checkpoints are kept; None: nowhere
-    data: Mapping[str, Any] = field(default_factory=dict)  # files with sha256, for the card
-    say: Callable[[str], None] = lambda _: None  # one line of progress
+    work: Path | None = None  # folder for checkpoints; None: write none
+    data: Mapping[str, Any] = field(default_factory=dict)  # files with their sha256, for the model card
+    say: Callable[[str], None] = lambda _: None  # prints one line of progress
 
     @property
     def rng(self) -> np.random.Generator:
-        """A generator of its own for each metric; the same for the same seed."""
+        """A random generator that depends on the seed and on the name of the trainer only."""
         return np.random.default_rng([self.seed, int(digest(self.metric), 16)])
 
     @property
     def fingerprint(self) -> str:
-        """Tells this run from every other: a checkpoint of another is not taken up."""
+        """Digest of settings, model, seed and data: a checkpoint with another fingerprint is not resumed."""
         asked = {"settings": dict(self.settings), "model": self.model, "seed": self.seed, "data": self.data}
         return digest(self.metric, json.dumps(asked, sort_keys=True, default=str))
 
     def setting(self, name: str, default: Any) -> Any:
-        """A setting in the type of its default."""
+        """The value of a setting; raises `UsageError` where its type is not that of the default."""
         value = self.settings.get(name, default)
         if isinstance(default, float) and isinstance(value, int) and not isinstance(value, bool):
             value = float(value)
@@ -72,7 +76,7 @@ class Lesson:
         return value
 
     def check_settings(self, known: Sequence[str]) -> None:
-        """A misspelt setting would otherwise change nothing and say nothing."""
+        """Raise `UsageError` for a setting that is not in `known`, for example a misspelt one."""
         for name in self.settings:
             if name not in known:
                 raise UsageError(
@@ -80,7 +84,7 @@ class Lesson:
                 )
 
     def rated(self) -> tuple[list[Item], Floats]:
-        """The items that people rated, and their ratings; refuses what cannot teach anything."""
+        """The rated items with their ratings; raises `DataError` where they are too few or all equal."""
         if self.ratings is None or not self.ratings.values:
             raise DataError(
                 f"`train {self.metric}` learns from ratings, and the data has none; `turnwise rate` collects some"
@@ -112,11 +116,11 @@ class Lesson:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Trained:
-    """What a trainer gives back: the parts of a model's folder, and how training went."""
+    """What a trainer returns: the parts of a model folder, the training curve and held-out results."""
 
     kind: str
     tensors: Mapping[str, NDArray[Any]]
     config: Mapping[str, Any]
-    card: Mapping[str, Any]  # `folder.CARD_KEYS`; data and command are filled in by the command
+    card: Mapping[str, Any]  # see `folder.CARD_KEYS`; the command adds `data` and `command`
     curve: Sequence[Mapping[str, float]] = ()  # one record an epoch
-    findings: Sequence[Finding] = ()  # what the command prints: held-out numbers with intervals
+    findings: Sequence[Finding] = ()  # held-out numbers with intervals, which the command prints
