@@ -4,7 +4,7 @@ import shlex
 
 import pytest
 
-from turnwise.cli.demo import command as demo
+from turnwise.cli.demo import demo
 from turnwise.cli.demo.stage import stage
 from turnwise.cli.group import run
 from turnwise.types import Dialogue, Rating, Reply, Turn

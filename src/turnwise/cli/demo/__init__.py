@@ -1,5 +1,5 @@
 """`turnwise demo`: the whole loop on embedded worlds."""
 
-from turnwise.cli.demo.command import command
+from turnwise.cli.demo.demo import command
 
 __all__ = ["command"]
