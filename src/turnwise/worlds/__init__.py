@@ -1,7 +1,7 @@
-"""Simulated conversations whose truth is known: worlds, and families of agents to put in them.
+"""Simulators with known truth ("worlds"), and families of agents for them.
 
-A world makes scenes; an agent holds a conversation in one; every other agent says what it would have said at
-each point; and how good an agent truly is, is the mean over thousands of conversations that are never logged.
+A world draws scenes. One agent holds the dialogue in a scene, and every other agent gives alternatives at each of its
+turns. The true quality of an agent is its mean score over thousands of further dialogues that are not logged.
 """
 
 from functools import cache
@@ -15,13 +15,14 @@ WORLDS = ("booking", "chat", "task")
 
 
 def names() -> tuple[str, ...]:
-    return (*WORLDS, *_others())
+    """The names of all worlds, including those of plugins."""
+    return (*WORLDS, *_plugins())
 
 
 def named(name: str) -> ModuleType:
-    """The package of a world, which has `WORLD`, `FAMILIES` and `family`."""
-    if name in (others := _others()):
-        found: ModuleType = others[name].load(f"world `{name}`")
+    """The module of a world, which has `WORLD`, `FAMILIES` and `family`."""
+    if name in (offered := _plugins()):
+        found: ModuleType = offered[name].load(f"world `{name}`")
         return found
     if name not in WORLDS:
         raise unknown("world", name, names())
@@ -29,6 +30,6 @@ def named(name: str) -> ModuleType:
 
 
 @cache
-def _others() -> dict[str, plugins.Offer]:
-    """Those of other packages: the entry point group `turnwise.worlds`."""
+def _plugins() -> dict[str, plugins.Offer]:
+    """Worlds of other packages: the entry point group `turnwise.worlds`."""
     return plugins.offered("worlds", WORLDS)

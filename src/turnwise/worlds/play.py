@@ -1,4 +1,4 @@
-"""A conversation in a world: held by one agent, and what every other would have said in it."""
+"""Simulates dialogues: one agent talks to the user of a world, and other agents give alternatives at each turn."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
@@ -12,62 +12,78 @@ from turnwise.types import Agent, Dialogue, Floats, Rating, Reply, Scores, Turn
 
 
 @dataclass(frozen=True, slots=True)
-class Answer(Reply):
-    """The reply of an agent that shows its work: the state it tracked, the acts it means."""
+class AnnotatedReply(Reply):
+    """A reply with annotations: the dialogue state that the agent tracked and the dialogue acts of the reply."""
 
     state: Mapping[str, Any] | None = None
     acts: tuple[Any, ...] | None = None
     extra: Mapping[str, Any] = field(default_factory=dict)
 
     def turn(self, outcome: Scores | None) -> Turn:
+        """The reply as a turn of the dialogue."""
         return Turn(
             "assistant", self.content, outcome=outcome, state=self.state, acts=self.acts, extra=self.extra
         )
 
 
 class Scene(Protocol):
-    """Everything of one conversation but the agent. What the agent alone is told is the `briefing`."""
+    """Everything in one dialogue except the agent: the user, the data and the scores."""
 
     @property
-    def briefing(self) -> Turn: ...
+    def briefing(self) -> Turn:
+        """The system turn that only the agent sees."""
+        ...
+
     @property
-    def goal(self) -> Mapping[str, Any]: ...
-    def opening(self, rng: np.random.Generator, /) -> str: ...
-    def reaction(self, turns: Sequence[Turn], rng: np.random.Generator, /) -> str | None:
-        """What the user says next; None where the user has left."""
+    def goal(self) -> Mapping[str, Any]:
+        """What the user wants, as `Dialogue.goal` stores it."""
+        ...
+
+    def first_message(self, rng: np.random.Generator, /) -> str:
+        """The user's first turn."""
+        ...
+
+    def next_message(self, turns: Sequence[Turn], rng: np.random.Generator, /) -> str | None:
+        """The user's next turn, or None if the user has left."""
         ...
 
     def outcome(self, turns: Sequence[Turn], content: str, /) -> Scores | None:
-        """The scores of the decision that a reply to `turns` takes, which ends the conversation."""
+        """The scores of a reply to `turns` that ends the dialogue with a decision, or None."""
         ...
 
-    def cut_short(self, turns: Sequence[Turn], /) -> Sequence[Turn] | None:
-        """The conversation had the user asked for a decision here; None where there is none to take."""
+    def with_decision_request(self, turns: Sequence[Turn], /) -> Sequence[Turn] | None:
+        """The turns as if the user had asked for a decision now; None in worlds without decisions."""
         ...
 
-    def ratings(
-        self, turns: Sequence[Turn], item: str, rng: np.random.Generator, /
-    ) -> tuple[Rating, ...]: ...
-    def truth(self, turns: Sequence[Turn], /) -> Scores: ...
+    def ratings(self, turns: Sequence[Turn], item: str, rng: np.random.Generator, /) -> tuple[Rating, ...]:
+        """The ratings of a finished dialogue, as a log stores them."""
+        ...
+
+    def truth(self, turns: Sequence[Turn], /) -> Scores:
+        """The true scores of a finished dialogue, by dimension."""
+        ...
 
 
 class World(ABC):
+    """A simulator with known truth: it draws scenes and simulates dialogues in them."""
+
     name: ClassVar[str]
-    dimensions: ClassVar[tuple[str, ...]]  # what conversations are scored on
+    dimensions: ClassVar[tuple[str, ...]]  # of the scores of a dialogue
 
     @abstractmethod
-    def scene(self, rng: np.random.Generator) -> Scene: ...
+    def scene(self, rng: np.random.Generator) -> Scene:
+        """Draw the scene of one dialogue."""
 
-    def met(self, agent: Agent) -> Agent:
-        """The agent as the world's user meets it."""
+    def for_dialogue(self, agent: Agent) -> Agent:
+        """The agent, wrapped as needed to talk to this world's user."""
         return agent
 
-    def written(self, agent: Agent) -> Agent:
-        """The agent as its replies stand in a log, where another held the conversation."""
-        return self.met(agent)
+    def for_alternatives(self, agent: Agent) -> Agent:
+        """The agent, wrapped as needed to give alternatives in another agent's dialogue."""
+        return self.for_dialogue(agent)
 
-    def logged(self, dialogue: Dialogue, others: Mapping[str, Agent]) -> Dialogue:
-        """The conversation with whatever else this world keeps of it."""
+    def annotate(self, dialogue: Dialogue, others: Mapping[str, Agent]) -> Dialogue:
+        """The dialogue with the metadata that this world adds to its logs."""
         return dialogue
 
     def play(
@@ -80,39 +96,39 @@ class World(ABC):
         others: Mapping[str, Agent] | None = None,
         samples: int = 4,
     ) -> Dialogue:
-        """A conversation that `agent` holds, with what `others` would have said at each of its turns."""
+        """Simulate a dialogue of `agent`, with `samples` alternatives of each of `others` at each of its turns."""
         scene = self.scene(rng)
-        turns = conversation(scene, self.met(agent), rng)
+        turns = simulate_turns(scene, self.for_dialogue(agent), rng)
         ratings = scene.ratings(turns, identity, rng)
         if others:
-            met = {other: self.written(one) for other, one in others.items()}
-            turns = answered(scene, turns, met, samples=samples, rng=rng)
+            agents = {other: self.for_alternatives(one) for other, one in others.items()}
+            turns = add_alternatives(scene, turns, agents, samples=samples, rng=rng)
         meta = {"world": self.name, "briefing": turns[0].text}
-        held = Dialogue(identity, name, turns[1:], ratings, goal=scene.goal, meta=meta)
-        return self.logged(held, others or {})
+        dialogue = Dialogue(identity, name, turns[1:], ratings, goal=scene.goal, meta=meta)
+        return self.annotate(dialogue, others or {})
 
     def truth(self, agent: Agent, rng: np.random.Generator) -> Floats:
-        """(dimensions,) what one more conversation with `agent` is worth."""
+        """The true scores of one more simulated dialogue of `agent`, in the order of `dimensions`."""
         scene = self.scene(rng)
-        scores = scene.truth(conversation(scene, self.met(agent), rng))
+        scores = scene.truth(simulate_turns(scene, self.for_dialogue(agent), rng))
         return np.array([scores[dimension] for dimension in self.dimensions])
 
 
-def conversation(scene: Scene, agent: Agent, rng: np.random.Generator) -> tuple[Turn, ...]:
-    """The turns of a conversation that `agent` holds, the briefing first."""
-    turns = [scene.briefing, Turn("user", scene.opening(rng))]
+def simulate_turns(scene: Scene, agent: Agent, rng: np.random.Generator) -> tuple[Turn, ...]:
+    """Simulate a dialogue of `agent` and return its turns, the briefing first."""
+    turns = [scene.briefing, Turn("user", scene.first_message(rng))]
     while True:
         reply = agent(turns, rng)
         outcome = scene.outcome(turns, reply.content)
-        shown = reply if isinstance(reply, Answer) else Answer(reply.content)
-        turns.append(shown.turn(outcome))
-        said = None if outcome is not None else scene.reaction(turns, rng)
-        if said is None:
+        annotated = reply if isinstance(reply, AnnotatedReply) else AnnotatedReply(reply.content)
+        turns.append(annotated.turn(outcome))
+        message = None if outcome is not None else scene.next_message(turns, rng)
+        if message is None:
             return tuple(turns)
-        turns.append(Turn("user", said))
+        turns.append(Turn("user", message))
 
 
-def answered(
+def add_alternatives(
     scene: Scene,
     turns: Sequence[Turn],
     agents: Mapping[str, Agent],
@@ -120,27 +136,28 @@ def answered(
     samples: int,
     rng: np.random.Generator,
 ) -> tuple[Turn, ...]:
-    """The same turns, with what each agent would have said at every point.
+    """The same turns, with alternatives of every agent at each turn of the assistant.
 
-    Each agent has a generator by its name: an agent more leaves the others' replies as they are.
+    Each agent has a generator of its own, seeded by its name, so adding an agent does not change the others' replies.
     """
     seed = int(rng.integers(2**63))
-    chance = {name: np.random.default_rng([seed, crc32(name.encode())]) for name in agents}
-    filled = list(turns)
-    for place, turn in enumerate(turns):
+    generators = {name: np.random.default_rng([seed, crc32(name.encode())]) for name in agents}
+    found = list(turns)
+    for index, turn in enumerate(turns):
         if turn.role == "assistant":
-            before, last = turns[:place], place == len(turns) - 1
-            said = {
-                name: _samples(scene, before, agent=agent, samples=samples, rng=chance[name], last=last)
+            before, last = turns[:index], index == len(turns) - 1
+            alternatives = {
+                name: _samples(scene, before, agent=agent, samples=samples, rng=generators[name], last=last)
                 for name, agent in agents.items()
             }
-            filled[place] = replace(turn, alternatives=said)
-    return tuple(filled)
+            found[index] = replace(turn, alternatives=alternatives)
+    return tuple(found)
 
 
 def _samples(
     scene: Scene, before: Sequence[Turn], *, agent: Agent, samples: int, rng: np.random.Generator, last: bool
 ) -> tuple[Reply, ...]:
+    """`samples` alternatives of one agent; a single one if all are equal."""
     replies = tuple(_reply(scene, before, agent=agent, rng=rng, last=last) for _ in range(samples))
     return replies[:1] if all(reply == replies[0] for reply in replies) else replies
 
@@ -148,11 +165,16 @@ def _samples(
 def _reply(
     scene: Scene, before: Sequence[Turn], *, agent: Agent, rng: np.random.Generator, last: bool
 ) -> Reply:
+    """One alternative, with the scores of its decision.
+
+    At the last turn of the log an alternative without a decision gets `relabelled`: the scores of the decision that the
+    agent takes when the user asks for one.
+    """
     content = agent(before, rng).content
     outcome = scene.outcome(before, content)
     relabelled = None
     if last and outcome is None:
-        short = scene.cut_short(before)
-        if short is not None:
-            relabelled = scene.outcome(short, agent(short, rng).content)
+        asked = scene.with_decision_request(before)
+        if asked is not None:
+            relabelled = scene.outcome(asked, agent(asked, rng).content)
     return Reply(content, outcome, relabelled)

@@ -147,10 +147,10 @@ def logs(sellers):
 
 def test_a_customer_learned_from_logs_answers_with_its_own_facts(logs):
     scene = booking.WORLD.scene(np.random.default_rng(5))
-    met = LearnedCustomer.learn(logs)(scene)
+    with_learned_customer = LearnedCustomer.learn(logs)(scene)
     turns = (scene.briefing, Turn("user", "Hi"), Turn("assistant", "What is your name?"))
-    assert scene.wanted.name in met.reaction(turns, rng())
-    assert f"${scene.wanted.wishes['price']}" in met.reaction(
+    assert scene.intent.name in with_learned_customer.next_message(turns, rng())
+    assert f"${scene.intent.wishes['price']}" in with_learned_customer.next_message(
         (*turns[:2], Turn("assistant", "What is your budget?")), rng()
     )
 
@@ -187,8 +187,8 @@ def test_self_play_in_the_task_world_fills_placeholders_as_the_world_does():
     assert not any("[" in turn.text for one in held for turn in one.turns)
 
 
-def test_a_customer_cannot_be_learned_from_nothing():
-    with pytest.raises(DataError, match="nothing to learn a customer from"):
+def test_a_log_without_customer_turns_is_an_error():
+    with pytest.raises(DataError, match="there is nothing to learn from"):
         LearnedCustomer.learn([Dialogue("1", "a", (Turn("assistant", "hi"),))])
 
 

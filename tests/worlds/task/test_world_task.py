@@ -16,7 +16,7 @@ from turnwise.logs import native
 from turnwise.metrics.task.inform import Booking, Inform, Success
 from turnwise.types import Item, Reply, Turn
 from turnwise.worlds import task
-from turnwise.worlds.play import conversation
+from turnwise.worlds.play import simulate_turns
 from turnwise.worlds.task import replies, wording
 from turnwise.worlds.task.annotation import pointer
 from turnwise.worlds.task.families import FAILINGS
@@ -311,7 +311,7 @@ def test_a_delexicalised_policy_meets_the_user_whatever_its_placeholders_are_cal
         return Reply(text.replace("[", f"[{spelling}"))
 
     scene = scene_of(RESTAURANT)
-    turns = conversation(scene, Lexicalised(policy, WORLD.tracker), np.random.default_rng(0))
+    turns = simulate_turns(scene, Lexicalised(policy, WORLD.tracker), np.random.default_rng(0))
     assert scene.truth(turns)["success"] == 1.0
     assert "[" not in "".join(turn.text for turn in turns)
     assert {slot for _, slot, _ in turns[2].acts} == {"name", "food", "phone", "address"}
@@ -331,7 +331,7 @@ def test_a_placeholder_that_cannot_be_filled_makes_the_system_ask_again(text):
         return Reply(text)
 
     scene = scene_of(RESTAURANT)
-    turns = conversation(scene, Lexicalised(policy, WORLD.tracker), np.random.default_rng(0))
+    turns = simulate_turns(scene, Lexicalised(policy, WORLD.tracker), np.random.default_rng(0))
     assert {turn.text for turn in turns if turn.role == "assistant"} == {replies.AGAIN}
     users = [turn.text for turn in turns if turn.role == "user"]
     assert users[1] == users[0]  # who is asked again says it again
@@ -390,7 +390,7 @@ def told(text):
         seen.append(turns[-1])
         return Reply("Hm.")
 
-    WORLD.met(policy)([Turn("system", "x"), Turn("user", text)], np.random.default_rng(0))
+    WORLD.for_dialogue(policy)([Turn("system", "x"), Turn("user", text)], np.random.default_rng(0))
     return seen[0]
 
 
@@ -421,7 +421,7 @@ def test_a_policy_is_told_how_much_is_found_and_what_is_booked():
 
 
 def test_systems_of_the_world_have_trackers_of_their_own():
-    assert WORLD.met(PERFECT) is PERFECT
+    assert WORLD.for_dialogue(PERFECT) is PERFECT
 
 
 def test_the_databases_bits_are_those_of_the_corpus(corpora):
@@ -471,7 +471,7 @@ def test_a_stranger_that_writes_plain_text_is_understood():
         return Reply(said[min(1, sum(turn.role == "assistant" for turn in turns))])
 
     scene = scene_of(RESTAURANT)
-    assert scene.truth(conversation(scene, stranger, np.random.default_rng(4)))["success"] == 1.0
+    assert scene.truth(simulate_turns(scene, stranger, np.random.default_rng(4)))["success"] == 1.0
 
 
 def test_a_wrong_phone_number_is_complete_but_no_success():
@@ -483,7 +483,7 @@ def test_a_wrong_phone_number_is_complete_but_no_success():
         return Reply(f"{name}, {address}, is korean and in the east, phone {other.values['phone']}.")
 
     scene = scene_of(RESTAURANT)
-    scores = scene.truth(conversation(scene, liar, np.random.default_rng(0)))
+    scores = scene.truth(simulate_turns(scene, liar, np.random.default_rng(0)))
     assert (scores["success"], scores["complete"], scores["inform"]) == (0.0, 1.0, 1.0)
     assert 0 < scores["f1"] < 1
     assert isnan(scores["book"])
@@ -495,7 +495,7 @@ def test_a_user_corrects_a_system_that_says_something_else_than_it_asked_for():
     turns = [Turn("system", "x"), Turn("user", "I need a restaurant that serves korean food."),
              Turn("assistant", f"{wrong.values['name']} serves indian food.")]  # fmt: skip
     assert (
-        heard(TABLES, scene.reaction(turns, np.random.default_rng(0)), "restaurant").informs["food"]
+        heard(TABLES, scene.next_message(turns, np.random.default_rng(0)), "restaurant").informs["food"]
         == "korean"
     )
 
@@ -536,7 +536,7 @@ def a_ride():
         "taxi": {"info": {"leaveAt": "17:15"}, "reqt": ["phone", "car type"]},
     }
     scene = scene_of(goal)
-    return scene, conversation(scene, PERFECT, np.random.default_rng(1))
+    return scene, simulate_turns(scene, PERFECT, np.random.default_rng(1))
 
 
 def test_a_taxi_goes_between_the_places_that_were_found():
@@ -554,7 +554,7 @@ def test_a_taxi_to_the_wrong_place_or_at_the_wrong_time_is_no_success():
         "destination": TABLES.rows["attraction"][0].values["name"].lower(),
     }
     scene = scene_of({"taxi": {"info": {**places, "leaveAt": "17:15"}, "reqt": ["phone", "car type"]}})
-    turns = conversation(scene, PERFECT, np.random.default_rng(1))
+    turns = simulate_turns(scene, PERFECT, np.random.default_rng(1))
     assert scene.truth(turns)["success"] == scene.truth(turns)["inform"] == 1.0
     at = max(place for place, turn in enumerate(turns) if turn.state and "booked" in turn.text)
     right = turns[at].state["taxi"]
@@ -583,7 +583,7 @@ def test_a_system_that_mishears_books_taxis_that_fail_and_only_those():
     for seed in range(40):
         rng = np.random.default_rng(seed)
         scene = world.scene(rng)
-        turns = conversation(scene, deaf, rng)
+        turns = simulate_turns(scene, deaf, rng)
         wish = scene.user.goal[0]
         rides = [turn.state["taxi"] for turn in turns if turn.state and "booked a taxi" in turn.text]
         if rides:
@@ -665,7 +665,7 @@ def test_a_perfect_system_succeeds_over_tables_that_say_little(tmp_path):
     for seed in range(8):
         for wish in wishes:
             scene = scene_of(wish, world)
-            turns = conversation(scene, perfect, np.random.default_rng(seed))
+            turns = simulate_turns(scene, perfect, np.random.default_rng(seed))
             assert scene.truth(turns)["success"] == 1.0, [turn.text for turn in turns]
 
 
@@ -703,7 +703,7 @@ def test_real_goals_over_the_real_tables_are_met_by_a_perfect_system(corpora):
     found = []
     for place, goal in enumerate(world.goals):
         scene = Scene(User(goal, world.tables, 3), Turn("system", str(place)))
-        turns = conversation(scene, perfect, np.random.default_rng(place))
+        turns = simulate_turns(scene, perfect, np.random.default_rng(place))
         met = all(wish.domain == "taxi" or world.tables.matching(wish.domain, wish.needs) for wish in goal)
         found.append(scene.truth(turns)["success"] == float(met))
     assert all(found)

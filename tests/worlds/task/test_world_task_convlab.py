@@ -59,10 +59,10 @@ class Visitor:
     def response(self, observation):
         if self.user is None:
             self.user = User(parsed(self.get_goal()), TABLES)
-            said = self.user.opening(self.rng)
+            said = self.user.first_message(self.rng)
         else:
             self.turns.append(Turn("assistant", observation))
-            said = self.user.reaction(self.turns, self.rng)
+            said = self.user.next_message(self.turns, self.rng)
         self.turns.append(Turn("user", said))
         return said
 

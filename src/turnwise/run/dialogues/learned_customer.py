@@ -1,8 +1,8 @@
-"""A customer of the booking world that learned from logs what customers say to what: self-play's model of a person.
+"""A customer of the booking world that imitates the customers of a log: the user model of self-play.
 
-It finds the logged customer's turn that followed the most similar words of a seller, and says the same thing with its
-own facts: what is answered is learned, what is wanted is its own. So it says yes or no to an offer as logged customers
-did and not as its wishes would have it, and where no log shows what to do it does what was done somewhere else.
+It retrieves the logged customer's turn that followed the most similar seller's turn (TF-IDF), and says the same with
+the facts of its own intent. So its moves are learned, and its facts are its own. It accepts or rejects an offer as
+the logged customer did, whether or not the flight meets its conditions.
 """
 
 from collections.abc import Mapping, Sequence
@@ -16,44 +16,52 @@ from turnwise.errors import DataError
 from turnwise.run.dialogues.selfplay import exchanged
 from turnwise.types import Dialogue, Rating, Scores, Turn
 from turnwise.worlds.booking import customer, wording
-from turnwise.worlds.booking.reading import leaves, stated
+from turnwise.worlds.booking.parsing import is_leaving, parse_facts
 from turnwise.worlds.booking.world import Scene
 
 
 @dataclass(frozen=True, slots=True)
 class LearnedCustomer:
-    said: TfIdf  # what logged customers said to sellers
+    """Replies of logged customers, retrieved by the seller's last turn."""
+
+    retrieval: TfIdf
 
     @classmethod
     def learn(cls, logs: Sequence[Dialogue], *, nearest: int = 1) -> "LearnedCustomer":
+        """Fit the retrieval model on the customers' turns of `logs`."""
         swapped = [replace(dialogue, turns=tuple(exchanged(dialogue.turns))) for dialogue in logs]
         if not any(turn.role == "assistant" for dialogue in swapped for turn in dialogue.turns[1:]):
-            raise DataError("no logged customer answers a seller: there is nothing to learn a customer from")
+            raise DataError(
+                "no dialogue of the log has a customer's turn after a seller's turn: there is nothing to learn from"
+            )
         return cls(TfIdf.fit(swapped, window=1, nearest=nearest, role="assistant"))
 
     def __call__(self, scene: Scene, /) -> "LearnedScene":
-        """The scene with this customer in it."""
+        """The scene, with this customer in place of its own."""
         return LearnedScene(scene, self)
 
-    def reaction(self, scene: Scene, turns: Sequence[Turn], rng: np.random.Generator) -> str:
-        wanted, text = scene.wanted, self.said(turns[-1:], rng).content
-        facts = stated(text)
+    def next_message(self, scene: Scene, turns: Sequence[Turn], rng: np.random.Generator) -> str:
+        """The retrieved reply to the last of `turns`, in the words and with the facts of the scene's customer."""
+        intent, text = scene.intent, self.retrieval(turns[-1:], rng).content
+        facts = parse_facts(text)
         topics = [topic for topic, slots in wording.TOPICS.items() if any(slot in facts for slot in slots)]
         if topics:
-            said = " ".join(customer.answer(wanted, topic) for topic in topics)
+            said = " ".join(customer.answer(intent, topic) for topic in topics)
         elif text.startswith(wording.AGREED):
-            said = wording.AGREED[wanted.words]
+            said = wording.AGREED[intent.wording]
         elif text.startswith(wording.REFUSED):
-            said = wording.REFUSED[wanted.words]
+            said = wording.REFUSED[intent.wording]
         else:
-            said = wording.WAITING[wanted.words]
+            said = wording.WAITING[intent.wording]
         n_replies = sum(turn.role == "assistant" for turn in turns)
-        gone = leaves(text) or n_replies >= customer.T_MAX - 1
-        return f"{said} {wording.LEAVING[wanted.words]}" if gone else said
+        is_last = is_leaving(text) or n_replies >= customer.MAX_REPLIES - 1
+        return f"{said} {wording.LEAVING[intent.wording]}" if is_last else said
 
 
 @dataclass(frozen=True, slots=True)
 class LearnedScene:
+    """A scene of the booking world in which a learned customer talks."""
+
     scene: Scene
     customer: LearnedCustomer
 
@@ -65,17 +73,17 @@ class LearnedScene:
     def goal(self) -> Mapping[str, Any]:
         return self.scene.goal
 
-    def opening(self, rng: np.random.Generator, /) -> str:
-        return self.scene.opening(rng)
+    def first_message(self, rng: np.random.Generator, /) -> str:
+        return self.scene.first_message(rng)
 
-    def reaction(self, turns: Sequence[Turn], rng: np.random.Generator, /) -> str:
-        return self.customer.reaction(self.scene, turns, rng)
+    def next_message(self, turns: Sequence[Turn], rng: np.random.Generator, /) -> str:
+        return self.customer.next_message(self.scene, turns, rng)
 
     def outcome(self, turns: Sequence[Turn], content: str, /) -> Scores | None:
         return self.scene.outcome(turns, content)
 
-    def cut_short(self, turns: Sequence[Turn], /) -> Sequence[Turn] | None:
-        return self.scene.cut_short(turns)
+    def with_decision_request(self, turns: Sequence[Turn], /) -> Sequence[Turn] | None:
+        return self.scene.with_decision_request(turns)
 
     def ratings(self, turns: Sequence[Turn], item: str, rng: np.random.Generator, /) -> tuple[Rating, ...]:
         return self.scene.ratings(turns, item, rng)

@@ -25,7 +25,7 @@ from turnwise.run.progress import progress
 from turnwise.run.resume.journal import Journal
 from turnwise.run.scoring.tally import generator
 from turnwise.types import Agent, Dialogue, Episodes, Reply, Role, Turn, digest
-from turnwise.worlds.play import World, conversation
+from turnwise.worlds.play import World, simulate_turns
 
 _OTHER: dict[Role, Role] = {"user": "assistant", "assistant": "user"}
 
@@ -125,7 +125,7 @@ def play(
     for number in range(dialogues):
         rng = generator(seed, "self-play", name, str(number))
         scene = world.scene(rng)
-        turns = conversation(scene if user is None else user(scene), world.met(agent), rng)
+        turns = simulate_turns(scene if user is None else user(scene), world.for_dialogue(agent), rng)
         identity = f"{name}/{number}"
         ratings = scene.ratings(turns, identity, rng)
         yield Dialogue(identity, name, turns[1:], ratings, goal=scene.goal)

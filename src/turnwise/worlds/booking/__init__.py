@@ -1,4 +1,6 @@
-"""A counter that sells flights, after AirDialogue (Wei et al. 2018), with a truth that can be had to any precision.
+"""A simulated customer books flights with a seller, after AirDialogue (Wei et al. 2018).
+
+Every decision of a seller has a score, so an agent's true mean score can be simulated to any precision.
 
 from turnwise.worlds import booking
 

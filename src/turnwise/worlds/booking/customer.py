@@ -1,9 +1,9 @@
-"""The customer: answers what is asked, in its own way of saying things, and judges what is offered.
+"""The simulated customer: answers the seller's questions and accepts or rejects its offers.
 
-A pure function of its intent and of the conversation so far. It reads the seller by words (`reading`), so that
-any seller can be put before it; where it understands nothing it waits, or says something that was not asked.
-It leaves when asked the same too often, when too much was offered that it does not want, and at the end of the
-longest conversation.
+The customer is a pure function of its intent, the dialogue so far and the generator. It understands the seller by
+keywords (`parsing`), so it can talk to any agent. When it recognises no question or offer, it waits or volunteers
+information. It leaves after too many repeated questions, after too many unsuitable offers, or when the
+dialogue has reached its maximum length.
 """
 
 from collections.abc import Sequence
@@ -12,45 +12,48 @@ import numpy as np
 
 from turnwise.types import Turn
 from turnwise.worlds.booking import wording
-from turnwise.worlds.booking.flights import DATES, Tables, unmet
+from turnwise.worlds.booking.flights import DATES, Tables, unmet_conditions
 from turnwise.worlds.booking.intent import Intent
-from turnwise.worlds.booking.reading import asked, heard, offered
+from turnwise.worlds.booking.parsing import asked_topics, known_facts, offered_flight
 
-T_MAX = 10  # replies of the seller; the last of them ends the conversation whatever it says
-OFFERS = 3  # that a customer listens to
+MAX_REPLIES = 10  # replies of the seller in one dialogue; the last one ends it, whatever it says
+MAX_OFFERS = 3  # a customer that rejects this many offers leaves
 _TOPIC_OF = {slot: topic for topic, slots in wording.TOPICS.items() for slot in slots}
 
 
-def opening(wanted: Intent) -> str:
-    said = [wording.OPENINGS[wanted.goal][wanted.words]]
-    if wanted.talkative and wanted.goal != "cancel":
-        said += [answer(wanted, topic) for topic in ("route", "dates")]
+def first_message(intent: Intent) -> str:
+    """The message with which the customer starts the dialogue."""
+    said = [wording.OPENINGS[intent.goal][intent.wording]]
+    if intent.talkative and intent.goal != "cancel":
+        said += [answer(intent, topic) for topic in ("route", "dates")]
     return " ".join(said)
 
 
-def reaction(wanted: Intent, tables: Tables, turns: Sequence[Turn], rng: np.random.Generator) -> str:
-    """What the customer says to the last of `turns`, a seller's that decided nothing."""
+def next_message(intent: Intent, tables: Tables, turns: Sequence[Turn], rng: np.random.Generator) -> str:
+    """The customer's reply to the last of `turns`, a turn of the seller that contains no decision."""
     replies = [turn.text for turn in turns if turn.role == "assistant"]
     text, before = replies[-1], replies[:-1]
-    number = offered(text)
+    number = offered_flight(text)
     if number is not None:
-        said = _judged(wanted, tables, number, rng)
-        gone = sum(offered(reply) is not None for reply in before) >= OFFERS - 1 and said[:2] == "No"
+        said = _respond_to_offer(intent, tables, number, rng)
+        leaves = (
+            sum(offered_flight(reply) is not None for reply in before) >= MAX_OFFERS - 1 and said[:2] == "No"
+        )
     else:
-        said, repeated = _answers(wanted, turns, text, rng)
-        gone = repeated and _repetitions(turns) > wanted.patience
-    if gone or len(replies) >= T_MAX - 1:
-        said = f"{said} {wording.LEAVING[wanted.words]}"
+        said, repeated = _answer_questions(intent, turns, text, rng)
+        leaves = repeated and _count_repeated_questions(turns) > intent.patience
+    if leaves or len(replies) >= MAX_REPLIES - 1:
+        said = f"{said} {wording.LEAVING[intent.wording]}"
     return said
 
 
-def answer(wanted: Intent, topic: str) -> str:
-    """What the customer says on one topic."""
+def answer(intent: Intent, topic: str) -> str:
+    """The customer's answer to a question on one topic."""
     if topic == "goal":
-        return wording.OPENINGS[wanted.goal][wanted.words]
-    wishes = wanted.wishes
-    said = wording.ANSWERS[topic][wanted.words].format(
-        name=wanted.name,
+        return wording.OPENINGS[intent.goal][intent.wording]
+    wishes = intent.wishes
+    said = wording.ANSWERS[topic][intent.wording].format(
+        name=intent.name,
         origin=wishes["origin"],
         destination=wishes["destination"],
         leaves=DATES[wishes["leaves"]],
@@ -64,40 +67,46 @@ def answer(wanted: Intent, topic: str) -> str:
     return said[:1].upper() + said[1:]
 
 
-def _judged(wanted: Intent, tables: Tables, number: int, rng: np.random.Generator) -> str:
-    """Yes or no to an offer; a careful customer names a condition that it fails."""
+def _respond_to_offer(intent: Intent, tables: Tables, number: int, rng: np.random.Generator) -> str:
+    """Accept or reject the offer of flight `number`; a rejection repeats a condition that the flight does not meet.
+
+    A customer that is not careful accepts any flight that exists.
+    """
     flight = tables.flight(number)
-    failed = [] if flight is None else unmet(flight, wanted.wishes)
-    if flight is not None and (not failed or not wanted.careful) and wanted.goal != "cancel":
-        return wording.AGREED[wanted.words]
-    refusal = wording.REFUSED[wanted.words]
-    if not failed or wanted.goal == "cancel":
-        return f"{refusal} {answer(wanted, 'goal')}"
-    return f"{refusal} {answer(wanted, _TOPIC_OF[failed[int(rng.random() * len(failed))]])}"
+    failed = [] if flight is None else unmet_conditions(flight, intent.wishes)
+    if flight is not None and (not failed or not intent.careful) and intent.goal != "cancel":
+        return wording.AGREED[intent.wording]
+    refusal = wording.REFUSED[intent.wording]
+    if not failed or intent.goal == "cancel":
+        return f"{refusal} {answer(intent, 'goal')}"
+    return f"{refusal} {answer(intent, _TOPIC_OF[failed[int(rng.random() * len(failed))]])}"
 
 
-def _answers(wanted: Intent, turns: Sequence[Turn], text: str, rng: np.random.Generator) -> tuple[str, bool]:
-    """The answers to what `text` asks, and whether any of it had been said before."""
-    topics = asked(text)
-    known = heard(turns)
-    repeated = any(_known(topic, known) for topic in topics)
+def _answer_questions(
+    intent: Intent, turns: Sequence[Turn], text: str, rng: np.random.Generator
+) -> tuple[str, bool]:
+    """The answers to the questions in `text`, and whether any of them had been answered before."""
+    topics = asked_topics(text)
+    known = known_facts(turns)
+    repeated = any(_is_known(topic, known) for topic in topics)
     if topics:
-        said = " ".join(answer(wanted, topic) for topic in topics)
-        return (f"{wording.REMINDED[wanted.words]} {said}" if repeated else said), repeated
-    silent = [topic for topic in wording.TOPICS if not _known(topic, known)]
-    if silent and wanted.goal != "cancel" and rng.random() < 0.3:
-        return answer(wanted, silent[0]), False
-    return wording.WAITING[wanted.words], False
+        said = " ".join(answer(intent, topic) for topic in topics)
+        return (f"{wording.REMINDED[intent.wording]} {said}" if repeated else said), repeated
+    unmentioned = [topic for topic in wording.TOPICS if not _is_known(topic, known)]
+    if unmentioned and intent.goal != "cancel" and rng.random() < 0.3:
+        return answer(intent, unmentioned[0]), False
+    return wording.WAITING[intent.wording], False
 
 
-def _known(topic: str, known: dict[str, object]) -> bool:
+def _is_known(topic: str, known: dict[str, object]) -> bool:
+    """Whether every slot of a topic has been filled."""
     return all(slot in known for slot in wording.TOPICS[topic])
 
 
-def _repetitions(turns: Sequence[Turn]) -> int:
-    """Replies of the seller that asked for something it had been told."""
+def _count_repeated_questions(turns: Sequence[Turn]) -> int:
+    """Number of the seller's replies that asked for something the customer had already said."""
     return sum(
-        any(_known(topic, heard(turns[:place])) for topic in asked(turn.text))
-        for place, turn in enumerate(turns)
+        any(_is_known(topic, known_facts(turns[:index])) for topic in asked_topics(turn.text))
+        for index, turn in enumerate(turns)
         if turn.role == "assistant"
     )

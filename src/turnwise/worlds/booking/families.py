@@ -1,9 +1,10 @@
-"""Families of sellers whose true means lie wide apart, each for another reason.
+"""Families of sellers with widely different true mean scores; each family differs in another way.
 
-`graded` is the paper's Rule-Rule setting: one wording and one way to ask, and noise in what is understood. The
-others are harder. `wordings`: four ways to talk with eight kinds of mistake, so that how a seller talks says
-nothing about how good it is. `behaviour`: nothing is misunderstood, but questions are skipped or asked twice,
-searches given up, flights pushed. `stochastic`: sellers that do all of this by chance, at every turn.
+`graded` is the Rule-Rule setting of ENIGMA (Jiang et al. 2021): one wording, one order of questions, and noise in
+the facts that a seller decides on. The other families are harder for an estimator. `wordings` combines four
+wordings with eight kinds of mistake, so that a seller's wording does not predict its score. In `behaviour` no fact is
+misunderstood, but sellers skip or repeat questions, give up the search, or push flights. In `stochastic`
+sellers do all of this at random, at every turn.
 """
 
 from collections.abc import Callable, Mapping
@@ -20,9 +21,9 @@ ORDERS: Mapping[str, tuple[str, ...]] = {
     "chatty": ("dates", "route", "name", "carrier", "cabin", "price"),
     "terse": ("route", "dates", "cabin", "carrier", "price", "name"),
 }
-UNASKED = ("price", "cabin")  # who passes over these when deciding does not ask for them either
+UNASKED = ("price", "cabin")  # a seller whose mistake is to ignore one of these does not ask for it either
 
-# Kinds of behaviour in full; `x` weakens what is done by chance.
+# Name of a behaviour -> the habits at strength `x` (1: full); `x` scales the probabilities.
 BEHAVIOURS: Mapping[str, Callable[[float], Habits]] = {
     "thorough": lambda x: Habits(remarks=0.1 * x),
     "hurries": lambda x: Habits(hurries=0.35 * x),
@@ -44,27 +45,27 @@ BEHAVIOURS: Mapping[str, Callable[[float], Habits]] = {
 
 
 def graded(agents: int) -> dict[str, Habits]:
-    """From a seller that understands everything to one that mishears half of it."""
-    levels = [place / max(1, agents - 1) for place in range(agents)]
+    """Sellers from one that understands every fact to one that gets 70 % of them wrong."""
+    levels = [index / max(1, agents - 1) for index in range(agents)]
     return {
-        f"noise-{place:02d}": Habits(
+        f"noise-{index:02d}": Habits(
             noise=0.25 * level + 0.45 * level**4, repeats=0.1 * level, settles=0.3 * level
         )
-        for place, level in enumerate(levels)
+        for index, level in enumerate(levels)
     }
 
 
 def wordings(agents: int) -> dict[str, Habits]:
-    """Each kind of mistake in two wordings, rarely in one and often in the other; then again, at other rates."""
+    """Each kind of mistake in two wordings: rare in one, frequent in the other. From the 17th on at lower rates."""
     found = {}
     kinds, words = list(MISTAKES), list(ORDERS)
-    for place in range(agents):
-        kind, wording, again = kinds[place // 2 % 8], words[(place + place // 4) % 4], place // 16
-        often = (place + place // 2) % 2 == 0
-        share = (0.9 if often else 0.3) / (1 + again / 2)
-        # A second kind, half as often: no two sellers fail in quite the same way.
-        second = kinds[(place * 3 + 5 + again) % 8]
-        found[_numbered(f"{wording}-{kind}", again)] = Habits(
+    for index in range(agents):
+        kind, wording, repetition = kinds[index // 2 % 8], words[(index + index // 4) % 4], index // 16
+        often = (index + index // 2) % 2 == 0
+        share = (0.9 if often else 0.3) / (1 + repetition / 2)
+        # A second kind of mistake, half as frequent, so that no two sellers make the same mistakes.
+        second = kinds[(index * 3 + 5 + repetition) % 8]
+        found[_numbered(f"{wording}-{kind}", repetition)] = Habits(
             wording,
             asks=tuple(topic for topic in ORDERS[wording] if topic != kind or kind not in UNASKED),
             mistakes={kind: share} | ({second: share / 2} if second != kind else {}),
@@ -76,23 +77,23 @@ def wordings(agents: int) -> dict[str, Habits]:
 
 
 def behaviour(agents: int) -> dict[str, Habits]:
-    """The kinds of behaviour in turn, each first in full and then by halves."""
+    """Every behaviour at full strength, then every behaviour at half strength, and so on."""
     found = {}
     kinds = list(BEHAVIOURS.items())
-    for place in range(agents):
-        kind, habits = kinds[place % len(kinds)]
-        again = place // len(kinds)
-        found[_numbered(kind, again)] = habits(0.5**again)
+    for index in range(agents):
+        kind, habits = kinds[index % len(kinds)]
+        repetition = index // len(kinds)
+        found[_numbered(kind, repetition)] = habits(0.5**repetition)
     return found
 
 
 def stochastic(agents: int) -> dict[str, Habits]:
-    """Sellers that choose at every turn, each with chances of its own: the family is the same in every run."""
+    """Sellers that choose at random at every turn, with fixed probabilities per seller, equal in every run."""
     found = {}
-    for place in range(agents):
-        level = place / max(1, agents - 1)
-        u = (np.random.default_rng([7, place]).random(7) * level).tolist()
-        found[f"chance-{place:02d}"] = Habits(
+    for index in range(agents):
+        level = index / max(1, agents - 1)
+        u = (np.random.default_rng([7, index]).random(7) * level).tolist()
+        found[f"chance-{index:02d}"] = Habits(
             noise=0.3 * u[0],
             repeats=0.3 * u[1],
             remarks=0.3 * u[2],
@@ -104,11 +105,13 @@ def stochastic(agents: int) -> dict[str, Habits]:
     return found
 
 
-def _numbered(name: str, again: int) -> str:
-    return f"{name}-{again + 1}" if again else name
+def _numbered(name: str, repetition: int) -> str:
+    """The name of a seller in repetition `repetition` of the list of kinds: `quits`, `quits-2`, `quits-3`."""
+    return f"{name}-{repetition + 1}" if repetition else name
 
 
 def _without(*topics: str) -> tuple[str, ...]:
+    """The standard questions except those on `topics`."""
     return tuple(topic for topic in QUESTIONS if topic not in topics)
 
 
@@ -121,7 +124,7 @@ FAMILIES: Mapping[str, Callable[[int], dict[str, Habits]]] = {
 
 
 def family(name: str, *, agents: int = 16) -> dict[str, Seller]:
-    """Sellers by name."""
+    """The sellers of a family, by their names."""
     if name not in FAMILIES:
         raise unknown("family", name, list(FAMILIES))
     return {agent: Seller(habits) for agent, habits in FAMILIES[name](agents).items()}

@@ -1,8 +1,8 @@
-"""The seller's side of the counter: a table of flights, and the reservation that the customer may hold.
+"""The seller's data: a table of flights, and the reservation that the customer may hold.
 
-As in AirDialogue (Wei et al. 2018) a table has 30 return flights between a few airports around the dates that
-the customer has in mind. A table can be written as text, which is what an agent from outside sees, and read
-back from it.
+As in AirDialogue (Wei et al. 2018), a table has 30 return flights between a few airports, on dates near those that
+the customer wants. The table is written as text into the seller's briefing, the only form in which an external agent
+sees it, and can be parsed from that text.
 """
 
 import re
@@ -22,21 +22,23 @@ AIRPORTS = (
 AIRLINES = "UA AA Delta Hawaiian Southwest Frontier JetBlue Spirit".split()
 LOW_COST = frozenset(AIRLINES[4:])
 CABINS = ("economy", "business")
+# Days per month; the month names are those that customers say.
 MONTHS = {"Jan": 31, "Feb": 28, "Mar": 31, "Apr": 30, "May": 31, "June": 30, "July": 31, "Aug": 31, "Sept": 30,
           "Oct": 31, "Nov": 30, "Dec": 31}  # fmt: skip
+# Day of the year (from 0) -> its date as text, and as (month, day).
 DATES = tuple(f"{month} {day}" for month, days in MONTHS.items() for day in range(1, days + 1))
 CALENDAR = tuple((month, day) for month, days in enumerate(MONTHS.values(), 1) for day in range(1, days + 1))
-DAY = {date: day for day, date in enumerate(DATES)}
+DAY_OF_YEAR = {date: day for day, date in enumerate(DATES)}
 YEAR = len(DATES)
 
-FLIGHTS = 30
+TABLE_SIZE = 30  # per table, as in AirDialogue
 FIRST_NUMBER = 1000
-SPREAD = 3  # days around the dates that the customer has in mind
-FARES = {"economy": (120, 420), "business": (450, 950)}
-HOURS = {"morning": 6, "afternoon": 12, "evening": 18}
-RESERVED = 0.6  # customers who hold a reservation
+DATE_SPREAD = 3  # flights leave and return at most this many days before or after the wanted dates
+FARES = {"economy": (120, 420), "business": (450, 950)}  # lowest and highest price in dollars
+FIRST_HOUR = {"morning": 6, "afternoon": 12, "evening": 18}  # first hour of each part of the day
+RESERVATION_SHARE = 0.6  # share of customers who hold a reservation
 
-Wishes = Mapping[str, Any]  # slot -> what was asked for; a slot that is absent is no condition
+Wishes = Mapping[str, Any]  # slot -> the condition on it; absent or None: no condition
 
 
 class Flight(NamedTuple):
@@ -45,14 +47,15 @@ class Flight(NamedTuple):
     destination: str
     leaves: int  # day of the year
     returns: int
-    hour: int  # of leaving
-    hour_back: int
+    hour: int  # of departure
+    hour_back: int  # of the return flight's departure
     cabin: str
     price: int
     stops: int
     airline: str
 
     def line(self) -> str:
+        """The flight as one line of a briefing."""
         return (
             f"{self.number} {self.origin} {self.destination} {DATES[self.leaves]} {self.hour}:00 "
             f"{DATES[self.returns]} {self.hour_back}:00 {self.cabin} ${self.price} {self.stops} {self.airline}"
@@ -64,7 +67,8 @@ _LINE = re.compile(
     re.MULTILINE,
 )
 _RESERVATION = re.compile(r"reservation: (\d{4}|none)")
-_ORDERS = """You sell flights. Ask the customer for what you need, then end with one of these sentences, with the \
+_INSTRUCTIONS = """\
+You sell flights. Ask the customer for what you need, then end with one of these sentences, with the \
 customer's full name in it:
 I have booked flight NUMBER for NAME. | I have changed the reservation to flight NUMBER for NAME. | \
 I have cancelled the reservation for NAME. | There is no flight for NAME. | There is no reservation for NAME."""
@@ -72,46 +76,52 @@ I have cancelled the reservation for NAME. | There is no flight for NAME. | Ther
 
 @dataclass(frozen=True, slots=True)
 class Tables:
+    """The flights on sale and the customer's reservation."""
+
     flights: tuple[Flight, ...]
-    reservation: int | None  # number of the flight that the customer holds
+    reservation: int | None  # flight number of the customer's reservation
 
     def flight(self, number: int) -> Flight | None:
-        place = number - FIRST_NUMBER
-        return self.flights[place] if 0 <= place < len(self.flights) else None
+        """The flight with this number, or None if the table has none."""
+        index = number - FIRST_NUMBER
+        return self.flights[index] if 0 <= index < len(self.flights) else None
 
     def briefing(self) -> Turn:
-        """What a seller is told before the customer speaks."""
+        """The system turn that gives a seller its instructions and the tables."""
         lines = "\n".join([flight.line() for flight in self.flights])
-        text = f"{_ORDERS}\nreservation: {self.reservation or 'none'}\n{lines}"
+        text = f"{_INSTRUCTIONS}\nreservation: {self.reservation or 'none'}\n{lines}"
         return Turn("system", text)
 
 
-def tables(turn: Turn) -> Tables:
-    """The tables of a briefing."""
+def tables_from_briefing(turn: Turn) -> Tables:
+    """Parse the tables from the briefing turn."""
     if turn.role != "system":
         raise UsageError(
-            "a seller needs its table: the first turn must be the briefing (`meta.briefing` in a log)"
+            "a seller needs its flight table: the first turn must be the briefing (`meta.briefing` in a log)"
         )
-    return parsed(turn.text)
+    return parse_tables(turn.text)
 
 
 @lru_cache(maxsize=256)
-def parsed(text: str) -> Tables:
-    held = _RESERVATION.search(text)
+def parse_tables(text: str) -> Tables:
+    """Parse the tables from the text of a briefing."""
+    reservation = _RESERVATION.search(text)
     flights = tuple(
-        Flight(int(number), origin, destination, DAY[out], DAY[back], int(hour), int(hour_back), cabin,
+        Flight(int(number), origin, destination, DAY_OF_YEAR[out], DAY_OF_YEAR[back], int(hour), int(hour_back), cabin,
                int(price), int(stops), airline)
         for number, origin, destination, out, hour, back, hour_back, cabin, price, stops, airline
         in _LINE.findall(text)
     )  # fmt: skip
-    return Tables(flights, int(held[1]) if held and held[1] != "none" else None)
+    return Tables(flights, int(reservation[1]) if reservation and reservation[1] != "none" else None)
 
 
 def part_of_day(hour: int) -> str:
+    """`morning`, `afternoon` or `evening`."""
     return "morning" if hour < 12 else "afternoon" if hour < 18 else "evening"
 
 
-TESTS: Mapping[str, Callable[[Flight, Any], bool]] = {
+# Slot -> whether a flight meets a condition on that slot.
+MEETS: Mapping[str, Callable[[Flight, Any], bool]] = {
     "origin": lambda flight, wanted: flight.origin == wanted,
     "destination": lambda flight, wanted: flight.destination == wanted,
     "leaves": lambda flight, wanted: flight.leaves == wanted,
@@ -124,51 +134,56 @@ TESTS: Mapping[str, Callable[[Flight, Any], bool]] = {
 }
 
 
-def qualified(flights: Sequence[Flight], wishes: Wishes) -> Sequence[Flight]:
-    """The flights that meet every condition."""
-    for slot, meets in TESTS.items():
+def matching_flights(flights: Sequence[Flight], wishes: Wishes) -> Sequence[Flight]:
+    """The flights that meet every condition in `wishes`."""
+    for slot, meets in MEETS.items():
         wanted = wishes.get(slot)
         if wanted is not None:
             flights = [flight for flight in flights if meets(flight, wanted)]
     return flights
 
 
-def unmet(flight: Flight, wishes: Wishes) -> list[str]:
-    """The conditions that a flight does not meet."""
+def unmet_conditions(flight: Flight, wishes: Wishes) -> list[str]:
+    """The slots whose condition the flight does not meet."""
     return [
         slot
-        for slot, meets in TESTS.items()
+        for slot, meets in MEETS.items()
         if wishes.get(slot) is not None and not meets(flight, wishes[slot])
     ]
 
 
-def drawn(wishes: Wishes, rng: np.random.Generator, *, suited: bool) -> Tables:
-    """A table around the customer's plans; `suited` says that it has a flight which meets them all.
+def draw_tables(wishes: Wishes, rng: np.random.Generator, *, solvable: bool) -> Tables:
+    """Draw a table of flights near the customer's wishes; with `solvable`, at least one flight meets all of them.
 
-    Without it there may still be one by chance. Every second customer holds a reservation.
+    Without `solvable` a flight may still meet them by chance.
     """
     airports = [wishes["origin"], wishes["destination"], AIRPORTS[int(rng.random() * len(AIRPORTS))]]
-    chance = rng.random((FLIGHTS + 1, 10)).tolist()
-    flights = [_flight(FIRST_NUMBER + place, airports, wishes, u) for place, u in enumerate(chance[:FLIGHTS])]
-    last = chance[FLIGHTS]
-    if suited:
-        place = int(last[0] * FLIGHTS)
-        flights[place] = _suited(flights[place], wishes, last)
-    return Tables(tuple(flights), FIRST_NUMBER + int(last[1] * FLIGHTS) if last[2] < RESERVED else None)
+    chance = rng.random((TABLE_SIZE + 1, 10)).tolist()
+    flights = [
+        _draw_flight(FIRST_NUMBER + index, airports, wishes, u) for index, u in enumerate(chance[:TABLE_SIZE])
+    ]
+    last = chance[TABLE_SIZE]
+    if solvable:
+        index = int(last[0] * TABLE_SIZE)
+        flights[index] = _make_solvable(flights[index], wishes, last)
+    return Tables(
+        tuple(flights), FIRST_NUMBER + int(last[1] * TABLE_SIZE) if last[2] < RESERVATION_SHARE else None
+    )
 
 
-def _flight(number: int, airports: Sequence[str], wishes: Wishes, u: Sequence[float]) -> Flight:
+def _draw_flight(number: int, airports: Sequence[str], wishes: Wishes, u: Sequence[float]) -> Flight:
+    """A random flight, computed from ten uniform draws."""
     origin = int(u[0] * 3)
-    # Most flights go the customer's way, near the customer's dates: a table is what a search gave.
-    way = airports[0:2] if u[1] < 0.6 else (airports[origin], airports[origin - 1])
+    # Most flights are on the customer's route, near the customer's dates, as in the result of a search.
+    route = airports[0:2] if u[1] < 0.6 else (airports[origin], airports[origin - 1])
     cabin = CABINS[u[4] > 0.7]
     low, high = FARES[cabin]
     return Flight(
         number,
-        way[0],
-        way[1],
-        (wishes["leaves"] + int((2 * u[2] - 1) * (SPREAD + 1))) % YEAR,
-        (wishes["returns"] + int((2 * u[3] - 1) * (SPREAD + 1))) % YEAR,
+        route[0],
+        route[1],
+        (wishes["leaves"] + int((2 * u[2] - 1) * (DATE_SPREAD + 1))) % YEAR,
+        (wishes["returns"] + int((2 * u[3] - 1) * (DATE_SPREAD + 1))) % YEAR,
         int(u[5] * 24),
         int(u[6] * 24),
         cabin,
@@ -178,11 +193,11 @@ def _flight(number: int, airports: Sequence[str], wishes: Wishes, u: Sequence[fl
     )
 
 
-def _suited(flight: Flight, wishes: Wishes, u: Sequence[float]) -> Flight:
-    """The flight made to meet every condition, and otherwise left as it is."""
+def _make_solvable(flight: Flight, wishes: Wishes, u: Sequence[float]) -> Flight:
+    """The flight, changed only where necessary to meet every condition."""
     cabin = wishes.get("cabin") or (flight.cabin if wishes["price"] > FARES["business"][0] else "economy")
     low = FARES[cabin][0]
-    hour = flight.hour if wishes.get("time") is None else HOURS[wishes["time"]] + int(u[3] * 6)
+    hour = flight.hour if wishes.get("time") is None else FIRST_HOUR[wishes["time"]] + int(u[3] * 6)
     return flight._replace(
         origin=wishes["origin"],
         destination=wishes["destination"],

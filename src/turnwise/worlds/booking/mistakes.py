@@ -1,7 +1,7 @@
-"""How what was heard gets wrong: eight kinds of mistake, and plain noise.
+"""Errors that sellers make about the facts they were told: eight kinds of mistake, and random noise.
 
-Each takes the facts, a copy that may be changed, and the generator. Mistakes are made when a seller decides, and
-made anew at every turn in which it does.
+A mistake is a function that changes a copy of the facts in place. It is applied when a seller decides, with
+new random draws at every turn.
 """
 
 from collections.abc import Callable, Mapping
@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from turnwise.worlds.booking.flights import AIRLINES, AIRPORTS, CABINS, YEAR
-from turnwise.worlds.booking.intent import FIRST, LAST, TIMES
+from turnwise.worlds.booking.intent import FIRST_NAMES, LAST_NAMES, TIMES
 
 Facts = dict[str, Any]
 Mistake = Callable[[Facts, np.random.Generator], None]
@@ -19,13 +19,13 @@ _GOALS = ("book", "change", "cancel")
 
 
 def _name(facts: Facts, rng: np.random.Generator) -> None:
-    """The wrong family name."""
+    """Replace the family name with a random one."""
     first = str(facts.get("name", "")).partition(" ")[0]
-    facts["name"] = f"{first} {LAST[int(rng.random() * len(LAST))]}".strip()
+    facts["name"] = f"{first} {LAST_NAMES[int(rng.random() * len(LAST_NAMES))]}".strip()
 
 
 def _date(facts: Facts, rng: np.random.Generator) -> None:
-    """Both dates off by some days."""
+    """Move both dates by one to three days."""
     days = 1 + int(rng.random() * 3)
     for slot in ("leaves", "returns"):
         if slot in facts:
@@ -33,34 +33,34 @@ def _date(facts: Facts, rng: np.random.Generator) -> None:
 
 
 def _price(facts: Facts, _: np.random.Generator) -> None:
-    """The dearest flight, whatever the budget."""
+    """Ignore the budget and choose the most expensive flight."""
     facts["price"], facts["dearest"] = None, True
 
 
 def _cabin(facts: Facts, _: np.random.Generator) -> None:
-    """The other class, and any number of connections."""
+    """Swap the cabin class, and ignore the budget and the number of connections."""
     facts["cabin"] = CABINS[facts.get("cabin") != "business"]
     facts["stops"] = facts["price"] = None
 
 
 def _route(facts: Facts, _: np.random.Generator) -> None:
-    """There and back exchanged."""
+    """Swap origin and destination."""
     facts["origin"], facts["destination"] = facts.get("destination"), facts.get("origin")
 
 
 def _goal(facts: Facts, rng: np.random.Generator) -> None:
-    """Another goal than the customer's."""
+    """Replace the goal with another one."""
     others = [goal for goal in _GOALS if goal != facts.get("goal")]
     facts["goal"] = others[int(rng.random() * len(others))]
 
 
 def _flight(facts: Facts, _: np.random.Generator) -> None:
-    """No flight is found."""
+    """Report that there is no flight."""
     facts["status"] = "no_flight"
 
 
 def _reservation(facts: Facts, _: np.random.Generator) -> None:
-    """No reservation is found, and a new one is not made."""
+    """Report that there is no reservation."""
     facts["status"] = "no_reservation"
 
 
@@ -75,8 +75,8 @@ MISTAKES: Mapping[str, Mistake] = {
     "reservation": _reservation,
 }
 
-# slot -> what it may be heard as instead
-_MISHEARD: Mapping[str, Callable[[Any, float], Any]] = {
+# Slot -> function of the true value and a uniform draw that returns the wrong value.
+_MISHEARINGS: Mapping[str, Callable[[Any, float], Any]] = {
     "origin": lambda _, chance: AIRPORTS[int(chance * len(AIRPORTS))],
     "destination": lambda _, chance: AIRPORTS[int(chance * len(AIRPORTS))],
     "leaves": lambda day, chance: (day + 1 + int(chance * 10)) % YEAR,
@@ -86,15 +86,17 @@ _MISHEARD: Mapping[str, Callable[[Any, float], Any]] = {
     "stops": lambda _, chance: int(chance * 3),
     "airline": lambda _, chance: AIRLINES[int(chance * len(AIRLINES))],
     "time": lambda _, chance: TIMES[int(chance * len(TIMES))],
-    "name": lambda _, chance: f"{FIRST[int(chance * len(FIRST))]} {LAST[int(chance * 1000) % len(LAST)]}",
+    "name": lambda _, chance: (
+        f"{FIRST_NAMES[int(chance * len(FIRST_NAMES))]} {LAST_NAMES[int(chance * 1000) % len(LAST_NAMES)]}"
+    ),
     "goal": lambda _, chance: _GOALS[int(chance * 3)],
 }
 
 
-def misheard(facts: Facts, rng: np.random.Generator, *, share: float) -> Facts:
-    """The facts, each heard wrong with this chance."""
-    luck = rng.random((2, len(facts))).tolist()
+def mishear(facts: Facts, rng: np.random.Generator, *, share: float) -> Facts:
+    """A copy of the facts in which each value is replaced by a random one with probability `share`."""
+    draws = rng.random((2, len(facts))).tolist()
     return {
-        slot: _MISHEARD[slot](value, chance) if luck[0][place] < share else value
-        for place, ((slot, value), chance) in enumerate(zip(facts.items(), luck[1], strict=True))
+        slot: _MISHEARINGS[slot](value, chance) if draws[0][index] < share else value
+        for index, ((slot, value), chance) in enumerate(zip(facts.items(), draws[1], strict=True))
     }

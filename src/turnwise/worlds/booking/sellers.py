@@ -1,8 +1,8 @@
-"""Sellers: one rule-based policy, and the habits by which sellers differ.
+"""Rule-based sellers: one policy, with parameters (habits) by which sellers differ.
 
-A seller is a pure function of what it sees and of the generator: its errors are drawn anew at every turn, from
-the conversation as it stands and never from a memory of its own. So what it says at a logged point is what it
-would have said there, whoever had spoken before.
+A seller is a pure function of the turns so far and the generator. It has no memory between turns: its errors are
+drawn at every turn from the dialogue as it stands. So its reply at a logged point does not depend on which agent
+gave the earlier replies.
 """
 
 from collections.abc import Mapping, Sequence
@@ -13,78 +13,90 @@ import numpy as np
 
 from turnwise.types import Reply, Turn
 from turnwise.worlds.booking import mistakes
-from turnwise.worlds.booking.flights import DATES, Flight, Tables, qualified, tables, unmet
+from turnwise.worlds.booking.flights import (
+    DATES,
+    Flight,
+    Tables,
+    matching_flights,
+    tables_from_briefing,
+    unmet_conditions,
+)
 from turnwise.worlds.booking.intent import Decision, Status
-from turnwise.worlds.booking.reading import heard, leaves, offered
+from turnwise.worlds.booking.parsing import is_leaving, known_facts, offered_flight
 from turnwise.worlds.booking.wording import AGREED, TOPICS, WORDINGS
 
+# Topics in the order in which a standard seller asks about them.
 QUESTIONS = ("name", "route", "dates", "price", "cabin", "carrier")
 
 
 @dataclass(frozen=True, slots=True)
 class Habits:
-    """How a seller talks and errs. A share is the chance that it happens in a turn."""
+    """The parameters of a seller. A number is the probability that it happens in a turn, unless noted."""
 
     wording: str = "plain"
-    asks: tuple[str, ...] = QUESTIONS  # in this order; what is not here is never asked
-    noise: float = 0.0  # share of what was said that is heard wrong when deciding
-    mistakes: Mapping[str, float] = field(default_factory=dict)  # kind -> chance, when deciding
-    repeats: float = 0.0  # asks for something that it was told
-    remarks: float = 0.0  # says something that leads nowhere
-    hurries: float = 0.0  # decides with what it knows, questions left
-    gives_up: float = 0.0  # says that there is no flight
-    offers: float = 0.0  # names the flight before it is booked
-    settles: float = 0.0  # takes the nearest flight where none meets all that it knows
-    together: int = 1  # questions asked at once
+    asks: tuple[str, ...] = QUESTIONS  # topics that it asks about, in this order
+    noise: float = 0.0  # share of the facts that are wrong when it decides
+    mistakes: Mapping[str, float] = field(default_factory=dict)  # kind -> probability when it decides
+    repeats: float = 0.0  # asks about a topic that the customer has answered
+    remarks: float = 0.0  # makes a remark that does not advance the dialogue
+    hurries: float = 0.0  # decides although questions remain
+    gives_up: float = 0.0  # reports that there is no flight
+    offers: float = 0.0  # offers the flight before it books it
+    settles: float = 0.0  # takes the flight with the fewest unmet conditions where none meets all
+    together: int = 1  # number of questions asked in one turn
 
 
 @dataclass(frozen=True, slots=True)
 class Seller:
+    """An agent that sells flights by rules, with the given habits."""
+
     habits: Habits = Habits()
 
     def __call__(self, turns: Sequence[Turn], rng: np.random.Generator, /) -> Reply:
         habits, words = self.habits, WORDINGS[self.habits.wording]
-        table, known = tables(turns[0]), heard(turns)
+        table, known = tables_from_briefing(turns[0]), known_facts(turns)
         gives_up, remarks, repeats, hurries, offers, which = rng.random(6).tolist()
-        if leaves(turns[-1].text):
-            return self._end(self._decision(known, table, turns, rng))
+        if is_leaving(turns[-1].text):
+            return self._closing_reply(self._decide(known, table, turns, rng))
         if "goal" not in known:
             return Reply(words["goal"])
         if gives_up < habits.gives_up:
-            return self._end(Decision("no_flight", None, known.get("name", "")))
+            return self._closing_reply(Decision("no_flight", None, known.get("name", "")))
         if remarks < habits.remarks:
             return Reply(words["remark"])
-        told = [topic for topic in habits.asks if all(slot in known for slot in TOPICS[topic])]
-        if told and repeats < habits.repeats:
-            return Reply(words[told[int(which * len(told))]])
-        missing = [topic for topic in _needed(known, table, habits.asks) if topic not in told]
+        answered = [topic for topic in habits.asks if all(slot in known for slot in TOPICS[topic])]
+        if answered and repeats < habits.repeats:
+            return Reply(words[answered[int(which * len(answered))]])
+        missing = [topic for topic in _needed_topics(known, table, habits.asks) if topic not in answered]
         if missing and hurries >= habits.hurries:
             return Reply(" ".join([words[topic] for topic in missing[: habits.together]]))
-        decision = self._decision(known, table, turns, rng)
+        decision = self._decide(known, table, turns, rng)
         flight = None if decision.flight is None else table.flight(decision.flight)
-        if flight and offers < habits.offers and _accepted(turns) is None:
-            return Reply(words["offer"].format(**_shown(flight)))
-        return self._end(decision)
+        if flight and offers < habits.offers and _accepted_flight(turns) is None:
+            return Reply(words["offer"].format(**_offer_values(flight)))
+        return self._closing_reply(decision)
 
-    def _decision(
+    def _decide(
         self, known: mistakes.Facts, table: Tables, turns: Sequence[Turn], rng: np.random.Generator
     ) -> Decision:
+        """Decide on the known facts, after applying this seller's noise and mistakes."""
         habits = self.habits
-        facts = mistakes.misheard(known, rng, share=habits.noise) if habits.noise else known.copy()
+        facts = mistakes.mishear(known, rng, share=habits.noise) if habits.noise else known.copy()
         for kind, share in habits.mistakes.items():
             if rng.random() < share:
                 mistakes.MISTAKES[kind](facts, rng)
-        return decision(facts, table, accepted=_accepted(turns), settles=rng.random() < habits.settles)
+        return decide(facts, table, accepted=_accepted_flight(turns), settles=rng.random() < habits.settles)
 
-    def _end(self, decision: Decision) -> Reply:
+    def _closing_reply(self, decision: Decision) -> Reply:
+        """The reply that announces a decision."""
         sentence = WORDINGS[self.habits.wording][decision.status or "no_flight"]
         return Reply(sentence.format(number=decision.flight, name=decision.name or "you"))
 
 
-def decision(
+def decide(
     facts: mistakes.Facts, table: Tables, *, accepted: int | None = None, settles: bool = False
 ) -> Decision:
-    """What the facts, as they were heard, lead to."""
+    """The decision that follows from the facts; `accepted` is the flight that the customer has agreed to."""
     name, goal = facts.get("name", ""), facts.get("goal", "book")
     if "status" in facts:
         return Decision(facts["status"], None, name)
@@ -95,9 +107,9 @@ def decision(
     status: Status = "booked" if goal == "book" else "changed"
     if accepted is not None:
         return Decision(status, accepted, name)
-    found = qualified(table.flights, facts)
+    found = matching_flights(table.flights, facts)
     if not found and settles:
-        found = [min(table.flights, key=lambda flight: (len(unmet(flight, facts)), flight.price))]
+        found = [min(table.flights, key=lambda flight: (len(unmet_conditions(flight, facts)), flight.price))]
     if not found:
         return Decision("no_flight", None, name)
     pick = max if facts.get("dearest") else min
@@ -108,21 +120,22 @@ def _price(flight: Flight) -> int:
     return flight.price
 
 
-def _needed(known: mistakes.Facts, table: Tables, asks: tuple[str, ...]) -> tuple[str, ...]:
-    """The questions that the goal makes necessary: a reservation is looked up by name alone."""
+def _needed_topics(known: mistakes.Facts, table: Tables, asks: tuple[str, ...]) -> tuple[str, ...]:
+    """The topics that must be asked about; to look up a reservation, the name is enough."""
     if known["goal"] == "cancel" or (known["goal"] == "change" and table.reservation is None):
         return tuple(topic for topic in asks if topic == "name")
     return asks
 
 
-def _accepted(turns: Sequence[Turn]) -> int | None:
-    """The flight that the customer has just said yes to."""
+def _accepted_flight(turns: Sequence[Turn]) -> int | None:
+    """The number of the flight that the customer accepted in its last turn, or None."""
     if len(turns) > 2 and turns[-1].text.startswith(AGREED):
-        return offered(turns[-2].text)
+        return offered_flight(turns[-2].text)
     return None
 
 
-def _shown(flight: Flight) -> dict[str, Any]:
+def _offer_values(flight: Flight) -> dict[str, Any]:
+    """The values of a flight that an offer mentions."""
     return {
         "number": flight.number,
         "date": DATES[flight.leaves],

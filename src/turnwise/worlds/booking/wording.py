@@ -1,12 +1,12 @@
-"""What sellers and customers say: the same moves in several wordings.
+"""The sentences of sellers and customers, in several wordings.
 
-A seller's move is a question about a topic, an offer, a remark, or the sentence with which it ends. Every wording
-of a move must be read by `reading` as that move; a test holds them to it.
+A seller's move is a question about a topic, an offer, a remark, or a closing sentence. `parsing` must recognise
+every wording of a move as that move; a test checks this.
 """
 
 from collections.abc import Mapping
 
-# What a question asks for -> the slots that its answer fills.
+# Topic of a question -> the slots that its answer fills.
 TOPICS: Mapping[str, tuple[str, ...]] = {
     "goal": ("goal",),
     "name": ("name",),
@@ -116,7 +116,7 @@ WORDINGS: Mapping[str, Wording] = {
     },
 }
 
-# Three ways to say everything; a customer keeps to one.
+# Everything a customer says has three wordings; a customer uses one throughout (`Intent.wording`).
 OPENINGS: Mapping[str, tuple[str, ...]] = {
     "book": (
         "Hi, I want to book a flight.",
@@ -150,6 +150,7 @@ ANSWERS: Mapping[str, tuple[str, ...]] = {
     "cabin": ("{cabin} and {stops}.", "I would like {cabin}, with {stops}.", "{cabin}, {stops}."),
     "carrier": ("{airline} and {time}.", "I prefer {airline}, {time}.", "{airline}, {time}."),
 }  # fmt: skip
+# Slot -> value -> the words for it.
 VALUES: Mapping[str, Mapping[object, str]] = {
     "cabin": {"economy": "economy class", "business": "business class", None: "any class"},
     "stops": {0: "a direct flight", 1: "at most one connection", None: "any number of connections"},

@@ -1,4 +1,4 @@
-"""The booking world: scenes of a customer and a table, in which any agent can be the seller."""
+"""The booking world: each scene has a customer and a flight table, and any agent can be the seller."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -8,50 +8,52 @@ import numpy as np
 
 from turnwise.types import Rating, Scores, Turn
 from turnwise.worlds.booking import customer
-from turnwise.worlds.booking.flights import Tables
-from turnwise.worlds.booking.intent import Decision, Intent, intent, table
-from turnwise.worlds.booking.reading import decided, leaves
+from turnwise.worlds.booking.flights import Tables, draw_tables
+from turnwise.worlds.booking.intent import Decision, Intent, draw_intent
+from turnwise.worlds.booking.parsing import is_leaving, parse_decision
 from turnwise.worlds.booking.scoring import DIMENSIONS, score
 from turnwise.worlds.booking.wording import LEAVING
 from turnwise.worlds.play import World
 
-NOTHING = Decision(None)
+SOLVABLE_SHARE = 0.8  # of the tables that certainly have a flight which meets all conditions
+NOTHING = Decision(None)  # the decision of a seller that announces none
 
 
 @dataclass(frozen=True, slots=True)
 class Scene:
-    """One customer at the counter; everything of a conversation but the seller."""
+    """One customer and one flight table: everything in a dialogue except the seller."""
 
-    wanted: Intent
+    intent: Intent
     tables: Tables
     briefing: Turn
-    _scores: dict[Decision, Scores] = field(default_factory=dict, compare=False)  # those that were asked for
+    _scores: dict[Decision, Scores] = field(default_factory=dict, compare=False)  # cache
 
     @property
     def goal(self) -> Mapping[str, Any]:
-        return self.wanted.record()
+        return self.intent.record()
 
-    def opening(self, rng: np.random.Generator) -> str:
-        return customer.opening(self.wanted)
+    def first_message(self, rng: np.random.Generator) -> str:
+        return customer.first_message(self.intent)
 
-    def reaction(self, turns: Sequence[Turn], rng: np.random.Generator) -> str | None:
-        return customer.reaction(self.wanted, self.tables, turns, rng)
+    def next_message(self, turns: Sequence[Turn], rng: np.random.Generator) -> str | None:
+        return customer.next_message(self.intent, self.tables, turns, rng)
 
     def outcome(self, turns: Sequence[Turn], content: str) -> Scores | None:
-        """The scores of the decision in a reply to `turns`; None where it takes none and need not."""
-        decision = decided(content)
-        if decision is None and not leaves(turns[-1].text):
+        """The scores of the decision in a reply to `turns`; None if it has no decision and the customer stays."""
+        decision = parse_decision(content)
+        if decision is None and not is_leaving(turns[-1].text):
             return None
         return self.scores(decision or NOTHING)
 
     def scores(self, decision: Decision) -> Scores:
+        """The scores of a decision, cached."""
         if decision not in self._scores:
-            self._scores[decision] = score(decision, self.wanted, self.tables)
+            self._scores[decision] = score(decision, self.intent, self.tables)
         return self._scores[decision]
 
-    def cut_short(self, turns: Sequence[Turn]) -> Sequence[Turn] | None:
-        """The conversation, had the customer left here."""
-        said = f"{turns[-1].text} {LEAVING[self.wanted.words]}"
+    def with_decision_request(self, turns: Sequence[Turn]) -> Sequence[Turn] | None:
+        """The dialogue as if the customer had left with its last turn and asked the seller to decide."""
+        said = f"{turns[-1].text} {LEAVING[self.intent.wording]}"
         return (*turns[:-1], Turn("user", said))
 
     def ratings(self, turns: Sequence[Turn], item: str, rng: np.random.Generator) -> tuple[Rating, ...]:
@@ -59,18 +61,21 @@ class Scene:
         return tuple(Rating(item, name, value, scale=(0.0, 1.0)) for name, value in scores.items())
 
     def truth(self, turns: Sequence[Turn]) -> Scores:
+        """The scores of the decision that ended the dialogue."""
         return turns[-1].outcome or {}
 
 
 @dataclass(frozen=True, slots=True)
 class Booking(World):
+    """Customers who book, change or cancel flights."""
+
     name: ClassVar[str] = "booking"
     dimensions: ClassVar[tuple[str, ...]] = DIMENSIONS
 
     def scene(self, rng: np.random.Generator) -> Scene:
-        wanted = intent(rng)
-        tables = table(wanted, rng)
-        return Scene(wanted, tables, tables.briefing())
+        intent = draw_intent(rng)
+        tables = draw_tables(intent.wishes, rng, solvable=rng.random() < SOLVABLE_SHARE)
+        return Scene(intent, tables, tables.briefing())
 
 
 WORLD = Booking()

@@ -20,12 +20,12 @@ NOTHING = "I could not tell."
 DULL = ("Hm.", "Okay.", "If you say so.")
 
 
-def opening(who: Persona, rng: np.random.Generator) -> str:
+def first_message(who: Persona, rng: np.random.Generator) -> str:
     topic = one(list(who), rng)
     return f"{one(GREETINGS, rng)} {states(topic, who[topic])} {TOPICS[topic].asks}"
 
 
-def reaction(who: Persona, turns: Sequence[Turn], rng: np.random.Generator) -> str | None:
+def next_message(who: Persona, turns: Sequence[Turn], rng: np.random.Generator) -> str | None:
     """What the user says to the last of `turns`; None when it has left."""
     replies = [turn.text for turn in turns if turn.role == "assistant"]
     if len(replies) >= T_MAX:

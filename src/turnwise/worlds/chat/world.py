@@ -25,16 +25,16 @@ class Scene:
     def goal(self) -> Mapping[str, Any]:
         return {"agent": dict(self.agent), "user": dict(self.user)}
 
-    def opening(self, rng: np.random.Generator) -> str:
-        return user.opening(self.user, rng)
+    def first_message(self, rng: np.random.Generator) -> str:
+        return user.first_message(self.user, rng)
 
-    def reaction(self, turns: Sequence[Turn], rng: np.random.Generator) -> str | None:
-        return user.reaction(self.user, turns, rng)
+    def next_message(self, turns: Sequence[Turn], rng: np.random.Generator) -> str | None:
+        return user.next_message(self.user, turns, rng)
 
     def outcome(self, turns: Sequence[Turn], content: str) -> Scores | None:
         return None
 
-    def cut_short(self, turns: Sequence[Turn]) -> Sequence[Turn] | None:
+    def with_decision_request(self, turns: Sequence[Turn]) -> Sequence[Turn] | None:
         return None
 
     def ratings(self, turns: Sequence[Turn], item: str, rng: np.random.Generator) -> tuple[Rating, ...]:

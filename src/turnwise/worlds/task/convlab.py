@@ -109,10 +109,10 @@ class ConvLabUser(User):
     session: Simulator = field(kw_only=True)
     _over: list[bool] = field(default_factory=list, kw_only=True, compare=False)
 
-    def opening(self, rng: np.random.Generator) -> str:
+    def first_message(self, rng: np.random.Generator) -> str:
         return self._turn("")
 
-    def reaction(self, turns: Sequence[Turn], rng: np.random.Generator) -> str | None:
+    def next_message(self, turns: Sequence[Turn], rng: np.random.Generator) -> str | None:
         replies = sum(turn.role == "assistant" for turn in turns)
         return None if self._over or replies >= T_MAX else self._turn(turns[-1].text)
 

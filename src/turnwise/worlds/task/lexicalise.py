@@ -17,7 +17,7 @@ from zlib import crc32
 import numpy as np
 
 from turnwise.types import Agent, Reply, Turn
-from turnwise.worlds.play import Answer
+from turnwise.worlds.play import AnnotatedReply
 from turnwise.worlds.task.hearing import read, within
 from turnwise.worlds.task.lexicon import CUES, UNIT
 from turnwise.worlds.task.replies import AGAIN
@@ -145,9 +145,9 @@ class Lexicalised:
     agent: Agent
     tracker: Tracker
 
-    def __call__(self, turns: Sequence[Turn], rng: np.random.Generator, /) -> Answer:
+    def __call__(self, turns: Sequence[Turn], rng: np.random.Generator, /) -> AnnotatedReply:
         reply = self.agent(turns, rng)
-        if isinstance(reply, Answer):
+        if isinstance(reply, AnnotatedReply):
             return reply
         return lexicalised(reply, self.tracker(turns), self.tracker.tables, code=code_of(turns))
 
@@ -155,7 +155,7 @@ class Lexicalised:
 class Met(Protocol):
     """An agent as the user meets it."""
 
-    def __call__(self, turns: Sequence[Turn], rng: np.random.Generator, /) -> Answer: ...
+    def __call__(self, turns: Sequence[Turn], rng: np.random.Generator, /) -> AnnotatedReply: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,7 +169,7 @@ class Placeholders:
         return Reply(answer.extra.get(DELEXICALISED, answer.content))
 
 
-def lexicalised(reply: Reply, history: History, tables: Tables, *, code: int) -> Answer:
+def lexicalised(reply: Reply, history: History, tables: Tables, *, code: int) -> AnnotatedReply:
     state = tracked(history)
     current = history.domain
     text = reply.content
@@ -180,7 +180,7 @@ def lexicalised(reply: Reply, history: History, tables: Tables, *, code: int) ->
         surface, acts = made or (AGAIN, [])
     else:
         surface, acts = text, _acts(text, current, tables)
-    return Answer(surface, state=spelt(state), acts=tuple(acts), extra=extra)
+    return AnnotatedReply(surface, state=spelt(state), acts=tuple(acts), extra=extra)
 
 
 def _sources(history: History, state: State, tables: Tables, code: int) -> dict[str, Source]:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from turnwise.types import Turn
-from turnwise.worlds.play import Answer
+from turnwise.worlds.play import AnnotatedReply
 from turnwise.worlds.task import replies, wording
 from turnwise.worlds.task.lexicalise import DELEXICALISED, Source, code_of, filled
 from turnwise.worlds.task.schema import DOMAINS, TIMES
@@ -48,13 +48,13 @@ class System:
         """What it believes the user to want, by now."""
         return self._state(self.tracker(turns), code_of(turns))
 
-    def __call__(self, turns: Sequence[Turn], rng: np.random.Generator, /) -> Answer:
+    def __call__(self, turns: Sequence[Turn], rng: np.random.Generator, /) -> AnnotatedReply:
         history, code = self.tracker(turns), code_of(turns)
         state = self._state(history, code)
         text, source = self._reply(history, state, code, rng)
         made = filled(text, {} if source is None else {source.domain: source}, history.domain or "")
         surface, acts = made or (replies.AGAIN, [])
-        return Answer(
+        return AnnotatedReply(
             surface,
             state=spelt(state),
             acts=tuple(acts),

@@ -174,10 +174,10 @@ class User:
         useful = any(slot not in part.told for slot in reading.asked)
         return useful or after != before or (part.news and bool(reading.rows))
 
-    def opening(self, rng: np.random.Generator) -> str:
+    def first_message(self, rng: np.random.Generator) -> str:
         return self._begins(Course([Progress(wish) for wish in self.goal]), rng)
 
-    def reaction(self, turns: Sequence[Turn], rng: np.random.Generator) -> str | None:
+    def next_message(self, turns: Sequence[Turn], rng: np.random.Generator) -> str | None:
         """What the user says to the last of `turns`; None when it has left."""
         course = self.course(turns)
         if "bye" in heard(self.tables, course.last, None).words:

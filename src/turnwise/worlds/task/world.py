@@ -39,16 +39,16 @@ class Scene:
     def goal(self) -> Mapping[str, Any]:
         return {wish.domain: wish.record() for wish in self.user.goal}
 
-    def opening(self, rng: np.random.Generator) -> str:
-        return self.user.opening(rng)
+    def first_message(self, rng: np.random.Generator) -> str:
+        return self.user.first_message(rng)
 
-    def reaction(self, turns: Sequence[Turn], rng: np.random.Generator) -> str | None:
-        return self.user.reaction(turns[1:], rng)
+    def next_message(self, turns: Sequence[Turn], rng: np.random.Generator) -> str | None:
+        return self.user.next_message(turns[1:], rng)
 
     def outcome(self, turns: Sequence[Turn], content: str) -> Scores | None:
         return None
 
-    def cut_short(self, turns: Sequence[Turn]) -> Sequence[Turn] | None:
+    def with_decision_request(self, turns: Sequence[Turn]) -> Sequence[Turn] | None:
         return None
 
     def ratings(self, turns: Sequence[Turn], item: str, rng: np.random.Generator) -> tuple[Rating, ...]:
@@ -104,17 +104,17 @@ class Task(World):
             goal = drawn(self.tables, rng)
         return Scene(User(goal, self.tables, patience=2 + int(rng.random() * 3)), briefing)
 
-    def met(self, agent: Agent) -> Met:
+    def for_dialogue(self, agent: Agent) -> Met:
         """With values for placeholders. Our own systems have trackers; any other agent is told what ours tracks."""
         return (
             agent if isinstance(agent, System) else Lexicalised(Annotated(agent, self.tracker), self.tracker)
         )
 
-    def written(self, agent: Agent) -> Agent:
-        met = self.met(agent)
+    def for_alternatives(self, agent: Agent) -> Agent:
+        met = self.for_dialogue(agent)
         return Placeholders(met) if self.delexicalised else met
 
-    def logged(self, dialogue: Dialogue, others: Mapping[str, Agent]) -> Dialogue:
+    def annotate(self, dialogue: Dialogue, others: Mapping[str, Agent]) -> Dialogue:
         """With what the task metrics look for: which domains were booked by each turn, what each system believed."""
         meta = {
             **dialogue.meta,

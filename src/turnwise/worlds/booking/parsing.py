@@ -1,8 +1,8 @@
-"""Text to meaning: what customers said, what sellers asked, offered and decided.
+"""Parsing of turns: facts that customers state; questions, offers and decisions of sellers.
 
-The customer reads sellers it has never met, language models among them, so the rules look for words and not
-for our own sentences. Everything is a function of the text alone and is remembered by text: sixteen sellers
-read the same turn many times over.
+The rules look for keywords and not for the sentences of `wording`, because the customer must understand any agent,
+for example a language model. Results depend on the text alone and are cached by text, because all agents of a family
+parse the same turns.
 """
 
 import re
@@ -11,13 +11,13 @@ from functools import lru_cache
 from typing import Any
 
 from turnwise.types import Turn
-from turnwise.worlds.booking.flights import AIRLINES, DAY, MONTHS
-from turnwise.worlds.booking.intent import FIRST, LAST, Decision, Status
+from turnwise.worlds.booking.flights import AIRLINES, DAY_OF_YEAR, MONTHS
+from turnwise.worlds.booking.intent import FIRST_NAMES, LAST_NAMES, Decision, Status
 from turnwise.worlds.booking.wording import LEAVING
 
-KEPT = 1 << 12  # texts that are remembered
+CACHE_SIZE = 1 << 12  # texts whose parse is cached
 
-_NAME = rf"\b(?:{'|'.join(FIRST)}) (?:{'|'.join(LAST)})\b"
+_NAME = rf"\b(?:{'|'.join(FIRST_NAMES)}) (?:{'|'.join(LAST_NAMES)})\b"
 _FACTS = re.compile(
     r"(?P<origin>\b[A-Z]{3}) to (?P<destination>[A-Z]{3}\b)"
     rf"|(?P<date>\b(?:{'|'.join(MONTHS)}) \d{{1,2}}\b)"
@@ -56,9 +56,9 @@ _DECISIONS: tuple[tuple[Status, re.Pattern[str]], ...] = (
 _PERSON = re.compile(_NAME)
 
 
-@lru_cache(maxsize=KEPT)
-def stated(text: str) -> Mapping[str, Any]:
-    """The facts in what a customer says, by slot; None for what the customer does not mind."""
+@lru_cache(maxsize=CACHE_SIZE)
+def parse_facts(text: str) -> Mapping[str, Any]:
+    """The facts in a customer's turn, by slot; None where the customer has no preference."""
     facts: dict[str, Any] = {}
     dates = iter(_DATES)
     for found in _FACTS.finditer(text):
@@ -67,7 +67,7 @@ def stated(text: str) -> Mapping[str, Any]:
             facts["origin"] = found["origin"]
             facts["destination"] = value
         elif slot == "date":
-            facts[next(dates, _DATES[1])] = DAY[value]
+            facts[next(dates, _DATES[1])] = DAY_OF_YEAR[value]
         elif slot == "price":
             facts[slot] = int(value)
         elif slot == "stops":
@@ -81,25 +81,25 @@ def stated(text: str) -> Mapping[str, Any]:
     return facts
 
 
-def heard(turns: Sequence[Turn]) -> dict[str, Any]:
-    """All that the customer said; what was said last stands, but a goal is said once."""
+def known_facts(turns: Sequence[Turn]) -> dict[str, Any]:
+    """All facts that the customer has stated: the last value of each slot, but the first goal."""
     facts: dict[str, Any] = {}
     for turn in turns:
         if turn.role == "user":
             goal = facts.get("goal")
-            facts.update(stated(turn.text))
+            facts.update(parse_facts(turn.text))
             if goal is not None:
                 facts["goal"] = goal
     return facts
 
 
-def leaves(text: str) -> bool:
-    """Whether the customer says that this is the end."""
+def is_leaving(text: str) -> bool:
+    """Whether the customer says that it leaves."""
     return text.endswith(LEAVING)
 
 
-@lru_cache(maxsize=KEPT)
-def asked(text: str) -> tuple[str, ...]:
+@lru_cache(maxsize=CACHE_SIZE)
+def asked_topics(text: str) -> tuple[str, ...]:
     """The topics that a seller's turn asks about."""
     questions = [sentence for sentence in _SENTENCES.findall(text) if _WANTS_TO_KNOW.search(sentence)]
     return tuple(
@@ -107,20 +107,20 @@ def asked(text: str) -> tuple[str, ...]:
     )
 
 
-@lru_cache(maxsize=KEPT)
-def offered(text: str) -> int | None:
-    """The flight that a seller's turn proposes."""
+@lru_cache(maxsize=CACHE_SIZE)
+def offered_flight(text: str) -> int | None:
+    """The number of the flight that a seller's turn proposes, or None."""
     number = _NUMBER.search(text)
-    return int(number[0]) if number and "?" in text and decided(text) is None else None
+    return int(number[0]) if number and "?" in text and parse_decision(text) is None else None
 
 
-@lru_cache(maxsize=KEPT)
-def decided(text: str) -> Decision | None:
-    """What a seller's turn says has been done; a question decides nothing."""
-    told = " ".join(sentence for sentence in _SENTENCES.findall(text) if not sentence.endswith("?"))
+@lru_cache(maxsize=CACHE_SIZE)
+def parse_decision(text: str) -> Decision | None:
+    """The decision that a seller's turn announces outside of questions, or None."""
+    statements = " ".join(sentence for sentence in _SENTENCES.findall(text) if not sentence.endswith("?"))
     for status, words in _DECISIONS:
-        if words.search(told):
-            number = _NUMBER.search(told)
+        if words.search(statements):
+            number = _NUMBER.search(statements)
             if status in ("booked", "changed") and number is None:
                 continue
             name = _PERSON.search(text)
