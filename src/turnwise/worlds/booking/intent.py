@@ -18,8 +18,12 @@ from turnwise.worlds.booking.flights import (
 
 Goal = Literal["book", "change", "cancel"]
 Status = Literal["booked", "changed", "cancelled", "no_flight", "no_reservation"]
-FIRST_NAMES = "Anna Brian Carla David Emma Frank Grace Henry Irene James Kate Liam Maria Noah Olga Peter Rosa Simon".split()
-LAST_NAMES = "Adams Baker Clark Davis Evans Ford Green Hill Irwin Jones King Lewis Moore Nolan Owens Price Reed Scott".split()
+FIRST_NAMES = (
+    "Anna Brian Carla David Emma Frank Grace Henry Irene James Kate Liam Maria Noah Olga Peter Rosa Simon"
+).split()
+LAST_NAMES = (
+    "Adams Baker Clark Davis Evans Ford Green Hill Irwin Jones King Lewis Moore Nolan Owens Price Reed Scott"
+).split()
 
 # Cumulative shares. AirDialogue has 80 % bookings and 10 % each of changes and cancellations; there are fewer
 # bookings here, so that 100 dialogues contain enough of all three.
