@@ -38,7 +38,7 @@ from turnwise.run.ope.critic import BASELINES
 from turnwise.run.ope.critic_values import Judged, criticise
 from turnwise.run.ope.reward import scored
 from turnwise.run.scoring.tally import generator
-from turnwise.run.spec import Spec
+from turnwise.run.spec import OpeSpec
 from turnwise.stats.interval import t as t_interval
 from turnwise.types import Dialogue, Floats
 
@@ -86,7 +86,7 @@ def systems(data: Path) -> dict[str, Any]:
     dialogues, names, rewards = of_test(data)
     critic = Critic(reward="success").given(task_log.facts(dialogues))
     found = criticise(critic, task_log.in_one_form(dialogues), rewards, names, seed=0)
-    spec = Spec(command="ope", data=(), metrics=(), db=str(data / "multiwoz_db"))
+    spec = OpeSpec(data=(), metrics=(), db=str(data / "multiwoz_db"))
     baselines = {metric: scored(spec, dialogues, metric, names) for metric in (*BASELINES, "inform")}
     table = _table(found) | {"baselines": baselines, "signature": str(critic.signature)}
     values = {name: found.values[name].value for name in names}

@@ -43,7 +43,7 @@ from turnwise.metrics.learned.views import views
 from turnwise.run.attack.command import scorer
 from turnwise.run.scoring.shards import prepare
 from turnwise.run.scoring.tally import generator
-from turnwise.run.spec import Spec
+from turnwise.run.spec import AttackSpec
 from turnwise.stats.correlation import STATISTICS
 from turnwise.types import Dialogue
 
@@ -118,7 +118,7 @@ def bot(data: Path, corpus: str, metric: str, kept: Path) -> float | None:
         return None
     file, where = CORPORA[corpus]
     selection = Selection(where=(where,))
-    spec = Spec(command="attack", data=(str(data / file),), metrics=(metric,), selection=selection)
+    spec = AttackSpec(data=(str(data / file),), metrics=(metric,), selection=selection)
     (made,) = prepare(spec, scan(spec.data))[0].values()
     pairs = list(zip(judged_on(data, corpus), json.loads(kept.read_text()), strict=True))
     sign = 1 if made.higher_is_better else -1

@@ -18,14 +18,12 @@ def turnwise_gate() -> Callable[..., None]:
         from turnwise.logs.items.items import Selection
         from turnwise.report.gate import Gate
         from turnwise.run.scoring.score import score
-        from turnwise.run.spec import Spec
+        from turnwise.run.spec import ScoreSpec
 
         wanted = [Gate.parse(text) for text in gates]
         metrics = tuple(dict.fromkeys(gate.name for gate in wanted))
         chosen = Selection(**selection)
-        outcome = score(
-            Spec(command="score", data=(str(data),), metrics=metrics, selection=chosen, seed=seed)
-        )
+        outcome = score(ScoreSpec(data=(str(data),), metrics=metrics, selection=chosen, seed=seed))
         verdicts = [verdict for gate in wanted for verdict in gate.judge(outcome.findings)]
         failed = [str(verdict) for verdict in verdicts if not verdict.passed]
         if failed:

@@ -141,7 +141,9 @@ def _attacked(given: dict[str, Any]) -> int:
     from turnwise.cli.printed import conclude
     from turnwise.run.attack.command import run_attack
     from turnwise.run.attack.harden import harden
+    from turnwise.run.spec import AttackSpec, HardenSpec
 
+    kind = HardenSpec if given["harden"] else AttackSpec
     given |= {"metrics": (given["metric"],), "gates": (), "junit": None}
     names = (*ATTACK, *TUNING, *(HARDENING if given["harden"] else ()))
     for stage in given["stages"]:
@@ -152,8 +154,8 @@ def _attacked(given: dict[str, Any]) -> int:
         if not given["quiet"] and sys.stderr.isatty():
             click.echo(line, err=True)
 
-    with options.spec("attack", given, **{name: given[name] for name in names}) as spec:
-        if given["harden"]:
+    with options.spec(kind, given, **{name: given[name] for name in names}) as spec:
+        if isinstance(spec, HardenSpec):
             outcome = harden(spec, report=report)
             code = conclude(outcome, HARDENED, given, after=_rounds(outcome.document))
             return code or (1 if given["gate"] and not outcome.document["robust"] else 0)

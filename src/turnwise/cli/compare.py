@@ -45,10 +45,11 @@ def command(**given: Any) -> int:
     """
     from turnwise.cli.printed import conclude
     from turnwise.run.scoring.compare import compare, compare_runs
+    from turnwise.run.spec import CompareSpec
 
     finished = _are_runs(given)
     agents = given["agents"] or (given["as_agents"] if len(given["as_agents"]) == 2 else ())
-    with options.spec("compare", given, agents=agents) as spec:
+    with options.spec(CompareSpec, given, agents=agents) as spec:
         outcome = compare_runs(spec, force=given["force"]) if finished else compare(spec)
         return conclude(outcome, COLUMNS, given, after=_flips(outcome.document) if given["verbose"] else "")
 

@@ -81,6 +81,7 @@ def command(**given: Any) -> int:
     from turnwise.cli.printed import conclude
     from turnwise.run.scoring.meta import meta
     from turnwise.run.scoring.raters import raters
+    from turnwise.run.spec import MetaSpec
 
     if given["gates"] and not given["metrics"]:
         raise UsageError("a --gate looks at a metric's agreement with people; name the metric with -m")
@@ -95,10 +96,11 @@ def command(**given: Any) -> int:
         "precision",
         "differences",
         "intervals",
+        "length_bias",
+        "normalised",
     )
     asked = {name: given[name] for name in names}
-    asked |= {name: True for name in ("length_bias", "normalised") if given[name]}
-    with options.spec("meta", given, **asked) as spec:
+    with options.spec(MetaSpec, given, **asked) as spec:
         outcome = meta(spec) if spec.metrics else raters(spec)
         columns = ("metric", "dimension", "group", "level", "statistic", "estimate", "interval", "p", "ceiling",
                    "n_items", "n_clusters", "n_raters", "raters_are")  # fmt: skip

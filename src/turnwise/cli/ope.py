@@ -106,16 +106,17 @@ def command(**given: Any) -> int:
     from turnwise.cli.printed import conclude
     from turnwise.run.ope.command import ope
     from turnwise.run.ope.critic import BASELINES
+    from turnwise.run.spec import OpeSpec
 
     if bool(given["targets"]) == given["all_agents"]:
         raise UsageError(
             "name agents with --target NAMES or @alternatives, or leave each out in turn with --all"
         )
     names = ("targets", "all_agents", "rating", "estimators", "truth", "fraction", "challenging", "min_truth",
-             "calibrate", "delexicalise", "stream")  # fmt: skip
+             "calibrate", "delexicalise", "stream", "seeds")  # fmt: skip
     given |= {"metrics": (), "real": None, "draws": 1000, "max_errors": 0, "no_cache": False}
-    asked = {name: given[name] for name in names} | ({"seeds": given["seeds"]} if given["seeds"] > 1 else {})
-    with options.spec("ope", given, **asked) as spec:
+    asked = {name: given[name] for name in names}
+    with options.spec(OpeSpec, given, **asked) as spec:
         outcome = ope(spec)
         columns = (
             "target",

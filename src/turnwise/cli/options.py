@@ -19,11 +19,12 @@ from turnwise.errors import DataError, Problem, TurnwiseError, UsageError
 
 if TYPE_CHECKING:
     from turnwise.report.gate import Gate
-    from turnwise.run.spec import Spec
+    from turnwise.run.spec import Place, Spec
     from turnwise.run.workers.execute import Executor
 
 _NAME = re.compile(r"[^,\[]+(?:\[[^\]]*\]?)?")
 Function = TypeVar("Function", bound=Callable[..., Any])
+AnySpec = TypeVar("AnySpec", bound="Spec")
 
 
 def _options(*options: Callable[[Function], Function]) -> Callable[[Function], Function]:
@@ -144,10 +145,9 @@ def typed(*parameters: str) -> list[str]:
 
 
 @contextmanager
-def spec(command: str, given: dict[str, Any], **options: Any) -> Iterator["Spec"]:
+def spec(kind: type[AnySpec], given: dict[str, Any], **own: Any) -> Iterator[AnySpec]:
     """The spec of a command line. If what is done with it fails, so do the gates."""
     from turnwise.logs.items.items import Selection
-    from turnwise.run.spec import Spec
 
     for gate in given["gates"]:
         if given["metrics"] and gate.name not in given["metrics"]:
@@ -158,8 +158,7 @@ def spec(command: str, given: dict[str, Any], **options: Any) -> Iterator["Spec"
         del chosen["dimension"]
     try:
         with standard_input(given["data"]) as (data, shown):
-            yield Spec(
-                command=command,
+            yield kind(
                 data=data,
                 names=shown,
                 metrics=given["metrics"],
@@ -169,7 +168,6 @@ def spec(command: str, given: dict[str, Any], **options: Any) -> Iterator["Spec"
                 db=given["db"],
                 seed=given["seed"],
                 draws=given["draws"],
-                options=tuple(sorted(options.items())),
                 output=Path(given["output"]) if given["output"] else None,
                 jobs=given["jobs"],
                 on=_place(given),
@@ -177,6 +175,7 @@ def spec(command: str, given: dict[str, Any], **options: Any) -> Iterator["Spec"
                 max_errors=given["max_errors"],
                 reuse=not given["no_cache"],
                 quiet=given["quiet"],
+                **own,
             )
     except TurnwiseError as error:
         from turnwise.cli.printed import fail_gates
@@ -185,11 +184,12 @@ def spec(command: str, given: dict[str, Any], **options: Any) -> Iterator["Spec"
         raise
 
 
-def _place(given: Mapping[str, Any]) -> str:
+def _place(given: Mapping[str, Any]) -> "Place":
     """Where the work is done; an address without --on ray would be passed over in silence."""
     if given["address"] and given["on"] != "ray":
         raise UsageError(f"--address {given['address']} is that of a Ray cluster: add --on ray")
-    return str(given["on"])
+    place: Place = given["on"]
+    return place
 
 
 def executor(given: Mapping[str, Any]) -> "Executor":

@@ -33,7 +33,8 @@ def command(**given: Any) -> int:
     """
     from turnwise.cli.printed import conclude
     from turnwise.run.scoring.score import score
+    from turnwise.run.spec import ScoreSpec
 
-    with options.spec("score", given) as spec:
+    with options.spec(ScoreSpec, given) as spec:
         rows = ("metric", "agent", "group", "estimate", "interval", "n_items", "n_clusters")
         return conclude(score(spec), (*rows, *(DETAILS if given["verbose"] else ())), given)

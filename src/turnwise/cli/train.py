@@ -62,8 +62,8 @@ def command(**given: Any) -> int:
     """
     from turnwise.logs.items.items import Selection
     from turnwise.report import results, text
-    from turnwise.run.spec import Spec
-    from turnwise.run.train.command import Request, train
+    from turnwise.run.spec import TrainSpec
+    from turnwise.run.train.command import train
 
     chosen = {
         slot: given[slot]
@@ -71,21 +71,22 @@ def command(**given: Any) -> int:
         if given.get(slot) is not None and slot != "dimension"
     }
     with options.standard_input(given["data"]) as (data, shown):
-        spec = Spec(
-            command="train",
+        spec = TrainSpec(
             data=data,
             metrics=(given["metric"],),
             selection=Selection(**chosen),
             model=given["model"],
             seed=given["seed"],
             output=Path(given["output"]),
-            options=(("settings", given["settings"]),),
+            settings=given["settings"],
+            dimension=given["dimension"],
+            lower=given["lower"],
+            device=given["device"],
+            restart=given["restart"],
             names=shown,
             quiet=given["quiet"],
         )
-        names = ("metric", "settings", "dimension", "lower", "device", "restart")
-        request = Request(spec=spec, **{name: given[name] for name in names})
-        outcome = train(request, say=lambda line: None if given["quiet"] else click.echo(line, err=True))
+        outcome = train(spec, say=lambda line: None if given["quiet"] else click.echo(line, err=True))
     if given["style"] == "json":
         click.echo(results.to_json(outcome.document).decode(), nl=False)
         return 0

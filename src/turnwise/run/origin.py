@@ -3,6 +3,7 @@
 import platform
 import subprocess
 from collections.abc import Mapping
+from dataclasses import fields
 from functools import cache
 from importlib.metadata import version
 from pathlib import Path
@@ -15,11 +16,11 @@ from turnwise.run.spec import Spec
 
 PACKAGES = ("numpy", "scipy", "msgspec", "sacrebleu", "rapidfuzz")  # those that numbers pass through
 # Never moves a number.
-HOW = {"output", "jobs", "on", "address", "max_errors", "reuse", "quiet", "names", "data", "command"}
+HOW = {"output", "jobs", "on", "address", "max_errors", "reuse", "quiet", "names", "data"}
 
 
 def origin(spec: Spec, sha256: Mapping[str, str]) -> dict[str, Any]:
-    settings = {name: getattr(spec, name) for name in spec.__slots__ if name not in HOW}
+    settings = {one.name: getattr(spec, one.name) for one in fields(Spec) if one.name not in HOW}
     return {
         "turnwise": __version__,
         "commit": _commit(),

@@ -1,36 +1,156 @@
-"""What one run was asked to do. Two runs of equal specs over equal files give equal bytes."""
+"""The typed description of a run, one class for each command. Equal specs over equal files give equal bytes."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar, Literal
 
 from turnwise.logs.items.items import Selection
 from turnwise.run.workers.execute import Executor, executor
+from turnwise.types import Level
+
+Stage = Literal["baselines", "search", "rl"]
+Place = Literal["local", "ray"]  # where the work is done
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Spec:
-    command: str
+    """What every command has."""
+
+    command: ClassVar[str]
+    # Settings of a subclass that are recorded only where they differ from the default: results of earlier versions
+    # do not have them.
+    recorded_if_changed: ClassVar[frozenset[str]] = frozenset()
+    # Settings of a subclass that are not recorded in `options`.
+    unrecorded: ClassVar[frozenset[str]] = frozenset()
+
     data: tuple[str, ...]
     metrics: tuple[str, ...]
     selection: Selection = field(default_factory=Selection)
-    real: str | None = None  # what metrics that must see data are fitted on; None: the data itself
-    model: str | None = None  # behind metrics that have one and do not name it; None: each metric's own
-    db: str | None = None  # venue tables of task metrics; None: those beside the data
+    real: str | None = None  # reference dialogues for metrics that need fitting; None: the data itself
+    model: str | None = None  # for metrics that have a model and do not name one; None: each metric's own
+    db: str | None = None  # venue tables of task metrics; None: the folder beside the data
     seed: int = 0
     draws: int = 1000
-    options: tuple[tuple[str, Any], ...] = ()  # further settings of this command that move its numbers
-    # What follows changes how the work is done and never what comes out.
+    # The fields below change how the work is done, and never the results.
     output: Path | None = None
-    jobs: int | None = None  # None: one here, on a cluster as many as it has CPUs
-    on: str = "local"  # or ray
+    jobs: int | None = None  # None: one on this machine, and one for each CPU of a cluster
+    on: Place = "local"
     address: str | None = None  # of a Ray cluster
     max_errors: int = 20
     reuse: bool = True
     quiet: bool = True
-    names: Mapping[str, str] = field(default_factory=dict)  # path -> what the user called it: `-`
+    names: Mapping[str, str] = field(default_factory=dict)  # path -> the name the user gave it: `-`
+
+    @property
+    def options(self) -> tuple[tuple[str, Any], ...]:
+        """The command's own settings by name, as results.json and the keys of resumed work record them."""
+        found = []
+        for one in fields(self):
+            value = getattr(self, one.name)
+            if one.name in COMMON or one.name in self.unrecorded:
+                continue
+            if one.name in self.recorded_if_changed and value == one.default:
+                continue
+            found.append((one.name, value))
+        return tuple(sorted(found))
 
     def executor(self) -> Executor:
-        """Whoever does the work of this run."""
+        """The workers of this run."""
         return executor(self.jobs, on=self.on, address=self.address)
+
+
+COMMON = frozenset(one.name for one in fields(Spec))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ScoreSpec(Spec):
+    command: ClassVar[str] = "score"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CompareSpec(Spec):
+    command: ClassVar[str] = "compare"
+
+    agents: tuple[str, ...] = ()  # the two to compare; (): the only two of the data
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MetaSpec(Spec):
+    command: ClassVar[str] = "meta"
+    recorded_if_changed: ClassVar[frozenset[str]] = frozenset({"length_bias", "normalised"})
+
+    level: Level | None = None  # None: every level that the ratings have
+    statistics: tuple[str, ...] = ("pearson", "spearman", "kendall", "pairwise")
+    dimension: str | None = None  # None: overall, else the only one; `all`: each
+    lower: tuple[str, ...] = ()  # dimensions on which a low rating is good
+    precision: float = 0.05
+    differences: bool = True
+    intervals: bool = True
+    rescale: bool = False
+    screen: bool = False
+    stable_raters: bool | None = None  # None: inferred from the raters' names
+    length_bias: bool = False
+    normalised: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OpeSpec(Spec):
+    command: ClassVar[str] = "ope"
+    recorded_if_changed: ClassVar[frozenset[str]] = frozenset({"seeds"})
+
+    targets: tuple[str, ...] = ()
+    all_agents: bool = False
+    rating: str | None = None
+    estimators: tuple[str, ...] = ()  # (): the quick ones
+    truth: str | None = None
+    fraction: float = 1.0
+    challenging: int | None = None
+    min_truth: tuple[tuple[str, float], ...] = ()  # (dimension, least true mean); "" is every dimension
+    calibrate: bool = True
+    delexicalise: bool = True
+    stream: bool = False
+    seeds: int = 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AttackSpec(Spec):
+    command: ClassVar[str] = "attack"
+
+    count: int = 200
+    budget: int = 20_000
+    stages: tuple[Stage, ...] = ("baselines", "search")
+    perturb: bool = True
+    timeout: float = 120.0
+    card: bool = False
+    # The stage `rl`.
+    policy: str = "smollm2"
+    epochs: int = 5
+    updates: int = 20
+    batch: int = 16
+    repetitions: int = 1
+    learning_rate: float = 1e-5
+    kl: float = 0.05
+    entropy: float = 0.0
+    longest: int = 40
+    minutes: float | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HardenSpec(AttackSpec):
+    rounds: int = 4
+    learn_from: tuple[str, ...] = ()  # (): the dialogues of the data that are not attacked
+    taught: int = 2000
+    agree_with: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TrainSpec(Spec):
+    command: ClassVar[str] = "train"
+    unrecorded: ClassVar[frozenset[str]] = frozenset({"dimension", "lower", "device", "restart"})
+
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    dimension: str | None = None  # None: overall, else the only one
+    lower: tuple[str, ...] = ()
+    device: str = "auto"
+    restart: bool = False

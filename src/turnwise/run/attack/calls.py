@@ -8,7 +8,7 @@ import msgspec
 
 from turnwise.attacks.target import Answer
 from turnwise.run.resume.journal import Journal
-from turnwise.run.spec import Spec
+from turnwise.run.spec import AttackSpec
 from turnwise.types import digest
 
 PATH = "calls.jsonl"
@@ -28,7 +28,7 @@ class Calls:
 
 
 @contextmanager
-def calls(spec: Spec, *about: Any, name: str = PATH) -> Iterator[Calls]:
+def calls(spec: AttackSpec, *about: Any, name: str = PATH) -> Iterator[Calls]:
     """Of this spec, and what else decides what is asked; in memory without -o."""
     key = digest(*(repr(part) for part in (spec.metrics, spec.selection, spec.seed, spec.options, *about)))
     folder = spec.output

@@ -26,21 +26,21 @@ from turnwise.run.outcome import Outcome, finish
 from turnwise.run.scoring.blocks import item_scores, missing
 from turnwise.run.scoring.shards import prepare
 from turnwise.run.scoring.tally import generator
-from turnwise.run.spec import Spec
+from turnwise.run.spec import AttackSpec
 from turnwise.types import Direction, Finding, Floats, Item, Metric
 
 Report = Callable[[str], None]
 HUMAN = "human"
 
 
-def run_attack(spec: Spec, *, report: Report = lambda _: None) -> Outcome:
+def run_attack(spec: AttackSpec, *, report: Report = lambda _: None) -> Outcome:
     """Attack one metric; the document has a verdict, and what each strategy came to."""
     census = scanned(spec)
     metrics, absent = prepare(spec, census)
     if not metrics:
         return finish(spec, tuple(absent), census.sha256, verdict=None)
     ((name, metric),) = metrics.items()
-    card = model_folder(name) if dict(spec.options).get("card") else None
+    card = model_folder(name) if spec.card else None
     made = assault(spec, name, metric, census, report=report)
     told = verdict(made.found)
     sign = made.sign
@@ -69,7 +69,7 @@ def run_attack(spec: Spec, *, report: Report = lambda _: None) -> Outcome:
     )  # fmt: skip
 
 
-def scanned(spec: Spec) -> Census:
+def scanned(spec: AttackSpec) -> Census:
     """What is in the data of an attack, which has one verdict for all of it."""
     if any(key != FILE for key in spec.selection.group_keys):
         raise UsageError(
@@ -91,32 +91,31 @@ class Assault:
 
 
 def assault(
-    spec: Spec, name: str, metric: Metric, census: Census, *, report: Report = lambda _: None
+    spec: AttackSpec, name: str, metric: Metric, census: Census, *, report: Report = lambda _: None
 ) -> Assault:
     """Every stage that the spec asks for, on its data; a run that was killed goes on where it stopped."""
-    asked = dict(spec.options)
     if "dialogue" in metric.needs or metric.level == "system":
         raise UsageError(f"`{name}` does not score single replies, and an attack asks about single replies")
     stream = all_items(spec.data, replace(spec.selection, judged=spec.selection.judged or "all"), census)
     # Who is to be beaten: people, where the data has them by name.
     people = HUMAN if HUMAN in census.agents else None
     chance = generator(spec.seed, "contexts")  # the same for every metric
-    there = contexts((item for item in stream if people in (None, item.agent)), asked["count"], chance)
+    there = contexts((item for item in stream if people in (None, item.agent)), spec.count, chance)
     search_on, judge_on = halves(there)
     rng = generator(spec.seed, "attack", name)
     with calls(spec, str(metric.signature), sorted(census.sha256.values())) as kept:
         target = Target(
-            scorer(metric), asked["budget"], timeout=asked["timeout"],
+            scorer(metric), spec.budget, timeout=spec.timeout,
             lower_is_better=not metric.higher_is_better, remembered=kept.known, remember=kept.put,
         )  # fmt: skip
         tuning = Tuning(spec, str(metric.signature), target, search_on, judge_on, report)
         found = attack(
             target, search_on, judge_on, texts=_texts(search_on), rng=rng, draws=spec.draws,
             verdicts=getattr(metric, "verdicts", VERDICTS),
-            stages=asked["stages"], further=tuning if "rl" in asked["stages"] else tuple, report=report,
+            stages=spec.stages, further=tuning if "rl" in spec.stages else tuple, report=report,
         )  # fmt: skip
         edits = []
-        if asked["perturb"]:
+        if spec.perturb:
             target.budget += CALLS * len(judge_on)
             edits = perturbed(target, judge_on, rng)
     sign = 1 if metric.higher_is_better else -1

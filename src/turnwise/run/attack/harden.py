@@ -32,8 +32,8 @@ from turnwise.run.resume.journal import Journal
 from turnwise.run.scoring.meta import meta
 from turnwise.run.scoring.shards import prepare
 from turnwise.run.scoring.tally import generator
-from turnwise.run.spec import Spec
-from turnwise.run.train.command import Request, train
+from turnwise.run.spec import HardenSpec, MetaSpec, TrainSpec
+from turnwise.run.train.command import train
 from turnwise.stats.interval import Interval
 from turnwise.types import Finding, Metric, digest
 
@@ -108,8 +108,7 @@ def frauds(made: Assault) -> list[Judged]:
     ]
 
 
-def harden(spec: Spec, *, report: Callable[[str], None] = lambda _: None) -> Outcome:
-    asked = dict(spec.options)
+def harden(spec: HardenSpec, *, report: Callable[[str], None] = lambda _: None) -> Outcome:
     kind = settings(spec.metrics[0])[0]
     if kind not in HARDENABLE:
         raise UsageError(
@@ -118,16 +117,16 @@ def harden(spec: Spec, *, report: Callable[[str], None] = lambda _: None) -> Out
         )
     if spec.output is None:
         raise UsageError("--harden writes a model: give its folder with -o")
-    if "search" not in asked["stages"]:
+    if "search" not in spec.stages:
         raise UsageError("--harden is against what a search finds: --stages must have `search`")
     sha256: dict[str, str] = {}
-    for path in dict.fromkeys((*spec.data, *asked["learn_from"])):  # each by itself: they may share ids
+    for path in dict.fromkeys((*spec.data, *spec.learn_from)):  # each by itself: they may share ids
         sha256 |= scanned(replace(spec, data=(path,))).sha256
     name, taught, rounds = spec.metrics[0], list[str](), list[dict[str, Any]]()
     key = digest(_settings(spec), *sorted(sha256.values()))
     spec.output.mkdir(parents=True, exist_ok=True)
     with Journal(spec.output / "rounds.jsonl", key, reuse=spec.reuse) as journal:
-        for number in range(asked["rounds"] + 1):
+        for number in range(spec.rounds + 1):
             if number in journal:
                 done = journal.get(number)
             else:
@@ -135,7 +134,7 @@ def harden(spec: Spec, *, report: Callable[[str], None] = lambda _: None) -> Out
                 done = _round(spec, name, number, report)
                 journal.put(number, done)
             rounds.append({**done["told"], "metric": name, "taught": len(teachable(taught))})
-            if done["told"]["robust"] or number == asked["rounds"] or not done["promising"]:
+            if done["told"]["robust"] or number == spec.rounds or not done["promising"]:
                 break
             taught = list(dict.fromkeys([*done["promising"], *taught]))[:MOST]
             model = spec.output / f"model-{number + 1}"
@@ -143,7 +142,7 @@ def harden(spec: Spec, *, report: Callable[[str], None] = lambda _: None) -> Out
             if not (done.get("learned") and model.exists()):  # one of another run is none of this one's
                 _teach(spec, taught, model, set(done["contexts"]), report)
                 journal.put(number, {**done, "learned": True})
-        agreement = _agreement(spec, (spec.metrics[0], name)) if asked["agree_with"] else []
+        agreement = _agreement(spec, (spec.metrics[0], name)) if spec.agree_with else []
     last = rounds[-1]
     return finish(
         spec, _findings(name, last), sha256, hardened=name, robust=last["robust"], told=_told(last),
@@ -151,21 +150,21 @@ def harden(spec: Spec, *, report: Callable[[str], None] = lambda _: None) -> Out
     )  # fmt: skip
 
 
-def _settings(spec: Spec) -> str:
+def _settings(spec: HardenSpec) -> str:
     """What decides the rounds beside the files: a folder of other settings is begun anew."""
     part = replace(spec, data=spec.data[:1])
     found = _metric(part, spec.metrics[0], scanned(part))
     return repr((str(found.signature), spec.model, spec.seed, spec.draws, spec.options, spec.selection))
 
 
-def _metric(spec: Spec, name: str, census: Census) -> Metric:
+def _metric(spec: HardenSpec, name: str, census: Census) -> Metric:
     metrics, absent = prepare(spec, census)
     if absent:
         raise UsageError(f"`{name}` cannot be attacked: {absent[0].reason}")
     return metrics[name]
 
 
-def _round(spec: Spec, name: str, number: int, report: Callable[[str], None]) -> dict[str, Any]:
+def _round(spec: HardenSpec, name: str, number: int, report: Callable[[str], None]) -> dict[str, Any]:
     """The attack on each file; what to teach, and which conversations not to teach it on."""
     attacked, promising, apart = list[Attacked](), list[str](), list[str]()
     names = file_names(spec.data)
@@ -213,38 +212,43 @@ def _template(one: Judged) -> str:
 
 
 def _teach(
-    spec: Spec, templates: Sequence[str], model: Path, apart: set[str], report: Callable[[str], None]
+    spec: HardenSpec, templates: Sequence[str], model: Path, apart: set[str], report: Callable[[str], None]
 ) -> None:
     """Trains a model: the metric with a guard against these frauds and their family."""
-    asked = dict(spec.options)
     kind, given = settings(spec.metrics[0])
     lesson = model.with_name(f"{model.name.replace('model', 'lesson')}.jsonl.gz")
     report(f"{model.name}: teaching {len(teachable(templates))} frauds and their family")
     rng = generator(spec.seed, "harden")
-    write(lesson_of(asked["learn_from"] or spec.data, templates, apart, asked["taught"], rng), str(lesson))
+    write(lesson_of(spec.learn_from or spec.data, templates, apart, spec.taught, rng), str(lesson))
     train(
-        Request(
-            metric=kind,
-            spec=Spec(command="train", data=(str(lesson),), metrics=(kind,), seed=spec.seed, output=model,
-                      model=spec.model),
+        TrainSpec(
+            data=(str(lesson),),
+            metrics=(kind,),
+            seed=spec.seed,
+            output=model,
+            model=spec.model,
             settings={"guard": FRAUD, "start": given.get("trained", "")},
         ),
         say=report,
-    )  # fmt: skip
+    )
 
 
-def _agreement(spec: Spec, names: tuple[str, str]) -> list[dict[str, Any]]:
+def _agreement(spec: HardenSpec, names: tuple[str, str]) -> list[dict[str, Any]]:
     """Spearman with people before and after, on each rated file, and what was lost."""
-    asked = {
-        "level": "turn", "statistics": ("spearman",), "rescale": False, "dimension": None, "lower": (),
-        "screen": False, "stable_raters": None, "precision": 0.05, "differences": False, "intervals": False,
-    }  # fmt: skip
     found = []
-    for path in dict(spec.options)["agree_with"]:
+    for path in spec.agree_with:
         of_file = meta(
-            Spec(command="meta", data=(path,), metrics=tuple(dict.fromkeys(names)), seed=spec.seed,
-                 draws=spec.draws, options=tuple(sorted(asked.items())))
-        )  # fmt: skip
+            MetaSpec(
+                data=(path,),
+                metrics=tuple(dict.fromkeys(names)),
+                seed=spec.seed,
+                draws=spec.draws,
+                level="turn",
+                statistics=("spearman",),
+                differences=False,
+                intervals=False,
+            )
+        )
         values = {one.what["metric"]: one for one in of_file.findings}
         before, after = (values[name] for name in names)
         found.append(

@@ -12,7 +12,7 @@ from turnwise.attacks.strategy import Entry
 from turnwise.attacks.target import Target
 from turnwise.report import results
 from turnwise.run.resume.journal import Journal
-from turnwise.run.spec import Spec
+from turnwise.run.spec import AttackSpec
 from turnwise.types import digest
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ NAMES = ("epochs", "updates", "batch", "learning_rate", "kl", "entropy", "repeti
 class Tuning:
     """Called by the attack when it is time; what came of it is read from it afterwards."""
 
-    spec: Spec
+    spec: AttackSpec
     metric: str  # its signature
     target: Target
     search_on: Sequence[Context]
@@ -38,10 +38,9 @@ class Tuning:
         from turnwise.agents.language_model import language_model
         from turnwise.attacks.rl import Settings, Tuned
 
-        asked = dict(self.spec.options)
-        settings = Settings(**{name: asked[name] for name in NAMES})
+        settings = Settings(**{name: getattr(self.spec, name) for name in NAMES})
         train_on, track_on = self.search_on[::2], self.search_on[1::2]
-        agent = language_model(asked["policy"], longest=asked["longest"])
+        agent = language_model(self.spec.policy, longest=self.spec.longest)
         asked_of = (self.metric, self.spec.options, self.spec.seed, str(agent.signature))
         key = digest(repr(asked_of), *(digest(one.item.id, one.human) for one in self.search_on))
         path = None if self.spec.output is None else self.spec.output / "repetitions.jsonl"
@@ -60,7 +59,7 @@ class Tuning:
         found.sort(key=lambda one: -one[0].reward)
         self.repetitions = [_line(*one) for one in found]
         if self.spec.output is not None:
-            results.write(self.spec.output / CURVES, {"policy": asked["policy"], "settings": asdict(settings),
+            results.write(self.spec.output / CURVES, {"policy": self.spec.policy, "settings": asdict(settings),
                                                       "repetitions": self.repetitions})  # fmt: skip
         best, strategy = found[0]
         return entries(strategy, best.replies)
@@ -69,7 +68,6 @@ class Tuning:
         self, settings: "Settings", agent: Any, train_on: Sequence[Context], track_on: Sequence[Context]
     ) -> "_Series":
         alone = self.spec.on == "local" and (self.spec.jobs or 1) == 1
-        asked = dict(self.spec.options)
         target = Target(
             self.target.score, settings.calls(len(train_on), len(track_on)),
             timeout=self.target.timeout, lower_is_better=self.target.lower_is_better,
@@ -80,7 +78,7 @@ class Tuning:
         else:
             target.remember = _unsaid
         return _Series(
-            target, settings, asked["policy"], asked["longest"], self.spec.seed,
+            target, settings, self.spec.policy, self.spec.longest, self.spec.seed,
             tuple(train_on), tuple(track_on), tuple(self.judge_on),
             agent if alone else None, self.report if alone else None,
         )  # fmt: skip

@@ -25,7 +25,7 @@ from turnwise.run.ope.truth import Mean, least_means, logged_means, read_truth, 
 from turnwise.run.outcome import Outcome, finish
 from turnwise.run.progress import progress
 from turnwise.run.resume.unfinished import Unfinished
-from turnwise.run.spec import Spec
+from turnwise.run.spec import OpeSpec
 from turnwise.run.workers.execute import Executor
 from turnwise.types import Estimator, Finding
 
@@ -33,35 +33,34 @@ ENCODER = "minilm"
 EVERYONE = "@alternatives"
 
 
-def ope(spec: Spec) -> Outcome:
+def ope(spec: OpeSpec) -> Outcome:
     scanned = scan(spec.data)
     with Unfinished.of(spec, scanned.sha256) as done:
         return _ope(spec, scanned, done)
 
 
-def _ope(spec: Spec, scanned: Census, done: Unfinished) -> Outcome:
-    asked = dict(spec.options)
-    stream = asked.get("stream", False)
+def _ope(spec: OpeSpec, scanned: Census, done: Unfinished) -> Outcome:
+    stream = spec.stream
     if stream:
         check_streamable(spec)
     dialogues, census = ([], scanned) if stream else wanted(spec)
-    names = tuple(dict.fromkeys(asked["estimators"] or (STREAMED if stream else registry.CHEAP)))
-    truths = read_truth(asked["truth"])
-    targets = _targets(census, asked)
-    if not stream and asked_of_task(asked["estimators"], census, asked["rating"]):
-        if "seeds" in asked:
+    names = tuple(dict.fromkeys(spec.estimators or (STREAMED if stream else registry.CHEAP)))
+    truths = read_truth(spec.truth)
+    targets = _targets(census, spec)
+    if not stream and asked_of_task(spec.estimators, census, spec.rating):
+        if spec.seeds > 1:
             raise UsageError("--seeds is for estimators of ratings, not for a critic of task logs")
         return ope_of_task(spec, dialogues, scanned.sha256, targets)
     if any(map(is_critic, names)) and task_log.is_task(dialogues):
         dialogues = task_log.in_one_form(dialogues)
-    others = [name for name in census.agents if name not in targets] if asked["calibrate"] else []
+    others = [name for name in census.agents if name not in targets] if spec.calibrate else []
     everyone = (*targets, *others)
     findings: list[Finding] = []
     validated: list[dict[str, Any]] = []
     criticised: dict[str, Any] = {}
     notes: list[str] = []
     with spec.executor() as workers:
-        for rating in ratings_asked(census, asked["rating"]):
+        for rating in ratings_asked(census, spec.rating):
             about: dict[str, Any] = {"rating": rating, "targets": targets, "workers": workers, "done": done}
             if stream:
                 ready = summing(names, spec.model or ENCODER)
@@ -70,11 +69,11 @@ def _ope(spec: Spec, scanned: Census, done: Unfinished) -> Outcome:
             else:
                 lived = experience(spec, dialogues, census, rating=rating, targets=targets, others=others)
                 truth = true_means(lived, truths)
-                least = least_means(asked["min_truth"], rating, truth, truths)
+                least = least_means(spec.min_truth, rating, truth, truths)
                 chosen = tuple(one for one in targets if least(one))
                 if not chosen:
                     raise UsageError("--min-truth leaves no agent to estimate")
-                unseen = set() if asked["all_agents"] or lived.paired else set(targets)
+                unseen = set() if spec.all_agents or lived.paired else set(targets)
                 held = [one for one in lived.held(dialogues) if one.agent not in unseen]
                 ready = made(spec, held, names, everyone, rating=rating, scale=lived.episodes.scale)
                 if note := left_out(lived):
@@ -88,24 +87,24 @@ def _ope(spec: Spec, scanned: Census, done: Unfinished) -> Outcome:
                 _finding(one, rating, logged.get(one.target), truths.get(one.target, {}).get(rating))
                 for one in answers
             ]
-            if asked["all_agents"]:
+            if spec.all_agents:
                 validated += validation(rating, names, answers, truth)
             _write_figures(spec, rating, answers, truth)
             _write_planes(spec, lived, chosen)
-    sections: dict[str, Any] = {"validation": validated} if asked["all_agents"] else {}
+    sections: dict[str, Any] = {"validation": validated} if spec.all_agents else {}
     sections |= {"critics": criticised} if criticised else {}
     sections |= {"notes": notes} if notes else {}
     document = finish(spec, tuple(findings), scanned.sha256, **sections).document
     # What stands beside the answer is no answer: the code is that of what was asked for.
-    main = asked["estimators"] or (names[0],)
+    main = spec.estimators or (names[0],)
     return Outcome(tuple(one for one in findings if one.what["estimator"] in main), document)
 
 
-def _targets(census: Census, asked: Mapping[str, Any]) -> tuple[str, ...]:
-    if asked["all_agents"]:
+def _targets(census: Census, spec: OpeSpec) -> tuple[str, ...]:
+    if spec.all_agents:
         return tuple(census.agents)
     there = tuple(census.alternatives) or tuple(census.agents)
-    named = [agent for name in asked["targets"] for agent in (there if name == EVERYONE else (name,))]
+    named = [agent for name in spec.targets for agent in (there if name == EVERYONE else (name,))]
     for name in named:
         if name not in there:
             raise UsageError(f"nothing says what `{name}` would have said; there is: {', '.join(there)}")
@@ -113,7 +112,7 @@ def _targets(census: Census, asked: Mapping[str, Any]) -> tuple[str, ...]:
 
 
 def _answers(
-    spec: Spec,
+    spec: OpeSpec,
     lived: Experience,
     estimators: Mapping[str, Estimator],
     targets: Sequence[str],
@@ -127,10 +126,10 @@ def _answers(
         experience=lived,
         estimators=estimators,
         model=model,
-        calibrate=dict(spec.options)["calibrate"],
+        calibrate=spec.calibrate,
         seed=spec.seed,
         seeds=_seeds(spec, estimators),
-        hidden=frozenset() if dict(spec.options)["all_agents"] else frozenset(targets),
+        hidden=frozenset() if spec.all_agents else frozenset(targets),
         vectors={
             name: encoded(lived.episodes.texts, name, workers) for name in {model, *_models(estimators)}
         },
@@ -145,8 +144,8 @@ def _answers(
     return found
 
 
-def _seeds(spec: Spec, estimators: Mapping[str, Estimator]) -> int:
-    seeds = int(dict(spec.options).get("seeds", 1))
+def _seeds(spec: OpeSpec, estimators: Mapping[str, Estimator]) -> int:
+    seeds = spec.seeds
     if seeds > 1 and all(map(nested, estimators.values())):
         raise UsageError(f"--seeds: nothing is trained from a chance beginning by {', '.join(estimators)}")
     return seeds
@@ -182,14 +181,14 @@ def _finding(one: Answer, rating: str, logged: float | None, truth: Mean | None)
     )
 
 
-def _write_planes(spec: Spec, lived: Experience, targets: Sequence[str]) -> None:
+def _write_planes(spec: OpeSpec, lived: Experience, targets: Sequence[str]) -> None:
     """Where the targets' replies lie among the logged ones, into -o."""
     if spec.output is not None:
         found = planes(lived, tuple(targets), model=spec.model or ENCODER, seed=spec.seed)
         results.write(spec.output / lived.rating.replace(":", "-") / "pairs.json", found)
 
 
-def _write_figures(spec: Spec, rating: str, answers: Sequence[Answer], truth: Mapping[str, float]) -> None:
+def _write_figures(spec: OpeSpec, rating: str, answers: Sequence[Answer], truth: Mapping[str, float]) -> None:
     """The regression plot of each estimator, and the curves of those that have them, into -o."""
     if spec.output is None:
         return

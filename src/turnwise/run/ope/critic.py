@@ -28,7 +28,7 @@ from turnwise.run.outcome import Outcome, finish
 from turnwise.run.progress import progress
 from turnwise.run.scoring.shards import beside
 from turnwise.run.scoring.tally import generator
-from turnwise.run.spec import Spec
+from turnwise.run.spec import OpeSpec
 from turnwise.stats.interval import Interval
 from turnwise.stats.interval import t as t_interval
 from turnwise.types import Dialogue, Estimator, Finding, Floats, Said
@@ -52,10 +52,9 @@ def asked_of_task(estimators: Sequence[str], census: Census, rating: str | None)
 
 
 def ope_of_task(
-    spec: Spec, dialogues: Sequence[Dialogue], sha256: Mapping[str, str], targets: Sequence[str]
+    spec: OpeSpec, dialogues: Sequence[Dialogue], sha256: Mapping[str, str], targets: Sequence[str]
 ) -> Outcome:
-    asked = dict(spec.options)
-    if asked["all_agents"]:
+    if spec.all_agents:
         raise UsageError(
             "--all leaves rated agents out in turn; for a critic of task logs name --target NAMES"
         )
@@ -64,7 +63,7 @@ def ope_of_task(
     section: dict[str, Any] = {}
     biases: list[str] = []
     baselines = _baselines(spec, there, targets)
-    for name in asked["estimators"]:
+    for name in spec.estimators:
         critic = registry.resolve(name, model=None)
         if not isinstance(critic, Critic):
             raise UsageError(f"`{name}` is no critic of task logs")
@@ -103,7 +102,7 @@ def _goalless(dialogues: Sequence[Dialogue], findings: Sequence[Finding]) -> dic
 
 
 def controls(
-    spec: Spec,
+    spec: OpeSpec,
     dialogues: Sequence[Dialogue],
     census: Census,
     estimators: Mapping[str, Estimator],
@@ -155,7 +154,7 @@ def _value(evaluation: Evaluation, said: Said) -> float | None:
 
 
 def _rewarded(
-    spec: Spec, dialogues: Sequence[Dialogue], critic: Critic
+    spec: OpeSpec, dialogues: Sequence[Dialogue], critic: Critic
 ) -> tuple[list[Dialogue], dict[str, float]]:
     if critic.reward == "success":
         rewards = task_log.success(dialogues, db=spec.db or beside(spec.data))
@@ -247,7 +246,7 @@ def _verdict(verdict: Verdict, *, who: str) -> dict[str, Any]:
 
 
 def _baselines(
-    spec: Spec, dialogues: Sequence[Dialogue], systems: Sequence[str]
+    spec: OpeSpec, dialogues: Sequence[Dialogue], systems: Sequence[str]
 ) -> dict[str, dict[str, float]]:
     """Metric -> agent -> its number, higher is better; a metric that cannot be had here is left out."""
     found = {}
@@ -261,7 +260,13 @@ def _baselines(
 
 
 def _write_turns(
-    spec: Spec, name: str, dialogues: Sequence[Dialogue], found: Judged, systems: Sequence[str], *, who: str
+    spec: OpeSpec,
+    name: str,
+    dialogues: Sequence[Dialogue],
+    found: Judged,
+    systems: Sequence[str],
+    *,
+    who: str,
 ) -> None:
     """items.jsonl: every logged turn with the Q of everyone's reply there (the paper's Table 5)."""
     if spec.output is None:

@@ -16,12 +16,12 @@ from turnwise.run.dialogues.selfplay import spe
 from turnwise.run.ope import task_log
 from turnwise.run.ope.experience import METRIC
 from turnwise.run.ope.reward import scored
-from turnwise.run.spec import Spec
+from turnwise.run.spec import OpeSpec
 from turnwise.types import Dialogue, Estimator
 
 
 def made(
-    spec: Spec,
+    spec: OpeSpec,
     dialogues: Sequence[Dialogue],
     names: Sequence[str],
     agents: Sequence[str],
@@ -35,7 +35,7 @@ def made(
             found[name] = _ranker(spec, dialogues, name.removeprefix(METRIC), agents)
             continue
         if registry.settings(name)[0] == "spe":
-            delexicalised = dict(spec.options)["delexicalise"]
+            delexicalised = spec.delexicalise
             found[name] = spe(name, rating, model=spec.model, scale=scale, delexicalised=delexicalised)
             continue
         estimator = registry.resolve(name, model=spec.model)
@@ -48,7 +48,7 @@ def made(
     return found
 
 
-def _ranker(spec: Spec, dialogues: Sequence[Dialogue], metric: str, agents: Sequence[str]) -> Ranker:
+def _ranker(spec: OpeSpec, dialogues: Sequence[Dialogue], metric: str, agents: Sequence[str]) -> Ranker:
     """A metric that refuses these replies refuses every target, and no other estimator."""
     try:
         return Ranker(metric, scored(spec, dialogues, metric, agents))

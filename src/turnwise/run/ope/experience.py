@@ -14,7 +14,7 @@ from turnwise.logs.native import read_all
 from turnwise.logs.scan import Census
 from turnwise.run.ope.reward import computed
 from turnwise.run.scoring.tally import generator
-from turnwise.run.spec import Spec
+from turnwise.run.spec import OpeSpec
 from turnwise.types import Dialogue, Episodes
 
 METRIC = "metric:"  # before the name of a metric that is the rating
@@ -84,7 +84,7 @@ def ratings_asked(census: Census, rating: str | None) -> tuple[str, ...]:
     return (rating,)
 
 
-def wanted(spec: Spec) -> tuple[list[Dialogue], Census]:
+def wanted(spec: OpeSpec) -> tuple[list[Dialogue], Census]:
     """The conversations that --where and --limit leave, and what they hold."""
     chosen = spec.selection
     there = [
@@ -100,7 +100,7 @@ def wanted(spec: Spec) -> tuple[list[Dialogue], Census]:
 
 
 def experience(
-    spec: Spec,
+    spec: OpeSpec,
     dialogues: Sequence[Dialogue],
     census: Census,
     *,
@@ -109,13 +109,12 @@ def experience(
     others: Sequence[str],
 ) -> Experience:
     """The episodes of one rating; the replies of `targets` are needed, and of the `others` all or none."""
-    asked = dict(spec.options)
     check_scale(census, rating)
     turnwise = rating in census.turn_rated and not census.dimensions[rating].n_dialogue
     paired = turnwise and not census.alternatives
     found = _single(dialogues, spec.selection, rating) if turnwise else _whole(spec, dialogues, rating)
     scale = census.dimensions[rating].scale if rating in census.dimensions else None
-    episodes = encode(found, rating=rating, scale=scale, delexicalised=asked["delexicalise"])
+    episodes = encode(found, rating=rating, scale=scale, delexicalised=spec.delexicalise)
     there = np.isfinite(episodes.reward)
     unrated = len(there) - int(there.sum())
     if paired:
@@ -131,10 +130,10 @@ def experience(
                 check_answers(episodes, name)
     if not len(episodes.dialogues):
         raise DataError(_nothing(rating, [*targets, *others], paired=paired))
-    used = _fraction(episodes, asked["fraction"], generator(spec.seed, "fraction"))
+    used = _fraction(episodes, spec.fraction, generator(spec.seed, "fraction"))
     near = {}
-    if asked["challenging"] is not None:
-        near = {target: unlike(found, target, asked["challenging"]) for target in (*targets, *others)}
+    if spec.challenging is not None:
+        near = {target: unlike(found, target, spec.challenging) for target in (*targets, *others)}
     return Experience(rating, episodes, used, near, paired, silent)
 
 
@@ -157,7 +156,7 @@ def check_scale(census: Census, rating: str) -> None:
         )
 
 
-def _whole(spec: Spec, dialogues: Sequence[Dialogue], rating: str) -> list[Episode]:
+def _whole(spec: OpeSpec, dialogues: Sequence[Dialogue], rating: str) -> list[Episode]:
     if rating.startswith(METRIC):
         return list(whole(dialogues, computed(spec, dialogues, rating.removeprefix(METRIC))))
     rewards = {

@@ -9,7 +9,7 @@ from turnwise.errors import DataError, Refused, UsageError
 from turnwise.logs.items.items import Selection, items
 from turnwise.meta.table import stack
 from turnwise.metrics import resolve
-from turnwise.run.spec import Spec
+from turnwise.run.spec import OpeSpec
 from turnwise.types import Dialogue, Fitted, Floats, Item, Metric, Need
 
 MOST = (
@@ -17,7 +17,7 @@ MOST = (
 )
 
 
-def computed(spec: Spec, dialogues: Sequence[Dialogue], name: str) -> dict[str, float]:
+def computed(spec: OpeSpec, dialogues: Sequence[Dialogue], name: str) -> dict[str, float]:
     """Dialogue -> the metric's number of it; dialogues of which it has none are left out."""
     judged = replace(spec.selection, judged="all", where=(), limit=None)
     metric, found = _ready(spec, name, judged, dialogues)
@@ -27,7 +27,9 @@ def computed(spec: Spec, dialogues: Sequence[Dialogue], name: str) -> dict[str, 
     return numbers
 
 
-def scored(spec: Spec, dialogues: Sequence[Dialogue], name: str, agents: Sequence[str]) -> dict[str, float]:
+def scored(
+    spec: OpeSpec, dialogues: Sequence[Dialogue], name: str, agents: Sequence[str]
+) -> dict[str, float]:
     """Agent -> the metric's number of what it would have said in others' dialogues; higher is better."""
     judged_alternatives = any(turn.alternatives for dialogue in dialogues for turn in dialogue.turns)
     if judged_alternatives:
@@ -55,7 +57,7 @@ def _later_sample(item: Item) -> bool:
 
 
 def _ready(
-    spec: Spec, name: str, judged: Selection, dialogues: Sequence[Dialogue]
+    spec: OpeSpec, name: str, judged: Selection, dialogues: Sequence[Dialogue]
 ) -> tuple[Metric, list[Item]]:
     metric = resolve(name, model=spec.model, db=spec.db)
     needs: frozenset[Need] = getattr(metric, "needs", frozenset())

@@ -24,7 +24,7 @@ from turnwise.run.ope.answer import Answer, Asked, answer
 from turnwise.run.ope.experience import METRIC, Experience, check_scale
 from turnwise.run.progress import progress
 from turnwise.run.resume.unfinished import Unfinished
-from turnwise.run.spec import Spec
+from turnwise.run.spec import OpeSpec
 from turnwise.run.workers.execute import Executor
 from turnwise.types import Dialogue, Episodes, Estimate, Estimator, digest
 
@@ -88,19 +88,18 @@ class FromSums(Mapping[str, Estimate]):
         return len(self._second.instead)
 
 
-def check_streamable(spec: Spec) -> None:
+def check_streamable(spec: OpeSpec) -> None:
     """Raises where what was asked needs all dialogues at once."""
-    asked = dict(spec.options)
     idle = {"--where": spec.selection.where, "--limit": spec.selection.limit, "--pair": spec.selection.pair,
-            "--challenging": asked["challenging"] is not None, "--fraction": asked["fraction"] != 1,
-            "--min-truth": asked["min_truth"]}  # fmt: skip
+            "--challenging": spec.challenging is not None, "--fraction": spec.fraction != 1,
+            "--min-truth": spec.min_truth}  # fmt: skip
     if given := [name for name, value in idle.items() if value]:
         raise UsageError(
             f"--stream takes whole files: leave {', '.join(given)} out, or `turnwise convert` first"
         )
-    if (asked["rating"] or "").startswith(METRIC):
+    if (spec.rating or "").startswith(METRIC):
         raise UsageError("--stream takes ratings as they are logged, not a metric's numbers")
-    if "seeds" in asked:
+    if spec.seeds > 1:
         raise UsageError(
             "--seeds is for what is trained from a chance beginning, and --stream solves: leave it out"
         )
@@ -125,7 +124,7 @@ def summing(names: Sequence[str], model: str | None) -> dict[str, Estimator]:
 
 
 def streamed_answers(
-    spec: Spec,
+    spec: OpeSpec,
     census: Census,
     estimators: Mapping[str, Estimator],
     *,
@@ -136,7 +135,7 @@ def streamed_answers(
     done: Unfinished,
 ) -> tuple[Experience, list[Answer]]:
     """A sample of the dialogues, with the means of all of them, and every target's answers."""
-    asked, dimension = dict(spec.options), census.dimensions[rating]
+    dimension = census.dimensions[rating]
     check_scale(census, rating)
     if dimension.n_turn and not dimension.n_dialogue:
         raise UsageError(
@@ -145,7 +144,7 @@ def streamed_answers(
     (model,) = {str(getattr(estimator, "model", None)) for estimator in estimators.values()}
     # Another agent that answers nowhere cannot calibrate, which is said where it is missed.
     needed = tuple(name for name in everyone if name in targets or name in census.alternatives)
-    about = Pass(rating, asked["delexicalise"], model, tuple(everyone), needed, _below(dimension.rated))
+    about = Pass(rating, spec.delexicalise, model, tuple(everyone), needed, _below(dimension.rated))
     parts = shards(spec.data)
     rounds = [tuple(targets[at : at + AT_ONCE]) for at in range(0, len(targets), AT_ONCE)]
     signatures = " ".join(str(estimator.signature) for estimator in estimators.values())
@@ -188,7 +187,7 @@ def _below(rated: Mapping[str, int]) -> dict[str, int]:
 
 
 def _answers(
-    spec: Spec,
+    spec: OpeSpec,
     lived: Experience,
     estimators: Mapping[str, Estimator],
     frame: Frame,
@@ -199,7 +198,7 @@ def _answers(
         experience=lived,
         estimators=estimators,
         model=str(next(iter(estimators.values())).model),  # type: ignore[attr-defined]  # all are Summing
-        calibrate=dict(spec.options)["calibrate"],
+        calibrate=spec.calibrate,
         seed=spec.seed,
         beforehand={
             name: FromSums(estimator, second, frame, first)
@@ -211,7 +210,7 @@ def _answers(
 
 
 def _sampled(
-    spec: Spec, about: Pass, census: Census, dialogues: Sequence[Dialogue], first: First
+    spec: OpeSpec, about: Pass, census: Census, dialogues: Sequence[Dialogue], first: First
 ) -> Experience:
     if not first.rated:
         raise DataError(f"no conversation is rated on `{about.rating}`")

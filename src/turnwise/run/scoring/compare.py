@@ -17,11 +17,11 @@ from turnwise.run.scoring.collect import collect
 from turnwise.run.scoring.listing import listing
 from turnwise.run.scoring.shards import Watch, prepare
 from turnwise.run.scoring.tally import generator
-from turnwise.run.spec import Spec
+from turnwise.run.spec import CompareSpec
 from turnwise.types import Finding, Item
 
 
-def compare(spec: Spec) -> Outcome:
+def compare(spec: CompareSpec) -> Outcome:
     """Two agents of the same files."""
     census = scan(spec.data, apart=spec.selection.apart)
     first, second = _two_agents(spec, census)
@@ -55,8 +55,8 @@ def compare(spec: Spec) -> Outcome:
     return finish(spec, adjusted(findings), census.sha256)
 
 
-def _two_agents(spec: Spec, census: Census) -> tuple[str, str]:
-    asked: Sequence[str] = dict(spec.options).get("agents") or ()
+def _two_agents(spec: CompareSpec, census: Census) -> tuple[str, str]:
+    asked: Sequence[str] = spec.agents
     known = list(census.alternatives if spec.selection.as_agents else census.agents)
     if not asked and len(known) == 2:
         asked = known
@@ -78,13 +78,13 @@ def _with_texts(finding: Finding, items: Mapping[str, Item]) -> Finding:
     return replace(finding, details={**finding.details, "flips": flips}) if flips else finding
 
 
-def compare_runs(spec: Spec, *, force: bool = False) -> Outcome:
+def compare_runs(spec: CompareSpec, *, force: bool = False) -> Outcome:
     """Two folders that `score -o` wrote: the first is A."""
     first, second = (read_run(Path(path)) for path in spec.data)
     wanted = spec.metrics or tuple(name for name in first.parts if name in second.parts)
     if not wanted:
         raise UsageError(f"{first.folder} and {second.folder} have no metric in common")
-    asked: Sequence[str] = dict(spec.options).get("agents") or ()
+    asked: Sequence[str] = spec.agents
     findings = []
     for name in wanted:
         for run in (first, second):

@@ -33,7 +33,7 @@ from turnwise.run.scoring.raters import (
 )
 from turnwise.run.scoring.shards import Watch, prepare
 from turnwise.run.scoring.tally import generator
-from turnwise.run.spec import Spec
+from turnwise.run.spec import MetaSpec
 from turnwise.run.workers.execute import Executor
 from turnwise.types import Finding, Item, Level, Metric, Rating
 
@@ -61,25 +61,24 @@ class _Ask:
     people: Gold
 
 
-def meta(spec: Spec) -> Outcome:
+def meta(spec: MetaSpec) -> Outcome:
     census = scan(spec.data, apart=spec.selection.apart)
-    asked = dict(spec.options)
-    for name in asked["statistics"]:
+    for name in spec.statistics:
         if name not in STATISTICS:
             raise unknown("statistic", name, tuple(STATISTICS))
-    check_dimension(census, asked["dimension"])
+    check_dimension(census, spec.dimension)
     said = [r for dialogue in read_all(spec.data, apart=census.apart) for r in dialogue.ratings]
-    ratings = turned(said, asked["lower"])
+    ratings = turned(said, spec.lower)
     metrics, absent = prepare(spec, census)
     watch = Watch(spec.max_errors)
-    units = {level: judged(spec, census, level) for level in rated_levels(census, asked["dimension"])}
-    questions = list(_questions(units, ratings, asked["dimension"], asked["level"]))
+    units = {level: judged(spec, census, level) for level in rated_levels(census, spec.dimension)}
+    questions = list(_questions(units, ratings, spec.dimension, spec.level))
     found: list[Finding] = [*absent]
     compared: list[dict[str, Any]] = []
     reports: list[dict[str, Any]] = []
     rated: list[dict[str, Any]] = []
     asks: list[_Ask] = []
-    more: dict[str, list[dict[str, Any]]] = {name: [] for name in ADEM if asked.get(name)}
+    more: dict[str, list[dict[str, Any]]] = {name: [] for name in ADEM if getattr(spec, name)}
     with spec.executor() as workers:
         collected = _collected(spec, census, metrics, questions, watch, workers)
         known = {at: _in_training(metrics, list(items.values())) for at, (_, items) in collected.items()}
@@ -88,11 +87,11 @@ def meta(spec: Spec) -> Outcome:
             of_group = [table.of_group(question.group) for table in collected[question.rated][0].values()]
             mine = units[question.rated][question.group]
             kept, reported = believed(
-                mine.ratings(ratings), question.dimension, question.rated, question.group, asked
+                mine.ratings(ratings), question.dimension, question.rated, question.group, spec
             )
             reports += reported
             about = mine.rated(kept, question.rated)
-            people = gold(about, question.dimension, question.rated, rescale=asked["rescale"])
+            people = gold(about, question.dimension, question.rated, rescale=spec.rescale)
             rated += _rated(question, people)
             asks += [_Ask(question, level, of_group, people) for level in question.levels]
             items = collected[question.rated][1]
@@ -113,7 +112,7 @@ def meta(spec: Spec) -> Outcome:
 
 
 def _collected(
-    spec: Spec,
+    spec: MetaSpec,
     census: Census,
     metrics: Mapping[str, Metric],
     questions: Sequence[Question],
@@ -152,20 +151,24 @@ def _marked(finding: Finding, known: Mapping[str, str]) -> Finding:
     return replace(finding, details={**finding.details, "in_training": count}) if count else finding
 
 
-def _answers(spec: Spec, ask: _Ask) -> tuple[list[Finding], list[dict[str, Any]]]:
+def _answers(spec: MetaSpec, ask: _Ask) -> tuple[list[Finding], list[dict[str, Any]]]:
     """Each metric against people, and every two metrics against each other, at one level."""
-    asked, question, level, people = dict(spec.options), ask.question, ask.level, ask.people
+    question, level, people = ask.question, ask.level, ask.people
     able = [table for table in ask.tables if supports(table, level)]
     about = (question.dimension, question.group, level)
-    settings: dict[str, Any] = {"group": question.group, "draws": spec.draws}
-    settings |= {name: asked[name] for name in ("precision", "intervals")}
+    settings: dict[str, Any] = {
+        "group": question.group,
+        "draws": spec.draws,
+        "precision": spec.precision,
+        "intervals": spec.intervals,
+    }
     findings = [
         correlate(table, people, level, name, rng=generator(spec.seed, table.name, name, *about), **settings)
         for table in able
-        for name in asked["statistics"]
+        for name in spec.statistics
     ]
     findings += [_lacking(table, question, level) for table in ask.tables if table not in able]
-    tested = [name for name in asked["statistics"] if name in DIFFERING and asked["differences"]]
+    tested = [name for name in spec.statistics if name in DIFFERING and spec.differences]
     rng = generator(spec.seed, "differences", *about)
     return findings, differences(able, people, level, tested, group=question.group, draws=spec.draws, rng=rng)
 

@@ -3,7 +3,7 @@
 What is judged, and what it is clustered by, is the same here as beside a metric: the items of the selection.
 """
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from math import isnan
 from typing import Any
@@ -16,7 +16,7 @@ from turnwise.ratings.agreement import Agreement, Figure, agreement
 from turnwise.ratings.matrix import RatedLevel, dialogue_of, dimensions
 from turnwise.ratings.quality import screen
 from turnwise.run.outcome import Outcome, finish
-from turnwise.run.spec import Spec
+from turnwise.run.spec import MetaSpec
 from turnwise.types import Finding, Rating
 
 RATED: tuple[RatedLevel, ...] = ("turn", "dialogue")
@@ -53,37 +53,34 @@ class Judged:
         return [r for r in ratings if (r.turn is None) == whole and r.item in self.clusters]
 
 
-def raters(spec: Spec) -> Outcome:
+def raters(spec: MetaSpec) -> Outcome:
     """Agreement on every dimension that was asked for, after screening where that was."""
     census = scan(spec.data, apart=spec.selection.apart)
-    asked = dict(spec.options)
-    check_dimension(census, asked["dimension"])
+    check_dimension(census, spec.dimension)
     said = [r for dialogue in read_all(spec.data, apart=census.apart) for r in dialogue.ratings]
-    every = turned(said, asked["lower"])
+    every = turned(said, spec.lower)
     found: list[Finding] = []
     reports: list[dict[str, Any]] = []
-    for level, group, units in _questions(spec, census, asked):
+    for level, group, units in _questions(spec, census):
         there = units.rated(every, level)
-        for name in dimensions(there) if asked["dimension"] in (None, "all") else (asked["dimension"],):
+        for name in dimensions(there) if spec.dimension in (None, "all") else (spec.dimension,):
             if not any(rating.dimension == name for rating in there):
                 continue
-            kept, reported = believed(units.ratings(every), name, level, group, asked)
+            kept, reported = believed(units.ratings(every), name, level, group, spec)
             reports += reported
-            found += _agreement(units.rated(kept, level), units, name, level, group, asked)
+            found += _agreement(units.rated(kept, level), units, name, level, group, spec)
     if not found:
-        at = f" at {asked['level']} level" if asked["level"] else ""
-        raise DataError(f"nothing that is judged was rated on `{asked['dimension'] or 'any dimension'}`{at}")
+        at = f" at {spec.level} level" if spec.level else ""
+        raise DataError(f"nothing that is judged was rated on `{spec.dimension or 'any dimension'}`{at}")
     return finish(spec, tuple(found), census.sha256, raters=reports)
 
 
-def _questions(
-    spec: Spec, census: Census, asked: Mapping[str, Any]
-) -> Iterator[tuple[RatedLevel, str, Judged]]:
+def _questions(spec: MetaSpec, census: Census) -> Iterator[tuple[RatedLevel, str, Judged]]:
     """Level by level and group by group; a level at which nothing is left is passed over if another has some."""
-    if asked["level"] == "system":
+    if spec.level == "system":
         raise UsageError("raters agree about turns or dialogues, not about systems; choose another --level")
     empty: list[DataError] = []
-    levels = [one for one in rated_levels(census, asked["dimension"]) if asked["level"] in (None, one)]
+    levels = [one for one in rated_levels(census, spec.dimension) if spec.level in (None, one)]
     for level in levels:
         try:
             groups = judged(spec, census, level)
@@ -109,12 +106,12 @@ def rated_levels(census: Census, dimension: str | None) -> list[RatedLevel]:
     return [level for level in RATED if there[level]]
 
 
-def selection(spec: Spec, rated: RatedLevel) -> Selection:
+def selection(spec: MetaSpec, rated: RatedLevel) -> Selection:
     """Rated turns are judged for ratings of turns, all turns of the role for ratings of dialogues."""
     return replace(spec.selection, judged=spec.selection.judged or ("rated" if rated == "turn" else "all"))
 
 
-def judged(spec: Spec, census: Census, rated: RatedLevel) -> dict[str, Judged]:
+def judged(spec: MetaSpec, census: Census, rated: RatedLevel) -> dict[str, Judged]:
     """By group, all that is judged, whether or not a metric can score it."""
     groups: dict[str, Judged] = {}
     for item in all_items(spec.data, selection(spec, rated), census):
@@ -136,13 +133,13 @@ def turned(ratings: Sequence[Rating], lower: Collection[str]) -> list[Rating]:
 
 
 def believed(
-    ratings: Sequence[Rating], dimension: str, level: RatedLevel, group: str, asked: Mapping[str, Any]
+    ratings: Sequence[Rating], dimension: str, level: RatedLevel, group: str, spec: MetaSpec
 ) -> tuple[list[Rating], list[dict[str, Any]]]:
     """The ratings of one dimension and level, of all raters or of those who pass; and who does not."""
     kept, reports = ratings, []
-    if asked["screen"]:
+    if spec.screen:
         # Attention checks may stand on any dimension, so all ratings are looked at.
-        screened = screen(ratings, dimension, level=level, stable_raters=asked["stable_raters"])
+        screened = screen(ratings, dimension, level=level, stable_raters=spec.stable_raters)
         kept = screened.kept
         about = {"group": group or None, "dimension": dimension, "level": level}
         reports = [{**about, **asdict(one)} for one in screened.raters]
@@ -157,7 +154,7 @@ def _agreement(
     dimension: str,
     level: RatedLevel,
     group: str,
-    asked: Mapping[str, Any],
+    spec: MetaSpec,
 ) -> list[Finding]:
     what: dict[str, str | None] = {"dimension": dimension, "group": group or None, "level": level}
     if not ratings:
@@ -165,8 +162,8 @@ def _agreement(
         return [Finding(what=what, estimate=None, status="skipped", reason=reason)]
     (row,) = agreement(
         ratings,
-        stable_raters=asked["stable_raters"],
-        rescale=asked["rescale"],
+        stable_raters=spec.stable_raters,
+        rescale=spec.rescale,
         clusters=units.clusters,
     )
     n_clusters = len({units.clusters[rating.item] for rating in ratings})

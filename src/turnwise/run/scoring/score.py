@@ -15,11 +15,11 @@ from turnwise.run.resume.store import Store
 from turnwise.run.scoring.listing import listing
 from turnwise.run.scoring.shards import Watch, prepare, shards
 from turnwise.run.scoring.tally import Tally, generator
-from turnwise.run.spec import Spec
+from turnwise.run.spec import ScoreSpec
 from turnwise.types import Item, Metric
 
 
-def score(spec: Spec) -> Outcome:
+def score(spec: ScoreSpec) -> Outcome:
     census = scan(spec.data, apart=spec.selection.apart)
     metrics, absent = prepare(spec, census)
     watch = Watch(spec.max_errors)

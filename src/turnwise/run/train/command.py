@@ -6,8 +6,8 @@ is wrong with it before training starts, and writes what the trainer returns.
 
 import importlib
 import shutil
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
@@ -23,7 +23,7 @@ from turnwise.report import results
 from turnwise.run.origin import origin
 from turnwise.run.outcome import Outcome
 from turnwise.run.scoring.raters import turned
-from turnwise.run.spec import Spec
+from turnwise.run.spec import TrainSpec
 from turnwise.types import Item
 
 Learns = Literal["ratings", "dialogues"]
@@ -77,6 +77,7 @@ TRAINERS: dict[str, Trainer] = {
 }
 
 
+<<<<<<< HEAD
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Request:
     """The parameters of `train`: a spec of data and selection, and what belongs to training alone."""
@@ -92,30 +93,50 @@ class Request:
 
 def train(request: Request, *, say: Callable[[str], None] = lambda _: None) -> Outcome:
     spec, chosen = request.spec, trainer(request.metric)
+=======
+def train(spec: TrainSpec, *, say: Callable[[str], None] = lambda _: None) -> Outcome:
+    """Train the one metric of the spec, and write the model to its output folder."""
+    (metric,) = spec.metrics
+    course = trainer(metric)
+>>>>>>> accb935 (Give every command a typed spec; run reads attributes instead of an options dict)
     if spec.output is None:
         raise UsageError("`train` writes a model: give its folder with -o")
-    folder.check_replaceable(spec.output, request.metric)
+    folder.check_replaceable(spec.output, metric)
     census = scan(spec.data)
+<<<<<<< HEAD
     ratings = _ratings(request, census) if chosen.learns == "ratings" else None
+=======
+    ratings = _ratings(spec, metric, census) if course.learns == "ratings" else None
+>>>>>>> accb935 (Give every command a typed spec; run reads attributes instead of an options dict)
     work = spec.output.with_name(f".{spec.output.name}.training")
-    if request.restart:
+    if spec.restart:
         shutil.rmtree(work, ignore_errors=True)
     judged: Any = {"judged": "rated", "dimension": ratings.dimension} if ratings else {"judged": "all"}
+<<<<<<< HEAD
     task = TrainingTask(
         metric=request.metric,
+=======
+    lesson = Lesson(
+        metric=metric,
+>>>>>>> accb935 (Give every command a typed spec; run reads attributes instead of an options dict)
         dialogues=list(read_all(spec.data)),
         items=_items(spec, census, **judged),
         ratings=ratings,
-        settings=request.settings,
+        settings=spec.settings,
         model=spec.model,
         seed=spec.seed,
-        device=_device(request.device),
+        device=_device(spec.device),
         work=work,
         data=_data(spec, census),
         say=say,
     )
+<<<<<<< HEAD
     trained = _call(chosen, task)
     card = {"data": task.data, "command": _command(request), **trained.card}
+=======
+    trained = _call(course, lesson)
+    card = {"data": lesson.data, "command": _command(spec, metric), **trained.card}
+>>>>>>> accb935 (Give every command a typed spec; run reads attributes instead of an options dict)
     made = folder.save(
         spec.output, kind=trained.kind, tensors=trained.tensors, config=trained.config, card=card
     )
@@ -142,27 +163,27 @@ def _call(chosen: Trainer, task: TrainingTask) -> Trained:
     return trained
 
 
-def _items(spec: Spec, census: Census, **judged: Any) -> list[Item]:
+def _items(spec: TrainSpec, census: Census, **judged: Any) -> list[Item]:
     selection: Selection = replace(spec.selection, **judged)
     return list(all_items(spec.data, selection, census))
 
 
-def _ratings(request: Request, census: Census) -> Ratings:
+def _ratings(spec: TrainSpec, metric: str, census: Census) -> Ratings:
     """What people said on one dimension of the turns; else an error that says which there are."""
     known = [name for name, one in census.dimensions.items() if one.n_turn]
     if not known:
         raise DataError(
-            f"`train {request.metric}` learns from ratings of single replies, and the data has none; "
+            f"`train {metric}` learns from ratings of single replies, and the data has none; "
             "`turnwise rate` collects some"
         )
     default = "overall" if "overall" in known else known[0] if len(known) == 1 else None
-    dimension = request.dimension or default
+    dimension = spec.dimension or default
     if dimension is None:
         raise UsageError(f"several dimensions were rated: {', '.join(known)}; choose with --dimension")
     if dimension not in known:
         raise UsageError(f"no reply was rated on `{dimension}`; there are {', '.join(known)}")
-    said = [r for dialogue in read_all(request.spec.data) for r in dialogue.ratings if r.turn is not None]
-    mine = [r for r in turned(said, request.lower) if r.dimension == dimension]
+    said = [r for dialogue in read_all(spec.data) for r in dialogue.ratings if r.turn is not None]
+    mine = [r for r in turned(said, spec.lower) if r.dimension == dimension]
     people = gold(mine, dimension, "turn")
     agreed = ceiling(people.matrix)
     return Ratings(
@@ -182,7 +203,7 @@ def _device(asked: str) -> str:
     return default_device()
 
 
-def _data(spec: Spec, census: Census) -> dict[str, Any]:
+def _data(spec: TrainSpec, census: Census) -> dict[str, Any]:
     files = [
         {
             "file": Path(spec.names.get(source.path, source.path)).name,
@@ -195,11 +216,10 @@ def _data(spec: Spec, census: Census) -> dict[str, Any]:
     return {"files": files, "selection": kept}
 
 
-def _command(request: Request) -> str:
-    spec = request.spec
-    words = ["turnwise train", request.metric, *(Path(spec.names.get(path, path)).name for path in spec.data)]
-    words += [f"--dimension {request.dimension}"] if request.dimension else []
+def _command(spec: TrainSpec, metric: str) -> str:
+    words = ["turnwise train", metric, *(Path(spec.names.get(path, path)).name for path in spec.data)]
+    words += [f"--dimension {spec.dimension}"] if spec.dimension else []
     words += [f"--where {key}={value}" for key, value in spec.selection.where]
-    words += [f"--set {key}={value}" for key, value in sorted(request.settings.items())]
+    words += [f"--set {key}={value}" for key, value in sorted(spec.settings.items())]
     words += [f"--model {spec.model}"] if spec.model else []
     return " ".join([*words, f"--seed {spec.seed}"])
