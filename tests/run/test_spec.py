@@ -28,8 +28,8 @@ def test_training_records_the_trainer_settings_alone():
     assert spec.options == (("settings", {"epochs": 3}),)
 
 
-def test_an_origin_has_the_common_settings_and_the_options():
+def test_an_origin_has_the_common_settings_in_their_order_and_the_options_last():
     settings = origin(CompareSpec(**GIVEN, agents=("a", "b")), {"logs.jsonl": "0"})["settings"]
     names = ["metrics", "selection", "real", "model", "db", "seed", "draws", "options"]
-    assert set(settings) == set(names)
-    assert settings["options"] == {"agents": ["a", "b"]}
+    assert list(settings) == names
+    assert settings["options"] == {"agents": ("a", "b")}
