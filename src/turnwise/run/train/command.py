@@ -77,48 +77,21 @@ TRAINERS: dict[str, Trainer] = {
 }
 
 
-<<<<<<< HEAD
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Request:
-    """The parameters of `train`: a spec of data and selection, and what belongs to training alone."""
-
-    metric: str
-    spec: Spec  # its output is the model's folder
-    settings: Mapping[str, Any]
-    dimension: str | None = None
-    lower: Sequence[str] = ()
-    device: str = "auto"
-    restart: bool = False
-
-
-def train(request: Request, *, say: Callable[[str], None] = lambda _: None) -> Outcome:
-    spec, chosen = request.spec, trainer(request.metric)
-=======
 def train(spec: TrainSpec, *, say: Callable[[str], None] = lambda _: None) -> Outcome:
     """Train the one metric of the spec, and write the model to its output folder."""
     (metric,) = spec.metrics
-    course = trainer(metric)
->>>>>>> accb935 (Give every command a typed spec; run reads attributes instead of an options dict)
+    chosen = trainer(metric)
     if spec.output is None:
         raise UsageError("`train` writes a model: give its folder with -o")
     folder.check_replaceable(spec.output, metric)
     census = scan(spec.data)
-<<<<<<< HEAD
-    ratings = _ratings(request, census) if chosen.learns == "ratings" else None
-=======
-    ratings = _ratings(spec, metric, census) if course.learns == "ratings" else None
->>>>>>> accb935 (Give every command a typed spec; run reads attributes instead of an options dict)
+    ratings = _ratings(spec, metric, census) if chosen.learns == "ratings" else None
     work = spec.output.with_name(f".{spec.output.name}.training")
     if spec.restart:
         shutil.rmtree(work, ignore_errors=True)
     judged: Any = {"judged": "rated", "dimension": ratings.dimension} if ratings else {"judged": "all"}
-<<<<<<< HEAD
     task = TrainingTask(
-        metric=request.metric,
-=======
-    lesson = Lesson(
         metric=metric,
->>>>>>> accb935 (Give every command a typed spec; run reads attributes instead of an options dict)
         dialogues=list(read_all(spec.data)),
         items=_items(spec, census, **judged),
         ratings=ratings,
@@ -130,13 +103,8 @@ def train(spec: TrainSpec, *, say: Callable[[str], None] = lambda _: None) -> Ou
         data=_data(spec, census),
         say=say,
     )
-<<<<<<< HEAD
     trained = _call(chosen, task)
-    card = {"data": task.data, "command": _command(request), **trained.card}
-=======
-    trained = _call(course, lesson)
-    card = {"data": lesson.data, "command": _command(spec, metric), **trained.card}
->>>>>>> accb935 (Give every command a typed spec; run reads attributes instead of an options dict)
+    card = {"data": task.data, "command": _command(spec, metric), **trained.card}
     made = folder.save(
         spec.output, kind=trained.kind, tensors=trained.tensors, config=trained.config, card=card
     )
