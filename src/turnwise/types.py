@@ -30,6 +30,8 @@ Rows: TypeAlias = "Floats | csr_array[np.float64]"  # (n, k) evidence, one row a
 
 Role = Literal["user", "assistant", "system", "tool"]
 ROLES: tuple[Role, ...] = get_args(Role)
+Winner = Literal["this", "other", "tie", "both_bad"]  # of a preference, seen from the dialogue that holds it
+Position = Literal["first", "second"]  # where the dialogue that holds a preference was shown
 Direction = Literal["higher", "lower"]  # which end of a rating scale is the good one
 Level = Literal["turn", "dialogue", "system"]
 Need = Literal["context", "references", "dialogue", "goal", "state"]
@@ -57,10 +59,19 @@ class Turn:
     state: Mapping[str, Any] | None = None
     acts: tuple[Any, ...] | None = None
     extra: Mapping[str, Any] = field(default_factory=dict)  # unknown keys, passed through
+    parts: tuple[Mapping[str, Any], ...] = ()  # content in parts, as OpenAI has it; `content` is their text
 
     @property
     def text(self) -> str:
         return self.content or ""
+
+    @property
+    def tool_calls(self) -> tuple[Mapping[str, Any], ...]:
+        """Calls of tools that this message makes, in OpenAI's form."""
+        calls = self.extra.get("tool_calls")
+        found = [*calls] if isinstance(calls, list | tuple) else []
+        found.append(self.extra.get("function_call"))
+        return tuple(call for call in found if isinstance(call, Mapping))
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +89,19 @@ class Rating:
 
 
 @dataclass(frozen=True, slots=True)
+class Preference:
+    """One person's choice between this dialogue and another one, or between their replies to one context."""
+
+    other: str  # id of the other dialogue
+    winner: Winner
+    dimension: str = "overall"
+    rater: str | None = None  # None where it was not published
+    turn: int | None = None  # place of the compared reply; None: the whole dialogues were compared
+    shown: Position | None = None  # None where it was not recorded
+    extra: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
 class Dialogue:
     id: str
     agent: str
@@ -86,6 +110,7 @@ class Dialogue:
     goal: Mapping[str, Any] | None = None
     meta: Mapping[str, Any] = field(default_factory=dict)
     extra: Mapping[str, Any] = field(default_factory=dict)
+    preferences: tuple[Preference, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ import pytest
 
 from turnwise.errors import DataError, UsageError
 from turnwise.logs import native
-from turnwise.types import Dialogue, Rating, Reply, Turn
+from turnwise.types import Dialogue, Preference, Rating, Reply, Turn
 
 GOOD = {
     "id": "a",
@@ -32,6 +32,10 @@ def problem(record: Any) -> str:
 
 def with_rating(**rating: Any) -> dict[str, Any]:
     return {**GOOD, "ratings": [{"dimension": "overall", "value": 3, **rating}]}
+
+
+def with_preference(**preference: Any) -> dict[str, Any]:
+    return {**GOOD, "id": "d", "preferences": [{"other": "e", "winner": "tie", **preference}]}
 
 
 def with_message(**message: Any) -> dict[str, Any]:
@@ -136,6 +140,14 @@ def test_every_key_arrives() -> None:
         (with_rating(dimension=""), '$.ratings[0].dimension is ""; expected a string that is not empty'),
         (with_rating(direction="up"), '$.ratings[0].direction is "up"; expected one of higher, lower'),
         ({**GOOD, "ratings": [{"value": 1}]}, "$.ratings[0].dimension is missing"),
+        (with_message(content=["x"]), '$.messages[0].content[0] is "x"; expected an object'),
+        (with_message(content=[{"text": "x"}]), "$.messages[0].content[0].type is missing"),
+        (with_message(content=[{"type": "text"}]), "$.messages[0].content[0].text is missing"),
+        (with_preference(winner="left"), '.winner is "left"; expected one of this, other, tie, both_bad'),
+        (with_preference(other="d"), '$.preferences[0].other is "d"; expected the id of another dialogue'),
+        (with_preference(turn=2), "$.preferences[0].turn is 2; expected the index of a message, 0 to 1"),
+        (with_preference(shown="left"), '$.preferences[0].shown is "left"; expected one of first, second'),
+        ({**GOOD, "preferences": [{"winner": "tie"}]}, "$.preferences[0].other is missing"),
     ],
 )  # fmt: skip
 def test_a_broken_rule_is_named_with_its_place(record: Any, message: str) -> None:
@@ -183,6 +195,37 @@ def test_null_content_beside_tool_calls_is_kept() -> None:
         "content": None,
         "tool_calls": [call],
     }
+
+
+def test_content_in_parts_is_native_and_its_text_is_what_metrics_read() -> None:
+    parts = [
+        {"type": "text", "text": "see"},
+        {"type": "image_url", "image_url": {"url": "x"}},
+        {"type": "text", "text": "this"},
+    ]
+    dialogue = parsed(with_message(content=parts))
+    assert dialogue.turns[0].text == "see\nthis"
+    assert dialogue.turns[0].parts == tuple(parts)
+    assert json.loads(native.dump(dialogue))["messages"][0]["content"] == parts
+    assert parsed(json.loads(native.dump(dialogue))) == dialogue
+
+
+def test_tool_calls_can_be_read_whatever_their_form() -> None:
+    call = {"id": "1", "type": "function", "function": {"name": "look", "arguments": "{}"}}
+    old = {"name": "f", "arguments": "{}"}
+    assert parsed(with_message(tool_calls=[call])).turns[0].tool_calls == (call,)
+    assert parsed(with_message(function_call=old)).turns[0].tool_calls == (old,)
+    assert parsed(with_message(tool_calls="broken")).turns[0].tool_calls == ()
+
+
+def test_a_preference_names_the_other_dialogue_and_the_winner() -> None:
+    chosen = {"other": "e", "winner": "this", "rater": "r1", "turn": 1, "shown": "second", "seconds": 4}
+    dialogue = parsed({**GOOD, "id": "d", "preferences": [chosen, {"other": "f", "winner": "both_bad"}]})
+    assert dialogue.preferences == (
+        Preference("e", "this", "overall", "r1", 1, "second", {"seconds": 4}),
+        Preference("f", "both_bad"),
+    )
+    assert parsed(json.loads(native.dump(dialogue))) == dialogue
 
 
 def test_a_call_without_a_content_key_is_kept() -> None:

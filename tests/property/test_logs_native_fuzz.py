@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from turnwise.errors import DataError, Problem
 from turnwise.logs import native
-from turnwise.types import ROLES, Dialogue, Rating, Reply, Turn, item_id
+from turnwise.types import ROLES, Dialogue, Preference, Rating, Reply, Turn, item_id
 
 texts = st.text(max_size=20)
 names = st.text(min_size=1, max_size=8)
@@ -49,10 +49,34 @@ tool_turns = st.builds(
 )
 
 
+images = st.fixed_dictionaries({"type": st.just("image_url")}, optional={"image_url": json_values})
+text_parts = st.builds(lambda text: {"type": "text", "text": text}, texts)
+
+
+def preferences(identity: str, n_turns: int) -> st.SearchStrategy[Preference]:
+    return st.builds(
+        Preference,
+        other=names.filter(lambda name: name != identity),
+        winner=st.sampled_from(("this", "other", "tie", "both_bad")),
+        dimension=names,
+        rater=st.none() | names,
+        turn=st.none() | st.integers(0, n_turns - 1),
+        shown=st.sampled_from((None, "first", "second")),
+        extra=extras("other", "winner", "dimension", "rater", "turn", "shown"),
+    )
+
+
+@st.composite
+def part_turns(draw: st.DrawFn) -> Turn:
+    parts = draw(st.lists(text_parts | images, min_size=1, max_size=3))
+    content = "\n".join(part["text"] for part in parts if part["type"] == "text")
+    return Turn(draw(st.sampled_from(ROLES)), content, parts=tuple(parts))
+
+
 @st.composite
 def dialogues(draw: st.DrawFn) -> Dialogue:
     identity = draw(names)
-    said = draw(st.lists(turns | tool_turns, min_size=1, max_size=4))
+    said = draw(st.lists(turns | tool_turns | part_turns(), min_size=1, max_size=4))
     ratings = []
     for _ in range(draw(st.integers(0, 3))):
         turn = draw(st.none() | st.integers(0, len(said) - 1))
@@ -77,7 +101,8 @@ def dialogues(draw: st.DrawFn) -> Dialogue:
         tuple(ratings),
         draw(st.none() | st.dictionaries(texts, json_values, max_size=2)),
         draw(st.dictionaries(texts, json_values, max_size=2)),
-        draw(extras("id", "agent", "messages", "ratings", "goal", "meta")),
+        draw(extras("id", "agent", "messages", "ratings", "preferences", "goal", "meta")),
+        tuple(draw(st.lists(preferences(identity, len(said)), max_size=2))),
     )
 
 

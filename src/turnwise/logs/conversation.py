@@ -22,12 +22,26 @@ from turnwise.logs.checks import (
     text,
     wrong,
 )
-from turnwise.types import ROLES, Dialogue, Direction, Rating, Reply, Scores, Turn, item_id
+from turnwise.types import (
+    ROLES,
+    Dialogue,
+    Direction,
+    Position,
+    Preference,
+    Rating,
+    Reply,
+    Scores,
+    Turn,
+    Winner,
+    item_id,
+)
 
-RECORD = frozenset({"id", "agent", "messages", "ratings", "goal", "meta"})
+RECORD = frozenset({"id", "agent", "messages", "ratings", "preferences", "goal", "meta"})
 MESSAGE = frozenset({"role", "content", "references", "alternatives", "outcome", "state", "acts"})
 RATING = frozenset({"dimension", "value", "rater", "turn", "scale", "direction"})
+PREFERENCE = frozenset({"other", "winner", "dimension", "rater", "turn", "shown"})
 REPLY = frozenset({"content", "outcome", "relabelled"})
+TEXT_PARTS = frozenset({"text", "input_text", "output_text"})  # kinds of content parts that hold text
 EXACT = 2**53  # below it a whole number is written without a point, as people write it
 POINTER = "db_pointer"  # in `meta`, by user turn: bits that say how much a task's database finds, and what is booked
 CALLS = ("tool_calls", "function_call")  # a message beside one of these may have no content
@@ -36,6 +50,8 @@ _texts = each(text)
 _scores = mapping(number)
 _role = one_of(ROLES)
 _direction = one_of(get_args(Direction))
+_winner = one_of(get_args(Winner))
+_position = one_of(get_args(Position))
 
 
 def checked(value: Any, *, default_id: str, before: str = "") -> Dialogue:
@@ -47,6 +63,9 @@ def checked(value: Any, *, default_id: str, before: str = "") -> Dialogue:
     def rating(value: Any) -> Rating:
         return _rating(value, identity, len(turns))
 
+    def preference(value: Any) -> Preference:
+        return _preference(value, identity, len(turns))
+
     return Dialogue(
         id=identity,
         agent=optional(values, "agent", name, default="unknown"),
@@ -55,6 +74,7 @@ def checked(value: Any, *, default_id: str, before: str = "") -> Dialogue:
         goal=optional(values, "goal", record, default=None),
         meta=optional(values, "meta", record, default={}),
         extra=others(values, RECORD),
+        preferences=optional(values, "preferences", each(preference), default=()),
     )
 
 
@@ -62,11 +82,17 @@ def _turn(value: Any) -> Turn:
     values = record(value)
     role = required(values, "role", _role)
     extra = others(values, MESSAGE)
-    content = optional(values, "content", text, default=None)
+    parts: tuple[dict[str, Any], ...] = ()
+    content: str | None
+    if type(values.get("content")) is list:
+        parts = required(values, "content", _parts)
+        content = "\n".join(part["text"] for part in parts if part["type"] in TEXT_PARTS)
+    else:
+        content = optional(values, "content", text, default=None)
     if content is None and not any(extra.get(call) for call in CALLS):
         found = "is null" if "content" in values else "is missing"
         raise RuleError(f"{found}; expected a string (null only beside tool calls)").inside("content")
-    if len(values) == 2 and content is not None:  # a role and a content, as most messages are
+    if len(values) == 2 and content is not None and not parts:  # a role and a content, as most messages are
         return Turn(role, content)
     return Turn(
         role=role,
@@ -77,7 +103,19 @@ def _turn(value: Any) -> Turn:
         state=optional(values, "state", record, default=None),
         acts=optional(values, "acts", _acts, default=None),
         extra=extra,
+        parts=parts,
     )
+
+
+def _part(value: Any) -> dict[str, Any]:
+    """A content part: an object with a type; a part of text has the text."""
+    values = record(value)
+    if required(values, "type", name) in TEXT_PARTS:
+        required(values, "text", text)
+    return values
+
+
+_parts = each(_part)
 
 
 def _turns(value: Any) -> tuple[Turn, ...]:
@@ -143,6 +181,25 @@ def _rating(value: Any, dialogue: str, n_turns: int) -> Rating:
     )
 
 
+def _preference(value: Any, dialogue: str, n_turns: int) -> Preference:
+    values = record(value)
+    other = required(values, "other", name)
+    if other == dialogue:
+        raise wrong(other, "the id of another dialogue").inside("other")
+    turn = optional(values, "turn", integer, default=None)
+    if turn is not None and not 0 <= turn < n_turns:
+        raise wrong(turn, f"the index of a message, 0 to {n_turns - 1}").inside("turn")
+    return Preference(
+        other=other,
+        winner=required(values, "winner", _winner),
+        dimension=optional(values, "dimension", name, default="overall"),
+        rater=optional(values, "rater", name, default=None),
+        turn=turn,
+        shown=optional(values, "shown", _position, default=None),
+        extra=others(values, PREFERENCE),
+    )
+
+
 _numbers = each(number)
 
 
@@ -167,6 +224,8 @@ def as_record(dialogue: Dialogue) -> dict[str, Any]:
     }
     if dialogue.ratings:
         kept["ratings"] = [_judgement(rating) for rating in dialogue.ratings]
+    if dialogue.preferences:
+        kept["preferences"] = [_choice(preference) for preference in dialogue.preferences]
     if dialogue.goal is not None:
         kept["goal"] = dialogue.goal
     if dialogue.meta:
@@ -175,7 +234,7 @@ def as_record(dialogue: Dialogue) -> dict[str, Any]:
 
 
 def _message(turn: Turn) -> dict[str, Any]:
-    values: dict[str, Any] = {"role": turn.role, "content": turn.content}
+    values: dict[str, Any] = {"role": turn.role, "content": list(turn.parts) or turn.content}
     if turn.references:
         values["references"] = turn.references
     if turn.alternatives:
@@ -211,6 +270,13 @@ def _judgement(rating: Rating) -> dict[str, Any]:
     if rating.direction != "higher":
         values["direction"] = rating.direction
     return values | dict(rating.extra)
+
+
+def _choice(preference: Preference) -> dict[str, Any]:
+    kept = {
+        name: getattr(preference, name) for name in ("other", "winner", "dimension", "rater", "turn", "shown")
+    }
+    return {key: value for key, value in kept.items() if value is not None} | dict(preference.extra)
 
 
 def _plain(value: float) -> float:

@@ -61,7 +61,7 @@ def test_openai_chats_keep_tools_parts_and_old_roles(tmp_path: Path, as_list: bo
     parts = CHAT["messages"][1]["content"]  # type: ignore[index]
     assert dialogue.turns == (
         Turn("system", "be brief", extra={"source_role": "developer"}),
-        Turn("user", "see", extra={"content_parts": parts}),
+        Turn("user", "see", parts=tuple(parts)),
         Turn("assistant", None, extra={"tool_calls": [CALL]}),
         Turn("tool", "42", extra={"tool_call_id": "c1"}),
         Turn("assistant", "I cannot.", extra={"refusal": "I cannot."}),

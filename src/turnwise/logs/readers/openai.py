@@ -38,20 +38,20 @@ def message(value: Any) -> dict[str, Any]:
         values |= {"role": ROLES[role], "source_role": role}
     if isinstance(values.get("content"), list):
         parts = required(values, "content", each(_part))
-        values["content"] = "\n".join(text for text in parts if text is not None)
-        if len(parts) > 1 or None in parts:
-            values["content_parts"] = value["content"]
+        only_text = (
+            len(parts) == 1 and parts[0].keys() == {"type", "text"} and isinstance(parts[0]["text"], str)
+        )
+        values["content"] = parts[0]["text"] if only_text else list(parts)
     elif values.get("content") is None and values.get("refusal") is not None:
         values["content"] = optional(values, "refusal", text, default=None)
     return values
 
 
-def _part(value: Any) -> str | None:
-    """The text of a part; None for an image, a sound or a file."""
+def _part(value: Any) -> dict[str, Any]:
+    """A content part in native spelling: plain strings and refusals are text."""
     if isinstance(value, str):
-        return value
+        return {"type": "text", "text": value}
     values = record(value)
-    kind = required(values, "type", text)
-    if kind in ("text", "input_text", "output_text"):
-        return required(values, "text", text)
-    return optional(values, "refusal", text, default=None)
+    if required(values, "type", text) == "refusal":
+        return {"type": "text", "text": required(values, "refusal", text), "source_type": "refusal"}
+    return values
