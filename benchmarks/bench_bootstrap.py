@@ -5,8 +5,8 @@ from collections.abc import Iterator
 import numpy as np
 
 from benchmarks.harness import Line, best_of
-from turnwise.stats.correlation import across, pearson
-from turnwise.stats.resample import bootstrap_sums, multiplicities
+from turnwise.stats.correlation import pearson, row_correlations
+from turnwise.stats.resample import bootstrap_sums, bootstrap_weights
 from turnwise.types import Floats
 
 SYSTEMS, CONTEXTS, DRAWS = 10, 500, 1000
@@ -33,7 +33,7 @@ def corpus(rng: np.random.Generator) -> tuple[Floats, Floats]:
 
 def of_sums(sums: Floats) -> Floats:
     """(b, S, 12) sums -> (b,) correlations of BLEU with the mean rating."""
-    return across("pearson", bleu(sums[..., :10]), sums[..., 10] / sums[..., 11])
+    return row_correlations("pearson", bleu(sums[..., :10]), sums[..., 10] / sums[..., 11])
 
 
 def looped(rows: Floats, ratings: Floats, draws: Floats) -> list[float]:
@@ -64,7 +64,7 @@ def indexed(rows: Floats, ratings: Floats, draws: Floats) -> list[float]:
 def bench() -> Iterator[Line]:
     rows, ratings = corpus(np.random.default_rng(0))
     sums = np.concatenate([rows, ratings[..., None], np.ones_like(ratings)[..., None]], axis=-1)
-    draws = next(multiplicities(CONTEXTS, DRAWS, np.random.default_rng(1)))[:LOOPED]
+    draws = next(bootstrap_weights(CONTEXTS, DRAWS, np.random.default_rng(1)))[:LOOPED]
 
     def ours() -> Floats:
         return bootstrap_sums(sums, of_sums, draws=DRAWS, rng=np.random.default_rng(1))

@@ -11,7 +11,7 @@ import numpy as np
 
 from turnwise.stats import interval, permutation, unpaired
 from turnwise.stats.clusters import cluster_sums
-from turnwise.stats.correlation import STATISTICS, across, pearson
+from turnwise.stats.correlation import STATISTICS, pearson, row_correlations
 from turnwise.stats.resample import bootstrap_sums, jackknife_sums
 from turnwise.types import Floats, Ints
 
@@ -57,7 +57,7 @@ def mean_trial(rng: Generator, *, method: str, n_clusters: int, skewed: bool) ->
     if method == "percentile of turns":  # as if turns were independent
         sums, n_clusters = np.stack([values, np.ones_like(values)], axis=1), len(values)
     if method == "t":
-        return covers(interval.t(mean_of_sums(sums)), truth)
+        return covers(interval.mean_t_interval(mean_of_sums(sums)), truth)
     if method == "jackknife t":
         estimate = float(mean_of_sums(sums.sum(axis=0)))
         return covers(interval.jackknife_t(estimate, jackknife_sums(sums, mean_of_sums)), truth)
@@ -113,7 +113,7 @@ def systems_trial(rng: Generator, *, statistic: str, n_clusters: int, spread: fl
 
     def of_sums(sums: Floats) -> Floats:
         flat = sums.reshape(-1, *sums.shape[-2:])
-        return across(statistic, flat[..., 0], flat[..., 1]).reshape(sums.shape[:-2])
+        return row_correlations(statistic, flat[..., 0], flat[..., 1]).reshape(sums.shape[:-2])
 
     found, _ = interval.interval_of_sums(sums, of_sums, draws=DRAWS, rng=rng, bounds=None)
     return covers(found, float(of_sums(means)))
@@ -172,7 +172,7 @@ def paired_trial(rng: Generator, *, n_clusters: int, skewed: bool) -> bool:
     both = effects(rng, codes, 2, shared=0.5, within=0.2)
     both = np.exp(both) if skewed else both
     a, b = (cluster_sums(np.stack([v, np.ones_like(v)], axis=1), codes, n_clusters) for v in both.T)
-    return permutation.paired(a, b, mean_of_sums, draws=DRAWS, rng=rng).p <= 0.05
+    return permutation.paired_test(a, b, mean_of_sums, draws=DRAWS, rng=rng).p <= 0.05
 
 
 def unpaired_trial(rng: Generator, *, n_clusters: int, other: int, kind: str) -> bool:
@@ -184,7 +184,7 @@ def unpaired_trial(rng: Generator, *, n_clusters: int, other: int, kind: str) ->
         both.append(cluster_sums(np.hstack([values, np.ones_like(values)]), codes, n))
     if kind == "coverage":
         return covers(unpaired.interval_of_sums(*both, mean_of_sums, draws=DRAWS, rng=rng)[0], 0.0)
-    return unpaired.of_sums(*both, mean_of_sums, draws=DRAWS, rng=rng).p <= 0.05
+    return unpaired.permutation_test(*both, mean_of_sums, draws=DRAWS, rng=rng).p <= 0.05
 
 
 def paired_rows_trial(rng: Generator, *, n_clusters: int) -> bool:
@@ -194,7 +194,7 @@ def paired_rows_trial(rng: Generator, *, n_clusters: int) -> bool:
     mixed = rng.random(n_clusters)[codes][:, None] < 0.5
     stacked = np.concatenate([np.where(mixed, words, other), np.where(mixed, other, words)])
     second = np.repeat([False, True], len(codes))
-    test = permutation.paired_rows(
+    test = permutation.paired_test_rows(
         partial(distinct, stacked), second, np.tile(codes, 2), n_clusters, draws=199, rng=rng
     )
     return test.p <= 0.05
@@ -231,4 +231,4 @@ def no_correlation_trial(rng: Generator, *, statistic: str, n_clusters: int, tai
 
 def no_order_trial(rng: Generator, *, statistic: str, n_systems: int) -> bool:
     x, y = rng.normal(size=(2, n_systems))
-    return permutation.exact_correlation_test(statistic, x, y, draws=DRAWS, rng=rng) <= 0.05
+    return permutation.system_correlation_test(statistic, x, y, draws=DRAWS, rng=rng) <= 0.05

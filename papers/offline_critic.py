@@ -39,7 +39,7 @@ from turnwise.run.ope.critic_values import Judged, criticise
 from turnwise.run.ope.reward import scored
 from turnwise.run.scoring.tally import generator
 from turnwise.run.spec import OpeSpec
-from turnwise.stats.interval import t as t_interval
+from turnwise.stats.interval import mean_t_interval
 from turnwise.types import Dialogue, Floats
 
 HERE = Path(__file__).parent / "offline-critic.json"
@@ -164,7 +164,7 @@ def neural(data: Path) -> dict[str, Any]:
     }
     for name in (LOGGED, PREFIX + "goodbye", "augpt", "lava", "hdsa", PREFIX + "stuffed"):
         valued = training.value(episodes.alternatives[name])
-        found[name] = [valued.value, *map(float, t_interval(valued.contributions) or (np.nan, np.nan))]
+        found[name] = [valued.value, *map(float, mean_t_interval(valued.contributions) or (np.nan, np.nan))]
         write({"neural": found})
     return found
 
@@ -212,7 +212,7 @@ def world(logs: Path) -> dict[str, Any]:
         seen = np.array([name not in INVISIBLE for name in agents])
         found[label]["spearman_of_visible"] = _spearman(raw[seen], true[seen])
         if label == "gamma 1":
-            own = [t_interval(one.contributions) for one in values]
+            own = [mean_t_interval(one.contributions) for one in values]
             found[label] |= {"intervals": own, "coverage": _covered(own, true)}
             found[label]["calibrated"] = _calibrated(raw, np.array([known[name] for name in agents]), true)
             whole_ = ready.evaluation(episodes)
@@ -262,8 +262,8 @@ def _table(found: Judged) -> dict[str, Any]:
     for name, one in found.values.items():
         rows[name] = {
             "value": one.value,
-            "interval": t_interval(one.contributions),
-            "difference": t_interval(found.differences[name]) if name != LOGGED else None,
+            "interval": mean_t_interval(one.contributions),
+            "difference": mean_t_interval(found.differences[name]) if name != LOGGED else None,
         }
     return {
         "return": found.returned,

@@ -1,13 +1,13 @@
-"""What a user can act on. Each message names the place and the remedy; none reaches a user as a traceback."""
+"""Errors that a user can act on. The message says where the problem is and how to fix it; no traceback is shown."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 
-# Exit codes. 0 is an answer and 1 a failed gate, which is an answer too; these are the others.
+# Exit codes for errors. 0 means that the command succeeded, 1 that a gate failed.
 USAGE, UNMEASURED, REFUSED = 2, 3, 4
 
-# What is named -> where all of its names are listed.
+# Kind of name -> the command that lists all names of this kind.
 LISTS = {
     "metric": "`turnwise ls metrics` has all",
     "estimator": "`turnwise ls estimators` has all",
@@ -19,17 +19,17 @@ LISTS = {
 
 
 class TurnwiseError(Exception):
-    """Anything that the user, not the programmer, must mend."""
+    """Base class of errors that the user, not the programmer, must fix."""
 
     exit_code = USAGE
 
 
 class UsageError(TurnwiseError):
-    """An option or a name that cannot be honoured."""
+    """An option or a name that is not valid."""
 
 
 class MissingExtra(UsageError):
-    """An optional dependency that the asked feature stands on."""
+    """A feature needs an optional dependency that is not installed."""
 
     def __init__(self, feature: str, extra: str) -> None:
         super().__init__(f"{feature} needs the extra `{extra}`: pip install 'turnwise[{extra}]'")
@@ -37,12 +37,12 @@ class MissingExtra(UsageError):
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """One thing wrong in an input file, with its place."""
+    """One error in an input file, with its position."""
 
     file: str
     line: int | None  # 1-based; None where the format has no lines
     path: str  # JSON path, "" for the line as a whole
-    message: str  # goes on from the path: `is "bot"; expected one of ...`
+    message: str  # continues after the path: `is "bot"; expected one of ...`
 
     def __str__(self) -> str:
         place = self.file if self.line is None else f"{self.file}:{self.line}"
@@ -50,7 +50,7 @@ class Problem:
 
 
 class DataError(TurnwiseError):
-    """Input that breaks the rules of its format."""
+    """Input that violates the rules of its format."""
 
     def __init__(self, *problems: Problem | str) -> None:
         super().__init__("\n".join(map(str, problems)))
@@ -58,7 +58,7 @@ class DataError(TurnwiseError):
 
 
 class Unmeasured(TurnwiseError):
-    """Nothing that was asked could be measured."""
+    """None of the requested numbers could be measured."""
 
     exit_code = UNMEASURED
 
@@ -74,21 +74,21 @@ class Refused(TurnwiseError):
 
 
 class TooFewItems(Refused):
-    """A statistic of fewer items than it is defined for."""
+    """There are fewer items than a statistic needs."""
 
 
 def unknown(kind: str, name: str, known: Sequence[str]) -> UsageError:
-    """The error for a name that is not in the list: the three nearest, and where the list is."""
+    """Error for an unknown name, with the three most similar names and the command that lists all."""
     where = f" ({LISTS[kind]})" if kind in LISTS else ""
     return UsageError(f"there is no {kind} `{name}`; {nearest(name, known)}{where}")
 
 
 def nearest(name: str, known: Sequence[str]) -> str:
-    """The three names most like this one, in words."""
+    """A phrase with the three known names that are most similar to `name`."""
     near = get_close_matches(name, known, n=3, cutoff=0.0)
     return f"the nearest are {', '.join(near)}" if len(near) > 1 else f"there is only {', '.join(near)}"
 
 
 def counted(count: int, noun: str) -> str:
-    """`1 test`, `2 tests`: a number and its noun in agreement."""
+    """A count and its noun in singular or plural: `1 test`, `2 tests`."""
     return f"{count} {noun}" if count == 1 else f"{count} {noun}s"

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from turnwise.stats.correlation import across, kendall, kendall_c, pearson, spearman
+from turnwise.stats.correlation import kendall, kendall_c, pearson, row_correlations, spearman
 from turnwise.types import Floats
 
 SCALE = st.integers(1, 5).map(float)
@@ -71,4 +71,4 @@ def test_rows_of_a_table_equal_scipy_one_by_one(statistic: str, data: st.DataObj
     table = st.lists(row, min_size=3, max_size=3).map(np.array)
     x, y = data.draw(table), data.draw(table)
     expected = [oracle(statistic, a, b) for a, b in zip(x, y, strict=True)]
-    assert across(statistic, x, y) == pytest.approx(expected, abs=1e-9)
+    assert row_correlations(statistic, x, y) == pytest.approx(expected, abs=1e-9)

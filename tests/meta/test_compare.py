@@ -6,7 +6,7 @@ import pytest
 from turnwise.meta.compare import adjusted, compare, match
 from turnwise.meta.table import ScoreTable
 from turnwise.metrics import resolve
-from turnwise.stats.clusters import connected
+from turnwise.stats.clusters import connected_components
 from turnwise.types import Item, Turn
 
 
@@ -105,7 +105,7 @@ def test_several_items_of_one_pair_weigh_as_one():
 
 
 def test_pairs_that_share_a_dialogue_are_resampled_together():
-    codes, n = connected([["a:1", "b:1"], ["a:1", "b:2"], ["a:3", "b:3"], ["a:4", "b:2"]])
+    codes, n = connected_components([["a:1", "b:1"], ["a:1", "b:2"], ["a:3", "b:3"], ["a:4", "b:2"]])
     assert codes.tolist() == [0, 0, 1, 0]
     assert n == 2
 

@@ -7,17 +7,23 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from turnwise.stats import weighted
-from turnwise.stats.correlation import STATISTICS, across, pairs, pairwise_accuracy, tie_calibration
-from turnwise.stats.resample import bootstrap_correlation, jackknife_correlation, multiplicities
-from turnwise.stats.weighted import of_weights
+from turnwise.stats.correlation import (
+    STATISTICS,
+    item_pairs,
+    pairwise_accuracy,
+    row_correlations,
+    tie_calibration,
+)
+from turnwise.stats.resample import bootstrap_weights, resampled_correlation
+from turnwise.stats.weighted import weighted_correlation
 from turnwise.types import Floats
 
 COARSE = st.integers(-4, 4).map(float)
 
 
 @st.composite
-def two_columns(draw: st.DrawFn, least: int = 2, most: int = 25) -> tuple[Floats, Floats]:
-    n = draw(st.integers(least, most))
+def two_columns(draw: st.DrawFn, least: int = 2, max_pairs: int = 25) -> tuple[Floats, Floats]:
+    n = draw(st.integers(least, max_pairs))
     x, y = (draw(arrays(np.float64, n, elements=COARSE)) for _ in range(2))
     return x, y
 
@@ -59,12 +65,16 @@ def test_turning_a_metric_round_turns_the_sign(columns, statistic) -> None:
 
 @given(st.integers(2, 60))
 def test_every_pair_of_items_is_met_once(n) -> None:
-    met = [(i, j) for [(a, b)] in pairs(np.arange(n), chunk=50) for i, j in np.broadcast(a, b)]
+    met = [(i, j) for [(a, b)] in item_pairs(np.arange(n), chunk=50) for i, j in np.broadcast(a, b)]
     assert sorted((min(p), max(p)) for p in met) == [(i, j) for i in range(n) for j in range(i + 1, n)]
 
 
 def test_sampled_pairs_are_distinct_and_share_items_evenly() -> None:
-    met = [(min(p), max(p)) for [(a, b)] in pairs(np.arange(300), most=3000) for p in np.broadcast(a, b)]
+    met = [
+        (min(p), max(p))
+        for [(a, b)] in item_pairs(np.arange(300), max_pairs=3000)
+        for p in np.broadcast(a, b)
+    ]
     assert len(met) == len(set(met)) == 3000
     assert set(np.bincount(np.array(met).ravel())) == {20}
 
@@ -92,7 +102,9 @@ def test_pairwise_accuracy_equals_a_loop_over_pairs(columns, epsilon) -> None:
 @given(two_columns())
 def test_a_row_of_a_table_has_the_pairwise_accuracy_at_no_threshold(columns) -> None:
     x, y = columns
-    assert across("pairwise", x[None], y[None])[0] == pytest.approx(pairwise_accuracy(x, y), abs=1e-12)
+    assert row_correlations("pairwise", x[None], y[None])[0] == pytest.approx(
+        pairwise_accuracy(x, y), abs=1e-12
+    )
 
 
 @given(two_columns(least=6), st.data())
@@ -101,8 +113,10 @@ def test_bootstrap_by_weights_equals_a_loop_over_resampled_rows(statistic, colum
     x, y = columns
     n_clusters = data.draw(st.integers(2, 6))
     codes = data.draw(arrays(np.int64, len(x), elements=st.integers(0, n_clusters - 1)))
-    drawn = bootstrap_correlation(statistic, x, y, codes, n_clusters, draws=20, rng=np.random.default_rng(3))
-    weights = np.concatenate(list(multiplicities(n_clusters, 20, np.random.default_rng(3))))
+    _, drawn, _ = resampled_correlation(
+        statistic, x, y, codes, n_clusters, draws=20, rng=np.random.default_rng(3)
+    )
+    weights = np.concatenate(list(bootstrap_weights(n_clusters, 20, np.random.default_rng(3))))
     epsilon = tie_calibration(x, y)
     rows = [np.repeat(np.arange(len(x)), row[codes].astype(int)) for row in weights]
     looped = [plainly(statistic, x[row], y[row], epsilon) for row in rows]
@@ -115,7 +129,9 @@ def test_jackknife_equals_leaving_clusters_out_by_hand(statistic, columns) -> No
     x, y = columns
     codes = np.arange(len(x)) // 2
     n_clusters = int(codes[-1]) + 1
-    left_out = jackknife_correlation(statistic, x, y, codes, n_clusters)
+    _, _, left_out = resampled_correlation(
+        statistic, x, y, codes, n_clusters, draws=1, rng=np.random.default_rng(3)
+    )
     epsilon = tie_calibration(x, y)
     by_hand = [plainly(statistic, x[codes != c], y[codes != c], epsilon) for c in range(n_clusters)]
     assert left_out == pytest.approx(by_hand, abs=1e-9, nan_ok=True)
@@ -127,9 +143,9 @@ def test_sampling_pairs_of_many_items_hardly_moves_the_number(statistic, monkeyp
     x = rng.normal(size=1500)
     y = np.round(x + rng.normal(size=1500))
     codes, weights = np.arange(1500) // 5, rng.multinomial(300, np.full(300, 1 / 300), size=4).astype(float)
-    whole = of_weights(statistic, x, y, codes, 300, epsilon=0.3)(weights)
-    monkeypatch.setattr(weighted, "_MOST_PAIRS", 200_000)
-    sampled = of_weights(statistic, x, y, codes, 300, epsilon=0.3)(weights)
+    whole = weighted_correlation(statistic, x, y, codes, 300, epsilon=0.3)(weights)
+    monkeypatch.setattr(weighted, "_MAX_PAIRS", 200_000)
+    sampled = weighted_correlation(statistic, x, y, codes, 300, epsilon=0.3)(weights)
     # Five standard errors of a mean of 200,000 pairs, each of which is at most 1 off.
     assert sampled == pytest.approx(whole, abs=5 / np.sqrt(200_000))
 
@@ -140,10 +156,12 @@ def test_draws_from_sampled_pairs_spread_as_those_from_all(statistic, monkeypatc
     x = rng.normal(size=2000)
     y, codes = np.round(x + rng.normal(size=2000)), np.arange(2000) // 5
     spreads = []
-    for most in (2**26, 400_000):
-        monkeypatch.setattr(weighted, "_MOST_PAIRS", most)
-        draws = bootstrap_correlation(statistic, x, y, codes, 400, draws=1000, rng=np.random.default_rng(0))
-        spreads.append(draws.std())
+    for max_pairs in (2**26, 400_000):
+        monkeypatch.setattr(weighted, "_MAX_PAIRS", max_pairs)
+        _, drawn, _ = resampled_correlation(
+            statistic, x, y, codes, 400, draws=1000, rng=np.random.default_rng(0)
+        )
+        spreads.append(drawn.std())
     assert spreads[1] == pytest.approx(spreads[0], rel=0.1)
 
 
@@ -156,4 +174,4 @@ def test_an_infinite_score_ranks_as_any_largest_score(statistic, columns) -> Non
     codes, ones = np.arange(len(x)), np.ones((1, len(x)))
     expected = pytest.approx(STATISTICS[statistic](x, y), abs=1e-9, nan_ok=True)
     assert STATISTICS[statistic](endless, y) == expected
-    assert of_weights(statistic, endless, y, codes, len(x))(ones)[0] == expected
+    assert weighted_correlation(statistic, endless, y, codes, len(x))(ones)[0] == expected

@@ -8,7 +8,7 @@ from hypothesis.extra.numpy import arrays
 from scipy import stats
 
 from turnwise.stats.multiplicity import benjamini_hochberg
-from turnwise.stats.permutation import exact_correlation_test, paired, perm_both
+from turnwise.stats.permutation import paired_test, perm_both, system_correlation_test
 from turnwise.types import Floats
 
 P = st.one_of(st.floats(0, 1), st.just(float("nan")))
@@ -37,8 +37,8 @@ def test_adjusted_p_equals_scipy(p) -> None:
 @settings(max_examples=50)
 def test_p_is_above_zero_at_most_one_and_blind_to_which_system_is_first(seed, n_clusters, draws) -> None:
     a, b = np.random.default_rng(seed).normal(size=(2, n_clusters, 1))
-    one = paired(a, b, total, draws=draws, rng=np.random.default_rng(seed))
-    other = paired(b, a, total, draws=draws, rng=np.random.default_rng(seed))
+    one = paired_test(a, b, total, draws=draws, rng=np.random.default_rng(seed))
+    other = paired_test(b, a, total, draws=draws, rng=np.random.default_rng(seed))
     assert 0 < one.p <= 1
     assert one.p == other.p
     assert one.difference == -other.difference
@@ -46,7 +46,7 @@ def test_p_is_above_zero_at_most_one_and_blind_to_which_system_is_first(seed, n_
 
 def test_p_is_uniform_where_two_systems_do_not_differ() -> None:
     rng = np.random.default_rng(12)
-    found = [paired(*rng.normal(size=(2, 25, 1)), total, draws=199, rng=rng).p for _ in range(600)]
+    found = [paired_test(*rng.normal(size=(2, 25, 1)), total, draws=199, rng=rng).p for _ in range(600)]
     assert stats.kstest(found, "uniform").pvalue > 1e-4
 
 
@@ -64,7 +64,7 @@ def test_p_is_uniform_where_two_metrics_do_not_differ() -> None:
 def test_no_fewer_orders_are_as_extreme_than_the_one_and_its_equals(seed, n_systems) -> None:
     rng = np.random.default_rng(seed)
     x, y = rng.normal(size=(2, n_systems))
-    p = exact_correlation_test("spearman", x, y, draws=1, rng=rng)
+    p = system_correlation_test("spearman", x, y, draws=1, rng=rng)
     orders = float(np.prod(np.arange(1, n_systems + 1)))
     assert p * orders == pytest.approx(round(p * orders))
     assert 1 / orders <= p <= 1

@@ -23,10 +23,10 @@ from turnwise.metrics import resolve
 from turnwise.run.scoring import tally as tally_module
 from turnwise.run.scoring.blocks import score
 from turnwise.run.scoring.tally import Clusters, Tally, generator
-from turnwise.stats.poisson import PoissonSums, counts
+from turnwise.stats.poisson import PoissonSums, poisson_counts
 from turnwise.stats.reservoir import Reservoir
 from turnwise.stats.weighted import moments as products
-from turnwise.stats.weighted import pearson_of_sums
+from turnwise.stats.weighted import pearson_from_sums
 from turnwise.types import Finding, Fitted, Item, Metric, Summed, Turn
 
 WORDS = "sea bike tea rain cat dog book song train road moon lamp tree cake wind why not".split()
@@ -124,7 +124,7 @@ def test_products_behind_a_correlation(deal: tuple[Sequence[int], Random]) -> No
     x = rng.random(COUNT)
     y = x + rng.random(COUNT)
     table = products(x, y)
-    found = pearson_of_sums(added(lambda places: table[places].sum(axis=0), deal))
+    found = pearson_from_sums(added(lambda places: table[places].sum(axis=0), deal))
     assert found == pytest.approx(np.corrcoef(x, y)[0, 1], rel=1e-9)
 
 
@@ -205,8 +205,8 @@ def test_a_distance_that_does_not_add_up_is_told_of_a_sample(monkeypatch) -> Non
 
 
 def test_counts_of_a_cluster_are_poisson_and_its_own() -> None:
-    drawn = np.stack([counts(f"c{place}", 500, 0) for place in range(500)]).astype(float)
+    drawn = np.stack([poisson_counts(f"c{place}", 500, 0) for place in range(500)]).astype(float)
     assert drawn.mean() == pytest.approx(1.0, abs=0.01)
     assert drawn.var() == pytest.approx(1.0, abs=0.02)
     assert np.abs(np.corrcoef(drawn)[np.triu_indices(500, 1)]).max() < 0.25
-    assert (counts("c1", 500, 0) != counts("c1", 500, 1)).any()
+    assert (poisson_counts("c1", 500, 0) != poisson_counts("c1", 500, 1)).any()

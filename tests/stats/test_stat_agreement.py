@@ -31,7 +31,7 @@ def test_one_category_has_no_kappa_and_no_alpha() -> None:
 def test_ratings_off_the_scale_are_refused() -> None:
     with pytest.raises(ValueError, match=r"outside the categories: \[7\]"):
         cohen_kappa(np.array([1, 7]), np.array([1, 2]), categories=np.arange(1, 6))
-    with pytest.raises(ValueError, match="one length"):
+    with pytest.raises(ValueError, match="equal length"):
         cohen_kappa(np.array([1, 2]), np.array([1]))
 
 

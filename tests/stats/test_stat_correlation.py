@@ -1,17 +1,17 @@
 import numpy as np
 import pytest
 
-from turnwise.stats.clusters import MOST_CLUSTERS, cluster_sums, codes, deal
+from turnwise.stats.clusters import MAX_CLUSTERS, cluster_sums, codes, group_clusters
 from turnwise.stats.correlation import (
     STATISTICS,
-    across,
     kendall,
     kendall_c,
     pairwise_accuracy,
     pearson,
+    row_correlations,
     tie_calibration,
 )
-from turnwise.stats.weighted import of_weights
+from turnwise.stats.weighted import weighted_correlation
 
 ALL = {**STATISTICS, "kendall_c": kendall_c, "pairwise at 0": pairwise_accuracy}
 
@@ -36,7 +36,7 @@ def test_a_constant_side_has_no_correlation(name) -> None:
 
 @pytest.mark.parametrize("name", ALL)
 def test_unequal_lengths_are_refused(name) -> None:
-    with pytest.raises(ValueError, match=r"not \(3,\) and \(2,\)"):
+    with pytest.raises(ValueError, match=r"got \(3,\) and \(2,\)"):
         ALL[name](np.arange(3.0), np.arange(2.0))
 
 
@@ -62,20 +62,22 @@ def test_pearson_survives_numbers_far_from_zero_and_very_small_ones() -> None:
     assert pearson(1e9 + x, x) == pytest.approx(1.0, abs=1e-12)
     assert pearson(1e-300 * x, x) == pytest.approx(1.0, abs=1e-12)
     assert pearson(1e200 * x, x) == pytest.approx(1.0, abs=1e-12)
-    assert of_weights("pearson", 1e200 * x, 1e9 + x, np.arange(3), 3)(np.ones((1, 3))) == pytest.approx([1.0])
+    assert weighted_correlation("pearson", 1e200 * x, 1e9 + x, np.arange(3), 3)(
+        np.ones((1, 3))
+    ) == pytest.approx([1.0])
 
 
 def test_a_row_with_a_missing_or_constant_side_is_missing_and_the_others_are_not() -> None:
     x = np.array([[1.0, 2.0, 3.0], [1.0, np.nan, 3.0], [2.0, 2.0, 2.0]])
     y = np.tile([1.0, 2.0, 4.0], (3, 1))
     for name in ("pearson", "spearman", "kendall"):
-        assert np.isnan(across(name, x, y)).tolist() == [False, True, True]
-    assert across("pairwise", x, y) == pytest.approx([1.0, np.nan, 0.0], nan_ok=True)
+        assert np.isnan(row_correlations(name, x, y)).tolist() == [False, True, True]
+    assert row_correlations("pairwise", x, y) == pytest.approx([1.0, np.nan, 0.0], nan_ok=True)
 
 
 def test_an_unknown_statistic_is_refused_with_the_list() -> None:
     with pytest.raises(ValueError, match="pearson, spearman, kendall, pairwise"):
-        across("spaerman", np.zeros((1, 2)), np.zeros((1, 2)))
+        row_correlations("spaerman", np.zeros((1, 2)), np.zeros((1, 2)))
 
 
 def test_codes_count_labels_in_order_of_first_appearance() -> None:
@@ -87,22 +89,22 @@ def test_codes_count_labels_in_order_of_first_appearance() -> None:
 def test_cluster_sums_add_by_cluster_and_leave_empty_ones_at_zero() -> None:
     sums = cluster_sums(np.array([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]]), np.array([2, 0, 2]), 4)
     assert sums.tolist() == [[3, 4], [0, 0], [6, 8], [0, 0]]
-    with pytest.raises(ValueError, match="3 values have 2 cluster codes"):
+    with pytest.raises(ValueError, match="3 values but 2 cluster codes"):
         cluster_sums(np.ones(3), np.zeros(2, dtype=np.int64), 1)
 
 
 def test_more_clusters_than_a_matrix_bears_are_dealt_into_groups() -> None:
-    coded, n = deal(np.arange(3000), 3000)
-    assert n == MOST_CLUSTERS
+    coded, n = group_clusters(np.arange(3000), 3000)
+    assert n == MAX_CLUSTERS
     assert set(np.bincount(coded)) == {2, 3}
-    assert deal(np.arange(10), 10)[1] == 10
+    assert group_clusters(np.arange(10), 10)[1] == 10
 
 
 def test_a_resample_without_spread_is_undefined_not_one() -> None:
     x, y = np.array([0.1, 0.1, 0.7]), np.array([1.0, 2.0, 3.0])
     only_first_two = np.array([[1.0, 1.0, 0.0]])
     for name in ("pearson", "spearman", "kendall"):
-        assert np.isnan(of_weights(name, x, y, np.arange(3), 3)(only_first_two))
+        assert np.isnan(weighted_correlation(name, x, y, np.arange(3), 3)(only_first_two))
 
 
 def test_kendall_of_two_items_is_defined() -> None:

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from turnwise.stats.interval import FEW, interval_of_sums, jackknife_t
+from turnwise.stats.interval import FEW_CLUSTERS, interval_of_sums, jackknife_t
 from turnwise.stats.unpaired import interval_of_sums as unpaired_interval
 
 
@@ -54,5 +54,5 @@ def test_two_systems_of_few_dialogues_are_covered_too():
 
 def test_with_enough_clusters_it_is_the_bootstrap():
     rng = np.random.default_rng(4)
-    _, method = interval_of_sums(dialogues(FEW, rng), ratio, draws=100, rng=rng)
+    _, method = interval_of_sums(dialogues(FEW_CLUSTERS, rng), ratio, draws=100, rng=rng)
     assert method.startswith("BCa")

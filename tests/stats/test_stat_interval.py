@@ -2,29 +2,16 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from tests.stats.simple_sums import mean, of_values, rng
 from turnwise.stats.interval import (
     bca,
     interval_of_correlation,
     interval_of_rows,
     interval_of_sums,
+    mean_t_interval,
     percentile,
-    t,
     wilson,
 )
-from turnwise.types import Floats
-
-
-def mean(sums: Floats) -> Floats:
-    return np.divide(sums[..., 0], sums[..., 1])
-
-
-def of_values(values: Floats) -> Floats:
-    """One item a cluster."""
-    return np.stack([values, np.ones(len(values))], axis=1)
-
-
-def rng() -> np.random.Generator:
-    return np.random.default_rng(0)
 
 
 def test_percentile_takes_the_middle_of_the_draws() -> None:
@@ -75,7 +62,7 @@ def test_bca_moves_against_the_bias_of_the_draws() -> None:
 def test_t_equals_scipy() -> None:
     values = np.random.default_rng(0).normal(size=12)
     expected = stats.t.interval(0.9, 11, values.mean(), stats.sem(values))
-    assert t(values, 0.9) == pytest.approx(expected, abs=1e-12)
+    assert mean_t_interval(values, 0.9) == pytest.approx(expected, abs=1e-12)
 
 
 @pytest.mark.parametrize(("successes", "n"), [(0, 50), (3, 20), (20, 20), (480, 500)])
@@ -125,7 +112,7 @@ def test_one_cluster_is_no_interval_with_the_reason() -> None:
         interval_of_correlation("pearson", np.arange(5.0), np.arange(5.0), one, 1, draws=99, rng=rng()) == few
     )
     assert interval_of_rows(lambda rows: 1.0, one, 1, draws=99, rng=rng()) == few
-    assert t(np.ones(1)) is None
+    assert mean_t_interval(np.ones(1)) is None
     assert percentile(np.arange(9.0), n_clusters=1) is None
 
 

@@ -4,64 +4,52 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from tests.stats.simple_sums import mean, of_values, rng
 from turnwise.stats.correlation import STATISTICS
 from turnwise.stats.permutation import (
     correlation_test,
-    exact_correlation_test,
-    paired,
-    paired_rows,
+    paired_test,
+    paired_test_rows,
     perm_both,
     perm_both_systems,
+    system_correlation_test,
     williams,
 )
-from turnwise.types import Floats
-
-
-def mean(sums: Floats) -> Floats:
-    return np.divide(sums[..., 0], sums[..., 1])
-
-
-def of_values(values: Floats) -> Floats:
-    return np.stack([values, np.ones(len(values))], axis=1)
-
-
-def rng() -> np.random.Generator:
-    return np.random.default_rng(0)
 
 
 def test_few_clusters_are_swapped_in_all_ways() -> None:
     a, b = np.random.default_rng(1).normal(size=(2, 8))
     signs = np.array(list(product([1, -1], repeat=8)))
     exact = np.mean(np.abs(signs @ (a - b)) >= abs(np.sum(a - b)) - 1e-12)
-    found = paired(of_values(a), of_values(b), mean, draws=256, rng=rng())
+    found = paired_test(of_values(a), of_values(b), mean, draws=256, rng=rng())
     assert found.p == exact
     assert found.difference == pytest.approx(np.mean(a - b))
 
 
 def test_sampled_swaps_come_near_the_exact_answer() -> None:
     a, b = np.random.default_rng(1).normal(size=(2, 12)) + np.array([[0.5], [0.0]])
-    exact = paired(of_values(a), of_values(b), mean, draws=5000, rng=rng()).p
-    sampled = paired(of_values(a), of_values(b), mean, draws=4000, rng=rng()).p
+    exact = paired_test(of_values(a), of_values(b), mean, draws=5000, rng=rng()).p
+    sampled = paired_test(of_values(a), of_values(b), mean, draws=4000, rng=rng()).p
     assert sampled == pytest.approx(exact, abs=4 * np.sqrt(exact * (1 - exact) / 4000))
 
 
 def test_p_is_never_zero_however_clear_the_difference() -> None:
     a = np.random.default_rng(0).normal(size=60)
-    assert paired(of_values(a + 9), of_values(a), mean, draws=99, rng=rng()).p == 1 / 100
+    assert paired_test(of_values(a + 9), of_values(a), mean, draws=99, rng=rng()).p == 1 / 100
 
 
 def test_two_equal_systems_have_p_one() -> None:
     a = np.random.default_rng(0).normal(size=60)
-    assert paired(of_values(a), of_values(a), mean, draws=99, rng=rng()) == (0.0, 1.0)
+    assert paired_test(of_values(a), of_values(a), mean, draws=99, rng=rng()) == (0.0, 1.0)
 
 
 def test_systems_of_different_shape_are_refused() -> None:
     with pytest.raises(ValueError, match=r"\(3, 2\) and \(4, 2\)"):
-        paired(np.ones((3, 2)), np.ones((4, 2)), mean, draws=9, rng=rng())
+        paired_test(np.ones((3, 2)), np.ones((4, 2)), mean, draws=9, rng=rng())
 
 
 def test_an_undefined_difference_has_no_p() -> None:
-    found = paired(
+    found = paired_test(
         np.ones((3, 1)), np.ones((3, 1)), lambda sums: np.full(len(sums), np.nan), draws=9, rng=rng()
     )
     assert np.isnan(found.p)
@@ -73,8 +61,8 @@ def test_a_test_of_rows_equals_the_test_of_sums() -> None:
     a, b = np.random.default_rng(6).normal(size=(2, 40))
     values = np.concatenate([a, b])
     sums = [np.stack([np.bincount(codes, side), np.bincount(codes)], axis=1) for side in (a, b)]
-    by_sums = paired(*sums, mean, draws=200, rng=rng())
-    by_rows = paired_rows(
+    by_sums = paired_test(*sums, mean, draws=200, rng=rng())
+    by_rows = paired_test_rows(
         lambda rows: float(values[rows].mean()),
         np.repeat([False, True], 40),
         np.tile(codes, 2),
@@ -119,9 +107,9 @@ def test_perm_both_by_weights_equals_swapping_scores_by_hand(statistic) -> None:
 def test_perm_both_across_systems_equals_perm_both_with_a_cluster_a_system() -> None:
     y, one, two = np.random.default_rng(4).normal(size=(3, 9))
     one, two = one + y, two + y
-    across = perm_both_systems(one, two, y, "kendall", draws=512, rng=rng())
+    across_systems = perm_both_systems(one, two, y, "kendall", draws=512, rng=rng())
     over = perm_both(one, two, y, np.arange(9), 9, "kendall", draws=512, rng=rng())
-    assert across == pytest.approx(over)
+    assert across_systems == pytest.approx(over)
 
 
 def test_a_constant_metric_has_no_difference_to_test() -> None:
@@ -173,11 +161,11 @@ def test_an_undefined_correlation_or_too_few_clusters_have_no_p() -> None:
 
 def test_four_systems_in_perfect_order_agree_by_chance_twice_in_24() -> None:
     x = np.arange(4.0)
-    assert exact_correlation_test("kendall", x, x, draws=10, rng=rng()) == 2 / 24
-    assert exact_correlation_test("pairwise", x, x, draws=10, rng=rng()) == 2 / 24
+    assert system_correlation_test("kendall", x, x, draws=10, rng=rng()) == 2 / 24
+    assert system_correlation_test("pairwise", x, x, draws=10, rng=rng()) == 2 / 24
 
 
 def test_many_systems_are_permuted_at_random_and_p_is_never_zero() -> None:
     x = np.arange(20.0)
-    assert exact_correlation_test("spearman", x, x, draws=99, rng=rng()) == 1 / 100
-    assert np.isnan(exact_correlation_test("spearman", x, np.ones(20), draws=99, rng=rng()))
+    assert system_correlation_test("spearman", x, x, draws=99, rng=rng()) == 1 / 100
+    assert np.isnan(system_correlation_test("spearman", x, np.ones(20), draws=99, rng=rng()))

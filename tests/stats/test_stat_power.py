@@ -35,7 +35,7 @@ def test_no_spread_detects_nothing_known() -> None:
 
 def test_half_the_width_needs_four_times_the_clusters() -> None:
     assert clusters_needed(0.2, 50, 0.1) == 200
-    with pytest.raises(ValueError, match="above 0"):
+    with pytest.raises(ValueError, match="must be positive"):
         clusters_needed(0.2, 50, 0.0)
 
 

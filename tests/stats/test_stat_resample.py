@@ -1,41 +1,37 @@
 import numpy as np
 import pytest
 
-from turnwise.stats.clusters import MOST_CLUSTERS
+from tests.stats.simple_sums import mean
+from turnwise.stats.clusters import MAX_CLUSTERS
 from turnwise.stats.resample import (
-    bootstrap,
-    bootstrap_correlation,
     bootstrap_sums,
+    bootstrap_weights,
     jackknife,
-    jackknife_correlation,
     jackknife_sums,
-    multiplicities,
+    resampled_correlation,
     subsample,
 )
-from turnwise.types import Floats
 
 
-def mean(sums: Floats) -> Floats:
-    return np.divide(sums[..., 0], sums[..., 1])
-
-
-def test_multiplicities_draw_as_many_clusters_as_there_are_and_repeat_by_seed() -> None:
-    drawn = [np.concatenate(list(multiplicities(7, 50, np.random.default_rng(seed)))) for seed in (0, 0, 1)]
+def test_each_bootstrap_draw_has_as_many_clusters_as_there_are_and_depends_on_the_seed() -> None:
+    drawn = [
+        np.concatenate(list(bootstrap_weights(7, 50, np.random.default_rng(seed)))) for seed in (0, 0, 1)
+    ]
     assert drawn[0].shape == (50, 7)
     assert (drawn[0].sum(axis=1) == 7).all()
     assert np.array_equal(drawn[0], drawn[1])
     assert not np.array_equal(drawn[0], drawn[2])
 
 
-def test_blocks_of_multiplicities_stay_small_however_many_clusters_and_draws() -> None:
+def test_blocks_of_bootstrap_weights_stay_small_for_any_number_of_clusters_and_draws() -> None:
     for n_clusters, draws in ((10, 300_000), (2**19, 5)):
-        blocks = [block.nbytes for block in multiplicities(n_clusters, draws, np.random.default_rng(0))]
+        blocks = [block.nbytes for block in bootstrap_weights(n_clusters, draws, np.random.default_rng(0))]
         assert max(blocks) <= 2**23
         assert sum(blocks) == 8 * n_clusters * draws
 
 
-def test_multiplicities_are_multinomial_in_mean_and_variance() -> None:
-    drawn = np.concatenate(list(multiplicities(10, 20_000, np.random.default_rng(0))))
+def test_bootstrap_weights_have_multinomial_mean_and_variance() -> None:
+    drawn = np.concatenate(list(bootstrap_weights(10, 20_000, np.random.default_rng(0))))
     # Counts have mean 1 and variance .9; 200,000 of them miss by .01 in the mean less than once in a million.
     assert drawn.mean(axis=0) == pytest.approx(np.ones(10), abs=0.04)
     assert drawn.var() == pytest.approx(0.9, abs=0.02)
@@ -46,9 +42,8 @@ def test_bootstrap_of_sums_equals_bootstrap_of_rows_on_the_same_draws() -> None:
     codes, values = np.repeat(np.arange(6), [1, 3, 2, 2, 4, 1]), rng.normal(size=13)
     sums = np.stack([np.bincount(codes, values), np.bincount(codes)], axis=1)
     by_sums = bootstrap_sums(sums, mean, draws=40, rng=np.random.default_rng(9))
-    by_rows = bootstrap(
-        lambda rows: float(values[rows].mean()), codes, 6, draws=40, rng=np.random.default_rng(9)
-    )
+    weights = np.concatenate(list(bootstrap_weights(6, 40, np.random.default_rng(9))))
+    by_rows = [values[np.repeat(np.arange(13), row[codes].astype(int))].mean() for row in weights]
     assert by_sums == pytest.approx(by_rows, abs=1e-12)
 
 
@@ -70,24 +65,24 @@ def test_jackknife_leaves_each_cluster_out_by_sums_and_by_rows() -> None:
 
 def test_correlation_of_many_clusters_is_drawn_in_groups() -> None:
     rng = np.random.default_rng(0)
-    n = 2 * MOST_CLUSTERS
+    n = 2 * MAX_CLUSTERS
     x = rng.normal(size=n)
     y = 0.5 * x + rng.normal(size=n)
-    drawn = bootstrap_correlation("pearson", x, y, np.arange(n), n, draws=2000, rng=rng)
+    _, drawn, left_out = resampled_correlation("pearson", x, y, np.arange(n), n, draws=2000, rng=rng)
     # Large-sample standard error of r for normal data; groups of two must not change it by more than 10 %.
     error = (1 - np.corrcoef(x, y)[0, 1] ** 2) / np.sqrt(n)
     assert drawn.std() == pytest.approx(error, rel=0.1)
-    assert len(jackknife_correlation("pearson", x, y, np.arange(n), n)) == MOST_CLUSTERS
+    assert len(left_out) == MAX_CLUSTERS
 
 
 @pytest.mark.parametrize("share", [0.25, 0.5, 0.8])
-def test_subsamples_of_a_mean_spread_as_the_mean_does_whatever_their_size(share) -> None:
+def test_subsamples_of_a_mean_vary_as_the_mean_does_for_any_share(share) -> None:
     rng = np.random.default_rng(2)
     values = rng.normal(size=60)
     drawn = subsample(
         lambda rows: float(values[rows].mean()), np.arange(60), 60, draws=4000, rng=rng, share=share
     )
-    # Drawing without replacement: the variance is exactly s^2/C, s^2 with n-1. 4,000 draws know it to 3 %.
+    # Drawing without replacement: the variance is exactly s^2/C, s^2 with n-1. 4,000 draws estimate it to 3 %.
     assert drawn.std() == pytest.approx(values.std(ddof=1) / np.sqrt(60), rel=0.05)
     assert drawn.mean() == pytest.approx(values.mean(), abs=1e-12)
 

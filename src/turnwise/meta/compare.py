@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from turnwise.errors import Refused
 from turnwise.meta.table import ScoreTable, averaged, better, dense, stack
 from turnwise.stats import effect, permutation, power, unpaired
-from turnwise.stats.clusters import cluster_sums, codes, connected
+from turnwise.stats.clusters import cluster_sums, codes, connected_components
 from turnwise.stats.interval import Interval, interval_of_rows, interval_of_sums
 from turnwise.stats.multiplicity import benjamini_hochberg
 from turnwise.types import Finding, Floats, Guarded, Ints, Metric, Summed
@@ -52,7 +52,7 @@ def match(a: ScoreTable, b: ScoreTable) -> Match | None:
     for name, side, pairs in (("a", ours, pairs_a), ("b", theirs, pairs_b)):
         for pair, cluster in zip(pairs, side.clusters, strict=True):
             clusters[pair].append(f"{name}:{cluster}")
-    return Match(ours, theirs, pairs_a, pairs_b, *connected(clusters))
+    return Match(ours, theirs, pairs_a, pairs_b, *connected_components(clusters))
 
 
 def compare(
@@ -125,7 +125,7 @@ def _paired(metric: Metric, found: Match, draws: int, rng: np.random.Generator) 
             return metric.reduce(rows[ours]) - metric.reduce(rows[theirs])
 
         bounds, method = interval_of_rows(gap, row_codes, n_clusters, draws=draws, rng=rng)
-        test = permutation.paired_rows(
+        test = permutation.paired_test_rows(
             lambda chosen: metric.reduce(rows[chosen]), second, row_codes, n_clusters, draws=draws, rng=rng
         )
         values = metric.reduce(found.a.rows), metric.reduce(found.b.rows)
@@ -140,7 +140,7 @@ def _paired(metric: Metric, found: Match, draws: int, rng: np.random.Generator) 
 
     both = np.stack([a, b], axis=1)  # (C, 2, k)
     bounds, method = interval_of_sums(both, difference, draws=draws, rng=rng, bounds=None)
-    test = permutation.paired(a, b, of_sums, draws=draws, rng=rng)
+    test = permutation.paired_test(a, b, of_sums, draws=draws, rng=rng)
     values = float(of_sums(a.sum(axis=0))), float(of_sums(b.sum(axis=0)))
     details = _by_pair(metric, found, of_sums(each[0]), of_sums(each[1]))
     method = f"paired; {method}; {SWAPPED}"
@@ -164,7 +164,7 @@ def _unpaired(a: ScoreTable, b: ScoreTable, draws: int, rng: np.random.Generator
             cluster_sums(dense(b.rows) * b.weights[:, None], codes_b, n_b),
         )
         bounds, method = unpaired.interval_of_sums(*sums, metric.of_sums, draws=draws, rng=rng)
-        test = unpaired.of_sums(*sums, metric.of_sums, draws=draws, rng=rng)
+        test = unpaired.permutation_test(*sums, metric.of_sums, draws=draws, rng=rng)
         values = float(metric.of_sums(sums[0].sum(axis=0))), float(metric.of_sums(sums[1].sum(axis=0)))
     else:
         rows = stack([a.rows, b.rows])
@@ -174,7 +174,7 @@ def _unpaired(a: ScoreTable, b: ScoreTable, draws: int, rng: np.random.Generator
 
         arguments = (number, codes_a, n_a, codes_b, n_b)
         bounds, method = unpaired.interval_of_rows(*arguments, draws=draws, rng=rng)
-        test = unpaired.of_rows(*arguments, draws=draws, rng=rng)
+        test = unpaired.permutation_test_rows(*arguments, draws=draws, rng=rng)
         values = metric.reduce(a.rows), metric.reduce(b.rows)
     return _answer(
         metric,

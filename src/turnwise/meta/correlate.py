@@ -137,14 +137,14 @@ def correlate_systems(
 
     def of(x: Floats, y: Floats) -> float:
         enough = len(x) >= FEWEST_SYSTEMS
-        return float(correlation.across(statistic, x[None], y[None])[0]) if enough else float("nan")
+        return float(correlation.row_correlations(statistic, x[None], y[None])[0]) if enough else float("nan")
 
     value = _unless_constant(of, points.x, points.y)
     bounds, method, p = None, "" if intervals else NOT_ASKED, float("nan")
     if not isnan(value):
         if intervals:
             bounds, method = _interval_over_systems(table, gold, statistic, draws=draws, rng=rng)
-        p = permutation.exact_correlation_test(statistic, points.x, points.y, draws=draws, rng=rng)
+        p = permutation.system_correlation_test(statistic, points.x, points.y, draws=draws, rng=rng)
     agent_of = dict(zip(*_ids_and_agents(rated(table, gold)), strict=True))
     return _answer(
         value,
@@ -183,7 +183,7 @@ def _interval_over_systems(
 
         def of_cells(sums: Floats) -> Floats:  # (..., S, k + 2) -> (...)
             x, y = sign * of_sums(sums[..., :-2]), _means(sums[..., -2:])
-            flat = correlation.across(statistic, x.reshape(-1, n_agents), y.reshape(-1, n_agents))
+            flat = correlation.row_correlations(statistic, x.reshape(-1, n_agents), y.reshape(-1, n_agents))
             return flat.reshape(x.shape[:-1])
 
         sums = cells.reshape(n_clusters, n_agents, -1)
@@ -192,7 +192,7 @@ def _interval_over_systems(
     def of_rows(chosen: Ints) -> float:
         x = sign * unit_scores(metric, rows.rows[chosen], agent_codes[chosen], n_agents)
         y = _means(cluster_sums(people[chosen], agent_codes[chosen], n_agents))
-        return float(correlation.across(statistic, x[None], y[None])[0])
+        return float(correlation.row_correlations(statistic, x[None], y[None])[0])
 
     return interval_of_rows(of_rows, cluster_codes, n_clusters, draws=draws, rng=rng)
 
@@ -211,7 +211,7 @@ def _people(rows: ScoreTable, gold: Gold) -> Floats:
 
 
 def _means(sums: Floats) -> Floats:
-    return correlation.ratio(sums[..., 0], sums[..., 1])
+    return correlation.divide_or_nan(sums[..., 0], sums[..., 1])
 
 
 def _ids_and_agents(rows: ScoreTable) -> tuple[tuple[str, ...], tuple[str, ...]]:

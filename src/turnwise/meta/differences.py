@@ -18,7 +18,7 @@ from turnwise.meta.gold import Gold
 from turnwise.meta.table import ScoreTable
 from turnwise.stats.correlation import pearson
 from turnwise.stats.multiplicity import benjamini_hochberg
-from turnwise.stats.permutation import PairedTest, perm_both, perm_both_systems, williams
+from turnwise.stats.permutation import DifferenceTest, perm_both, perm_both_systems, williams
 from turnwise.types import Level
 
 
@@ -87,9 +87,9 @@ def _only(points: Points, keep: np.ndarray[Any, np.dtype[np.int64]]) -> Points:
 
 def _test(
     one: Points, two: Points, level: Level, statistic: str, *, draws: int, rng: np.random.Generator
-) -> PairedTest:
+) -> DifferenceTest:
     if len(one.x) < FEWEST_SYSTEMS or np.ptp(one.x) == 0 or np.ptp(two.x) == 0 or np.ptp(one.y) == 0:
-        return PairedTest(float("nan"), float("nan"))
+        return DifferenceTest(float("nan"), float("nan"))
     if level == "system":
         return perm_both_systems(one.x, two.x, one.y, statistic, draws=draws, rng=rng)
     return perm_both(one.x, two.x, one.y, one.codes, one.n_clusters, statistic, draws=draws, rng=rng)

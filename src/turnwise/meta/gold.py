@@ -12,7 +12,7 @@ import numpy as np
 from turnwise.ratings.aggregate import aggregate, oriented
 from turnwise.ratings.matrix import RatedLevel, RatingMatrix, rating_matrix
 from turnwise.stats.clusters import cluster_sums, codes
-from turnwise.stats.correlation import STATISTICS, across
+from turnwise.stats.correlation import STATISTICS, row_correlations
 from turnwise.types import Floats, Rating
 
 
@@ -84,7 +84,7 @@ def system_ceiling(matrix: RatingMatrix, agent_of: Mapping[str, str], statistic:
         sums = cluster_sums(sides, codes_of[usable], n_agents)
         if n_agents > 1 and sums[:, 2].all():  # a rater who never met one of the systems cannot rank them
             means = sums[:, :2] / sums[:, 2:]
-            found.append(across(statistic, means[None, :, 0], means[None, :, 1])[0])
+            found.append(row_correlations(statistic, means[None, :, 0], means[None, :, 1])[0])
     known = [value for value in found if not np.isnan(value)]
     return float(np.mean(known)) if known else float("nan")
 

@@ -22,7 +22,7 @@ import numpy as np
 from turnwise.ratings.ceiling import ceiling, reliability
 from turnwise.ratings.matrix import Identity, RatedLevel, RatingMatrix, dimensions, levels, rating_matrix
 from turnwise.stats.agreement import (
-    LEAST_OVERLAP,
+    MIN_OVERLAP,
     cohen_kappa,
     fleiss_kappa,
     krippendorff_alpha,
@@ -31,7 +31,7 @@ from turnwise.stats.agreement import (
 )
 from turnwise.stats.clusters import codes
 from turnwise.stats.correlation import pearson
-from turnwise.stats.interval import t
+from turnwise.stats.interval import mean_t_interval
 from turnwise.types import Direction, Floats, Rating
 
 Statistic = Callable[[Floats], float]  # of a (raters, items) table with NaN where absent
@@ -111,7 +111,7 @@ def agreement_of(matrix: RatingMatrix, *, intervals: bool = True) -> Agreement:
     def median_figure(statistic: Callable[[Floats, Floats], float]) -> Figure:
         reason = nothing or strangers
         value = nan if reason else pairwise_median(matrix.values, statistic)
-        alone = f"no two raters share {LEAST_OVERLAP} items on which they can be compared"
+        alone = f"no two raters share {MIN_OVERLAP} items on which they can be compared"
         return Figure(value, reason=(reason or alone) if isnan(value) else None)
 
     return Agreement(
@@ -161,5 +161,5 @@ def _interval(matrix: RatingMatrix, statistic: Statistic, value: float) -> tuple
     left = np.array([statistic(matrix.values[:, cluster % groups != group]) for group in range(groups)])
     if not (abs(value) < 1 and np.all(np.abs(left) < 1)):
         return None
-    found = t(groups * np.arctanh(value) - (groups - 1) * np.arctanh(left))
+    found = mean_t_interval(groups * np.arctanh(value) - (groups - 1) * np.arctanh(left))
     return found and (tanh(found[0]), tanh(found[1]))

@@ -1,5 +1,5 @@
-"""Numbers about numbers: correlations, intervals, tests and agreement. Arrays in, numbers out.
+"""Statistics on arrays: correlations, intervals, tests and agreement between raters.
 
-The unit of everything random is the cluster (a dialogue): items of one cluster are drawn, swapped and left
-out together. What is undefined is NaN, an interval that cannot be had is None, and neither is ever 0.
+The unit of resampling is the cluster (normally a dialogue): items of one cluster are drawn, swapped and left out
+together. An undefined number is NaN and an interval that cannot be computed is None; neither is ever reported as 0.
 """

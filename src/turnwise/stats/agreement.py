@@ -1,7 +1,8 @@
-"""Do raters agree? 1 is perfect, 0 is chance, below 0 is worse than chance.
+"""Agreement between raters: Cohen's and Fleiss' kappa, Krippendorff's alpha and correlations between raters.
 
-A matrix is (raters, items) with NaN where a rater did not rate. All are NaN where agreement has no meaning:
-nothing rated twice, or a single category used, where chance already agrees always.
+Each coefficient is 1 for perfect agreement, 0 for agreement by chance, and negative for less than that. A rating
+matrix is (raters, items) with NaN where a rater did not rate an item. A coefficient is NaN where it is undefined: no
+item has two ratings, or only one category was used and chance agreement is already perfect.
 """
 
 from collections.abc import Callable
@@ -16,17 +17,21 @@ from turnwise.types import Floats
 Weights: TypeAlias = Literal["linear", "quadratic"]
 Scale: TypeAlias = Literal["nominal", "ordinal", "interval"]
 
-# Below this, a pair of raters says more about luck than about them.
-LEAST_OVERLAP = 5
+# Minimum number of shared items for a pair of raters to enter `pairwise_median`; our choice.
+MIN_OVERLAP = 5
 
 
 def cohen_kappa(
     a: Floats, b: Floats, *, weights: Weights | None = None, categories: Floats | None = None
 ) -> float:
-    """Cohen 1960; weighted (1968) by the steps between `categories`, else between those in use."""
+    """Cohen's kappa (Cohen 1960) of two raters, or his weighted kappa (1968).
+
+    A disagreement weighs the number of steps (or its square) between the two categories in the sorted `categories`;
+    the default is the categories that were used.
+    """
     a, b = np.asarray(a), np.asarray(b)
     if a.ndim != 1 or a.shape != b.shape:
-        raise ValueError(f"two lists of one length are wanted, not {a.shape} and {b.shape}")
+        raise ValueError(f"expected two one-dimensional arrays of equal length, got {a.shape} and {b.shape}")
     used = np.unique(np.concatenate([a, b]))
     known = used if categories is None else np.unique(np.asarray(categories))
     if not np.isin(used, known).all():
@@ -37,14 +42,15 @@ def cohen_kappa(
     steps = np.abs(np.subtract.outer(np.arange(k), np.arange(k))).astype(np.float64)
     cost = {None: (steps > 0).astype(np.float64), "linear": steps, "quadratic": steps**2}[weights]
     expected = np.outer(table.sum(axis=1), table.sum(axis=0))
-    return _one_minus(float(np.sum(cost * table)) * len(a), float(np.sum(cost * expected)))
+    return _one_minus_ratio(float(np.sum(cost * table)) * len(a), float(np.sum(cost * expected)))
 
 
 def fleiss_kappa(counts: Floats) -> float:
-    """Fleiss 1971, from (items, categories) counts of raters; items rated once are left out.
+    """Fleiss' kappa (Fleiss 1971) from an (items, categories) table of rating counts.
 
-    Fleiss has as many raters for each item; with unequal numbers, each item's agreement counts the same and
-    chance is that of the pooled ratings.
+    Items with one rating are left out. Fleiss assumes the same number of raters for every item. Where the numbers
+    differ, the observed agreement is the unweighted mean over items, and chance agreement comes from the pooled
+    ratings.
     """
     counts = np.asarray(counts, dtype=np.float64)
     counts = counts[counts.sum(axis=1) >= 2]
@@ -53,29 +59,29 @@ def fleiss_kappa(counts: Floats) -> float:
     raters = counts.sum(axis=1)
     observed = float(np.mean((np.sum(counts**2, axis=1) - raters) / (raters * (raters - 1))))
     chance = float(np.sum((counts.sum(axis=0) / counts.sum()) ** 2))
-    return _one_minus(1 - observed, 1 - chance)
+    return _one_minus_ratio(1 - observed, 1 - chance)
 
 
 def krippendorff_alpha(matrix: Floats, level: Scale = "nominal") -> float:
-    """One minus observed over expected disagreement; any number of raters an item (Krippendorff 2004)."""
+    """Krippendorff's alpha (2004): one minus observed over expected disagreement, for any number of raters an item."""
     matrix = np.asarray(matrix, dtype=np.float64)
     rated = ~np.isnan(matrix)
     paired = rated.sum(axis=0) >= 2
-    values, place = np.unique(matrix[:, paired][rated[:, paired]], return_inverse=True)
+    values, category = np.unique(matrix[:, paired][rated[:, paired]], return_inverse=True)
     item = np.broadcast_to(np.arange(paired.sum()), rated[:, paired].shape)[rated[:, paired]]
     counts = np.zeros((int(paired.sum()), len(values)))
-    np.add.at(counts, (item, place), 1.0)
+    np.add.at(counts, (item, category), 1.0)
     total = counts.sum(axis=0)
-    distance = _distances(values, total, level)
+    distance = _squared_distances(values, total, level)
     shares = counts / np.maximum(counts.sum(axis=1, keepdims=True) - 1, 1)
     # A rating is at distance 0 from itself, so the diagonal needs no correction.
     observed = float(np.sum(distance * (shares.T @ counts)))
     expected = float(np.sum(distance * np.outer(total, total))) / max(float(total.sum()) - 1, 1.0)
-    return _one_minus(observed, expected)
+    return _one_minus_ratio(observed, expected)
 
 
 def leave_one_out_correlation(matrix: Floats, statistic: str = "pearson") -> float:
-    """Correlation of each rating with the mean of the item's others, raters pooled: what a person reaches."""
+    """Correlation, pooled over raters and items, of each rating with the mean of the item's other ratings."""
     matrix = np.asarray(matrix, dtype=np.float64)
     rated = ~np.isnan(matrix)
     n = rated.sum(axis=0)
@@ -85,9 +91,9 @@ def leave_one_out_correlation(matrix: Floats, statistic: str = "pearson") -> flo
 
 
 def pairwise_median(
-    matrix: Floats, statistic: Callable[[Floats, Floats], float], *, overlap: int = LEAST_OVERLAP
+    matrix: Floats, statistic: Callable[[Floats, Floats], float], *, overlap: int = MIN_OVERLAP
 ) -> float:
-    """Median over the pairs of raters that share `overlap` items and have the statistic defined."""
+    """Median of `statistic` over the pairs of raters that share at least `overlap` items; NaN if there is none."""
     matrix = np.asarray(matrix, dtype=np.float64)
     values = []
     for a, b in combinations(matrix, 2):
@@ -98,14 +104,17 @@ def pairwise_median(
     return float(np.median(defined)) if len(defined) else float("nan")
 
 
-def _distances(values: Floats, total: Floats, level: Scale) -> Floats:
+def _squared_distances(values: Floats, total: Floats, level: Scale) -> Floats:
+    """Krippendorff's squared difference function of all pairs of values; `total` has the frequency of each value."""
     if level == "interval":
         return np.subtract.outer(values, values) ** 2
     if level == "nominal":
         return 1.0 - np.eye(len(values))
-    upto = np.cumsum(total) - total / 2  # between two ranks lie half of each and all that is between
-    return np.subtract.outer(upto, upto) ** 2
+    # Ordinal: the distance is the number of ratings between two values, counting half of each end.
+    midpoints = np.cumsum(total) - total / 2
+    return np.subtract.outer(midpoints, midpoints) ** 2
 
 
-def _one_minus(observed: float, expected: float) -> float:
+def _one_minus_ratio(observed: float, expected: float) -> float:
+    """1 - observed / expected; NaN where nothing is expected."""
     return 1 - observed / expected if expected > 0 else float("nan")

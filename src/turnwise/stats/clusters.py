@@ -1,4 +1,4 @@
-"""Which items belong together, and sums over them."""
+"""Cluster codes (integers that say which cluster an item belongs to) and sums of items over clusters."""
 
 from collections.abc import Sequence
 
@@ -6,14 +6,14 @@ import numpy as np
 
 from turnwise.types import Floats, Ints
 
-# Statistics over pairs of items hold C x C numbers. More clusters than this are dealt round into as many
-# groups, which are then drawn in their stead: groups of independent clusters are independent, and 1,024 of
-# them know a standard error to 2 %.
-MOST_CLUSTERS = 1024
+# Statistics over pairs of items need a C x C matrix. With more clusters than this, clusters are merged into this many
+# groups and groups are resampled instead. Groups of independent clusters are independent, and 1,024 groups estimate
+# a standard error to about 2 %.
+MAX_CLUSTERS = 1024
 
 
 def codes(labels: Sequence[str]) -> tuple[Ints, int]:
-    """A number for each label, in order of first appearance, and how many there are."""
+    """An integer code for each label, in order of first appearance, and the number of distinct labels."""
     seen: dict[str, int] = {}
     coded = np.fromiter(
         (seen.setdefault(label, len(seen)) for label in labels), dtype=np.int64, count=len(labels)
@@ -21,8 +21,8 @@ def codes(labels: Sequence[str]) -> tuple[Ints, int]:
     return coded, len(seen)
 
 
-def connected(memberships: Sequence[Sequence[str]]) -> tuple[Ints, int]:
-    """Codes such that two units that share a cluster, directly or through others, have the same code."""
+def connected_components(memberships: Sequence[Sequence[str]]) -> tuple[Ints, int]:
+    """Codes of the connected components of units, where units are connected if they share a cluster."""
     parent: dict[str, str] = {}
 
     def root(name: str) -> str:
@@ -39,10 +39,10 @@ def connected(memberships: Sequence[Sequence[str]]) -> tuple[Ints, int]:
 
 
 def cluster_sums(values: Floats, codes: Ints, n_clusters: int) -> Floats:
-    """(n, ...) values of items -> (C, ...) sums over clusters; a cluster without items sums to 0."""
+    """Sum (n, ...) values of items to (C, ...) values of clusters; a cluster without items has sum 0."""
     values = np.asarray(values, dtype=np.float64)
     if len(values) != len(codes):
-        raise ValueError(f"{len(values)} values have {len(codes)} cluster codes")
+        raise ValueError(f"{len(values)} values but {len(codes)} cluster codes")
     sums = np.zeros((n_clusters, *values.shape[1:]))
     if len(codes):
         order = np.argsort(codes, kind="stable")
@@ -51,6 +51,6 @@ def cluster_sums(values: Floats, codes: Ints, n_clusters: int) -> Floats:
     return sums
 
 
-def deal(codes: Ints, n_clusters: int) -> tuple[Ints, int]:
-    """The clusters themselves where there are at most `MOST_CLUSTERS`, else so many groups of them."""
-    return np.asarray(codes) % MOST_CLUSTERS, min(n_clusters, MOST_CLUSTERS)
+def group_clusters(codes: Ints, n_clusters: int) -> tuple[Ints, int]:
+    """Codes and count of the clusters, merged into `MAX_CLUSTERS` groups where there are more."""
+    return np.asarray(codes) % MAX_CLUSTERS, min(n_clusters, MAX_CLUSTERS)

@@ -1,4 +1,4 @@
-"""How large a difference is, apart from whether it is luck."""
+"""Effect sizes of paired differences."""
 
 import numpy as np
 
@@ -6,8 +6,9 @@ from turnwise.types import Floats
 
 
 def cohen_dz(differences: Floats) -> float:
-    """Mean of the paired differences over their standard deviation; .2, .5 and .8 are called small, medium,
-    large.
+    """Cohen's d_z: mean of the paired differences over their standard deviation.
+
+    By convention .2, .5 and .8 are small, medium and large.
     """
     differences = np.asarray(differences, dtype=np.float64)
     if len(differences) < 2 or not np.ptp(differences) > 0:

@@ -1,6 +1,4 @@
-"""Many tests at once: p-values adjusted so that the share of false discoveries stays at the level asked
-for.
-"""
+"""Adjustment of p-values for many tests, which controls the false discovery rate."""
 
 import numpy as np
 
@@ -8,7 +6,7 @@ from turnwise.types import Floats
 
 
 def benjamini_hochberg(p: Floats) -> Floats:
-    """Adjusted p-values (Benjamini and Hochberg 1995); NaN is no test: it stays NaN and is not counted."""
+    """Adjusted p-values (Benjamini and Hochberg 1995). A NaN stays NaN and does not count as a test."""
     p = np.asarray(p, dtype=np.float64)
     adjusted = np.full(p.shape, np.nan)
     tested = np.flatnonzero(~np.isnan(p))

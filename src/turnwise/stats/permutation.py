@@ -1,7 +1,7 @@
-"""Could the difference be luck? Tests that swap, by cluster, what the null hypothesis calls exchangeable.
+"""Two-sided permutation tests that swap, cluster by cluster, what is exchangeable under the null hypothesis.
 
-No p-value is 0: with sampled swaps it is (1 + as extreme) / (1 + draws), Phipson and Smyth 2010; where all
-2^C swaps are no more than the draws asked for, all are taken and p is exact. All tests are two-sided.
+A p-value from sampled swaps is (1 + number as extreme) / (1 + draws) (Phipson and Smyth 2010), so it is never 0. Where
+the 2^C possible swaps are no more than `draws`, all are enumerated and p is exact.
 """
 
 from collections.abc import Callable, Iterator
@@ -12,35 +12,40 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from turnwise.stats.clusters import cluster_sums, deal
-from turnwise.stats.correlation import across, aligned, midranks, tie_calibration
-from turnwise.stats.weighted import of_weights
+from turnwise.stats.clusters import cluster_sums, group_clusters
+from turnwise.stats.correlation import checked_pair, midranks, row_correlations, tie_calibration
+from turnwise.stats.weighted import weighted_correlation
 from turnwise.types import Floats, Ints
 
-_CELLS = 2**20  # of one block of swaps: 8 MB
-_MOST_SYSTEMS = 8  # 40,320 orders are counted out; of more systems they are sampled
+_CELLS = 2**20  # numbers in one block of swaps: 8 MB
+_MAX_SYSTEMS = 8  # up to 8 systems all 40,320 orders are enumerated; with more they are sampled
 
 
-class PairedTest(NamedTuple):
+class DifferenceTest(NamedTuple):
+    """A difference and the p-value of the hypothesis that it is 0."""
+
     difference: float  # first minus second
     p: float
 
 
-def paired(
+def paired_test(
     a: Floats, b: Floats, of_sums: Callable[[Floats], Floats], *, draws: int, rng: np.random.Generator
-) -> PairedTest:
-    """Two systems on the same clusters, as (C, k) sums each: who said what is swapped cluster by cluster."""
+) -> DifferenceTest:
+    """Test of no difference between two systems on the same clusters, from (C, k) sums of each.
+
+    The systems' labels are swapped cluster by cluster.
+    """
     if a.shape != b.shape:
-        raise ValueError(f"the sums of two systems differ in shape: {a.shape} and {b.shape}")
+        raise ValueError(f"expected sums of equal shape, got {a.shape} and {b.shape}")
 
     def difference(first: Floats) -> Floats:
         second = 1.0 - first
         return of_sums(first @ a + second @ b) - of_sums(second @ a + first @ b)
 
-    return _swapped(difference, len(a), draws=draws, rng=rng)
+    return _swap_test(difference, len(a), draws=draws, rng=rng)
 
 
-def paired_rows(
+def paired_test_rows(
     statistic: Callable[[Ints], float],
     second: NDArray[np.bool_],
     codes: Ints,
@@ -48,8 +53,8 @@ def paired_rows(
     *,
     draws: int,
     rng: np.random.Generator,
-) -> PairedTest:
-    """`paired` for a statistic of row indices; `second` says which rows are the second system's."""
+) -> DifferenceTest:
+    """`paired_test` for a statistic of row indices; `second` marks the rows of the second system."""
 
     def difference(first: Floats) -> Floats:
         sides = second ^ (first[:, codes] == 0)
@@ -57,7 +62,7 @@ def paired_rows(
             [statistic(np.flatnonzero(~side)) - statistic(np.flatnonzero(side)) for side in sides]
         )
 
-    return _swapped(difference, n_clusters, draws=draws, rng=rng)
+    return _swap_test(difference, n_clusters, draws=draws, rng=rng)
 
 
 def perm_both(
@@ -70,21 +75,21 @@ def perm_both(
     *,
     draws: int,
     rng: np.random.Generator,
-) -> PairedTest:
-    """Does metric `x1` follow people's `y` better than `x2` does? PERM-BOTH of Deutsch, Dror and Roth 2021.
+) -> DifferenceTest:
+    """PERM-BOTH (Deutsch, Dror and Roth 2021): do metrics `x1` and `x2` agree equally well with ratings `y`?
 
-    The standardised scores of the two metrics are swapped, here by cluster where the paper swaps cells of a
-    table of systems and inputs. What rank correlations see of a score is its rank, so for them ranks are
-    swapped: z-scores of a skewed and of a symmetric metric do not mix. For pairwise accuracy each metric
-    brings the epsilon calibrated on it; a pair with one score from each has the mean of the two.
+    The standardised scores of the two metrics are swapped by cluster; the paper swaps cells of a table of systems and
+    inputs. For rank correlations ranks are swapped instead of z-scores, because z-scores of a skewed and of a
+    symmetric metric are not exchangeable. For pairwise accuracy each metric keeps the epsilon calibrated on it, and a
+    pair with one score of each metric uses the mean of the two.
     """
-    codes, n_clusters = deal(codes, n_clusters)
+    codes, n_clusters = group_clusters(codes, n_clusters)
     ranked = statistic in ("spearman", "kendall")
-    scores = [_standard(aligned(x, y)[0], ranked=ranked) for x in (x1, x2)]
+    scores = [_standardised(checked_pair(x, y)[0], ranked=ranked) for x in (x1, x2)]
     epsilon = None
     if statistic == "pairwise":
         epsilon = np.repeat([tie_calibration(x, y) for x in scores], len(y))
-    of = of_weights(
+    of = weighted_correlation(
         statistic,
         np.concatenate(scores),
         np.concatenate([y, y]),
@@ -97,25 +102,25 @@ def perm_both(
         second = 1.0 - first
         return of(np.hstack([first, second])) - of(np.hstack([second, first]))
 
-    return _swapped(difference, n_clusters, draws=draws, rng=rng)
+    return _swap_test(difference, n_clusters, draws=draws, rng=rng)
 
 
 def perm_both_systems(
     x1: Floats, x2: Floats, y: Floats, statistic: str, *, draws: int, rng: np.random.Generator
-) -> PairedTest:
-    """`perm_both` across systems, (S,) each: the two metrics' scores are swapped system by system."""
-    one, two = (_standard(aligned(x, y)[0], ranked=statistic != "pearson") for x in (x1, x2))
+) -> DifferenceTest:
+    """`perm_both` across systems: `x1`, `x2` and `y` are (S,), and scores are swapped system by system."""
+    one, two = (_standardised(checked_pair(x, y)[0], ranked=statistic != "pearson") for x in (x1, x2))
 
     def difference(first: Floats) -> Floats:
         people = np.broadcast_to(y, first.shape)
         kept, given = np.where(first == 1, one, two), np.where(first == 1, two, one)
-        return across(statistic, kept, people) - across(statistic, given, people)
+        return row_correlations(statistic, kept, people) - row_correlations(statistic, given, people)
 
-    return _swapped(difference, len(y), draws=draws, rng=rng)
+    return _swap_test(difference, len(y), draws=draws, rng=rng)
 
 
 def williams(r12: float, r13: float, r23: float, n: int) -> float:
-    """p of r12 = r13 for two correlations that share variable 1 (Williams 1959; Steiger 1980).
+    """p-value of r12 = r13 for two correlations that share variable 1 (Williams 1959; Steiger 1980).
 
     Valid for Pearson correlations of independent, jointly normal items: across systems, or with one item a
     cluster. For turns of dialogues, ranks or skewed scores use `perm_both`.
@@ -143,14 +148,15 @@ def correlation_test(
     draws: int,
     rng: np.random.Generator,
 ) -> float:
-    """p of no correlation over items: the sign of each cluster's contribution to it is flipped.
+    """p-value of no correlation over items, by flipping the sign of each cluster's contribution.
 
-    Contributions are products of deviations from the mean: of the numbers for Pearson, of their ranks for all others.
-    That is Spearman's own sum, and to first order Kendall's and pairwise accuracy's where there is no association
-    (Hajek's projection), so these three have one p. An item far out makes one contribution large, and p with it;
-    Fisher's z over its jackknife error, tried first, then rejected true nulls three times too often.
+    A contribution is the sum of products of deviations from the mean: of the scores for Pearson, of their ranks for all
+    other statistics. For Spearman this is the exact sum. For Kendall and pairwise accuracy it is the first-order
+    approximation under no association (Hajek's projection), so these three statistics share one p-value. An outlier
+    makes one contribution large and raises p. Fisher's z over its jackknife error, which was tried first, rejected true
+    null hypotheses three times too often with outliers.
     """
-    x, y = aligned(x, y)
+    x, y = checked_pair(x, y)
     if len(x) < 3 or n_clusters < 3 or not (np.isfinite(x).all() and np.isfinite(y).all()):
         return float("nan")
     if np.ptp(x) == 0 or np.ptp(y) == 0:
@@ -162,40 +168,44 @@ def correlation_test(
     def flipped(first: Floats) -> Floats:
         return (2 * first - 1) @ each
 
-    return _swapped(flipped, n_clusters, draws=draws, rng=rng).p
+    return _swap_test(flipped, n_clusters, draws=draws, rng=rng).p
 
 
-def exact_correlation_test(
+def system_correlation_test(
     statistic: str, x: Floats, y: Floats, *, draws: int, rng: np.random.Generator
 ) -> float:
-    """p of no association across systems: `y` in every order, or in `draws` random ones above 8 systems."""
-    x, y = aligned(x, y)
-    observed = float(across(statistic, x[None], y[None])[0])
+    """p-value of no association across systems: permutes `y` exhaustively up to 8 systems, else `draws` times."""
+    x, y = checked_pair(x, y)
+    observed = float(row_correlations(statistic, x[None], y[None])[0])
     if not np.isfinite(observed):
         return float("nan")
     n = len(x)
-    if n <= _MOST_SYSTEMS:
+    if n <= _MAX_SYSTEMS:
         orders = np.array(list(permutations(range(n))), dtype=np.int64)
     else:
         orders = rng.permuted(np.broadcast_to(np.arange(n), (draws, n)), axis=1)
-    null = across(statistic, np.broadcast_to(x, orders.shape), y[orders])
+    null = row_correlations(statistic, np.broadcast_to(x, orders.shape), y[orders])
     chance = float(np.mean(null)) if statistic == "pairwise" else 0.0
-    return _p(observed - chance, null - chance, exact=len(orders) == factorial(n))
+    return _p_value(observed - chance, null - chance, exact=len(orders) == factorial(n))
 
 
-def _swapped(
+def _swap_test(
     difference: Callable[[Floats], Floats], n_clusters: int, *, draws: int, rng: np.random.Generator
-) -> PairedTest:
-    """`difference` maps rows of (b, C), 1 where a cluster stays and 0 where it is swapped, to differences."""
+) -> DifferenceTest:
+    """Test of a difference that is 0 in expectation if clusters are swapped at random.
+
+    `difference` maps (b, C) rows, 1 where a cluster is kept and 0 where it is swapped, to (b,) differences.
+    """
     observed = float(difference(np.ones((1, n_clusters)))[0])
     if not np.isfinite(observed):
-        return PairedTest(observed, float("nan"))
-    null = np.concatenate([difference(block) for block in _stays(n_clusters, draws, rng)])
-    return PairedTest(observed, _p(observed, null, exact=_enumerable(n_clusters, draws)))
+        return DifferenceTest(observed, float("nan"))
+    null = np.concatenate([difference(block) for block in _swap_blocks(n_clusters, draws, rng)])
+    return DifferenceTest(observed, _p_value(observed, null, exact=_can_enumerate(n_clusters, draws)))
 
 
-def _stays(n_clusters: int, draws: int, rng: np.random.Generator) -> Iterator[Floats]:
-    if _enumerable(n_clusters, draws):
+def _swap_blocks(n_clusters: int, draws: int, rng: np.random.Generator) -> Iterator[Floats]:
+    """Blocks of (b, C) rows of 0 and 1: all of them where they can be enumerated, else `draws` random ones."""
+    if _can_enumerate(n_clusters, draws):
         yield ((np.arange(2**n_clusters)[:, None] >> np.arange(n_clusters)) & 1).astype(np.float64)
         return
     block = max(1, _CELLS // n_clusters)
@@ -203,22 +213,23 @@ def _stays(n_clusters: int, draws: int, rng: np.random.Generator) -> Iterator[Fl
         yield rng.integers(2, size=(min(block, draws - start), n_clusters)).astype(np.float64)
 
 
-def _enumerable(n_clusters: int, draws: int) -> bool:
+def _can_enumerate(n_clusters: int, draws: int) -> bool:
     return n_clusters < 63 and 2**n_clusters <= draws
 
 
-def _p(observed: float, null: Floats, *, exact: bool) -> float:
-    # Swaps that give the same difference must count as equal whatever the order of summation; an undefined
-    # one counts against significance.
-    slack = 1e-10 * max(abs(observed), float(np.max(np.abs(null), initial=0.0, where=np.isfinite(null))))
-    extreme = int(np.count_nonzero(~(np.abs(null) < abs(observed) - slack)))
+def _p_value(observed: float, null: Floats, *, exact: bool) -> float:
+    """Share of null differences as extreme as the observed one, with 1 added to both counts unless `exact`."""
+    # The tolerance makes differences equal that differ by the order of summation only. An undefined difference counts
+    # as extreme.
+    tolerance = 1e-10 * max(abs(observed), float(np.max(np.abs(null), initial=0.0, where=np.isfinite(null))))
+    extreme = int(np.count_nonzero(~(np.abs(null) < abs(observed) - tolerance)))
     return extreme / len(null) if exact else (1 + extreme) / (1 + len(null))
 
 
-def _standard(x: Floats, *, ranked: bool) -> Floats:
-    """Mean 0 and variance 1, of ranks where `ranked`; NaN where a number is missing or all are equal."""
+def _standardised(x: Floats, *, ranked: bool) -> Floats:
+    """Scores, or their ranks if `ranked`, with mean 0 and variance 1; NaN where one is NaN or all are equal."""
     if np.isnan(x).any() or np.all(x == x[:1]):
         return np.full(len(x), np.nan)
     x = midranks(x) if ranked else x
-    with np.errstate(invalid="ignore"):  # an infinite score has no mean
+    with np.errstate(invalid="ignore"):  # the mean of an infinite score is undefined
         return np.asarray((x - np.mean(x)) / np.std(x))

@@ -1,4 +1,4 @@
-"""What a wanted precision costs, and what could have been seen with the data there is."""
+"""Power and sample size: the smallest detectable difference, and the data needed for a given precision."""
 
 from math import atanh, ceil, isfinite, sqrt, tanh
 
@@ -10,9 +10,9 @@ from turnwise.types import Floats
 def minimum_detectable_difference(
     cluster_differences: Floats, *, alpha: float = 0.05, power: float = 0.8
 ) -> float:
-    """The true mean difference that a two-sided paired t-test on as many clusters would find with this power.
+    """The true mean difference that a two-sided paired t-test on this many clusters detects with this power.
 
-    Solved on the noncentral t; the far tail, which no sane power rests on, is left out.
+    Solved on the noncentral t distribution, ignoring the probability of rejecting on the wrong side.
     """
     from scipy.optimize import brentq
     from scipy.special import nctdtr, stdtrit
@@ -27,18 +27,18 @@ def minimum_detectable_difference(
 
 
 def clusters_needed(half_width: float, n_clusters: int, wanted: float) -> int:
-    """Clusters for an interval of half-width `wanted`, as it was `half_width` with `n_clusters`."""
+    """Number of clusters for a half-width `wanted`, given the half-width that `n_clusters` gave."""
     if not (half_width > 0 and wanted > 0 and n_clusters > 0):
-        raise ValueError("half-widths and the number of clusters are above 0")
+        raise ValueError("half-widths and the number of clusters must be positive")
     return ceil(n_clusters * (half_width / wanted) ** 2)
 
 
 def systems_needed(r: float, half_width: float, *, level: float = 0.95) -> int:
-    """Independent systems for an interval of this half-width around a Pearson correlation, by Fisher's z."""
+    """Number of independent systems for this half-width around a Pearson correlation `r`, by Fisher's z."""
     from scipy.special import ndtri
 
     if not (abs(r) < 1 and 0 < half_width < 1):
-        raise ValueError("r lies between -1 and 1, and a half-width between 0 and 1")
+        raise ValueError("r must lie between -1 and 1, and the half-width between 0 and 1")
     z, tail = atanh(r), float(ndtri((1 + level) / 2))
 
     def half(n: int) -> float:
@@ -48,7 +48,7 @@ def systems_needed(r: float, half_width: float, *, level: float = 0.95) -> int:
     enough, low = 4, 4
     while half(enough) > half_width:
         low, enough = enough, enough * 2
-    while low < enough:  # half() falls with n
+    while low < enough:  # binary search: half() decreases with n
         middle = (low + enough) // 2
         low, enough = (low, middle) if half(middle) <= half_width else (middle + 1, enough)
     return enough

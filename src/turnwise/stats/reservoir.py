@@ -1,8 +1,8 @@
-"""Rows of some clusters, chosen by chance, where there are too many rows to keep them all.
+"""Bounded sample of rows by cluster, for corpora with more rows than fit in memory.
 
-Up to `most` rows everything is kept, in the order it came. Beyond that a cluster is kept if a seeded hash of its name
-is among the smallest, and of a large cluster the rows whose names hash smallest. So the sample is a function of the
-rows and the seed: neither their order nor how they were dealt out to processes moves it.
+Up to `max_rows` rows all are kept, in order of arrival. Beyond that, the clusters with the smallest seeded hash of
+their name are kept, and of a large cluster the rows with the smallest hash. The sample depends on the rows and the seed
+only, not on the order of the rows or on how they were distributed over processes.
 """
 
 from dataclasses import dataclass, field
@@ -14,61 +14,66 @@ import numpy as np
 from turnwise.stats.clusters import codes
 from turnwise.types import Floats, Ints, digest
 
-MOST = 2**12  # rows: a standard error is then known to about 1 %, and a thousand distances take a minute
-_SPREAD = 64  # clusters that find room however large they are: enough to resample
+MAX_ROWS = (
+    2**12
+)  # enough to estimate a standard error to about 1 %; a thousand distances of them take a minute
+_MIN_CLUSTERS = 64  # clusters that fit for any cluster size, so that there are enough to resample
 
 
-class _Kept(NamedTuple):
+class _SampledRow(NamedTuple):
     arrival: int
-    mark: int  # of the row, within its cluster
+    hash: int  # of the row's name
     row: Floats
 
 
 @dataclass(slots=True)
 class Reservoir:
-    most: int = MOST
+    max_rows: int = MAX_ROWS
     seed: int = 0
     seen: int = 0  # rows that were added, kept or not
-    _clusters: dict[int, list[_Kept]] = field(default_factory=dict)  # by the hash of their name
-    _largest: list[int] = field(default_factory=list)  # the same hashes, negative: a heap
-    _count: int = 0
-    _bound: int | None = None  # clusters that hash to this or more are out
+    _clusters: dict[int, list[_SampledRow]] = field(default_factory=dict)  # by the hash of the cluster's name
+    _heap: list[int] = field(
+        default_factory=list
+    )  # negative hashes of the kept clusters: the largest is first
+    _count: int = 0  # rows that are kept
+    _bound: int | None = None  # clusters with this hash or a larger one were dropped
 
     @property
-    def whole(self) -> bool:
-        """Whether everything that was added is here."""
-        return self.seen <= self.most
+    def complete(self) -> bool:
+        """Whether every row that was added is kept."""
+        return self.seen <= self.max_rows
 
     def add(self, cluster: str, name: str, row: Floats) -> None:
-        """Take in a row of a cluster; names of rows differ within it."""
-        was_whole, arrival = self.whole, self.seen
+        """Add a row of a cluster; names of rows must differ within a cluster."""
+        was_complete, arrival = self.complete, self.seen
         self.seen += 1
-        place = self._mark(cluster)
-        if self._bound is None or place < self._bound:
-            if place not in self._clusters:
-                self._clusters[place] = []
-                heappush(self._largest, -place)
-            self._clusters[place].append(_Kept(arrival, self._mark(name), np.array(row)))
+        key = self._hash(cluster)
+        if self._bound is None or key < self._bound:
+            if key not in self._clusters:
+                self._clusters[key] = []
+                heappush(self._heap, -key)
+            self._clusters[key].append(_SampledRow(arrival, self._hash(name), np.array(row)))
             self._count += 1
-        if not self.whole:
-            self._shrink(list(self._clusters) if was_whole else [place])
+        if not self.complete:
+            self._shrink(list(self._clusters) if was_complete else [key])
 
     def table(self) -> tuple[Floats, Ints, int]:
-        """The kept rows (n, k) in the order they came, the cluster of each as a number, and how many clusters."""
-        kept = sorted((one.arrival, place, one.row) for place, rows in self._clusters.items() for one in rows)
-        numbers, n_clusters = codes([str(place) for _, place, _ in kept])
+        """The kept rows (n, k) in order of arrival, the cluster code of each, and the number of clusters."""
+        kept = sorted((one.arrival, key, one.row) for key, rows in self._clusters.items() for one in rows)
+        numbers, n_clusters = codes([str(key) for _, key, _ in kept])
         return np.stack([row for _, _, row in kept]), numbers, n_clusters
 
     def _shrink(self, changed: list[int]) -> None:
-        most_of_one = max(1, self.most // _SPREAD)
-        for place in changed:
-            rows = self._clusters.get(place, [])
-            if len(rows) > most_of_one:
-                self._count -= len(rows) - most_of_one
-                self._clusters[place] = sorted(rows, key=lambda one: one.mark)[:most_of_one]
-        while self._count > self.most:
-            self._bound = -heappop(self._largest)
+        """Cut the `changed` clusters to the maximum cluster size, then drop clusters until `max_rows` are left."""
+        max_cluster_rows = max(1, self.max_rows // _MIN_CLUSTERS)
+        for key in changed:
+            rows = self._clusters.get(key, [])
+            if len(rows) > max_cluster_rows:
+                self._count -= len(rows) - max_cluster_rows
+                self._clusters[key] = sorted(rows, key=lambda one: one.hash)[:max_cluster_rows]
+        while self._count > self.max_rows:
+            self._bound = -heappop(self._heap)
             self._count -= len(self._clusters.pop(self._bound))
 
-    def _mark(self, name: str) -> int:
+    def _hash(self, name: str) -> int:
         return int(digest(str(self.seed), name), 16)

@@ -1,7 +1,7 @@
-"""Two systems that met different dialogues: nothing pairs their clusters.
+"""Difference between two systems on different dialogues, whose clusters cannot be paired.
 
-The interval resamples each system's clusters apart. The test deals all clusters anew to two systems of the
-same sizes, which is exact where the systems differ in nothing, and p is never 0.
+The interval resamples the clusters of each system separately. The test permutes the system labels of all clusters. It
+is exact if the two systems do not differ at all, and p is never 0.
 """
 
 from collections.abc import Callable
@@ -10,30 +10,33 @@ import numpy as np
 
 from turnwise.stats import interval
 from turnwise.stats.interval import Interval
-from turnwise.stats.permutation import PairedTest
+from turnwise.stats.permutation import DifferenceTest
 from turnwise.stats.resample import bootstrap_sums, jackknife_sums, subsample
 from turnwise.types import Floats, Ints
 
-FEW = "none: fewer than 2 clusters of one agent"
-_CELLS = 2**22  # of one block of labels: 32 MB
+TOO_FEW = "none: fewer than 2 clusters of one agent"
+_CELLS = 2**22  # numbers in one block of labels: 32 MB
 
 
 def interval_of_sums(
     a: Floats, b: Floats, of_sums: Callable[[Floats], Floats], *, draws: int, rng: np.random.Generator
 ) -> tuple[Interval | None, str]:
-    """BCa of the first system's number minus the second's, from (C, k) sums of each."""
+    """BCa interval of the first system's statistic minus the second's, from (C, k) sums of each, and the method.
+
+    With few clusters it is Welch's t interval on the jackknife.
+    """
     if min(len(a), len(b)) < 2:
-        return None, FEW
+        return None, TOO_FEW
     drawn = [bootstrap_sums(sums, of_sums, draws=draws, rng=rng) for sums in (a, b)]
     values = [float(of_sums(sums.sum(axis=0))) for sums in (a, b)]
     left_out = np.concatenate(
         [jackknife_sums(a, of_sums) - values[1], values[0] - jackknife_sums(b, of_sums)]
     )
     difference = values[0] - values[1]
-    if min(len(a), len(b)) < interval.FEW:
+    if min(len(a), len(b)) < interval.FEW_CLUSTERS:
         found = interval.welch(difference, jackknife_sums(a, of_sums), jackknife_sums(b, of_sums))
         return found, "none: no variation" if found is None else "Welch's t on the jackknife by cluster"
-    # The system with fewer clusters sets the tails.
+    # The system with fewer clusters sets the tail quantiles.
     fewer = min(len(a), len(b))
     found = interval.bca(difference, drawn[0] - drawn[1], left_out, n_clusters=fewer)
     return found, "none: no variation" if found is None else f"BCa bootstrap by cluster, {draws} draws"
@@ -49,28 +52,28 @@ def interval_of_rows(
     draws: int,
     rng: np.random.Generator,
 ) -> tuple[Interval | None, str]:
-    """The same by subsampling, for a statistic of row indices; the second system's rows come second."""
+    """Interval by subsampling, for a statistic of row indices; the rows of the second system follow the first's."""
     if min(n_a, n_b) < 2:
-        return None, FEW
+        return None, TOO_FEW
     first = subsample(statistic, codes_a, n_a, draws=draws, rng=rng)
     second = subsample(lambda chosen: statistic(chosen + len(codes_a)), codes_b, n_b, draws=draws, rng=rng)
     found = interval.percentile(first - second, n_clusters=min(n_a, n_b))
     return found, "none: no variation" if found is None else f"subsampling by cluster, {draws} draws"
 
 
-def of_sums(
+def permutation_test(
     a: Floats, b: Floats, of_sums: Callable[[Floats], Floats], *, draws: int, rng: np.random.Generator
-) -> PairedTest:
-    """Test of no difference, from (C, k) sums of each system."""
+) -> DifferenceTest:
+    """Test of no difference between two systems, from (C, k) sums of each."""
     sums = np.concatenate([a, b])
 
     def difference(first: Floats) -> Floats:
         return of_sums(first @ sums) - of_sums((1.0 - first) @ sums)
 
-    return _dealt(difference, len(a), len(b), draws=draws, rng=rng)
+    return _label_permutation_test(difference, len(a), len(b), draws=draws, rng=rng)
 
 
-def of_rows(
+def permutation_test_rows(
     statistic: Callable[[Ints], float],
     codes_a: Ints,
     n_a: int,
@@ -79,28 +82,29 @@ def of_rows(
     *,
     draws: int,
     rng: np.random.Generator,
-) -> PairedTest:
-    """Test of no difference, for a statistic of row indices."""
+) -> DifferenceTest:
+    """Test of no difference between two systems, for a statistic of row indices."""
     codes = np.concatenate([codes_a, codes_b + n_a])
 
     def difference(first: Floats) -> Floats:
         taken = first[:, codes] == 1
         return np.array([statistic(np.flatnonzero(t)) - statistic(np.flatnonzero(~t)) for t in taken])
 
-    return _dealt(difference, n_a, n_b, draws=draws, rng=rng)
+    return _label_permutation_test(difference, n_a, n_b, draws=draws, rng=rng)
 
 
-def _dealt(
+def _label_permutation_test(
     difference: Callable[[Floats], Floats], n_a: int, n_b: int, *, draws: int, rng: np.random.Generator
-) -> PairedTest:
+) -> DifferenceTest:
+    """Permutes system labels: `difference` maps (b, C) rows, 1 for the first system's clusters, to differences."""
     labels = np.concatenate([np.ones(n_a), np.zeros(n_b)])
     observed = float(difference(labels[None])[0])
     if not np.isfinite(observed):
-        return PairedTest(observed, float("nan"))
+        return DifferenceTest(observed, float("nan"))
     block = max(1, _CELLS // len(labels))
     sizes = [min(block, draws - start) for start in range(0, draws, block)]
     shuffled = (rng.permuted(np.broadcast_to(labels, (size, len(labels))), axis=1) for size in sizes)
     null = np.concatenate([difference(rows) for rows in shuffled])
-    # An undefined deal counts against significance, and so does one that differs by rounding only.
+    # An undefined difference, and one that differs from the observed one by rounding only, counts as extreme.
     extreme = int(np.count_nonzero(~(np.abs(null) < abs(observed) * (1 - 1e-10))))
-    return PairedTest(observed, (1 + extreme) / (1 + draws))
+    return DifferenceTest(observed, (1 + extreme) / (1 + draws))

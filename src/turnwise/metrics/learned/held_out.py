@@ -6,7 +6,7 @@ import numpy as np
 
 from turnwise.encode.text.normalise import plain
 from turnwise.errors import DataError
-from turnwise.stats.clusters import connected
+from turnwise.stats.clusters import connected_components
 from turnwise.stats.correlation import STATISTICS
 from turnwise.stats.interval import interval_of_correlation
 from turnwise.types import Finding, Floats, Ints, Item
@@ -65,7 +65,7 @@ def on_card(findings: Sequence[Finding]) -> dict[str, object]:
 
 def context_groups(items: Sequence[Item]) -> Ints:
     """(n,) equal for items that share their cluster or a turn of context, directly or through others."""
-    return connected(
+    return connected_components(
         [[f"cluster {item.cluster}", *map("turn {}".format, _long_turns(item))] for item in items]
     )[0]
 

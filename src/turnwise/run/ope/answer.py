@@ -18,8 +18,7 @@ from turnwise.run.ope.experience import Experience
 from turnwise.run.resume.unfinished import Unfinished, fingerprint
 from turnwise.run.scoring.tally import generator
 from turnwise.run.workers.execute import Executor
-from turnwise.stats.interval import Interval
-from turnwise.stats.interval import t as t_interval
+from turnwise.stats.interval import Interval, mean_t_interval
 from turnwise.types import Episodes, Estimate, Estimator, Floats
 
 
@@ -217,7 +216,7 @@ def _calibrated(
 
 def _chance(own: Estimate) -> Interval | None:
     """What chance alone leaves open; None where there is a single number."""
-    found = t_interval(own.contributions)
+    found = mean_t_interval(own.contributions)
     return None if found is None else (float(found[0]), float(found[1]))
 
 

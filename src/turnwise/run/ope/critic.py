@@ -29,8 +29,7 @@ from turnwise.run.progress import progress
 from turnwise.run.scoring.shards import beside
 from turnwise.run.scoring.tally import generator
 from turnwise.run.spec import OpeSpec
-from turnwise.stats.interval import Interval
-from turnwise.stats.interval import t as t_interval
+from turnwise.stats.interval import Interval, mean_t_interval
 from turnwise.types import Dialogue, Estimator, Finding, Floats, Said
 
 BASELINES = ("bleu-delex", "length", "entropy-2", "success")
@@ -220,7 +219,7 @@ def _findings(
 
 
 def _interval(contributions: Floats) -> Interval | None:
-    found = t_interval(contributions)
+    found = mean_t_interval(contributions)
     return None if found is None else (float(found[0]), float(found[1]))
 
 

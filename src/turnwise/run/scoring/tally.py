@@ -18,7 +18,7 @@ from turnwise.errors import Refused, counted
 from turnwise.logs.seen import Seen
 from turnwise.meta.table import better, dense, stack
 from turnwise.run.scoring.blocks import Block
-from turnwise.stats.interval import interval_of_rows, interval_of_sums, moved, of_rare, percentile
+from turnwise.stats.interval import interval_of_rows, interval_of_sums, percentile, rescaled, wilson_of_rare
 from turnwise.stats.poisson import PoissonSums
 from turnwise.stats.reservoir import Reservoir
 from turnwise.types import (
@@ -144,7 +144,7 @@ class Tally:
         if isinstance(self.metric, Merged):
             if self._moments is not None:
                 self._moments += self.metric.moments(rows)
-            elif self._sample.seen + len(rows) > self._sample.most:
+            elif self._sample.seen + len(rows) > self._sample.max_rows:
                 kept = [self._sample.table()[0]] if self._sample.seen else []
                 self._moments = self.metric.moments(np.concatenate([*kept, rows]))
         for item, row in zip(items, rows, strict=True):
@@ -222,11 +222,11 @@ class Tally:
             lambda chosen: metric.reduce(rows[chosen]), codes, n_kept, draws=draws, rng=rng
         )
         if self._moments is None:
-            return estimate, interval, method if self._sample.whole else f"{method}, {self._share(rows)}"
+            return estimate, interval, method if self._sample.complete else f"{method}, {self._share(rows)}"
         share = n_kept / len(self._clusters)
         centre = metric.reduce(rows)
         told = f"{method}, {self._share(rows)}"
-        return estimate, interval and moved(interval, centre, estimate, share=share), told
+        return estimate, interval and rescaled(interval, centre, estimate, share=share), told
 
     def _of_draws(self, metric: Summed, drawn: PoissonSums) -> tuple[float, tuple[float, float] | None, str]:
         estimate = float(metric.of_sums(self._sums[0]))
@@ -243,7 +243,7 @@ class Tally:
             return None
         low, high = bounds
         events = round(min(estimate - low, high - estimate) / (high - low) * self.weight)
-        return of_rare(estimate, events, len(self._clusters), bounds=bounds)
+        return wilson_of_rare(estimate, events, len(self._clusters), bounds=bounds)
 
     def _share(self, rows: Rows) -> str:
         return f"of a sample of {rows.shape[0]} of {self._sample.seen} items"

@@ -22,7 +22,7 @@ from turnwise.errors import DataError, UsageError
 from turnwise.metrics.learned.adem.bilinear import Bilinear, Components
 from turnwise.metrics.learned.adem.triples import Triples
 from turnwise.metrics.learned.progress import remembered
-from turnwise.stats.correlation import across
+from turnwise.stats.correlation import row_correlations
 from turnwise.types import Floats, Ints
 
 _ADAM = (0.9, 0.999, 1e-8)
@@ -178,7 +178,9 @@ class _Part:
     def correlation(self, weights: Floats, seen: tuple[Floats, Floats, Floats]) -> Floats:
         """(k,) Pearson's; -1 where a head gives everyone the same."""
         scores = self.scores(weights, seen)
-        return np.nan_to_num(across("pearson", scores, np.broadcast_to(seen[2], scores.shape)), nan=-1.0)
+        return np.nan_to_num(
+            row_correlations("pearson", scores, np.broadcast_to(seen[2], scores.shape)), nan=-1.0
+        )
 
     def gradient(self, weights: Floats, rows: Ints, piece: int) -> tuple[Floats, Floats]:
         """(k,) squared error summed over the rows, and its gradient."""
