@@ -1,6 +1,6 @@
-"""Small talk with a persona, after ConvAI2 (Dinan et al. 2020), judged by a panel of simulated people.
+"""Small talk with a persona, after ConvAI2 (Dinan et al. 2020), rated by a panel of simulated raters.
 
-Nothing is decided here: what is known of a conversation is what raters say of it.
+Dialogues have no goal and end without a decision; their only scores are ratings.
 """
 
 from turnwise.worlds.chat.families import FAMILIES, family

@@ -1,4 +1,4 @@
-"""Families of agents that chat well and badly."""
+"""Families of chat agents of different quality."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
@@ -6,6 +6,7 @@ from dataclasses import replace
 from turnwise.errors import unknown
 from turnwise.worlds.chat.talkers import Habits, Talker
 
+# Name of a failing -> the habits at strength `x` (1: full).
 FAILINGS: Mapping[str, Callable[[float], Habits]] = {
     "good": lambda x: Habits(asks=0.8 * x, shares=0.9),
     "contradicts": lambda x: Habits(contradicts=x, asks=0.6),
@@ -19,10 +20,10 @@ FAILINGS: Mapping[str, Callable[[float], Habits]] = {
 
 
 def graded(agents: int) -> dict[str, Habits]:
-    """Every failing at once, from none to half of the time."""
-    levels = [place / max(1, agents - 1) for place in range(agents)]
+    """Agents with all failings at once, from never to about half of the turns."""
+    levels = [index / max(1, agents - 1) for index in range(agents)]
     return {
-        f"flaw-{place:02d}": Habits(
+        f"flaw-{index:02d}": Habits(
             contradicts=0.5 * level,
             repeats=0.4 * level,
             ignores=0.5 * level,
@@ -30,20 +31,22 @@ def graded(agents: int) -> dict[str, Habits]:
             asks=0.7 - 0.4 * level,
             shares=0.9 - 0.5 * level,
         )
-        for place, level in enumerate(levels)
+        for index, level in enumerate(levels)
     }
 
 
 def failings(agents: int) -> dict[str, Habits]:
-    """One failing each, in a plain and in a lively voice: first often, then more and more rarely."""
+    """Agents with one failing each, in a plain or a lively voice; after every round of failings they become rarer."""
     found = {}
     kinds = list(FAILINGS.items())
-    for place in range(agents):
-        kind, habits = kinds[place % len(kinds)]
-        again = place // len(kinds)
-        voice = "plain" if (place + again) % 2 else "lively"
-        flaws = habits(0.55**again)
-        found[f"{voice}-{kind}" if again < 2 else f"{voice}-{kind}-{again}"] = replace(flaws, voice=voice)
+    for index in range(agents):
+        kind, habits = kinds[index % len(kinds)]
+        repetition = index // len(kinds)
+        voice = "plain" if (index + repetition) % 2 else "lively"
+        voiceless = habits(0.55**repetition)
+        found[f"{voice}-{kind}" if repetition < 2 else f"{voice}-{kind}-{repetition}"] = replace(
+            voiceless, voice=voice
+        )
     return found
 
 
@@ -51,7 +54,7 @@ FAMILIES: Mapping[str, Callable[[int], dict[str, Habits]]] = {"graded": graded, 
 
 
 def family(name: str, *, agents: int = 16) -> dict[str, Talker]:
-    """Agents by name."""
+    """The agents of a family, by their names."""
     if name not in FAMILIES:
         raise unknown("family", name, list(FAMILIES))
     return {agent: Talker(habits) for agent, habits in FAMILIES[name](agents).items()}

@@ -1,7 +1,7 @@
-"""The people who rate: a panel with biases, scales and noise of their own, who give whole numbers from 1 to 5.
+"""Simulated raters: a panel with individual bias, scale use and noise, who give whole numbers from 1 to 5.
 
-What an agent truly has is the mean rating that the whole panel would give its conversations, which is computed
-exactly: ratings are rounded and end at 1 and 5, so it is not quite the latent quality.
+The true score of a dialogue is the mean rating that the whole panel would give it, computed exactly. It differs from
+the latent quality because ratings are rounded and limited to 1 to 5.
 """
 
 from dataclasses import dataclass
@@ -12,67 +12,79 @@ import numpy as np
 
 from turnwise.types import Floats, Rating, Scores
 
-PANEL = 20
-RATERS = 3  # that see a conversation
+PANEL_SIZE = 20  # raters in the panel
+RATERS_PER_DIALOGUE = 3  # raters per dialogue
 SCALE = (1.0, 5.0)
-MIDDLE = 3.0
-GRID = np.linspace(*SCALE, 401)
+SCALE_MIDDLE = 3.0
+# Qualities at which the mean rating of the panel is computed; between them it is interpolated.
+QUALITY_GRID = np.linspace(*SCALE, 401)
 
 
 @dataclass(frozen=True, slots=True)
 class Rater:
+    """A simulated person: rating = rounded(bias + spread * quality + noise)."""
+
     name: str
-    bias: float  # kinder or harder than others
-    spread: float  # how much of the scale is used
-    noise: float
+    bias: float  # added to every rating
+    spread: float  # slope: above 1 the rater uses more of the scale
+    noise: float  # standard deviation
 
     def mean(self, quality: float) -> float:
-        return MIDDLE + self.bias + self.spread * (quality - MIDDLE)
+        """The rating before noise, rounding and limits."""
+        return SCALE_MIDDLE + self.bias + self.spread * (quality - SCALE_MIDDLE)
 
     def rate(self, quality: float, rng: np.random.Generator) -> float:
-        felt = self.mean(quality) + self.noise * rng.standard_normal()
-        return float(min(SCALE[1], max(SCALE[0], np.floor(felt + 0.5))))
+        """Draw a rating of a dialogue of this quality."""
+        latent = self.mean(quality) + self.noise * rng.standard_normal()
+        return float(min(SCALE[1], max(SCALE[0], np.floor(latent + 0.5))))
 
-    def expected(self, quality: float) -> float:
-        """The mean of `rate`: 1 and the chance of every step above it."""
+    def expected_rating(self, quality: float) -> float:
+        """The exact mean of `rate`: 1 plus the probabilities of a rating above 1, above 2, above 3 and above 4."""
         steps = np.arange(SCALE[0], SCALE[1]) + 0.5
-        return float(SCALE[0] + sum(_above((self.mean(quality) - step) / self.noise) for step in steps))
+        return float(SCALE[0] + sum(_normal_cdf((self.mean(quality) - step) / self.noise) for step in steps))
 
 
-def _above(z: float) -> float:
+def _normal_cdf(z: float) -> float:
+    """The cumulative distribution function of the standard normal distribution."""
     return 0.5 * (1 + erf(z / sqrt(2)))
 
 
 @cache
 def panel() -> tuple[Rater, ...]:
-    """The same people in every run."""
+    """The raters, equal in every run."""
     rng = np.random.default_rng(1952)
     bias, spread, noise = (
-        rng.normal(0, 0.4, PANEL),
-        rng.uniform(0.7, 1.3, PANEL),
-        rng.uniform(0.4, 0.9, PANEL),
+        rng.normal(0, 0.4, PANEL_SIZE),
+        rng.uniform(0.7, 1.3, PANEL_SIZE),
+        rng.uniform(0.4, 0.9, PANEL_SIZE),
     )
     return tuple(
-        Rater(f"rater-{place + 1:02d}", float(bias[place]), float(spread[place]), float(noise[place]))
-        for place in range(PANEL)
+        Rater(f"rater-{index + 1:02d}", float(bias[index]), float(spread[index]), float(noise[index]))
+        for index in range(PANEL_SIZE)
     )
 
 
 @cache
-def _expected() -> Floats:
-    return np.array([np.mean([rater.expected(quality) for rater in panel()]) for quality in GRID])
+def _expected_on_grid() -> Floats:
+    """The mean rating of the panel at each quality of `QUALITY_GRID`."""
+    return np.array(
+        [np.mean([rater.expected_rating(quality) for rater in panel()]) for quality in QUALITY_GRID]
+    )
 
 
-def expected(qualities: Scores) -> Scores:
-    """What the panel would give on average."""
-    return {name: float(np.interp(quality, GRID, _expected())) for name, quality in qualities.items()}
+def expected_ratings(qualities: Scores) -> Scores:
+    """The mean rating that the whole panel would give, by dimension."""
+    return {
+        name: float(np.interp(quality, QUALITY_GRID, _expected_on_grid()))
+        for name, quality in qualities.items()
+    }
 
 
 def ratings(qualities: Scores, item: str, rng: np.random.Generator) -> tuple[Rating, ...]:
-    """The judgements of a few of the panel."""
-    chosen = sorted(rng.permutation(PANEL)[:RATERS].tolist())
+    """Draw the ratings of `RATERS_PER_DIALOGUE` members of the panel on every dimension."""
+    chosen = sorted(rng.permutation(PANEL_SIZE)[:RATERS_PER_DIALOGUE].tolist())
     return tuple(
         Rating(item, dimension, rater.rate(quality, rng), rater=rater.name, scale=SCALE)
-        for rater in (panel()[place] for place in chosen)
+        for rater in (panel()[index] for index in chosen)
         for dimension, quality in qualities.items()
     )

@@ -1,7 +1,7 @@
-"""What small talk is about: topics, on each of which a person holds one thing, and how it is said and read.
+"""The topics of small talk, the sentences about them, and the parser that recognises them.
 
-Meaning is read from text by the words that name a thing or its topic, so that any agent can be put in this
-world; every sentence here must be read as what it says, and a test holds it to that.
+A persona has one thing per topic, for example `pet: dog`. The parser looks for the words that name a thing or a topic,
+so any agent can talk in this world. It must understand every sentence of this module; a test checks this.
 """
 
 import re
@@ -17,11 +17,13 @@ from turnwise.types import Turn
 
 @dataclass(frozen=True, slots=True)
 class Topic:
+    """A topic with its possible things and its sentences."""
+
     things: tuple[str, ...]
-    says: str  # I hold one of them
-    asks: str
-    words: str  # by which it is known, besides its things: a pattern
-    likes: str  # said of someone else's
+    template: str  # of the sentence with which a speaker claims to have one of the things
+    asks: str  # question about the topic
+    words: str  # pattern of the words that name the topic itself
+    comment: str  # template of a comment on someone else's thing
 
 
 TOPICS: Mapping[str, Topic] = {
@@ -59,72 +61,75 @@ TOPICS: Mapping[str, Topic] = {
     ),
 }  # fmt: skip
 
-Persona = Mapping[str, str]  # topic -> the thing that this person holds
+Persona = Mapping[str, str]  # topic -> the thing of this person
 
 _TOPIC_OF = {thing: topic for topic, about in TOPICS.items() for thing in about.things}
-_CALLED = {thing.lower(): thing for thing in _TOPIC_OF}
+_SPELLING = {thing.lower(): thing for thing in _TOPIC_OF}
 _THING = re.compile(rf"\b(?:{'|'.join(_TOPIC_OF)})\b", re.IGNORECASE)
 _WORDS = {topic: re.compile(rf"\b(?:{about.words})\b", re.IGNORECASE) for topic, about in TOPICS.items()}
-_OWN = re.compile(r"\b(?:I (?:have|work|listen|do|live|dream|love|play|own)|my)\b", re.IGNORECASE)
+_FIRST_PERSON = re.compile(r"\b(?:I (?:have|work|listen|do|live|dream|love|play|own)|my)\b", re.IGNORECASE)
 _SENTENCES = re.compile(r"[^.!?]+[.!?]*")
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
-    """What a turn means."""
+class Meaning:
+    """The parsed meaning of a turn."""
 
-    topics: frozenset[str]  # that it is about
+    topics: frozenset[str]  # all topics that it mentions
     asks: tuple[str, ...]  # topics of its questions
-    holds: Mapping[str, str]  # what the speaker says to hold
-    question: bool
+    claims: Mapping[str, str]  # topic -> thing that the speaker claims to have
+    question: bool  # contains a question
 
 
 @lru_cache(maxsize=1 << 12)
-def said(text: str) -> Said:
+def parse(text: str) -> Meaning:
+    """Parse a turn."""
     topics: set[str] = set()
     asks: list[str] = []
-    holds: dict[str, str] = {}
+    claims: dict[str, str] = {}
     question = False
     for sentence in _SENTENCES.findall(text):
-        things = [_CALLED[thing.lower()] for thing in _THING.findall(sentence)]
+        things = [_SPELLING[thing.lower()] for thing in _THING.findall(sentence)]
         about = {_TOPIC_OF[thing] for thing in things}
-        # A thing settles what a sentence is about; only without one do the topic's own words.
+        # The words of a topic count only in a sentence that names no thing.
         about |= {topic for topic, words in _WORDS.items() if not things and words.search(sentence)}
         topics |= about
         if sentence.endswith("?"):
             question = True
             asks += sorted(about)
-        elif _OWN.search(sentence):
-            holds |= {_TOPIC_OF[thing]: thing for thing in things}
-    return Said(frozenset(topics), tuple(asks), holds, question)
+        elif _FIRST_PERSON.search(sentence):
+            claims |= {_TOPIC_OF[thing]: thing for thing in things}
+    return Meaning(frozenset(topics), tuple(asks), claims, question)
 
 
-def one(options: Sequence[str], rng: np.random.Generator) -> str:
+def pick(options: Sequence[str], rng: np.random.Generator) -> str:
+    """A random option."""
     return options[int(rng.random() * len(options))]
 
 
-def persona(rng: np.random.Generator, *, size: int) -> Persona:
-    """Someone with something to say on so many topics."""
+def draw_persona(rng: np.random.Generator, *, size: int) -> Persona:
+    """Draw a persona with things on `size` topics."""
     chosen = sorted(rng.permutation(len(TOPICS))[:size].tolist())
     names = list(TOPICS)
-    return {names[place]: one(TOPICS[names[place]].things, rng) for place in chosen}
+    return {names[index]: pick(TOPICS[names[index]].things, rng) for index in chosen}
 
 
-def states(topic: str, thing: str) -> str:
-    return TOPICS[topic].says.format(thing)
+def statement(topic: str, thing: str) -> str:
+    """The sentence with which a speaker claims to have a thing."""
+    return TOPICS[topic].template.format(thing)
 
 
-def briefing(who: Persona) -> Turn:
-    """What an agent is told of itself."""
-    facts = " ".join(states(topic, thing) for topic, thing in who.items())
+def briefing(persona: Persona) -> Turn:
+    """The system turn that gives an agent its persona."""
+    facts = " ".join(statement(topic, thing) for topic, thing in persona.items())
     text = f"You chat with someone you have just met. Be this person: {facts}"
     return Turn("system", text)
 
 
-def persona_of(turn: Turn) -> Persona:
-    """Who an agent was told to be."""
+def persona_from_briefing(turn: Turn) -> Persona:
+    """Parse the persona from the briefing turn."""
     if turn.role != "system":
         raise UsageError(
             "an agent needs its persona: the first turn must be the briefing (`meta.briefing` in a log)"
         )
-    return said(turn.text).holds
+    return parse(turn.text).claims

@@ -1,6 +1,6 @@
-"""The one that an agent chats with: tells of itself, answers, asks, and leaves when bored.
+"""The simulated user: talks about itself, answers, asks, and leaves after dull replies.
 
-A pure function of who it is and of the conversation.
+The user is a pure function of its persona, the dialogue so far and the generator.
 """
 
 from collections.abc import Sequence
@@ -8,47 +8,48 @@ from collections.abc import Sequence
 import numpy as np
 
 from turnwise.types import Turn
-from turnwise.worlds.chat.topics import TOPICS, Persona, one, said, states
+from turnwise.worlds.chat.topics import TOPICS, Persona, parse, pick, statement
 
-T_MAX = 8  # replies of the agent
-AT_LEAST = 4  # replies before a user thinks of leaving
-LEAVES = 0.15  # the chance a turn, when content
-BORED = 0.35  # what each dull reply adds to it
+MAX_REPLIES = 8  # replies of the agent after which the user leaves
+MIN_REPLIES = 4  # replies of the agent before the user may leave
+LEAVE_PROBABILITY = 0.15  # probability of leaving after a good reply
+DULL_REPLY_EFFECT = 0.35  # added to it after a dull reply
 GREETINGS = ("Hi there!", "Hello!", "Hey, nice to meet you!")
-LIKES = ("That sounds nice.", "Oh, really?", "Cool.")
-NOTHING = "I could not tell."
+INTERESTED = ("That sounds nice.", "Oh, really?", "Cool.")
+NO_ANSWER = "I could not tell."
 DULL = ("Hm.", "Okay.", "If you say so.")
 
 
-def first_message(who: Persona, rng: np.random.Generator) -> str:
-    topic = one(list(who), rng)
-    return f"{one(GREETINGS, rng)} {states(topic, who[topic])} {TOPICS[topic].asks}"
+def first_message(persona: Persona, rng: np.random.Generator) -> str:
+    """The message with which the user starts the dialogue."""
+    topic = pick(list(persona), rng)
+    return f"{pick(GREETINGS, rng)} {statement(topic, persona[topic])} {TOPICS[topic].asks}"
 
 
-def next_message(who: Persona, turns: Sequence[Turn], rng: np.random.Generator) -> str | None:
-    """What the user says to the last of `turns`; None when it has left."""
+def next_message(persona: Persona, turns: Sequence[Turn], rng: np.random.Generator) -> str | None:
+    """The user's reply to the last of `turns`, or None if the user leaves."""
     replies = [turn.text for turn in turns if turn.role == "assistant"]
-    if len(replies) >= T_MAX:
+    if len(replies) >= MAX_REPLIES:
         return None
-    dull = not heeds(turns[-2].text, replies[-1]) or replies[-1] in replies[:-1]
-    if len(replies) >= AT_LEAST and rng.random() < LEAVES + BORED * dull:
+    dull = not is_on_topic(turns[-2].text, replies[-1]) or replies[-1] in replies[:-1]
+    if len(replies) >= MIN_REPLIES and rng.random() < LEAVE_PROBABILITY + DULL_REPLY_EFFECT * dull:
         return None
-    reply = said(replies[-1])
-    parts = [one(DULL if dull else LIKES, rng)]
-    parts += [states(topic, who[topic]) if topic in who else NOTHING for topic in reply.asks[:1]]
-    told = {topic for turn in turns if turn.role == "user" for topic in said(turn.text).holds}
-    new = [topic for topic in who if topic not in told and topic not in reply.asks]
+    reply = parse(replies[-1])
+    parts = [pick(DULL if dull else INTERESTED, rng)]
+    parts += [statement(topic, persona[topic]) if topic in persona else NO_ANSWER for topic in reply.asks[:1]]
+    mentioned = {topic for turn in turns if turn.role == "user" for topic in parse(turn.text).claims}
+    new = [topic for topic in persona if topic not in mentioned and topic not in reply.asks]
     if new and (not reply.asks or rng.random() < 0.5):
-        topic = one(new, rng)
-        parts.append(states(topic, who[topic]))
+        topic = pick(new, rng)
+        parts.append(statement(topic, persona[topic]))
         if rng.random() < 0.6:
             parts.append(TOPICS[topic].asks)
     elif len(parts) == 1 or rng.random() < 0.4:
-        parts.append(TOPICS[one(list(TOPICS), rng)].asks)
+        parts.append(TOPICS[pick(list(TOPICS), rng)].asks)
     return " ".join(parts)
 
 
-def heeds(user: str, reply: str) -> bool:
-    """Whether a reply is about something that the user spoke of."""
-    about = said(user).topics
-    return not about or bool(about & said(reply).topics)
+def is_on_topic(user: str, reply: str) -> bool:
+    """Whether a reply is on a topic that the user mentioned; always true if the user mentioned none."""
+    about = parse(user).topics
+    return not about or bool(about & parse(reply).topics)

@@ -1,4 +1,4 @@
-"""The chat world: two people who have just met, of whom one is an agent."""
+"""The chat world: the agent and the user talk as two people who have just met."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -8,15 +8,17 @@ import numpy as np
 
 from turnwise.types import Rating, Scores, Turn
 from turnwise.worlds.chat import raters, user
-from turnwise.worlds.chat.impression import DIMENSIONS, impression
-from turnwise.worlds.chat.topics import Persona, briefing, persona
+from turnwise.worlds.chat.quality import DIMENSIONS, latent_quality
+from turnwise.worlds.chat.topics import Persona, briefing, draw_persona
 from turnwise.worlds.play import World
 
-OURS, THEIRS = 4, 6  # topics on which the agent and the user have something to say
+AGENT_TOPICS, USER_TOPICS = 4, 6  # number of topics in the persona of each
 
 
 @dataclass(frozen=True, slots=True)
 class Scene:
+    """The personas of one dialogue."""
+
     agent: Persona
     user: Persona
     briefing: Turn
@@ -38,20 +40,23 @@ class Scene:
         return None
 
     def ratings(self, turns: Sequence[Turn], item: str, rng: np.random.Generator) -> tuple[Rating, ...]:
-        return raters.ratings(impression(turns[1:]), item, rng)
+        return raters.ratings(latent_quality(turns[1:]), item, rng)
 
     def truth(self, turns: Sequence[Turn]) -> Scores:
-        return raters.expected(impression(turns[1:]))
+        """The mean rating that the whole panel would give, by dimension."""
+        return raters.expected_ratings(latent_quality(turns[1:]))
 
 
 @dataclass(frozen=True, slots=True)
 class Chat(World):
+    """Small talk of two personas."""
+
     name: ClassVar[str] = "chat"
     dimensions: ClassVar[tuple[str, ...]] = DIMENSIONS
 
     def scene(self, rng: np.random.Generator) -> Scene:
-        agent = persona(rng, size=OURS)
-        return Scene(agent, persona(rng, size=THEIRS), briefing(agent))
+        agent = draw_persona(rng, size=AGENT_TOPICS)
+        return Scene(agent, draw_persona(rng, size=USER_TOPICS), briefing(agent))
 
 
 WORLD = Chat()
