@@ -4,7 +4,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 
-.PHONY: demo test lint format bench clean
+.PHONY: demo test test-core lint format docs screenshots bench clean
 
 $(VENV)/.core: pyproject.toml constraints.txt
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
@@ -29,6 +29,10 @@ demo: $(VENV)/.neural ## the whole loop on embedded worlds; ends with out/demo/r
 
 test: $(VENV)/.weights
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -n 2 --dist loadgroup
+
+test-core: $(VENV)/.core ## the tests that need no extra but `tables`
+	$(PIP) -e '.[tables,test]'
+	OMP_NUM_THREADS=1 $(BIN)/python -m tools.core_tests
 
 lint: $(VENV)/.dev
 	$(BIN)/ruff format --check .

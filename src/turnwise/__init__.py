@@ -11,7 +11,7 @@ is loaded before it is used.
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 if TYPE_CHECKING:
     from turnwise.library import Result, attack, compare, meta_evaluate, ope, score

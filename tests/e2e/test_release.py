@@ -3,10 +3,13 @@
 import subprocess
 import sys
 import tarfile
+import tomllib
 import zipfile
 from pathlib import Path
 
 import pytest
+
+import turnwise
 
 ROOT = Path(__file__).parents[2]
 pytestmark = pytest.mark.xdist_group("release")  # one build and one environment for all processes
@@ -26,6 +29,13 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("dist")
     ran(sys.executable, "-m", "hatchling", "build", "-d", folder, cwd=ROOT)
     return folder
+
+
+def test_the_version_is_the_same_everywhere():
+    version = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["version"]
+    assert turnwise.__version__ == version
+    assert f"\nversion: {version}\n" in (ROOT / "CITATION.cff").read_text()
+    assert f"\n## {version} (" in (ROOT / "CHANGELOG.md").read_text()
 
 
 def test_the_wheel_holds_the_package_with_its_data_and_no_more(built: Path):

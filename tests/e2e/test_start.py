@@ -1,5 +1,6 @@
 """Starting up: what is loaded, and how long it takes beside Python itself."""
 
+import os
 import subprocess
 import sys
 import time
@@ -23,6 +24,16 @@ def test_help_and_import_load_nothing_heavy():
 def test_a_commands_help_loads_neither_scipy_nor_torch():
     names = loaded("from turnwise.cli import main; main(['score', '--help'])")
     assert not names.intersection({"scipy", "torch", "numpy"})
+
+
+def test_help_ends_quietly_when_its_reader_is_gone():
+    read, write = os.pipe()
+    os.close(read)
+    done = subprocess.run(
+        [sys.executable, "-m", "turnwise", "--help"], stdout=write, stderr=subprocess.PIPE, check=False
+    )
+    os.close(write)
+    assert (done.returncode, done.stderr) == (0, b"")
 
 
 def test_help_starts_within_three_times_of_python_itself():

@@ -5,6 +5,7 @@ starting Python; a test holds the table equal to the commands' own help.
 """
 
 import io
+import os
 import sys
 
 COMMANDS = {
@@ -60,7 +61,10 @@ def main(argv: list[str] | None = None) -> None:
     _speak_plainly()
     args = sys.argv[1:] if argv is None else argv
     if not args or args[0] in ("-h", "--help"):
-        print(overview())
+        try:
+            print(overview(), flush=True)
+        except BrokenPipeError:  # `turnwise --help | head`
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(0)
     try:
         from turnwise.cli.group import run

@@ -1,10 +1,15 @@
 """`turnwise ls`."""
 
-from typing import Any
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from turnwise.cli import options
+
+if TYPE_CHECKING:
+    from turnwise.types import Card
 
 
 @click.command(name="ls")
@@ -48,7 +53,7 @@ def _metrics() -> list[dict[str, Any]]:
 
 
 def _estimators() -> list[dict[str, Any]]:
-    from turnwise.estimators import describe, names
+    from turnwise.estimators import names
 
     return [
         {
@@ -59,8 +64,20 @@ def _estimators() -> list[dict[str, Any]]:
             "says": card.meaning,
             "card": card,
         }
-        for name, card in ((name, describe(name)) for name in names())
+        for name, card in ((name, _estimator_card(name)) for name in names())
     ]
+
+
+def _estimator_card(name: str) -> Card:
+    """The card of an estimator; without the extra it needs, a card that names the extra."""
+    from turnwise.errors import MissingExtra
+    from turnwise.estimators import describe
+    from turnwise.types import Card
+
+    try:
+        return describe(name)
+    except MissingExtra as error:
+        return Card(kind="estimator", meaning=str(error), range="-", limits="-", citation="-")
 
 
 def _readers() -> list[dict[str, Any]]:
