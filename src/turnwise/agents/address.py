@@ -6,7 +6,7 @@ promised to come again. A refusal is a reply, as people would have read it; an a
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -28,6 +28,8 @@ _PASSED_ON = (
 
 @dataclass(frozen=True, slots=True)
 class Address:
+    concurrent: ClassVar[bool] = True
+
     chat: Chat
     model: str
     temperature: float | None  # None: the server's own

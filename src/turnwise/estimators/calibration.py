@@ -14,12 +14,12 @@ If the estimates of the known agents do not rise with their means, the line says
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol, runtime_checkable
 
 import numpy as np
 
 from turnwise.encode.episodes import leave_out
 from turnwise.errors import Refused, counted
+from turnwise.protocols import EstimatesMany
 from turnwise.types import Episodes, Estimate, Estimator, Floats
 
 FEWEST = (
@@ -27,17 +27,6 @@ FEWEST = (
 )
 LEVEL = 0.95
 CHANCE = 0.05  # above this probability of a slope by luck the estimator cannot rank
-
-
-@runtime_checkable
-class Sharing(Protocol):
-    """An estimator that can be asked about many targets for less than one at a time."""
-
-    def estimates(
-        self, episodes: Episodes, targets: Sequence[str], /, *, rng: np.random.Generator
-    ) -> list[Estimate]:
-        """Of each target, from the dialogues that it did not hold."""
-        ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -105,7 +94,7 @@ def estimates(
     estimator: Estimator, episodes: Episodes, targets: Sequence[str], *, rng: np.random.Generator
 ) -> list[Estimate]:
     """Of each target, from the dialogues that it did not hold."""
-    if isinstance(estimator, Sharing):
+    if isinstance(estimator, EstimatesMany):
         return estimator.estimates(episodes, targets, rng=rng)
     return [estimator.estimate(leave_out(episodes, {target}), target, rng=rng) for target in targets]
 

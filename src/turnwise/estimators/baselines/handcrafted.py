@@ -36,6 +36,7 @@ class Features:
         limits="Knows how an agent talks and not what it achieves; fitted on as many points as there are agents.",
         citation="See et al. 2019, What makes a good conversation? How controllable attributes affect human judgments",
     )
+    holds_data: ClassVar[bool] = True
     metrics: ClassVar[tuple[str, ...]] = EIGHT
 
     ridge: float = 1.0

@@ -24,6 +24,8 @@ class Ranker:
         citation="Jiang et al. 2021, Towards Automatic Evaluation of Dialog Systems (tables 1 and 4)",
     )
 
+    holds_data: ClassVar[bool] = True
+
     metric: str
     scores: Mapping[str, float] = field(default_factory=dict)  # agent -> number, higher is better
     refused: str | None = None  # why the metric has no number of anybody

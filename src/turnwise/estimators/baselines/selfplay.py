@@ -35,6 +35,8 @@ class SelfPlay:
         citation="Ghandeharioun et al. 2019, Approximating Interactive Human Evaluation with Self-Play",
     )
 
+    holds_data: ClassVar[bool] = True
+
     model: str = "minilm"  # encoder of texts
     components: int = 16  # of the mean vectors, for each speaker
     ridge: float = 3.0

@@ -16,7 +16,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from pathlib import Path
-from typing import ClassVar, Literal, Protocol, get_args
+from typing import ClassVar, Literal, Protocol, Self, get_args, runtime_checkable
 
 import numpy as np
 
@@ -34,6 +34,38 @@ Form = Literal["auto", "one", "logged"]
 REWARDS: tuple[Reward, ...] = get_args(Reward)
 DISCOUNT = 0.9
 LATENT = ("lava", "plas", "lava-pg")  # kinds of trained folders whose actions are points
+
+
+@runtime_checkable
+class TaskCritic(Protocol):
+    """An estimator of the discounted return of a task: what `turnwise ope` asks of a critic beyond an estimate."""
+
+    @property
+    def signature(self) -> Signature: ...
+    @property
+    def reward(self) -> Reward: ...
+    @property
+    def discount(self) -> float: ...
+    @property
+    def worded(self) -> Form:
+        """`one` or `logged`: the form in which texts are read."""
+        ...
+
+    @property
+    def taught(self) -> list[str]:
+        """The controls whose value is 0 by training."""
+        ...
+
+    def given(self, facts: Mapping[str, Facts], /) -> Self:
+        """With what is known of the dialogues' tasks."""
+        ...
+
+    def rewarded(self, reward: Reward, /) -> Self:
+        """With another reward."""
+        ...
+
+    def evaluation(self, episodes: Episodes, /, *, seed: int = 0) -> Evaluation: ...
+    def estimate(self, episodes: Episodes, target: str, /, *, rng: np.random.Generator) -> Estimate: ...
 
 
 @dataclass(frozen=True)
@@ -99,9 +131,13 @@ class Critic:
         """The controls that are worth 0 by training, and so tell nothing."""
         return list(TAUGHT) if self.negatives else []
 
-    def given(self, facts: Mapping[str, Facts]) -> "Critic":
+    def given(self, facts: Mapping[str, Facts]) -> Self:
         """With what is known of the dialogues' tasks."""
         return replace(self, facts=facts)
+
+    def rewarded(self, reward: Reward) -> Self:
+        """With another reward."""
+        return replace(self, reward=reward)
 
     def evaluation(self, episodes: Episodes, *, seed: int = 0) -> Evaluation:
         if not len(episodes.dialogues):

@@ -9,12 +9,13 @@ import numpy as np
 from turnwise.metrics.rows import Sums, quotient
 from turnwise.metrics.task.inform import Success
 from turnwise.metrics.task.offers import Evaluator
+from turnwise.metrics.task.ontology import OntologyReader
 from turnwise.metrics.task.wording import DelexicalisedBleu
 from turnwise.types import Card, Floats, Item, Level, Need, Signature
 
 
 @dataclass(frozen=True, slots=True)
-class Combined(Sums):
+class Combined(OntologyReader, Sums):
     level: ClassVar[Level] = "dialogue"
     needs: ClassVar[frozenset[Need]] = Success.needs
     higher_is_better: ClassVar[bool] = True

@@ -21,7 +21,7 @@ from turnwise.metrics.task import venues as tables
 from turnwise.metrics.task.conversation import moves
 from turnwise.metrics.task.goal import Wish, wishes
 from turnwise.metrics.task.offers import EVALUATORS, Evaluator, matched, told
-from turnwise.metrics.task.ontology import Ontology
+from turnwise.metrics.task.ontology import Ontology, OntologyReader
 from turnwise.metrics.task.venues import Venues
 from turnwise.types import Card, Item, Level, Need, Signature
 
@@ -46,7 +46,7 @@ class Judgement:
     booking: float | None  # share of the wished bookings whose reference was told; None without any
 
 
-class _Goal(Mean):
+class _Goal(OntologyReader, Mean):
     """Metrics of a whole dialogue against its goal."""
 
     __slots__ = ()

@@ -6,7 +6,7 @@ Systems write the same thing in many ways: `[restaurant_name]`, `[value_name]` a
 
 import re
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from turnwise.errors import UsageError
-from turnwise.types import digest
+from turnwise.types import Item, digest
 
 State: TypeAlias = Mapping[str, Mapping[str, str]]  # domain -> slot -> value, in our words
 Mention: TypeAlias = tuple[str | None, str]  # the domain, where the placeholder names one, and the slot
@@ -22,6 +22,22 @@ Mention: TypeAlias = tuple[str | None, str]  # the domain, where the placeholder
 _CLOCK = re.compile(r"(\d{1,2})\s*:?\s*(\d{2})")
 _PLACEHOLDER = re.compile(r"\[([^\[\]]+)\]")
 _ANY_DOMAIN = "value"  # `[value_name]` is the name of whatever is talked about
+
+
+class OntologyReader:
+    """A metric with a setting `ontology`: it reads placeholders and can list those that the ontology does not know."""
+
+    __slots__ = ()
+
+    ontology: str
+
+    def unknown_placeholders(self, items: Sequence[Item], /) -> Iterator[str]:
+        """Each placeholder of the scored replies that the ontology does not know, as often as it occurs."""
+        known = load(self.ontology)
+        for item in items:
+            for turn in item.turns if item.turn is None else item.turns[-1:]:
+                if turn.role == item.role:
+                    yield from known.unknown(turn.text)
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,7 @@ from turnwise.metrics.reference.bleu import Bleu
 from turnwise.metrics.rows import Mean, Sums, quotient
 from turnwise.metrics.task import ontology as ontologies
 from turnwise.metrics.task.conversation import acted, delexicalised
-from turnwise.metrics.task.ontology import Ontology
+from turnwise.metrics.task.ontology import Ontology, OntologyReader
 from turnwise.types import Card, Floats, Item, Level, Need, Signature, Turn
 
 
@@ -34,7 +34,7 @@ def _entities(turn: Turn, ontology: Ontology) -> tuple[frozenset[str], frozenset
 
 
 @dataclass(frozen=True, slots=True)
-class DelexicalisedBleu(Sums):
+class DelexicalisedBleu(OntologyReader, Sums):
     level: ClassVar[Level] = "turn"
     needs: ClassVar[frozenset[Need]] = frozenset({"references"})
     higher_is_better: ClassVar[bool] = True
@@ -77,7 +77,7 @@ def _plain(item: Item, ontology: Ontology) -> Turn:
 
 
 @dataclass(frozen=True, slots=True)
-class EntityF1(Sums):
+class EntityF1(OntologyReader, Sums):
     level: ClassVar[Level] = "turn"
     needs: ClassVar[frozenset[Need]] = frozenset({"references"})
     higher_is_better: ClassVar[bool] = True
@@ -117,7 +117,7 @@ class EntityF1(Sums):
 
 
 @dataclass(frozen=True, slots=True)
-class Mismatch(Mean):
+class Mismatch(OntologyReader, Mean):
     """How often a reply answers a context that never happened.
 
     The user's logged turn answered the logged system; in a pseudo-dialogue it stands after another system's

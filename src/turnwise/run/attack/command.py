@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 
 from turnwise.attacks.attack import Attack, attack
-from turnwise.attacks.baselines import VERDICTS
 from turnwise.attacks.context import Context, contexts, halves
 from turnwise.attacks.perturb import CALLS, Perturbation, perturbed
 from turnwise.attacks.target import Target
@@ -19,6 +18,7 @@ from turnwise.logs.items.selection import FILE
 from turnwise.logs.native import file_names
 from turnwise.logs.scan import Census, scan
 from turnwise.meta.table import better
+from turnwise.protocols import metric_extras
 from turnwise.run.attack.calls import calls
 from turnwise.run.attack.model_card import model_folder, write_attacks
 from turnwise.run.attack.tuning import Tuning
@@ -111,7 +111,7 @@ def assault(
         tuning = Tuning(spec, str(metric.signature), target, search_on, judge_on, report)
         found = attack(
             target, search_on, judge_on, texts=_texts(search_on), rng=rng, draws=spec.draws,
-            verdicts=getattr(metric, "verdicts", VERDICTS),
+            verdicts=metric_extras(metric).verdicts,
             stages=spec.stages, further=tuning if "rl" in spec.stages else tuple, report=report,
         )  # fmt: skip
         edits = []

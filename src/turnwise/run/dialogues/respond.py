@@ -21,6 +21,7 @@ from turnwise.logs.files import PIPE
 from turnwise.logs.items.keys import lookup
 from turnwise.logs.native import read_all, write
 from turnwise.logs.scan import scan
+from turnwise.protocols import agent_extras
 from turnwise.run.progress import progress
 from turnwise.run.resume.journal import Journal
 from turnwise.types import Agent, Dialogue, Reply, Turn, digest
@@ -109,7 +110,7 @@ def check(request: Request) -> None:
 
 
 def signature(agent: Agent) -> object:
-    return getattr(agent, "signature", agent)
+    return agent_extras(agent).signature or agent
 
 
 def beside(output: str) -> Path | None:

@@ -17,14 +17,14 @@ from turnwise.agents import resolve
 from turnwise.agents.answering import Asked, NoReply
 from turnwise.encode.episodes import encode, whole
 from turnwise.errors import DataError, Unmeasured, UsageError, counted
-from turnwise.estimators.baselines.selfplay import SelfPlay
 from turnwise.logs import native
 from turnwise.logs.scan import scan
+from turnwise.protocols import TakesSelfPlay
 from turnwise.run.dialogues.respond import Failure, Request, Responded, beside, check, kept, signature
 from turnwise.run.progress import progress
 from turnwise.run.resume.journal import Journal
 from turnwise.run.scoring.tally import generator
-from turnwise.types import Agent, Dialogue, Episodes, Reply, Role, Turn, digest
+from turnwise.types import Agent, Dialogue, Episodes, Estimator, Reply, Role, Turn, digest
 from turnwise.worlds.play import World, simulate_turns
 
 _OTHER: dict[Role, Role] = {"user": "assistant", "assistant": "user"}
@@ -138,7 +138,7 @@ def spe(
     model: str | None = None,
     scale: tuple[float, float] | None = None,
     delexicalised: bool = True,
-) -> SelfPlay:
+) -> Estimator:
     """The estimator `spe[played=FILE,...]`, with the conversations of that file."""
     plain, settings = estimators.settings(name)
     path = settings.pop("played", None)
@@ -148,7 +148,7 @@ def spe(
         )
     written = ",".join(f"{key}={value}" for key, value in settings.items())
     estimator = estimators.resolve(f"{plain}[{written}]" if written else plain, model=model)
-    if not isinstance(estimator, SelfPlay):
+    if not isinstance(estimator, TakesSelfPlay):
         raise UsageError(f"`{name}` is not self-play evaluation")
     held = list(native.read_all([str(path)]))
     return estimator.given(played(held, rating, scale=scale, delexicalised=delexicalised))

@@ -8,12 +8,10 @@ import numpy as np
 
 from turnwise.encode.episodes import leave_out
 from turnwise.errors import Refused
-from turnwise.estimators.baselines.handcrafted import Features
-from turnwise.estimators.baselines.ranker import Ranker
-from turnwise.estimators.baselines.selfplay import SelfPlay
 from turnwise.estimators.calibration import can_rank, estimates, line
 from turnwise.estimators.refusal import Reach, check_enough, check_reach, reach
 from turnwise.estimators.vectors import give
+from turnwise.protocols import estimator_extras
 from turnwise.run.ope.experience import Experience
 from turnwise.run.resume.unfinished import Unfinished, fingerprint
 from turnwise.run.scoring.tally import generator
@@ -45,7 +43,7 @@ class Asked:
         have changed since, and no setting shows it.
         """
         signatures = (str(estimator.signature) for estimator in self.estimators.values())
-        given = [one for one in self.estimators.values() if isinstance(one, Ranker | Features | SelfPlay)]
+        given = [one for one in self.estimators.values() if estimator_extras(one).holds_data]
         numbers = fingerprint((self.experience.episodes.reward, given))
         return " ".join((what, self.experience.rating, numbers, *signatures))
 
@@ -67,7 +65,7 @@ class Answer:
 
 def nested(estimator: Estimator) -> bool:
     """Whether known agents are estimated anew for each target, without its dialogues; not where that takes hours."""
-    return bool(getattr(estimator, "nested", True))
+    return estimator_extras(estimator).nested
 
 
 def answer(asked: Asked, target: str) -> list[Answer]:

@@ -12,6 +12,7 @@ from typing import Any
 from turnwise import estimators as registry
 from turnwise.errors import UsageError
 from turnwise.logs.scan import Census, scan
+from turnwise.protocols import estimator_extras
 from turnwise.report import regression, results
 from turnwise.run.ope import task_log
 from turnwise.run.ope.answer import Answer, Asked, answer, beforehand, nested
@@ -154,7 +155,7 @@ def _seeds(spec: OpeSpec, estimators: Mapping[str, Estimator]) -> int:
 def _models(estimators: Mapping[str, Estimator]) -> Iterator[str]:
     """The encoders of those that take vectors of texts as they are."""
     for estimator in estimators.values():
-        if nested(estimator) and isinstance(model := getattr(estimator, "model", None), str):
+        if nested(estimator) and (model := estimator_extras(estimator).model) is not None:
             yield model
 
 

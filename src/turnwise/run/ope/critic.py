@@ -15,7 +15,7 @@ import numpy as np
 from turnwise import estimators as registry
 from turnwise.errors import Refused, UsageError, counted
 from turnwise.estimators.critic.controls import CONTROLS, LOGGED, PREFIX, Verdict, judged, with_controls
-from turnwise.estimators.critic.critic import Critic
+from turnwise.estimators.critic.critic import TaskCritic
 from turnwise.estimators.critic.evaluation import Evaluation
 from turnwise.logs.scan import Census
 from turnwise.report import results
@@ -64,9 +64,9 @@ def ope_of_task(
     baselines = _baselines(spec, there, targets)
     for name in spec.estimators:
         critic = registry.resolve(name, model=None)
-        if not isinstance(critic, Critic):
+        if not isinstance(critic, TaskCritic):
             raise UsageError(f"`{name}` is no critic of task logs")
-        critic = replace(critic, reward="success" if critic.reward == "auto" else critic.reward)
+        critic = critic.rewarded("success" if critic.reward == "auto" else critic.reward)
         chosen, rewards = _rewarded(spec, there, critic)
         plain = task_log.in_one_form(chosen) if critic.worded == "one" else chosen
         facts = task_log.facts(chosen, dense=critic.reward == "progress")
@@ -113,7 +113,7 @@ def controls(
 
     Without dialogues, as where agents answered single turns in records of their own, there are no controls.
     """
-    critics = {name: one for name, one in estimators.items() if isinstance(one, Critic)}
+    critics = {name: one for name, one in estimators.items() if isinstance(one, TaskCritic)}
     if not critics:
         return {}
     values: dict[str, dict[str, float]] = {name: {} for name in critics}
@@ -153,7 +153,7 @@ def _value(evaluation: Evaluation, said: Said) -> float | None:
 
 
 def _rewarded(
-    spec: OpeSpec, dialogues: Sequence[Dialogue], critic: Critic
+    spec: OpeSpec, dialogues: Sequence[Dialogue], critic: TaskCritic
 ) -> tuple[list[Dialogue], dict[str, float]]:
     if critic.reward == "success":
         rewards = task_log.success(dialogues, db=spec.db or beside(spec.data))
@@ -170,7 +170,7 @@ def _logged_name(dialogues: Sequence[Dialogue]) -> str:
 
 def _findings(
     name: str,
-    critic: Critic,
+    critic: TaskCritic,
     found: Judged,
     *,
     who: str,

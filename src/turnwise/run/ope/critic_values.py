@@ -8,7 +8,7 @@ import numpy as np
 from turnwise.encode.episodes import encode, leave_out, whole
 from turnwise.errors import Refused
 from turnwise.estimators.critic.controls import LOGGED, PREFIX, Verdict, judged, with_controls
-from turnwise.estimators.critic.critic import Critic
+from turnwise.estimators.critic.critic import TaskCritic
 from turnwise.estimators.critic.evaluation import Valued
 from turnwise.run.scoring.tally import generator
 from turnwise.types import Dialogue, Episodes, Floats
@@ -40,7 +40,7 @@ class Judged:
 
 
 def criticise(
-    critic: Critic,
+    critic: TaskCritic,
     dialogues: Sequence[Dialogue],
     rewards: Mapping[str, float],
     systems: Sequence[str],
@@ -76,7 +76,7 @@ def criticise(
     return Judged(values, refused, differences, verdict, returned, greatest)
 
 
-def _without_own(critic: Critic, episodes: Episodes, name: str, seed: int) -> tuple[Valued, Floats]:
+def _without_own(critic: TaskCritic, episodes: Episodes, name: str, seed: int) -> tuple[Valued, Floats]:
     """The value of an agent that held dialogues, from those of others; its Q is NaN in its own."""
     others = leave_out(episodes, {name})
     evaluation = critic.evaluation(others, seed=seed)

@@ -9,9 +9,9 @@ from collections.abc import Sequence
 
 from turnwise import estimators as registry
 from turnwise.errors import Refused
-from turnwise.estimators.baselines.handcrafted import Features
 from turnwise.estimators.baselines.ranker import Ranker
-from turnwise.estimators.critic.critic import Critic
+from turnwise.estimators.critic.critic import TaskCritic
+from turnwise.protocols import TakesMetrics
 from turnwise.run.dialogues.selfplay import spe
 from turnwise.run.ope import task_log
 from turnwise.run.ope.experience import METRIC
@@ -39,10 +39,10 @@ def made(
             found[name] = spe(name, rating, model=spec.model, scale=scale, delexicalised=delexicalised)
             continue
         estimator = registry.resolve(name, model=spec.model)
-        if isinstance(estimator, Features):
+        if isinstance(estimator, TakesMetrics):
             columns = {metric: scored(spec, dialogues, metric, agents) for metric in estimator.metrics}
             estimator = estimator.given(columns)
-        if isinstance(estimator, Critic) and task_log.is_task(dialogues):
+        if isinstance(estimator, TaskCritic) and task_log.is_task(dialogues):
             estimator = estimator.given(task_log.facts(dialogues))
         found[name] = estimator
     return found

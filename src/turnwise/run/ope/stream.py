@@ -20,6 +20,7 @@ from turnwise.errors import DataError, UsageError
 from turnwise.estimators.linear.stream import First, Frame, Second, Summing
 from turnwise.logs.scan import Census
 from turnwise.logs.shards import Shard, shards
+from turnwise.protocols import estimator_extras
 from turnwise.run.ope.answer import Answer, Asked, answer
 from turnwise.run.ope.experience import METRIC, Experience, check_scale
 from turnwise.run.progress import progress
@@ -114,7 +115,7 @@ def summing(names: Sequence[str], model: str | None) -> dict[str, Estimator]:
             f"{', '.join(unable)}: no function of sums; --stream has {', '.join(STREAMED)}. The others need logs that "
             "fit in memory: leave --stream out, and take a sample with --fraction or --limit where these do not"
         )
-    encoders = dict.fromkeys(str(getattr(estimator, "model", None)) for estimator in found.values())
+    encoders = dict.fromkeys(str(estimator_extras(estimator).model) for estimator in found.values())
     if len(encoders) > 1:
         raise UsageError(
             f"--stream encodes texts by one model, and {', '.join(found)} name {', '.join(encoders)}: "
@@ -141,7 +142,7 @@ def streamed_answers(
         raise UsageError(
             f"--stream takes ratings of whole dialogues, and `{rating}` was given to single turns"
         )
-    (model,) = {str(getattr(estimator, "model", None)) for estimator in estimators.values()}
+    (model,) = {str(estimator_extras(estimator).model) for estimator in estimators.values()}
     # Another agent that answers nowhere cannot calibrate, which is said where it is missed.
     needed = tuple(name for name in everyone if name in targets or name in census.alternatives)
     about = Pass(rating, spec.delexicalise, model, tuple(everyone), needed, _below(dimension.rated))

@@ -10,6 +10,7 @@ import numpy as np
 from turnwise.errors import UsageError
 from turnwise.meta.table import COLUMNS, Loss, ScoreTable, stack
 from turnwise.metrics import resolve
+from turnwise.protocols import metric_extras
 from turnwise.run.resume.store import Store
 from turnwise.types import Metric
 
@@ -44,7 +45,7 @@ class Run:
     def table(self, name: str) -> ScoreTable:
         """All that one metric said in this run."""
         found, part = resolve(name), self.parts[name]
-        metric = getattr(found, "reducer", found)  # of a metric that was fitted, what needs no fit
+        metric = metric_extras(found).reducer or found
         if not isinstance(metric, Metric):
             raise UsageError(
                 f"{name} cannot be compared between runs: its number needs what it was fitted on"

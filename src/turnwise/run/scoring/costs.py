@@ -1,22 +1,14 @@
 """What a run will have to pay for, told before it begins."""
 
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from itertools import islice
-from typing import Any, Protocol, runtime_checkable
+from typing import Any
 
+from turnwise.protocols import Priced
 from turnwise.run.resume.store import Store
 from turnwise.run.scoring.blocks import content_key
 from turnwise.types import Item, Metric, digest
-
-
-@runtime_checkable
-class Priced(Protocol):
-    """A metric whose answers are paid for."""
-
-    def cost(self, items: Sequence[Item], /) -> Any:
-        """Costs add up, and print as words. What is kept costs nothing."""
-        ...
 
 
 def announce(metrics: Mapping[str, Metric], store: Store, stream: Iterator[Item], *, shard: int) -> None:

@@ -13,6 +13,7 @@ import msgspec
 import numpy as np
 
 from turnwise.meta.table import stack
+from turnwise.protocols import metric_extras
 from turnwise.report.results import replacing
 from turnwise.run.scoring.blocks import item_scores
 from turnwise.run.scoring.shards import Shard
@@ -45,7 +46,7 @@ class Listing:
         lines = [_line(item) for item in shard.items]
         for name, block in shard.blocks.items():
             scores = item_scores(self._metrics[name], block.rows)
-            half = getattr(self._metrics[name], "half_width", None)  # of a metric that knows how sure it is
+            half = metric_extras(self._metrics[name]).half_width
             for at, value in zip(block.scored, scores.tolist(), strict=True):
                 lines[at]["scores"][name] = value if math.isfinite(value) else None
                 if half is not None and math.isfinite(value):

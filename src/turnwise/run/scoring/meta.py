@@ -15,6 +15,7 @@ from turnwise.meta.gold import Gold, gold
 from turnwise.meta.length_bias import biases
 from turnwise.meta.normalised import partings
 from turnwise.meta.table import ScoreTable
+from turnwise.protocols import KnowsTraining
 from turnwise.ratings.matrix import RatedLevel
 from turnwise.report import results
 from turnwise.run.outcome import Outcome, finish
@@ -141,7 +142,9 @@ def _rated(question: Question, people: Gold) -> list[dict[str, Any]]:
 def _in_training(metrics: Mapping[str, Metric], items: Sequence[Item]) -> dict[str, str]:
     """Metrics that learned from some of these items, and how many: their agreement there is no evidence."""
     counts = {
-        name: metric.in_training(items) for name, metric in metrics.items() if hasattr(metric, "in_training")
+        name: metric.in_training(items)
+        for name, metric in metrics.items()
+        if isinstance(metric, KnowsTraining)
     }
     return {name: f"{count} of {len(items)}" for name, count in counts.items() if count}
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 from turnwise.logs.scan import scan
-from turnwise.metrics.task import ontology as ontologies
+from turnwise.protocols import ReadsPlaceholders
 from turnwise.report import results
 from turnwise.run.outcome import Outcome, finish
 from turnwise.run.progress import progress
@@ -75,15 +75,8 @@ def score(spec: ScoreSpec) -> Outcome:
 
 
 def _unresolved(metric: Metric, items: Sequence[Item]) -> Iterator[str]:
-    """Placeholders of the replies that a task metric's ontology does not know, so that it passes them over."""
-    source = getattr(metric, "ontology", None)
-    if metric.card.kind != "task" or not isinstance(source, str):
-        return
-    ontology = ontologies.load(source)
-    for item in items:
-        for turn in item.turns if item.turn is None else item.turns[-1:]:
-            if turn.role == item.role:
-                yield from ontology.unknown(turn.text)
+    """Placeholders of the replies that the metric does not know."""
+    return metric.unknown_placeholders(items) if isinstance(metric, ReadsPlaceholders) else iter(())
 
 
 def _told(cut: int, unresolved: Counter[str]) -> dict[str, Any]:

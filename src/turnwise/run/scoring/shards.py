@@ -19,9 +19,10 @@ from turnwise.logs.items.items import Selection, all_items, items
 from turnwise.logs.scan import Census
 from turnwise.metrics import resolve
 from turnwise.metrics.task.tables import FOLDER, NoTables
+from turnwise.protocols import Priced
 from turnwise.run.resume.store import Store
 from turnwise.run.scoring.blocks import Block, Failure, content_key, score
-from turnwise.run.scoring.costs import Priced, announce
+from turnwise.run.scoring.costs import announce
 from turnwise.run.spec import Spec
 from turnwise.run.workers.execute import Executor
 from turnwise.types import Finding, Fitted, Item, Metric, Turn, digest

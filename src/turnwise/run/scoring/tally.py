@@ -8,7 +8,6 @@ they are added up, and a seeded sample of clusters stays behind for the interval
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from math import inf
 from typing import Any
 from zlib import crc32
 
@@ -17,6 +16,7 @@ import numpy as np
 from turnwise.errors import Refused, counted
 from turnwise.logs.seen import Seen
 from turnwise.meta.table import better, dense, stack
+from turnwise.protocols import Curved, metric_extras
 from turnwise.run.scoring.blocks import Block
 from turnwise.stats.interval import interval_of_rows, interval_of_sums, percentile, rescaled, wilson_of_rare
 from turnwise.stats.poisson import PoissonSums
@@ -125,7 +125,7 @@ class Tally:
     @property
     def _samples(self) -> bool:
         """Whether rows are kept up to a sample of them, for the number has no need of more."""
-        return isinstance(self.metric, Merged) or getattr(self.metric, "sampled", False)
+        return isinstance(self.metric, Merged) or metric_extras(self.metric).sampled
 
     def _sum(self, codes: Sequence[int], clusters: Sequence[str], rows: Floats) -> None:
         if len(self._clusters) <= Clusters.MOST:
@@ -178,15 +178,15 @@ class Tally:
 
     def _clipped(self, interval: tuple[float, float] | None) -> tuple[float, float] | None:
         """No further than the number itself can go: a Student's interval does not know that BLEU ends at 0."""
-        low, high = getattr(self.metric, "span", (-inf, inf))
+        low, high = metric_extras(self.metric).span
         return interval and (max(interval[0], low), min(interval[1], high))
 
     def _details(self) -> Mapping[str, Any]:
         if not isinstance(self.metric, Guarded):
             return {}
         rows = self._table()[0]
-        curve = getattr(self.metric, "curve", None)  # of precision and recall
-        return {**self.metric.details(rows), **({} if curve is None else {"curve": _thinned(curve(rows))})}
+        curve = {"curve": _thinned(self.metric.curve(rows))} if isinstance(self.metric, Curved) else {}
+        return {**self.metric.details(rows), **curve}
 
     def _status(self) -> Status:
         """Of a number that is not there: the gravest that befell its items."""
@@ -208,7 +208,7 @@ class Tally:
             if self._drawn is not None:
                 return self._of_draws(metric, self._drawn)
             sums = self._sums[:n_groups]
-            bounds = getattr(metric, "bounds", None)  # of a share of yes-or-no answers
+            bounds = metric_extras(metric).bounds
             interval, method = interval_of_sums(sums, metric.of_sums, draws=draws, rng=rng, bounds=bounds)
             return float(metric.of_sums(sums.sum(axis=0))), interval, method
         rows, codes, n_kept = self._table()
@@ -238,7 +238,7 @@ class Tally:
 
     def _at_the_edge(self, estimate: float) -> tuple[float, float] | None:
         """Of a share of yes-or-no answers that are nearly all the same, which few draws or none know of."""
-        bounds = getattr(self.metric, "bounds", None)
+        bounds = metric_extras(self.metric).bounds
         if bounds is None or np.isnan(estimate):
             return None
         low, high = bounds

@@ -14,14 +14,14 @@ import numpy as np
 from anyio import CapacityLimiter, fail_after
 from anyio.to_thread import run_sync
 
-from turnwise.agents.address import Address
+from turnwise.protocols import agent_extras
 from turnwise.types import Agent, Dialogue, Reply
 from turnwise.web.study.book import Book
 from turnwise.web.study.definition import Chat
 from turnwise.web.study.ledger import Rater, Slot
 
 _BLANK = re.compile(r"\{([^{}]+)\}")
-AT_ONCE = 16  # requests in flight to one address; any other agent is asked by one person at a time
+AT_ONCE = 16  # calls at once of an agent that is `concurrent`; any other is called one at a time
 THREADS = 256
 
 
@@ -31,7 +31,8 @@ class Talking:
         self._agents = agents
         self._threads = CapacityLimiter(THREADS)
         self._turns = {
-            name: CapacityLimiter(AT_ONCE if isinstance(one, Address) else 1) for name, one in agents.items()
+            name: CapacityLimiter(AT_ONCE if agent_extras(one).concurrent else 1)
+            for name, one in agents.items()
         }
 
     def opens(self, slot: Slot) -> bool:

@@ -1,0 +1,185 @@
+"""The optional parts of a plugin: attributes with a default value, and methods that add an ability.
+
+`turnwise.types` declares what every metric, estimator and agent must have. This module declares what they may have in
+addition. There are two forms:
+
+- An attribute with a default. `MetricExtras`, `EstimatorExtras`, `AgentExtras` and `WorldExtras` list them. Nothing in
+  turnwise reads such an attribute from a plugin directly: `metric_extras(metric).span` reads it and supplies the
+  default where the plugin does not have it.
+- A method. Each has a `runtime_checkable` protocol (`Priced`, `Curved`, ...), and `isinstance(metric, Priced)` asks
+  whether the plugin has it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from math import inf
+from typing import Any, Protocol, cast, runtime_checkable
+
+from turnwise.types import Episodes, Estimate, Estimator, Item, Metric, Rows, Signature
+
+
+class MetricExtras(Protocol):
+    """Optional attributes of a metric, each with the value that is assumed where it is absent."""
+
+    span: tuple[float, float] = (-inf, inf)
+    """The least and the greatest number that the metric can give. Intervals are clipped to it."""
+
+    bounds: tuple[float, float] | None = None
+    """The two values of an item, for a metric that is a share of yes-or-no answers. Shares near either end get a
+    Wilson interval, because the bootstrap has no variation there."""
+
+    half_width: float | None = None
+    """Half the width of the prediction interval of one item's score; it is written beside the score in items.jsonl."""
+
+    sampled: bool = False
+    """Whether the number of a large corpus may be computed from a seeded sample of its rows."""
+
+    verdicts: tuple[float, ...] = (5,)
+    """The best marks a judge can give. `turnwise attack` writes them into replies ("Rating: 5")."""
+
+    reducer: Metric | None = None
+    """For a metric that must be fitted: a metric that reduces its stored rows without a fit. `compare` of two
+    finished runs needs it."""
+
+    about: float = 0.0
+    """How far `of_moments` may lie from `reduce` on the same rows."""
+
+
+class EstimatorExtras(Protocol):
+    """Optional attributes of an estimator, each with the value that is assumed where it is absent."""
+
+    nested: bool = True
+    """Whether known agents are estimated anew for each target without the target's dialogues. False where one
+    estimate takes minutes: each agent is then estimated once."""
+
+    model: str | None = None
+    """Name of the encoder of texts. `ope` computes the vectors once for all estimators that name the same encoder."""
+
+    holds_data: bool = False
+    """Whether fields of the estimator hold numbers from outside the logs. A resumed run then compares these fields
+    too, since the signature does not show them. The estimator must be a dataclass."""
+
+
+class AgentExtras(Protocol):
+    """Optional attributes of an agent, each with the value that is assumed where it is absent."""
+
+    signature: Signature | None = None
+    """What must be equal for replies to be equal; a resumed `respond` compares it. Default: the `repr` of the agent."""
+
+    concurrent: bool = False
+    """Whether several threads may call the agent at once. The rating app otherwise calls it one at a time."""
+
+
+class WorldExtras(Protocol):
+    """Optional attributes of a world's module, each with the value that is assumed where it is absent."""
+
+    opened: Callable[..., Any] | None = None
+    """A function that makes the world from `db`, `goals`, `delexicalised` and `simulator`, for a world with these
+    options. `family` is then called with the keyword `world`."""
+
+
+def metric_extras(metric: object) -> MetricExtras:
+    """The optional attributes of a metric, with defaults for those it does not have."""
+    return cast("MetricExtras", _WithDefaults(metric, MetricExtras))
+
+
+def estimator_extras(estimator: object) -> EstimatorExtras:
+    """The optional attributes of an estimator, with defaults for those it does not have."""
+    return cast("EstimatorExtras", _WithDefaults(estimator, EstimatorExtras))
+
+
+def agent_extras(agent: object) -> AgentExtras:
+    """The optional attributes of an agent, with defaults for those it does not have."""
+    return cast("AgentExtras", _WithDefaults(agent, AgentExtras))
+
+
+def world_extras(module: object) -> WorldExtras:
+    """The optional attributes of a world's module, with defaults for those it does not have."""
+    return cast("WorldExtras", _WithDefaults(module, WorldExtras))
+
+
+@runtime_checkable
+class Priced(Protocol):
+    """A metric whose calls cost money or requests."""
+
+    def cost(self, items: Sequence[Item], /) -> Any:
+        """What scoring these items will cost; costs can be added, and `str` of one is shown to the user."""
+        ...
+
+
+@runtime_checkable
+class Curved(Protocol):
+    """A metric with a curve behind its number, such as precision against recall. It must be `Guarded` too."""
+
+    def curve(self, rows: Rows, /) -> Any:
+        """A named tuple of arrays of one length; it is thinned and written to results.json."""
+        ...
+
+
+@runtime_checkable
+class KnowsTraining(Protocol):
+    """A metric that knows which items it was trained on."""
+
+    def in_training(self, items: Sequence[Item], /) -> int:
+        """How many of these items it was trained on; `meta` reports the number beside the agreement."""
+        ...
+
+
+@runtime_checkable
+class ReadsPlaceholders(Protocol):
+    """A metric that reads placeholders such as [hotel_name] in replies, and passes over those it does not know."""
+
+    def unknown_placeholders(self, items: Sequence[Item], /) -> Iterator[str]:
+        """Each placeholder that it does not know, as often as it occurs."""
+        ...
+
+
+@runtime_checkable
+class TakesMetrics(Protocol):
+    """An estimator that predicts from metrics' numbers of each agent's replies."""
+
+    @property
+    def metrics(self) -> Sequence[str]:
+        """Names of the metrics."""
+        ...
+
+    def given(self, numbers: Mapping[str, Mapping[str, float]], /) -> Estimator:
+        """The estimator with its numbers: metric -> agent -> number."""
+        ...
+
+
+@runtime_checkable
+class TakesSelfPlay(Protocol):
+    """An estimator that needs dialogues which each agent held with a simulated user."""
+
+    @property
+    def played(self) -> Mapping[str, Episodes]: ...
+
+    def given(self, played: Mapping[str, Episodes], /) -> Estimator:
+        """The estimator with these dialogues: agent -> its episodes."""
+        ...
+
+
+@runtime_checkable
+class EstimatesMany(Protocol):
+    """An estimator for which many targets at once cost less than one after the other."""
+
+    def estimates(self, episodes: Episodes, targets: Sequence[str], /, *, rng: Any) -> list[Estimate]:
+        """The estimate of each target, from the dialogues that it did not hold."""
+        ...
+
+
+class _WithDefaults:
+    """Reads an attribute of a plugin, else the default that a protocol declares.
+
+    Attributes are read when they are used, because some are computed (a model is loaded for `half_width`).
+    """
+
+    __slots__ = ("_declared", "_plugin")
+
+    def __init__(self, plugin: object, declared: type) -> None:
+        self._plugin, self._declared = plugin, declared
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._plugin, name, getattr(self._declared, name))

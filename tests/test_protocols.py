@@ -1,0 +1,67 @@
+"""Optional attributes of plugins: the default is supplied where a plugin does not have one."""
+
+import inspect
+import re
+from pathlib import Path
+
+import pytest
+
+import turnwise
+from turnwise import protocols
+from turnwise.metrics import resolve
+from turnwise.protocols import (
+    AgentExtras,
+    EstimatorExtras,
+    MetricExtras,
+    ReadsPlaceholders,
+    WorldExtras,
+    agent_extras,
+    estimator_extras,
+    metric_extras,
+    world_extras,
+)
+
+SOURCES = Path(turnwise.__file__).parent
+ALL = (MetricExtras, EstimatorExtras, AgentExtras, WorldExtras)
+
+
+def test_an_attribute_of_the_plugin_is_read_and_a_missing_one_has_its_default() -> None:
+    class Bare:
+        pass
+
+    class Share:
+        bounds = (0.0, 1.0)
+
+    assert metric_extras(Share()).bounds == (0.0, 1.0)
+    assert metric_extras(Bare()).bounds is None
+    assert metric_extras(Bare()).verdicts == (5,)
+    assert estimator_extras(Bare()).nested
+    assert agent_extras(Bare()).signature is None
+    assert world_extras(Bare()).opened is None
+
+
+def test_an_attribute_that_no_protocol_declares_cannot_be_read() -> None:
+    with pytest.raises(AttributeError):
+        metric_extras(resolve("length")).colour  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize("declared", ALL)
+def test_every_declared_attribute_has_a_default_and_a_description(declared: type) -> None:
+    source = inspect.getsource(declared)
+    for name in declared.__annotations__:
+        assert hasattr(declared, name)
+        assert re.search(rf"    {name}: .*\n    \"\"\"\w", source), name
+
+
+def test_no_module_reads_optional_attributes_of_plugins_past_the_helper() -> None:
+    names = {name for declared in ALL for name in declared.__annotations__} - {"signature", "model"}
+    pattern = re.compile(rf"(getattr|hasattr)\([^()]*, \"({'|'.join(sorted(names))})\"")
+    found = [str(path) for path in SOURCES.rglob("*.py") if pattern.search(path.read_text("utf-8"))]
+    assert found == []
+
+
+def test_metrics_with_an_ontology_list_the_placeholders_they_do_not_know() -> None:
+    with_ontology = {"inform", "success", "booking", "combined", "bleu-delex", "entity-f1", "mismatch"}
+    assert all(isinstance(resolve(name), ReadsPlaceholders) for name in with_ontology)
+    assert not isinstance(resolve("length"), ReadsPlaceholders)
+    assert protocols.__doc__
