@@ -42,7 +42,7 @@ def test_an_attribute_of_the_plugin_is_read_and_a_missing_one_has_its_default() 
 
 def test_an_attribute_that_no_protocol_declares_cannot_be_read() -> None:
     with pytest.raises(AttributeError):
-        metric_extras(resolve("length")).colour  # type: ignore[attr-defined]
+        _ = metric_extras(resolve("length")).colour  # type: ignore[attr-defined]
 
 
 @pytest.mark.parametrize("declared", ALL)
