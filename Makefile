@@ -44,6 +44,16 @@ format: $(VENV)/.dev
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
+$(VENV)/.docs: $(VENV)/.core
+	$(PIP) -e '.[docs]'
+	touch $@
+
+docs: $(VENV)/.docs ## the site in out/site; a broken link or anchor is an error
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
+
+screenshots: $(VENV)/.dev ## docs/images, made anew with Chromium
+	$(BIN)/python -m tools.screenshots
+
 bench: $(VENV)/.weights
 	$(BIN)/python -m benchmarks $(ONLY)
 

@@ -1,0 +1,115 @@
+"""`python -m tools.screenshots`: the pictures of docs/images, from the demo corpus, with headless Chromium.
+
+Makes a report and takes its picture; serves `turnwise rate` on a free port, passes the start page as a rater would, and
+takes pictures of a rater's page and of the admin page. Needs the extra `web`, playwright and Chromium.
+"""
+
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from playwright.sync_api import Browser, Page, sync_playwright
+
+IMAGES = Path(__file__).parents[1] / "docs" / "images"
+LIMIT = 200_000  # bytes a picture
+TURNWISE = [sys.executable, "-m", "turnwise"]
+METRICS = "rouge-l,length,distinct-2"
+RUNS = {
+    "score": ["-m", METRICS],
+    "meta": ["-m", METRICS, "--dimension", "all", "--statistic", "spearman"],
+    "compare": ["-m", METRICS, "--agents", "good,dull", "--pair", "meta.topic"],
+}
+STUDY = "[quality]\nshared = 0\nchecks = 0\nrepeats = 0\n"
+
+
+def call(folder: Path, *arguments: str) -> None:
+    subprocess.run([*TURNWISE, *arguments], cwd=folder, check=True, stdout=subprocess.DEVNULL)
+
+
+def write_report(folder: Path) -> str:
+    """Makes the report of three runs on the demo corpus; its address."""
+    for command, options in RUNS.items():
+        call(folder, command, "demo/demo.jsonl", *options, "-o", f"out/{command}", "-q")
+    call(folder, "report", "out", "-o", "report.html")
+    return (folder / "report.html").as_uri()
+
+
+@contextmanager
+def rating_app(folder: Path) -> Iterator[dict[str, str]]:
+    """Serves the rating app; name -> link of the admin and of each rater."""
+    (folder / "study.toml").write_text(STUDY)
+    options = ["--study", "study.toml", "--raters", "anna,ben", "--port", "0"]
+    with subprocess.Popen(
+        [*TURNWISE, "rate", "demo/demo.jsonl", *options], cwd=folder, stdout=subprocess.PIPE, text=True
+    ) as server:
+        try:
+            lines = server.stdout or ()
+            yield dict(line.split() for line, _ in zip(lines, range(3), strict=False))
+        finally:
+            server.terminate()
+
+
+def open_page(browser: Browser, link: str, *, width: int = 1100, height: int = 800) -> Page:
+    page = browser.new_page(viewport={"width": width, "height": height})
+    page.goto(link)
+    return page
+
+
+def take(page: Page, name: str) -> None:
+    path = IMAGES / f"{name}.png"
+    page.screenshot(path=path)
+    size = path.stat().st_size
+    print(f"{path.name}: {size / 1000:.0f} kB")
+    if size > LIMIT:
+        raise SystemExit(f"{path} has {size} bytes, more than {LIMIT}")
+
+
+def main() -> None:
+    chromium = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+    if chromium is None:
+        raise SystemExit("no Chromium is installed (Debian: apt-get install chromium)")
+    IMAGES.mkdir(exist_ok=True)
+    flags = ["--no-sandbox"] if hasattr(os, "getuid") and os.getuid() == 0 else []
+    with tempfile.TemporaryDirectory() as name, sync_playwright() as driver:
+        folder = Path(name)
+        call(folder, "demo", "--corpus", "-o", "demo")
+        browser = driver.chromium.launch(executable_path=chromium, args=flags)
+        report = write_report(folder)
+        take(open_page(browser, report), "report")
+        figure = open_page(browser, report)
+        figure.locator("h2").nth(1).evaluate("heading => heading.scrollIntoView()")
+        take(figure, "report-figure")
+        with rating_app(folder) as links:
+            rater = open_page(browser, links["anna"], height=480)
+            start_rating(rater, finished=12)
+            take(rater, "rate")
+            phone = open_page(browser, links["ben"], width=390, height=720)
+            start_rating(phone, finished=12)
+            take(phone, "rate-phone")
+            take(open_page(browser, links["admin"], height=820), "rate-admin")
+        browser.close()
+
+
+def start_rating(page: Page, *, finished: int = 0) -> None:
+    """Passes the start page, and rates so many replies by keyboard: longer ones higher, and some a little lower."""
+    page.keyboard.press("Enter")
+    for number in range(1, finished + 1):
+        wait_for_task(page, number)
+        words = len(page.locator(".judged").inner_text().split())
+        page.keyboard.press(str(max(1, min(5, 1 + words // 6) - (number % 4 == 0))))
+        page.keyboard.press("Enter")
+    wait_for_task(page, finished + 1)
+
+
+def wait_for_task(page: Page, number: int) -> None:
+    page.get_by_text(f"Task {number} of").first.wait_for()
+    page.wait_for_load_state("load")
+
+
+if __name__ == "__main__":
+    main()

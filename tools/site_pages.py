@@ -1,0 +1,85 @@
+"""Hook of MkDocs (mkdocs.yml): adds pages from outside of docs/ to the site and makes links work there.
+
+* The papers' pages, the README, the changelog and the contributors' pages are read from their places.
+* The pages of the API reference hold one directive of mkdocstrings each, and are made here.
+* A link that works in the repository's file view works on the site: it leads to the page, or to the file on the forge.
+"""
+
+import posixpath
+import re
+from pathlib import Path
+from typing import Any
+
+from mkdocs.config.defaults import MkDocsConfig
+from mkdocs.structure.files import File, Files
+from mkdocs.structure.pages import Page
+
+ROOT = Path(__file__).parents[1]
+FENCE = re.compile(r"(^```.*?^```[^\n]*$)", re.MULTILINE | re.DOTALL)
+LINK = re.compile(r"\]\((?![a-z]+:|#|/)([^)\s#]+)(#[^)\s]*)?\)")
+# Path in the repository -> path on the site
+PAGES = {
+    "README.md": "first-result.md",
+    "CHANGELOG.md": "changelog.md",
+    "CONTRIBUTING.md": "contributing.md",
+    "SECURITY.md": "security.md",
+    "CODE_OF_CONDUCT.md": "code-of-conduct.md",
+    **{f"papers/{one.name}": f"papers/{one.name}" for one in sorted((ROOT / "papers").glob("*.md"))},
+    **{
+        f"papers/figures/{one.name}": f"papers/figures/{one.name}"
+        for one in (ROOT / "papers/figures").iterdir()
+    },
+}
+SOURCES = {page: source for source, page in PAGES.items()}
+PUBLIC = ("turnwise", "turnwise.plugins", "turnwise.testing", "turnwise.types", "turnwise.errors")
+
+
+def reference_pages() -> dict[str, str]:
+    """Path on the site -> text, for each public module that exists."""
+    found = {}
+    for module in PUBLIC:
+        place = ROOT / "src" / module.replace(".", "/")
+        if place.with_suffix(".py").exists() or (place / "__init__.py").exists():
+            found[f"reference/{module}.md"] = f"# {module}\n\n::: {module}\n"
+    return found
+
+
+def on_config(config: MkDocsConfig) -> MkDocsConfig:
+    """Lists the reference pages under "Public interface" of the navigation."""
+    for section in config.nav or ():
+        for entry in section.get("Reference", ()):
+            if "Public interface" in entry:
+                entry["Public interface"] = [{Path(page).stem: page} for page in reference_pages()]
+    return config
+
+
+def on_files(files: Files, config: MkDocsConfig) -> Files:
+    for source, page in PAGES.items():
+        files.append(File.generated(config, page, abs_src_path=str(ROOT / source)))
+    for page, text in reference_pages().items():
+        files.append(File.generated(config, page, content=text))
+    return files
+
+
+def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, **_: Any) -> str:
+    return rewrite_links(markdown, page.file.src_uri, str(config.repo_url))
+
+
+def rewrite_links(markdown: str, page: str, forge: str) -> str:
+    """The text of a page with every relative link, outside of fenced blocks, as it must be on the site."""
+    source = SOURCES.get(page, f"docs/{page}")
+
+    def on_site(link: re.Match[str]) -> str:
+        target = posixpath.normpath(posixpath.join(posixpath.dirname(source), link[1]))
+        if target in PAGES:
+            place = PAGES[target]
+        elif target.startswith("docs/"):
+            place = target.removeprefix("docs/")
+        elif (ROOT / target).exists():
+            return f"]({forge.rstrip('/')}/blob/main/{target}{link[2] or ''})"
+        else:
+            return link[0]  # MkDocs reports it
+        return f"]({posixpath.relpath(place, posixpath.dirname(page) or '.')}{link[2] or ''})"
+
+    parts = FENCE.split(markdown)
+    return "".join(part if part.startswith("```") else LINK.sub(on_site, part) for part in parts)
