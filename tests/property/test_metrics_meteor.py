@@ -67,8 +67,8 @@ def test_the_alignment_is_the_best_of_all_there_are(pair: tuple[list[str], list[
 
 def align_within(width: int, one: list[str], other: list[str]) -> Alignment:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(alignment, "WIDTH", width)
-        patch.setattr(alignment, "PLACES", width)
+        patch.setattr(alignment, "BEAM_WIDTH", width)
+        patch.setattr(alignment, "MAX_POSITIONS", width)
         return align(one, other)
 
 

@@ -1,6 +1,5 @@
-"""Metrics that compare a reply with what people said at the same point.
+"""Metrics that compare a reply with reference replies by people.
 
-One rule for all: a reference in which the metric finds no token is no reference, and an item without any is
-not scored. The peers (sacrebleu, rouge-score) count such a reference, as a text of length 0 or as a score of
-0.
+All of them ignore a reference without tokens, and an item without a usable reference is unscored. sacrebleu and
+rouge-score count such a reference as a text of length 0 or as a score of 0.
 """

@@ -1,15 +1,16 @@
-"""METEOR's alignment of two texts: how many words match, and in how many unbroken chunks.
+"""METEOR's alignment of a reply with a reference: the number of matched words and the number of chunks.
 
-A word matches at most one word of the other text. Of all such alignments METEOR takes one with the most exact
-matches, of those one with the most matches by stem, then by synonym (`shared`), and of those one with the
-fewest chunks: runs of matches that stand side by side and in the same order in both texts.
+Each word matches at most one word of the other text. METEOR chooses, in this order: an alignment with the most exact
+matches, then the most matches by stem, then the most matches by synonym (see `word_matches`), then the fewest chunks.
+A chunk is a run of matches that are adjacent and in the same order in both texts.
 
-Chunks are matches less bonds, a bond being two matches side by side in both texts; so the search is for the
-most bonds. It goes through the reply once and keeps, for every set of places in the reference that is taken
-and may still be wanted, the best way to get there: the result is exact. The problem is NP-hard (it holds the
-minimum common string partition), so texts that repeat themselves over and over need a limit: of more than
-`WIDTH` open ways the best go on, and of more than `PLACES` places for a word the first are tried. Matches are
-then still the most, and chunks few but perhaps not the fewest.
+The number of chunks is the number of matches minus the number of links. A link is a pair of matches that are adjacent
+in both texts, so the search maximises the number of links. It is a dynamic programme over the words of the reply. Its
+state is the set of reference positions that are taken and that a later word could use; for each state it keeps the
+largest number of links. The result is exact. The problem is NP-hard (it contains the minimum common string partition),
+so very repetitive texts need two limits: at most `BEAM_WIDTH` states are kept, and at most `MAX_POSITIONS` positions
+are tried for each word. When a limit applies, the number of matches is still the maximum, but the number of chunks may
+be larger than the minimum.
 """
 
 from collections import Counter
@@ -20,13 +21,15 @@ from itertools import islice
 from operator import itemgetter
 from typing import NamedTuple, TypeAlias
 
-from turnwise.metrics.reference.shared import Pair, Shared, shared
+from turnwise.metrics.reference.word_matches import Pair, WordMatches, word_matches
 
-WIDTH, PLACES = 200, 8
+BEAM_WIDTH = 200  # search states that are kept after each word
+MAX_POSITIONS = 8  # reference positions that are tried for one word of the reply
 
-# Places in the reference are bits of a number. What is known of the words so far: the places taken that may
-# still be wanted, the place where a match would make a bond (or 0), and the costly pairs used.
-Way: TypeAlias = tuple[int, int, tuple[Pair, ...]]
+# A set of reference positions is an integer with one bit for each position. A state of the search is: the taken
+# positions that a later word could use, the position at which the next match would form a link (0: none), and the
+# contested pairs that are used.
+State: TypeAlias = tuple[int, int, tuple[Pair, ...]]
 
 
 class Alignment(NamedTuple):
@@ -34,74 +37,79 @@ class Alignment(NamedTuple):
     chunks: int
 
 
-class Choice(NamedTuple):
-    """A word of the reply that a bond may reach."""
+class Candidate(NamedTuple):
+    """A word of the reply that can be part of a link, with the reference positions it can take."""
 
-    places: int  # where it would have a bond before or after it
-    starts: int  # where it would have one after it
-    alone: bool  # the word and its one place can match nothing else
-    costly: Mapping[int, Pair]  # place -> pair, where the match can cost others
+    positions: int  # where a link with the word before or after it is possible
+    link_starts: int  # where a link with the word after it is possible
+    forced: bool  # the word and its only position can match nothing else
+    contested: Mapping[int, Pair]  # position -> pair, where this match can make other matches impossible
 
 
 def align(reply: Sequence[str], reference: Sequence[str]) -> Alignment:
-    said, where = Counter(reply), dict.fromkeys(reference, 0)
+    """The numbers of matches and chunks of the METEOR alignment of two tokenised texts."""
+    reply_counts, positions_of = Counter(reply), dict.fromkeys(reference, 0)
     for at, word in enumerate(reference):
-        where[word] |= 1 << at
-    words = shared(said, Counter(reference))
-    places = {word: sum([where[other] for other in others]) for word, others in words.pairs.items()}
-    sets = [places.get(word, 0) for word in reply]
-    choices = []
-    before = 0
+        positions_of[word] |= 1 << at
+    words = word_matches(reply_counts, Counter(reference))
+    allowed = {word: sum([positions_of[other] for other in others]) for word, others in words.pairs.items()}
+    sets = [allowed.get(word, 0) for word in reply]
+    candidates = []
+    previous_starts = 0
     for word, here, following in zip(reply, sets, [*sets, 0][1:], strict=True):
-        starts = here & following >> 1
-        if bonded := here & (starts | before << 1):
-            costly = _costly_places(word, words, where) if words.costly else {}
-            alone = said[word] == here.bit_count() == 1 and not costly
-            choices.append(Choice(bonded, starts, alone, costly))
-        before = starts
-    bonds = _bonds(choices, words) if choices else 0
-    return Alignment(words.matches, words.matches - bonds)
+        link_starts = here & following >> 1
+        if linked := here & (link_starts | previous_starts << 1):
+            contested = _contested_positions(word, words, positions_of) if words.contested else {}
+            forced = reply_counts[word] == here.bit_count() == 1 and not contested
+            candidates.append(Candidate(linked, link_starts, forced, contested))
+        previous_starts = link_starts
+    links = _most_links(candidates, words) if candidates else 0
+    return Alignment(words.matches, words.matches - links)
 
 
-def _costly_places(word: str, words: Shared, where: Mapping[str, int]) -> dict[int, Pair]:
-    pairs = [(word, other) for other in words.pairs[word] if (word, other) in words.costly]
-    return {place: pair for pair in pairs for place in _each(where[pair[1]])}
+def _contested_positions(word: str, words: WordMatches, positions_of: Mapping[str, int]) -> dict[int, Pair]:
+    pairs = [(word, other) for other in words.pairs[word] if (word, other) in words.contested]
+    return {position: pair for pair in pairs for position in _single_positions(positions_of[pair[1]])}
 
 
-def _bonds(choices: Sequence[Choice], words: Shared) -> int:
-    """The most bonds that an alignment with all matches can have.
+def _most_links(candidates: Sequence[Candidate], words: WordMatches) -> int:
+    """The largest number of links in an alignment that has all matches.
 
-    Only matches with a bond are chosen here: the others can be put anywhere afterwards.
+    The search assigns positions only to matches that are part of a link. The other matches do not change the number
+    of links, so they can take any remaining position afterwards.
     """
-    allowed = cache(words.allows)
-    later = [0]  # places that words from here to the end may want from each other
-    for choice in reversed(choices):
-        later.append(later[-1] if choice.alone else later[-1] | choice.places)
+    is_allowed = cache(words.allows)
+    later = [0]  # for each candidate, from the last to the first: positions that later candidates compete for
+    for candidate in reversed(candidates):
+        later.append(later[-1] if candidate.forced else later[-1] | candidate.positions)
     later.pop()
-    ways: dict[Way, int] = {(0, 0, ()): 0}  # -> most bonds so far
-    for places, starts, alone, costly in choices:
-        wanted = later.pop()
-        found: dict[Way, int] = {}
-        for (taken, bond, used), bonds in ways.items():
-            # A word that is alone takes its place: it can do no harm there.
-            way = taken & wanted, (starts << 1 if alone else 0), used
-            found[way] = max(found.get(way, 0), bonds + (alone and places == bond))
-            if alone or not (free := places & (starts | bond) & ~taken):
+    states: dict[State, int] = {(0, 0, ()): 0}  # state -> largest number of links so far
+    for positions, link_starts, forced, contested in candidates:
+        relevant = later.pop()
+        reached: dict[State, int] = {}
+        for (taken, link_at, used), links in states.items():
+            # A forced word takes its position in every branch, because no other word can use it.
+            state = taken & relevant, (link_starts << 1 if forced else 0), used
+            reached[state] = max(reached.get(state, 0), links + (forced and positions == link_at))
+            if forced or not (free := positions & (link_starts | link_at) & ~taken):
                 continue
-            for place in islice(_each(free & bond, free & ~bond), PLACES):
-                pair = costly.get(place)
+            for position in islice(_single_positions(free & link_at, free & ~link_at), MAX_POSITIONS):
+                pair = contested.get(position)
                 using = tuple(sorted((*used, pair))) if pair else used
-                if pair is None or allowed(using):
-                    way = (taken | place) & wanted, (place & starts) << 1, using
-                    found[way] = max(found.get(way, 0), bonds + (place == bond))
-        ways = found if len(found) <= WIDTH else dict(nlargest(WIDTH, found.items(), key=itemgetter(1)))
-    return max(ways.values())
+                if pair is None or is_allowed(using):
+                    state = (taken | position) & relevant, (position & link_starts) << 1, using
+                    reached[state] = max(reached.get(state, 0), links + (position == link_at))
+        if len(reached) <= BEAM_WIDTH:
+            states = reached
+        else:
+            states = dict(nlargest(BEAM_WIDTH, reached.items(), key=itemgetter(1)))
+    return max(states.values())
 
 
-def _each(*sets: int) -> Iterator[int]:
-    """The places in the sets, one by one."""
-    for places in sets:
-        while places:
-            place = places & -places
-            yield place
-            places ^= place
+def _single_positions(*sets: int) -> Iterator[int]:
+    """Every position (one bit) of the sets, from the lowest bit of each set to the highest."""
+    for positions in sets:
+        while positions:
+            position = positions & -positions
+            yield position
+            positions ^= position

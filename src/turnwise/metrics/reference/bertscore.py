@@ -1,15 +1,18 @@
-"""BERTScore (Zhang et al. 2020): how well each token finds its like in the other text, in context.
+"""BERTScore (Zhang et al. 2020): cosine similarity of contextual token vectors of a reply and a reference.
 
-Recall: the reference's tokens, each with its best cosine among the reply's; precision: the reply's tokens among the
-reference's; F1 of the two. With several references the best counts. As in the released code the marks of beginning
-and end can be found but are not looked for, and `idf` weighs tokens by how few of the references hold them, after
-`fit`. Where the package compares pairs in batches, its padding counts as a cosine of 0 and wins over negative ones:
-its numbers then depend on the batch (by up to .01 with MiniLM); ours are those of a pair alone. `baseline` (the number
-that unrelated texts get with this model) rescales to (x - b) / (1 - b), so that 0 is chance; the published baselines
-are for the published models.
+Recall averages, over the reference's tokens, the best cosine with a token of the reply. Precision averages over the
+reply's tokens. The score is their F1; 1 is the same text, and unrelated texts still score well above 0. With several
+references the best one counts. `baseline` (the score of unrelated texts with this model) rescales a score x to
+(x - b) / (1 - b), so that 0 is chance; the published baselines are for the published models. `idf` weighs tokens by
+their inverse document frequency in the references, after `fit`. As in the released code, the special tokens at the
+beginning and end can be matched but do not count themselves.
 
-The default model is MiniLM at its last layer, because it can be had everywhere: figures of the paper are for
-roberta-large at layer 17, which is `bertscore[model=FacebookAI/roberta-large,layer=17]` once that model is fetched.
+We differ from the released code in one way. It compares pairs in batches, where padding counts as a cosine of 0 and
+replaces negative ones, so its scores depend on the batch (by up to .01 with MiniLM). Our scores are those of a batch
+of one pair.
+
+The default model is MiniLM at its last layer, because it is available everywhere. The paper's figures are for
+roberta-large at layer 17: `bertscore[model=FacebookAI/roberta-large,layer=17]`, once that model is fetched.
 """
 
 from collections import Counter
@@ -27,7 +30,7 @@ from turnwise.metrics.rows import Ratio
 from turnwise.types import Card, Floats, Item, Level, Metric, Need, Signature, digest
 
 Part = Literal["p", "r", "f"]
-_COLUMN: dict[Part, int] = {"p": 0, "r": 1, "f": 2}
+_COLUMN: dict[Part, int] = {"p": 0, "r": 1, "f": 2}  # index in the result of `match`
 
 
 @dataclass(frozen=True)
@@ -40,8 +43,8 @@ class BertScore(Ratio):
         kind="reference",
         meaning="Mean best cosine between the tokens of reply and reference in context: precision (p), recall (r), F1.",
         range="-1 to 1; unrelated texts are above 0 unless rescaled by a baseline",
-        limits="Close to the reference is not the same as good: a fine reply in another direction scores low, and "
-        "negation costs little. Numbers of different models or layers cannot be compared.",
+        limits="Similar to the reference is not the same as good: a good reply with another content scores low, and "
+        "negation changes the score little. Scores of different models or layers cannot be compared.",
         citation="Zhang et al. 2020, BERTScore: Evaluating Text Generation with BERT",
     )
 
@@ -49,8 +52,8 @@ class BertScore(Ratio):
     model: str = "minilm"
     layer: int | None = None
     baseline: float = 0.0
-    precision: str = "auto"  # bf16 is faster where the processor computes in it, and moves scores by .0005
-    weights: "Weights | None" = None  # None: all tokens alike
+    precision: str = "auto"  # bf16 is faster where the processor supports it, and changes scores by .0005
+    weights: "Weights | None" = None  # None: all tokens have the same weight
 
     @property
     def signature(self) -> Signature:
@@ -67,15 +70,15 @@ class BertScore(Ratio):
 
     def rows(self, items: Sequence[Item], /) -> Floats:
         texts = list(dict.fromkeys(text for item in items for text in (item.reply, *item.references)))
-        told = {
-            text: _Side.of(tokens, self.weights)
+        encoded = {
+            text: _WeightedTokens.of(tokens, self.weights)
             for text, tokens in zip(texts, self._encoder.tokens(texts), strict=True)
         }
         rows = np.ones((len(items), 2))
         for row, item in zip(rows, items, strict=True):
-            reply = told[item.reply]
-            found = [match(reply, told[text]) for text in item.references if told[text].total > 0]
-            best = max((scores[_COLUMN[self.part]] for scores in found), default=np.nan)
+            reply = encoded[item.reply]
+            matches = [match(reply, encoded[text]) for text in item.references if encoded[text].total > 0]
+            best = max((scores[_COLUMN[self.part]] for scores in matches), default=np.nan)
             row[0] = (best - self.baseline) / (1 - self.baseline) if reply.total > 0 else np.nan
         return rows
 
@@ -94,7 +97,7 @@ class Weights:
 
 @dataclass(frozen=True)
 class BertScoreIdf(BertScore):
-    """`bertscore[idf=true]` before it has seen the references whose tokens it counts."""
+    """`bertscore[idf=true]` before `fit` has counted the tokens of the references."""
 
     def fit(self, items: Iterable[Item], /) -> Metric:
         texts = sorted({text for item in items for text in item.references})
@@ -117,26 +120,26 @@ def bertscore(
     baseline: float = 0.0,
     precision: str = "auto",
 ) -> BertScore:
-    """What the names `bertscore`, `bertscore-p` and `bertscore-r` make."""
+    """Create the metric `bertscore`, `bertscore-p` or `bertscore-r` (by `part`)."""
     return (BertScoreIdf if idf else BertScore)(part, model, layer, baseline, precision)
 
 
 @dataclass(frozen=True, slots=True)
-class _Side:
-    """A text's tokens: directions, and how much each counts."""
+class _WeightedTokens:
+    """The unit vectors of a text's tokens, and the weight of each token."""
 
     directions: Vectors  # (t, d)
-    weights: Floats  # (t,) 0 for the marks
+    weights: Floats  # (t,) 0 for special tokens
     total: float
 
     @classmethod
-    def of(cls, tokens: Tokens, weights: Weights | None) -> "_Side":
+    def of(cls, tokens: Tokens, weights: Weights | None) -> "_WeightedTokens":
         each = np.ones(len(tokens.ids)) if weights is None else weights.of(tokens.ids.tolist())
         each = np.where(tokens.special, 0.0, each)
         return cls(unit(tokens.vectors).astype(np.float32), each, float(each.sum()))
 
 
-def match(reply: _Side, reference: _Side) -> tuple[float, float, float]:
+def match(reply: _WeightedTokens, reference: _WeightedTokens) -> tuple[float, float, float]:
     """Precision, recall and F1 of one pair."""
     cosines = reply.directions @ reference.directions.T
     precision = float(cosines.max(axis=1) @ reply.weights) / reply.total if reply.total > 0 else np.nan

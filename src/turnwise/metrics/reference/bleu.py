@@ -1,11 +1,12 @@
 """BLEU of order 1 to 4 (Papineni et al. 2002), with sacrebleu's statistics.
 
-A row holds what sacrebleu adds up: lengths, matched and all n-grams. One row gives sacrebleu's sentence BLEU
-and all rows together its corpus BLEU, both with exponential smoothing and effective order, so that a reply of
-three words is judged by three orders. Where every order has a match this is the unsmoothed BLEU of the paper.
+A row holds the counts that sacrebleu sums: lengths, matched n-grams, all n-grams. One row gives sacrebleu's sentence
+BLEU, the sum of all rows its corpus BLEU. Both use exponential smoothing and effective order: a reply of three words
+is scored by orders 1 to 3. Where every order has a match, the score is the unsmoothed BLEU of the paper. 100 is a copy
+of a reference, 0 shares no word with it.
 
-The counts are made here, several times as fast as sacrebleu's and equal to them by test. Its public functions
-also cut the longer of two lists silently (three replies against one reference score 100); rows cannot.
+We count n-grams ourselves, because this is several times as fast as sacrebleu; tests compare the counts. sacrebleu's
+public functions truncate the longer of two lists silently (three replies against one reference score 100).
 """
 
 from collections.abc import Sequence
@@ -30,12 +31,12 @@ class Bleu(Sums):
     unscored: ClassVar[str] = "no reference has a word in it"
     card: ClassVar[Card] = Card(
         kind="reference",
-        meaning="Share of the reply's word n-grams, up to the order in the name, that a reference has too: "
-        "geometric mean over the orders, lowered for replies shorter than the reference.",
+        meaning="Share of the reply's word n-grams that also occur in a reference: geometric mean over the orders "
+        "up to the one in the name, lowered for replies shorter than the reference.",
         range="0-100; 100 is a copy of a reference",
-        limits="A good reply in other words than the references' scores near 0: for open dialogue it hardly "
-        "agrees with people, and the number of a single reply is noise. Made for languages that put spaces "
-        "between words. More references raise it, so compare at equal references.",
+        limits="A good reply in other words than the references' scores near 0. On open-domain dialogue it hardly "
+        "correlates with ratings, and the score of a single reply is mostly noise. Made for languages that put "
+        "spaces between words. More references raise it, so compare agents on the same number of references.",
         citation="Papineni et al. 2002, BLEU: a Method for Automatic Evaluation of Machine Translation; "
         "Post 2018, A Call for Clarity in Reporting BLEU Scores",
     )
@@ -68,12 +69,10 @@ class Bleu(Sums):
         matched, total = sums[..., 2 : 2 + self.order], sums[..., 2 + self.order :]
         with np.errstate(divide="ignore", invalid="ignore"):
             brevity = np.where(length < target, np.exp(1 - target / length), 1.0)
-            used = np.logical_and.accumulate(
-                total > 0, axis=-1
-            )  # effective order: up to the first without n-grams
-            halvings = np.cumsum(
-                used & (matched == 0), axis=-1
-            )  # each order without a match counts half the last
+            # Effective order: the orders before the first one without n-grams.
+            used = np.logical_and.accumulate(total > 0, axis=-1)
+            # Exponential smoothing: the k-th order without a match counts as 1 / 2^k matches.
+            halvings = np.cumsum(used & (matched == 0), axis=-1)
             precision = np.where(matched > 0, matched, 0.5**halvings) / total
             logs = np.where(used, np.log(precision), 0.0).sum(axis=-1)
             score = 100 * brevity * np.exp(logs / used.sum(axis=-1))

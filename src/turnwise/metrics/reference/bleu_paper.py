@@ -1,11 +1,11 @@
 """BLEU-4 as Xiang et al. (2021) report it: nltk's corpus BLEU on lower-cased word tokens, unsmoothed.
 
-For reproducing their Table 1, which it does to the third digit, and for nothing else: use `bleu-4`. It has nltk's ways.
-A precision without a match is the smallest number there is instead of 0, so that systems without a matching 4-gram
-are ranked by their trigrams; and a reply too short to have an n-gram counts as having one.
+It reproduces their Table 1 to the third digit and has no other use: use `bleu-4` instead. It follows nltk in two
+points. A precision without a match is the smallest positive float instead of 0, so agents without a matching 4-gram
+are ranked by their trigrams. A reply that is too short for an n-gram counts as having one.
 
-A reply without a reference counts as word for word what people said. In the released corpora replies equal to their
-reference have lost it: 31 of 5,690.
+A reply without a reference counts as identical to its reference, because the released corpora omit the reference of
+such replies (31 of 5,690). 100 is a copy of a reference.
 """
 
 import sys
@@ -28,16 +28,16 @@ ORDER = 4
 @dataclass(frozen=True, slots=True)
 class BleuPaper(Sums):
     level: ClassVar[Level] = "turn"
-    needs: ClassVar[frozenset[Need]] = frozenset()  # not even references: see above
+    needs: ClassVar[frozenset[Need]] = frozenset()  # references are optional: see the module's docstring
     higher_is_better: ClassVar[bool] = True
     span: ClassVar[tuple[float, float]] = (0.0, 100.0)
     unscored: ClassVar[str] = "no reference has a word in it"
     card: ClassVar[Card] = Card(
         kind="reference",
-        meaning="BLEU-4 with the settings behind a published table: nltk's tokens, lower case, no smoothing.",
+        meaning="BLEU-4 with the settings of one published table: nltk's tokens, lower case, no smoothing.",
         range="0-100; 100 is a copy of a reference",
-        limits="For that table only. A reply without a reference counts as a copy of one, and one reply without a "
-        "matching 4-gram has next to 0.",
+        limits="Only for reproducing that table. A reply without a reference counts as a copy of one, and a single "
+        "reply without a matching 4-gram scores almost 0.",
         citation="Xiang et al. 2021, Assessing Dialogue Systems with Distribution Distances, Table 1",
     )
 
@@ -51,7 +51,7 @@ class BleuPaper(Sums):
         return Signature("bleu-paper", tuple(settings.items()))
 
     def rows(self, items: Sequence[Item], /) -> Floats:
-        """(n, 10), as `bleu-4` has them, but for at least one n-gram of every order."""
+        """(n, 10) the counts of `bleu-4`, except that every order has at least one n-gram."""
         rows = np.full((len(items), 2 + 2 * ORDER), np.nan)
         for row, item in zip(rows, items, strict=True):
             references = [tokens for text in item.references or (item.reply,) if (tokens := _tokens(text))]
@@ -72,11 +72,12 @@ class BleuPaper(Sums):
 
 
 def _tokens(text: str) -> list[str]:
-    return _split()(text.lower())
+    return _tokenizer()(text.lower())
 
 
 @cache
-def _split() -> Callable[[str], list[str]]:
+def _tokenizer() -> Callable[[str], list[str]]:
+    """nltk's word tokeniser as a function; imported on first use."""
     try:
         from nltk.tokenize import NLTKWordTokenizer
     except ImportError:

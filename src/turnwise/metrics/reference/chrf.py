@@ -1,7 +1,8 @@
-"""chrF2 (Popovic 2015), on sacrebleu's own statistics: character n-grams up to 6, no words, beta 2.
+"""chrF2 (Popovic 2015): F-score of character n-grams up to 6, no words, beta 2, with sacrebleu's statistics.
 
-A row holds (reply, reference, matched) counts for each order against the reference that suits the reply best.
-One row gives sacrebleu's sentence chrF and all rows together its corpus chrF.
+A row holds the n-gram counts (reply, reference, matched) of each order, for the reference with the best score. One row
+gives sacrebleu's sentence chrF, the sum of all rows its corpus chrF. 100 is a copy of a reference; two unrelated
+English replies score about 11.
 """
 
 from collections.abc import Sequence
@@ -27,11 +28,11 @@ class Chrf(Sums):
     unscored: ClassVar[str] = "no reference has a character in it"
     card: ClassVar[Card] = Card(
         kind="reference",
-        meaning="How many character sequences of length 1 to 6 the reply and its nearest reference share: "
-        "mean precision and recall over the lengths, recall counting twice.",
+        meaning="F-score of the character n-grams of length 1 to 6 that the reply and its best reference share: "
+        "precision and recall are averaged over the lengths, and recall has twice the weight.",
         range="0-100; 100 is a copy of a reference",
-        limits="Unlike BLEU it forgives word endings and needs no word boundaries, so it works for most "
-        "scripts; like BLEU it sees only the surface. Two unrelated English replies score about 11, not 0.",
+        limits="Unlike BLEU it gives credit for words with another ending and needs no word boundaries, so it works "
+        "for most scripts; like BLEU it compares only the wording. Two unrelated English replies score about 11.",
         citation="Popovic 2015, chrF: character n-gram F-score for automatic MT evaluation; "
         "Post 2018, A Call for Clarity in Reporting BLEU Scores",
     )
@@ -54,7 +55,7 @@ class Chrf(Sums):
         for row, item in zip(rows, items, strict=True):
             references = [[text] for text in item.references if text and not text.isspace()]
             if references:
-                # Its public functions keep the counts to themselves and cut unequal lists: one reply a call.
+                # sacrebleu's public functions return no counts and truncate lists of unequal length.
                 row[:] = scorer._extract_corpus_statistics([item.reply], references)[0]
         return rows
 

@@ -1,10 +1,11 @@
 """Embedding Average, Greedy Matching and Vector Extrema between a reply and its reference (Liu et al. 2016).
 
-Each is a cosine: of the mean word vectors, of each word with its nearest word in the other text (averaged over both
-directions), of the most extreme value in each dimension. `extrema` takes the value that is furthest from zero, as
-Forgues et al. 2014 define it; the script released with Liu et al. takes the greatest, whatever its sign, and is here
-as `extrema-max`. Words are those that the model has a vector for (word2vec: GoogleNews); a text without any, and
-two texts without a word in common with the model, have no number. With several references the best counts.
+Each is a cosine similarity; 1 is the same text, and values near 0 are unrelated texts. `average` compares the mean
+word vectors. `greedy` compares each word with its most similar word in the other text and averages over both
+directions. `extrema` compares the most extreme value in each dimension: the one furthest from zero, as Forgues et al.
+2014 define it. The script released with Liu et al. takes the greatest value whatever its sign; that is `extrema-max`.
+Only words that the model has a vector for count (word2vec: GoogleNews). A pair in which one text has no such word is
+unscored. With several references the best one counts.
 """
 
 from abc import abstractmethod
@@ -23,13 +24,14 @@ CITATION = "Liu et al. 2016, How NOT To Evaluate Your Dialogue System"
 
 
 def _card(meaning: str) -> Card:
+    """The card of one of these metrics; they differ only in the meaning."""
     kind: Kind = "reference"
     return Card(
         kind=kind,
         meaning=meaning,
         range="-1 to 1; 1 is the same text",
-        limits="Blind to the order of words, to negation, and to the context. A good reply in other words than the "
-        "reference's scores low, a generic one high. Liu et al. found next to no correlation with people.",
+        limits="Ignores the order of words, negation and the context. A good reply in other words than the "
+        "reference's scores low, a generic one high. Liu et al. found almost no correlation with ratings.",
         citation=CITATION,
     )
 
@@ -67,7 +69,7 @@ class _WordVectors(Mean):
 
     @abstractmethod
     def similarity(self, a: Vectors, b: Vectors) -> float:
-        """Of two texts' word vectors, (n, d) and (m, d), neither empty."""
+        """Similarity of two texts, given their word vectors (n, d) and (m, d), neither empty."""
 
 
 class Average(_WordVectors):
@@ -81,7 +83,8 @@ class Average(_WordVectors):
 class Greedy(_WordVectors):
     name = "greedy"
     card: ClassVar[Card] = _card(
-        "Each word's cosine with the nearest word of the other text, averaged both ways (Rus and Lintean 2012)."
+        "Each word's cosine with the most similar word of the other text, averaged over both directions "
+        "(Rus and Lintean 2012)."
     )
 
     def similarity(self, a: Vectors, b: Vectors) -> float:
@@ -102,7 +105,7 @@ class Extrema(_WordVectors):
 class ExtremaMax(_WordVectors):
     name = "extrema-max"
     card: ClassVar[Card] = _card(
-        "Cosine of the greatest values in each dimension, as Liu et al.'s script has it."
+        "Cosine of the greatest values in each dimension, as in the script of Liu et al."
     )
 
     def similarity(self, a: Vectors, b: Vectors) -> float:
@@ -110,13 +113,14 @@ class ExtremaMax(_WordVectors):
 
 
 def _furthest(vectors: Vectors) -> Vectors:
+    """(n, d) -> (d,) the value furthest from zero in each dimension."""
     greatest, least = vectors.max(axis=0), vectors.min(axis=0)
     extremes: Vectors = np.where(greatest >= -least, greatest, least)
     return extremes
 
 
 def unit(vectors: Vectors) -> Floats:
-    """Rows of length 1; a row of zeros stays."""
+    """The rows scaled to length 1; a row of zeros stays zero."""
     wide = vectors.astype(np.float64)
     length = np.linalg.norm(wide, axis=-1, keepdims=True)
     directions: Floats = np.divide(wide, length, out=np.zeros_like(wide), where=length > 0)

@@ -1,7 +1,7 @@
-"""A user's own table of paraphrases for METEOR: lines of two phrases with a tab between them.
+"""A table of paraphrases for METEOR, read from a user's file: on each line two phrases separated by a tab.
 
-Phrases are cut into the words that the metric counts, at most `LONGEST` of them; a line holds in both
-directions, and a blank one is passed over.
+Phrases are tokenised as the metric tokenises replies and have at most `LONGEST` words. A line holds in both
+directions. Blank lines are ignored.
 """
 
 from collections import defaultdict
@@ -15,44 +15,45 @@ from turnwise.errors import DataError, Problem, UsageError
 from turnwise.metrics.words import words
 from turnwise.types import digest
 
-LONGEST = 7  # words of a phrase
+LONGEST = 7  # largest number of words in a phrase
 
 Phrase: TypeAlias = tuple[str, ...]
 
 
 class Joined(NamedTuple):
-    """Two texts in which the phrases of a pair have become one and the same token."""
+    """Two tokenised texts in which both phrases of a paraphrase pair are replaced by the same single token."""
 
     reply: Sequence[str]
     reference: Sequence[str]
-    hidden: tuple[int, int]  # words less in either: a token made of three words hides two
+    removed: tuple[int, int]  # by how many tokens the reply and the reference became shorter
 
 
 @dataclass(frozen=True, slots=True)
 class Paraphrases:
     digest: str  # of the file
-    others: Mapping[Phrase, Sequence[Phrase]]
+    others: Mapping[Phrase, Sequence[Phrase]]  # phrase -> its paraphrases, longest first
 
     def join(self, reply: Sequence[str], reference: Sequence[str]) -> Joined:
-        """Goes through the reply from left to right and joins the longest phrase that has a pair.
+        """Replace paraphrase pairs by common tokens, from left to right and the longest phrases first.
 
-        A phrase that both texts have as it stands is no paraphrase, and its words match by themselves.
+        A phrase that occurs in both texts is not replaced: its words match exactly.
         """
-        said, wanted = list(reply), list(reference)
-        for start in range(len(said)):
-            for size in range(min(LONGEST, len(said) - start), 0, -1):
-                phrase = tuple(said[start : start + size])
-                others = () if _place(phrase, wanted) is not None else self.others.get(phrase, ())
+        ours, theirs = list(reply), list(reference)
+        for start in range(len(ours)):
+            for size in range(min(LONGEST, len(ours) - start), 0, -1):
+                phrase = tuple(ours[start : start + size])
+                others = () if _position(phrase, theirs) is not None else self.others.get(phrase, ())
                 for other in others:
-                    place = _place(other, wanted)
-                    if place is not None and _place(other, said) is None:
-                        token = f"\t{start}"  # no word has a tab in it, and no other pair this number
-                        said[start : start + size] = wanted[place : place + len(other)] = [token]
+                    position = _position(other, theirs)
+                    if position is not None and _position(other, ours) is None:
+                        token = f"\t{start}"  # no word contains a tab, and each pair has another number
+                        ours[start : start + size] = theirs[position : position + len(other)] = [token]
                         break
-        return Joined(said, wanted, (len(reply) - len(said), len(reference) - len(wanted)))
+        return Joined(ours, theirs, (len(reply) - len(ours), len(reference) - len(theirs)))
 
 
 def read(path: str | PathLike[str]) -> Paraphrases:
+    """Read a table of paraphrases; a line that is not two phrases is a `DataError`."""
     try:
         data = Path(path).read_bytes()
         text = data.decode()
@@ -70,17 +71,17 @@ def read(path: str | PathLike[str]) -> Paraphrases:
         if one != other:
             others[one].add(other)
             others[other].add(one)
-    # Longest first, and then by letter: the order of lines does not matter.
+    # Longest first, then alphabetically, so that the order of lines does not matter.
     ordered = {
         phrase: sorted(found, key=lambda other: (-len(other), other)) for phrase, found in others.items()
     }
     return Paraphrases(digest(data), ordered)
 
 
-def _place(phrase: Phrase, text: Sequence[str]) -> int | None:
-    """Where the phrase first stands in the text."""
+def _position(phrase: Phrase, text: Sequence[str]) -> int | None:
+    """Index of the first occurrence of the phrase in the text; None without one."""
     size = len(phrase)
-    for place in range(len(text) - size + 1):
-        if text[place] == phrase[0] and tuple(text[place : place + size]) == phrase:
-            return place
+    for start in range(len(text) - size + 1):
+        if text[start] == phrase[0] and tuple(text[start : start + size]) == phrase:
+            return start
     return None

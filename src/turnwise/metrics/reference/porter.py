@@ -1,14 +1,14 @@
 """Porter's stemmer for English (Porter 1980, An algorithm for suffix stripping).
 
-With the three changes of the author's own later program: words of one or two letters stay as they are, `bli`
-becomes `ble`, `logi` becomes `log`. The first is why it is used here: the printed algorithm takes the s off
-`is` and `as`, which then match `i` and `a`. nltk calls this `MARTIN_EXTENSIONS`; its default is another.
+It includes the three changes of Porter's own later program: words of one or two letters are not changed, `bli` becomes
+`ble`, and `logi` becomes `log`. Without the first, `is` and `as` would lose their s and match `i` and `a`. nltk calls
+this variant `MARTIN_EXTENSIONS`; its default is another one.
 """
 
 from functools import lru_cache
 
-# Suffix -> what takes its place. A word takes the first suffix it ends in, and no other even if a condition
-# then fails: so a suffix stands before those it ends in.
+# Suffix -> replacement. Only the first suffix that a word ends in is considered, even if its condition then fails;
+# so a longer suffix comes before the suffixes that it ends in.
 _PLURALS = {"sses": "ss", "ies": "i", "ss": "ss", "s": ""}
 _DOUBLE = {
     "ational": "ate", "tional": "tion", "enci": "ence", "anci": "ance", "izer": "ize", "bli": "ble",
@@ -40,7 +40,7 @@ def stem(word: str) -> str:
 
 
 def _past(word: str) -> str:
-    """Without -ed or -ing, and with the e that they may have hidden."""
+    """Remove -ed or -ing, and restore a final e where the rule asks for it (step 1b)."""
     if word.endswith("eed"):
         return word[:-1] if _measure(word[:-3]) > 0 else word
     for ending in ("ed", "ing"):
@@ -57,8 +57,8 @@ def _past(word: str) -> str:
 
 
 def _replaced(word: str, endings: dict[str, str], *, above: int) -> str:
-    """With another ending, where what stands before it has a measure above the given one."""
-    if not word.endswith(tuple(endings)):  # as most do not: all are tried at once
+    """Replace a suffix if the rest of the word has a measure greater than `above`."""
+    if not word.endswith(tuple(endings)):  # a fast test that excludes most words
         return word
     for ending, other in endings.items():
         if word.endswith(ending):
@@ -77,10 +77,10 @@ def _shape(word: str) -> str:
 
 
 def _measure(word: str) -> int:
-    """Porter's m: how often a vowel is followed by a consonant."""
+    """Porter's m: the number of times a vowel is followed by a consonant."""
     return _shape(word).count("vc")
 
 
 def _short(word: str) -> bool:
-    """Porter's *o: ends consonant, vowel, consonant, the last not w, x or y."""
+    """Porter's *o: the word ends in consonant, vowel, consonant, and the last is not w, x or y."""
     return _shape(word).endswith("cvc") and word[-1] not in "wxy"

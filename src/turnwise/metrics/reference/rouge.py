@@ -1,10 +1,10 @@
 """ROUGE-1, ROUGE-2 and ROUGE-L of single replies (Lin 2004), and ROUGE-L as caption tools compute it.
 
-`rouge-1`, `rouge-2` and `rouge-l` are rouge-score's F-measure without stemming: the best over the references,
-and the mean over replies. `rouge-l-b1.2` is what ADEM and nlg-eval report, from the COCO caption code: tokens
-are cut at white space and keep case and punctuation, precision and recall are each the best over the
-references (which may be two different ones), and recall weighs 1.44 times as much. That code takes '' for one
-token; here it is none.
+`rouge-1`, `rouge-2` and `rouge-l` are rouge-score's F-measure without stemming: the best over the references, averaged
+over replies. 1 has the same words as a reference, 0 shares none. `rouge-l-b1.2` is the variant that ADEM and nlg-eval
+report, from the COCO caption code. It splits tokens at white space and keeps case and punctuation, takes the best
+precision and the best recall over the references (possibly of two different ones), and gives recall 1.44 times the
+weight. That code counts an empty text as one token; here it has none.
 """
 
 from abc import abstractmethod
@@ -19,7 +19,7 @@ from turnwise.metrics.reference.tokens import tokens_rouge
 from turnwise.metrics.rows import Mean
 from turnwise.types import Card, Item, Level, Need, Signature
 
-CAPTION_BETA = 1.2  # set in the COCO caption evaluation code, without a reason given
+CAPTION_BETA = 1.2  # beta of the F-measure in the COCO caption evaluation code, which gives no reason for it
 _CITATION = "Lin 2004, ROUGE: A Package for Automatic Evaluation of Summaries"
 
 
@@ -28,6 +28,7 @@ class Overlap(NamedTuple):
     recall: float  # matched part of the reference
 
     def f(self, beta: float = 1.0) -> float:
+        """F-measure; recall has beta^2 times the weight of precision."""
         if not self.precision or not self.recall:
             return 0.0
         return (1 + beta**2) * self.precision * self.recall / (self.recall + beta**2 * self.precision)
@@ -43,7 +44,8 @@ class _Rouge(Mean):
     unscored: ClassVar[str] = "no reference has a word of letters a-z or digits in it"
 
     @abstractmethod
-    def overlap(self, reply: Sequence[str], reference: Sequence[str]) -> Overlap: ...
+    def overlap(self, reply: Sequence[str], reference: Sequence[str]) -> Overlap:
+        """Precision and recall of a reply against one reference, both as tokens."""
 
     def value(self, item: Item, /) -> float:
         reply = tokens_rouge(item.reply)
@@ -55,11 +57,11 @@ class _Rouge(Mean):
 class RougeN(_Rouge):
     card: ClassVar[Card] = Card(
         kind="reference",
-        meaning="Balance of precision and recall of the reply's words (rouge-1) or word pairs (rouge-2) "
-        "against the nearest reference; mean over replies.",
+        meaning="F1 of the words (rouge-1) or word pairs (rouge-2) that the reply shares with its best reference; "
+        "mean over replies.",
         range="0-1; 1 has the same words as a reference",
-        limits="Surface only: a good reply in other words scores low. Tokens are runs of a-z and 0-9, so "
-        "text in other scripts has none and accented words break. rouge-2 is 0, not undefined, for one-word "
+        limits="Compares only the wording: a good reply in other words scores low. Tokens are runs of a-z and 0-9, "
+        "so text in other scripts has none and accented words are split. rouge-2 is 0, not undefined, for one-word "
         "references.",
         citation=_CITATION,
     )
@@ -72,19 +74,20 @@ class RougeN(_Rouge):
 
     def overlap(self, reply: Sequence[str], reference: Sequence[str]) -> Overlap:
         matched = matches(reply, [reference], self.order)[-1]
-        said, wanted = (max(1, len(tokens) - self.order + 1) for tokens in (reply, reference))
-        return Overlap(matched / said, matched / wanted)
+        in_reply, in_reference = (max(1, len(tokens) - self.order + 1) for tokens in (reply, reference))
+        return Overlap(matched / in_reply, matched / in_reference)
 
 
 @dataclass(frozen=True, slots=True)
 class RougeL(_Rouge):
     card: ClassVar[Card] = Card(
         kind="reference",
-        meaning="Balance of precision and recall of the longest sequence of words, gaps allowed, that the "
-        "reply shares with the nearest reference; mean over replies.",
+        meaning="F1 of the longest common subsequence of words of the reply and its best reference; mean over "
+        "replies.",
         range="0-1; 1 has the same words in the same order as a reference",
-        limits="Surface only: a good reply in other words scores low, and frequent words in passing order "
-        "score. Tokens are runs of a-z and 0-9, so text in other scripts has none and accented words break.",
+        limits="Compares only the wording: a good reply in other words scores low, and frequent words that happen "
+        "to be in the same order raise the score. Tokens are runs of a-z and 0-9, so text in other scripts has none "
+        "and accented words are split.",
         citation=_CITATION,
     )
 
@@ -102,12 +105,11 @@ class RougeLCaption(RougeL):
     unscored: ClassVar[str] = "no reference has a word in it"
     card: ClassVar[Card] = Card(
         kind="reference",
-        meaning="rouge-l with beta 1.2, as ADEM and nlg-eval report it: recall weighs more, and precision "
+        meaning="rouge-l with beta 1.2, as ADEM and nlg-eval report it: recall has more weight, and precision "
         "and recall may come from two different references.",
         range="0-1; 1 has the same words in the same order as a reference",
-        limits="Words are cut at white space alone: 'yes.' and 'Yes' differ, so give it tokenised, "
-        "lower-cased text as those papers did. With several references it can exceed what any one of them "
-        "deserves.",
+        limits="Words are split only at white space: 'yes.' and 'Yes' differ, so give it tokenised, lower-cased "
+        "text, as those papers did. With several references the score can exceed that against any single one.",
         citation=f"{_CITATION}; Chen et al. 2015, Microsoft COCO Captions; Lowe et al. 2017 (ADEM)",
     )
 

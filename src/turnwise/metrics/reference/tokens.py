@@ -1,24 +1,26 @@
-"""The tokens of sacrebleu's `13a` rules and of rouge-score, fast."""
+"""Fast tokenisers that give the same tokens as sacrebleu's `13a` and as rouge-score."""
 
 import re
 from functools import cache
 from typing import Any
 
-# 13a sets ASCII punctuation apart, except the apostrophe and the dash, and cuts at white space. Only beside
-# digits do a point, a comma and a dash need a second look; entities and line ends are rewritten first.
-_APART = re.compile(r"[!-&(-,./:-@\[-`{-~]")
-_SUSPECT = re.compile(r"[0-9&<\n]")
-_SPECIAL = re.compile(r"[0-9][.,-]|[.,][0-9]|[&<\n]")
+# 13a makes every ASCII punctuation mark a token, except the apostrophe and the dash, and splits at white space.
+# Texts that match `_NEEDS_SACREBLEU` (a point, comma or dash beside a digit, entities, line ends) follow further
+# rules: sacrebleu's own tokeniser handles them. `_MAYBE` is a fast test that excludes most texts.
+_PUNCTUATION = re.compile(r"[!-&(-,./:-@\[-`{-~]")
+_MAYBE = re.compile(r"[0-9&<\n]")
+_NEEDS_SACREBLEU = re.compile(r"[0-9][.,-]|[.,][0-9]|[&<\n]")
+# Byte table for `bytes.translate`: keeps ASCII letters and digits and maps everything else to a space.
 _ROUGE = bytes(byte if byte < 128 and chr(byte).isalnum() else ord(" ") for byte in range(256))
 
 
 def tokens_13a(text: str) -> list[str]:
     """The tokens of sacrebleu's tokeniser `13a`; ten times as fast on most texts."""
-    if _SUSPECT.search(text) and _SPECIAL.search(text):
+    if _MAYBE.search(text) and _NEEDS_SACREBLEU.search(text):
         spaced: str = _tokenizer()(text.rstrip())
         return spaced.split()
-    for sign in set(_APART.findall(text)):
-        text = text.replace(sign, f" {sign} ")
+    for mark in set(_PUNCTUATION.findall(text)):
+        text = text.replace(mark, f" {mark} ")
     return text.split()
 
 

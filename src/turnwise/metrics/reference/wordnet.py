@@ -1,8 +1,8 @@
-"""Synonyms from WordNet 3.0 (Fellbaum 1998): two words are synonyms where they share a synset.
+"""Synonyms from WordNet 3.0 (Fellbaum 1998): two words are synonyms if they share a synset.
 
-Words are looked up as they stand and by their base forms (`went`: go, `mice`: mouse), which WordNet's own
-rules find: its lists of irregular forms first, its endings where a word is in none. The table beside the
-package holds single words only; `tools/make_wordnet.py` made it and says what it leaves out.
+Words are looked up unchanged and by their base forms (`went`: go, `mice`: mouse). Base forms come from WordNet's own
+rules: its lists of irregular forms first, its suffix rules for words in none of the lists. The shipped table holds
+single words only; `tools/make_wordnet.py` creates it and documents what it leaves out.
 """
 
 import gzip
@@ -17,7 +17,7 @@ from turnwise.types import digest
 VERSION = "3.0"
 PARTS = ("noun", "verb", "adjective", "adverb")
 
-# What to take off and what to put there, of the manual page morphy(7WN).
+# (suffix, replacement) pairs by part of speech, from the manual page morphy(7WN).
 _ENDINGS = {
     "noun": (
         ("s", ""), ("ses", "s"), ("xes", "x"), ("zes", "z"), ("ches", "ch"), ("shes", "sh"), ("men", "man"),
@@ -34,12 +34,12 @@ _ENDINGS = {
 class Part(NamedTuple):
     """One part of speech."""
 
-    synsets: dict[str, list[int]]  # of a lemma
-    irregular: dict[str, list[str]]  # base forms of an inflected one
-    endings: tuple[tuple[str, str], ...]
+    synsets: dict[str, list[int]]  # lemma -> numbers of its synsets
+    irregular: dict[str, list[str]]  # irregular form -> its base forms
+    endings: tuple[tuple[str, str], ...]  # (suffix, replacement)
 
     def bases(self, word: str) -> Iterator[str]:
-        """The lemmas that a word may be a form of, itself included."""
+        """The lemmas of which the word may be a form, including the word itself."""
         if word in self.synsets:
             yield word
         if word in self.irregular:
@@ -52,7 +52,7 @@ class Part(NamedTuple):
 
 @lru_cache(maxsize=1 << 16)
 def synsets(word: str) -> frozenset[int]:
-    """The synsets that a lower-case word can stand for, over all parts of speech and base forms."""
+    """The synsets of a lower-case word, over all parts of speech and base forms."""
     return frozenset(
         synset for part in parts() for base in part.bases(word) for synset in part.synsets.get(base, ())
     )
@@ -60,14 +60,15 @@ def synsets(word: str) -> frozenset[int]:
 
 @cache
 def table_digest() -> str:
-    return digest(_packed())
+    """Digest of the shipped table, for signatures."""
+    return digest(_compressed_table())
 
 
 @cache
 def parts() -> tuple[Part, ...]:
-    """The table, read once and when first needed: about 0.1 s."""
+    """The shipped table by part of speech; read on first use, which takes about 0.1 s."""
     sections: dict[str, list[str]] = {}
-    for line in gzip.decompress(_packed()).decode("ascii").splitlines():
+    for line in gzip.decompress(_compressed_table()).decode("ascii").splitlines():
         if line.startswith("= "):
             lines = sections[line[2:]] = []
         else:
@@ -84,5 +85,5 @@ def parts() -> tuple[Part, ...]:
     return tuple(parts)
 
 
-def _packed() -> bytes:
+def _compressed_table() -> bytes:
     return files("turnwise.data").joinpath("wordnet.txt.gz").read_bytes()
