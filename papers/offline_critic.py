@@ -70,7 +70,7 @@ def corpus(data: Path) -> dict[str, Any]:
             for evaluator in ("leaderboard", "multiwoz2018"):
                 wanted = evaluator == "leaderboard" or item.agent in TABLE_2
                 if item.missing is None and wanted:
-                    one = Success(evaluator=evaluator, db=db).judge(item)
+                    one = Success(evaluator=evaluator, db=db).evaluate(item)
                     judged.setdefault((evaluator, item.agent), []).append((one.inform, one.success))
         for (evaluator, agent), pairs in judged.items():
             printed = (PUBLISHED if evaluator == "leaderboard" else TABLE_2).get(agent)

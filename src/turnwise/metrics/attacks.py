@@ -1,7 +1,7 @@
-"""The attacks that are known to work on each metric, as measured by `papers/probing.py` and shipped with the package.
+"""Attacks that are known to work on each metric, measured by `papers/probing.py` and shipped with the package.
 
-A trained model carries its own in `card.json`, under `attacks`: `turnwise attack 'usr-ret[trained=DIR]' --card` writes
-them there.
+The attacks on a trained model are in its `card.json`, under `attacks`; `turnwise attack 'usr-ret[trained=DIR]' --card`
+writes them there.
 """
 
 import json
@@ -10,25 +10,25 @@ from importlib.resources import files
 from typing import TypedDict
 
 
-class Works(TypedDict):
-    """A strategy whose gain over people was shown."""
+class Fraud(TypedDict):
+    """A strategy that was shown to score above people."""
 
-    contexts: str  # the corpus
+    contexts: str  # the corpus that the contexts are from
     kind: str
     description: str
     score: float
     human_score: float
 
 
-def known_attacks(metric: str) -> list[Works]:
-    """The best strategy of each kind and corpus that scores above people; [] where none was found or looked for."""
+def known_attacks(metric: str) -> list[Fraud]:
+    """The best fraud of each kind and corpus; empty if none was found or the metric was not attacked."""
     return _table().get(metric, [])
 
 
 @cache
-def _table() -> dict[str, list[Works]]:
+def _table() -> dict[str, list[Fraud]]:
     path = files("turnwise") / "data" / "attacks.json"
     if not path.is_file():
         return {}
-    table: dict[str, list[Works]] = json.loads(path.read_text(encoding="utf-8"))
+    table: dict[str, list[Fraud]] = json.loads(path.read_text(encoding="utf-8"))
     return table

@@ -1,6 +1,7 @@
-"""The models behind metrics: a metric holds a model's name and settings, and the process holds the model.
+"""Loading of the models that metrics use, once per process.
 
-So a metric travels to another process as a few words, and several metrics share one copy of the weights.
+A metric stores only a model's name and settings. So it is small when it is sent to a worker, and several metrics
+share one copy of the weights.
 """
 
 from functools import cache
@@ -12,23 +13,27 @@ from turnwise.errors import UsageError
 
 @cache
 def text_encoder(spec: str, **options: Any) -> TextEncoder:
+    """The encoder of this name, which gives one vector for each text."""
     return load(spec, cache=Cache(), **options)
 
 
 def token_encoder(spec: str, **options: Any) -> TokenEncoder:
+    """The encoder of this name, which gives one vector for each token."""
     encoder = text_encoder(spec, **options)
     if not isinstance(encoder, TokenEncoder):
-        raise UsageError(f"`{spec}` has no vectors of single tokens; choose another --model")
+        raise UsageError(f"`{spec}` has no token vectors; choose another --model")
     return encoder
 
 
 def joint_encoder(spec: str, **options: Any) -> JointEncoder:
+    """The encoder of this name, which can encode two texts as one input."""
     encoder = text_encoder(spec, **options)
     if not isinstance(encoder, JointEncoder):
-        raise UsageError(f"`{spec}` cannot read two texts as one input; choose another --model")
+        raise UsageError(f"`{spec}` cannot encode two texts as one input; choose another --model")
     return encoder
 
 
 @cache
 def language_model(spec: str, **options: Any) -> LanguageModel:
+    """The language model of this name."""
     return load_lm(spec, cache=Cache(), **options)

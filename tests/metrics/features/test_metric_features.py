@@ -177,7 +177,7 @@ def test_a_context_is_counted_once_however_many_items_share_it() -> None:
 
 
 def test_specificity_refuses_texts_that_cannot_rank_words() -> None:
-    with pytest.raises(TooFewItems, match="give it more conversations"):
+    with pytest.raises(TooFewItems, match="give it more dialogues"):
         resolve("specificity").fit([])
-    with pytest.raises(TooFewItems, match="give it more conversations"):
+    with pytest.raises(TooFewItems, match="give it more dialogues"):
         resolve("specificity").fit([item("one two three")])

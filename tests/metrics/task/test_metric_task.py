@@ -17,8 +17,8 @@ from turnwise.logs.items.points import REFERENCE_ACTS
 from turnwise.logs.native import read
 from turnwise.metrics import resolve
 from turnwise.metrics.task import ontology as ontologies
-from turnwise.metrics.task.conversation import delexicalised, moves
 from turnwise.metrics.task.inform import Inform, Success
+from turnwise.metrics.task.system_turns import delexicalised, system_turns
 from turnwise.metrics.task.tables import NoTables
 from turnwise.metrics.task.venues import Venues
 from turnwise.metrics.task.wording import DelexicalisedBleu, EntityF1, Mismatch
@@ -196,9 +196,9 @@ def test_a_call_of_a_tool_does_not_change_what_is_talked_about(db: str) -> None:
     )
     call = Turn("assistant", None, extra={"tool_calls": [1]})
     called = replace(item, turns=(*item.turns[:5], call, item.turns[5]))
-    active = [move.active for move in moves(item, MULTIWOZ)]
+    active = [turn.active for turn in system_turns(item, MULTIWOZ)]
     assert active == [{"hotel"}, {"restaurant"}, {"restaurant"}]
-    assert [move.active for move in moves(called, MULTIWOZ)] == [*active, {"restaurant"}]
+    assert [turn.active for turn in system_turns(called, MULTIWOZ)] == [*active, {"restaurant"}]
 
 
 def test_score_tells_which_placeholders_the_ontology_does_not_know(
@@ -265,7 +265,7 @@ def test_published_inform_and_success_are_met_within_a_point_by_eleven_of_thirte
     found: dict[str, list[tuple[float, float]]] = {name: [] for name in PUBLISHED}
     for item in items(read(str(corpora / "multiwoz_valtest.jsonl.gz")), chosen, whole=True):
         if item.missing is None:
-            judgement = metric.judge(item)
+            judgement = metric.evaluate(item)
             found[item.agent].append((judgement.inform, judgement.success))
     gaps = {}
     for name, (inform, success) in PUBLISHED.items():

@@ -1,3 +1,1 @@
-"""Countable properties of replies: how long, how varied, how repetitive. Each says one thing and none says
-quality.
-"""
+"""Simple features of replies: length, lexical variety, repetition. None of them measures quality by itself."""

@@ -1,9 +1,10 @@
-"""Mean segmental type-token ratio (Johnson 1944): variety that does not fall with the amount of text.
+"""Mean segmental type-token ratio (Johnson 1944): lexical variety that does not fall with the amount of text.
 
-An agent's words in a dialogue are cut into segments of 50, and the shares of different words in them are
-averaged; what is left over at the end is not used. Reports on corpora usually run all replies together first.
-Here a segment stays within a dialogue, so that dialogues are the unit of resampling, and the words of a
-dialogue with fewer than 50 count for nothing.
+An agent's words in a dialogue are split into segments of 50. The score is the mean, over segments, of the share of
+different words; a remainder of fewer than 50 words is not used. 1 repeats no word within 50 words; people in English
+small talk are at 0.80. Reports on corpora usually concatenate all replies first. Here a segment stays within one
+dialogue, because dialogues are the unit of resampling; a dialogue in which the agent says fewer than 50 words is
+unscored.
 """
 
 from collections.abc import Sequence
@@ -26,10 +27,10 @@ class Msttr(Ratio):
     unscored: ClassVar[str] = "the agent says fewer words in the dialogue than one segment has"
     card: ClassVar[Card] = Card(
         kind="feature",
-        meaning="Share of different words in stretches of 50 words of the agent's side of a dialogue; mean.",
+        meaning="Share of different words in segments of 50 words of the agent's replies in a dialogue; mean.",
         range="1/50 to 1; people in English small talk are at 0.80",
-        limits="Sees repetition over 50 words and no further, and nothing of dialogues where the agent says "
-        "fewer: in corpora of short dialogues those are most. Random words score best.",
+        limits="Finds repetition only within 50 words. Dialogues in which the agent says fewer words are unscored, "
+        "and in corpora of short dialogues those are most. Random words score best.",
         citation="Johnson 1944, Studies in Language Behavior: a Program of Research; "
         "Lu 2012, The Relationship of Lexical Richness to the Quality of ESL Learners' Oral Narratives",
     )
@@ -49,6 +50,7 @@ class Msttr(Ratio):
         return rows
 
     def _ratios(self, item: Item) -> list[float]:
-        said = [word for reply in item.replies for word in words(reply)]
-        starts = range(0, len(said) - self.segment + 1, self.segment)
-        return [len(set(said[start : start + self.segment])) / self.segment for start in starts]
+        """The type-token ratio of each segment of the dialogue."""
+        tokens = [word for reply in item.replies for word in words(reply)]
+        starts = range(0, len(tokens) - self.segment + 1, self.segment)
+        return [len(set(tokens[start : start + self.segment])) / self.segment for start in starts]

@@ -1,8 +1,8 @@
-"""Response-relatedness: is the reply about what was just said? (See et al. 2019; one of ENIGMA's eight features.)
+"""Response-relatedness (See et al. 2019): cosine of the reply with the partner's last message.
 
-The cosine of the reply's vector with that of the partner's last message. See et al. average GloVe vectors by
-smoothed inverse frequency (Arora et al. 2017) and take out the first principal component; here it is a sentence
-encoder, MiniLM unless told otherwise. A reply that repeats the message is the most related of all.
+A high value says that the reply is about the same things as the message; a copy of the message has 1. See et al.
+average GloVe vectors with smoothed inverse frequency weights (Arora et al. 2017) and remove the first principal
+component. We use a sentence encoder instead, MiniLM by default. It is one of ENIGMA's eight features.
 """
 
 from collections.abc import Sequence
@@ -27,7 +27,8 @@ class Relatedness(Ratio):
         kind="unreferenced",
         meaning="Cosine of the reply's sentence vector with the partner's last message; mean over replies.",
         range="-1 to 1; a copy of the message is 1",
-        limits="A parrot scores 1, a change of subject or a short 'yes' scores low however apt.",
+        limits="A copy of the message scores 1; a change of subject or a short 'yes' scores low even where it is "
+        "appropriate.",
         citation="See et al. 2019, What makes a good conversation? How controllable attributes affect human judgments",
     )
 
@@ -38,15 +39,17 @@ class Relatedness(Ratio):
         return Signature("relatedness", (), (models.text_encoder(self.model).signature,))
 
     def rows(self, items: Sequence[Item], /) -> Floats:
-        said = [_partner(item) for item in items]
-        vectors = unit(models.text_encoder(self.model).encode([*said, *(item.reply for item in items)]))
+        messages = [_last_message(item) for item in items]
+        vectors = unit(models.text_encoder(self.model).encode([*messages, *(item.reply for item in items)]))
         rows = np.ones((len(items), 2))
         rows[:, 0] = np.einsum("nd,nd->n", vectors[: len(items)], vectors[len(items) :])
-        empty = [not text.strip() or not item.reply.strip() for text, item in zip(said, items, strict=True)]
+        empty = [
+            not text.strip() or not item.reply.strip() for text, item in zip(messages, items, strict=True)
+        ]
         rows[empty, 0] = np.nan
         return rows
 
 
-def _partner(item: Item) -> str:
-    """The last message before the reply that is not the agent's own."""
+def _last_message(item: Item) -> str:
+    """The last message before the reply that is not the agent's own; empty without one."""
     return next((turn.text for turn in reversed(item.context) if turn.role != item.role), "")

@@ -1,13 +1,13 @@
-"""How much a reply repeats (See et al. 2019): the agent's earlier turns, itself, or the other speaker.
+"""Repetition in a reply (See et al. 2019): of the agent's earlier turns, of itself, or of the other speaker.
 
-Order 1 looks at content words, order 2 at pairs of neighbouring words of any kind. The number of a reply is a
-share, and the number of an agent the mean over its replies, as in the paper.
+Order 1 counts content words, order 2 pairs of neighbouring words of any kind. A reply's score is the share of its
+words or pairs that are repetitions (0: none, 1: all), and an agent's score is the mean over its replies, as in the
+paper.
 
-We differ from the released code in three ways. Words are those of `turnwise.metrics.words`, without
-punctuation marks. The stop words are a list of our own, `stopwords.txt`: the closed classes of English, the
-fillers of talk, and the letters that remain where a tokeniser cut contractions. A reply without a content
-word (or without two words) repeats no share of anything and is not scored, where the code gives it 0; nothing
-said before is a true 0 in both.
+We differ from the released code in three ways. Words are those of `turnwise.metrics.words`, without punctuation. The
+stop words are our own list, `stopwords.txt`: the closed classes of English, fillers of spoken language, and the letters
+that remain where a tokeniser split contractions. A reply without a content word (order 1) or without two words (order
+2) is unscored, where the code gives it 0. A reply with no earlier turns to repeat scores 0 in both.
 """
 
 from abc import abstractmethod
@@ -33,7 +33,7 @@ class _Repetition(Mean):
     higher_is_better: ClassVar[bool] = False
     span: ClassVar[tuple[float, float]] = (0.0, 1.0)
     unscored: ClassVar[str] = "the reply has no content word (order 1) or fewer than two words (order 2)"
-    source: ClassVar[str]  # what is repeated
+    source: ClassVar[str]  # external, internal or partner: part of the metric's name
 
     order: int
 
@@ -45,17 +45,18 @@ class _Repetition(Mean):
     def value(self, item: Item, /) -> float:
         if "context" in self.needs and len(item.turns) == 1:
             return float("nan")
-        said = _units(item.reply, self.order)
-        return self.repeated(said, item) / len(said) if said else float("nan")
+        in_reply = _ngrams(item.reply, self.order)
+        return self.repeated(in_reply, item) / len(in_reply) if in_reply else float("nan")
 
     @abstractmethod
-    def repeated(self, said: Sequence[Hashable], item: Item) -> int:
+    def repeated(self, in_reply: Sequence[Hashable], item: Item) -> int:
         """How many of the reply's words or pairs are repetitions."""
 
-    def used_before(self, said: Sequence[Hashable], item: Item, *, by: str) -> int:
+    def used_before(self, in_reply: Sequence[Hashable], item: Item, *, by: str) -> int:
+        """How many of the reply's words or pairs the speaker with role `by` used in an earlier turn."""
         earlier = (turn.text for turn in item.turns[:-1] if turn.role == by)
-        used = {unit for text in earlier for unit in _units(text, self.order)}
-        return sum(unit in used for unit in said)
+        used = {ngram for text in earlier for ngram in _ngrams(text, self.order)}
+        return sum(ngram in used for ngram in in_reply)
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,17 +67,17 @@ class External(_Repetition):
         kind="feature",
         meaning="Share of the reply's content words (1) or word pairs (2) that the agent used in an earlier "
         "turn.",
-        range="0-1; 0 says nothing twice",
-        limits="A topic that goes on is repetition too: people are above 0, and 0 is not the aim. It grows "
-        "with the turn, so compare at equal length of dialogue; an agent's first turn is 0 by definition. "
+        range="0-1; 0 repeats nothing",
+        limits="Staying on a topic counts as repetition too: people are above 0, and 0 is not the goal. It grows "
+        "with the number of turns, so compare dialogues of equal length; an agent's first turn is 0 by definition. "
         "The stop words are English.",
         citation=_SEE,
     )
 
     order: int
 
-    def repeated(self, said: Sequence[Hashable], item: Item) -> int:
-        return self.used_before(said, item, by=item.role)
+    def repeated(self, in_reply: Sequence[Hashable], item: Item) -> int:
+        return self.used_before(in_reply, item, by=item.role)
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,18 +86,18 @@ class Internal(_Repetition):
     needs: ClassVar[frozenset[Need]] = frozenset()
     card: ClassVar[Card] = Card(
         kind="feature",
-        meaning="Share of the reply's content words (1) or word pairs (2) that stand earlier in the same "
+        meaning="Share of the reply's content words (1) or word pairs (2) that already occur earlier in the same "
         "reply.",
-        range="0 to below 1; 0 says nothing twice",
-        limits="Finds loops, the classic failure of generation; long replies repeat more without being "
+        range="0 to below 1; 0 repeats nothing",
+        limits="Finds loops, a common failure of text generation; long replies repeat more without being "
         "worse. The stop words are English.",
         citation=_SEE,
     )
 
     order: int
 
-    def repeated(self, said: Sequence[Hashable], item: Item) -> int:
-        return len(said) - len(set(said))
+    def repeated(self, in_reply: Sequence[Hashable], item: Item) -> int:
+        return len(in_reply) - len(set(in_reply))
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,18 +108,20 @@ class Partner(_Repetition):
         kind="feature",
         meaning="Share of the reply's content words (1) or word pairs (2) that the other speaker used "
         "before.",
-        range="0-1; 1 is a parrot",
-        limits="Some echo shows that the agent listens: lower is better only against parroting. It grows "
-        "with the turn, so compare at equal length of dialogue. The stop words are English.",
+        range="0-1; 1 only repeats the other speaker",
+        limits="Some repetition shows that the agent takes up what was said: lower is better only to detect "
+        "parroting. It grows with the number of turns, so compare dialogues of equal length. The stop words are "
+        "English.",
         citation=_SEE,
     )
 
     order: int
 
-    def repeated(self, said: Sequence[Hashable], item: Item) -> int:
-        return self.used_before(said, item, by=_PARTNERS.get(item.role, "user"))
+    def repeated(self, in_reply: Sequence[Hashable], item: Item) -> int:
+        return self.used_before(in_reply, item, by=_PARTNERS.get(item.role, "user"))
 
 
-def _units(text: str, order: int) -> list[Hashable]:
+def _ngrams(text: str, order: int) -> list[Hashable]:
+    """The content words (order 1) or the word pairs (order 2) of a text."""
     tokens = words(text)
     return list(ngrams([word for word in tokens if word not in STOPWORDS] if order == 1 else tokens, order))

@@ -1,12 +1,13 @@
 """Specificity of a reply by normalised inverse document frequency, NIDF (See et al. 2019).
 
-A word that few texts contain is specific. idf(w) = log(R / c_w) over R texts of which c_w contain w, scaled
-so that the commonest word has 0 and the rarest 1; a reply's number is the mean over its words, an agent's the
-mean over its replies. What it is fitted on decides the number: the signature carries a digest of the counts.
+A word is specific if few texts contain it. idf(w) = log(R / c_w), where c_w of R texts contain w, scaled so that the
+most frequent word has 0 and the rarest 1. A reply's score is the mean over its words, an agent's score the mean over
+its replies. A high value means rare words, which need not be relevant. The score depends on the texts that the
+frequencies are fitted on, so the signature contains a digest of the counts.
 
-Texts are the turns of both speakers in the items, each different text once, because items of one dialogue
-share their context. As in the released code, words that were never counted are passed over; a reply of
-nothing else is not scored here, where the code calls it the most specific of all.
+The texts are the turns of both speakers in the items. Each different text counts once, because items of one dialogue
+share their context. As in the released code, words without a count are ignored. A reply that has no other words is
+unscored here, where the code gives it the highest value.
 """
 
 from collections import Counter
@@ -24,7 +25,7 @@ _SPEAKERS = frozenset({"user", "assistant"})
 
 
 class _Facts:
-    """What the fitted metric and the one to fit have in common."""
+    """The class attributes that the metric has before and after `fit`."""
 
     __slots__ = ()
 
@@ -38,8 +39,8 @@ class _Facts:
         meaning="How rare the reply's words are in the data it is fitted on; mean over words, then over "
         "replies.",
         range="0-1; 0 uses only the commonest word, 1 only the rarest",
-        limits="Rare is not relevant: rare words please raters on some corpora and displease them on "
-        "others. Numbers from different data cannot be compared, and misspellings are very specific.",
+        limits="Rare words are not always relevant: they go with higher ratings on some corpora and with lower ones "
+        "on others. Scores fitted on different data cannot be compared, and misspellings count as very specific.",
         citation="See et al. 2019, What makes a good conversation? How controllable attributes affect human "
         "judgments",
     )
@@ -47,29 +48,29 @@ class _Facts:
 
 @dataclass(frozen=True, slots=True)
 class Nidf(_Facts):
-    """`specificity` before it has seen data."""
+    """`specificity` before `fit` has counted words."""
 
     def fit(self, items: Iterable[Item], /) -> "Specificity":
         counts: Counter[str] = Counter()
-        seen: set[int] = set()  # hashes instead of texts: a corpus need not fit in memory
+        seen: set[int] = set()  # hashes instead of texts, so that the corpus need not fit in memory
         for item in items:
             for turn in item.turns:
-                if turn.role in _SPEAKERS and (name := hash(turn.text)) not in seen:
-                    seen.add(name)
+                if turn.role in _SPEAKERS and (key := hash(turn.text)) not in seen:
+                    seen.add(key)
                     counts.update(set(words(turn.text)))
         data = digest(*(f"{word} {counts[word]}" for word in sorted(counts)))
         return Specificity(_normalised(counts), data)
 
     @property
     def reducer(self) -> "Specificity":
-        """Reduces rows that a fitted one has made: the mean over them needs no frequencies."""
+        """A metric without frequencies that can reduce rows of a fitted one, because their mean needs none."""
         return Specificity({}, "")
 
 
 @dataclass(frozen=True, slots=True)
 class Specificity(_Facts, Mean):
-    nidf: Mapping[str, float]  # word -> 0-1
-    data: str  # digest of the counts behind it
+    nidf: Mapping[str, float]  # word -> its normalised inverse document frequency, 0-1
+    data: str  # digest of the counts
 
     @property
     def signature(self) -> Signature:
@@ -81,11 +82,11 @@ class Specificity(_Facts, Mean):
 
 
 def _normalised(counts: Mapping[str, int]) -> dict[str, float]:
-    """R cancels: (log max c - log c) / (log max c - log min c)."""
+    """NIDF of each word from its document frequency c: (log max c - log c) / (log max c - log min c)."""
     commonest, rarest = max(counts.values(), default=0), min(counts.values(), default=0)
     if commonest == rarest:
         raise TooFewItems(
             "specificity needs texts in which some words are rarer than others, and here every word is in "
-            f"equally many ({commonest}); give it more conversations"
+            f"equally many ({commonest}); give it more dialogues"
         )
     return {word: log(commonest / count) / log(commonest / rarest) for word, count in counts.items()}

@@ -1,4 +1,7 @@
-"""What can be read off a reply without its context: its length, and whether it asks."""
+"""Two features of a reply without its context: its length in words, and whether it has a question mark.
+
+For both, higher counts as better by convention only: neither measures quality.
+"""
 
 from dataclasses import dataclass
 from math import inf
@@ -22,8 +25,8 @@ class Length(Mean):
         kind="feature",
         meaning="Words in a reply; mean over replies.",
         range="0 and up",
-        limits="Longer is taken for better by convention, because short safe replies are the usual failure; "
-        "a system that rambles does well here. Print it beside every metric that may reward length.",
+        limits="Longer counts as better by convention, because short generic replies are the most common failure; "
+        "an agent that rambles scores high. Print it beside every metric that may reward length.",
         citation="none: a count",
     )
 
@@ -37,20 +40,20 @@ class Length(Mean):
 
 @dataclass(frozen=True, slots=True)
 class QuestionRate(Mean):
-    """See et al. count `?` alone; the marks of two other scripts count here too."""
+    """Share of replies with a question mark. See et al. count only `?`; the marks of two other scripts count too."""
 
     level: ClassVar[Level] = "turn"
     needs: ClassVar[frozenset[Need]] = frozenset()
     higher_is_better: ClassVar[bool] = True
     span: ClassVar[tuple[float, float]] = (0.0, 1.0)
     unscored: ClassVar[str] = "never: every text has a question mark or has none"
-    bounds: ClassVar[tuple[float, float]] = (0.0, 1.0)  # a share of yes-or-no answers
+    bounds: ClassVar[tuple[float, float]] = (0.0, 1.0)  # every reply scores 0 or 1
     card: ClassVar[Card] = Card(
         kind="feature",
         meaning="Share of replies with a question mark in them.",
         range="0-1; people in English small talk are at 0.26-0.32",
-        limits="See et al. found that people like to be asked more than people ask, up to a point: higher "
-        "is better by convention only. A question without its mark is not seen, a rhetorical one is.",
+        limits="See et al. found that raters prefer somewhat more questions than people ask: higher is better by "
+        "convention only. A question without a question mark is not counted, a rhetorical one is.",
         citation="See et al. 2019, What makes a good conversation? How controllable attributes affect human "
         "judgments",
     )

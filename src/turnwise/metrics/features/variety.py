@@ -1,10 +1,10 @@
-"""How varied an agent's words are: distinct-n (Li et al. 2016) and the entropy of its n-grams.
+"""Lexical variety of an agent's replies: distinct-n (Li et al. 2016) and the entropy of the n-gram distribution.
 
-Rows are sparse counts: one column for each possible n-gram, named by a hash of 61 bits, so that rows of
-different batches and machines add up without a shared vocabulary. That any two of a million n-grams meet in
-one column has probability 2e-7.
+Both are higher for more varied text, and random words score best. Rows are sparse n-gram counts. The column of an
+n-gram is a hash of 61 bits, so rows of different shards and machines can be added without a shared vocabulary. The
+probability that any two of a million n-grams share a column is 2e-7.
 
-n-grams do not cross replies. Li et al. count tokens as their data came; here words are those of
+n-grams do not cross replies. Li et al. count the tokens of their data; here words are those of
 `turnwise.metrics.words`, so punctuation does not count as variety.
 """
 
@@ -26,8 +26,12 @@ from turnwise.types import Card, Floats, Ints, Item, Level, Need, Signature
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
-BITS = 61  # of a column's name: a sparse matrix's width must fit a signed number of 64 bits, with room to add
-_STEP = np.uint64(0x9E3779B97F4A7C15)  # odd, so that nothing is lost and the order of words counts
+BITS = (
+    61  # of a column index; scipy needs the width of a sparse matrix to fit well into a signed 64-bit integer
+)
+# Multiplier that combines the hashes of an n-gram's words. It is odd, so that the multiplication is invertible
+# modulo 2^64; the result depends on the order of the words. 2^64 divided by the golden ratio (Knuth).
+_MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
 
 
 class _Variety(ABC):
@@ -37,7 +41,7 @@ class _Variety(ABC):
     needs: ClassVar[frozenset[Need]] = frozenset()
     higher_is_better: ClassVar[bool] = True
     unscored: ClassVar[str] = "the reply has fewer words than the n-gram"
-    # A bootstrap sample holds many replies twice, and that looks like repetition.
+    # A bootstrap sample contains many replies twice, which lowers variety; so intervals come from subsamples.
     resampling: ClassVar[Resampling] = "subsample"
 
     order: int
@@ -55,13 +59,13 @@ class _Variety(ABC):
 
     def reduce(self, rows: "csr_array[np.float64]", /) -> float:
         evidence = rows[scored(rows)]
-        _, place = np.unique(evidence.indices, return_inverse=True)
-        counts: Floats = np.bincount(place, weights=evidence.data).astype(np.float64)
+        _, index = np.unique(evidence.indices, return_inverse=True)
+        counts: Floats = np.bincount(index, weights=evidence.data).astype(np.float64)
         return self.of_counts(counts) if len(counts) else float("nan")
 
     @abstractmethod
     def of_counts(self, counts: Floats) -> float:
-        """The number for pooled counts, one for each different n-gram."""
+        """The score from pooled counts, one count for each different n-gram."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,11 +73,11 @@ class Distinct(_Variety):
     span: ClassVar[tuple[float, float]] = (0.0, 1.0)
     card: ClassVar[Card] = Card(
         kind="feature",
-        meaning="Different n-grams among all n-grams of an agent's replies, pooled.",
+        meaning="Number of different n-grams divided by the number of all n-grams, over all of an agent's replies.",
         range="above 0 to 1; 1 never uses an n-gram twice",
-        limits="It falls as text grows, whoever speaks: compare agents on equally many words only. Within "
-        "one reply it is near 1. Random words score best. Intervals come from subsamples, because a "
-        "bootstrap is biased here.",
+        limits="It falls with the amount of text, so compare agents only on equally many words. For a single reply "
+        "it is near 1. Random words score best. Intervals come from subsamples, because a bootstrap is biased "
+        "here.",
         citation="Li et al. 2016, A Diversity-Promoting Objective Function for Neural Conversation Models",
     )
 
@@ -92,11 +96,10 @@ class Entropy(_Variety):
     span: ClassVar[tuple[float, float]] = (0.0, inf)
     card: ClassVar[Card] = Card(
         kind="feature",
-        meaning="Shannon entropy, in bits, of the distribution of n-grams in an agent's replies, pooled.",
-        range="0 and up; 1 bit more is as if twice as many n-grams were in equal use",
-        limits="It grows with the amount of text, so compare agents on equally many words only, and the "
-        "estimate from few replies is low. Random words score best. A strong cheap baseline at system level "
-        "in task dialogue.",
+        meaning="Shannon entropy, in bits, of the n-gram distribution over all of an agent's replies.",
+        range="0 and up; 1 bit more corresponds to twice as many equally frequent n-grams",
+        limits="It grows with the amount of text, so compare agents only on equally many words; an estimate from few "
+        "replies is too low. Random words score best. A strong and cheap baseline at system level in task dialogue.",
         citation="Shannon 1948, A Mathematical Theory of Communication; Zhang et al. 2018, Generating "
         "Informative and Diverse Conversational Responses (Ent-n, in nats there)",
     )
@@ -109,25 +112,25 @@ class Entropy(_Variety):
 
     def of_counts(self, counts: Floats) -> float:
         share = counts / counts.sum()
-        # Adding 0 turns the -0 of a single n-gram into 0.
+        # Adding 0 turns the -0.0 of a single n-gram into 0.0.
         return float(-(share * np.log2(share)).sum() + 0.0)
 
 
 def _ngrams(texts: Sequence[Sequence[str]], order: int) -> tuple[Ints, Ints]:
-    """Which text each n-gram is in, and the column it is counted in."""
+    """For each n-gram, the index of its text and the column in which it is counted."""
     owner = np.repeat(np.arange(len(texts)), [len(text) for text in texts])
-    names: NDArray[np.uint64] = np.fromiter(
-        (_name(word) for text in texts for word in text), np.uint64, len(owner)
+    hashes: NDArray[np.uint64] = np.fromiter(
+        (_word_hash(word) for text in texts for word in text), np.uint64, len(owner)
     )
     count = max(0, len(owner) - order + 1)
-    mixed = np.zeros(count, dtype=np.uint64)
-    for place in range(order):
-        mixed = mixed * _STEP + names[place : place + count]
-    inside = owner[:count] == owner[order - 1 :][:count]  # no n-gram crosses from one reply into the next
-    return owner[:count][inside], (mixed[inside] >> np.uint64(64 - BITS)).astype(np.int64)
+    combined = np.zeros(count, dtype=np.uint64)
+    for offset in range(order):
+        combined = combined * _MULTIPLIER + hashes[offset : offset + count]
+    inside = owner[:count] == owner[order - 1 :][:count]  # n-grams that do not cross replies
+    return owner[:count][inside], (combined[inside] >> np.uint64(64 - BITS)).astype(np.int64)
 
 
 @lru_cache(maxsize=2**17)
-def _name(word: str) -> int:
-    """64 bits that are the same on every machine, as Python's own hash is not."""
+def _word_hash(word: str) -> int:
+    """64-bit hash that is the same on every machine; Python's own hash is not."""
     return int.from_bytes(blake2b(word.encode(), digest_size=8).digest(), "little")

@@ -1,1 +1,1 @@
-"""Did the dialogue reach its goal? Corpus metrics of task dialogue, computed from goals, states and tables."""
+"""Metrics of task-oriented dialogue, computed from goals, dialogue states and venue tables."""

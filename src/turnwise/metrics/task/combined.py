@@ -1,4 +1,4 @@
-"""The combined score of MultiWOZ: BLEU + (inform + success) / 2 (Mehri et al. 2019)."""
+"""The combined score of MultiWOZ: BLEU + (inform + success) / 2 (Mehri et al. 2019). Higher is better, up to 200."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -25,8 +25,9 @@ class Combined(OntologyReader, Sums):
         kind="task",
         meaning="BLEU of the replies with placeholders (`bleu-delex`) plus half of inform and half of success.",
         range="0-200",
-        limits="Adds what people wrote to what they wanted, though neither follows people's own success "
-        "(papers/offline-critic.md): look at the three parts. BLEU is over all replies of the dialogues.",
+        limits="Adds similarity to the logged wording and success against the goal, neither of which ranks systems as "
+        "users' own success does (papers/offline-critic.md): look at the three parts. BLEU is over all replies of "
+        "the dialogues.",
         citation="Mehri et al. 2019, Structured Fusion Networks for Dialog; Nekvinda and Dusek 2021, Shades of "
         "BLEU, Flavours of Success: The Case of MultiWOZ",
     )
@@ -36,7 +37,7 @@ class Combined(OntologyReader, Sums):
     db: str | None = None
 
     def __post_init__(self) -> None:
-        Success(self.evaluator, self.ontology, self.db)  # says now what is wrong with a setting
+        Success(self.evaluator, self.ontology, self.db)  # validates the settings
 
     @property
     def _bleu(self) -> DelexicalisedBleu:
@@ -51,17 +52,17 @@ class Combined(OntologyReader, Sums):
         return Signature("combined", parts=(self._bleu.signature, self._success.signature))
 
     def rows(self, items: Sequence[Item], /) -> Floats:
-        """(n, ...): the counts of BLEU, added over the dialogue, then inform, success, and 1 for the dialogue."""
+        """(n, k + 3): BLEU's k counts, summed over the dialogue, then inform, success, and 1 for the dialogue."""
         rows = np.full((len(items), self._bleu.rows([]).shape[1] + 3), np.nan)
         for row, item in zip(rows, items, strict=True):
             replies = [turn for turn in item.turns if turn.role == "assistant" and turn.references]
             counts = self._bleu.rows([replace(item, turns=(turn,)) for turn in replies])
             counts = counts[~np.isnan(counts).any(axis=1)]
             if item.goal and len(counts):
-                judged = self._success.judge(item)
-                row[:] = *counts.sum(axis=0), judged.inform, judged.success, 1
+                result = self._success.evaluate(item)
+                row[:] = *counts.sum(axis=0), result.inform, result.success, 1
         return rows
 
     def of_sums(self, sums: Floats, /) -> Floats:
-        met = quotient(sums[..., -3] + sums[..., -2], sums[..., -1])
-        return self._bleu.of_sums(sums[..., :-3]) + 50 * met
+        inform_plus_success = quotient(sums[..., -3] + sums[..., -2], sums[..., -1])
+        return self._bleu.of_sums(sums[..., :-3]) + 50 * inform_plus_success

@@ -1,4 +1,4 @@
-"""A user's goal: by domain, what must hold, what is asked for, and whether something is to be booked."""
+"""A user's goal: for each domain its constraints, the requested slots, and whether a booking is wanted."""
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
@@ -9,20 +9,24 @@ from turnwise.metrics.task.ontology import Ontology
 
 
 @dataclass(frozen=True, slots=True)
-class Wish:
+class DomainGoal:
+    """The part of a goal that concerns one domain."""
+
     constraints: Mapping[str, str]
-    requests: frozenset[str]  # slots that the system must tell
-    books: bool
+    requests: frozenset[str]  # slots whose values the system must give
+    wants_booking: bool
 
     @property
-    def names_it(self) -> bool:
-        """The user knows which one it is, so there is nothing to find."""
+    def names_venue(self) -> bool:
+        """Whether the user gives the venue's name, so that the system need not find one."""
         return "name" in self.constraints
 
 
-def wishes(goal: Mapping[str, Any], ontology: Ontology, *, where: str = "the goal") -> dict[str, Wish]:
-    """The goal in our words. A domain or slot that the ontology does not know is an error: it could not be met."""
-    found = {}
+def domain_goals(
+    goal: Mapping[str, Any], ontology: Ontology, *, where: str = "the goal"
+) -> dict[str, DomainGoal]:
+    """The goal by domain, with the ontology's names; a domain or slot that the ontology lacks is a `DataError`."""
+    goals = {}
     for name, part in goal.items():
         domain = ontology.domains.get(name.lower())
         if domain is None:
@@ -32,19 +36,24 @@ def wishes(goal: Mapping[str, Any], ontology: Ontology, *, where: str = "the goa
             )
         if not isinstance(part, Mapping):
             raise DataError(f"{where}: domain `{name}` is no object with `info`, `reqt` or `book`")
-        info, asked = part.get("info") or {}, part.get("reqt") or ()
-        if not isinstance(info, Mapping) or isinstance(asked, str) or not isinstance(asked, Collection):
+        info, requested = part.get("info") or {}, part.get("reqt") or ()
+        if (
+            not isinstance(info, Mapping)
+            or isinstance(requested, str)
+            or not isinstance(requested, Collection)
+        ):
             raise DataError(
                 f"{where}: domain `{name}` needs `info` as an object of slots and `reqt` as a list of them"
             )
-        for slot in (*info, *asked):
+        for slot in (*info, *requested):
             if not ontology.knows(str(slot)):
                 raise DataError(
                     f"{where}: domain `{name}` has a slot `{slot}` that ontology `{ontology.name}` lacks; "
                     f"{nearest(str(slot), sorted(ontology.known))}"
                 )
-        requests = {ontology.slot(slot) for slot in asked} & domain.requestable
-        books = "book" in part
-        told = frozenset(requests | {ontology.booking} if books else requests)
-        found[domain.name] = Wish(ontology.constraints(info), told, books)
-    return found
+        requests = {ontology.slot(slot) for slot in requested} & domain.requestable
+        wants_booking = "book" in part
+        if wants_booking:
+            requests |= {ontology.booking}
+        goals[domain.name] = DomainGoal(ontology.constraints(info), frozenset(requests), wants_booking)
+    return goals

@@ -1,12 +1,13 @@
-"""Inform, Success and Booking of MultiWOZ (`combined` adds BLEU to the first two), from goals, states and venue tables.
+"""Inform, Success and Booking of MultiWOZ (Budzianowski et al. 2018), from goals, states and venue tables.
 
-A dialogue informs if in every domain of its goal the system offered what meets the goal, and succeeds if the
-system also told everything that was asked for. The system's replies stand in the logged conversation, to
-whose user they never spoke: `mismatch` says how often, and `docs/task.md` what follows from it.
+A dialogue counts for inform if the system offered a venue that meets the goal in every domain of the goal. It counts
+for success if the system also gave every requested slot. 100 is best. The scored replies replace the logged system
+turns, but the user turns are still the logged ones, which answered other replies: `mismatch` measures how often, and
+`docs/task.md` discusses the consequences. `combined` adds BLEU.
 
-Two definitions are built in, by name (`turnwise.metrics.task.offers`): the leaderboard's is the default, and
-`inform[evaluator=multiwoz2018]` is the older script's, in expectation over its random draws. Published figures of the
-two differ by several points, so the signature names it.
+Two definitions are built in (see `turnwise.metrics.task.offers`): the leaderboard's is the default, and
+`inform[evaluator=multiwoz2018]` is that of the older script, as an expectation over its random draws. Published figures
+of the two differ by several points, so the signature names the definition.
 """
 
 from abc import abstractmethod
@@ -18,36 +19,35 @@ from turnwise.errors import unknown
 from turnwise.metrics.rows import Mean
 from turnwise.metrics.task import ontology as ontologies
 from turnwise.metrics.task import venues as tables
-from turnwise.metrics.task.conversation import moves
-from turnwise.metrics.task.goal import Wish, wishes
-from turnwise.metrics.task.offers import EVALUATORS, Evaluator, matched, told
+from turnwise.metrics.task.goal import DomainGoal, domain_goals
+from turnwise.metrics.task.offers import EVALUATORS, Evaluator, offer_met_goal, provided_slots
 from turnwise.metrics.task.ontology import Ontology, OntologyReader
+from turnwise.metrics.task.system_turns import system_turns
 from turnwise.metrics.task.venues import Venues
 from turnwise.types import Card, Item, Level, Need, Signature
 
-_CITED = (
+_CITATION = (
     "Budzianowski et al. 2018, MultiWOZ; Nekvinda and Dusek 2021, Shades of BLEU, Flavours of Success: "
     "The Case of MultiWOZ"
 )
-_PSEUDO = (
-    "The replies are judged in a conversation that they did not lead, so a system may succeed that no user "
-    "could follow: over four published systems it ranks against people's own success (papers/offline-critic.md)."
+_LIMITS = (
+    "The user turns are logged ones that answered other replies, so a system can succeed without making sense to a "
+    "user. Over four published systems it ranks them in the opposite order of users' own success "
+    "(papers/offline-critic.md)."
 )
 
 
 @dataclass(frozen=True, slots=True)
-class Judgement:
-    """Of one dialogue."""
+class GoalResult:
+    """How far one dialogue met its goal."""
 
     inform: float  # 0 or 1; with the 2018 evaluator a probability
     success: float
-    asked: int  # requested slots
-    told: int
-    booking: float | None  # share of the wished bookings whose reference was told; None without any
+    booking: float | None  # share of the wanted bookings whose reference number was given; None without any
 
 
-class _Goal(OntologyReader, Mean):
-    """Metrics of a whole dialogue against its goal."""
+class _GoalMetric(OntologyReader, Mean):
+    """A metric of a whole dialogue against its goal."""
 
     __slots__ = ()
 
@@ -67,13 +67,13 @@ class _Goal(OntologyReader, Mean):
             raise unknown("evaluator", self.evaluator, EVALUATORS)
 
     @property
-    def world(self) -> tuple[Ontology, Venues]:
+    def _tables(self) -> tuple[Ontology, Venues]:
         ontology = ontologies.load(self.ontology)
         return ontology, tables.load(self.db, ontology)
 
     @property
     def signature(self) -> Signature:
-        ontology, venues = self.world
+        ontology, venues = self._tables
         settings = {
             "eval": self.evaluator,
             "ontology": f"{ontology.name}@{ontology.fingerprint[:8]}",
@@ -81,92 +81,92 @@ class _Goal(OntologyReader, Mean):
         }
         return Signature(self.name, tuple(settings.items()))
 
-    def judge(self, item: Item, /) -> Judgement:
-        ontology, venues = self.world
-        wished = wishes(item.goal or {}, ontology, where=f"the goal of {item.dialogue}")
-        made = moves(item, ontology, own=self.evaluator != "multiwoz2018")
-        met = {
-            domain: matched(wish, domain, made, venues, ontology, self.evaluator)
-            for domain, wish in wished.items()
-        }
-        heard = {domain: told(wish, domain, made, ontology) for domain, wish in wished.items()}
-        all_told = all(heard[domain] == wish.requests for domain, wish in wished.items())
-        inform = prod(met.values())
-        return Judgement(
+    def evaluate(self, item: Item, /) -> GoalResult:
+        """Inform, success and booking of one dialogue."""
+        ontology, venues = self._tables
+        goals = domain_goals(item.goal or {}, ontology, where=f"the goal of {item.dialogue}")
+        turns = system_turns(item, ontology, predicted_states=self.evaluator != "multiwoz2018")
+        inform = prod(
+            offer_met_goal(goal, domain, turns, venues, ontology, self.evaluator)
+            for domain, goal in goals.items()
+        )
+        provided = {domain: provided_slots(goal, domain, turns, ontology) for domain, goal in goals.items()}
+        all_provided = all(provided[domain] == goal.requests for domain, goal in goals.items())
+        return GoalResult(
             inform=inform,
-            success=inform if all_told else 0.0,
-            asked=sum(len(wish.requests) for wish in wished.values()),
-            told=sum(map(len, heard.values())),
-            booking=_booked(wished, heard, ontology),
+            success=inform if all_provided else 0.0,
+            booking=_booking_share(goals, provided, ontology),
         )
 
     def value(self, item: Item, /) -> float:
-        return self.of(self.judge(item)) if item.goal else float("nan")
+        return self.of(self.evaluate(item)) if item.goal else float("nan")
 
     @abstractmethod
-    def of(self, judgement: Judgement) -> float: ...
+    def of(self, result: GoalResult) -> float:
+        """This metric's score, 0 to 100; NaN where the goal has nothing to score."""
 
 
-def _booked(wished: dict[str, Wish], heard: dict[str, frozenset[str]], ontology: Ontology) -> float | None:
-    books = [domain for domain, wish in wished.items() if wish.books]
-    return sum(ontology.booking in heard[domain] for domain in books) / len(books) if books else None
+def _booking_share(
+    goals: dict[str, DomainGoal], provided: dict[str, frozenset[str]], ontology: Ontology
+) -> float | None:
+    domains = [domain for domain, goal in goals.items() if goal.wants_booking]
+    return sum(ontology.booking in provided[domain] for domain in domains) / len(domains) if domains else None
 
 
 @dataclass(frozen=True, slots=True)
-class Inform(_Goal):
+class Inform(_GoalMetric):
     name: ClassVar[str] = "inform"
     bounds: ClassVar[tuple[float, float]] = (0.0, 100.0)
     card: ClassVar[Card] = Card(
         kind="task",
-        meaning="Share of dialogues in which the system offered, in every domain of the goal, what meets it.",
+        meaning="Share of dialogues in which the system offered, in every domain of the goal, a venue that meets it.",
         range="0-100",
-        limits=_PSEUDO,
-        citation=_CITED,
+        limits=_LIMITS,
+        citation=_CITATION,
     )
 
     evaluator: Evaluator = "leaderboard"
     ontology: str = "multiwoz"
     db: str | None = None
 
-    def of(self, judgement: Judgement) -> float:
-        return 100 * judgement.inform
+    def of(self, result: GoalResult) -> float:
+        return 100 * result.inform
 
 
 @dataclass(frozen=True, slots=True)
-class Success(_Goal):
+class Success(_GoalMetric):
     name: ClassVar[str] = "success"
     bounds: ClassVar[tuple[float, float]] = (0.0, 100.0)
     card: ClassVar[Card] = Card(
         kind="task",
-        meaning="Share of dialogues that inform and in which everything asked for was told.",
+        meaning="Share of dialogues that count for inform and in which the system gave every requested slot.",
         range="0-100; never above inform",
-        limits=_PSEUDO,
-        citation=_CITED,
+        limits=_LIMITS,
+        citation=_CITATION,
     )
 
     evaluator: Evaluator = "leaderboard"
     ontology: str = "multiwoz"
     db: str | None = None
 
-    def of(self, judgement: Judgement) -> float:
-        return 100 * judgement.success
+    def of(self, result: GoalResult) -> float:
+        return 100 * result.success
 
 
 @dataclass(frozen=True, slots=True)
-class Booking(_Goal):
+class Booking(_GoalMetric):
     name: ClassVar[str] = "booking"
     card: ClassVar[Card] = Card(
         kind="task",
-        meaning="Share of the bookings that the goal wishes whose reference number the system told after "
-        "they had been made.",
+        meaning="Share of the bookings in the goal whose reference number the system gave after the booking was made.",
         range="0-100",
-        limits=_PSEUDO + " Whether a booking was made is taken from the log, not from the scored system.",
-        citation=_CITED,
+        limits=_LIMITS + " Whether a booking was made is taken from the log, not from the scored system.",
+        citation=_CITATION,
     )
 
     evaluator: Evaluator = "leaderboard"
     ontology: str = "multiwoz"
     db: str | None = None
 
-    def of(self, judgement: Judgement) -> float:
-        return float("nan") if judgement.booking is None else 100 * judgement.booking
+    def of(self, result: GoalResult) -> float:
+        return float("nan") if result.booking is None else 100 * result.booking

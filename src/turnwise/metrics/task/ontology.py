@@ -1,7 +1,7 @@
-"""What is asked for and offered in a task, read from a file: domains, slots, values, placeholders.
+"""The ontology of a task, read from a TOML file: domains, slots, values and placeholders.
 
-Systems write the same thing in many ways: `[restaurant_name]`, `[value_name]` and `[name]`, `leave at` and
-`leaveAt`, `17 : 15` and `1715`. Everything is brought to one form here before it is compared.
+Systems write the same thing in many ways: `[restaurant_name]`, `[value_name]` and `[name]`, `leave at` and `leaveAt`,
+`17 : 15` and `1715`. The methods here normalise names and values, so that they can be compared.
 """
 
 import re
@@ -16,12 +16,12 @@ from typing import Any, TypeAlias
 from turnwise.errors import UsageError
 from turnwise.types import Item, digest
 
-State: TypeAlias = Mapping[str, Mapping[str, str]]  # domain -> slot -> value, in our words
+State: TypeAlias = Mapping[str, Mapping[str, str]]  # domain -> slot -> value, normalised
 Mention: TypeAlias = tuple[str | None, str]  # the domain, where the placeholder names one, and the slot
 
 _CLOCK = re.compile(r"(\d{1,2})\s*:?\s*(\d{2})")
 _PLACEHOLDER = re.compile(r"\[([^\[\]]+)\]")
-_ANY_DOMAIN = "value"  # `[value_name]` is the name of whatever is talked about
+_ANY_DOMAIN = "value"  # `[value_name]` is a name in whichever domain is active
 
 
 class OntologyReader:
@@ -43,36 +43,37 @@ class OntologyReader:
 @dataclass(frozen=True, slots=True)
 class Domain:
     name: str
-    table: str | None = None  # None: nothing to find
-    key: str = "id"
-    offer: str = "name"  # the placeholder that offers what was found
+    table: str | None = None  # file of its venues; None: there is nothing to search
+    key: str = "id"  # column that identifies a venue
+    offer: str = "name"  # slot whose mention offers a venue
     requestable: frozenset[str] = frozenset()
-    optional: bool = False  # met without an offer, where the goal does not ask for the offer's slot
+    optional: bool = False  # the goal can be met without an offer, unless it requests the offer's slot
 
 
-@dataclass(frozen=True, slots=True, eq=False)  # one object a file: it is looked up by identity
+@dataclass(frozen=True, slots=True, eq=False)  # there is one object per file, so identity is equality
 class Ontology:
     name: str
     domains: Mapping[str, Domain]
-    booking: str
-    slots: Mapping[str, Any]
-    anything: frozenset[str]
-    same: Mapping[str, str]
-    placeholders: Mapping[str, str]
-    known: frozenset[str]
-    fingerprint: str
+    booking: str  # the slot of a booking's reference number
+    slots: Mapping[str, Any]  # rules for slots: other names, and which values are compared in a special way
+    dont_care: frozenset[str]  # values that say that any value will do
+    value_synonyms: Mapping[str, str]  # spelling of a value -> normalised spelling
+    placeholders: Mapping[str, str]  # other name of a slot in placeholders -> slot
+    known: frozenset[str]  # slots that placeholders can name
+    fingerprint: str  # digest of the file
 
     def slot(self, name: str) -> str:
+        """The normalised name of a slot."""
         plain = name.lower().strip()
         return str(self.slots["names"].get(plain, plain))
 
     def knows(self, name: str) -> bool:
-        """Whether there is such a slot, or such a detail of a booking."""
+        """Whether the ontology has this slot or this detail of a booking."""
         slot = self.slot(name.lower().removeprefix("book "))
         return slot in self.known or self.placeholders.get(slot.replace(" ", "")) in self.known
 
     def value(self, slot: str, value: object) -> str:
-        """One spelling of a value; several allowed values are given as a list, of which the first counts."""
+        """The normalised spelling of a slot's value; of a list of allowed values the first one counts."""
         first = (
             (value[0] if value else "")
             if isinstance(value, Sequence) and not isinstance(value, str)
@@ -88,14 +89,15 @@ class Ontology:
             text = text.replace(" ", "").removesuffix("s")
         if slot in self.slots["digits"]:
             text = re.sub(r"\D", "", text)
-        return self.same.get(text, text)
+        return self.value_synonyms.get(text, text)
 
     def constraints(self, given: Mapping[str, object]) -> dict[str, str]:
-        """What must hold, without what may be anything."""
-        said = {(slot := self.slot(name)): self.value(slot, value) for name, value in given.items()}
-        return {slot: value for slot, value in said.items() if value not in self.anything}
+        """The given slots and values, normalised, without the slots for which any value will do."""
+        values = {(slot := self.slot(name)): self.value(slot, value) for name, value in given.items()}
+        return {slot: value for slot, value in values.items() if value not in self.dont_care}
 
     def state(self, given: Mapping[str, Any] | None) -> dict[str, dict[str, str]]:
+        """The given dialogue state, normalised, without empty domains."""
         domains = {
             domain.lower(): self.constraints(slots)
             for domain, slots in (given or {}).items()
@@ -104,10 +106,11 @@ class Ontology:
         return {domain: slots for domain, slots in domains.items() if slots}
 
     def mentions(self, text: str) -> list[Mention]:
+        """The placeholders of a text as (domain, slot)."""
         return [self.mention(inside) for inside in _PLACEHOLDER.findall(text)]
 
     def mention(self, inside: str) -> Mention:
-        """`restaurant_name`, `value_name` and `name` -> (`restaurant` or None, `name`)."""
+        """Domain and slot of a placeholder: `restaurant_name` -> (restaurant, name), `value_name` -> (None, name)."""
         plain = inside.lower().strip()
         domain, bar, slot = plain.partition("_")
         if not bar or domain not in (*self.domains, _ANY_DOMAIN):
@@ -116,21 +119,21 @@ class Ontology:
         return (None if domain == _ANY_DOMAIN else domain), slot
 
     def unknown(self, text: str) -> list[str]:
-        """Placeholders that no rule resolves."""
+        """The placeholders of a text whose slot is not in the ontology."""
         return [
             f"[{inside}]"
             for inside in _PLACEHOLDER.findall(text)
             if self.mention(inside)[1] not in self.known
         ]
 
-    def uniform(self, text: str) -> str:
-        """The text with every placeholder as one word, the same for all systems: brackets would be words too."""
+    def unify_placeholders(self, text: str) -> str:
+        """The text with each placeholder `[...]` written as one word, `slotNAME`, whatever the system's spelling."""
         return _PLACEHOLDER.sub(lambda found: f"slot{self.mention(found[1])[1]}", text)
 
 
 @cache
 def load(source: str = "multiwoz") -> Ontology:
-    """The ontology that ships under this name, or a TOML file of the same shape."""
+    """The shipped ontology of this name, or one from a TOML file of the same format."""
     path = Path(source)
     if source.endswith(".toml"):
         if not path.is_file():
@@ -158,8 +161,8 @@ def _read(name: str, text: str) -> Ontology:
         domains=domains,
         booking=raw["booking"]["slot"],
         slots=raw["slots"],
-        anything=frozenset(raw["values"]["anything"]),
-        same=raw["values"]["same"],
+        dont_care=frozenset(raw["values"]["anything"]),
+        value_synonyms=raw["values"]["same"],
         placeholders=raw["placeholders"]["names"],
         known=frozenset(raw["placeholders"]["known"]),
         fingerprint=digest(text),

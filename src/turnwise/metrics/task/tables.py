@@ -1,4 +1,4 @@
-"""Where venue tables are looked for."""
+"""Where the venue tables of task metrics are found on disk."""
 
 import os
 from importlib.resources import files
@@ -6,21 +6,21 @@ from pathlib import Path
 
 from turnwise.errors import UsageError
 
-TOWN = "town"  # the tables that ship: those of `turnwise simulate task`
-FOLDER = "multiwoz_db"  # beside the conversations, or in the folder of the corpora
+SHIPPED = "town"  # name of the tables that ship with the package: those of `turnwise simulate task`
+FOLDER = "multiwoz_db"  # name of the folder beside the dialogues, or in the folder $TURNWISE_DATA
 
 
 class NoTables(UsageError):
-    """A task metric without the tables it looks things up in."""
+    """The venue tables that a task metric needs were not found."""
 
     def __init__(self, where: str = "") -> None:
         super().__init__(f"no venue tables{where}; --db DIR names the folder that has them")
 
 
-def folder_of(db: str | None) -> Path:
-    """The folder that is named, else that of the corpora which TURNWISE_DATA names."""
-    if db == TOWN:
-        return Path(str(files("turnwise") / "data" / "task" / TOWN))
+def tables_folder(db: str | None) -> Path:
+    """The folder of venue tables that `db` names; without `db` the one in the folder $TURNWISE_DATA."""
+    if db == SHIPPED:
+        return Path(str(files("turnwise") / "data" / "task" / SHIPPED))
     if db is not None:
         if not Path(db).is_dir():
             raise NoTables(f" in {db}: there is no such folder")

@@ -1,4 +1,4 @@
-"""The tables of a task: what there is to be found."""
+"""Search in the venue tables of a task (restaurants, hotels, trains ...)."""
 
 import gzip
 from collections.abc import Mapping
@@ -11,14 +11,16 @@ from rapidfuzz import fuzz
 
 from turnwise.errors import DataError
 from turnwise.metrics.task.ontology import Ontology
-from turnwise.metrics.task.tables import NoTables, folder_of
+from turnwise.metrics.task.tables import NoTables, tables_folder
 from turnwise.types import digest
 
-NEAR = 90  # of rapidfuzz's partial ratio: `saint johns college` is `saint john's college, cambridge`
+# Values with at least this partial ratio (rapidfuzz, 0-100) count as equal in slots that allow it:
+# `saint johns college` equals `saint john's college, cambridge`.
+SIMILAR = 90
 
 
 class Venues:
-    """Which entries of a domain's table meet a set of constraints."""
+    """The venue tables of an ontology's domains, which can be searched by constraints."""
 
     def __init__(self, folder: Path, ontology: Ontology) -> None:
         self.ontology = ontology
@@ -31,8 +33,10 @@ class Venues:
             key = ontology.domains[name].key
             if not rows:
                 raise DataError(f"{folder}: the table of `{name}` is empty, and nothing could be found in it")
-            if bare := [row for row in rows if key not in row]:
-                raise DataError(f"{folder}: a row of the table of `{name}` has no `{key}`: {bare[0]!r}")
+            if without_key := [row for row in rows if key not in row]:
+                raise DataError(
+                    f"{folder}: a row of the table of `{name}` has no `{key}`: {without_key[0]!r}"
+                )
             self._entries[name] = [(str(row[key]), self._entry(row)) for row in rows]
         self._found = lru_cache(maxsize=100_000)(self._search)
 
@@ -40,12 +44,13 @@ class Venues:
         return domain in self._entries
 
     def find(self, domain: str, constraints: Mapping[str, str]) -> frozenset[str]:
-        """Keys of the entries that meet every constraint on a column that the table has."""
+        """The keys of the venues that meet every constraint; a venue without a value for a slot meets it."""
         return self._found(domain, tuple(sorted(constraints.items())))
 
     def _entry(self, row: Mapping[str, Any]) -> dict[str, str]:
-        cells = ((self.ontology.slot(column), value) for column, value in row.items())
-        return {slot: self.ontology.value(slot, value) for slot, value in cells if isinstance(value, str)}
+        """A row of a table with normalised slots and values."""
+        columns = ((self.ontology.slot(column), value) for column, value in row.items())
+        return {slot: self.ontology.value(slot, value) for slot, value in columns if isinstance(value, str)}
 
     def _search(self, domain: str, constraints: tuple[tuple[str, str], ...]) -> frozenset[str]:
         return frozenset(
@@ -54,17 +59,19 @@ class Venues:
             if all(self._meets(slot, wanted, entry.get(slot, "?")) for slot, wanted in constraints)
         )
 
-    def _meets(self, slot: str, wanted: str, there: str) -> bool:
-        if there == wanted or there == "?":  # a table that does not say excludes nothing
+    def _meets(self, slot: str, wanted: str, value: str) -> bool:
+        """Whether a venue's value of a slot meets the wanted one; `?` is an unknown value, which meets all."""
+        if value == wanted or value == "?":
             return True
         if slot in self.ontology.slots["from"]:
-            return there >= wanted
+            return value >= wanted
         if slot in self.ontology.slots["until"]:
-            return there <= wanted
-        return slot in self.ontology.slots["near"] and fuzz.partial_ratio(wanted, there) >= NEAR
+            return value <= wanted
+        return slot in self.ontology.slots["near"] and fuzz.partial_ratio(wanted, value) >= SIMILAR
 
 
 def _rows(folder: Path, table: str | None) -> tuple[list[dict[str, Any]], bytes]:
+    """The rows of a table, plain or gzipped JSON, and the bytes of the JSON."""
     plain = folder / str(table)
     packed = plain.with_name(plain.name + ".gz")
     if plain.is_file():
@@ -80,7 +87,8 @@ def _rows(folder: Path, table: str | None) -> tuple[list[dict[str, Any]], bytes]
 
 
 def load(db: str | None, ontology: Ontology) -> Venues:
-    return _read(folder_of(db), ontology)
+    """The venue tables in the folder that `db` names (see `tables_folder`)."""
+    return _read(tables_folder(db), ontology)
 
 
 @cache

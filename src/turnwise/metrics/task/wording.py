@@ -1,7 +1,7 @@
-"""What a system's words are to the logged ones, when both are delexicalised: BLEU, entity F1, mismatch.
+"""Metrics that compare delexicalised replies with the logged ones: BLEU, entity F1 and mismatch.
 
-The logged words of people are surface text. Where their dialogue acts are known, the values of these are
-replaced by placeholders first; systems write placeholders, of which each has its own spelling.
+Logged replies by people contain values. If their dialogue acts are known, the values in the acts are first replaced by
+placeholders. The replies of systems already have placeholders, whose spelling differs between systems and is unified.
 """
 
 from collections.abc import Sequence
@@ -14,12 +14,13 @@ from turnwise.logs.items.points import REFERENCE_ACTS
 from turnwise.metrics.reference.bleu import Bleu
 from turnwise.metrics.rows import Mean, Sums, quotient
 from turnwise.metrics.task import ontology as ontologies
-from turnwise.metrics.task.conversation import acted, delexicalised
 from turnwise.metrics.task.ontology import Ontology, OntologyReader
+from turnwise.metrics.task.system_turns import delexicalised, mentions_in_acts
 from turnwise.types import Card, Floats, Item, Level, Need, Signature, Turn
 
 
-def _named(ontology: Ontology) -> tuple[str, str]:
+def _setting(ontology: Ontology) -> tuple[str, str]:
+    """The ontology as a setting of a signature."""
     return "ontology", f"{ontology.name}@{ontology.fingerprint[:8]}"
 
 
@@ -27,10 +28,11 @@ def _entities(turn: Turn, ontology: Ontology) -> tuple[frozenset[str], frozenset
     """The slots that a reply mentions, and those of its reference; None without a reference."""
     if not turn.references:
         return None
-    wanted = {slot for _, slot in ontology.mentions(turn.references[0])}
-    wanted |= {slot for _, slot in acted(turn.extra.get(REFERENCE_ACTS, ()), ontology)}
-    own = {slot for _, slot in [*ontology.mentions(turn.text), *acted(turn.acts or (), ontology)]}
-    return frozenset(own & ontology.known), frozenset(wanted & ontology.known)
+    expected = {slot for _, slot in ontology.mentions(turn.references[0])}
+    expected |= {slot for _, slot in mentions_in_acts(turn.extra.get(REFERENCE_ACTS, ()), ontology)}
+    mentioned = {slot for _, slot in ontology.mentions(turn.text)}
+    mentioned |= {slot for _, slot in mentions_in_acts(turn.acts or (), ontology)}
+    return frozenset(mentioned & ontology.known), frozenset(expected & ontology.known)
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,12 +44,12 @@ class DelexicalisedBleu(OntologyReader, Sums):
     unscored: ClassVar[str] = "no reference has a word in it"
     card: ClassVar[Card] = Card(
         kind="task",
-        meaning="BLEU-4 of the reply against the logged one, both in lower case and with placeholders for "
-        "values, all spelt alike.",
+        meaning="BLEU-4 of the reply against the logged one, both in lower case, with values replaced by placeholders "
+        "of the same spelling.",
         range="0-100",
-        limits="Against the success of the same systems with people or a simulator it ranks at about 0 "
+        limits="Its rank correlation with the success of the same systems with people or a simulator is about 0 "
         "(papers/offline-critic.md). The references are delexicalised by their acts, not by the scripts of "
-        "each system, so published figures are met to a point or two.",
+        "each system, so published figures are reproduced to a point or two.",
         citation="Papineni et al. 2002, BLEU; Nekvinda and Dusek 2021, Shades of BLEU, Flavours of Success",
     )
 
@@ -56,23 +58,26 @@ class DelexicalisedBleu(OntologyReader, Sums):
     @property
     def signature(self) -> Signature:
         inner = Bleu(order=4).signature
-        return Signature("bleu-delex", (_named(ontologies.load(self.ontology)),), parts=(inner,))
+        return Signature("bleu-delex", (_setting(ontologies.load(self.ontology)),), parts=(inner,))
 
     def rows(self, items: Sequence[Item], /) -> Floats:
         ontology = ontologies.load(self.ontology)
         return Bleu(order=4).rows(
-            [replace(item, turns=(*item.turns[:-1], _plain(item, ontology))) for item in items]
+            [replace(item, turns=(*item.turns[:-1], _delexicalised_turn(item, ontology))) for item in items]
         )
 
     def of_sums(self, sums: Floats, /) -> Floats:
         return Bleu(order=4).of_sums(sums)
 
 
-def _plain(item: Item, ontology: Ontology) -> Turn:
+def _delexicalised_turn(item: Item, ontology: Ontology) -> Turn:
+    """The scored turn with unified placeholders in the reply and its references."""
     turn = item.turns[-1]
     acts = turn.extra.get(REFERENCE_ACTS, ())
-    references = tuple(ontology.uniform(delexicalised(text, acts, ontology)) for text in turn.references)
-    reply = ontology.uniform(delexicalised(turn.text, turn.acts or (), ontology))
+    references = tuple(
+        ontology.unify_placeholders(delexicalised(text, acts, ontology)) for text in turn.references
+    )
+    reply = ontology.unify_placeholders(delexicalised(turn.text, turn.acts or (), ontology))
     return Turn(turn.role, reply, references)
 
 
@@ -88,8 +93,8 @@ class EntityF1(OntologyReader, Sums):
         meaning="F1 of the kinds of entities (name, phone, price, ...) that the reply mentions against those "
         "of the logged reply, over all replies together.",
         range="0-100",
-        limits="Kinds, not values: delexicalised replies have no values. A good reply that mentions other "
-        "things than the logged one loses.",
+        limits="Compares kinds of entities, not values, because delexicalised replies have no values. A good reply "
+        "that mentions other kinds than the logged one scores low.",
         citation="Eric and Manning 2017, Key-Value Retrieval Networks for Task-Oriented Dialogue",
     )
 
@@ -97,20 +102,20 @@ class EntityF1(OntologyReader, Sums):
 
     @property
     def signature(self) -> Signature:
-        return Signature("entity-f1", (_named(ontologies.load(self.ontology)),))
+        return Signature("entity-f1", (_setting(ontologies.load(self.ontology)),))
 
     def rows(self, items: Sequence[Item], /) -> Floats:
         """(n, 4): entities in both, in the reply, in the reference, and 1 for the reply itself."""
         ontology = ontologies.load(self.ontology)
         rows = np.full((len(items), 4), np.nan)
         for row, item in zip(rows, items, strict=True):
-            if (both := _entities(item.turns[-1], ontology)) is not None:
-                own, wanted = both
-                row[:] = len(own & wanted), len(own), len(wanted), 1
+            if (entities := _entities(item.turns[-1], ontology)) is not None:
+                mentioned, expected = entities
+                row[:] = len(mentioned & expected), len(mentioned), len(expected), 1
         return rows
 
     def of_sums(self, sums: Floats, /) -> Floats:
-        """Two empty sets agree."""
+        """F1 in percent; 100 if neither the replies nor the references mention an entity."""
         total = sums[..., 1] + sums[..., 2]
         score = np.where(total > 0, quotient(200 * sums[..., 0], total), 100.0)
         return np.where(sums[..., 3] > 0, score, np.nan)
@@ -118,10 +123,10 @@ class EntityF1(OntologyReader, Sums):
 
 @dataclass(frozen=True, slots=True)
 class Mismatch(OntologyReader, Mean):
-    """How often a reply answers a context that never happened.
+    """How often a scored reply follows a context that could not have happened.
 
-    The user's logged turn answered the logged system; in a pseudo-dialogue it stands after another system's
-    words. A reply answers such a context if the reply before it mentions other slots than the logged one did.
+    The user's logged turn answered the logged system turn, but in the scored dialogue it follows another system's
+    reply. The context of a reply is inconsistent if the reply before it mentions other slots than the logged one.
     """
 
     level: ClassVar[Level] = "dialogue"
@@ -131,10 +136,10 @@ class Mismatch(OntologyReader, Mean):
     unscored: ClassVar[str] = "the dialogue has fewer than two system turns, or no reference for them"
     card: ClassVar[Card] = Card(
         kind="task",
-        meaning="Share of the replies, from the second on, that answer a context that never happened: the "
-        "reply before them mentions other things than the logged one, to which the logged user reacted.",
-        range="0-100; 0 is a system that mentions what the logged one did",
-        limits="Compares which slots are mentioned, not what is said of them: a lower bound.",
+        meaning="Share of the replies, from the second on, whose context is inconsistent: the reply before them "
+        "mentions other slots than the logged one, to which the logged user turn is an answer.",
+        range="0-100; 0 is a system that always mentions the same slots as the logged one",
+        limits="Compares which slots are mentioned, not what is said about them, so it is a lower bound.",
         citation="Lubis et al. 2022, Dialogue Evaluation with Offline Reinforcement Learning (section 2)",
     )
 
@@ -142,10 +147,11 @@ class Mismatch(OntologyReader, Mean):
 
     @property
     def signature(self) -> Signature:
-        return Signature("mismatch", (_named(ontologies.load(self.ontology)),))
+        return Signature("mismatch", (_setting(ontologies.load(self.ontology)),))
 
     def value(self, item: Item, /) -> float:
         ontology = ontologies.load(self.ontology)
         replies = [turn for turn in item.turns if turn.role == "assistant"]
-        pairs = [both for turn in replies[:-1] if (both := _entities(turn, ontology)) is not None]
-        return 100 * float(np.mean([own != wanted for own, wanted in pairs])) if pairs else float("nan")
+        pairs = [entities for turn in replies[:-1] if (entities := _entities(turn, ontology)) is not None]
+        different = [mentioned != expected for mentioned, expected in pairs]
+        return 100 * float(np.mean(different)) if different else float("nan")

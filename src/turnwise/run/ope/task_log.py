@@ -15,11 +15,11 @@ import numpy as np
 from turnwise.errors import DataError, UsageError, counted
 from turnwise.estimators.critic.features import Facts
 from turnwise.logs.items.items import Selection, items
-from turnwise.metrics.task.conversation import delexicalised, moves
-from turnwise.metrics.task.goal import Wish, wishes
+from turnwise.metrics.task.goal import DomainGoal, domain_goals
 from turnwise.metrics.task.inform import Success
 from turnwise.metrics.task.ontology import Domain, Ontology
 from turnwise.metrics.task.ontology import load as ontology_of
+from turnwise.metrics.task.system_turns import delexicalised, system_turns
 from turnwise.types import Dialogue, Floats, Turn
 
 _PLURAL = re.compile(r"\s*-s\b")  # `restaurant -s`
@@ -57,7 +57,7 @@ def _plain(turn: Turn, ontology: Ontology) -> Turn:
 
 def _uniform(text: str, ontology: Ontology) -> str:
     # Systems write [value_price] for a train's price and for a restaurant's range alike.
-    return _PLURAL.sub("s", ontology.uniform(text.lower())).replace("slotpricerange", "slotprice")
+    return _PLURAL.sub("s", ontology.unify_placeholders(text.lower())).replace("slotpricerange", "slotprice")
 
 
 def facts(
@@ -99,17 +99,17 @@ def _bits(dialogue: Dialogue, ontology: Ontology) -> Iterator[frozenset[str]]:
         yield frozenset(goal | known | {f"left {place}" for place in range(min(left, 8))})
 
 
-def goal_of(dialogue: Dialogue, ontology: Ontology) -> dict[str, Wish]:
+def goal_of(dialogue: Dialogue, ontology: Ontology) -> dict[str, DomainGoal]:
     """The logged goal, or what the last state says of it."""
     if dialogue.goal:
-        return wishes(dialogue.goal, ontology, where=f"the goal of {dialogue.id}")
+        return domain_goals(dialogue.goal, ontology, where=f"the goal of {dialogue.id}")
     last: Mapping[str, Any] = next((turn.state for turn in reversed(_system(dialogue)) if turn.state), {})
     stated = {
         name: {"info": {slot: value for slot, value in slots.items() if ontology.knows(slot)}}
         for name, slots in ontology.state(last).items()
         if name in ontology.domains
     }
-    return wishes(stated, ontology)
+    return domain_goals(stated, ontology)
 
 
 def progress(dialogue: Dialogue, ontology: Ontology) -> Floats:
@@ -123,10 +123,10 @@ def progress(dialogue: Dialogue, ontology: Ontology) -> Floats:
     }
     open_, earned = set(parts), []
     replies = [turn for turn in item.turns if turn.role == "assistant"]
-    for turn, move in zip(replies, moves(item, ontology), strict=True):
+    for turn, move in zip(replies, system_turns(item, ontology), strict=True):
         if turn.content is None:  # a call of a tool tells the user nothing
             continue
-        now = {(domain, slot) for domain, slot in open_ if slot in move.about(domain)}
+        now = {(domain, slot) for domain, slot in open_ if slot in move.mentioned_slots(domain)}
         now = {(domain, slot) for domain, slot in now if slot != ontology.booking or domain in move.booked}
         open_ -= now
         earned.append(PAID * len(now) / max(len(parts), 1))
@@ -134,7 +134,7 @@ def progress(dialogue: Dialogue, ontology: Ontology) -> Floats:
 
 
 def _offers(domain: Domain) -> tuple[str, ...]:
-    """The slot that offers something, in a domain where that is to be found and named (as `offers.matched` has it)."""
+    """The slot whose mention offers a venue, for domains in which the goal needs an offer (see `offer_met_goal`)."""
     return (domain.offer,) if domain.table and not domain.optional else ()
 
 

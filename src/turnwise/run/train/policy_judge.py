@@ -27,11 +27,11 @@ class Judge:
         self.places = [spoken(dialogue) for dialogue in dialogues]
 
     def success(self, number: int, replies: Sequence[str]) -> float:
-        return self.metric.judge(self._reworded(number, replies)).success
+        return self.metric.evaluate(self._reworded(number, replies)).success
 
     def logged(self) -> Floats:
         """The success of the dialogues as they were held."""
-        return np.array([self.metric.judge(item).success for item in self.items])
+        return np.array([self.metric.evaluate(item).success for item in self.items])
 
     def scores(self, replies: Sequence[str], evaluators: Sequence[Evaluator] = ()) -> dict[str, float]:
         """Of replies to all dialogues, one after the other: 0 to 100 each. Inform is the papers' match."""
@@ -40,7 +40,7 @@ class Judge:
         items = [self._reworded(number, mine) for number, mine in enumerate(said)]
         found: dict[str, float] = {}
         for name in evaluators or (self.metric.evaluator,):
-            judged = [replace(self.metric, evaluator=name).judge(item) for item in items]
+            judged = [replace(self.metric, evaluator=name).evaluate(item) for item in items]
             tag = "" if name == self.metric.evaluator else f"_{name}"
             found[f"match{tag}"] = 100 * float(np.mean([one.inform for one in judged]))
             found[f"success{tag}"] = 100 * float(np.mean([one.success for one in judged]))
