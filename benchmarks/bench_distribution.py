@@ -125,7 +125,7 @@ def against_mini_batches() -> Line:
                 MiniBatchKMeans(20, n_init=10, random_state=seed).fit(np.vstack([real, generated])).labels_
             )
             sides = (np.bincount(part, minlength=20) / n for part in (labels[:n], labels[n:]))
-            curves.append(Histograms(*sides).angles(1001))
+            curves.append(Histograms(*sides).at_angles(1001))
         return Curve(*(np.mean(side, axis=0) for side in zip(*curves, strict=True))).f1
 
     if not math.isclose(ours(), peer(), abs_tol=0.1):

@@ -19,8 +19,8 @@ import numpy as np
 from benchmarks.corpus import write
 from benchmarks.harness import Line, peak
 from turnwise.logs import native
-from turnwise.metrics.distribution.cells import Cells, centres
 from turnwise.metrics.distribution.curve import histograms
+from turnwise.metrics.distribution.quantised import QuantisedVectors, draw_centres
 from turnwise.run.dialogues.simulate import Simulation, simulate
 
 TURNS = 20_000  # replies of the smaller corpus
@@ -159,7 +159,7 @@ def cells() -> Line:
     middles = rng.normal(size=(12, 64))
     real = middles[rng.integers(12, size=4000)] + rng.normal(size=(4000, 64))
     made = middles[rng.integers(8, size=20_000)] + rng.normal(size=(20_000, 64)) + 0.3
-    kept = Cells.of(0.0, made, centres(real, np.random.default_rng(0)))
+    kept = QuantisedVectors.of(0.0, made, draw_centres(real, np.random.default_rng(0)))
     points, counts = kept.points()
 
     def f1(seed: int, generated: np.ndarray, many: np.ndarray | None) -> float:

@@ -8,7 +8,7 @@ from sklearn.metrics.pairwise import rbf_kernel
 
 from turnwise.metrics.distribution.curve import histograms, principal
 from turnwise.metrics.distribution.frechet import frechet
-from turnwise.metrics.distribution.kernel import Reference
+from turnwise.metrics.distribution.kernel import RealSample
 from turnwise.metrics.distribution.kmeans import kmeans
 
 
@@ -84,7 +84,7 @@ def test_f1_is_that_of_scikit_learns_clusters_in_the_mean() -> None:
 def test_discrepancy_is_that_of_a_full_kernel_matrix() -> None:
     rng = np.random.default_rng(4)
     x, y = rng.normal(size=(50, 6)) + 0.5, rng.normal(size=(70, 6))
-    reference = Reference.of(y)
+    reference = RealSample.of(y)
     gamma = 1 / (2 * reference.width**2)
 
     def within(rows: np.ndarray) -> float:

@@ -141,11 +141,13 @@ def test_texts_that_were_cut_stand_in_the_results_however_often_they_are_asked_f
 
 
 def test_the_papers_recipe_refuses_a_decoder_whose_first_token_is_blind(llama):
-    from turnwise.metrics.distribution.reading import Reading
+    from turnwise.metrics.distribution.pair_encoding import PairEncoding
 
     with pytest.raises(UsageError, match="pooling=last"):
-        Reading(llama, "together", 0).raw([item("i like the piano")], alone=False)
-    vectors = Reading(llama, "together", 0, pooling="last").raw([item("i like the piano")], alone=False)
+        PairEncoding(llama, "together", 0).raw([item("i like the piano")], reply_only=False)
+    vectors = PairEncoding(llama, "together", 0, pooling="last").raw(
+        [item("i like the piano")], reply_only=False
+    )
     assert np.isfinite(vectors).all()
 
 

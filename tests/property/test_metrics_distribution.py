@@ -8,7 +8,7 @@ from hypothesis.extra.numpy import arrays
 
 from turnwise.metrics.distribution.curve import Histograms, histograms
 from turnwise.metrics.distribution.frechet import Gaussian, distance, frechet
-from turnwise.metrics.distribution.kernel import Reference
+from turnwise.metrics.distribution.kernel import RealSample
 from turnwise.metrics.distribution.moments import Moments
 
 WIDTH = 4
@@ -111,11 +111,11 @@ def test_no_weight_gives_a_greater_f1_than_the_exact_maximum(data: st.DataObject
     found = Histograms(real / real.sum(), generated / generated.sum())
     weight = data.draw(st.floats(1e-3, 1e3))
     assert found.at(np.array([weight])).f1 <= found.f1() + 1e-12
-    assert found.angles(1001).f1 <= found.f1() + 1e-12
+    assert found.at_angles(1001).f1 <= found.f1() + 1e-12
 
 
 @given(sets, sets)
 def test_discrepancy_does_not_see_the_order_and_is_at_most_2(x: np.ndarray, y: np.ndarray) -> None:
-    one, two = Reference.of(y), Reference.of(y[::-1])
+    one, two = RealSample.of(y), RealSample.of(y[::-1])
     assert one.discrepancy(x) == pytest.approx(two.discrepancy(x[::-1]), abs=1e-9)
     assert one.discrepancy(x) <= 2 + 1e-12

@@ -9,12 +9,12 @@ import pytest
 
 from turnwise.errors import DataError, Refused, TooFewItems, UsageError
 from turnwise.metrics import resolve
-from turnwise.metrics.distribution import sides as sides_module
-from turnwise.metrics.distribution.fbd import Fbd, FbdToReal
+from turnwise.metrics.distribution import real_replies as real_replies_module
+from turnwise.metrics.distribution.fbd import Fbd, FittedFbd
 from turnwise.metrics.distribution.frechet import Gaussian, distance, frechet
-from turnwise.metrics.distribution.kernel import Reference
+from turnwise.metrics.distribution.kernel import RealSample
 from turnwise.metrics.distribution.moments import Moments
-from turnwise.metrics.distribution.sampling import Between, at_infinity, beside_people
+from turnwise.metrics.distribution.sampling import DistanceFunction, equal_size_distances, limit_at_infinity
 from turnwise.metrics.rows import scored
 from turnwise.types import Fitted, Item, Metric, Turn
 
@@ -141,29 +141,31 @@ def test_the_floor_of_people_falls_as_one_over_n_and_its_limit_is_0() -> None:
     rng = np.random.default_rng(5)
     real = rng.normal(size=(4000, 16))
     floors = [
-        beside_people(real[:n], real[:n], frechet, rng=np.random.default_rng(0)).floor
+        equal_size_distances(real[:n], real[:n], frechet, rng=np.random.default_rng(0)).floor
         for n in (500, 1000, 4000)
     ]
     assert floors[0] / floors[2] == pytest.approx(8, rel=0.25)
     other = rng.normal(size=(1000, 16))
     assert frechet(other, real[:1000]) > 0.1
-    limit = at_infinity(other, real[:1000], frechet, rng=np.random.default_rng(0))
+    limit = limit_at_infinity(other, real[:1000], frechet, rng=np.random.default_rng(0))
     assert abs(limit) < 0.2 * frechet(other, real[:1000])
 
 
 def discrepancy(generated: np.ndarray, real: np.ndarray) -> float:
-    return Reference.of(real).discrepancy(generated)
+    return RealSample.of(real).discrepancy(generated)
 
 
 @pytest.mark.parametrize("between", [frechet, discrepancy])
 @pytest.mark.parametrize(("n", "m", "d"), [(60, 240, 8), (100, 100, 8), (300, 100, 8), (60, 120, 80)])
-def test_new_people_fall_as_often_above_the_floor_as_below(between: Between, n: int, m: int, d: int) -> None:
+def test_new_people_fall_as_often_above_the_floor_as_below(
+    between: DistanceFunction, n: int, m: int, d: int
+) -> None:
     """With more vectors than dimensions and with fewer, and whether or not there are as many of them as real ones."""
     above, gaps = [], []
     for seed in range(40):
         rng = np.random.default_rng(seed)
         people, real = rng.normal(size=(n, d)), rng.normal(size=(m, d))
-        found = beside_people(people, real, between, rng=rng, splits=3)
+        found = equal_size_distances(people, real, between, rng=rng, splits=3)
         above.append(found.thinned > found.floor)
         gaps.append(found.thinned - found.floor)
     assert 0.25 < np.mean(above) < 0.75
@@ -179,7 +181,7 @@ def test_new_people_who_answer_the_same_queries_fall_as_often_above_the_floor_as
         asked = rng.normal(size=(100, 8))
         real, people = (asked + 0.3 * rng.normal(size=asked.shape) for _ in range(2))
         marks = np.arange(100.0)
-        found = beside_people(people[:n], real, frechet, queries=(marks[:n], marks), rng=rng, splits=3)
+        found = equal_size_distances(people[:n], real, frechet, queries=(marks[:n], marks), rng=rng, splits=3)
         above.append(found.thinned > found.floor)
     assert 0.25 < np.mean(above) < 0.75
 
@@ -187,12 +189,12 @@ def test_new_people_who_answer_the_same_queries_fall_as_often_above_the_floor_as
 def test_where_all_answer_one_query_the_floor_is_still_told() -> None:
     rng = np.random.default_rng(0)
     one, many = np.zeros(50), rng.normal(size=(50, 4))
-    assert beside_people(many, many, frechet, queries=(one, one), rng=rng).floor > 0
+    assert equal_size_distances(many, many, frechet, queries=(one, one), rng=rng).floor > 0
 
 
 def test_a_system_unlike_people_stands_above_their_floor() -> None:
     rng = np.random.default_rng(0)
-    found = beside_people(0.5 + rng.normal(size=(100, 8)), rng.normal(size=(100, 8)), frechet, rng=rng)
+    found = equal_size_distances(0.5 + rng.normal(size=(100, 8)), rng.normal(size=(100, 8)), frechet, rng=rng)
     assert found.thinned > found.floor + 1
 
 
@@ -203,7 +205,7 @@ def test_the_limit_is_nearer_the_true_distance_than_the_sample_is() -> None:
         rng = np.random.default_rng(seed)
         x, y = rng.normal(size=(100, 16)) + 0.5, rng.normal(size=(100, 16))
         found.append(frechet(x, y))
-        limits.append(at_infinity(x, y, frechet, rng=rng))
+        limits.append(limit_at_infinity(x, y, frechet, rng=rng))
     assert np.mean(found) - true > 1
     assert abs(np.mean(limits) - true) < 0.3 * (np.mean(found) - true)
 
@@ -211,9 +213,9 @@ def test_the_limit_is_nearer_the_true_distance_than_the_sample_is() -> None:
 def test_too_few_vectors_for_a_floor_or_a_limit_are_refused() -> None:
     few = np.zeros((3, 2))
     with pytest.raises(TooFewItems, match="4 real vectors"):
-        beside_people(few, few, frechet, rng=np.random.default_rng(0))
+        equal_size_distances(few, few, frechet, rng=np.random.default_rng(0))
     with pytest.raises(TooFewItems, match="4 vectors or more on each side, and there are 3"):
-        at_infinity(few, few, frechet, rng=np.random.default_rng(0))
+        limit_at_infinity(few, few, frechet, rng=np.random.default_rng(0))
 
 
 def test_a_system_that_repeats_the_references_is_at_distance_0() -> None:
@@ -341,18 +343,18 @@ def test_a_system_that_says_one_thing_only_is_refused(name: str) -> None:
 def test_one_thing_said_many_times_is_refused_from_its_moments_too() -> None:
     items = talk(60)
     metric = fitted(items)
-    assert isinstance(metric, FbdToReal)
+    assert isinstance(metric, FittedFbd)
     same = metric.rows(always("i do not know", items))
     with pytest.raises(TooFewItems, match="all replies are the same"):
         metric.of_moments(metric.moments(same[:30]) + metric.moments(same[30:]))
 
 
 def test_the_real_side_is_a_sample_that_no_order_moves(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sides_module, "MOST", 60)
+    monkeypatch.setattr(real_replies_module, "MAX_PAIRS", 60)
     items = talk(200)
     one, two = fitted(items), fitted(items[::-1])
     assert one.signature == two.signature
-    (side,) = one.sides.values()  # type: ignore[attr-defined]
+    (side,) = one.real.values()  # type: ignore[attr-defined]
     assert len(side.vectors) == 60
     assert one.reduce(one.rows(items)) == two.reduce(two.rows(items))
 

@@ -5,15 +5,15 @@ import pytest
 
 from turnwise.errors import DataError, TooFewItems
 from turnwise.metrics.distribution.frechet import frechet
-from turnwise.metrics.distribution.kernel import Reference, median_distance
+from turnwise.metrics.distribution.kernel import RealSample, median_distance
 
 
 def test_equal_distributions_come_to_0_on_average_and_below_it_half_of_the_time() -> None:
     rng = np.random.default_rng(0)
-    reference = Reference.of(rng.normal(size=(400, 5)))
+    reference = RealSample.of(rng.normal(size=(400, 5)))
     found = []
     for _ in range(200):
-        real = Reference.of(rng.normal(size=(60, 5)))
+        real = RealSample.of(rng.normal(size=(60, 5)))
         found.append(real.discrepancy(rng.normal(size=(60, 5))))
     assert np.mean(found) == pytest.approx(0, abs=4 * np.std(found) / np.sqrt(200))
     assert 0.3 < np.mean(np.array(found) < 0) < 0.7
@@ -21,7 +21,7 @@ def test_equal_distributions_come_to_0_on_average_and_below_it_half_of_the_time(
 
 
 def test_a_worked_example_by_hand() -> None:
-    reference = Reference.of(np.array([[0.0], [2.0]]))
+    reference = RealSample.of(np.array([[0.0], [2.0]]))
     assert reference.width == 2
     near, far = np.exp(-1 / 8), np.exp(-4 / 8)
     # within the generated (1, 1): 1; within the real (0, 2): exp(-4/8); across: both at distance 1.
@@ -33,7 +33,7 @@ def test_it_tells_two_shapes_apart_that_have_the_same_moments() -> None:
     real = rng.normal(size=(2000, 1))
     two_points = np.repeat([[-1.0], [1.0]], 1000, axis=0)
     assert frechet(two_points, real) < 0.01
-    assert Reference.of(real).discrepancy(two_points) > 0.05
+    assert RealSample.of(real).discrepancy(two_points) > 0.05
 
 
 def test_blocks_do_not_show(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -41,21 +41,21 @@ def test_blocks_do_not_show(monkeypatch: pytest.MonkeyPatch) -> None:
 
     rng = np.random.default_rng(2)
     x, y = rng.normal(size=(37, 4)), rng.normal(size=(51, 4))
-    whole = Reference.of(y).discrepancy(x)
+    whole = RealSample.of(y).discrepancy(x)
     monkeypatch.setattr(kernel, "_BLOCK", 8)
-    assert Reference.of(y).discrepancy(x) == pytest.approx(whole, rel=1e-12)
+    assert RealSample.of(y).discrepancy(x) == pytest.approx(whole, rel=1e-12)
 
 
 def test_vectors_that_are_all_equal_have_a_width() -> None:
     assert median_distance(np.ones((10, 3))) == 1
-    assert Reference.of(np.ones((10, 3))).discrepancy(np.ones((5, 3))) == pytest.approx(0, abs=1e-12)
+    assert RealSample.of(np.ones((10, 3))).discrepancy(np.ones((5, 3))) == pytest.approx(0, abs=1e-12)
 
 
 def test_one_vector_on_either_side_is_refused_and_a_nan_is_an_error() -> None:
     rows = np.zeros((4, 2))
     with pytest.raises(TooFewItems):
-        Reference.of(rows[:1])
+        RealSample.of(rows[:1])
     with pytest.raises(TooFewItems):
-        Reference.of(rows).discrepancy(rows[:1])
+        RealSample.of(rows).discrepancy(rows[:1])
     with pytest.raises(DataError):
-        Reference.of(rows).discrepancy(np.full((4, 2), np.nan))
+        RealSample.of(rows).discrepancy(np.full((4, 2), np.nan))

@@ -7,7 +7,7 @@ from turnwise.errors import DataError, TooFewItems, UsageError
 from turnwise.metrics import resolve
 from turnwise.metrics.distribution.curve import Curve, Histograms, histograms, principal
 from turnwise.metrics.distribution.kmeans import kmeans, mini_batches
-from turnwise.metrics.distribution.prd import Prd, PrdToReal
+from turnwise.metrics.distribution.prd import FittedPrd, Prd
 from turnwise.types import Item, Turn
 
 FAR = 100.0
@@ -54,8 +54,8 @@ def test_samples_of_one_distribution_score_high_and_below_1() -> None:
 
 def test_the_exact_maximum_is_not_below_any_angle_and_the_angles_come_near() -> None:
     shares = both(cloud(300, 0, 0), cloud(300, 0.7, 1))
-    assert shares.f1() >= shares.angles(1001).f1
-    assert shares.f1() == pytest.approx(shares.angles(100_001).f1, abs=1e-4)
+    assert shares.f1() >= shares.at_angles(1001).f1
+    assert shares.f1() == pytest.approx(shares.at_angles(100_001).f1, abs=1e-4)
 
 
 def test_a_worked_example_by_hand() -> None:
@@ -148,7 +148,7 @@ def items(count: int, seed: int) -> list[Item]:
     return made
 
 
-def fitted(name: str, **options: object) -> PrdToReal:
+def fitted(name: str, **options: object) -> FittedPrd:
     metric = resolve(name, model="hashing", **options)
     assert isinstance(metric, Prd)
     return metric.fit(items(80, 0))

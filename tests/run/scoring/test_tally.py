@@ -10,7 +10,7 @@ import pytest
 
 from tests.corpus import dialogue, write
 from turnwise.metrics import resolve
-from turnwise.metrics.distribution.fbd import FbdToReal
+from turnwise.metrics.distribution.fbd import FittedFbd
 from turnwise.run.scoring import tally as tally_module
 from turnwise.run.scoring.blocks import score
 from turnwise.run.scoring.score import score as run_score
@@ -34,15 +34,15 @@ def talk(count: int, *, in_cluster: int = 1) -> list[Item]:
     return items
 
 
-def fitted(items: list[Item], **options: object) -> FbdToReal:
+def fitted(items: list[Item], **options: object) -> FittedFbd:
     metric = resolve("fbd", **{"model": "hashing", **options})
     assert isinstance(metric, Fitted)
     found = metric.fit(items)
-    assert isinstance(found, FbdToReal)
+    assert isinstance(found, FittedFbd)
     return found
 
 
-def tallied(metric: FbdToReal, items: list[Item], *, most: int, draws: int = 100, shard: int = 64) -> Finding:
+def tallied(metric: FittedFbd, items: list[Item], *, most: int, draws: int = 100, shard: int = 64) -> Finding:
     tally = Tally(metric)
     tally._sample = Reservoir(most)
     stream = iter(items)

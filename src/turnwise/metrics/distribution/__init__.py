@@ -1,1 +1,1 @@
-"""Distances between what a system says and what people say: whole sets of replies, not one at a time."""
+"""Metrics that compare the distribution of an agent's replies with that of people's replies."""

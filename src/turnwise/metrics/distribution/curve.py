@@ -1,11 +1,11 @@
-"""Precision and recall of one distribution against another (Sajjadi et al. 2018), as exact numbers.
+"""Exact precision and recall of one distribution against another (Sajjadi et al. 2018).
 
-Both sets of vectors are put into the same clusters; R(v) and G(v) are the shares of the real and the generated ones
-in cluster v. For each weight l, precision is a(l) = sum min(l R(v), G(v)) and recall a(l) / l. Between two
-neighbouring ratios G(v)/R(v) both are linear in l, and F1 = 2 a(l) / (1 + l) rises or falls throughout: its maximum
-lies at one of the ratios, so it is found exactly, where the paper looks at 1001 angles.
+Both sets of vectors are clustered together; R(v) and G(v) are the shares of the real and the generated vectors in
+cluster v. For a weight l, precision is a(l) = sum min(l R(v), G(v)) and recall is a(l) / l. Between two neighbouring
+ratios G(v)/R(v) both are linear in l, and F1 = 2 a(l) / (1 + l) is monotonic. So the maximum of F1 is at one of the
+ratios and can be found exactly; the paper evaluates 1001 angles instead.
 
-Precision near 1 with recall near .5: the system says real things, but half of what people say it never does.
+A precision near 1 with a recall near .5 means that the agent's replies are like people's, but cover only half of them.
 """
 
 from typing import NamedTuple
@@ -17,9 +17,9 @@ from turnwise.metrics.distribution.kmeans import kmeans, mini_batches
 from turnwise.metrics.distribution.moments import finite
 from turnwise.types import Floats, Ints
 
-_SPARE = 8  # directions beyond those wanted, so that the last of these come out right
-_EQUAL = 1e-12  # of a ratio: nearer ones are one ratio and rounding, and the curve's corners do not double
-_EDGE = 1e-10  # angles short of 0 and of a right one, as in the code of Sajjadi et al.
+_OVERSAMPLING = 8  # extra directions in the subspace iteration, which make the wanted ones more accurate
+_RATIO_TOLERANCE = 1e-12  # ratios with a smaller relative difference are equal up to rounding
+_EDGE = 1e-10  # distance of the first and last angle from 0 and pi/2, as in the code of Sajjadi et al.
 
 
 class Curve(NamedTuple):
@@ -28,41 +28,44 @@ class Curve(NamedTuple):
 
     @property
     def f1(self) -> float:
-        """The greatest harmonic mean of the two on the curve."""
+        """The largest F1 (harmonic mean of precision and recall) on the curve."""
         total = self.precision + self.recall
         means = np.divide(2 * self.precision * self.recall, total, out=np.zeros_like(total), where=total > 0)
         return float(means.max())
 
 
 class Histograms(NamedTuple):
-    real: Floats  # (k,) shares
-    generated: Floats  # (k,) shares
+    """The share of each side's vectors in each of `k` common clusters."""
+
+    real: Floats  # (k,)
+    generated: Floats  # (k,)
 
     def curve(self) -> Curve:
-        """The corners, between which precision and recall run on lines: at every ratio, and at both ends."""
+        """The corners of the curve, which is linear between them: at every ratio and at both ends."""
         return self.at(self._ratios())
 
     def f1(self) -> float:
-        """The exact maximum over all weights; 0 where no cluster holds both."""
+        """The exact maximum of F1 over all weights; 0 if no cluster contains both sides."""
         inner = self._ratios()[1:-1]
         return self.at(inner).f1 if len(inner) else 0.0
 
     def at(self, weights: Floats) -> Curve:
-        """Precision and recall at the given weights; 0 and infinity are the ends."""
+        """Precision and recall at the given weights, from 0 to infinity."""
         real, generated = self.real, self.generated
         with np.errstate(invalid="ignore", divide="ignore"):
             precision = np.minimum(np.nan_to_num(weights[:, None] * real, nan=0.0, posinf=np.inf), generated)
             recall = np.minimum(real, np.nan_to_num(generated / weights[:, None], nan=0.0, posinf=np.inf))
         return Curve(precision.sum(axis=1).clip(0, 1), recall.sum(axis=1).clip(0, 1))
 
-    def angles(self, count: int) -> Curve:
-        """Precision and recall at the tangents of evenly spaced angles."""
+    def at_angles(self, count: int) -> Curve:
+        """Precision and recall with the tangents of `count` evenly spaced angles as weights."""
         return self.at(np.tan(np.linspace(_EDGE, np.pi / 2 - _EDGE, count)))
 
     def _ratios(self) -> Floats:
+        """The weights at which the curve has corners: 0, the different ratios of the shares, infinity."""
         both = (self.real > 0) & (self.generated > 0)
         ratios = np.unique(self.generated[both] / self.real[both])
-        ratios = ratios[np.diff(ratios, prepend=0.0) > _EQUAL * ratios]
+        ratios = ratios[np.diff(ratios, prepend=0.0) > _RATIO_TOLERANCE * ratios]
         return np.concatenate([[0.0], ratios, [np.inf]])
 
 
@@ -76,15 +79,16 @@ def histograms(
     counts: Floats | None = None,
     rng: np.random.Generator,
 ) -> Histograms:
-    """The shares of both sides in `k` clusters of them all, found on their first `components` if given.
+    """Cluster both sides together into `k` clusters, and return the share of each side in each cluster.
 
-    Equal vectors are one point with a weight, in an order of their own: neither the order of the rows nor which
-    side is called real can move a cluster. `counts` says how many vectors each of the generated ones stands for.
+    Clusters are computed on the first `components` principal components, if given. Equal vectors become one weighted
+    point, and points have a fixed order, so neither the order of the rows nor which side is the real one changes the
+    clusters. `counts` is the number of vectors that each generated vector represents.
     """
     real, generated = finite(real), finite(generated)
     if not (len(real) and len(generated)):
         raise TooFewItems("precision and recall need vectors on both sides")
-    points, of_row = _different(np.concatenate([real, generated]))
+    points, of_row = _unique_rows(np.concatenate([real, generated]))
     of_real = np.bincount(of_row[: len(real)], minlength=len(points))
     counts = np.ones(len(generated)) if counts is None else counts
     of_generated = np.bincount(of_row[len(real) :], weights=counts, minlength=len(points))
@@ -102,31 +106,31 @@ def histograms(
 
 
 def principal(points: Floats, count: int, *, weights: Floats, rng: np.random.Generator) -> Floats:
-    """(n, count) the points along the directions in which they vary most, by subspace iteration (Halko et al. 2011).
+    """(n, count) the points projected on their first principal components, by subspace iteration (Halko et al. 2011).
 
-    Clusters do not need the directions to the last digit, and a full decomposition would take most of the time.
+    Clustering does not need exact components, and a full decomposition would take most of the time.
     """
-    if min(points.shape) <= count + _SPARE:
+    if min(points.shape) <= count + _OVERSAMPLING:
         return points
     centred = points - np.average(points, axis=0, weights=weights)
     scaled = centred * np.sqrt(weights)[:, None]
-    basis = rng.standard_normal((points.shape[1], count + _SPARE))
+    basis = rng.standard_normal((points.shape[1], count + _OVERSAMPLING))
     for _ in range(2):
         basis = np.linalg.qr(scaled.T @ (scaled @ basis)).Q
-    seen = scaled @ basis
-    _, turns = np.linalg.eigh(seen.T @ seen)
-    return np.asarray(centred @ (basis @ turns[:, -count:]))
+    projected = scaled @ basis
+    _, rotation = np.linalg.eigh(projected.T @ projected)
+    return np.asarray(centred @ (basis @ rotation[:, -count:]))
 
 
-def _different(rows: Floats) -> tuple[Floats, Ints]:
-    """The different rows in an order of their own, and for each row its place among them.
+def _unique_rows(rows: Floats) -> tuple[Floats, Ints]:
+    """The different rows in a fixed order, and for each row its index among them.
 
-    The order is that of a fixed projection: vectors that differ by rounding keep their places, and so the draws that
-    clusters begin with. By their bytes they would not, and the last digit would choose the clusters.
+    The order is that of a fixed random projection. A sort by bytes would change with rounding in the last digit, and
+    with it the random initial centres and the clusters.
     """
-    whole = np.dtype((np.void, rows.shape[1] * rows.itemsize))
-    texts = np.ascontiguousarray(rows + 0.0).view(whole).ravel()  # + 0.0: -0.0 is 0.0 in other bytes
-    _, first, of_row = np.unique(texts, return_index=True, return_inverse=True)
+    row_type = np.dtype((np.void, rows.shape[1] * rows.itemsize))
+    as_bytes = np.ascontiguousarray(rows + 0.0).view(row_type).ravel()  # + 0.0 turns -0.0 into 0.0
+    _, first, of_row = np.unique(as_bytes, return_index=True, return_inverse=True)
     points = rows[first]
     order = np.argsort(points @ np.random.default_rng(0).standard_normal(rows.shape[1]), kind="stable")
     return points[order], np.argsort(order)[of_row.ravel()]

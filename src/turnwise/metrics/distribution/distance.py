@@ -1,9 +1,9 @@
-"""What FBD, PRD and MMD have in common: a real side for each group, and a number for any set of replies.
+"""What FBD, PRD and MMD share: the real replies of each group, and a number for any set of replies.
 
-A row is the code of the item's group, marks of its reply and of its query, and the vector of the two. By the code
-`reduce` finds the real side that these rows belong to; rows of several groups have no common number, and mixing them
-is an error. By the marks `check` knows a system that says one thing only, which has no distribution, and `details`
-which real replies answer the same.
+A row is the code of the item's group, hashes of its reply and its query, and the vector of the pair. `reduce` uses the
+code to find the real replies that the rows are compared with; rows of several groups cannot be compared with one set,
+so mixing them is an error. `check` uses the hashes to refuse an agent that always gives the same reply, because it has
+no distribution. `details` uses them to find real replies to the same query.
 """
 
 from abc import ABC, abstractmethod
@@ -16,89 +16,90 @@ import numpy as np
 
 from turnwise.errors import TooFewItems
 from turnwise.metrics.distribution import sampling
-from turnwise.metrics.distribution.sides import Side
+from turnwise.metrics.distribution.real_replies import RealReplies
 from turnwise.metrics.rows import Resampling, scored
 from turnwise.types import Floats, Item, Level, Need, Rows, Signature, digest
 
-FEWEST = 50  # replies on either side; papers/fbd-prd.md shows what fewer do to a ranking
-SEED = 0  # of the splits behind floor and limit
-HEAD = 3  # columns before a vector: the code of the group, the marks of reply and query
-MIXED = "rows of several groups have no common real side: reduce each group by itself"
+FEWEST = 50  # replies needed on either side; papers/fbd-prd.md shows what fewer do to a ranking
+SEED = 0  # of the splits for `floor`, `thinned` and `at_infinity`
+HEADER = 3  # columns before the vector: code of the group, hash of the reply, hash of the query
+MIXED_GROUPS = "rows of several groups have no common real side: reduce each group by itself"
 ALL_THE_SAME = "all replies are the same: they have no distribution"
-Real = TypeVar("Real")
+Prepared = TypeVar("Prepared")
 
 
-class Facts:
-    """What holds for every distance between distributions, before and after it has seen real replies."""
+class DistanceAttributes:
+    """The class attributes of every distribution metric, before and after `fit`."""
 
     __slots__ = ()
 
     level: ClassVar[Level] = "system"
-    needs: ClassVar[frozenset[Need]] = (
-        frozenset()
-    )  # a context only where the real side has one: see `unscored`
-    resampling: ClassVar[Resampling] = "subsample"  # a repeated vector would be a smaller spread
+    needs: ClassVar[frozenset[Need]] = frozenset()  # a context is needed only if the real replies have one
+    resampling: ClassVar[Resampling] = "subsample"  # repeated vectors of a bootstrap would reduce the spread
     unscored: ClassVar[str] = (
         "no context where the real replies have one, nothing to encode, or a group with too few real replies"
     )
 
 
 @dataclass(frozen=True, eq=False)
-class Distance(Facts, ABC, Generic[Real]):
-    """A distance from real sides that it has seen; `Real` is what it keeps of one."""
+class Distance(DistanceAttributes, ABC, Generic[Prepared]):
+    """A distribution metric fitted to real replies; `Prepared` is what it computes once from a set of them."""
 
-    sides: Mapping[str, Side]  # by group
+    real: Mapping[str, RealReplies]  # by group
 
     @property
     @abstractmethod
     def fewest(self) -> int:
-        """Replies that a number needs."""
+        """The smallest number of replies that get a score."""
 
     @abstractmethod
-    def prepare(self, real: Floats, /) -> Real:
-        """What of the real vectors (m, d) does not depend on the system."""
+    def prepare(self, real: Floats, /) -> Prepared:
+        """The part of the computation that depends only on the real vectors (m, d)."""
 
     @abstractmethod
-    def between(self, generated: Floats, real: Real, /) -> float:
-        """The number of the generated vectors (n, d), n at least 2."""
+    def between(self, generated: Floats, real: Prepared, /) -> float:
+        """The distance of the generated vectors (n, d), n at least 2, from the real ones."""
 
     @cached_property
-    def prepared(self) -> dict[str, Real]:
-        return {group: self.prepare(side.vectors) for group, side in self.sides.items()}
+    def prepared(self) -> dict[str, Prepared]:
+        """What `prepare` computes from the real replies of each group."""
+        return {group: self.prepare(real.vectors) for group, real in self.real.items()}
 
     def rows(self, items: Sequence[Item], /) -> Floats:
-        """(n, 3 + d): the code of the group's real side, the marks of reply and query, and the vector."""
-        width = next(iter(self.sides.values())).vectors.shape[1]
-        rows = np.full((len(items), HEAD + width), np.nan)
-        groups = [item.group if item.group in self.sides else "" for item in items]
-        for code, side in enumerate(self.sides.values()):
-            if places := [place for place, group in enumerate(groups) if group == side.group]:
-                rows[places, 0] = code
-                mine = [items[place] for place in places]
-                rows[places, 1:HEAD] = side.marks(mine)
-                rows[places, HEAD:] = side.rows(mine)
+        """(n, 3 + d): the code of the group's real replies, the hashes of reply and query, and the vector."""
+        width = next(iter(self.real.values())).vectors.shape[1]
+        rows = np.full((len(items), HEADER + width), np.nan)
+        groups = [item.group if item.group in self.real else "" for item in items]
+        for code, real in enumerate(self.real.values()):
+            if indices := [index for index, group in enumerate(groups) if group == real.group]:
+                members = [items[index] for index in indices]
+                rows[indices, 0] = code
+                rows[indices, 1:HEADER] = real.text_hashes(members)
+                rows[indices, HEADER:] = real.encode(members)
         return rows
 
     def reduce(self, rows: Rows, /) -> float:
-        vectors, side = self._taken(rows)
-        return float("nan") if side is None else self.between(vectors, self.prepared[side.group])
+        vectors, real = self._scored_vectors(rows)
+        return float("nan") if real is None else self.between(vectors, self.prepared[real.group])
 
     def check(self, rows: Rows, /) -> None:
-        """Refuses a number that so few replies cannot support, or one reply said many times."""
+        """Raise `TooFewItems` if there are fewer than `fewest` replies or all replies are the same."""
         kept = np.asarray(rows[scored(rows)])
         self._check_count(len(kept))
         if len(np.unique(kept[:, 1])) < 2:
             raise TooFewItems(ALL_THE_SAME)
 
     def details(self, rows: Rows, /) -> dict[str, float]:
-        """Beside the number: what people come to against people, what these replies do with as many, and n_real."""
-        vectors, side = self._taken(rows)
-        if side is None or len(side.vectors) < sampling.FEWEST:
+        """Diagnostics beside the score: `floor` and `thinned` (see `sampling`) and the number of real replies."""
+        vectors, real = self._scored_vectors(rows)
+        if real is None or len(real.vectors) < sampling.MIN_REAL:
             return {}
-        queries = None if side.alone else (np.asarray(rows[scored(rows)])[:, 2], side.queries)
+        queries = None if real.reply_only else (np.asarray(rows[scored(rows)])[:, 2], real.queries)
         rng = np.random.default_rng(SEED)
-        beside = sampling.beside_people(vectors, side.vectors, self._afresh, queries=queries, rng=rng)
-        return {**beside._asdict(), "n_real": len(side.vectors)}
+        distances = sampling.equal_size_distances(
+            vectors, real.vectors, self._distance, queries=queries, rng=rng
+        )
+        return {**distances._asdict(), "n_real": len(real.vectors)}
 
     def _check_count(self, count: int) -> None:
         if count < self.fewest:
@@ -106,28 +107,28 @@ class Distance(Facts, ABC, Generic[Real]):
                 f"{count} replies are too few to know their distribution by: {self.fewest} or more are needed"
             )
 
-    def _afresh(self, generated: Floats, real: Floats) -> float:
-        """The number of two sets of which neither was prepared."""
+    def _distance(self, generated: Floats, real: Floats) -> float:
+        """The distance of two sets of vectors, without use of `prepared`."""
         return self.between(generated, self.prepare(real))
 
-    def _taken(self, rows: Rows) -> tuple[Floats, Side | None]:
-        """The scored vectors and the real side they belong to; none where a spread has no meaning."""
+    def _scored_vectors(self, rows: Rows) -> tuple[Floats, RealReplies | None]:
+        """The vectors of the scored rows, and the real replies of their group; None for fewer than two vectors."""
         kept = np.asarray(rows[scored(rows)])
         if len(kept) < 2:
-            return kept[:, HEAD:], None
+            return kept[:, HEADER:], None
         if np.ptp(kept[:, 0]):
-            raise ValueError(MIXED)
-        return kept[:, HEAD:], self._side(kept[0, 0])
+            raise ValueError(MIXED_GROUPS)
+        return kept[:, HEADER:], self._real_of_code(kept[0, 0])
 
-    def _side(self, code: float) -> Side:
-        return list(self.sides.values())[int(code)]
+    def _real_of_code(self, code: float) -> RealReplies:
+        return list(self.real.values())[int(code)]
 
-    def _signed(self, name: str, *settings: tuple[str, str]) -> Signature:
-        sides = self.sides.values()
-        alone = "+".join(side.group or "all" for side in sides if side.alone)
-        without = (("reply-only", alone),) if alone else ()
-        real = digest(*(side.data for side in sides))
-        readings = tuple(space.reading.signature for space in next(iter(sides)).spaces)
-        guard = (("fewest", str(self.fewest)),) if self.fewest != FEWEST else ()
-        # 1 had no mark in its rows, and took a query that never varies for one.
-        return Signature(name, (*settings, *guard, *without, ("real", real)), readings, version=2)
+    def _signature(self, name: str, *settings: tuple[str, str]) -> Signature:
+        real = self.real.values()
+        groups = "+".join(each.group or "all" for each in real if each.reply_only)
+        reply_only = (("reply-only", groups),) if groups else ()
+        data = digest(*(each.data for each in real))
+        encodings = tuple(each.encoding.signature for each in next(iter(real)).encodings)
+        fewest = (("fewest", str(self.fewest)),) if self.fewest != FEWEST else ()
+        # Version 1 had no hashes in its rows, and used a query that is always the same.
+        return Signature(name, (*settings, *fewest, *reply_only, ("real", data)), encodings, version=2)

@@ -1,17 +1,17 @@
-"""Frechet BERT distance between a system's replies and people's (Xiang et al. 2021).
+"""Frechet BERT distance between an agent's replies and people's (Xiang et al. 2021).
 
-Each (query, reply) pair becomes a vector, each set of vectors a Gaussian; the number is the squared 2-Wasserstein
-distance of the two. 0 says that two moments agree, not that texts do; and a finite sample of people themselves is
-above it: `floor` and `thinned` (sampling.py) say by how much.
+Each (query, reply) pair is encoded as a vector, and a Gaussian is fitted to each set of vectors. The score is the
+squared 2-Wasserstein distance of the two Gaussians; lower is better. 0 means equal means and covariances, not equal
+texts. A finite sample of people's own replies is above 0: `floor` and `thinned` (see `sampling`) say by how much.
 
-`fbd-paper` is the published recipe: the [CLS] of query and reply together, last layer, no tuning. Equation 2 of the
-paper leaves the norm of the mean difference unsquared; the released code squares it, and so do we: squared it is the
-Frechet distance. The released code takes a generic matrix square root, and adds 1e-6 to the diagonals where that
-fails; here nothing fails and nothing is added (frechet.py). The real side is the distinct pairs of the group.
+`fbd-paper` is the published method: the [CLS] vector of query and reply together, last layer, no fine-tuning. Equation
+2 of the paper does not square the norm of the mean difference; the released code squares it, and so do we, because only
+then is it the Frechet distance. The released code takes a generic matrix square root and adds 1e-6 to the diagonals
+where that fails; ours needs neither (see `frechet`). The real replies are the distinct pairs of the group.
 
-`fbd` reads query and reply apart and multiplies them (reading.py). `also` names a second model: the number is then
-the sum of the logarithms of both distances, which is no distance any more. It was chosen on the corpora on which it
-is best, and so it is no default; papers/fbd-prd.md says what it does on others.
+`fbd` encodes query and reply separately and multiplies the vectors (see `pair_encoding`). `also` names a second model:
+the score is then the sum of the logarithms of both distances, which is not a distance. This variant was chosen on the
+corpora on which it is best, so it is not the default; papers/fbd-prd.md reports it on others.
 """
 
 from collections.abc import Iterable
@@ -25,38 +25,47 @@ import numpy as np
 
 from turnwise.errors import Refused, TooFewItems
 from turnwise.metrics.distribution import sampling
-from turnwise.metrics.distribution.distance import ALL_THE_SAME, FEWEST, HEAD, MIXED, SEED, Distance, Facts
+from turnwise.metrics.distribution.distance import (
+    ALL_THE_SAME,
+    FEWEST,
+    HEADER,
+    MIXED_GROUPS,
+    SEED,
+    Distance,
+    DistanceAttributes,
+)
 from turnwise.metrics.distribution.frechet import Gaussian, distance
 from turnwise.metrics.distribution.moments import Moments
-from turnwise.metrics.distribution.reading import Reading, Way
-from turnwise.metrics.distribution.sides import real_sides
+from turnwise.metrics.distribution.pair_encoding import PairEncoding, Way
+from turnwise.metrics.distribution.real_replies import real_replies
 from turnwise.metrics.rows import scored
 from turnwise.types import Card, Floats, Item, Rows, Signature
 
-_Gaussians: TypeAlias = tuple[Gaussian, ...]  # one a reading
-_NOTHING = 1e-9  # of the real spread: a distance below it is rounding
+_Gaussians: TypeAlias = tuple[Gaussian, ...]  # one for each encoding
+_ROUNDING = 1e-9  # a distance below this share of the real vectors' total variance is rounding error
 
 
-class _Facts(Facts):
+class _Attributes(DistanceAttributes):
     __slots__ = ()
 
     higher_is_better: ClassVar[bool] = False
     card: ClassVar[Card] = Card(
         kind="distribution",
-        meaning="Distance between the distributions of a system's replies and of people's, each taken for a Gaussian "
-        "of sentence vectors.",
-        range="0 upwards; 0 for equal means and covariances, above it for samples of people: hold `thinned` against "
-        "`floor`",
-        limits="A system as a whole, never one reply. Falls as replies are added: compare systems on as many replies "
-        "each, or their limits. Blind to what the encoder does not see, such as facts and contradictions.",
+        meaning="Frechet distance between the distributions of an agent's replies and of people's, each approximated "
+        "by a Gaussian of sentence vectors.",
+        range="0 upwards; 0 for equal means and covariances. Samples of people's own replies are above 0: compare "
+        "`thinned` with `floor`",
+        limits="Scores an agent as a whole, never one reply. Falls as replies are added: compare agents on equally "
+        "many replies, or by `at_infinity`. Ignores what the encoder does not represent, such as facts and "
+        "contradictions.",
         citation="Xiang et al. 2021, Assessing Dialogue Systems with Distribution Distances; "
         "Heusel et al. 2017, GANs Trained by a Two Time-Scale Update Rule Converge to a Local Nash Equilibrium",
     )
 
 
 @dataclass(frozen=True, slots=True)
-class Fbd(_Facts):
-    """`fbd` before it has seen real replies."""
+class Fbd(_Attributes):
+    """`fbd` before it is fitted to real replies."""
 
     name: ClassVar[str] = "fbd"
 
@@ -69,16 +78,16 @@ class Fbd(_Facts):
     also: str | None = None
     fewest: int = FEWEST
 
-    def fit(self, items: Iterable[Item], /) -> "FbdToReal":
-        readings = [Reading(self.model, self.way, self.turns, self.layer, self.pooling)]
+    def fit(self, items: Iterable[Item], /) -> "FittedFbd":
+        encodings = [PairEncoding(self.model, self.way, self.turns, self.layer, self.pooling)]
         if self.also is not None:
-            readings.append(Reading(self.also, self.way, self.turns))
-        return FbdToReal(real_sides(items, readings, fewest=self.fewest), self)
+            encodings.append(PairEncoding(self.also, self.way, self.turns))
+        return FittedFbd(real_replies(items, encodings, fewest=self.fewest), self)
 
 
 @dataclass(frozen=True, slots=True)
 class FbdPaper(Fbd):
-    """`fbd-paper` before it has seen real replies."""
+    """`fbd-paper` before it is fitted to real replies."""
 
     name: ClassVar[str] = "fbd-paper"
 
@@ -87,74 +96,76 @@ class FbdPaper(Fbd):
 
 
 @dataclass(frozen=True, eq=False)
-class FbdToReal(_Facts, Distance[_Gaussians]):
-    asked: Fbd
+class FittedFbd(_Attributes, Distance[_Gaussians]):
+    settings: Fbd
 
     @property
     def fewest(self) -> int:
-        return self.asked.fewest
+        return self.settings.fewest
 
     @property
     def signature(self) -> Signature:
-        added = () if self.asked.also is None else (("sum", "log"),)
-        return self._signed(self.asked.name, ("shrinkage", f"{self.asked.shrinkage:g}"), *added)
+        added = () if self.settings.also is None else (("sum", "log"),)
+        return self._signature(self.settings.name, ("shrinkage", f"{self.settings.shrinkage:g}"), *added)
 
     @property
     def span(self) -> tuple[float, float]:
-        """What the number can be; a sum of logarithms can be anything."""
-        return (0.0 if self.asked.also is None else -inf, inf)
+        """The range of the score; a sum of logarithms has no bounds."""
+        return (0.0 if self.settings.also is None else -inf, inf)
 
     def prepare(self, real: Floats, /) -> _Gaussians:
-        return tuple(Gaussian.of(part, shrinkage=self.asked.shrinkage) for part in self._parts(real))
+        return tuple(Gaussian.of(part, shrinkage=self.settings.shrinkage) for part in self._by_encoding(real))
 
     def between(self, generated: Floats, real: _Gaussians, /) -> float:
-        return self._number(self.prepare(generated), real)
+        return self._score(self.prepare(generated), real)
 
     def moments(self, rows: Rows, /) -> Moments:
-        """Of whole rows, the head included: where all have one group, its mean is the code."""
+        """Moments of whole rows, header included; the mean of the first column is the code of their common group."""
         return Moments.of(np.asarray(rows[scored(rows)]))
 
     def of_moments(self, moments: Moments, /) -> float:
-        """What `reduce` says of all rows behind the moments."""
+        """The score of all rows that the moments were computed from."""
         self._check_count(moments.count)
         if moments.scatter[0, 0]:
-            raise ValueError(MIXED)
+            raise ValueError(MIXED_GROUPS)
         if not moments.scatter[1, 1]:
             raise TooFewItems(ALL_THE_SAME)
-        ends = [HEAD, *(HEAD + end for end in self._ends), len(moments.mean)]
+        ends = [HEADER, *(HEADER + end for end in self._ends), len(moments.mean)]
         generated = tuple(
-            Gaussian.of_moments(moments.part(start, end), shrinkage=self.asked.shrinkage)
+            Gaussian.of_moments(moments.part(start, end), shrinkage=self.settings.shrinkage)
             for start, end in pairwise(ends)
         )
-        return self._number(generated, self.prepared[self._side(moments.mean[0]).group])
+        return self._score(generated, self.prepared[self._real_of_code(moments.mean[0]).group])
 
-    def _number(self, generated: _Gaussians, real: _Gaussians) -> float:
-        found = [distance(x, y) for x, y in zip(generated, real, strict=True)]
-        if self.asked.also is None:
-            return found[0]
-        spread = [float(np.sum(each.root**2)) for each in real]
-        if any(value <= _NOTHING * size for value, size in zip(found, spread, strict=True)):
+    def _score(self, generated: _Gaussians, real: _Gaussians) -> float:
+        """The distance, or the sum of the logarithms of two."""
+        distances = [distance(x, y) for x, y in zip(generated, real, strict=True)]
+        if self.settings.also is None:
+            return distances[0]
+        variances = [float(np.sum(each.root**2)) for each in real]
+        if any(value <= _ROUNDING * variance for value, variance in zip(distances, variances, strict=True)):
             raise Refused("these are the real replies themselves: a distance of 0 has no logarithm to add up")
-        return float(np.sum(np.log(found)))
+        return float(np.sum(np.log(distances)))
 
     def details(self, rows: Rows, /) -> dict[str, float]:
-        """Also the limit, where there are replies enough to see one."""
-        told = super().details(rows)
-        vectors, side = self._taken(rows)
-        if side is None or self.asked.also is not None:
-            return told
+        """The diagnostics of every distance, and the limit for infinitely many replies if there are enough for it."""
+        details = super().details(rows)
+        vectors, real = self._scored_vectors(rows)
+        if real is None or self.settings.also is not None:
+            return details
         try:
             rng = np.random.default_rng(SEED)
-            limit = sampling.at_infinity(vectors, side.vectors, self._afresh, rng=rng)
+            limit = sampling.limit_at_infinity(vectors, real.vectors, self._distance, rng=rng)
         except TooFewItems:
-            return told
-        return {**told, "at_infinity": limit}
+            return details
+        return {**details, "at_infinity": limit}
 
-    def _parts(self, vectors: Floats) -> list[Floats]:
+    def _by_encoding(self, vectors: Floats) -> list[Floats]:
+        """The vectors of each encoding."""
         return np.split(vectors, self._ends, axis=1)
 
     @cached_property
     def _ends(self) -> list[int]:
-        """Where one reading's vectors end and the next one's begin."""
-        widths = [space.dimension for space in next(iter(self.sides.values())).spaces]
+        """The columns at which the vectors of one encoding end and those of the next begin."""
+        widths = [encoding.dimension for encoding in next(iter(self.real.values())).encodings]
         return [int(end) for end in np.cumsum(widths)[:-1]]

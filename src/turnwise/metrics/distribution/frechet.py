@@ -1,13 +1,13 @@
-"""The Frechet distance of two sets of vectors, each taken for a Gaussian (Dowson and Landau 1982).
+"""The Frechet distance of two sets of vectors, each approximated by a Gaussian (Dowson and Landau 1982).
 
-|m - n|^2 + tr S + tr T - 2 tr sqrt(S T), the squared 2-Wasserstein distance of N(m, S) and N(n, T). If A'A = S and
-B'B = T, then tr sqrt(S T) is the nuclear norm of A B': no square root of a matrix is ever taken. With fewer vectors
-than dimensions the centred vectors themselves are such an A, and the norm is that of a small n x m matrix; with
-more it is a Cholesky factor, and the norm comes from the eigenvalues of the symmetric A T A'. A generic matrix
-square root of the asymmetric S T is slower by two orders of magnitude, and wrong by 1e-5 where S is singular.
+It is |m - n|^2 + tr S + tr T - 2 tr sqrt(S T), the squared 2-Wasserstein distance of N(m, S) and N(n, T). If A'A = S
+and B'B = T, then tr sqrt(S T) is the nuclear norm of A B', so no matrix square root is needed. With fewer vectors than
+dimensions, A is the matrix of centred vectors, and the norm is that of a small n x m matrix. With more, A is a Cholesky
+factor, and the norm follows from the eigenvalues of the symmetric matrix A T A'. A generic matrix square root of the
+asymmetric S T is slower by two orders of magnitude and has errors of 1e-5 where S is singular.
 
-`shrinkage` draws a covariance towards tr S / d times the identity, which keeps its trace. It matters where n < d:
-the plain distance of two small samples of one distribution is mostly the distance of the subspaces they span.
+`shrinkage` moves a covariance towards tr S / d times the identity, which keeps its trace. It matters if n < d: the
+plain distance of two small samples of one distribution is mostly the distance of the subspaces that they span.
 """
 
 from dataclasses import dataclass
@@ -18,9 +18,9 @@ from turnwise.errors import TooFewItems, UsageError
 from turnwise.metrics.distribution.moments import Moments, finite
 from turnwise.types import Floats
 
-# A square root multiplies an eigenvalue's rounding error by 1/(2 sqrt(eigenvalue)): below this share of the largest
-# it could reach 1e-11 of the largest, and singular values, which are exact to 1e-16, are taken instead.
-_SMALLEST = 1e-10
+# The square root multiplies the rounding error of an eigenvalue by 1/(2 sqrt(eigenvalue)). For an eigenvalue below this
+# share of the largest, the error could reach 1e-11 of the largest; then singular values are used, exact to 1e-16.
+_MIN_EIGENVALUE_RATIO = 1e-10
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -31,7 +31,7 @@ class Gaussian:
 
     @classmethod
     def of(cls, rows: Floats, *, shrinkage: float = 0.0) -> "Gaussian":
-        """The Gaussian of the rows (n, d), of which there are at least two."""
+        """The Gaussian with the mean and covariance of the rows (n, d), n at least 2."""
         if len(rows) > max(1, np.shape(rows)[-1]) or shrinkage:
             return cls.of_moments(Moments.of(rows), shrinkage=shrinkage)
         rows = finite(rows)
@@ -43,40 +43,42 @@ class Gaussian:
 
     @classmethod
     def of_moments(cls, moments: Moments, *, shrinkage: float = 0.0) -> "Gaussian":
+        """The Gaussian with these moments, after shrinkage of the covariance."""
         if not 0 <= shrinkage <= 1:
             raise UsageError(f"shrinkage is between 0 and 1, not {shrinkage}")
         covariance = moments.covariance
         if shrinkage:
-            even = np.trace(covariance) / len(covariance)
-            covariance = (1 - shrinkage) * covariance + shrinkage * even * np.eye(len(covariance))
+            mean_variance = np.trace(covariance) / len(covariance)
+            covariance = (1 - shrinkage) * covariance + shrinkage * mean_variance * np.eye(len(covariance))
         try:
             return cls(
                 moments.mean, np.asarray(np.linalg.cholesky(covariance).T, np.float64), triangular=True
             )
-        except np.linalg.LinAlgError:  # singular: fewer vectors than dimensions, or some that never vary
+        except np.linalg.LinAlgError:  # singular: fewer vectors than dimensions, or constant dimensions
             values, vectors = np.linalg.eigh(covariance)
-            # What is left of a zero eigenvalue after rounding is not a direction.
+            # Eigenvalues below this bound are zero up to rounding.
             kept = values > len(values) * np.finfo(np.float64).eps * values[-1]
             return cls(moments.mean, (vectors[:, kept] * np.sqrt(values[kept])).T)
 
 
 def frechet(x: Floats, y: Floats, *, shrinkage: float = 0.0) -> float:
-    """The distance of the rows of `x` (n, d) and of `y` (m, d); 0 where their first two moments agree."""
+    """The distance of the rows of `x` (n, d) and `y` (m, d); 0 if their means and covariances are equal."""
     return distance(Gaussian.of(x, shrinkage=shrinkage), Gaussian.of(y, shrinkage=shrinkage))
 
 
 def distance(x: Gaussian, y: Gaussian) -> float:
-    gap = np.sum((x.mean - y.mean) ** 2)
-    value = gap + np.sum(x.root**2) + np.sum(y.root**2) - 2 * _cross(x, y)
-    # The terms cancel when the two agree, and rounding can leave a hair below zero.
+    """The Frechet distance of two Gaussians."""
+    mean_difference = np.sum((x.mean - y.mean) ** 2)
+    value = mean_difference + np.sum(x.root**2) + np.sum(y.root**2) - 2 * _trace_of_root(x, y)
+    # For equal Gaussians the terms cancel, and rounding can give a value slightly below zero.
     return max(0.0, float(value))
 
 
-def _cross(x: Gaussian, y: Gaussian) -> float:
+def _trace_of_root(x: Gaussian, y: Gaussian) -> float:
     """tr sqrt(S T)."""
     product = x.root @ y.root.T
     if x.triangular and y.triangular:
         squares = np.linalg.eigvalsh(product @ product.T)
-        if squares[0] > _SMALLEST * squares[-1]:
+        if squares[0] > _MIN_EIGENVALUE_RATIO * squares[-1]:
             return float(np.sum(np.sqrt(squares)))
     return float(np.sum(np.linalg.svd(product, compute_uv=False)))

@@ -1,10 +1,10 @@
-"""Maximum mean discrepancy with a Gaussian kernel, unbiased (Gretton et al. 2012, eq. 3).
+"""Unbiased estimate of the squared maximum mean discrepancy with a Gaussian kernel (Gretton et al. 2012, eq. 3).
 
-The squared distance of two distributions in the kernel's space, by means over pairs of different vectors: its
-expectation is 0 for equal distributions whatever the number of vectors, so values scatter around 0 and may be
-negative. The width is the median distance between real vectors (Gretton's heuristic): it is set by the real side
-alone, so that all systems are measured with one kernel. The cubic kernel of KID (Binkowski et al. 2018) needs no
-width, but on vectors far shorter than 1, as products of unit vectors are, it sees means only.
+It averages the kernel over pairs of different vectors. For equal distributions its expectation is 0 for any number of
+vectors, so values can be negative. The kernel width is the median distance between real vectors (Gretton's heuristic).
+Only the real vectors set it, so that all agents are compared with the same kernel. The cubic kernel of KID (Binkowski
+et al. 2018) needs no width, but for vectors much shorter than 1, such as products of unit vectors, it depends almost
+only on the means.
 """
 
 from collections.abc import Iterator
@@ -16,20 +16,20 @@ from turnwise.errors import TooFewItems
 from turnwise.metrics.distribution.moments import finite
 from turnwise.types import Floats
 
-_BLOCK = 1024  # rows of a matrix of distances held at a time
-_SAMPLE = 2000  # vectors behind the median: 2 million distances
+_BLOCK = 1024  # rows of the distance matrix in memory at a time
+_SAMPLE = 2000  # vectors from which the median distance is computed: 2 million distances
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Reference:
-    """The real side, with what does not depend on the system."""
+class RealSample:
+    """The real vectors with the kernel width and the term of MMD that depends only on them."""
 
     vectors: Floats  # (m, d)
-    width: float
+    width: float  # of the kernel
     within: float  # mean kernel of two different real vectors
 
     @classmethod
-    def of(cls, vectors: Floats) -> "Reference":
+    def of(cls, vectors: Floats) -> "RealSample":
         vectors = finite(vectors)
         if len(vectors) < 2:
             raise TooFewItems(
@@ -39,7 +39,7 @@ class Reference:
         return cls(vectors, width, _within(vectors, width))
 
     def discrepancy(self, rows: Floats) -> float:
-        """Squared MMD of the rows (n, d), n at least 2, from the real side."""
+        """Squared MMD between the rows (n, d), n at least 2, and the real vectors."""
         rows = finite(rows)
         if len(rows) < 2:
             raise TooFewItems(
@@ -50,25 +50,29 @@ class Reference:
 
 
 def median_distance(vectors: Floats) -> float:
-    """The median distance of two of the vectors; 1 where it is 0, as every kernel is then constant."""
+    """The median distance of two of the vectors; 1 if the median is 0, because a kernel cannot have width 0."""
     step = -(-len(vectors) // _SAMPLE)
     some = vectors[::step]
-    squares = np.concatenate(list(_squares(some, some)))
+    squares = np.concatenate(list(_squared_distances(some, some)))
     median = float(np.sqrt(np.median(squares[np.triu_indices(len(some), 1)])))
     return median or 1.0
 
 
 def _within(rows: Floats, width: float) -> float:
+    """The mean kernel of two different rows."""
     total = sum(np.sum(block) for block in _kernel(rows, rows, width))
-    return float((total - len(rows)) / (len(rows) * (len(rows) - 1)))  # each has a kernel of 1 with itself
+    return float(
+        (total - len(rows)) / (len(rows) * (len(rows) - 1))
+    )  # minus the diagonal, where the kernel is 1
 
 
 def _kernel(x: Floats, y: Floats, width: float) -> Iterator[Floats]:
-    for squares in _squares(x, y):
+    """Blocks (b, m) of kernel values."""
+    for squares in _squared_distances(x, y):
         yield np.exp(-squares / (2 * width**2))
 
 
-def _squares(x: Floats, y: Floats) -> Iterator[Floats]:
+def _squared_distances(x: Floats, y: Floats) -> Iterator[Floats]:
     """Blocks (b, m) of squared distances."""
     lengths = np.sum(y**2, axis=1)
     for start in range(0, len(x), _BLOCK):

@@ -1,106 +1,113 @@
-"""Clusters of weighted points: k-means++ and Lloyd's algorithm or mini-batches, the same for the same seed.
+"""k-means clustering of weighted points (k-means++ with Lloyd's algorithm or mini-batches), deterministic for a seed.
 
-Small on purpose. scikit-learn's needs seconds of import and threads whose sums differ in the last digit; here the
-points are some hundreds to some tens of thousands in few dimensions.
+scikit-learn is not used, because its import takes seconds and its threaded sums differ in the last digit. Here there
+are hundreds to tens of thousands of points in few dimensions.
 """
 
 import numpy as np
 
 from turnwise.types import Floats, Ints
 
-_ROUNDS = 100  # Lloyd settles in ten to thirty
-_STARTS, _PATIENCE = 10, 10  # of mini-batches
+_ROUNDS = 100  # largest number of passes over the points; Lloyd's algorithm converges in ten to thirty
+_STARTS = 10  # initial centres that mini-batches choose from
+_PATIENCE = 10  # batches without improvement after which mini-batches stop
 
 
 def kmeans(points: Floats, k: int, *, weights: Floats, rng: np.random.Generator) -> Ints:
-    """(n,) the cluster of each of the `points` (n, d); no more clusters than points."""
+    """(n,) the cluster of each of the `points` (n, d), by Lloyd's algorithm; at most one cluster for each point."""
     if len(points) <= k:
         return np.arange(len(points))
     squares = np.sum(points**2, axis=1)
-    centres = _spread(points, squares, k, weights, rng)
+    centres = _initial_centres(points, squares, k, weights, rng)
     labels = _nearest(points, centres)
     for _ in range(_ROUNDS):
         centres = _means(points, squares, labels, k, weights)
-        moved = _nearest(points, centres)
-        if np.array_equal(moved, labels):
+        new_labels = _nearest(points, centres)
+        if np.array_equal(new_labels, labels):
             break
-        labels = moved
+        labels = new_labels
     return labels
 
 
 def mini_batches(points: Floats, k: int, *, weights: Floats, rng: np.random.Generator, size: int) -> Ints:
     """(n,) the cluster of each point by Sculley's (2010) mini-batches, with scikit-learn's settings.
 
-    The best of 10 first choices; then centres move to the running mean of all points that batches of `size`, drawn
-    with replacement, brought them, until 10 batches in a row lie no nearer than the best before. scikit-learn also
-    moves centres that hardly ever win, which we do not.
+    It starts from the best of 10 sets of initial centres. Batches of `size` points are drawn with replacement, and each
+    centre moves to the running mean of the points assigned to it. It stops when 10 batches in a row do not improve the
+    smallest sum of squared distances. Unlike scikit-learn, we do not reassign centres that have few points.
     """
     if len(points) <= k:
         return np.arange(len(points))
     squares = np.sum(points**2, axis=1)
-    starts = [_spread(points, squares, k, weights, rng) for _ in range(_STARTS)]
-    centres = min(starts, key=lambda start: float(weights @ _least(points, squares, start))).copy()
+    starts = [_initial_centres(points, squares, k, weights, rng) for _ in range(_STARTS)]
+    centres = min(
+        starts, key=lambda start: float(weights @ _nearest_distances(points, squares, start))
+    ).copy()
     count = min(size, int(weights.sum()))
     total, best, waited = np.zeros(k), np.inf, 0
     for _ in range(int(_ROUNDS * weights.sum()) // count):
-        drawn = _draw(weights, count, rng)
-        labels = _nearest(points[drawn], centres)
-        spread = float(np.sum((points[drawn] - centres[labels]) ** 2))
+        batch = points[_draw(weights, count, rng)]
+        labels = _nearest(batch, centres)
+        loss = float(np.sum((batch - centres[labels]) ** 2))
         member = np.zeros((k, count))
         member[labels, np.arange(count)] = 1.0
-        total += member.sum(axis=1)
-        centres += (member @ points[drawn] - member.sum(axis=1)[:, None] * centres) / np.maximum(total, 1)[
-            :, None
-        ]
-        best, waited = (spread, 0) if spread < best else (best, waited + 1)
+        sizes = member.sum(axis=1)
+        total += sizes
+        centres += (member @ batch - sizes[:, None] * centres) / np.maximum(total, 1)[:, None]
+        best, waited = (loss, 0) if loss < best else (best, waited + 1)
         if waited == _PATIENCE:
             break
     return _nearest(points, centres)
 
 
-def _least(points: Floats, squares: Floats, centres: Floats) -> Floats:
+def _nearest_distances(points: Floats, squares: Floats, centres: Floats) -> Floats:
     """(n,) squared distance to the nearest centre."""
     return np.asarray(squares + np.min(np.sum(centres**2, axis=1) - 2 * (points @ centres.T), axis=1))
 
 
-def _spread(points: Floats, squares: Floats, k: int, weights: Floats, rng: np.random.Generator) -> Floats:
+def _initial_centres(
+    points: Floats, squares: Floats, k: int, weights: Floats, rng: np.random.Generator
+) -> Floats:
     """Centres by greedy k-means++ (Arthur and Vassilvitskii 2007, section 5).
 
-    Candidates are drawn with odds of their squared distance to the centres so far, and the one that leaves the
-    least distance in all is taken. As many as scikit-learn draws: with one, the clusters are a third wider.
+    Candidates are drawn with probability proportional to their squared distance from the nearest centre so far. The
+    candidate that leaves the smallest sum of squared distances becomes a centre. The number of candidates is
+    scikit-learn's: with only one, the clusters are a third wider.
     """
     tries = 2 + int(np.log(k))
     chosen = [int(_draw(weights, 1, rng)[0])]
-    nearest = _gaps(points, squares, np.array(chosen))[0]
+    nearest = _squared_distances(points, squares, np.array(chosen))[0]
     for _ in range(k - 1):
         odds = weights * nearest
         candidates = _draw(odds if odds.any() else weights, tries, rng)
-        gaps = np.minimum(nearest, _gaps(points, squares, candidates))
-        best = int(np.argmin(gaps @ weights))
+        distances = np.minimum(nearest, _squared_distances(points, squares, candidates))
+        best = int(np.argmin(distances @ weights))
         chosen.append(int(candidates[best]))
-        nearest = gaps[best]
+        nearest = distances[best]
     return points[chosen]
 
 
 def _draw(odds: Floats, count: int, rng: np.random.Generator) -> Ints:
-    heights = np.cumsum(odds)
-    drawn = np.searchsorted(heights, rng.random(count) * heights[-1], side="right")
+    """(count,) indices drawn with replacement, with probability proportional to `odds`."""
+    cumulative = np.cumsum(odds)
+    drawn = np.searchsorted(cumulative, rng.random(count) * cumulative[-1], side="right")
     return np.asarray(np.minimum(drawn, len(odds) - 1))
 
 
-def _gaps(points: Floats, squares: Floats, centres: Ints) -> Floats:
-    """(c, n) squared distances of all points from some of them."""
-    gaps = squares[centres, None] - 2 * (points[centres] @ points.T) + squares
-    gaps[np.arange(len(centres)), centres] = 0.0
-    return np.maximum(gaps, 0.0)
+def _squared_distances(points: Floats, squares: Floats, centres: Ints) -> Floats:
+    """(c, n) squared distances of all points from the points with these indices."""
+    distances = squares[centres, None] - 2 * (points[centres] @ points.T) + squares
+    distances[np.arange(len(centres)), centres] = 0.0
+    return np.maximum(distances, 0.0)
 
 
 def _nearest(points: Floats, centres: Floats) -> Ints:
+    """(n,) index of the nearest centre of each point."""
     return np.asarray(np.argmin(np.sum(centres**2, axis=1) - 2 * (points @ centres.T), axis=1))
 
 
 def _means(points: Floats, squares: Floats, labels: Ints, k: int, weights: Floats) -> Floats:
-    """The mean of each cluster; an empty one moves to the point that is worst served."""
+    """(k, d) the mean of each cluster; an empty cluster gets the point that is furthest from its own mean."""
     member = np.zeros((k, len(points)))
     member[labels, np.arange(len(points))] = weights
     total = member.sum(axis=1)
@@ -108,6 +115,6 @@ def _means(points: Floats, squares: Floats, labels: Ints, k: int, weights: Float
     means = (member @ points) / np.where(empty, 1.0, total)[:, None]
     if empty.any():
         own = means[labels]
-        gaps = weights * (squares - 2 * np.sum(points * own, axis=1) + np.sum(own**2, axis=1))
-        means[empty] = points[np.argsort(-gaps, kind="stable")[: np.count_nonzero(empty)]]
+        distances = weights * (squares - 2 * np.sum(points * own, axis=1) + np.sum(own**2, axis=1))
+        means[empty] = points[np.argsort(-distances, kind="stable")[: np.count_nonzero(empty)]]
     return np.asarray(means)

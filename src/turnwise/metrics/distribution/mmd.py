@@ -1,38 +1,39 @@
-"""Maximum mean discrepancy between a system's replies and people's (Gretton et al. 2012).
+"""Maximum mean discrepancy (MMD) between an agent's replies and people's (Gretton et al. 2012).
 
-Pairs become vectors as for `fbd`; no shape is assumed of their distribution, and the estimate is unbiased: 0 is what
-equal distributions come to on average, and half of the time they come to less. See kernel.py.
+Pairs of query and reply are encoded as for `fbd`. MMD makes no assumption about the form of the distributions, and the
+estimate is unbiased: for equal distributions its mean is 0, so it is negative about half of the time. Lower is better.
+The computation is in `kernel`.
 """
 
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import ClassVar
 
-from turnwise.metrics.distribution.distance import FEWEST, Distance, Facts
-from turnwise.metrics.distribution.kernel import Reference
-from turnwise.metrics.distribution.reading import Reading, Way
-from turnwise.metrics.distribution.sides import real_sides
+from turnwise.metrics.distribution.distance import FEWEST, Distance, DistanceAttributes
+from turnwise.metrics.distribution.kernel import RealSample
+from turnwise.metrics.distribution.pair_encoding import PairEncoding, Way
+from turnwise.metrics.distribution.real_replies import real_replies
 from turnwise.types import Card, Floats, Item, Signature
 
 
-class _Facts(Facts):
+class _Attributes(DistanceAttributes):
     __slots__ = ()
 
     higher_is_better: ClassVar[bool] = False
     card: ClassVar[Card] = Card(
         kind="distribution",
-        meaning="Squared distance between the distributions of a system's replies and of people's in the space of a "
-        "Gaussian kernel, unbiased.",
-        range="around 0 for equal distributions, also below; at most 2",
-        limits="A system as a whole, never one reply. The kernel's width is set by the real replies: numbers of "
-        "different real sides cannot be compared.",
+        meaning="Squared maximum mean discrepancy between the distributions of an agent's replies and of people's, "
+        "with a Gaussian kernel; unbiased estimate.",
+        range="around 0 for equal distributions, also below 0; at most 2",
+        limits="Scores an agent as a whole, never one reply. The kernel's width is set by the real replies, so scores "
+        "against different real replies cannot be compared.",
         citation="Gretton et al. 2012, A Kernel Two-Sample Test",
     )
 
 
 @dataclass(frozen=True, slots=True)
-class Mmd(_Facts):
-    """`mmd` before it has seen real replies."""
+class Mmd(_Attributes):
+    """`mmd` before it is fitted to real replies."""
 
     model: str = "minilm"
     layer: int | None = None
@@ -41,28 +42,28 @@ class Mmd(_Facts):
     turns: int = 1
     fewest: int = FEWEST
 
-    def fit(self, items: Iterable[Item], /) -> "MmdToReal":
-        reading = Reading(self.model, self.way, self.turns, self.layer, self.pooling)
-        return MmdToReal(real_sides(items, [reading], fewest=self.fewest), self)
+    def fit(self, items: Iterable[Item], /) -> "FittedMmd":
+        encoding = PairEncoding(self.model, self.way, self.turns, self.layer, self.pooling)
+        return FittedMmd(real_replies(items, [encoding], fewest=self.fewest), self)
 
 
 @dataclass(frozen=True, eq=False)
-class MmdToReal(_Facts, Distance[Reference]):
-    # Pairs of replies do not add up; but a sample's number is an unbiased estimate of that of all.
+class FittedMmd(_Attributes, Distance[RealSample]):
+    # MMD is a sum over pairs, so there is no mergeable summary; but the score of a random sample is unbiased.
     sampled: ClassVar[bool] = True
 
-    asked: Mmd
+    settings: Mmd
 
     @property
     def fewest(self) -> int:
-        return self.asked.fewest
+        return self.settings.fewest
 
     @property
     def signature(self) -> Signature:
-        return self._signed("mmd", ("kernel", "rbf-median"))
+        return self._signature("mmd", ("kernel", "rbf-median"))
 
-    def prepare(self, real: Floats, /) -> Reference:
-        return Reference.of(real)
+    def prepare(self, real: Floats, /) -> RealSample:
+        return RealSample.of(real)
 
-    def between(self, generated: Floats, real: Reference, /) -> float:
+    def between(self, generated: Floats, real: RealSample, /) -> float:
         return real.discrepancy(generated)

@@ -1,8 +1,8 @@
-"""Count, mean and scatter of vectors, gathered in one pass and merged in any order.
+"""Count, mean and scatter matrix of vectors, computed in one pass and mergeable in any order.
 
-Memory is that of one d x d matrix however many vectors there are, and processes that each saw a part agree with
-one that saw all to 1e-9. Sums of squares lose all digits when the mean is large beside the spread, so deviations
-from the running mean are merged instead (Chan, Golub and LeVeque 1983).
+Memory is one d x d matrix for any number of vectors. Merged parts agree with a single pass to 1e-9. Plain sums of
+squares lose precision if the mean is large relative to the spread, so deviations from the running mean are merged
+instead (Chan, Golub and LeVeque 1983).
 """
 
 from collections.abc import Iterable
@@ -32,12 +32,12 @@ class Moments:
 
     @classmethod
     def of_parts(cls, parts: Iterable[Floats]) -> "Moments":
-        """The moments of all rows of several blocks, of which one is held at a time."""
+        """The moments of the rows of several blocks; only one block is in memory at a time."""
         total: Moments | None = None
         for part in parts:
             total = cls.of(part) if total is None else total + cls.of(part)
         if total is None:
-            raise TooFewItems("there is not one vector to take moments of")
+            raise TooFewItems("moments need at least one block of vectors")
         return total
 
     def __add__(self, other: "Moments") -> "Moments":
@@ -50,7 +50,7 @@ class Moments:
         return Moments(count, self.mean + gap * share, scatter)
 
     def part(self, start: int, end: int) -> "Moments":
-        """Those of some of the numbers in each vector."""
+        """The moments of the dimensions from `start` to `end`."""
         kept = slice(start, end)
         return Moments(self.count, self.mean[kept], self.scatter[kept, kept])
 
@@ -63,7 +63,7 @@ class Moments:
 
 
 def finite(rows: Floats) -> Floats:
-    """The rows (n, d) if every number is one; a vector with a NaN in it is an error, not a point."""
+    """The rows (n, d) as float64; raises `DataError` if a number is NaN or infinite."""
     rows = np.asarray(rows, dtype=np.float64)
     if rows.ndim != 2:
         raise DataError(f"vectors stand in a table (n, d), and this one has the shape {rows.shape}")

@@ -1,17 +1,17 @@
-"""Precision and recall of a system's replies among people's, in one number (Xiang et al. 2021; Sajjadi et al. 2018).
+"""Precision and recall of an agent's replies against people's, as one F1 (Xiang et al. 2021; Sajjadi et al. 2018).
 
-The replies of both are put into common clusters; the number is the greatest F1 of precision (how much of what the
-system says people say too) and recall (how much of what people say the system does). The paper calls it a distance:
-it is none, and higher is better.
+The replies of both are clustered together. Precision is the share of the agent's replies that people's replies cover,
+recall the share of people's replies that the agent's cover; the score is their largest F1. The paper calls it a
+distance, but it is not one: higher is better, and 1 means equal distributions over the clusters.
 
-`prd-paper` follows the published recipe, which the text leaves out: the [CLS] of query and reply together, k = 20
-clusters, 1001 angles, 10 runs of k-means from different seeds whose curves are averaged, and F1 taken on the average.
-Its k-means is the authors', on mini-batches, though not scikit-learn's; the seed moves what it says of a system, and
-of a metric by .1 (papers/fbd-prd.md).
+`prd-paper` is the published method, whose details are only in the released code: the [CLS] vector of query and reply
+together, k = 20 clusters, 1001 angles, and 10 runs of k-means with different seeds; the curves are averaged and F1 is
+computed from the average. k-means uses mini-batches as the authors' does, but not scikit-learn's implementation. The
+seed changes an agent's score, and a metric's correlation with ratings by .1 (papers/fbd-prd.md).
 
-`prd` reads pairs as `fbd` does, clusters once, on the first 32 principal components, from a fixed seed, and takes the
-exact maximum (curve.py). Of more replies than a tally keeps it is made from cells (cells.py). `curve` has the whole of
-it: where precision and recall part company is what F1 hides.
+`prd` encodes pairs as `fbd` does, clusters once with a fixed seed on the first 32 principal components, and takes the
+exact maximum (see `curve`). For more replies than are kept in memory it is computed from a summary (see `quantised`).
+The method `curve` returns precision and recall separately, which F1 hides.
 """
 
 from collections.abc import Iterable
@@ -22,35 +22,36 @@ from typing import ClassVar
 import numpy as np
 
 from turnwise.errors import UsageError
-from turnwise.metrics.distribution.cells import Cells, centres
 from turnwise.metrics.distribution.curve import Curve, Histograms, histograms
-from turnwise.metrics.distribution.distance import FEWEST, HEAD, MIXED, Distance, Facts
-from turnwise.metrics.distribution.reading import Reading, Way
-from turnwise.metrics.distribution.sides import real_sides
+from turnwise.metrics.distribution.distance import FEWEST, HEADER, MIXED_GROUPS, Distance, DistanceAttributes
+from turnwise.metrics.distribution.pair_encoding import PairEncoding, Way
+from turnwise.metrics.distribution.quantised import QuantisedVectors, draw_centres
+from turnwise.metrics.distribution.real_replies import real_replies
 from turnwise.metrics.rows import scored
 from turnwise.types import Card, Floats, Item, Rows, Signature
 
 
-class _Facts(Facts):
+class _Attributes(DistanceAttributes):
     __slots__ = ()
 
     higher_is_better: ClassVar[bool] = True
     span: ClassVar[tuple[float, float]] = (0.0, 1.0)
     card: ClassVar[Card] = Card(
         kind="distribution",
-        meaning="Greatest F1 of precision (share of the system's replies that people's cover) and recall (share of "
-        "people's that the system's cover), over common clusters.",
+        meaning="Largest F1 of precision (share of the agent's replies that people's cover) and recall (share of "
+        "people's that the agent's cover), over common clusters.",
         range="0-1; 1 for equal sets, 0 for sets that share no cluster",
-        limits="A system as a whole, never one reply. Sees clusters only: 20 of them know topics and manners, not "
-        "right from wrong. Of two samples of one distribution it is below 1: hold `thinned` against `floor`.",
+        limits="Scores an agent as a whole, never one reply. Compares only shares of 20 clusters, which separate "
+        "topics and styles but not right from wrong. Two samples of one distribution score below 1: compare `thinned` "
+        "with `floor`.",
         citation="Xiang et al. 2021, Assessing Dialogue Systems with Distribution Distances; "
         "Sajjadi et al. 2018, Assessing Generative Models via Precision and Recall",
     )
 
 
 @dataclass(frozen=True, slots=True)
-class Prd(_Facts):
-    """`prd` before it has seen real replies."""
+class Prd(_Attributes):
+    """`prd` before it is fitted to real replies."""
 
     name: ClassVar[str] = "prd"
 
@@ -60,10 +61,10 @@ class Prd(_Facts):
     way: Way = "product"
     turns: int = 1
     clusters: int = 20
-    components: int = 32  # 0: all dimensions
-    angles: int = 0  # 0: the exact maximum
-    runs: int = 1
-    batch: int = 0  # points a mini-batch; 0: all points at once (Lloyd)
+    components: int = 32  # principal components; 0: all dimensions
+    angles: int = 0  # points of the curve; 0: the exact maximum
+    runs: int = 1  # of k-means
+    batch: int = 0  # points in a mini-batch; 0: Lloyd's algorithm on all points
     seed: int = 0
     fewest: int = FEWEST
 
@@ -84,14 +85,14 @@ class Prd(_Facts):
                 f"`{self.name}` with {self.runs} runs averages curves: choose the angles to do so at"
             )
 
-    def fit(self, items: Iterable[Item], /) -> "PrdToReal":
-        reading = Reading(self.model, self.way, self.turns, self.layer, self.pooling)
-        return PrdToReal(real_sides(items, [reading], fewest=self.fewest), self)
+    def fit(self, items: Iterable[Item], /) -> "FittedPrd":
+        encoding = PairEncoding(self.model, self.way, self.turns, self.layer, self.pooling)
+        return FittedPrd(real_replies(items, [encoding], fewest=self.fewest), self)
 
 
 @dataclass(frozen=True, slots=True)
 class PrdPaper(Prd):
-    """`prd-paper` before it has seen real replies."""
+    """`prd-paper` before it is fitted to real replies."""
 
     name: ClassVar[str] = "prd-paper"
 
@@ -104,79 +105,85 @@ class PrdPaper(Prd):
 
 
 @dataclass(frozen=True, eq=False)
-class PrdToReal(_Facts, Distance[Floats]):
-    about: ClassVar[float] = 0.2  # how far the number from cells may lie from that of the replies
+class FittedPrd(_Attributes, Distance[Floats]):
+    summary_error: ClassVar[float] = (
+        0.2  # largest difference between the score from the summary and the exact score
+    )
 
-    asked: Prd
+    settings: Prd
 
     @property
     def fewest(self) -> int:
-        return self.asked.fewest
+        return self.settings.fewest
 
     @property
     def signature(self) -> Signature:
-        asked = self.asked
-        return self._signed(
-            asked.name,
-            ("k", str(asked.clusters)),
-            ("pca", str(asked.components or "no")),
-            ("angles", str(asked.angles or "exact")),
-            ("runs", str(asked.runs)),
-            ("batch", str(asked.batch or "all")),
-            ("seed", str(asked.seed)),
+        settings = self.settings
+        return self._signature(
+            settings.name,
+            ("k", str(settings.clusters)),
+            ("pca", str(settings.components or "no")),
+            ("angles", str(settings.angles or "exact")),
+            ("runs", str(settings.runs)),
+            ("batch", str(settings.batch or "all")),
+            ("seed", str(settings.seed)),
         )
 
     def prepare(self, real: Floats, /) -> Floats:
         return real
 
     def between(self, generated: Floats, real: Floats, /) -> float:
-        return self._number(self._histograms(generated, real))
+        return self._f1(self._histograms(generated, real))
 
     def curve(self, rows: Rows, /) -> Curve:
         """Precision and recall of the rows: at the corners of the exact curve, or at the paper's angles."""
-        vectors, side = self._taken(rows)
-        if side is None:
+        vectors, real = self._scored_vectors(rows)
+        if real is None:
             return Curve(np.zeros(0), np.zeros(0))
-        found = self._histograms(vectors, side.vectors)
-        return self._average(found) if self.asked.angles else found[0].curve()
+        runs = self._histograms(vectors, real.vectors)
+        return self._average_curve(runs) if self.settings.angles else runs[0].curve()
 
-    def moments(self, rows: Rows, /) -> Cells:
-        """What is kept of rows of one group when they are too many to be held."""
+    def moments(self, rows: Rows, /) -> QuantisedVectors:
+        """Mergeable summary of rows of one group, for when there are too many to keep."""
         kept = np.asarray(rows[scored(rows)])
         if not len(kept):
             centres = next(iter(self._centres.values()))
-            return Cells(None, np.zeros(len(centres)), np.zeros_like(centres))
+            return QuantisedVectors(None, np.zeros(len(centres)), np.zeros_like(centres))
         if np.ptp(kept[:, 0]):
-            raise ValueError(MIXED)
-        return Cells.of(float(kept[0, 0]), kept[:, HEAD:], self._centres[self._side(kept[0, 0]).group])
+            raise ValueError(MIXED_GROUPS)
+        code = float(kept[0, 0])
+        return QuantisedVectors.of(code, kept[:, HEADER:], self._centres[self._real_of_code(code).group])
 
-    def of_moments(self, moments: Cells, /) -> float:
-        """About what `reduce` says of all rows behind the cells: members of a cell go to one cluster."""
+    def of_moments(self, moments: QuantisedVectors, /) -> float:
+        """The approximate score of the summarised rows: all vectors of a cell are assigned to one cluster."""
         self._check_count(int(moments.count.sum()))
         generated, counts = moments.points()
-        real = self._side(moments.group or 0.0).vectors
-        return self._number(self._histograms(generated, real, counts))
+        real = self._real_of_code(moments.group or 0.0).vectors
+        return self._f1(self._histograms(generated, real, counts))
 
     @cached_property
     def _centres(self) -> dict[str, Floats]:
+        """The centres of the cells of the summary, by group."""
         return {
-            group: centres(side.vectors, np.random.default_rng(self.asked.seed))
-            for group, side in self.sides.items()
+            group: draw_centres(real.vectors, np.random.default_rng(self.settings.seed))
+            for group, real in self.real.items()
         }
 
-    def _number(self, found: list[Histograms]) -> float:
-        return found[0].f1() if not self.asked.angles else self._average(found).f1
+    def _f1(self, runs: list[Histograms]) -> float:
+        return runs[0].f1() if not self.settings.angles else self._average_curve(runs).f1
 
     def _histograms(self, generated: Floats, real: Floats, counts: Floats | None = None) -> list[Histograms]:
-        asked, rng = self.asked, np.random.default_rng(self.asked.seed)
+        """The histograms of each run of k-means."""
+        settings, rng = self.settings, np.random.default_rng(self.settings.seed)
         return [
             histograms(
-                real, generated, asked.clusters, components=asked.components or None,
-                batch=asked.batch or None, counts=counts, rng=rng,
+                real, generated, settings.clusters, components=settings.components or None,
+                batch=settings.batch or None, counts=counts, rng=rng,
             )
-            for _ in range(asked.runs)
+            for _ in range(settings.runs)
         ]  # fmt: skip
 
-    def _average(self, found: list[Histograms]) -> Curve:
-        curves = [each.angles(self.asked.angles) for each in found]
-        return Curve(*(np.mean(side, axis=0) for side in zip(*curves, strict=True)))
+    def _average_curve(self, runs: list[Histograms]) -> Curve:
+        """The mean, over the runs, of the precisions and of the recalls at each angle."""
+        curves = [each.at_angles(self.settings.angles) for each in runs]
+        return Curve(*(np.mean(values, axis=0) for values in zip(*curves, strict=True)))

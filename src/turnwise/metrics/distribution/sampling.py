@@ -1,13 +1,17 @@
-"""What a distance owes to the number of vectors: its floor, and its value for infinitely many.
+"""Effects of the sample size on a distance: the value for people themselves, and the limit for infinitely many replies.
 
-A distance of two samples is above 0 even if both are people's, and the more so the fewer they are. The floor is what
-some of the real side come to against the rest of it. A system is measured on more than that, so its own number is no
-measure beside the floor: `thinned` is, its number from as many replies against as many real ones. A reply is nearer to
-the real ones that answer the same query, so both are taken at queries that the rest has not. New people have the
-floor for their thinned number, on average, whatever the distance; a system that has it too cannot be told from people
-by so many replies. The limit is read off a line in 1/N
-(Chong and Forsyth 2020 for FID): both sides are thinned together, so the real side's own shortage goes too. The
-line holds only where there are more vectors than dimensions; with fewer, the limit is refused.
+A distance between two finite samples is above 0 even if both are people's replies, and it grows as the samples get
+smaller. Two corrections help to read it.
+
+`floor` and `thinned` are computed at equal sample sizes and can be compared. `floor` is the distance of some real
+replies from the remaining ones; `thinned` is the distance of equally many replies of the agent from the same remaining
+ones. A reply is closer to real replies with the same query, so both use queries that the remaining replies do not have.
+For new replies by people, `thinned` equals `floor` on average; an agent for which they are equal cannot be
+distinguished from people with that many replies.
+
+`at_infinity` is the intercept of a line in 1/N (Chong and Forsyth 2020, for FID). Both sides are subsampled together,
+so the bias from the finite real side is removed too. The line holds only with more vectors than dimensions; with fewer,
+the limit is refused.
 """
 
 from collections.abc import Callable, Sequence
@@ -19,81 +23,87 @@ from numpy.typing import NDArray
 from turnwise.errors import TooFewItems
 from turnwise.types import Floats
 
-Between: TypeAlias = Callable[[Floats, Floats], float]  # (generated, real) -> a distance
+DistanceFunction: TypeAlias = Callable[[Floats, Floats], float]  # (generated, real) -> a distance
 
-FEWEST = 4  # vectors on a side: two in each half
-# Vectors a dimension. Measured on two samples of one Gaussian, where the limit is 0: with 2 or more it is within 2 %
-# of the distance at hand (7 % if the spread is uneven), with 1 it leaves 29 % of it, with a half 62 %.
-PER_DIMENSION = 2
-SHARES = (0.5, 0.625, 0.75, 0.875, 1.0)  # of both sides; below a half the next term, in 1/N^2, is felt
+MIN_REAL = 4  # real vectors: two in each half
+# Vectors per dimension that the limit needs. Measured on two samples of one Gaussian, where the true limit is 0: with 2
+# or more the limit is within 2 % of the distance (7 % if the spread is uneven), with 1 it is 29 % of it, with 0.5 62 %.
+MIN_VECTORS_PER_DIMENSION = 2
+# Subsample sizes as shares of both sides. Below one half the next term of the bias, in 1/N^2, is noticeable.
+SUBSAMPLE_SHARES = (0.5, 0.625, 0.75, 0.875, 1.0)
 
 
-class Beside(NamedTuple):
-    """Two distances that can be compared: each of `n` vectors against the real ones without `n`."""
+class EqualSizeDistances(NamedTuple):
+    """Two comparable distances, each of `n` vectors from the real vectors without `n`."""
 
     floor: float  # of real vectors
     thinned: float  # of generated vectors
 
 
-def beside_people(
+def equal_size_distances(
     generated: Floats,
     real: Floats,
-    between: Between,
+    distance: DistanceFunction,
     *,
-    queries: tuple[Floats, Floats] | None = None,  # (n,) and (m,) marks of what is answered
+    queries: tuple[Floats, Floats] | None = None,  # hashes of the queries: (n,) generated and (m,) real
     rng: np.random.Generator,
     splits: int = 10,
-) -> Beside:
-    """The mean distances over seeded splits, with as many vectors as there are generated, or half of the real ones."""
-    if len(real) < FEWEST:
-        raise TooFewItems(f"two halves need {FEWEST} real vectors or more, and there are {len(real)}")
-    asked, answered = queries or (np.full(len(generated), -1.0), np.arange(len(real), dtype=np.float64))
+) -> EqualSizeDistances:
+    """Means over seeded splits. The sample size is that of `generated`, but at most half of the real vectors."""
+    if len(real) < MIN_REAL:
+        raise TooFewItems(f"two halves need {MIN_REAL} real vectors or more, and there are {len(real)}")
+    own_queries, real_queries = queries or (
+        np.full(len(generated), -1.0),
+        np.arange(len(real), dtype=np.float64),
+    )
     floors, thinned = [], []
     for _ in range(splits):
-        taken = _taken(asked, answered, min(len(generated), len(real) // 2), rng)
-        rest = real[~taken]
-        some, mine = real[taken], generated[~np.isin(asked, answered[~taken])]
-        n = min(len(some), len(mine))
-        if n < 2 or len(rest) < 2:  # few queries, which most replies share: they cannot be kept apart
-            return beside_people(generated, real, between, rng=rng, splits=splits)
-        floors.append(between(some[rng.permutation(len(some))[:n]], rest))
-        thinned.append(between(mine[rng.permutation(len(mine))[:n]], rest))
-    return Beside(float(np.mean(floors)), float(np.mean(thinned)))
+        held_out = _hold_out(own_queries, real_queries, min(len(generated), len(real) // 2), rng)
+        rest = real[~held_out]
+        real_sample, own_sample = real[held_out], generated[~np.isin(own_queries, real_queries[~held_out])]
+        n = min(len(real_sample), len(own_sample))
+        if n < 2 or len(rest) < 2:  # too few different queries to keep them apart
+            return equal_size_distances(generated, real, distance, rng=rng, splits=splits)
+        floors.append(distance(real_sample[rng.permutation(len(real_sample))[:n]], rest))
+        thinned.append(distance(own_sample[rng.permutation(len(own_sample))[:n]], rest))
+    return EqualSizeDistances(float(np.mean(floors)), float(np.mean(thinned)))
 
 
-def _taken(asked: Floats, answered: Floats, n: int, rng: np.random.Generator) -> NDArray[np.bool_]:
-    """(m,) which real vectors leave the real side: `n` or a few more, with all that answer the same query.
+def _hold_out(
+    own_queries: Floats, real_queries: Floats, n: int, rng: np.random.Generator
+) -> NDArray[np.bool_]:
+    """(m,) mask of the real vectors to hold out: about `n`, with all vectors of the same query together.
 
-    Queries that the system answers too go first: at these, people and the system can be exchanged.
+    Queries that the agent answers too come first, so that the agent's replies can take their place.
     """
-    different, counts = np.unique(answered, return_counts=True)
-    order = np.argsort(~np.isin(different, asked) + rng.random(len(different)))
+    different, counts = np.unique(real_queries, return_counts=True)
+    order = np.argsort(~np.isin(different, own_queries) + rng.random(len(different)))
     ends = np.cumsum(counts[order])
-    return np.isin(answered, different[order][: np.searchsorted(ends, n) + 1])
+    return np.isin(real_queries, different[order][: np.searchsorted(ends, n) + 1])
 
 
-def at_infinity(
+def limit_at_infinity(
     generated: Floats,
     real: Floats,
-    between: Between,
+    distance: DistanceFunction,
     *,
     rng: np.random.Generator,
-    shares: Sequence[float] = SHARES,
+    shares: Sequence[float] = SUBSAMPLE_SHARES,
     draws: int = 10,
 ) -> float:
-    """Where a distance whose bias is in 1/N goes as both sides grow: the intercept of its line."""
-    few, enough = min(len(generated), len(real)), PER_DIMENSION * generated.shape[1]
-    if few < enough:
-        raise TooFewItems(f"a limit needs {enough} vectors or more on each side, and there are {few}")
+    """The limit of a distance for infinitely many vectors on both sides: the intercept of its line in 1/N."""
+    available, needed = min(len(generated), len(real)), MIN_VECTORS_PER_DIMENSION * generated.shape[1]
+    if available < needed:
+        raise TooFewItems(f"a limit needs {needed} vectors or more on each side, and there are {available}")
     inverse, values, weights = [], [], []
     for share in shares:
-        times = 1 if share == 1 else draws  # all there is can be drawn only once
+        times = 1 if share == 1 else draws  # the full sample can be drawn only once
         for _ in range(times):
             x, y = (
                 rows[rng.permutation(len(rows))[: round(share * len(rows))]] for rows in (generated, real)
             )
             inverse.append(1 / share)
-            values.append(between(x, y))
-            weights.append(1 / np.sqrt(times))  # so that each share weighs the same
+            values.append(distance(x, y))
+            weights.append(1 / np.sqrt(times))  # so that each share has the same weight
     _, intercept = np.polyfit(inverse, values, 1, w=weights)
     return float(intercept)

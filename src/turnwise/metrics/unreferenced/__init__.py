@@ -1,1 +1,1 @@
-"""Metrics that look at a reply and its context, and at no reference."""
+"""Metrics that score a reply in its context without a reference."""

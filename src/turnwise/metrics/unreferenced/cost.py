@@ -1,4 +1,4 @@
-"""What asking a language model would cost, told before anything is sent."""
+"""Estimate of what requests to a language model will cost, before anything is sent."""
 
 import math
 from dataclasses import dataclass
@@ -6,19 +6,19 @@ from typing import NamedTuple
 
 from turnwise.errors import UsageError, counted
 
-_LETTER = 4  # characters a token, about, in English
+_CHARACTERS_PER_TOKEN = 4  # approximately, in English
 _MILLION = 1_000_000
 
 
 class Price(NamedTuple):
-    """Of a million tokens, in whatever money the server is paid."""
+    """Price of a million tokens, in the currency of the server's bill."""
 
-    read: float
-    written: float
+    tokens_in: float
+    tokens_out: float
 
     @classmethod
     def parse(cls, text: str) -> "Price":
-        """`IN/OUT`, such as 0.15/0.6, or one number for both."""
+        """Parse `IN/OUT`, such as 0.15/0.6, or one number for both."""
         first, _, second = text.partition("/")
         try:
             price = cls(float(first), float(second or first))
@@ -33,22 +33,28 @@ class Price(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Cost:
+    """Estimated number of requests and tokens."""
+
     requests: int = 0
     tokens_in: int = 0
     tokens_out: int = 0  # at most
     price: Price | None = None
 
     @classmethod
-    def of(cls, letters: int, requests: int, *, longest: int, price: Price | None) -> "Cost":
-        """Tokens are counted as characters over four: half of the truth or less for scripts other than Latin."""
-        return cls(requests, math.ceil(letters / _LETTER), requests * longest, price)
+    def of(cls, characters: int, requests: int, *, longest: int, price: Price | None) -> "Cost":
+        """The cost of requests with this many characters in all and answers of at most `longest` tokens.
+
+        Tokens are estimated as characters divided by four. For scripts other than Latin this is half of the true
+        number or less.
+        """
+        return cls(requests, math.ceil(characters / _CHARACTERS_PER_TOKEN), requests * longest, price)
 
     @property
     def money(self) -> float | None:
-        """At most; None where no price is given."""
+        """The largest possible price; None if no price is known."""
         if self.price is None:
             return None
-        return (self.tokens_in * self.price.read + self.tokens_out * self.price.written) / _MILLION
+        return (self.tokens_in * self.price.tokens_in + self.tokens_out * self.price.tokens_out) / _MILLION
 
     def __add__(self, other: "Cost") -> "Cost":
         return Cost(
@@ -63,7 +69,7 @@ class Cost:
         money = (
             ""
             if self.price is None
-            else f", {self.money:.2f} at {self.price.read:g}/{self.price.written:g} a million"
+            else f", {self.money:.2f} at {self.price.tokens_in:g}/{self.price.tokens_out:g} a million"
         )
         return (
             f"{counted(self.requests, 'request')}, {tokens}{money}; more if answers must be asked for again"

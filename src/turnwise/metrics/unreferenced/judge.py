@@ -1,16 +1,17 @@
-"""A language model as the judge, behind any OpenAI-compatible address (Zheng et al. 2023; Liu et al. 2023, G-Eval).
+"""A language model as a judge, at any OpenAI-compatible address (Zheng et al. 2023; Liu et al. 2023, G-Eval).
 
-The model is shown a conversation and its last reply and gives an integer on a scale; the number is the mean over
-replies. Temperature is 0 and an answer is read strictly (verdict.py); one that has no verdict is reminded once. Pairs
-are asked in both orders. Differences: G-Eval weighs each score by its probability, or averages 20 samples at
-temperature 1 (here `samples` and `temperature`, with one sample at 0 as the default, because few servers give
-probabilities); Zheng et al. count a pair whose two orders disagree as a tie, here it is called what it is.
+The model is sent a dialogue with its last reply and gives an integer on a scale; the score is the mean over replies,
+and higher is better. The temperature is 0. The answer is parsed strictly (see `verdict`), and an answer without a
+verdict is asked for once more. Pairs of replies are compared in both orders.
 
-The signature has the model's name and a digest of every word that is asked, and not the address: the same model behind
-another address is the same judge, and an address may hold what is nobody's business. A name is all that a server tells
-of its weights, so one that serves other weights under an old name should be given another name. What was decided is
-kept on disk by this signature and the question, also that there was no verdict: the same question is paid for once.
-Errors are not kept.
+How we differ from the papers. G-Eval weighs each score by its probability, or averages 20 samples at temperature 1;
+here the default is one sample at temperature 0, because few servers return probabilities (see `samples` and
+`temperature`). Zheng et al. count a pair as a tie if its two orders disagree; here it is `inconsistent`.
+
+The signature contains the model's name and a digest of the complete prompt. It does not contain the address: the same
+model at another address is the same judge, and an address may contain secrets. The name is all that a server discloses
+about its weights, so other weights need another name. Verdicts are cached on disk by signature and question, including
+the absence of a verdict, so that a question is paid for only once. Errors are not cached.
 """
 
 import json
@@ -32,22 +33,24 @@ from turnwise.metrics.unreferenced.prompt import Prompt, Question, criteria
 from turnwise.metrics.unreferenced.verdict import verdict
 from turnwise.types import Card, Floats, Item, Level, Need, Signature, digest
 
+# Environment variables that set the address, the model and the price of tokens.
 ADDRESS, MODEL, PRICE = "TURNWISE_JUDGE_ADDRESS", "TURNWISE_JUDGE_MODEL", "TURNWISE_JUDGE_PRICE"
-Reading: TypeAlias = Literal["first", "second", "tie"]
-_SHOWN: Mapping[str, Reading] = {"A": "first", "B": "second", "TIE": "tie"}
-_SWAPPED: Mapping[str, Reading] = {"A": "second", "B": "first", "TIE": "tie"}
+Better: TypeAlias = Literal["first", "second", "tie"]
+# Which reply a verdict means, when the first reply is shown as A and when the order is swapped.
+_IN_ORDER: Mapping[str, Better] = {"A": "first", "B": "second", "TIE": "tie"}
+_SWAPPED: Mapping[str, Better] = {"A": "second", "B": "first", "TIE": "tie"}
 
-_OTHER_WORD = "max_completion_tokens"  # what some servers want in place of max_tokens
-_WANTED = f'{{"max_tokens": null, "{_OTHER_WORD}": 2000, "temperature": null}}'
-_REMEDY = f"give judge[parameters=FILE.json] a file with {_WANTED}"
+_NEW_KEY = "max_completion_tokens"  # some servers require this key instead of max_tokens
+_EXAMPLE = f'{{"max_tokens": null, "{_NEW_KEY}": 2000, "temperature": null}}'
+_REMEDY = f"give judge[parameters=FILE.json] a file with {_EXAMPLE}"
 
 
 class Preference(NamedTuple):
     """Which of two replies is better, asked twice with the order swapped."""
 
-    better: Reading | Literal["inconsistent", "no verdict"]
-    in_order: Reading | None  # the first was shown first; None: no verdict
-    swapped: Reading | None
+    better: Better | Literal["inconsistent", "no verdict"]
+    in_order: Better | None  # verdict with the first reply shown first; None: no verdict
+    swapped: Better | None  # verdict with the second reply shown first
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,8 +63,8 @@ class Judge(Ratio):
         kind="unreferenced",
         meaning="A language model's verdict on a reply in its context; mean over replies.",
         range="the scale, 1-5 unless another is given",
-        limits="A judge favours what is long, what it would have said itself and, in pairs, a place in the order; "
-        "it can be talked round by the reply. Its number means nothing across models or prompts. Check it with "
+        limits="A judge prefers long replies, replies like its own and, in pairs, one of the two positions; the reply "
+        "can manipulate it. Scores of different models or prompts cannot be compared. Check it with "
         "`turnwise meta` on your own ratings, and print `length` beside it.",
         citation="Zheng et al. 2023, Judging LLM-as-a-judge with MT-Bench and Chatbot Arena",
     )
@@ -69,21 +72,22 @@ class Judge(Ratio):
     chat: Chat | None
     model: str
     prompt: Prompt
-    samples: int = 1  # verdicts averaged for one item
+    samples: int = 1  # verdicts that are averaged for one item
     temperature: float = 0.0
-    longest: int = 512  # tokens of an answer
-    # Further keys of a request; None takes one out.
+    longest: int = 512  # largest number of tokens of an answer
+    # Further keys of a request; the value None removes a key.
     parameters: Mapping[str, Any] = field(default_factory=dict)
     price: Price | None = field(default=None, compare=False)
     cache: Cache | None = field(default=None, repr=False, compare=False)
-    # Of a list that failed in part: the runner asks again item by item, and nothing is to be paid twice.
-    held: dict[str, float | ChatError] = field(init=False, default_factory=dict, repr=False, compare=False)
+    # Results, by question code, of a batch in which some items failed. The runner then scores the items one by one,
+    # and takes the results from here, so that no answer is paid for twice.
+    partial: dict[str, float | ChatError] = field(init=False, default_factory=dict, repr=False, compare=False)
 
     @property
     def signature(self) -> Signature:
-        """Needs no address: what is in the store can be read without one."""
+        """The signature. It needs no address, so cached verdicts can be used without one."""
         if not self.model:
-            raise self._untold()
+            raise self._not_configured()
         low, high = self.prompt.scale
         settings = {
             "model": self.model,
@@ -100,112 +104,116 @@ class Judge(Ratio):
 
     @property
     def verdicts(self) -> tuple[int]:
-        """The best that it can give: what a reply that talks it round would say."""
+        """The best verdict on the scale, which an attack tries to make the judge give."""
         return (self.prompt.scale[1],)
 
     def rows(self, items: Sequence[Item], /) -> Floats:
-        """(n, 2): the verdict and 1; NaN where there is none. A server that fails is an error."""
+        """(n, 2): the verdict and 1; NaN without a verdict. Raises `ChatError` if the server fails."""
         rows = np.ones((len(items), 2))
         if items:
-            rows[:, 0] = self._values(items)
+            rows[:, 0] = self._scores(items)
         return rows
 
     def cost(self, items: Sequence[Item], /) -> Cost:
-        """Of the different questions whose verdicts are not kept."""
+        """The cost of scoring the items: of the different questions whose verdicts are not cached."""
         questions = {question.code: question for question in map(self.prompt.grade, items)}
-        kept = self._kept(list(questions.values()))
-        asked = [question for code, question in questions.items() if code not in kept]
-        letters = sum(len(message["content"]) for question in asked for message in question.messages)
-        requests = len(asked) * self.samples
-        return Cost.of(letters * self.samples, requests, longest=self.longest, price=self.price)
+        cached = self._cached(list(questions.values()))
+        new = [question for code, question in questions.items() if code not in cached]
+        characters = sum(len(message["content"]) for question in new for message in question.messages)
+        requests = len(new) * self.samples
+        return Cost.of(characters * self.samples, requests, longest=self.longest, price=self.price)
 
     def prefer(self, first: Item, second: Item) -> Preference:
-        """Which of two replies to the same context is better, by asking in both orders."""
+        """Which of two replies to the same context is better, with both orders of presentation."""
         orders = [self.prompt.compare(first, second), self.prompt.compare(second, first)]
-        decisions = self._decide([(question, 0) for question in orders])
-        readings = []
-        for decision, names in zip(decisions, (_SHOWN, _SWAPPED), strict=True):
-            if isinstance(decision, ChatError):
-                raise decision
-            readings.append(None if decision is None else names[decision])
-        return _agreed(readings[0], readings[1])
+        verdicts = self._ask([(question, 0) for question in orders])
+        better = []
+        for each, meanings in zip(verdicts, (_IN_ORDER, _SWAPPED), strict=True):
+            if isinstance(each, ChatError):
+                raise each
+            better.append(None if each is None else meanings[each])
+        return _preference(better[0], better[1])
 
-    def _values(self, items: Sequence[Item]) -> list[float]:
+    def _scores(self, items: Sequence[Item]) -> list[float]:
+        """The score of each item, from `partial`, the cache or the server; raises the first `ChatError`."""
         questions = [self.prompt.grade(item) for item in items]
-        known = dict(self.held) if len(items) == 1 else {}
-        known |= self._kept([question for question in questions if question.code not in known])
-        fresh = {question.code: question for question in questions if question.code not in known}
-        known |= self._asked(fresh)
-        values = [known[question.code] for question in questions]
-        failure = next((value for value in values if isinstance(value, ChatError)), None)
+        known = dict(self.partial) if len(items) == 1 else {}
+        known |= self._cached([question for question in questions if question.code not in known])
+        new = {question.code: question for question in questions if question.code not in known}
+        known |= self._scores_from_server(new)
+        scores = [known[question.code] for question in questions]
+        failure = next((score for score in scores if isinstance(score, ChatError)), None)
         if len(items) > 1:
-            self.held.clear()
+            self.partial.clear()
         if failure is None:
-            return [value for value in values if not isinstance(value, ChatError)]
+            return [score for score in scores if not isinstance(score, ChatError)]
         if len(items) > 1:
-            self.held.update(known)
+            self.partial.update(known)
         else:
-            self.held.pop(questions[0].code, None)  # it is told once: who asks again means it
+            self.partial.pop(
+                questions[0].code, None
+            )  # report an error once; the next call asks the server again
         raise failure
 
-    def _kept(self, questions: Sequence[Question]) -> dict[str, float]:
-        """Verdicts of earlier runs, by code; NaN where there was none."""
+    def _cached(self, questions: Sequence[Question]) -> dict[str, float]:
+        """Cached scores by question code; NaN for a cached answer without a verdict."""
         if self.cache is None or not self.model or not questions:
             return {}
         codes = {_key(question): question.code for question in questions}
         found = self.cache.read(str(self.signature), list(codes))
         return {codes[key]: float(value[0]) for key, value in found.items()}
 
-    def _asked(self, questions: Mapping[str, Question]) -> dict[str, float | ChatError]:
-        """Fresh verdicts by code; what was decided is kept."""
+    def _scores_from_server(self, questions: Mapping[str, Question]) -> dict[str, float | ChatError]:
+        """Scores from the server by question code; all except errors are written to the cache."""
         if not questions:
             return {}
-        values = dict(zip(questions, self._means(list(questions.values())), strict=True))
+        scores = dict(zip(questions, self._mean_scores(list(questions.values())), strict=True))
         if self.cache is not None:
-            decided = {
-                _key(questions[code]): np.array([value])
-                for code, value in values.items()
-                if not isinstance(value, ChatError)
+            to_cache = {
+                _key(questions[code]): np.array([score])
+                for code, score in scores.items()
+                if not isinstance(score, ChatError)
             }
-            self.cache.write(str(self.signature), decided)
-        return values
+            self.cache.write(str(self.signature), to_cache)
+        return scores
 
-    def _means(self, questions: Sequence[Question]) -> list[float | ChatError]:
-        places = range(len(questions))
-        asked = [(questions[place], sample) for place in places for sample in range(self.samples)]
-        decisions = self._decide(asked)
-        return [_mean(decisions[place * self.samples :][: self.samples]) for place in places]
+    def _mean_scores(self, questions: Sequence[Question]) -> list[float | ChatError]:
+        """The mean verdict of each question over `samples` requests."""
+        verdicts = self._ask([(question, sample) for question in questions for sample in range(self.samples)])
+        starts = range(0, len(verdicts), self.samples)
+        return [_mean(verdicts[start : start + self.samples]) for start in starts]
 
-    def _decide(self, asked: Sequence[tuple[Question, int]]) -> list[str | ChatError | None]:
-        """The decision of each question and sample; None: no verdict, even after a reminder."""
+    def _ask(self, requests: Sequence[tuple[Question, int]]) -> list[str | ChatError | None]:
+        """The verdict on each (question, sample); None if there is no verdict even after a reminder."""
         if self.chat is None or not self.model:
-            raise self._untold()
-        rng = np.random.default_rng()  # spreads waits in time; no number depends on it
-        bodies = [self._body(question.messages, sample) for question, sample in asked]
+            raise self._not_configured()
+        rng = np.random.default_rng()  # only for the waiting times between retries; no score depends on it
+        bodies = [self._body(question.messages, sample) for question, sample in requests]
         answers = self.chat.ask(bodies, rng=rng)
-        decisions = [_read(question, answer) for (question, _), answer in zip(asked, answers, strict=True)]
-        again = {
-            place: asked[place][0].reminder(answer.text)
-            for place, answer in enumerate(answers)
-            if isinstance(answer, Answer) and not answer.refused and decisions[place] is None
+        verdicts = [_read(question, answer) for (question, _), answer in zip(requests, answers, strict=True)]
+        reminders = {
+            index: requests[index][0].reminder(answer.text)
+            for index, answer in enumerate(answers)
+            if isinstance(answer, Answer) and not answer.refused and verdicts[index] is None
         }
-        bodies = [self._body(messages, asked[place][1]) for place, messages in again.items()]
-        for place, answer in zip(again, self.chat.ask(bodies, rng=rng), strict=True):
-            decisions[place] = _read(asked[place][0], answer)
-        return decisions
+        bodies = [self._body(messages, requests[index][1]) for index, messages in reminders.items()]
+        for index, answer in zip(reminders, self.chat.ask(bodies, rng=rng), strict=True):
+            verdicts[index] = _read(requests[index][0], answer)
+        return verdicts
 
-    def _untold(self) -> UsageError:
+    def _not_configured(self) -> UsageError:
         needed = {f"{ADDRESS} (like https://HOST/v1)": self.chat, MODEL: self.model}
-        lacking = " and ".join(name for name, there in needed.items() if not there)
-        return UsageError(f"the judge is a model behind an address, and was not told which: set {lacking}")
+        missing = " and ".join(name for name, value in needed.items() if not value)
+        return UsageError(f"the judge is a model behind an address, and was not told which: set {missing}")
 
     def _body(self, messages: Sequence[Mapping[str, str]], sample: int) -> dict[str, Any]:
+        """The JSON object of a request."""
         body = {
             "model": self.model,
             "messages": messages,
             "temperature": self.temperature,
             "max_tokens": self.longest,
-            "seed": sample if self.samples > 1 else None,  # not every server knows the word
+            "seed": sample if self.samples > 1 else None,  # not every server supports this key
             **self.parameters,
         }
         return {key: value for key, value in body.items() if value is not None}
@@ -226,16 +234,17 @@ def judge(
     price: str | float | None = None,
     cache: bool = True,
 ) -> Judge:
-    """A judge by its options; `prompt` is a file that says what is judged, and `parameters` may be one of JSON.
+    """Create a judge from its settings; nothing is sent until it scores.
 
-    Nothing is sent until it scores.
+    `prompt` is a file with the meaning of the dimension. `parameters` are further keys of a request, or a JSON file
+    with them.
     """
     address = address or os.environ.get(ADDRESS)
     price = os.environ.get(PRICE) if price is None else price
-    if not (_number(temperature) and 0 <= temperature < math.inf):
+    if not (_is_number(temperature) and 0 <= temperature < math.inf):
         raise UsageError(f"a judge takes a temperature of 0 or more, not `{temperature}`")
     for name, count in (("samples", samples), ("longest", longest), ("concurrency", concurrency)):
-        if not (_number(count) and count == int(count) >= 1):
+        if not (_is_number(count) and count == int(count) >= 1):
             raise UsageError(f"a judge takes a whole number of `{name}`, 1 or more, not `{count}`")
     return Judge(
         chat=Chat(address=address, concurrency=int(concurrency)) if address else None,
@@ -251,25 +260,28 @@ def judge(
 
 
 def _from_file(path: str) -> Mapping[str, Any]:
+    """The request parameters in a JSON file."""
     try:
-        read = json.loads(Path(path).read_text(encoding="utf-8"))
+        parameters = json.loads(Path(path).read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
         raise UsageError(f"the judge's parameters {path} cannot be read: {error}") from error
-    if not isinstance(read, dict):
+    if not isinstance(parameters, dict):
         raise UsageError(f"the judge's parameters {path} are no JSON object")
-    return read
+    return parameters
 
 
 def _key(question: Question) -> bytes:
+    """The cache key of a question."""
     return digest(*(message["content"] for message in question.messages)).encode()
 
 
-def _number(value: object) -> bool:
-    """Settings come from a command line, where anything may stand."""
+def _is_number(value: object) -> bool:
+    """Whether a setting is a finite number; on a command line it can be any text."""
     return isinstance(value, int | float) and math.isfinite(value)
 
 
 def _scale(text: str) -> tuple[int, int]:
+    """Parse `LOW-HIGH`."""
     low, _, high = text.partition("-")
     if not (low.isdecimal() and high.isdecimal() and int(low) < int(high) <= 1000):
         raise UsageError(f"the scale `{text}` is not LOW-HIGH, two whole numbers such as 1-5")
@@ -277,24 +289,26 @@ def _scale(text: str) -> tuple[int, int]:
 
 
 def _read(question: Question, answer: Answer | ChatError) -> str | ChatError | None:
+    """The verdict of an answer; None without one; an error with a remedy added where we know it."""
     if isinstance(answer, ChatError):
-        return type(answer)(f"{answer}; {_REMEDY}") if _OTHER_WORD in str(answer) else answer
-    # The end of an answer that was cut may be the beginning of another number.
+        return type(answer)(f"{answer}; {_REMEDY}") if _NEW_KEY in str(answer) else answer
+    # A truncated answer has no verdict: its last digit may be the first of a longer number.
     return None if answer.refused or answer.cut else verdict(answer.text, question.code, question.allowed)
 
 
-def _mean(decisions: Sequence[str | ChatError | None]) -> float | ChatError:
-    """The mean of the verdicts that were given; a sample that was lost on the way loses the item, for now."""
+def _mean(verdicts: Sequence[str | ChatError | None]) -> float | ChatError:
+    """The mean of the verdicts, NaN if there is none; an error if one of the samples is an error."""
     values = []
-    for decision in decisions:
-        if isinstance(decision, ChatError):
-            return decision
-        if decision is not None:
-            values.append(float(decision))
+    for each in verdicts:
+        if isinstance(each, ChatError):
+            return each
+        if each is not None:
+            values.append(float(each))
     return sum(values) / len(values) if values else math.nan
 
 
-def _agreed(in_order: Reading | None, swapped: Reading | None) -> Preference:
+def _preference(in_order: Better | None, swapped: Better | None) -> Preference:
+    """The preference from the verdicts in both orders."""
     if in_order is None or swapped is None:
         return Preference("no verdict", in_order, swapped)
     return Preference(in_order if in_order == swapped else "inconsistent", in_order, swapped)

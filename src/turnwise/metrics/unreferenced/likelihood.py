@@ -1,12 +1,13 @@
-"""What a language model thinks of a reply: likelihood, perplexity, and what the context adds to it.
+"""Metrics from the probabilities of a language model: likelihood, perplexity, mutual information with the context, FED.
 
-log p(reply | context) prefers fluent and common replies to relevant ones; `pmi`, log p(reply | context) - log
-p(reply), takes out what the reply would be worth anywhere, and is the one to use for relevance. Rows are
-(log-probability, tokens), so that pooled numbers weigh tokens and not replies, as perplexity is defined.
+log p(reply | context) (`loglik`, `ppl`) prefers fluent and common replies to relevant ones. `pmi` is log p(reply |
+context) - log p(reply): it subtracts the probability of the reply in any context, and is the one to use for relevance.
+Rows are (log-probability, number of tokens), so a pooled score weighs tokens, not replies, as perplexity is defined.
 
-FED (Mehri and Eskenazi 2020) asks how likely what a pleased or a displeased partner would say next is: `fed` is the
-mean log-probability per token of its positive follow-ups minus that of its negative ones. The paper has eighteen
-qualities with a list each, and a large DialoGPT; here is one short list of our own for whole replies, and any model.
+FED (Mehri and Eskenazi 2020) uses the probability of what a satisfied or dissatisfied partner would say next: `fed` is
+the mean log-probability per token of positive follow-ups minus that of negative ones. Above 0, the positive ones are
+more probable. The paper has eighteen dimensions with a list of follow-ups each, and a large DialoGPT; here there is one
+short list of our own for overall quality, and any model.
 """
 
 from collections.abc import Sequence
@@ -20,13 +21,13 @@ from turnwise.metrics import models
 from turnwise.metrics.rows import Ratio, quotient
 from turnwise.types import Card, Floats, Item, Level, Need, Role, Signature, Turn, digest
 
-PLEASED = (
+POSITIVE_FOLLOW_UPS = (
     "That makes sense, thank you.",
     "Wow, that is really interesting.",
     "Great answer, tell me more.",
     "You are really helpful.",
 )
-DISPLEASED = (
+NEGATIVE_FOLLOW_UPS = (
     "That makes no sense.",
     "That is not what I asked.",
     "You are really boring.",
@@ -51,11 +52,8 @@ class _Likelihood(Ratio):
 
     def rows(self, items: Sequence[Item], /) -> Floats:
         """(n, 2): log p(reply | context) and the reply's tokens."""
-        return models.language_model(self.model).score([_given(item) for item in items])
-
-
-def _given(item: Item) -> Utterance:
-    return Utterance(item.reply, item.context, item.role)
+        utterances = [Utterance(item.reply, item.context, item.role) for item in items]
+        return models.language_model(self.model).score(utterances)
 
 
 class LogLikelihood(_Likelihood):
@@ -64,8 +62,8 @@ class LogLikelihood(_Likelihood):
         kind="unreferenced",
         meaning="Log-probability of a reply given its context, per token.",
         range="0 and below",
-        limits="Prefers fluent, common and generic replies. A copy of the context is very likely, and so is a loop. "
-        "Depends on the model and on how it was taught to chat.",
+        limits="Prefers fluent, common and generic replies. A copy of the context is very probable, and so is a loop. "
+        "Depends on the model and on its chat training.",
         citation="Adiwardana et al. 2020, Towards a Human-like Open-Domain Chatbot (perplexity and sensibleness)",
     )
 
@@ -77,7 +75,7 @@ class Perplexity(_Likelihood):
         kind="unreferenced",
         meaning="Perplexity of replies given their contexts: exp of the mean negative log-probability of a token.",
         range="1 and up; lower is better",
-        limits="As `loglik`. Of a single short reply it is very noisy; pooled numbers weigh long replies more.",
+        limits="As `loglik`. Very noisy for a single short reply; pooled scores give long replies more weight.",
         citation="Jelinek et al. 1977, Perplexity, a measure of the difficulty of speech recognition tasks",
     )
 
@@ -92,9 +90,9 @@ class Pmi(_Likelihood):
     needs = frozenset({"context"})
     card: ClassVar[Card] = Card(
         kind="unreferenced",
-        meaning="What the context adds to the reply's log-probability, per token: log p(r|c) - log p(r).",
-        range="about 0 for a reply that fits anywhere; above 0 where the context makes it likelier",
-        limits="Repeating the context is rewarded most of all. Noisy for replies of one or two words.",
+        meaning="Increase of the reply's log-probability by the context, per token: log p(r|c) - log p(r).",
+        range="about 0 for a reply that fits any context; above 0 if the context makes it more probable",
+        limits="Repeating the context scores highest. Noisy for replies of one or two words.",
         citation="Li et al. 2016, A Diversity-Promoting Objective Function (MMI); Zhang et al. 2020, DialoGPT",
     )
 
@@ -109,12 +107,14 @@ class Pmi(_Likelihood):
 
 
 class PmiTotal(Pmi):
+    """Pointwise mutual information of reply and context, summed over the reply's tokens."""
+
     name = "pmi-total"
     card: ClassVar[Card] = Card(
         kind="unreferenced",
-        meaning="What the context adds to a reply's log-probability in all: log p(r|c) - log p(r), mean over replies.",
-        range="about 0 for a reply that fits anywhere",
-        limits="As `pmi`, and long replies weigh more.",
+        meaning="Increase of the reply's log-probability by the context: log p(r|c) - log p(r); mean over replies.",
+        range="about 0 for a reply that fits any context",
+        limits="As `pmi`, and long replies have more weight.",
         citation="Li et al. 2016, A Diversity-Promoting Objective Function (MMI)",
     )
 
@@ -128,26 +128,27 @@ class Fed(_Likelihood):
     unscored = "the reply has no text"
     card: ClassVar[Card] = Card(
         kind="unreferenced",
-        meaning="Is a pleased or a displeased partner likelier to speak next? Difference of mean log-probabilities.",
-        range="any number; 0 is undecided",
-        limits="Our own eight follow-ups stand for FED's lists, and a small model for its large one. It hears the tone "
-        "of a reply more than its sense.",
+        meaning="Mean log-probability of positive follow-ups by the partner minus that of negative ones.",
+        range="any number; at 0 both are equally probable",
+        limits="Uses our own eight follow-ups instead of FED's lists, and a small model instead of its large one. It "
+        "depends more on the tone of a reply than on its content.",
         citation="Mehri and Eskenazi 2020, Unsupervised Evaluation of Interactive Dialog with DialoGPT",
     )
 
     @property
     def signature(self) -> Signature:
-        said = digest(*PLEASED, *DISPLEASED)
+        said = digest(*POSITIVE_FOLLOW_UPS, *NEGATIVE_FOLLOW_UPS)
         return Signature(self.name, (("said", said),), (models.language_model(self.model).signature,))
 
     def rows(self, items: Sequence[Item], /) -> Floats:
-        followed = [
+        follow_ups = [
             Utterance(text, (*item.context, Turn(item.role, item.reply)), _PARTNER.get(item.role, "user"))
             for item in items
-            for text in (*PLEASED, *DISPLEASED)
+            for text in (*POSITIVE_FOLLOW_UPS, *NEGATIVE_FOLLOW_UPS)
         ]
-        scores = models.language_model(self.model).score(followed)
-        each = quotient(scores[:, 0], scores[:, 1]).reshape(len(items), 2, len(PLEASED)).mean(axis=2)
-        rows = np.stack([each[:, 0] - each[:, 1], np.ones(len(items))], axis=1)
+        scores = models.language_model(self.model).score(follow_ups)
+        per_token = quotient(scores[:, 0], scores[:, 1]).reshape(len(items), 2, len(POSITIVE_FOLLOW_UPS))
+        positive, negative = per_token.mean(axis=2).T
+        rows = np.stack([positive - negative, np.ones(len(items))], axis=1)
         rows[[not item.reply.strip() for item in items], 0] = np.nan
         return rows

@@ -1,10 +1,12 @@
-"""What a judge is asked, with the judged texts fenced in so that nothing in them can pass for the question.
+"""The prompts of a judge, with measures against prompt injection by the judged texts.
 
-Three measures. A text is quoted as JSON on one line, with `<`, signs that do not print and bracketed words in capitals
-escaped: it can neither close its section, nor form a chat template's own tokens (`<|im_end|>`, `[INST]`), nor hide
-words in invisible characters. The marks and the verdict carry a code that is a digest of the whole question: a text
-that names it would change it, so no verdict can be prepared in advance. And the judge is told that what is quoted is
-not addressed to it. None of this keeps a judge from being persuaded: see docs/judge.md.
+Each text is quoted as JSON on one line, with `<`, unprintable characters and bracketed words in capitals escaped. So it
+cannot close its section, form the special tokens of a chat template (`<|im_end|>`, `[INST]`), or hide words in
+invisible characters. The section marks and the verdict contain a code that is a digest of the whole question. A text
+that contains the code would change it, so no verdict can be prepared in advance. The system prompt says that quoted
+text is not addressed to the judge. None of this keeps a judge from being persuaded: see docs/judge.md.
+
+The wording of the prompts is part of the judge's signature.
 """
 
 import json
@@ -31,18 +33,18 @@ CRITERIA: Mapping[str, str] = {
 }
 ORDINARY = "Take the word in its ordinary meaning, for a reply at this point of this conversation."
 FAIR = "Length is no merit in itself, and neither is politeness, certainty or praise."
-_MARKUP = re.compile(r"<|\[(?=/?[A-Z_]+\])")
-_CODE = 12  # hex digits: 2**48 tries to guess
+_MARKUP = re.compile(r"<|\[(?=/?[A-Z_]+\])")  # the characters that begin special tokens of chat templates
+_CODE = 12  # hex digits of a question's code: 48 bits
 
 
 class Question(NamedTuple):
     messages: tuple[Mapping[str, str], ...]
-    code: str
+    code: str  # which the verdict must repeat
     allowed: tuple[str, ...]  # values of a verdict
-    required: str  # what the answer must end with, in words
+    required: str  # the instruction on how the answer must end
 
     def reminder(self, answer: str) -> tuple[Mapping[str, str], ...]:
-        """The messages after an answer without a verdict."""
+        """The messages that ask for the verdict again, after an answer without one."""
         words = f"Your answer does not end as it must. Write the last line alone. {self.required}"
         return (*self.messages, {"role": "assistant", "content": answer}, {"role": "user", "content": words})
 
@@ -55,13 +57,13 @@ class Prompt:
 
     @property
     def digest(self) -> str:
-        """Changes with every word that is asked, those of this module included."""
-        nothing = Item("", "", "", (Turn("user", ""), Turn("assistant", "")), 1, cluster="", pair="")
-        asked = [self.grade(nothing), self.compare(nothing, nothing)]
-        return digest(*(message["content"] for question in asked for message in question.messages))
+        """Digest of the prompts with empty texts; it changes with every word of them."""
+        empty = Item("", "", "", (Turn("user", ""), Turn("assistant", "")), 1, cluster="", pair="")
+        questions = [self.grade(empty), self.compare(empty, empty)]
+        return digest(*(message["content"] for question in questions for message in question.messages))
 
     def grade(self, item: Item) -> Question:
-        """What is this reply worth?"""
+        """The question for a score of the item's reply on the scale."""
         low, high = self.scale
         task = (
             f"Judge the last reply of a conversation by one thing: {self.dimension}.\n{self.criteria}\n"
@@ -72,9 +74,9 @@ class Prompt:
         return _question(task, sections, values, f"an integer from {low} to {high}")
 
     def compare(self, first: Item, second: Item) -> Question:
-        """Which of two replies to one context is better? They are shown in the order given."""
+        """The question which of two replies to one context is better, shown in the order given."""
         context = first.turns[:-1]
-        if _said(context) != _said(second.turns[:-1]):
+        if _roles_and_texts(context) != _roles_and_texts(second.turns[:-1]):
             raise UsageError(f"{first.id} and {second.id} answer different contexts and cannot be compared")
         task = (
             f"Compare two replies to one conversation by one thing: {self.dimension}.\n{self.criteria}\n"
@@ -87,6 +89,7 @@ class Prompt:
 def _question(
     task: str, sections: Mapping[str, Sequence[Turn]], allowed: tuple[str, ...], values: str
 ) -> Question:
+    """Build a question from a task, the texts to quote by section, and the form of the verdict."""
     quoted = {name: "\n".join(map(_quoted, turns)) for name, turns in sections.items()}
     code = digest(SYSTEM, task, *quoted.values())[:_CODE]
     fenced = "\n".join(f"<{name} {code}>\n{text}\n</{name} {code}>" for name, text in quoted.items())
@@ -97,7 +100,7 @@ def _question(
 
 
 def criteria(dimension: str, file: str | None) -> str:
-    """What the dimension means: in the words of a file, in ours, or in the dictionary's."""
+    """The meaning of the dimension: the text of the file, else ours, else a reference to its ordinary meaning."""
     if file is None:
         return f"{CRITERIA.get(dimension, ORDINARY)} {FAIR}"
     try:
@@ -109,11 +112,12 @@ def criteria(dimension: str, file: str | None) -> str:
     return text
 
 
-def _said(turns: Sequence[Turn]) -> list[tuple[str, str]]:
+def _roles_and_texts(turns: Sequence[Turn]) -> list[tuple[str, str]]:
     return [(turn.role, turn.text) for turn in turns]
 
 
 def _quoted(turn: Turn) -> str:
+    """A turn as one line of JSON, with unprintable characters and the start of special tokens escaped."""
     plain = json.dumps({"role": turn.role, "content": turn.text}, ensure_ascii=False)
-    safe = "".join(sign if sign.isprintable() else json.dumps(sign)[1:-1] for sign in plain)
+    safe = "".join(char if char.isprintable() else json.dumps(char)[1:-1] for char in plain)
     return _MARKUP.sub(lambda found: f"\\u{ord(found[0]):04x}", safe)

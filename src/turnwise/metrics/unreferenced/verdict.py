@@ -1,8 +1,8 @@
-"""What a judge decided, read strictly: a doubtful answer is no verdict, and never a number.
+"""Strict parser of a judge's answer; an ambiguous answer has no verdict.
 
-Only the last line counts, and only if it is `VERDICT CODE: VALUE` with the code of this very question. Numbers in the
-reasons, a verdict that the judged reply contains, and a line that the judge copied from it are thus never taken for
-the decision. Asterisks and backquotes around the line are passed over, because chat models write Markdown.
+Only the last line counts, and only if it is `VERDICT CODE: VALUE` with the code of this question. So numbers in the
+explanation, a verdict inside the judged reply, or a line copied from it are never taken for the verdict. Asterisks and
+backquotes around the line are ignored, because chat models write Markdown.
 """
 
 import re
@@ -10,7 +10,7 @@ from collections.abc import Collection
 
 
 def verdict(answer: str, code: str, allowed: Collection[str]) -> str | None:
-    """The one value of `allowed` that the answer ends with; None if it does not, or if it decides twice."""
+    """The value in the answer's last line; None if that is not a verdict, not allowed, or contradicted before."""
     form = re.compile(rf"VERDICT {re.escape(code)}: (\S+)")
     lines = [line for raw in answer.splitlines() if (line := raw.strip().strip("*`").strip())]
     given = {found[1] for line in lines if (found := form.fullmatch(line))}
