@@ -11,6 +11,7 @@ import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
+from itertools import islice
 from pathlib import Path
 
 from playwright.sync_api import Browser, Page, sync_playwright
@@ -48,8 +49,7 @@ def rating_app(folder: Path) -> Iterator[dict[str, str]]:
         [*TURNWISE, "rate", "demo/demo.jsonl", *options], cwd=folder, stdout=subprocess.PIPE, text=True
     ) as server:
         try:
-            lines = server.stdout or ()
-            yield dict(line.split() for line, _ in zip(lines, range(3), strict=False))
+            yield dict(line.split() for line in islice(server.stdout or (), 3))
         finally:
             server.terminate()
 
