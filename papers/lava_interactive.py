@@ -23,7 +23,7 @@ from turnwise.agents import resolve
 from turnwise.agents.answering import Asked
 from turnwise.logs import native
 from turnwise.run.dialogues.simulate import Simulation, simulate
-from turnwise.worlds.task.replies import AGAIN
+from turnwise.worlds.task.system_sentences import REPEAT_PLEASE
 
 HERE = Path(__file__).parent
 RESULTS, PAGE = HERE / "lava-interactive.json", HERE / "lava-interactive.md"
@@ -74,7 +74,7 @@ def met(model: Path, data: Path, *, dialogues: int) -> dict[str, Any]:
             for turn in one.turns
             if turn.role == "assistant"
         ]
-    again = {"share": sum(text == AGAIN for text in said) / len(said), "n": len(said)}
+    again = {"share": sum(text == REPEAT_PLEASE for text in said) / len(said), "n": len(said)}
     policy = truth[model.name] | {"again": again, "strays": strays(model, data)}
     return {RULES: truth["grade-00"], model.name: policy}
 

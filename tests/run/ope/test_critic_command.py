@@ -15,7 +15,7 @@ from turnwise.run.ope import task_log
 from turnwise.stats.correlation import spearman
 from turnwise.types import Dialogue, Rating, Reply, Turn
 from turnwise.worlds import task
-from turnwise.worlds.task.goal import drawn
+from turnwise.worlds.task.goal import draw_goal
 
 OPTIONS = ("--estimator", "critic", "--format", "json", "-q")
 FOODS = ("indian", "chinese", "italian", "thai")
@@ -172,7 +172,7 @@ def test_a_perfect_systems_progress_comes_to_the_whole_goal_with_a_taxi_or_a_tra
     system = task.System(task.WORLD.tracker)
     world = replace(task.WORLD, delexicalised=True)
     rngs = (np.random.default_rng(seed) for seed in range(400))
-    goals = ((rng, drawn(world.tables, rng)) for rng in rngs)
+    goals = ((rng, draw_goal(world.tables, rng)) for rng in rngs)
     rng, goal = next((rng, goal) for rng, goal in goals if tuple(wish.domain for wish in goal) == mix)
     one = replace(world, goals=(goal,)).play(system, rng, others={})
     assert set(one.goal) == set(mix)

@@ -9,7 +9,7 @@ pytest.importorskip("torch")
 
 from turnwise.cli.group import run
 from turnwise.logs import native
-from turnwise.worlds.task.replies import AGAIN
+from turnwise.worlds.task.system_sentences import REPEAT_PLEASE
 
 GOALS = [
     {"attraction": {"info": {"area": area, "type": kind}, "reqt": ["phone"]}}
@@ -61,7 +61,7 @@ def test_a_trained_policy_serves_the_users_of_the_world(goals: Path, policy: Pat
         for turn in dialogue.turns:
             assert "[" not in turn.text
             if dialogue.agent == "lava" and turn.role == "assistant" and "delexicalised" in turn.extra:
-                assert "[" in turn.extra["delexicalised"] or turn.text == AGAIN
+                assert "[" in turn.extra["delexicalised"] or turn.text == REPEAT_PLEASE
 
 
 def test_a_policy_is_told_what_the_database_holds(logs: Path, policy: Path) -> None:

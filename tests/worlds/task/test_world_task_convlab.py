@@ -1,4 +1,4 @@
-"""Objects with the interface of ConvLab's agents, before our user and in its place."""
+"""Adapters for ConvLab: objects with its interface as systems and as users."""
 
 import random
 
@@ -9,7 +9,7 @@ from turnwise.errors import DataError, UsageError
 from turnwise.types import Turn
 from turnwise.worlds import task
 from turnwise.worlds.task.convlab import ConvLabSystem, pipeline, system
-from turnwise.worlds.task.goal import parsed
+from turnwise.worlds.task.goal import parse_goal
 from turnwise.worlds.task.systems import System
 from turnwise.worlds.task.user import User
 
@@ -22,7 +22,7 @@ GOAL = {
 
 
 class Desk:
-    """A system as ConvLab's are: a session with a memory, that is told only what the user says next."""
+    """A system with ConvLab's interface: a session with a memory that gets one user's turn at a time."""
 
     def __init__(self):
         self.sessions = 0
@@ -40,7 +40,7 @@ class Desk:
 
 
 class Visitor:
-    """A user as ConvLab's are: it has a goal of its own, and says when it is through."""
+    """A user with ConvLab's interface: it has a goal of its own and reports when it has finished."""
 
     def __init__(self, *goals):
         self.goals = goals
@@ -58,7 +58,7 @@ class Visitor:
 
     def response(self, observation):
         if self.user is None:
-            self.user = User(parsed(self.get_goal()), TABLES)
+            self.user = User(parse_goal(self.get_goal()), TABLES)
             said = self.user.first_message(self.rng)
         else:
             self.turns.append(Turn("assistant", observation))
@@ -67,20 +67,20 @@ class Visitor:
         return said
 
     def is_terminated(self):
-        return self.user.course(self.turns).part is None
+        return self.user.view(self.turns).part is None
 
 
-def test_a_convlab_system_holds_a_conversation_with_our_user():
+def test_a_convlab_system_talks_to_the_user_of_this_world():
     desk = Desk()
     agent = ConvLabSystem(desk)
     for seed in range(10):
         before = desk.sessions
         dialogue = task.WORLD.play(agent, np.random.default_rng(seed))
         assert dialogue.ratings[0].value == 1.0
-        assert desk.sessions == before + 1  # one session a conversation
+        assert desk.sessions == before + 1  # one session per dialogue
 
 
-def test_a_convlab_system_can_be_asked_at_a_point_of_another_conversation():
+def test_a_convlab_system_gives_alternatives_in_another_dialogue():
     desk = Desk()
     agent = ConvLabSystem(desk)
     systems = task.family("failings", agents=4)
@@ -95,7 +95,7 @@ def test_a_convlab_system_can_be_asked_at_a_point_of_another_conversation():
     assert 1 < desk.sessions <= points + 1
 
 
-def test_a_convlab_system_answers_messages_as_a_function_does():
+def test_a_convlab_system_replies_to_chat_messages():
     agent = ConvLabSystem(Desk())
     messages = [
         {"role": "system", "content": ""},
@@ -105,30 +105,32 @@ def test_a_convlab_system_answers_messages_as_a_function_does():
     assert "east" in reply.content or "no such" in reply.content
 
 
-def test_a_convlab_user_takes_the_place_of_ours():
-    world = task.opened(simulator=Visitor(GOAL))
+def test_a_convlab_user_replaces_the_user_of_this_world():
+    world = task.make_world(simulator=Visitor(GOAL))
     perfect = System(world.tracker)
     good = [world.play(perfect, np.random.default_rng(seed)) for seed in range(10)]
     assert {rating.value for one in good for rating in one.ratings if rating.dimension == "success"} == {1.0}
     assert set(good[0].goal) == {"restaurant", "attraction"}
 
 
-def test_a_convlab_user_before_a_useless_system_leaves_in_time_without_success():
-    world = task.opened(simulator=Visitor(GOAL))
+def test_a_convlab_user_with_a_useless_system_leaves_without_success():
+    world = task.make_world(simulator=Visitor(GOAL))
     useless = System(world.tracker, task.Habits(gives_up=1.0))
     for seed in range(5):
         assert world.truth(useless, np.random.default_rng(seed))[0] == 0.0
 
 
-def test_goals_with_domains_that_this_world_lacks_are_passed_over():
+def test_goals_with_unknown_domains_are_skipped():
     police = {"police": {"info": {}, "reqt": {"phone": "?"}}}
-    world = task.opened(simulator=Visitor(police, GOAL))
+    world = task.make_world(simulator=Visitor(police, GOAL))
     assert set(world.scene(np.random.default_rng(0)).goal) == {"restaurant", "attraction"}
-    with pytest.raises(DataError, match=r"none of 50 goals of ConvLab's could be used; the last: .*`police`"):
-        task.opened(simulator=Visitor(police)).scene(np.random.default_rng(0))
+    with pytest.raises(
+        DataError, match=r"none of 50 goals drawn by ConvLab could be used; the last: .*`police`"
+    ):
+        task.make_world(simulator=Visitor(police)).scene(np.random.default_rng(0))
 
 
-def test_without_convlab_its_package_is_named():
+def test_an_error_without_convlab_names_its_package():
     for build in (lambda: pipeline("user"), lambda: system([], np.random.default_rng(0))):
         with pytest.raises(
             UsageError, match=r"ConvLab-3 cannot be imported .* install its package `convlab`"

@@ -137,7 +137,7 @@ def _task(simulation: Simulation) -> World:
         if simulation.goals is not None:
             raise UsageError("--goals and --user: a simulator of ConvLab's chooses its goals itself")
         simulator = pipeline("user") if simulation.user == "convlab" else own(simulation.user).function()
-    return task.opened(
+    return task.make_world(
         simulation.db,
         goals=_goals(simulation.goals),
         delexicalised=simulation.delexicalised,

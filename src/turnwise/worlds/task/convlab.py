@@ -1,12 +1,12 @@
-"""ConvLab-3 in this world: its systems before our user, its user simulators before any system.
+"""Adapters for ConvLab-3: its systems as agents, and its user simulators as users of this world.
 
-What is asked of an object is the interface of ConvLab's dialogue agents: `init_session()`, `response(text)`, and of a
-user `is_terminated()` and `policy.get_goal()`. ConvLab itself is only imported to build its standard pipelines
-(`pipeline`). It draws from Python's global generator, which is therefore seeded before each session: there is
-no other way to have one of its conversations again.
+An adapter needs only the interface of ConvLab's dialogue agents: `init_session()`, `response(text)`, and of a user
+`is_terminated()` and `policy.get_goal()`. ConvLab itself is imported only to build its standard pipelines (`pipeline`).
+It uses Python's global random generator, which is therefore seeded before each session to make dialogues reproducible.
 
-A ConvLab system remembers the conversation it is in and cannot be told what it said in another. At a point of somebody
-else's conversation it is given the user's turns from the first on, and its own last answer is taken.
+A ConvLab system keeps the dialogue in its session and cannot be given other replies than its own. To get its
+alternative in another agent's dialogue, the adapter starts a session, sends it the user's turns in order, and takes
+its last reply.
 """
 
 import random
@@ -21,23 +21,23 @@ import numpy as np
 
 from turnwise.errors import DataError, UsageError
 from turnwise.types import Reply, Turn
-from turnwise.worlds.task.goal import parsed
-from turnwise.worlds.task.hearing import heard
+from turnwise.worlds.task.goal import parse_goal
 from turnwise.worlds.task.tables import Tables
-from turnwise.worlds.task.user import T_MAX, Course, User
+from turnwise.worlds.task.understanding import parse_user_turn
+from turnwise.worlds.task.user import MAX_REPLIES, User, UserView
 
-TRIES = 50  # goals that are passed over, as they have domains that this world lacks
+MAX_DRAWS = 50  # goals that are drawn to find one whose domains this world has
 
 
 class Session(Protocol):
-    """What is called of a ConvLab agent."""
+    """The interface of a ConvLab agent that is used here."""
 
     def init_session(self) -> object: ...
     def response(self, observation: str, /) -> str: ...
 
 
 class Simulator(Session, Protocol):
-    """Of a user."""
+    """The interface of a ConvLab user simulator."""
 
     @property
     def policy(self) -> Any: ...
@@ -45,9 +45,10 @@ class Simulator(Session, Protocol):
 
 
 def pipeline(side: Literal["sys", "user"]) -> Any:
-    """ConvLab-3's standard agent: BERT NLU, rules, templates; the user's policy is its agenda."""
+    """ConvLab-3's standard system or user: BERT NLU, rule-based state and policy (the user's: agenda), template NLG."""
 
     def imported(name: str) -> Any:
+        """The class `name` of the package `convlab`."""
         try:
             module, _, attribute = f"convlab.{name}".rpartition(".")
             return getattr(import_module(module), attribute)
@@ -69,77 +70,84 @@ def pipeline(side: Literal["sys", "user"]) -> Any:
 
 @dataclass(slots=True)
 class ConvLabSystem:
-    """A ConvLab system as an agent."""
+    """A ConvLab system as an agent of this world."""
 
     session: Session
-    _heard: tuple[str, ...] = ()  # user turns of the session that is open
-    _said: str = ""
+    _user_texts: tuple[str, ...] = ()  # user's turns in the current session
+    _last_reply: str = ""  # the system's last reply
 
     def __call__(self, turns: Sequence[Turn], rng: np.random.Generator, /) -> Reply:
         users = tuple(turn.text for turn in turns if turn.role == "user")
         before = [turn.text for turn in turns if turn.role == "assistant"]
-        goes_on = users[:-1] == self._heard and before[-1:] == [self._said]
-        if not goes_on:
+        continues = users[:-1] == self._user_texts and before[-1:] == [self._last_reply]
+        if not continues:
             random.seed(int(rng.integers(2**32)))
             self.session.init_session()
-        for text in users[-1:] if goes_on else users:
-            self._said = self.session.response(text)
-        self._heard = users
-        return Reply(self._said)
+        for text in users[-1:] if continues else users:
+            self._last_reply = self.session.response(text)
+        self._user_texts = users
+        return Reply(self._last_reply)
 
     def reply(self, messages: Sequence[Mapping[str, Any]], rng: np.random.Generator) -> Reply:
-        """As a `module:function` is called: in your module, `reply = ConvLabSystem(yours).reply`."""
+        """The reply to chat messages, for use as a `module:function`: `reply = ConvLabSystem(yours).reply`."""
         return self([Turn(message["role"], message["content"]) for message in messages], rng)
 
 
 @cache
-def _standard() -> ConvLabSystem:
+def _standard_system() -> ConvLabSystem:
+    """ConvLab-3's standard system, built once."""
     return ConvLabSystem(pipeline("sys"))
 
 
 def system(messages: Sequence[Mapping[str, Any]], rng: np.random.Generator) -> Reply:
-    """ConvLab-3's standard system: `--with convlab=turnwise.worlds.task.convlab:system`."""
-    return _standard().reply(messages, rng)
+    """The reply of ConvLab-3's standard system: `--with convlab=turnwise.worlds.task.convlab:system`."""
+    return _standard_system().reply(messages, rng)
 
 
 @dataclass(frozen=True, slots=True)
 class ConvLabUser(User):
-    """A ConvLab user simulator in the place of ours: it has a goal of its own, and we read the system to score it."""
+    """A ConvLab user simulator with its own goal; progress on the goal is tracked here, for the scores."""
 
     session: Simulator = field(kw_only=True)
-    _over: list[bool] = field(default_factory=list, kw_only=True, compare=False)
+    _ended: list[bool] = field(
+        default_factory=list, kw_only=True, compare=False
+    )  # non-empty once it has ended
 
     def first_message(self, rng: np.random.Generator) -> str:
-        return self._turn("")
+        return self._respond("")
 
     def next_message(self, turns: Sequence[Turn], rng: np.random.Generator) -> str | None:
         replies = sum(turn.role == "assistant" for turn in turns)
-        return None if self._over or replies >= T_MAX else self._turn(turns[-1].text)
+        return None if self._ended or replies >= MAX_REPLIES else self._respond(turns[-1].text)
 
-    def _turn(self, text: str) -> str:
+    def _respond(self, text: str) -> str:
+        """The simulator's response to the system's turn."""
         said = self.session.response(text)
         if self.session.is_terminated():
-            self._over.append(True)
+            self._ended.append(True)
         return said
 
-    def _spoke(self, course: Course, text: str) -> None:
-        """It goes through its goal in an order of its own, so the domain is the one that it speaks of."""
-        part = course.part or course.parts[-1]
-        domain = heard(self.tables, text, part.wish.domain).domain
-        places = {one.wish.domain: place for place, one in enumerate(course.parts)}
-        course.at = places.get(str(domain), min(course.at, len(course.parts) - 1))
-        User._spoke(self, course, text)
+    def _after_user_turn(self, view: UserView, text: str) -> None:
+        """Update the view after a user's turn; the current domain is the one that the turn names.
+
+        A ConvLab user goes through the domains of its goal in an order of its own.
+        """
+        part = view.part or view.parts[-1]
+        domain = parse_user_turn(self.tables, text, part.wish.domain).domain
+        places = {one.wish.domain: index for index, one in enumerate(view.parts)}
+        view.current = places.get(str(domain), min(view.current, len(view.parts) - 1))
+        User._after_user_turn(self, view, text)
 
 
 def convlab_user(session: Simulator, tables: Tables, rng: np.random.Generator) -> ConvLabUser:
-    """A user with a new goal of ConvLab's own."""
+    """A user with a goal drawn by ConvLab."""
     problem: DataError | None = None
-    for _ in range(TRIES):
+    for _ in range(MAX_DRAWS):
         random.seed(int(rng.integers(2**32)))
         session.init_session()
         goal: Mapping[str, Any] = deepcopy(session.policy.get_goal())
         try:
-            return ConvLabUser(parsed(goal, where="ConvLab's goal"), tables, session=session)
+            return ConvLabUser(parse_goal(goal, where="ConvLab's goal"), tables, session=session)
         except DataError as error:
             problem = error
-    raise DataError(f"none of {TRIES} goals of ConvLab's could be used; the last: {problem}")
+    raise DataError(f"none of {MAX_DRAWS} goals drawn by ConvLab could be used; the last: {problem}")

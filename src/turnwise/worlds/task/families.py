@@ -1,7 +1,7 @@
-"""Families of systems whose true success lies wide apart.
+"""Families of systems with widely different true success rates.
 
-`graded`: all failings at once, a little more of each from system to system. `failings`: one each, first in full and
-then by halves, so that systems with the same success fail for different reasons.
+`graded`: all failings at once, increasing from system to system. `failings`: one failing each, first at full
+strength and then at half strength and so on, so that systems with equal success fail for different reasons.
 """
 
 from collections.abc import Callable, Mapping
@@ -10,6 +10,7 @@ from turnwise.errors import unknown
 from turnwise.worlds.task.systems import Habits, System
 from turnwise.worlds.task.tracking import Tracker
 
+# Name of a failing -> the habits at strength `x` (1: full).
 FAILINGS: Mapping[str, Callable[[float], Habits]] = {
     "perfect": lambda x: Habits(questions=1 if x == 1 else 2),
     "mishears": lambda x: Habits(mishears=0.25 * x),
@@ -31,11 +32,11 @@ FAILINGS: Mapping[str, Callable[[float], Habits]] = {
 
 
 def graded(agents: int) -> dict[str, Habits]:
-    """From a system that does all it should to one that hardly ever does."""
+    """Systems from one without failings to one that almost always fails."""
     found = {}
-    for place in range(agents):
-        x = place / max(1, agents - 1)
-        found[f"grade-{place:02d}"] = Habits(
+    for index in range(agents):
+        x = index / max(1, agents - 1)
+        found[f"grade-{index:02d}"] = Habits(
             mishears=0.30 * x,
             misnames=0.12 * x,
             misinforms=0.10 * x,
@@ -49,20 +50,21 @@ def graded(agents: int) -> dict[str, Habits]:
 
 
 def failings(agents: int) -> dict[str, Habits]:
+    """Every failing at full strength, then every failing at half strength, and so on."""
     found = {}
     kinds = list(FAILINGS.items())
-    for place in range(agents):
-        kind, habits = kinds[place % len(kinds)]
-        again = place // len(kinds)
-        found[f"{kind}-{again + 1}" if again else kind] = habits(0.5**again)
+    for index in range(agents):
+        kind, habits = kinds[index % len(kinds)]
+        repetition = index // len(kinds)
+        found[f"{kind}-{repetition + 1}" if repetition else kind] = habits(0.5**repetition)
     return found
 
 
 FAMILIES: Mapping[str, Callable[[int], dict[str, Habits]]] = {"graded": graded, "failings": failings}
 
 
-def systems(name: str, tracker: Tracker, *, agents: int = 16) -> dict[str, System]:
-    """Systems by name."""
+def make_systems(name: str, tracker: Tracker, *, agents: int = 16) -> dict[str, System]:
+    """The systems of a family, by their names."""
     if name not in FAMILIES:
         raise unknown("family", name, list(FAMILIES))
     return {agent: System(tracker, habits, agent) for agent, habits in FAMILIES[name](agents).items()}

@@ -1,9 +1,9 @@
-"""What a user wants: drawn from the tables, or taken from a corpus, in MultiWOZ's shape.
+"""User goals in MultiWOZ's format: drawn from the tables, or parsed from a corpus.
 
-By domain: `info` (what must hold), `reqt` (what is asked for), `book` (details of a booking), and `fail_info`,
-what the user asks for first and gives up when there is no such thing. A taxi without `departure` and
-`destination` goes from one of the goal's places to the other. What MultiWOZ says of bookings that fail at first
-(`fail_book`, `invalid`) is passed over: bookings do not fail here.
+A goal has for each domain `info` (constraints), `reqt` (slots to ask for), `book` (details of a booking) and
+`fail_info` (constraints that the user states first, and replaces by `info` when no venue matches). A taxi without
+`departure` and `destination` goes from one venue of the goal to the other. MultiWOZ's `fail_book` and `invalid`, about
+bookings that fail at first, are ignored: bookings do not fail here.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -13,11 +13,11 @@ from typing import Any
 import numpy as np
 
 from turnwise.errors import DataError
-from turnwise.worlds.task.schema import ANYTHING, DOMAINS, SPELT, TIMES, canonical, slot_of
+from turnwise.worlds.task.schema import ANYTHING, DOMAINS, LOG_NAME, TIMES, canonical, slot_of
 from turnwise.worlds.task.tables import Row, Tables
 
-# Shares as in MultiWOZ's validation and test goals, to the nearest hundredth.
-MIXES: tuple[tuple[float, tuple[str, ...]], ...] = (
+# Shares of the combinations of domains in MultiWOZ's validation and test goals, to the nearest hundredth.
+DOMAIN_MIXES: tuple[tuple[float, tuple[str, ...]], ...] = (
     (0.16, ("restaurant", "train")),
     (0.15, ("attraction", "train")),
     (0.15, ("hotel", "train")),
@@ -33,47 +33,51 @@ MIXES: tuple[tuple[float, tuple[str, ...]], ...] = (
     (0.03, ("train",)),
     (0.02, ("attraction",)),
 )
-SHARES = np.cumsum([share for share, _ in MIXES])
-NAMED = 0.2  # goals that name the place
-FAILS = 0.12  # goals that first ask for what there is not
-BOOKED = 0.6
+CUMULATIVE_SHARES = np.cumsum([share for share, _ in DOMAIN_MIXES])
+NAMED_SHARE = 0.2  # share of the goals that name the venue
+FAIL_INFO_SHARE = 0.12  # share of the goals with `fail_info`
+BOOKING_SHARE = 0.6  # share of the goals with a booking, where the domain has bookings
 DAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
-IGNORED = ("invalid", "pre_invalid")
+IGNORED = ("invalid", "pre_invalid")  # keys of `book` in MultiWOZ that are no slots
 
 
 @dataclass(frozen=True, slots=True)
 class Wish:
-    """The goal in one domain. Values are as the user says them."""
+    """The goal in one domain. Values are in the user's spelling."""
 
     domain: str
     info: Mapping[str, str]
     requests: tuple[str, ...] = ()
     book: Mapping[str, str] | None = None
-    first: Mapping[str, str] = field(default_factory=dict)  # of `info`, what is asked for before it
-    needs: Mapping[str, str] = field(init=False)  # `info` in one spelling
+    fail_info: Mapping[str, str] = field(default_factory=dict)  # slots of `info` with the values stated first
+    constraints: Mapping[str, str] = field(init=False)  # `info` in canonical spelling, without `dontcare`
 
     def __post_init__(self) -> None:
-        needs = _canonical(self.info)
-        object.__setattr__(self, "needs", {s: v for s, v in needs.items() if v != ANYTHING})
+        values = _canonical(self.info)
+        object.__setattr__(self, "constraints", {s: v for s, v in values.items() if v != ANYTHING})
 
     def record(self) -> dict[str, Any]:
-        found: dict[str, Any] = {"info": _spelt(self.info)}
+        """The wish in MultiWOZ's format, as a log stores it."""
+        found: dict[str, Any] = {"info": _with_log_names(self.info)}
         if self.requests:
-            found["reqt"] = [SPELT.get(slot, slot) for slot in self.requests]
+            found["reqt"] = [LOG_NAME.get(slot, slot) for slot in self.requests]
         if self.book is not None:
             found["book"] = dict(self.book)
-        return found | ({"fail_info": _spelt({**self.info, **self.first})} if self.first else {})
+        return found | (
+            {"fail_info": _with_log_names({**self.info, **self.fail_info})} if self.fail_info else {}
+        )
 
 
-Goal = tuple[Wish, ...]  # in the order in which the user goes through them
+Goal = tuple[Wish, ...]  # in the order in which the user talks about them
 
 
-def _spelt(slots: Mapping[str, str]) -> dict[str, str]:
-    return {SPELT.get(slot, slot): value for slot, value in slots.items()}
+def _with_log_names(slots: Mapping[str, str]) -> dict[str, str]:
+    """The slots under the names that logs use."""
+    return {LOG_NAME.get(slot, slot): value for slot, value in slots.items()}
 
 
-def parsed(record: Mapping[str, Any], *, where: str = "the goal") -> Goal:
-    """A goal as a corpus has it. What this world does not know is an error: it could not be met."""
+def parse_goal(record: Mapping[str, Any], *, where: str = "the goal") -> Goal:
+    """Parse a goal of a corpus. A domain or slot that this world lacks is an error: such a goal could not be met."""
     goal = []
     for name, part in record.items():
         domain = DOMAINS.get(name.lower())
@@ -82,33 +86,33 @@ def parsed(record: Mapping[str, Any], *, where: str = "the goal") -> Goal:
                 f"{where} has a domain `{name}` that the task world lacks; it has: {', '.join(DOMAINS)}"
             )
         if not isinstance(part, Mapping):
-            raise DataError(f"{where}: domain `{name}` is no object with `info`, `reqt` or `book`")
-        info = _slots(part.get("info") or {}, domain.informs, f"{where}: `info` of {name}")
-        failing = _slots(part.get("fail_info") or {}, domain.informs, f"{where}: `fail_info` of {name}")
+            raise DataError(f"{where}: domain `{name}` is not an object with `info`, `reqt` or `book`")
+        info = _parse_slots(part.get("info") or {}, domain.informs, f"{where}: `info` of {name}")
+        failing = _parse_slots(part.get("fail_info") or {}, domain.informs, f"{where}: `fail_info` of {name}")
         first = {s: v for s, v in failing.items() if s in info and canonical(s, v) != canonical(s, info[s])}
         if isinstance(listed := part.get("reqt") or (), str) or not isinstance(listed, Collection):
-            raise DataError(f"{where}: `reqt` of {name} is no list of slots")
+            raise DataError(f"{where}: `reqt` of {name} is not a list of slots")
         asked = dict.fromkeys(map(str, listed), "")
-        requests = tuple(_slots(asked, (*domain.requests, "reference"), f"{where}: `reqt` of {name}"))
+        requests = tuple(_parse_slots(asked, (*domain.requests, "reference"), f"{where}: `reqt` of {name}"))
         booking = part.get("book")
         details = None
         if booking is not None:
-            details = _slots(booking, domain.books, f"{where}: `book` of {name}", ignored=IGNORED)
+            details = _parse_slots(booking, domain.books, f"{where}: `book` of {name}", ignored=IGNORED)
         goal.append(Wish(domain.name, info, tuple(s for s in requests if s != "reference"), details, first))
     if not goal:
-        raise DataError(f"{where} is empty: there is nothing that a user could want")
-    # A taxi goes between places that must have been found.
+        raise DataError(f"{where} is empty: the user would want nothing")
+    # The taxi comes last: it goes between venues that must have been found.
     return tuple(sorted(goal, key=lambda wish: wish.domain == "taxi"))
 
 
-def settled(goal: Goal, tables: Tables) -> Goal:
-    """The goal, asking first only for what these tables do not have: otherwise the user would be content with it."""
+def drop_satisfiable_fail_info(goal: Goal, tables: Tables) -> Goal:
+    """The goal without any `fail_info` that the tables can meet, because the user would accept what it finds."""
     return tuple(
-        replace(wish, first={})
-        if wish.first
+        replace(wish, fail_info={})
+        if wish.fail_info
         and (
             wish.domain not in tables.rows
-            or tables.matching(wish.domain, _canonical({**wish.info, **wish.first}))
+            or tables.matching(wish.domain, _canonical({**wish.info, **wish.fail_info}))
         )
         else wish
         for wish in goal
@@ -116,12 +120,16 @@ def settled(goal: Goal, tables: Tables) -> Goal:
 
 
 def _canonical(slots: Mapping[str, str]) -> dict[str, str]:
+    """The slots with their values in canonical spelling."""
     return {slot: canonical(slot, value) for slot, value in slots.items()}
 
 
-def _slots(given: Any, known: Sequence[str], where: str, *, ignored: Collection[str] = ()) -> dict[str, str]:
+def _parse_slots(
+    given: Any, known: Sequence[str], where: str, *, ignored: Collection[str] = ()
+) -> dict[str, str]:
+    """Parse an object of slots and values; a slot outside `known` is an error."""
     if not isinstance(given, Mapping):
-        raise DataError(f"{where} is no object of slots")
+        raise DataError(f"{where} is not an object of slots")
     found = {}
     for name, value in given.items():
         if name in ignored:
@@ -136,47 +144,56 @@ def _slots(given: Any, known: Sequence[str], where: str, *, ignored: Collection[
     return found
 
 
-def drawn(tables: Tables, rng: np.random.Generator) -> Goal:
-    """A goal that the tables can meet."""
-    domains = MIXES[int(np.searchsorted(SHARES, rng.random() * SHARES[-1], side="right"))][1]
+def draw_goal(tables: Tables, rng: np.random.Generator) -> Goal:
+    """Draw a goal that the tables can meet."""
+    domains = DOMAIN_MIXES[
+        int(np.searchsorted(CUMULATIVE_SHARES, rng.random() * CUMULATIVE_SHARES[-1], side="right"))
+    ][1]
     order = list(domains)
     if order[-1] != "taxi" and len(order) > 1 and rng.random() < 0.5:
         order.reverse()
-    return tuple(_drawn(domain, tables, rng, alone=len(domains) == 1) for domain in order)
+    return tuple(_draw_wish(domain, tables, rng, alone=len(domains) == 1) for domain in order)
 
 
-def _drawn(domain: str, tables: Tables, rng: np.random.Generator, *, alone: bool) -> Wish:
+def _draw_wish(domain: str, tables: Tables, rng: np.random.Generator, *, alone: bool) -> Wish:
+    """Draw the goal in one domain; `alone`: the goal has no other domain."""
     if domain == "taxi":
-        return _taxi(tables, rng, alone=alone)
-    row = _one(tables.rows[domain], rng)
-    books = bool(DOMAINS[domain].books) and rng.random() < BOOKED
-    info = _journey(row, rng) if domain == "train" else _info(row, rng)
+        return _draw_taxi(tables, rng, alone=alone)
+    row = _pick(tables.rows[domain], rng)
+    books = bool(DOMAINS[domain].books) and rng.random() < BOOKING_SHARE
+    info = _draw_train_info(row, rng) if domain == "train" else _draw_info(row, rng)
     unknown = [s for s in DOMAINS[domain].requests if s not in info and row.canon.get(s, "?") != "?"]
     most = min(len(unknown), 2 if books else 3)
     least = 0 if books else 1
     count = least + int(rng.random() * (most - least + 1))
     chosen = sorted(rng.permutation(len(unknown))[:count].tolist())
-    details = {slot: _detail(slot, rng) for slot in DOMAINS[domain].books} if books else None
+    details = {slot: _draw_booking_detail(slot, rng) for slot in DOMAINS[domain].books} if books else None
     return Wish(
-        domain, info, tuple(unknown[place] for place in chosen), details, _first(domain, info, tables, rng)
+        domain,
+        info,
+        tuple(unknown[index] for index in chosen),
+        details,
+        _draw_fail_info(domain, info, tables, rng),
     )
 
 
-def _one(options: Sequence[Any], rng: np.random.Generator) -> Any:
+def _pick(options: Sequence[Any], rng: np.random.Generator) -> Any:
+    """A random option."""
     return options[int(rng.random() * len(options))]
 
 
-def _info(row: Row, rng: np.random.Generator) -> dict[str, str]:
-    if rng.random() < NAMED:
+def _draw_info(row: Row, rng: np.random.Generator) -> dict[str, str]:
+    """Draw constraints that a venue meets: its name, or two or three of its other slots."""
+    if rng.random() < NAMED_SHARE:
         return {"name": row.values["name"]}
     slots = [s for s in DOMAINS[row.domain].informs if s != "name" and row.canon.get(s, "?") != "?"]
     count = min(len(slots), 2 + int(rng.random() * 2))
     chosen = sorted(rng.permutation(len(slots))[:count].tolist())
-    return {slots[place]: row.values[slots[place]].lower() for place in chosen}
+    return {slots[index]: row.values[slots[index]].lower() for index in chosen}
 
 
-def _journey(row: Row, rng: np.random.Generator) -> dict[str, str]:
-    """A train by where, when, and the time by which it arrives or after which it leaves."""
+def _draw_train_info(row: Row, rng: np.random.Generator) -> dict[str, str]:
+    """Draw constraints that a train meets: route, day, and a time of departure or arrival."""
     info = {slot: row.values[slot].lower() for slot in ("departure", "destination", "day")}
     slot = TIMES[rng.random() < 0.6]
     hours, minutes = map(int, row.canon[slot].split(":")[:2])
@@ -185,9 +202,10 @@ def _journey(row: Row, rng: np.random.Generator) -> dict[str, str]:
     return info | {slot: f"{quarter // 4:02d}:{quarter % 4 * 15:02d}"}
 
 
-def _taxi(tables: Tables, rng: np.random.Generator, *, alone: bool) -> Wish:
+def _draw_taxi(tables: Tables, rng: np.random.Generator, *, alone: bool) -> Wish:
+    """Draw a wish for a taxi; only `alone` does it name the places."""
     slot = TIMES[rng.random() < 0.4]
-    info = {slot: _detail("time", rng)}
+    info = {slot: _draw_booking_detail("time", rng)}
     if alone:
         names = [
             row.values["name"].lower()
@@ -200,22 +218,25 @@ def _taxi(tables: Tables, rng: np.random.Generator, *, alone: bool) -> Wish:
     return Wish("taxi", info, ("phone", "type"))
 
 
-def _detail(slot: str, rng: np.random.Generator) -> str:
+def _draw_booking_detail(slot: str, rng: np.random.Generator) -> str:
+    """Draw the value of a booking slot."""
     if slot == "day":
-        return str(_one(DAYS, rng))
+        return str(_pick(DAYS, rng))
     if slot == "time":
         return f"{9 + int(rng.random() * 12):02d}:{15 * int(rng.random() * 4):02d}"
     return str(1 + int(rng.random() * (8 if slot == "people" else 5)))
 
 
-def _first(domain: str, info: Mapping[str, str], tables: Tables, rng: np.random.Generator) -> dict[str, str]:
-    """Another value for one constraint, with which nothing is found."""
-    if domain == "train" or "name" in info or rng.random() >= FAILS:
+def _draw_fail_info(
+    domain: str, info: Mapping[str, str], tables: Tables, rng: np.random.Generator
+) -> dict[str, str]:
+    """Draw another value of one constraint with which no venue matches; usually empty."""
+    if domain == "train" or "name" in info or rng.random() >= FAIL_INFO_SHARE:
         return {}
-    slot = str(_one(list(info), rng))
+    slot = str(_pick(list(info), rng))
     others = [
         value.lower()
         for value in tables.values(domain, slot)
         if not tables.matching(domain, _canonical({**info, slot: value}))
     ]
-    return {slot: str(_one(others, rng))} if others else {}
+    return {slot: str(_pick(others, rng))} if others else {}

@@ -1,11 +1,11 @@
-"""Placeholders to values: how a delexicalised policy meets a user.
+"""Lexicalisation: replaces the placeholders in a delexicalised reply with values, so that a user can read it.
 
-`[restaurant_name]`, `[value_name]` and `[name]` are filled from the venue in hand (the one last named where it
-still meets what the user said, else the first that does), from the tracked state, and for a reference number
-from the booking, once all of its details are known. `[value_count]`, `[value_time]` and `[value_place]`, which
-MultiWOZ's corpus writes for everything of their kind, mean what the words around them say. As in Lubis et al. 2022
-(section 5.4), a reply of which a placeholder cannot be filled is replaced by "I'm sorry, could you say that again?":
-the action is masked, neither punished nor rewarded.
+`[restaurant_name]`, `[value_name]` and `[name]` are filled from the current venue (the last one named if it still
+matches the user's constraints, otherwise the first match) and from the tracked state. A reference number exists once
+all details of the booking are known. MultiWOZ writes `[value_count]`, `[value_time]` and `[value_place]` for every
+number, time and place; the words around them decide which slot is meant. As in Lubis et al. 2022 (section 5.4), a
+reply with a placeholder that cannot be filled is replaced by "I'm sorry, could you say that again?": the action is
+masked, neither punished nor rewarded.
 """
 
 import re
@@ -18,35 +18,38 @@ import numpy as np
 
 from turnwise.types import Agent, Reply, Turn
 from turnwise.worlds.play import AnnotatedReply
-from turnwise.worlds.task.hearing import read, within
-from turnwise.worlds.task.lexicon import CUES, UNIT
-from turnwise.worlds.task.replies import AGAIN
-from turnwise.worlds.task.schema import ANYTHING, DOMAINS, SPELT, Domain, placeholder_slot, words
+from turnwise.worlds.task.lexicon import SLOT_OF_UNIT, TIME_CUES
+from turnwise.worlds.task.schema import ANYTHING, DOMAINS, LOG_NAME, Domain, placeholder_slot, tokenize
+from turnwise.worlds.task.system_sentences import REPEAT_PLEASE
 from turnwise.worlds.task.tables import CARS, UNKNOWN, Tables
-from turnwise.worlds.task.tracking import History, State, Tracker, spelt, tracked
-from turnwise.worlds.task.wording import shown
+from turnwise.worlds.task.tracking import State, Tracked, Tracker, belief_state, with_log_names
+from turnwise.worlds.task.understanding import parse_system_turn, slot_in_domain
+from turnwise.worlds.task.user_sentences import value_in_words
 
-DELEXICALISED = "delexicalised"  # beside a reply, what its policy wrote
-PLACEHOLDER = re.compile(r"(\ba )?\[([^\[\]]+)\]")  # with its article, which the value decides
-HELD = "held"  # minutes for which a table is kept: 15, wherever MultiWOZ says it
+DELEXICALISED = "delexicalised"  # key in `extra` of a reply: its text with placeholders
+PLACEHOLDER = re.compile(
+    r"(\ba )?\[([^\[\]]+)\]"
+)  # with its article, because `a` or `an` depends on the value
+HELD = "held"  # slot: minutes for which a table is reserved; always 15 in MultiWOZ
 _DESK = re.compile(
     r"(?:the )?\[value_place\] towninfo(?: \[value_area\])?"
-)  # what MultiWOZ's systems call themselves
+)  # the name of the information desk in MultiWOZ
 _FOLLOWS = re.compile(r" ([A-Za-z]+)")
 _LETTERS = "ABCDEFGHJKLMNPQRSTUVWXYZ23456789"
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
-    """From which the placeholders of one reply are filled."""
+class SlotValues:
+    """The values for the placeholders of one reply, in one domain."""
 
     domain: str
-    values: Mapping[str, str]  # of the venue in hand; empty without one
-    known: Mapping[str, str]  # what the user said in this domain
-    code: int  # of the conversation
-    count: int = 0  # venues that meet what the user said
+    values: Mapping[str, str]  # of the current venue; empty without one
+    known: Mapping[str, str]  # the tracked state in this domain
+    code: int  # of the dialogue, from which numbers are generated
+    count: int = 0  # venues that match the state
 
     def value(self, slot: str) -> str | None:
+        """The value of a slot, or None if it is not known."""
         facts = DOMAINS[self.domain]
         if slot == HELD:
             return "15"
@@ -54,7 +57,7 @@ class Source:
             ready = all(detail in self.known for detail in facts.books)
             return reference(self.code, self.domain) if facts.books and self.values and ready else None
         if self.domain == "taxi" and slot in ("type", "phone"):
-            return ride(self.code)[slot]
+            return taxi_details(self.code)[slot]
         if slot == "count":
             return str(self.count) if self.count else None
         if slot in facts.books and self.known.get(slot, ANYTHING) != ANYTHING:
@@ -66,81 +69,88 @@ class Source:
 
 
 def reference(code: int, domain: str) -> str:
-    """The number of a booking: eight letters and digits, of both some."""
+    """The reference number of a booking: eight characters, with letters and digits."""
     number = crc32(domain.encode(), code)
-    letters = "".join(_LETTERS[number >> 5 * place & 31] for place in range(6))
+    letters = "".join(_LETTERS[number >> 5 * index & 31] for index in range(6))
     return f"{_LETTERS[number % 24]}{letters}{2 + number % 8}"
 
 
-def ride(code: int) -> dict[str, str]:
+def taxi_details(code: int) -> dict[str, str]:
+    """The car and the phone number of a taxi."""
     number = crc32(b"taxi", code)
     return {"type": CARS[number % len(CARS)], "phone": f"07{number % 10**9:09d}"}
 
 
-def filled(text: str, sources: Mapping[str, Source], current: str) -> tuple[str, list[list[str]]] | None:
-    """The text with values, and what it thereby tells; None where a placeholder cannot be filled."""
+def fill_placeholders(
+    text: str, sources: Mapping[str, SlotValues], current: str
+) -> tuple[str, list[list[str]]] | None:
+    """The text with values, and its dialogue acts; None if a placeholder cannot be filled."""
     text = _DESK.sub("the information desk", text)
     acts: list[list[str]] = []
     missing = False
 
     def fill(found: re.Match[str]) -> str:
+        """The value of one placeholder; records its act, or that it is missing."""
         nonlocal missing
         follows = _FOLLOWS.match(text, found.end())
         after = follows[1].lower() if follows else ""
-        domain, slot = placed(found[2], current, before=text[: found.start()], after=after)
+        domain, slot = parse_placeholder(found[2], current, before=text[: found.start()], after=after)
         value = sources[domain].value(slot) if domain in sources else None
         if value is None:
             missing = True
             return found[0]
-        acts.append([f"{domain.capitalize()}-Inform", SPELT.get(slot, slot), value])
+        acts.append([f"{domain.capitalize()}-Inform", LOG_NAME.get(slot, slot), value])
         article = "" if found[1] is None else "an " if value[0] in "aeiou" else "a "
-        return article + (_bare(value) if after in UNIT else shown(slot, value))
+        return article + (_without_unit(value) if after in SLOT_OF_UNIT else value_in_words(slot, value))
 
     surface = PLACEHOLDER.sub(fill, text)
     return None if missing else (surface[:1].upper() + surface[1:], acts)
 
 
-def placed(inside: str, current: str, *, before: str = "", after: str = "") -> tuple[str, str]:
-    """`restaurant_name`, `value_name`, `name` -> the domain, else the current one, and the slot."""
+def parse_placeholder(inside: str, current: str, *, before: str = "", after: str = "") -> tuple[str, str]:
+    """The domain and the slot of a placeholder such as `restaurant_name`, `value_name` or `name`.
+
+    Without a domain of its own the placeholder is of the current domain.
+    """
     domain, bar, slot = inside.lower().strip().partition("_")
     if not (bar and domain in DOMAINS):
         domain, slot = current, slot if bar and domain == "value" else inside
     if domain not in DOMAINS:
         return domain, placeholder_slot(slot)
     facts = DOMAINS[domain]
-    return domain, within(facts, _meant(placeholder_slot(slot), facts, before, after))
+    return domain, slot_in_domain(facts, _resolve_slot(placeholder_slot(slot), facts, before, after))
 
 
-def _meant(slot: str, facts: Domain, before: str, after: str) -> str:
-    """What a number, a time or a place stands for, by the words around it: `from [value_place] to [value_place]`."""
+def _resolve_slot(slot: str, facts: Domain, before: str, after: str) -> str:
+    """The slot of a number, a time or a place, by the words around it: `from [value_place] to [value_place]`."""
     if slot not in ("count", "time", "place"):
         return slot
-    said = words(before.rpartition(". ")[2])
+    said = tokenize(before.rpartition(". ")[2])
     last = said[-1] if said else ""
     if slot == "count":
         people = "people" in facts.books and last in ("for", "of")
-        meant = UNIT.get(after, "people" if people else slot)
+        meant = SLOT_OF_UNIT.get(after, "people" if people else slot)
         return HELD if meant == "duration" and meant not in facts.requests else meant
     if slot == "place":
-        return "departure" if last == "from" or CUES.get(last) == "leaveat" else "destination"
-    cue = next((CUES[word] for word in reversed(said) if word in CUES), slot)
+        return "departure" if last == "from" or TIME_CUES.get(last) == "leaveat" else "destination"
+    cue = next((TIME_CUES[word] for word in reversed(said) if word in TIME_CUES), slot)
     return cue if cue in facts.informs else slot
 
 
-def _bare(value: str) -> str:
-    """The number of a value whose unit the text has already: `50` of `50 minutes`."""
+def _without_unit(value: str) -> str:
+    """A value without its unit, for a text that has the unit already: `50` of `50 minutes`."""
     number = re.match(r"£?\d+(?:\.\d+)?(?= |$)", value)
     return number[0] if number else value
 
 
-def code_of(turns: Sequence[Turn]) -> int:
-    """A number of the conversation, by its first turn."""
+def dialogue_code(turns: Sequence[Turn]) -> int:
+    """A number that identifies the dialogue, from its first turn."""
     return crc32(turns[0].text.encode())
 
 
 @dataclass(frozen=True, slots=True)
-class Lexicalised:
-    """Any agent, as the user meets it: with values for placeholders, tracked by rules."""
+class LexicalisingAgent:
+    """An agent wrapper that fills the placeholders in replies, with a state tracked by rules."""
 
     agent: Agent
     tracker: Tracker
@@ -149,60 +159,70 @@ class Lexicalised:
         reply = self.agent(turns, rng)
         if isinstance(reply, AnnotatedReply):
             return reply
-        return lexicalised(reply, self.tracker(turns), self.tracker.tables, code=code_of(turns))
+        return lexicalise(reply, self.tracker(turns), self.tracker.tables, code=dialogue_code(turns))
 
 
-class Met(Protocol):
-    """An agent as the user meets it."""
+class AnnotatedAgent(Protocol):
+    """An agent whose replies have state and acts, and no placeholders."""
 
     def __call__(self, turns: Sequence[Turn], rng: np.random.Generator, /) -> AnnotatedReply: ...
 
 
 @dataclass(frozen=True, slots=True)
-class Placeholders:
-    """An agent whose replies stand in a log as its policy wrote them."""
+class DelexicalisingAgent:
+    """An agent wrapper that returns replies with their placeholders, for delexicalised logs."""
 
-    agent: Met
+    agent: AnnotatedAgent
 
     def __call__(self, turns: Sequence[Turn], rng: np.random.Generator, /) -> Reply:
         answer = self.agent(turns, rng)
         return Reply(answer.extra.get(DELEXICALISED, answer.content))
 
 
-def lexicalised(reply: Reply, history: History, tables: Tables, *, code: int) -> AnnotatedReply:
-    state = tracked(history)
-    current = history.domain
+def lexicalise(reply: Reply, tracked: Tracked, tables: Tables, *, code: int) -> AnnotatedReply:
+    """The reply with its placeholders filled, and with state and acts."""
+    state = belief_state(tracked)
+    current = tracked.domain
     text = reply.content
     extra: dict[str, Any] = {}
     if PLACEHOLDER.search(text):
-        made = None if current is None else filled(text, _sources(history, state, tables, code), current)
-        extra = {DELEXICALISED: text if made else AGAIN}
-        surface, acts = made or (AGAIN, [])
+        filled_in = (
+            None
+            if current is None
+            else fill_placeholders(text, _sources(tracked, state, tables, code), current)
+        )
+        extra = {DELEXICALISED: text if filled_in else REPEAT_PLEASE}
+        surface, acts = filled_in or (REPEAT_PLEASE, [])
     else:
-        surface, acts = text, _acts(text, current, tables)
-    return AnnotatedReply(surface, state=spelt(state), acts=tuple(acts), extra=extra)
+        surface, acts = text, _acts_in_text(text, current, tables)
+    return AnnotatedReply(surface, state=with_log_names(state), acts=tuple(acts), extra=extra)
 
 
-def _sources(history: History, state: State, tables: Tables, code: int) -> dict[str, Source]:
+def _sources(tracked: Tracked, state: State, tables: Tables, code: int) -> dict[str, SlotValues]:
+    """The values of every domain that the user has mentioned, and of domains without a table."""
     found = {}
     for domain in DOMAINS:
         known = state.get(domain, {})
         if domain not in tables.rows:
-            found[domain] = Source(domain, {}, known, code)
+            found[domain] = SlotValues(domain, {}, known, code)
             continue
-        if not known:  # nothing was said of it: whatever was found would be made up
+        if not known:  # the user has not mentioned the domain: any venue would be arbitrary
             continue
         rows = tables.matching(domain, known)
-        row = history.rows.get(domain)
+        row = tracked.rows.get(domain)
         chosen = row if row in rows else (rows[0] if rows else None)
-        found[domain] = Source(domain, chosen.values if chosen else {}, known, code, len(rows))
+        found[domain] = SlotValues(domain, chosen.values if chosen else {}, known, code, len(rows))
     return found
 
 
-def _acts(text: str, domain: str | None, tables: Tables) -> list[list[str]]:
-    """What surface text tells, as its reader understands it."""
+def _acts_in_text(text: str, domain: str | None, tables: Tables) -> list[list[str]]:
+    """The acts of a text without placeholders, as the parser understands it."""
     if domain is None:
         return []
-    reading = read(tables, text, domain)
-    told = dict(reading.told) | ({"reference": reading.reference} if reading.reference else {})
-    return [[f"{domain.capitalize()}-Inform", SPELT.get(slot, slot), value] for slot, value in told.items()]
+    system_acts = parse_system_turn(tables, text, domain)
+    informs = dict(system_acts.informed) | (
+        {"reference": system_acts.reference} if system_acts.reference else {}
+    )
+    return [
+        [f"{domain.capitalize()}-Inform", LOG_NAME.get(slot, slot), value] for slot, value in informs.items()
+    ]

@@ -1,7 +1,7 @@
-"""Text to what it names: values of slots, slots, domains and a few words that matter.
+"""The lexicon: finds values of slots, names of slots, domains and keywords in a text.
 
-A dictionary of phrases, the longest first, so that the `centre` in a venue's name is no area. Both sides read
-with it: the tracker what users say, the user what systems say. It looks for words and not for our own sentences.
+It is a dictionary of phrases. The longest phrase wins, so that `centre` in a venue's name is not taken for an area. The
+tracker uses it on users' turns, and the user on systems' turns. It does not depend on the sentences of this package.
 """
 
 import re
@@ -9,25 +9,28 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import lru_cache
 from typing import NamedTuple
 
-from turnwise.worlds.task.schema import ANYTHING, TIMES, canonical, words
+from turnwise.worlds.task.schema import ANYTHING, TIMES, canonical, tokenize
 
-NOUN, DOMAIN, WORD, UNTOLD = "noun", "domain", "word", "untold"
-KEPT = 1 << 14  # texts that are remembered
+# Kinds of a match other than the slots: a slot named without a value, a domain, a keyword, a slot said to be unknown.
+SLOT_NAME, DOMAIN, KEYWORD, UNKNOWN_SLOT = "noun", "domain", "word", "untold"
+CACHE_SIZE = 1 << 14  # texts whose parse is cached
 
 
-class Found(NamedTuple):
-    """A value of a slot; or a slot that is named, a domain, a word, a slot of which the value is not known."""
+class Match(NamedTuple):
+    """A phrase that was found: a value of the slot `kind`, or one of the other kinds."""
 
     kind: str
     value: str
 
 
 class Sentence(NamedTuple):
-    found: tuple[Found, ...]
+    """The matches in one sentence."""
+
+    found: tuple[Match, ...]
     question: bool
 
 
-# What a slot is called; the first is what we call it ourselves.
+# Slot -> its names; the sentences of this package use the first.
 NOUNS: Mapping[str, tuple[str, ...]] = {
     "phone": ("phone number", "telephone number", "phone", "contact number"),
     "address": ("address",),
@@ -63,6 +66,7 @@ _DOMAINS: Mapping[str, tuple[str, ...]] = {
     "taxi": ("taxi", "cab", "taxis"),
 }  # fmt: skip
 
+# Keyword -> the phrases that mean it.
 _WORDS: Mapping[str, tuple[str, ...]] = {
     "book": ("book", "reserve", "reservation", "booking"),
     "bye": ("goodbye", "bye", "that is all", "that will be all", "have a nice day"),
@@ -79,16 +83,19 @@ _WORDS: Mapping[str, tuple[str, ...]] = {
 
 _YES_NO = ("internet", "parking")
 _DAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
-_COUNTED = {
+# Slot -> the units after its number.
+_UNITS = {
     "people": "people person persons guests guest tickets ticket seats",
     "stay": "nights night days",
     "stars": "stars star",
     "duration": "minutes minute mins",
     "price": "pounds gbp pound",
 }
+# Slots whose values are recognised by a rule and not by phrases.
 _READ_BY_RULE = (*TIMES, "price", "duration", "stars", *_YES_NO, "day")
-UNIT = {word: slot for slot, units in _COUNTED.items() for word in units.split()}
-CUES = {
+SLOT_OF_UNIT = {word: slot for slot, units in _UNITS.items() for word in units.split()}
+# Word before a time -> the slot of the time.
+TIME_CUES = {
     "leave": "leaveat", "leaves": "leaveat", "leaving": "leaveat", "depart": "leaveat", "departs": "leaveat",
     "departing": "leaveat", "after": "leaveat", "arrive": "arriveby", "arrives": "arriveby",
     "arriving": "arriveby", "by": "arriveby", "before": "arriveby",
@@ -98,31 +105,34 @@ _NUMBER = re.compile(r"£?\d+(?:\.\d+)?")
 _PHONE = re.compile(r"\d{10,11}")
 _REFERENCE = re.compile(r"\b(?=[A-Z]*\d)(?=\d*[A-Z])[A-Z0-9]{8}\b")
 _SENTENCES = re.compile(r"[^.!?]+(?:[.](?=\S)[^.!?]+)*[.!?]*")
-_ENDS = {"from": "departure", "to": "destination"}
+# Word before a place -> the slot of the place.
+_PLACE_CUES = {"from": "departure", "to": "destination"}
 
 
 class Lexicon:
+    """A parser for texts that mention the given values."""
+
     def __init__(self, values: Iterable[tuple[str, str, str]]) -> None:
-        """From (domain, slot, value): the tables' own, and those that goals have beside them."""
-        self._phrases: dict[str, dict[tuple[str, ...], tuple[Found, ...]]] = {}
+        """`values` are (domain, slot, value) of the tables and of goals."""
+        self._phrases: dict[str, dict[tuple[str, ...], tuple[Match, ...]]] = {}
         self._longest: dict[str, int] = {}
-        for phrase, *found in _fixed():
+        for phrase, *found in _fixed_phrases():
             self._add(phrase, *found)
         for domain, slot, value in values:
-            self.learn(domain, slot, value)
-        self.said: Callable[[str], tuple[Sentence, ...]] = lru_cache(maxsize=KEPT)(self._said)
+            self.add_value(domain, slot, value)
+        self.parse: Callable[[str], tuple[Sentence, ...]] = lru_cache(maxsize=CACHE_SIZE)(self._parse)
 
-    def learn(self, domain: str, slot: str, value: str) -> None:
-        """One more value that may be said."""
+    def add_value(self, domain: str, slot: str, value: str) -> None:
+        """Add a value with the phrases that users and systems use for it."""
         canon = canonical(slot, value)
         if slot in _READ_BY_RULE or canon in (ANYTHING, "") or (slot == "fee" and canon[0].isdigit()):
             return
         if slot in ("departure", "destination"):
-            self._add(value, Found("place", canon))
+            self._add(value, Match("place", canon))
             return
-        found = [Found(slot, canon)]
+        found = [Match(slot, canon)]
         if slot == "type" and domain in ("hotel", "attraction"):
-            found.append(Found(DOMAIN, domain))
+            found.append(Match(DOMAIN, domain))
         self._add(value, *found)
         if slot == "name":
             self._add(canon, *found)
@@ -134,87 +144,95 @@ class Lexicon:
         if slot == "type" and not value.endswith("s"):
             self._add(f"{value}s", *found)
 
-    def _add(self, phrase: str, *found: Found) -> None:
-        key = tuple(words(phrase))
+    def _add(self, phrase: str, *found: Match) -> None:
+        """Add the matches of a phrase."""
+        key = tuple(tokenize(phrase))
         if not key:
             return
         known = self._phrases.setdefault(key[0], {})
         known[key] = (*known.get(key, ()), *(one for one in found if one not in known.get(key, ())))
         self._longest[key[0]] = max(self._longest.get(key[0], 0), len(key))
 
-    def _said(self, text: str) -> tuple[Sentence, ...]:
+    def _parse(self, text: str) -> tuple[Sentence, ...]:
+        """The matches in a text, by sentence."""
         sentences = []
         for sentence in _SENTENCES.findall(text):
-            references = [Found("reference", one) for one in _REFERENCE.findall(sentence)]
-            found = (*self._scan(words(sentence)), *references)
+            references = [Match("reference", one) for one in _REFERENCE.findall(sentence)]
+            found = (*self._scan(tokenize(sentence)), *references)
             sentences.append(Sentence(found, sentence.rstrip().endswith("?")))
         return tuple(sentences)
 
-    def _scan(self, tokens: list[str]) -> Iterator[Found]:
-        place, cue, end = 0, "", ""
-        while place < len(tokens):
-            token = tokens[place]
-            phrase = self._phrase(tokens, place)
+    def _scan(self, tokens: list[str]) -> Iterator[Match]:
+        """The matches in a sentence, from left to right."""
+        index, cue, end = 0, "", ""
+        while index < len(tokens):
+            token = tokens[index]
+            phrase = self._phrase(tokens, index)
             if phrase is not None:
                 length, found = phrase
                 for one in found:
-                    yield from self._placed(one, end)
-                    if one.kind == NOUN and one.value in TIMES:
+                    yield from self._resolve_place(one, end)
+                    if one.kind == SLOT_NAME and one.value in TIMES:
                         cue = one.value
-                last = tokens[place + length - 1]
-                cue, end = CUES.get(last, cue), _ENDS.get(last, "")
-                place += length
+                last = tokens[index + length - 1]
+                cue, end = TIME_CUES.get(last, cue), _PLACE_CUES.get(last, "")
+                index += length
                 continue
-            after = tokens[place + 1] if place + 1 < len(tokens) else ""
+            after = tokens[index + 1] if index + 1 < len(tokens) else ""
             if _CLOCK.fullmatch(token):
-                yield Found(cue or "time", canonical("time", token))
+                yield Match(cue or "time", canonical("time", token))
             elif _PHONE.fullmatch(token):
-                yield Found("phone", token)
-            elif _NUMBER.fullmatch(token) and after in UNIT:
-                slot = UNIT[after]
-                yield Found(slot, f"{token} {after}" if slot in ("duration", "price") else token)
-                place += 1
-            cue, end = CUES.get(token, cue), _ENDS.get(token, "")
-            place += 1
+                yield Match("phone", token)
+            elif _NUMBER.fullmatch(token) and after in SLOT_OF_UNIT:
+                slot = SLOT_OF_UNIT[after]
+                yield Match(slot, f"{token} {after}" if slot in ("duration", "price") else token)
+                index += 1
+            cue, end = TIME_CUES.get(token, cue), _PLACE_CUES.get(token, "")
+            index += 1
 
-    def _phrase(self, tokens: list[str], place: int) -> tuple[int, tuple[Found, ...]] | None:
-        known = self._phrases.get(tokens[place])
+    def _phrase(self, tokens: list[str], index: int) -> tuple[int, tuple[Match, ...]] | None:
+        """The longest known phrase at a position: its length and its matches."""
+        known = self._phrases.get(tokens[index])
         if known is None:
             return None
-        for length in range(min(self._longest[tokens[place]], len(tokens) - place), 0, -1):
-            found = known.get(tuple(tokens[place : place + length]))
+        for length in range(min(self._longest[tokens[index]], len(tokens) - index), 0, -1):
+            found = known.get(tuple(tokens[index : index + length]))
             if found is not None:
                 return length, found
         return None
 
-    def _placed(self, found: Found, end: str) -> Iterator[Found]:
-        """A place after `from` or `to` is where one leaves or goes; elsewhere a venue's name is its name."""
+    def _resolve_place(self, found: Match, end: str) -> Iterator[Match]:
+        """The match with its final kind: after `from` or `to` a place is a departure or a destination.
+
+        Elsewhere the name of a venue stays a name, and any other place is no match.
+        """
         if found.kind in ("place", "name") and end:
-            yield Found(end, found.value)
+            yield Match(end, found.value)
         elif found.kind != "place":
             yield found
 
 
-def _fixed() -> Iterator[tuple[str, Found] | tuple[str, Found, Found]]:
+def _fixed_phrases() -> Iterator[tuple[str, Match] | tuple[str, Match, Match]]:
+    """The phrases that do not depend on the tables, with their matches."""
     for slot, names in NOUNS.items():
         for name in names:
-            yield name, Found(NOUN, slot)
-            yield f"any {name}", Found(slot, ANYTHING)
-            yield f"not care about the {name}", Found(slot, ANYTHING)
-            yield f"not have a preference for the {name}", Found(slot, ANYTHING)
-            yield f"not know the {name}", Found(UNTOLD, slot)
+            yield name, Match(SLOT_NAME, slot)
+            yield f"any {name}", Match(slot, ANYTHING)
+            yield f"not care about the {name}", Match(slot, ANYTHING)
+            yield f"not have a preference for the {name}", Match(slot, ANYTHING)
+            yield f"not know the {name}", Match(UNKNOWN_SLOT, slot)
     for domain, names in _DOMAINS.items():
         for name in names:
-            yield name, Found(DOMAIN, domain)
+            yield name, Match(DOMAIN, domain)
     for word, names in _WORDS.items():
         for name in names:
-            yield name, Found(WORD, word)
+            yield name, Match(KEYWORD, word)
     for slot in _YES_NO:
         for name in NOUNS[slot]:
-            yield f"free {name}", Found(slot, "yes")
+            yield f"free {name}", Match(slot, "yes")
             for no in (f"no {name}", f"not need {name}", f"without {name}"):
-                yield no, Found(slot, "no")
+                yield no, Match(slot, "no")
     for day in _DAYS:
-        yield day, Found("day", day)
-    yield "center", Found("area", "centre")
-    yield "guest house", Found("type", "guesthouse"), Found(DOMAIN, "hotel")
+        yield day, Match("day", day)
+    yield "center", Match("area", "centre")
+    yield "guest house", Match("type", "guesthouse"), Match(DOMAIN, "hotel")

@@ -1,7 +1,7 @@
-"""What there is to talk about: five domains of MultiWOZ, their slots, and how a log spells them.
+"""The domains of the task world, five of MultiWOZ's, with their slots and the spelling of slots and values.
 
-Inside this world a slot has one short name (`leaveat`, `id`, `fee`) and a value one spelling (`canonical`).
-Other spellings come from `multiwoz.toml`, which the task metrics read too.
+Inside this world a slot has one short name (`leaveat`, `id`, `fee`) and a value has one spelling (`canonical`).
+Alternative spellings are listed in `multiwoz.toml`, which the task metrics use too.
 """
 
 import re
@@ -11,20 +11,22 @@ from dataclasses import dataclass
 from functools import cache, lru_cache
 from importlib.resources import files
 
-ANYTHING = "dontcare"
-TIMES = ("leaveat", "arriveby")  # a user has one of the two
+ANYTHING = "dontcare"  # the value of a slot on which the user has no preference
+TIMES = ("leaveat", "arriveby")  # a goal has one of the two
 _TOKEN = re.compile(r"[a-z0-9£]+(?:[:'.][a-z0-9]+)*")
 
 
 @dataclass(frozen=True, slots=True)
 class Domain:
+    """A domain: what can be searched, asked for and booked in it."""
+
     name: str
-    informs: tuple[str, ...]  # slots by which something is found
-    asks: tuple[str, ...]  # those that a system asks for, in this order
-    requests: tuple[str, ...]  # slots that a user may want to know
-    books: tuple[str, ...] = ()  # details of a booking
-    table: str | None = None
-    offer: str = "name"  # the slot that names what was found
+    informs: tuple[str, ...]  # slots by which venues are searched
+    asks: tuple[str, ...]  # slots that a system asks for, in this order
+    requests: tuple[str, ...]  # slots that a user may ask for
+    books: tuple[str, ...] = ()  # slots of a booking
+    table: str | None = None  # file name of its table
+    offer: str = "name"  # the slot that identifies a venue
 
 
 DOMAINS: Mapping[str, Domain] = {
@@ -70,8 +72,9 @@ DOMAINS: Mapping[str, Domain] = {
     ),
 }  # fmt: skip
 
-# How a log spells what this world spells otherwise.
-SPELT = {"leaveat": "leaveAt", "arriveby": "arriveBy", "id": "trainID", "fee": "entrance fee"}
+# Slot -> its name in logs, where it differs.
+LOG_NAME = {"leaveat": "leaveAt", "arriveby": "arriveBy", "id": "trainID", "fee": "entrance fee"}
+# Other names of slots -> the name used here.
 _SHORT = {
     "trainid": "id",
     "train id": "id",
@@ -84,6 +87,7 @@ _SHORT = {
 
 @cache
 def _spellings() -> tuple[Mapping[str, str], Mapping[str, str], frozenset[str], Mapping[str, str]]:
+    """Names of slots, spellings of values, values that mean `dontcare`, and names of placeholders."""
     raw = tomllib.loads((files("turnwise") / "data" / "task" / "multiwoz.toml").read_text("utf-8"))
     return (
         {name: to for name, to in raw["slots"]["names"].items() if name != "price"} | _SHORT,
@@ -94,7 +98,7 @@ def _spellings() -> tuple[Mapping[str, str], Mapping[str, str], frozenset[str], 
 
 
 def slot_of(name: str) -> str:
-    """`leave at`, `leaveAt` -> `leaveat`; `trainID` -> `id`."""
+    """The short name of a slot: `leave at`, `leaveAt` -> `leaveat`; `trainID` -> `id`."""
     plain = name.lower().strip()
     return _spellings()[0].get(plain, plain)
 
@@ -105,17 +109,18 @@ def placeholder_slot(name: str) -> str:
     return _SHORT.get(plain) or _spellings()[3].get(plain, plain)
 
 
-def words(text: str) -> list[str]:
+def tokenize(text: str) -> list[str]:
+    """The tokens of a text in lower case, without punctuation."""
     return _TOKEN.findall(text.lower())
 
 
 @lru_cache(maxsize=1 << 14)
 def canonical(slot: str, text: str) -> str:
-    """One spelling of a value; `dontcare` for whatever means anything."""
+    """The canonical spelling of a value; `dontcare` for all expressions of no preference."""
     plain = text.lower().strip()
     if plain in _spellings()[2]:
         return ANYTHING
-    value = " ".join(words(plain))
+    value = " ".join(tokenize(plain))
     if slot in ("name", "departure", "destination"):
         value = value.removeprefix("the ")
     if slot == "type":

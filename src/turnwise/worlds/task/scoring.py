@@ -1,12 +1,15 @@
-"""How well a conversation served the goal, judged by the tables and not by what the user believes.
+"""Scores of a finished dialogue against the user's goal, computed from the tables.
 
-After ConvLab, and Lubis et al. 2022 (section 5.4): *complete*, the user got something for all that it wanted, right
-or wrong; *success*, and all of it is right: the venues meet the goal, what was told is true of them, what was
-booked is the right venue with the right details, a taxi goes where and when it should; *book*, the share of the
-wished bookings that are right; *f1*, of the things told against the things asked for; *turns*, of both sides
-together. Beside these *inform*, whether the venues in hand and the taxi's ride meet the goal. A system need not say
-where it sends a taxi: its ride is what its state held as it told of the car. What a goal does not wish for has no
-score: `book` without a booking is NaN.
+After ConvLab, and Lubis et al. 2022 (section 5.4):
+
+* *complete*: the user got a venue, an answer or a booking for everything in its goal, correct or not.
+* *success*: complete, and everything is correct: venues match the goal, answers are true of them, bookings are of the
+  right venue with the right details, and taxis go where and when they should.
+* *book*: the share of the goal's bookings that are correct; NaN without a booking in the goal.
+* *f1*: of the slots told against the slots asked for; NaN without a request in the goal.
+* *turns*: of both speakers together.
+* *inform*: the final venues and the taxi's route match the goal. A system need not say where it sends a taxi: its
+  route is the system's state at the turn in which it names the car.
 """
 
 from collections.abc import Mapping, Sequence
@@ -18,15 +21,16 @@ from turnwise.worlds.task.user import Progress
 
 DIMENSIONS = ("success", "inform", "complete", "book", "f1", "turns")
 NAN = float("nan")
-# What is only told where somebody asks: an offer describes a venue by the rest.
-CONTACT = frozenset({"phone", "address", "postcode", "fee", "duration", "price"})
+# Slots that a system tells only on request; offers mention the others.
+TOLD_ON_REQUEST = frozenset({"phone", "address", "postcode", "fee", "duration", "price"})
 
 
 def score(parts: Sequence[Progress], tables: Tables, *, turns: int) -> Scores:
+    """The scores by dimension (`DIMENSIONS`) of the user's final progress in each domain."""
     complete = [_complete(part) for part in parts]
-    informed = [_informed(part, tables) for part in parts]
-    asked, right, told = (sum(counts) for counts in zip(*map(_told, parts), strict=True))
-    bookings = [_booked(part, tables) for part in parts if part.wish.book is not None]
+    informed = [_matches_goal(part, tables) for part in parts]
+    asked, right, told = (sum(counts) for counts in zip(*map(_count_answers, parts), strict=True))
+    bookings = [_booked_correctly(part, tables) for part in parts if part.wish.book is not None]
     success = all(complete) and all(informed) and right == asked and all(bookings)
     return {
         "success": float(success),
@@ -39,34 +43,36 @@ def score(parts: Sequence[Progress], tables: Tables, *, turns: int) -> Scores:
 
 
 def _complete(part: Progress) -> bool:
+    """Whether the user got everything it wanted in a domain, correct or not."""
     return part.found and not part.open_requests() and (part.wish.book is None or part.confirmed)
 
 
-def _informed(part: Progress, tables: Tables) -> bool:
-    if part.wish.domain not in tables.rows:  # there is no venue to judge, but what it was booked for
-        wanted = {slot: part.meant(slot) for slot in DOMAINS[part.wish.domain].informs}
-        return all(value in (None, part.ride.get(slot)) for slot, value in wanted.items())
-    return part.row is not None and part.row in tables.matching(part.wish.domain, part.wish.needs)
+def _matches_goal(part: Progress, tables: Tables) -> bool:
+    """Whether the venue, or the taxi's route, matches the goal."""
+    if part.wish.domain not in tables.rows:  # a taxi: no venue, but a route
+        wanted = {slot: part.wanted_value(slot) for slot in DOMAINS[part.wish.domain].informs}
+        return all(value in (None, part.taxi_state.get(slot)) for slot, value in wanted.items())
+    return part.row is not None and part.row in tables.matching(part.wish.domain, part.wish.constraints)
 
 
-def _booked(part: Progress, tables: Tables) -> bool:
-    """A booking of a venue that meets the goal, of which nothing was said that the user did not want."""
-    if part.booked is None or part.booked not in tables.matching(part.wish.domain, part.wish.needs):
+def _booked_correctly(part: Progress, tables: Tables) -> bool:
+    """Whether a booking was confirmed for a venue that matches the goal, without a wrong detail."""
+    if part.booked is None or part.booked not in tables.matching(part.wish.domain, part.wish.constraints):
         return False
     wanted: Mapping[str, str] = part.wish.book or {}
     return all(canonical(slot, wanted.get(slot, value)) == value for slot, value in part.details.items())
 
 
-def _told(part: Progress) -> tuple[int, int, int]:
-    """Things asked for, those of them told rightly, and things told that are told only on request."""
+def _count_answers(part: Progress) -> tuple[int, int, int]:
+    """Counts of slots: asked for by the goal; of these, told correctly; told on request at all."""
     requests = part.wish.requests
-    right = sum(slot in part.answers and _true(part, slot) for slot in requests)
-    told = sum(slot in requests or slot in CONTACT for slot in part.answers)
+    right = sum(slot in part.answers and _is_true(part, slot) for slot in requests)
+    told = sum(slot in requests or slot in TOLD_ON_REQUEST for slot in part.answers)
     return len(requests), right, told
 
 
-def _true(part: Progress, slot: str) -> bool:
-    """Whether what was told is so of the venue in hand; of a taxi nobody knows better."""
+def _is_true(part: Progress, slot: str) -> bool:
+    """Whether an answer is true of the current venue; answers about taxis cannot be checked and count as true."""
     if part.row is None:
         return part.wish.domain == "taxi"
     return part.answers[slot] == part.row.canon.get(slot, UNKNOWN)

@@ -1,6 +1,6 @@
-"""What can be found: venue tables as MultiWOZ writes them, from a folder or those that ship.
+"""Venue tables in MultiWOZ's format, from a folder or from the package.
 
-The tables that ship are of a town that does not exist.
+The tables of the package describe a town that does not exist.
 """
 
 import gzip
@@ -17,144 +17,158 @@ from turnwise.errors import DataError, UsageError
 from turnwise.worlds.task.lexicon import Lexicon
 from turnwise.worlds.task.schema import ANYTHING, DOMAINS, TIMES, canonical, slot_of
 
-TOWN = "town"  # the tables that ship
-UNKNOWN = "?"  # as the published tables write it
+TOWN = "town"  # name of the tables of the package
+UNKNOWN = "?"  # an unknown value in the published tables
+# Cars of taxis, which have no table.
 CARS = ("red estate", "blue saloon", "grey minivan", "white hatchback", "black limousine", "yellow coupe")
-_UNREAD = frozenset({"introduction", "location", "takesbookings", "signature"})
+# Columns that are ignored.
+_IGNORED_COLUMNS = frozenset({"introduction", "location", "takesbookings", "signature"})
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Row:
+    """One venue or train."""
+
     domain: str
-    values: Mapping[str, str]  # slot -> as it is written
-    canon: Mapping[str, str]  # slot -> in one spelling
+    values: Mapping[str, str]  # slot -> value as in the table
+    canon: Mapping[str, str]  # slot -> value in canonical spelling
 
     def meets(self, slot: str, wanted: str) -> bool:
-        there = self.canon.get(slot, UNKNOWN)
-        if there == UNKNOWN:  # a table that does not say excludes nothing
+        """Whether the row meets a constraint; unknown values meet any."""
+        value = self.canon.get(slot, UNKNOWN)
+        if value == UNKNOWN:
             return True
         if slot == "leaveat":
-            return there >= wanted
+            return value >= wanted
         if slot == "arriveby":
-            return there <= wanted
-        return there == wanted
+            return value <= wanted
+        return value == wanted
 
 
 class Tables:
-    """The rows of each domain, searched by constraints, and the words that the conversation may use."""
+    """The rows of each domain with search by constraints, and the lexicon of their values."""
 
     def __init__(
         self,
         rows: Mapping[str, Sequence[Mapping[str, Any]]],
         *,
         name: str = TOWN,
-        spoken: Iterable[
+        mentioned: Iterable[
             tuple[str, str, str]
-        ] = (),  # (domain, slot, value) that users say beside what is there
+        ] = (),  # further (domain, slot, value) that users may mention
     ) -> None:
         self.name = name
-        self._spoken = tuple(spoken)
+        self._mentioned = tuple(mentioned)
         self.rows = {domain: tuple(_row(domain, row) for row in found) for domain, found in rows.items()}
         self.find = lru_cache(maxsize=100_000)(self._search)
-        self.values = cache(self._column)
-        # A train's number is that of several trains in the published table.
+        self.values = cache(self._distinct_values)
+        # Names are not unique: several trains of the published table share a number.
         self._by_name: dict[tuple[str, str], tuple[Row, ...]] = {}
         for domain, found in self.rows.items():
             for row in found:
                 key = domain, row.canon[DOMAINS[domain].offer]
                 self._by_name[key] = (*self._by_name.get(key, ()), row)
-        self._having: dict[tuple[str, str, str], frozenset[int]] = {}
+        self._index: dict[tuple[str, str, str], frozenset[int]] = {}
         for domain, found in self.rows.items():
             for slot in DOMAINS[domain].informs:
                 for value in {row.canon.get(slot, UNKNOWN) for row in found}:
-                    self._having[domain, slot, value] = frozenset(
-                        place for place, row in enumerate(found) if row.meets(slot, value)
+                    self._index[domain, slot, value] = frozenset(
+                        index for index, row in enumerate(found) if row.meets(slot, value)
                     )
 
     def matching(self, domain: str, constraints: Mapping[str, str]) -> tuple[Row, ...]:
-        """The rows that meet every constraint, in the table's order; those on what it does not hold are passed over."""
+        """The rows that meet every constraint, in the table's order; constraints on unknown slots are ignored."""
         known = DOMAINS[domain].informs
         return self.find(
             domain, tuple(sorted((s, v) for s, v in constraints.items() if s in known and v != ANYTHING))
         )
 
     def _search(self, domain: str, constraints: tuple[tuple[str, str], ...]) -> tuple[Row, ...]:
+        """The rows that meet every constraint, from the index where it has the value."""
         rows = self.rows[domain]
         left: frozenset[int] | range = range(len(rows))
         for slot, value in constraints:
-            having = self._having.get((domain, slot, value))
-            if having is None or slot in TIMES:
-                having = frozenset(place for place in left if rows[place].meets(slot, value))
-            left = having.intersection(left)
-        return tuple(rows[place] for place in sorted(left))
+            matches = self._index.get((domain, slot, value))
+            if matches is None or slot in TIMES:
+                matches = frozenset(index for index in left if rows[index].meets(slot, value))
+            left = matches.intersection(left)
+        return tuple(rows[index] for index in sorted(left))
 
-    def called(self, domain: str, name: str) -> tuple[Row, ...]:
+    def rows_named(self, domain: str, name: str) -> tuple[Row, ...]:
+        """The rows with this name."""
         return self._by_name.get((domain, name), ())
 
-    def _column(self, domain: str, slot: str) -> tuple[str, ...]:
-        """The different values of a column, as they are written."""
+    def _distinct_values(self, domain: str, slot: str) -> tuple[str, ...]:
+        """The distinct values of a slot, spelled as in the table."""
         found = {row.canon.get(slot, UNKNOWN): row.values.get(slot, UNKNOWN) for row in self.rows[domain]}
         return tuple(found[key] for key in sorted(found) if key != UNKNOWN)
 
-    def knows(self, domain: str, name: str) -> bool:
-        """Whether somebody may speak of such a place."""
-        return (domain, name) in self._by_name or (domain, name) in self._sought
+    def is_known_name(self, domain: str, name: str) -> bool:
+        """Whether this is the name of a venue in the tables or in a goal."""
+        return (domain, name) in self._by_name or (domain, name) in self._names_in_goals
 
     @cached_property
-    def _sought(self) -> frozenset[tuple[str, str]]:
+    def _names_in_goals(self) -> frozenset[tuple[str, str]]:
+        """The (domain, name) pairs that goals mention."""
         return frozenset(
-            (domain, canonical(slot, value)) for domain, slot, value in self._spoken if slot == "name"
+            (domain, canonical(slot, value)) for domain, slot, value in self._mentioned if slot == "name"
         )
 
     @cached_property
     def lexicon(self) -> Lexicon:
-        held = (
+        """The lexicon of all values in the tables, the cars, and the values of the goals."""
+        values = (
             (domain, slot, value)
             for domain, found in self.rows.items()
             for row in found
             for slot, value in row.values.items()
         )
-        return Lexicon((*held, *(("taxi", "type", car) for car in CARS), *self._spoken))
+        return Lexicon((*values, *(("taxi", "type", car) for car in CARS), *self._mentioned))
 
 
 def _row(domain: str, raw: Mapping[str, Any]) -> Row:
-    # A full stop within a value would be read as the end of a sentence.
+    """A row from one object of a table file."""
+    # A full stop within a value would be parsed as the end of a sentence.
     values = {
         slot_of(column): value.replace(". ", " ")
         for column, value in raw.items()
         if isinstance(value, str) and value
     }
     if domain != "train":
-        values.pop("id", None)  # a number that no one says
+        values.pop("id", None)  # an internal number that users do not mention
     offer = DOMAINS[domain].offer
     if offer not in values:
         raise DataError(f"a row of the table of `{domain}` has no `{offer}`: {dict(raw)!r}")
-    kept = {slot: value for slot, value in values.items() if slot not in _UNREAD}
+    kept = {slot: value for slot, value in values.items() if slot not in _IGNORED_COLUMNS}
     canon = {s: v if v == UNKNOWN else canonical(s, v) or UNKNOWN for s, v in kept.items()}
     return Row(domain, kept, canon)
 
 
-def read(db: str | None, spoken: Iterable[tuple[str, str, str]] = ()) -> Tables:
-    """The tables of a folder; without one those that ship."""
-    return Tables(_folder(db or TOWN), name=db or TOWN, spoken=spoken)
+def read_tables(db: str | None, mentioned: Iterable[tuple[str, str, str]] = ()) -> Tables:
+    """Read the tables of the folder `db`; None: those of the package."""
+    return Tables(_read_folder(db or TOWN), name=db or TOWN, mentioned=mentioned)
 
 
 @cache
-def _folder(db: str) -> Mapping[str, Sequence[Mapping[str, Any]]]:
+def _read_folder(db: str) -> Mapping[str, Sequence[Mapping[str, Any]]]:
+    """The objects of every table file, by domain."""
     if db == TOWN:
         folder = Path(str(files("turnwise") / "data" / "task" / TOWN))
     else:
         folder = Path(db)
         if not folder.is_dir():
-            raise UsageError(f"--db {db}: there is no such folder; without --db a made-up town serves")
-    rows = {name: _rows(folder, domain.table) for name, domain in DOMAINS.items() if domain.table}
+            raise UsageError(
+                f"--db {db}: there is no such folder; without --db the tables of a made-up town are used"
+            )
+    rows = {name: _read_table(folder, domain.table) for name, domain in DOMAINS.items() if domain.table}
     for name, found in rows.items():
         if not found:
-            raise DataError(f"{folder}: the table of `{name}` is empty, and nothing could be found in it")
+            raise DataError(f"{folder}: the table of `{name}` is empty, so no search could succeed")
     return rows
 
 
-def _rows(folder: Path, table: str) -> list[Mapping[str, Any]]:
+def _read_table(folder: Path, table: str) -> list[Mapping[str, Any]]:
+    """The objects of one table file, plain or gzipped."""
     plain = folder / table
     packed = plain.with_name(f"{table}.gz")
     if plain.is_file():
@@ -162,7 +176,7 @@ def _rows(folder: Path, table: str) -> list[Mapping[str, Any]]:
     elif packed.is_file():
         data = gzip.decompress(packed.read_bytes())
     else:
-        raise UsageError(f"--db {folder}: there is no table `{table}` in it, plain or with .gz")
+        raise UsageError(f"--db {folder}: it has no table `{table}` or `{table}.gz`")
     try:
         return list(msgspec.json.decode(data, type=list[dict[str, Any]]))
     except msgspec.DecodeError as error:

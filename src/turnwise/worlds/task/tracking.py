@@ -1,9 +1,8 @@
-"""Dialogue-state tracking by rules, and by rules that mishear.
+"""Rule-based dialogue-state tracking, without and with errors.
 
-A conversation is remembered by its texts, so that sixteen systems that look at the same point track it once. What
-a system mishears is its own, and it keeps to it: an error is drawn from the system's name, the conversation and
-the turn, so that the same words in the same conversation are misheard in the same way at every later turn,
-until the user says them anew.
+Results are cached by the texts of a dialogue, so that many systems at the same point track it once. The errors of
+a system are persistent: an error depends on the system's name, the dialogue and the turn of the mention, so a
+value that was tracked wrongly stays wrong until the user states it again.
 """
 
 from collections.abc import Mapping, Sequence
@@ -12,16 +11,18 @@ from typing import NamedTuple
 from zlib import crc32
 
 from turnwise.types import Turn
-from turnwise.worlds.task.hearing import Acts, heard, read
-from turnwise.worlds.task.schema import DOMAINS, SPELT, canonical
+from turnwise.worlds.task.schema import DOMAINS, LOG_NAME, canonical
 from turnwise.worlds.task.tables import Row, Tables
+from turnwise.worlds.task.understanding import UserActs, parse_system_turn, parse_user_turn
 
-State = dict[str, dict[str, str]]  # domain -> slot -> value, in one spelling
-CHANCES = 1 << 32
-NOTHING = Acts(None, {}, (), frozenset())
+State = dict[str, dict[str, str]]  # domain -> slot -> value, in canonical spelling
+CRC_RANGE = 1 << 32  # number of values of a CRC-32
+NOTHING = UserActs(None, {}, (), frozenset())
 
 
 class Mention(NamedTuple):
+    """A value that the user stated."""
+
     turn: int
     domain: str
     slot: str
@@ -29,78 +30,81 @@ class Mention(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class History:
-    """A conversation up to a user's turn."""
+class Tracked:
+    """What was said in a dialogue up to a user's turn."""
 
     mentions: tuple[Mention, ...]
-    last: Acts
-    rows: Mapping[str, Row]  # domain -> the venue that was last named
-    booked: frozenset[str]
+    last: UserActs  # of the user's last turn
+    rows: Mapping[str, Row]  # domain -> the venue that the system named last
+    booked: frozenset[str]  # domains with a reference number
 
     @property
     def domain(self) -> str | None:
+        """The domain of the user's last turn."""
         return self.last.domain
 
 
 class Tracker:
-    """Remembers the conversations that it has been asked about."""
+    """Tracks dialogues with the lexicon of the tables, and caches the results."""
 
     def __init__(self, tables: Tables, *, size: int = 50_000) -> None:
         self.tables = tables
         self._size = size
-        self._known: dict[tuple[str, ...], History] = {}
+        self._known: dict[tuple[str, ...], Tracked] = {}
 
-    def __call__(self, turns: Sequence[Turn]) -> History:
-        return self.history(tuple([turn.text for turn in turns if turn.role in ("user", "assistant")]))
+    def __call__(self, turns: Sequence[Turn]) -> Tracked:
+        return self.track(tuple([turn.text for turn in turns if turn.role in ("user", "assistant")]))
 
-    def history(self, texts: tuple[str, ...]) -> History:
-        """Of texts of user and system in turn, the last one the user's."""
+    def track(self, texts: tuple[str, ...]) -> Tracked:
+        """Track a dialogue given as the texts of user and system in turn, the last one the user's."""
         found = self._known.get(texts)
         if found is None:
             if len(self._known) >= self._size:
                 self._known.clear()
-            found = self._known[texts] = self._extended(texts)
+            found = self._known[texts] = self._track(texts)
         return found
 
-    def _extended(self, texts: tuple[str, ...]) -> History:
+    def _track(self, texts: tuple[str, ...]) -> Tracked:
+        """Track the last two turns on top of the cached result for the turns before."""
         if len(texts) < 2:
-            before = History((), NOTHING, {}, frozenset())
+            before = Tracked((), NOTHING, {}, frozenset())
         else:
-            before = self._answered(self.history(texts[:-2]), texts[-2])
-        acts = heard(self.tables, texts[-1], before.domain)
+            before = self._after_reply(self.track(texts[:-2]), texts[-2])
+        acts = parse_user_turn(self.tables, texts[-1], before.domain)
         mentions = tuple(
             Mention(len(texts), acts.domain or "", slot, value) for slot, value in acts.informs.items()
         )
-        return History(before.mentions + mentions, acts, before.rows, before.booked)
+        return Tracked(before.mentions + mentions, acts, before.rows, before.booked)
 
-    def _answered(self, before: History, text: str) -> History:
+    def _after_reply(self, before: Tracked, text: str) -> Tracked:
+        """The history after a turn of the system."""
         if before.domain is None:
             return before
-        reading = read(self.tables, text, before.domain)
-        row = reading.row(before.rows.get(before.domain))
+        system_acts = parse_system_turn(self.tables, text, before.domain)
+        row = system_acts.row(before.rows.get(before.domain))
         rows = before.rows if row is None else {**before.rows, before.domain: row}
-        booked = before.booked | {before.domain} if reading.reference else before.booked
-        return History(before.mentions, before.last, rows, booked)
+        booked = before.booked | {before.domain} if system_acts.reference else before.booked
+        return Tracked(before.mentions, before.last, rows, booked)
 
 
-def tracked(history: History) -> State:
-    """What the user has said; what was said last stands."""
+def belief_state(tracked: Tracked) -> State:
+    """The belief state: the last value that the user stated for each slot."""
     state: State = {}
-    for mention in history.mentions:
+    for mention in tracked.mentions:
         state.setdefault(mention.domain, {})[mention.slot] = mention.value
     return state
 
 
-def mistracked(history: History, tables: Tables, *, share: float, key: bytes) -> State:
-    """As `tracked`, with so large a share of what was said lost or taken for something else."""
+def noisy_belief_state(tracked: Tracked, tables: Tables, *, share: float, key: bytes) -> State:
+    """As `belief_state`, but `share` of the mentions are wrong: half of these are lost, half get another value."""
     state: State = {}
-    for mention in history.mentions:
+    for mention in tracked.mentions:
         drawn = crc32(f"{mention.turn}/{mention.domain}/{mention.slot}".encode(), crc32(key))
-        chance, value = drawn / CHANCES, mention.value
+        chance, value = drawn / CRC_RANGE, mention.value
         if chance < share / 2:
             continue
         if chance < share:
-            values = plausible(tables, mention.domain, mention.slot)
+            values = possible_values(tables, mention.domain, mention.slot)
             others = [one for text in values if (one := canonical(mention.slot, text)) != mention.value]
             if not others:
                 continue
@@ -109,8 +113,8 @@ def mistracked(history: History, tables: Tables, *, share: float, key: bytes) ->
     return state
 
 
-def plausible(tables: Tables, domain: str, slot: str) -> Sequence[str]:
-    """Values that a slot might have had."""
+def possible_values(tables: Tables, domain: str, slot: str) -> Sequence[str]:
+    """Values with which a slot can be confused."""
     if slot in ("people", "stay"):
         return tuple("12345678" if slot == "people" else "12345")
     if slot == "day":
@@ -122,13 +126,13 @@ def plausible(tables: Tables, domain: str, slot: str) -> Sequence[str]:
     return tables.values(domain, slot)
 
 
-def spelt(state: State) -> dict[str, dict[str, str]]:
-    """The state as a log writes it: details of a booking as `book people` and the like."""
+def with_log_names(state: State) -> dict[str, dict[str, str]]:
+    """The state with the slot names of logs; booking slots become `book people` and the like."""
     found = {}
     for domain, slots in state.items():
         books = DOMAINS[domain].books
         found[domain] = {
-            (f"book {slot}" if slot in books else SPELT.get(slot, slot)): value
+            (f"book {slot}" if slot in books else LOG_NAME.get(slot, slot)): value
             for slot, value in slots.items()
         }
     return found

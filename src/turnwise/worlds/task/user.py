@@ -1,9 +1,9 @@
-"""The user: an agenda over its goal, domain after domain (after Schatzmann et al. 2007, as in ConvLab).
+"""The simulated user: an agenda over the domains of its goal (after Schatzmann et al. 2007, as in ConvLab).
 
-It says what it wants, answers what is asked, corrects what it hears wrong, asks for what it wants to know and has
-things booked; it goes on to the next domain when it has all, and leaves when it has been let down too often. It
-reads systems by words, so that any can be put before it, and is a pure function of its goal, the conversation
-and chance, which only chooses between wordings. It never asks for what is not in its goal.
+The user states its constraints, answers questions, corrects misunderstandings, makes its requests and asks for
+bookings. It goes on to the next domain when it has everything, and leaves after too many unhelpful replies. It
+understands systems by keywords, so it can talk to any agent. It is a pure function of its goal, the dialogue so far
+and the generator, which only chooses between wordings. It never asks for anything outside its goal.
 """
 
 from collections.abc import Sequence
@@ -12,268 +12,305 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from turnwise.types import Turn
-from turnwise.worlds.task import wording
+from turnwise.worlds.task import user_sentences
 from turnwise.worlds.task.goal import Goal, Wish
-from turnwise.worlds.task.hearing import Reading, heard, read
 from turnwise.worlds.task.schema import ANYTHING, DOMAINS, canonical, slot_of
 from turnwise.worlds.task.tables import Row, Tables
+from turnwise.worlds.task.understanding import SystemActs, parse_system_turn, parse_user_turn
 
-T_MAX = 20  # replies of the system; ConvLab's 40 turns
+MAX_REPLIES = 20  # replies of the system in one dialogue, as in ConvLab (40 turns)
 
 
 @dataclass(slots=True)
 class Progress:
-    """How far the user has come in one domain."""
+    """The user's progress in one domain."""
 
     wish: Wish
-    told: dict[str, str] = field(default_factory=dict)  # in one spelling, what was said last
-    row: Row | None = None  # the venue in hand
-    answers: dict[str, str] = field(default_factory=dict)  # slot -> what the system told of it
+    stated: dict[str, str] = field(
+        default_factory=dict
+    )  # slot -> the user's last value, in canonical spelling
+    row: Row | None = None  # the current venue
+    answers: dict[str, str] = field(default_factory=dict)  # slot -> value that the system told
     booked: Row | None = None  # the venue of the last booking
-    details: dict[str, str] = field(default_factory=dict)  # that the system said of the booking
-    ride: dict[str, str] = field(default_factory=dict)  # what it had understood when it told of a taxi
-    confirmed: bool = False  # a reference was given
-    failed: bool = False  # there is no such thing as was asked for first
-    begun: bool = False
-    news: bool = False  # the user has just said something that it had not said
+    details: dict[str, str] = field(default_factory=dict)  # of the booking, as the system confirmed them
+    taxi_state: dict[str, str] = field(default_factory=dict)  # the system's state when it named the taxi
+    confirmed: bool = False  # the system gave a reference number
+    fail_info_rejected: bool = False  # the system found nothing for `fail_info`
+    started: bool = False  # the user has mentioned the domain
+    stated_something_new: bool = False  # the user's last turn had a new value
 
-    def wants(self, slot: str) -> str | None:
-        """What to say of a slot at present; None where the user does not mind."""
+    def current_value(self, slot: str) -> str | None:
+        """The value of a slot that the user currently asks for; None if it has no preference."""
         wish = self.wish
-        if not self.failed and slot in wish.first:
-            return wish.first[slot]
+        if not self.fail_info_rejected and slot in wish.fail_info:
+            return wish.fail_info[slot]
         if slot in wish.info:
             value = wish.info[slot]
             return None if canonical(slot, value) == ANYTHING else value
         return None if wish.book is None else wish.book.get(slot)
 
-    def meant(self, slot: str) -> str | None:
-        """In one spelling, what the goal says or, of a taxi between the goal's places, what the user said."""
-        value = canonical(slot, self.wants(slot) or self.told.get(slot, ANYTHING))
+    def wanted_value(self, slot: str) -> str | None:
+        """The value of a slot in canonical spelling, from the goal or, for a taxi's places, as the user stated it."""
+        value = canonical(slot, self.current_value(slot) or self.stated.get(slot, ANYTHING))
         return None if value == ANYTHING else value
 
-    def untold(self) -> list[str]:
+    def unstated(self) -> list[str]:
+        """The constraints that the user has not stated yet."""
         return [
             slot
             for slot in self.wish.info
-            if self.told.get(slot) != canonical(slot, self.wants(slot) or ANYTHING)
+            if self.stated.get(slot) != canonical(slot, self.current_value(slot) or ANYTHING)
         ]
 
-    def misheard(self, reading: Reading) -> list[str]:
-        """Slots of which the system says something else than what is wanted."""
-        details = () if reading.reference else DOMAINS[self.wish.domain].books  # not yet settled
+    def contradicted_slots(self, system_acts: SystemActs) -> list[str]:
+        """The slots for which the system stated a value that contradicts the goal."""
+        details = (
+            () if system_acts.reference else DOMAINS[self.wish.domain].books
+        )  # before the booking they are open
         return [
             slot
-            for slot, value in reading.told.items()
-            if slot not in details and (wanted := self.meant(slot)) and _differs(slot, value, wanted)
+            for slot, value in system_acts.informed.items()
+            if slot not in details
+            and (wanted := self.wanted_value(slot))
+            and _contradicts(slot, value, wanted)
         ]
 
     def open_requests(self) -> list[str]:
+        """The requested slots that the system has not told yet."""
         return [slot for slot in self.wish.requests if slot not in self.answers]
 
     @property
     def found(self) -> bool:
+        """Whether there is a current venue; a taxi needs none."""
         return self.row is not None or self.wish.domain == "taxi"
 
     @property
     def done(self) -> bool:
+        """Whether the user has everything it wants in this domain."""
         booked = self.wish.book is None or self.confirmed
-        return self.found and not self.untold() and not self.open_requests() and booked
+        return self.found and not self.unstated() and not self.open_requests() and booked
 
 
 @dataclass(slots=True)
-class Course:
-    """A conversation so far, as the user sees it."""
+class UserView:
+    """The dialogue so far, as the user understands it."""
 
-    parts: list[Progress]
-    at: int = 0  # the domain that is talked about
-    strikes: int = 0
-    reading: Reading | None = None  # of the system's last turn
-    wrong: list[str] = field(default_factory=list)  # that was misheard in it
-    last: str = ""  # what the user said last
-    turns: list[Turn] = field(default_factory=list)  # that are taken in
+    parts: list[Progress]  # one for each domain of the goal
+    current: int = 0  # index of the domain under discussion
+    unhelpful_replies: int = 0  # number of unhelpful replies
+    system_acts: SystemActs | None = None  # meaning of the system's last turn
+    contradicted: list[str] = field(default_factory=list)  # slots that it contradicts
+    last: str = ""  # text of the user's last turn
+    turns: list[Turn] = field(default_factory=list)  # processed so far
 
     @property
     def part(self) -> Progress | None:
-        return self.parts[self.at] if self.at < len(self.parts) else None
+        """The progress in the current domain; None if the goal is finished."""
+        return self.parts[self.current] if self.current < len(self.parts) else None
 
 
 @dataclass(frozen=True, slots=True)
 class User:
+    """A simulated user with a goal."""
+
     goal: Goal
     tables: Tables
-    patience: int = 3  # replies that do not help before the user leaves
-    _known: list[Course] = field(default_factory=list, kw_only=True, repr=False, compare=False)
+    patience: int = 3  # unhelpful replies that the user accepts before it leaves
+    _known: list[UserView] = field(default_factory=list, kw_only=True, repr=False, compare=False)
 
-    def course(self, turns: Sequence[Turn]) -> Course:
-        """What has happened, from the texts alone; `turns` begin with the user's first.
+    def view(self, turns: Sequence[Turn]) -> UserView:
+        """The user's view of a dialogue, computed from the texts; `turns` start with the user's first.
 
-        A conversation that has only grown since it was last looked at is read on from there.
+        If the dialogue is a continuation of the one in the last call, only the new turns are processed.
         """
-        course = self._known[0] if self._known else None
-        seen = [] if course is None else course.turns
+        view = self._known[0] if self._known else None
+        seen = [] if view is None else view.turns
         if (
-            course is None
+            view is None
             or len(seen) > len(turns)
             or any(a is not b for a, b in zip(seen, turns[: len(seen)], strict=True))
         ):
-            course = Course([Progress(wish) for wish in self.goal])
-            self._known[:] = [course]
-        for turn in turns[len(course.turns) :]:
-            course.turns.append(turn)
+            view = UserView([Progress(wish) for wish in self.goal])
+            self._known[:] = [view]
+        for turn in turns[len(view.turns) :]:
+            view.turns.append(turn)
             if turn.role == "user":
-                self._spoke(course, turn.text)
+                self._after_user_turn(view, turn.text)
             elif turn.role == "assistant":
-                self._listened(course, turn)
-        return course
+                self._after_system_turn(view, turn)
+        return view
 
-    def _spoke(self, course: Course, text: str) -> None:
-        course.last = text
-        if (part := course.part) is not None:
-            before = dict(part.told)
-            part.told.update(heard(self.tables, text, part.wish.domain).informs)
-            part.begun, part.news = True, part.told != before
+    def _after_user_turn(self, view: UserView, text: str) -> None:
+        """Update the view after a turn of the user."""
+        view.last = text
+        if (part := view.part) is not None:
+            before = dict(part.stated)
+            part.stated.update(parse_user_turn(self.tables, text, part.wish.domain).informs)
+            part.started, part.stated_something_new = True, part.stated != before
 
-    def _listened(self, course: Course, turn: Turn) -> None:
-        part = course.part
+    def _after_system_turn(self, view: UserView, turn: Turn) -> None:
+        """Update the view after a turn of the system."""
+        part = view.part
         if part is None:
             return
         domain = part.wish.domain
-        course.reading = reading = read(self.tables, turn.text, domain)
-        course.wrong = part.misheard(reading)
-        if not self._helped(part, reading) or course.wrong:
-            course.strikes += 1
-        if domain not in self.tables.rows and any(slot in reading.told for slot in DOMAINS[domain].requests):
-            known = part.told if turn.state is None else turn.state.get(domain, {})
-            part.ride = {
+        view.system_acts = system_acts = parse_system_turn(self.tables, turn.text, domain)
+        view.contradicted = part.contradicted_slots(system_acts)
+        if not self._update_progress(part, system_acts) or view.contradicted:
+            view.unhelpful_replies += 1
+        if domain not in self.tables.rows and any(
+            slot in system_acts.informed for slot in DOMAINS[domain].requests
+        ):
+            known = part.stated if turn.state is None else turn.state.get(domain, {})
+            part.taxi_state = {
                 (slot := slot_of(name)): canonical(slot, str(value)) for name, value in known.items()
             }
-        if any(slot in DOMAINS[domain].informs for slot in course.wrong):
-            part.row = None  # not what was asked for
+        if any(slot in DOMAINS[domain].informs for slot in view.contradicted):
+            part.row = None  # it does not meet the constraints
             part.answers.clear()
-        if part.done and not course.wrong:
-            course.at += 1
+        if part.done and not view.contradicted:
+            view.current += 1
 
-    def _helped(self, part: Progress, reading: Reading) -> bool:
-        """Take in what the system said; whether it brought the user any further."""
+    def _update_progress(self, part: Progress, system_acts: SystemActs) -> bool:
+        """Update the progress after a turn of the system; return whether the turn was helpful."""
         wish = part.wish
-        before = (part.row, len(part.answers), part.confirmed, part.failed, dict(part.details))
-        part.row = reading.row(part.row)
+        before = (part.row, len(part.answers), part.confirmed, part.fail_info_rejected, dict(part.details))
+        part.row = system_acts.row(part.row)
         if part.row is not before[0]:
-            part.answers.clear()  # they were of another venue
-        told = dict(reading.told) | dict.fromkeys(reading.untold, "?")
+            part.answers.clear()  # they belong to another venue
+        values = dict(system_acts.informed) | dict.fromkeys(system_acts.unknown, "?")
         facts = DOMAINS[wish.domain]
         if part.found:
-            part.answers |= {slot: value for slot, value in told.items() if slot in facts.requests}
-        if reading.reference and wish.book is not None:
+            part.answers |= {slot: value for slot, value in values.items() if slot in facts.requests}
+        if system_acts.reference and wish.book is not None:
             part.booked, part.confirmed = part.row, True
-            part.details = {slot: value for slot, value in told.items() if slot in facts.books}
-        if "none" in reading.words and not reading.rows and wish.first:
-            part.failed = True
-        after = (part.row, len(part.answers), part.confirmed, part.failed, dict(part.details))
-        useful = any(slot not in part.told for slot in reading.asked)
-        return useful or after != before or (part.news and bool(reading.rows))
+            part.details = {slot: value for slot, value in values.items() if slot in facts.books}
+        if "none" in system_acts.keywords and not system_acts.rows and wish.fail_info:
+            part.fail_info_rejected = True
+        after = (part.row, len(part.answers), part.confirmed, part.fail_info_rejected, dict(part.details))
+        useful = any(slot not in part.stated for slot in system_acts.asked)
+        return useful or after != before or (part.stated_something_new and bool(system_acts.rows))
 
     def first_message(self, rng: np.random.Generator) -> str:
-        return self._begins(Course([Progress(wish) for wish in self.goal]), rng)
+        """The message with which the user starts the dialogue."""
+        return self._start_domain(UserView([Progress(wish) for wish in self.goal]), rng)
 
     def next_message(self, turns: Sequence[Turn], rng: np.random.Generator) -> str | None:
-        """What the user says to the last of `turns`; None when it has left."""
-        course = self.course(turns)
-        if "bye" in heard(self.tables, course.last, None).words:
+        """The user's reply to the last of `turns`, or None if the user has said goodbye."""
+        view = self.view(turns)
+        if "bye" in parse_user_turn(self.tables, view.last, None).keywords:
             return None
         replies = sum(turn.role == "assistant" for turn in turns)
-        part = course.part
+        part = view.part
         if part is None:
-            return wording.one(wording.DONE, rng)
-        if course.strikes > self.patience or replies >= T_MAX - 1:
-            return wording.one(wording.LEAVES, rng)
-        return self._says(course, part, rng)
+            return user_sentences.pick(user_sentences.DONE, rng)
+        if view.unhelpful_replies > self.patience or replies >= MAX_REPLIES - 1:
+            return user_sentences.pick(user_sentences.LEAVING, rng)
+        return self._choose_message(view, part, rng)
 
-    def _says(self, course: Course, part: Progress, rng: np.random.Generator) -> str:
-        reading = course.reading
-        if not part.begun or reading is None:
-            return self._begins(course, rng)
-        if "again" in reading.words:
-            return course.last
-        if course.wrong:
-            return _joined(wording.one(wording.CORRECTS, rng), self._tells(course, part, course.wrong, rng))
-        if reading.asked:
-            return self._answers(course, part, reading.asked, rng)
-        untold = part.untold()
-        if "none" in reading.words and part.failed and untold:
-            return _joined(wording.one(wording.INSTEAD, rng), self._tells(course, part, untold, rng))
-        if untold:
-            return self._tells(course, part, untold[: 1 + (rng.random() < 0.5)], rng)
-        opener = wording.one(wording.OPENERS, rng)
+    def _choose_message(self, view: UserView, part: Progress, rng: np.random.Generator) -> str:
+        """The next message by the agenda: correct, answer, state constraints, request or book."""
+        system_acts = view.system_acts
+        if not part.started or system_acts is None:
+            return self._start_domain(view, rng)
+        if "again" in system_acts.keywords:
+            return view.last
+        if view.contradicted:
+            return _join(
+                user_sentences.pick(user_sentences.CORRECTIONS, rng),
+                self._state_slots(view, part, view.contradicted, rng),
+            )
+        if system_acts.asked:
+            return self._answer_questions(view, part, system_acts.asked, rng)
+        unstated = part.unstated()
+        if "none" in system_acts.keywords and part.fail_info_rejected and unstated:
+            return _join(
+                user_sentences.pick(user_sentences.CHANGES, rng), self._state_slots(view, part, unstated, rng)
+            )
+        if unstated:
+            return self._state_slots(view, part, unstated[: 1 + (rng.random() < 0.5)], rng)
+        opener = user_sentences.pick(user_sentences.OPENERS, rng)
         if not part.found:
             slots = list(part.wish.info)
-            return _joined(wording.one(wording.REPEATS, rng), self._tells(course, part, slots, rng))
+            return _join(
+                user_sentences.pick(user_sentences.COMPLAINTS, rng), self._state_slots(view, part, slots, rng)
+            )
         requests, book = part.open_requests(), part.wish.book
         if book is not None and not part.confirmed and not (requests and rng.random() < 0.5):
-            if rng.random() < 0.3 and not part.told.keys() & book.keys():
-                return wording.one(wording.BOOK_IT, rng)
-            return _joined(opener, _books(part, rng))
-        nouns = wording.listed([wording.noun(slot) for slot in requests])
-        return _joined(opener, wording.one(wording.ASKS, rng).format(nouns))
+            if rng.random() < 0.3 and not part.stated.keys() & book.keys():
+                return user_sentences.pick(user_sentences.BOOKING_REQUESTS_WITHOUT_DETAILS, rng)
+            return _join(opener, _booking_request(part, rng))
+        nouns = user_sentences.join_with_and([user_sentences.noun(slot) for slot in requests])
+        return _join(opener, user_sentences.pick(user_sentences.SLOT_REQUESTS, rng).format(nouns))
 
-    def _begins(self, course: Course, rng: np.random.Generator) -> str:
-        """The first words on a domain, with some of the constraints."""
-        part = course.parts[course.at]
-        slots = {slot: value for slot in part.wish.info if (value := part.wants(slot)) is not None}
+    def _start_domain(self, view: UserView, rng: np.random.Generator) -> str:
+        """The first message on a domain, with some of the constraints."""
+        part = view.parts[view.current]
+        slots = {slot: value for slot in part.wish.info if (value := part.current_value(slot)) is not None}
         if part.wish.domain == "taxi":
-            slots |= _between(course)
-            return wording.one(wording.MORE_TAXIS if course.at else wording.TAXIS, rng).format(
-                wording.ride(slots)
-            )
+            slots |= _taxi_route(view)
+            return user_sentences.pick(
+                user_sentences.FURTHER_TAXI_REQUESTS if view.current else user_sentences.FIRST_TAXI_REQUESTS,
+                rng,
+            ).format(user_sentences.modifiers(slots))
         count = max(1, min(len(slots), 1 + int(rng.random() * 3)))
         chosen = dict(list(slots.items())[:count])
-        leads = wording.MORE if course.at else wording.LEADS
-        said = wording.one(leads, rng).format(wording.wanted(part.wish.domain, chosen))
-        return _joined(said, wording.one(wording.TAILS, rng))
+        leads = user_sentences.FURTHER_REQUESTS if view.current else user_sentences.FIRST_REQUESTS
+        said = user_sentences.pick(leads, rng).format(user_sentences.noun_phrase(part.wish.domain, chosen))
+        return _join(said, user_sentences.pick(user_sentences.LAST_SENTENCES, rng))
 
-    def _answers(self, course: Course, part: Progress, asked: Sequence[str], rng: np.random.Generator) -> str:
-        slots = [_meant(part.wish, slot) for slot in asked]
-        reminds = all(slot in part.told for slot in slots)
-        said = self._tells(course, part, list(dict.fromkeys(slots)), rng)
-        return _joined(wording.one(wording.REMINDS, rng), said) if reminds else said
+    def _answer_questions(
+        self, view: UserView, part: Progress, asked: Sequence[str], rng: np.random.Generator
+    ) -> str:
+        """The answer to the system's questions, with a reminder if all of it was stated before."""
+        slots = [_slot_to_answer(part.wish, slot) for slot in asked]
+        reminds = all(slot in part.stated for slot in slots)
+        said = self._state_slots(view, part, list(dict.fromkeys(slots)), rng)
+        return _join(user_sentences.pick(user_sentences.REMINDERS, rng), said) if reminds else said
 
-    def _tells(self, course: Course, part: Progress, slots: Sequence[str], rng: np.random.Generator) -> str:
-        between = _between(course) if part.wish.domain == "taxi" else {}
-        return " ".join(wording.told(slot, part.wants(slot) or between.get(slot), rng) for slot in slots)
+    def _state_slots(
+        self, view: UserView, part: Progress, slots: Sequence[str], rng: np.random.Generator
+    ) -> str:
+        """Sentences that state the values of `slots`."""
+        route = _taxi_route(view) if part.wish.domain == "taxi" else {}
+        return " ".join(
+            user_sentences.statement(slot, part.current_value(slot) or route.get(slot), rng) for slot in slots
+        )
 
 
-def _differs(slot: str, told: str, wanted: str) -> bool:
-    """Whether what the system says is not what is wanted; a train may leave later and arrive earlier."""
+def _contradicts(slot: str, stated: str, wanted: str) -> bool:
+    """Whether a stated value contradicts the wanted one; a train may leave later and arrive earlier."""
     if slot == "leaveat":
-        return told < wanted
-    return told > wanted if slot == "arriveby" else told not in (wanted, ANYTHING)
+        return stated < wanted
+    return stated > wanted if slot == "arriveby" else stated not in (wanted, ANYTHING)
 
 
-def _meant(wish: Wish, slot: str) -> str:
-    """Who is asked when to leave, and has to arrive by some time, says that."""
+def _slot_to_answer(wish: Wish, slot: str) -> str:
+    """The slot to answer a question with: asked for its departure time, a user with an arrival time states that."""
     other = slot == "leaveat" and slot not in wish.info and "arriveby" in wish.info
     return "arriveby" if other else slot
 
 
-def _between(course: Course) -> dict[str, str]:
-    """From one place of the goal to the other, for a taxi whose goal does not say."""
-    names = [
-        part.row.values["name"].lower() for part in course.parts if part.row and "name" in part.row.values
-    ]
-    info = course.parts[course.at].wish.info
+def _taxi_route(view: UserView) -> dict[str, str]:
+    """The route of a taxi whose goal does not name it: from the first venue found to the second."""
+    names = [part.row.values["name"].lower() for part in view.parts if part.row and "name" in part.row.values]
+    info = view.parts[view.current].wish.info
     ends = ("departure", "destination")[: len(names)]
     return {slot: name for slot, name in zip(ends, names[: len(ends)], strict=True) if slot not in info}
 
 
-def _books(part: Progress, rng: np.random.Generator) -> str:
+def _booking_request(part: Progress, rng: np.random.Generator) -> str:
+    """The request for a booking with its details."""
     book = part.wish.book or {}
-    details = {slot: wording.shown(slot, value) for slot, value in book.items()}
-    if set(details) != set(DOMAINS[part.wish.domain].books):  # a goal that leaves details open
-        return wording.one(wording.BOOK_IT, rng)
+    details = {slot: user_sentences.value_in_words(slot, value) for slot, value in book.items()}
+    if set(details) != set(DOMAINS[part.wish.domain].books):  # the goal lacks some details
+        return user_sentences.pick(user_sentences.BOOKING_REQUESTS_WITHOUT_DETAILS, rng)
     tickets = f"{book.get('people')} ticket{'s' * (book.get('people') != '1')}"
-    return wording.one(wording.BOOKS[part.wish.domain], rng).format(**details, tickets=tickets)
+    return user_sentences.pick(user_sentences.BOOKING_REQUESTS[part.wish.domain], rng).format(
+        **details, tickets=tickets
+    )
 
 
-def _joined(*said: str) -> str:
-    return " ".join(text for text in said if text)
+def _join(*texts: str) -> str:
+    """The non-empty texts, joined with spaces."""
+    return " ".join(text for text in texts if text)

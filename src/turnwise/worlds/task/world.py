@@ -1,4 +1,4 @@
-"""The task world: scenes of a user with a goal and a system with tables, in which any agent can be the system."""
+"""The task world: a user with a goal talks to a system with venue tables, and any agent can be the system."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -10,17 +10,23 @@ import numpy as np
 from turnwise.logs.conversation import POINTER
 from turnwise.types import Agent, Dialogue, Direction, Rating, Scores, Turn
 from turnwise.worlds.play import World
-from turnwise.worlds.task.annotation import Annotated, pointer
+from turnwise.worlds.task.annotation import StateAnnotatingAgent, database_bits
 from turnwise.worlds.task.convlab import Simulator, convlab_user
-from turnwise.worlds.task.goal import Goal, drawn
-from turnwise.worlds.task.lexicalise import DELEXICALISED, Lexicalised, Met, Placeholders
+from turnwise.worlds.task.goal import Goal, draw_goal
+from turnwise.worlds.task.lexicalise import (
+    DELEXICALISED,
+    AnnotatedAgent,
+    DelexicalisingAgent,
+    LexicalisingAgent,
+)
 from turnwise.worlds.task.scoring import DIMENSIONS, score
 from turnwise.worlds.task.systems import System
 from turnwise.worlds.task.tables import Tables
-from turnwise.worlds.task.tracking import State, Tracker, spelt, tracked
-from turnwise.worlds.task.user import T_MAX, User
+from turnwise.worlds.task.tracking import State, Tracker, belief_state, with_log_names
+from turnwise.worlds.task.user import MAX_REPLIES, User
 
-SCALES = {"turns": (0.0, 2.0 * T_MAX)}
+# Dimension -> its scale, where it is not 0 to 1.
+SCALES = {"turns": (0.0, 2.0 * MAX_REPLIES)}
 BRIEFING = (
     "You help a visitor of a town to find restaurants, hotels, attractions, trains and taxis, and book them. "
     "Write placeholders for what the tables hold, as in `[restaurant_name] is in the [restaurant_area].`: "
@@ -30,7 +36,7 @@ BRIEFING = (
 
 @dataclass(frozen=True, slots=True)
 class Scene:
-    """One visitor; everything of a conversation but the system."""
+    """One user with its goal: everything in a dialogue except the system."""
 
     user: User
     briefing: Turn
@@ -59,35 +65,40 @@ class Scene:
         )
 
     def truth(self, turns: Sequence[Turn]) -> Scores:
-        course = self.user.course(turns[1:])
-        return score(course.parts, self.user.tables, turns=len(turns) - 1)
+        """The scores of a finished dialogue against the goal."""
+        view = self.user.view(turns[1:])
+        return score(view.parts, self.user.tables, turns=len(turns) - 1)
 
 
 def _direction(name: str) -> Direction:
+    """Whether higher or lower ratings of a dimension are better."""
     return "lower" if name == "turns" else "higher"
 
 
 @dataclass(frozen=True, slots=True)
 class Task(World):
+    """Users who search and book venues, trains and taxis."""
+
     name: ClassVar[str] = "task"
     dimensions: ClassVar[tuple[str, ...]] = DIMENSIONS
 
     tracker: Tracker
-    goals: tuple[Goal, ...] = ()  # of a corpus; without any they are drawn from the tables
-    delexicalised: bool = False  # whether the log has placeholders in place of values
-    simulator: Simulator | None = None  # of ConvLab, in the place of our user
+    goals: tuple[Goal, ...] = ()  # of a corpus; if empty, goals are drawn from the tables
+    delexicalised: bool = False  # whether logs have placeholders instead of values
+    simulator: Simulator | None = None  # a ConvLab user simulator that replaces the user of this world
 
     @property
     def tables(self) -> Tables:
+        """The venue tables."""
         return self.tracker.tables
 
     def state(self, turns: Sequence[Turn]) -> dict[str, dict[str, str]]:
-        """What the user has said by now, tracked by rules: for a policy that needs a state."""
-        return spelt(tracked(self.tracker(turns)))
+        """The belief state after `turns`, tracked by rules, for policies that need one."""
+        return with_log_names(belief_state(self.tracker(turns)))
 
-    def found(self, turns: Sequence[Turn]) -> dict[str, int]:
-        """By domain that the user has spoken of, how many venues meet what it said."""
-        state = tracked(self.tracker(turns))
+    def match_counts(self, turns: Sequence[Turn]) -> dict[str, int]:
+        """The number of venues that match the belief state, by domain that the user has mentioned."""
+        state = belief_state(self.tracker(turns))
         return {
             domain: len(self.tables.matching(domain, known))
             for domain, known in state.items()
@@ -101,21 +112,26 @@ class Task(World):
         if self.goals:
             goal = self.goals[int(rng.random() * len(self.goals))]
         else:
-            goal = drawn(self.tables, rng)
+            goal = draw_goal(self.tables, rng)
         return Scene(User(goal, self.tables, patience=2 + int(rng.random() * 3)), briefing)
 
-    def for_dialogue(self, agent: Agent) -> Met:
-        """With values for placeholders. Our own systems have trackers; any other agent is told what ours tracks."""
+    def for_dialogue(self, agent: Agent) -> AnnotatedAgent:
+        """The agent, wrapped so that it sees the tracked state and its placeholders are filled.
+
+        Systems of this world do both themselves.
+        """
         return (
-            agent if isinstance(agent, System) else Lexicalised(Annotated(agent, self.tracker), self.tracker)
+            agent
+            if isinstance(agent, System)
+            else LexicalisingAgent(StateAnnotatingAgent(agent, self.tracker), self.tracker)
         )
 
     def for_alternatives(self, agent: Agent) -> Agent:
-        met = self.for_dialogue(agent)
-        return Placeholders(met) if self.delexicalised else met
+        wrapped = self.for_dialogue(agent)
+        return DelexicalisingAgent(wrapped) if self.delexicalised else wrapped
 
     def annotate(self, dialogue: Dialogue, others: Mapping[str, Agent]) -> Dialogue:
-        """With what the task metrics look for: which domains were booked by each turn, what each system believed."""
+        """Add the metadata that the task metrics need: the domains booked by each turn, and each system's states."""
         meta = {
             **dialogue.meta,
             "db": self.tables.name,
@@ -123,23 +139,27 @@ class Task(World):
         }
         if not self.delexicalised:
             return replace(dialogue, meta=meta)
-        places = [place for place, turn in enumerate(dialogue.turns) if turn.role == "assistant"]
+        places = [index for index, turn in enumerate(dialogue.turns) if turn.role == "assistant"]
         briefing = Turn("system", dialogue.meta["briefing"])
         meta[POINTER] = [
-            pointer(tracked(self.tracker(dialogue.turns[:place])), self.tables) for place in places
+            database_bits(belief_state(self.tracker(dialogue.turns[:index])), self.tables) for index in places
         ]
         meta["predicted_states"] = {
-            name: [spelt(self._believed(agent, (briefing, *dialogue.turns[:place]))) for place in places]
+            name: [
+                with_log_names(self._tracked_state(agent, (briefing, *dialogue.turns[:index])))
+                for index in places
+            ]
             for name, agent in others.items()
         }
-        return replace(dialogue, meta=meta, turns=tuple(map(_bare, dialogue.turns)))
+        return replace(dialogue, meta=meta, turns=tuple(map(_delexicalised_turn, dialogue.turns)))
 
-    def _believed(self, agent: Agent, turns: Sequence[Turn]) -> State:
-        return agent.state(turns) if isinstance(agent, System) else tracked(self.tracker(turns))
+    def _tracked_state(self, agent: Agent, turns: Sequence[Turn]) -> State:
+        """The state that an agent tracks; the world's own for agents without a tracker."""
+        return agent.state(turns) if isinstance(agent, System) else belief_state(self.tracker(turns))
 
 
 def _bookings(turns: Sequence[Turn]) -> Iterator[list[str]]:
-    """By system turn, the domains of which a reference has been given."""
+    """For each turn of the system, the domains with a reference number so far."""
     made: set[str] = set()
     for turn in turns:
         if turn.role == "assistant":
@@ -147,8 +167,8 @@ def _bookings(turns: Sequence[Turn]) -> Iterator[list[str]]:
             yield sorted(made)
 
 
-def _bare(turn: Turn) -> Turn:
-    """A system's turn with placeholders; what was said is kept beside it."""
+def _delexicalised_turn(turn: Turn) -> Turn:
+    """The turn with placeholders as its content, and the text that the user saw as `surface`."""
     if DELEXICALISED not in turn.extra:
         return turn
     extra = {key: value for key, value in turn.extra.items() if key != DELEXICALISED}

@@ -1,6 +1,6 @@
-"""What users say: templates, and how values are put into them.
+"""The sentences of users: templates, and functions that fill them with values.
 
-They are read by trackers through `lexicon`; a test holds every sentence to what it says.
+Trackers parse them with `lexicon`; a test checks that every sentence is parsed as intended.
 """
 
 from collections.abc import Mapping, Sequence
@@ -9,7 +9,8 @@ import numpy as np
 
 from turnwise.worlds.task.lexicon import NOUNS
 
-LEADS = (
+# The first message on a domain: of the first domain, and of each further one.
+FIRST_REQUESTS = (
     "I am looking for {}.",
     "I need {}.",
     "Can you help me find {}?",
@@ -22,7 +23,7 @@ LEADS = (
     "I would like some information on {}, please.",
     "Hello, can you give me some information about {}?",
 )
-MORE = (
+FURTHER_REQUESTS = (
     "I am also looking for {}.",
     "I also need {}.",
     "Can you help me with {} too?",
@@ -32,10 +33,18 @@ MORE = (
     "Perfect, thank you. Next I am looking for {}.",
     "Yes, I am also in need of {}.",
 )
-TAILS = ("", "", "", "What do you have?", "What would you recommend?", "Can you help me with that?")
-HEADS = {"restaurant": "restaurant", "hotel": "place to stay", "attraction": "attraction", "train": "train"}
-BEFORE = (("pricerange", "{}"), ("stars", "{} star"))
-AFTER = (
+# An optional last sentence of the first message.
+LAST_SENTENCES = ("", "", "", "What do you have?", "What would you recommend?", "Can you help me with that?")
+# The noun phrase for what a user is looking for: domain -> noun, and slot -> template of a modifier before or
+# after the noun.
+HEAD_NOUNS = {
+    "restaurant": "restaurant",
+    "hotel": "place to stay",
+    "attraction": "attraction",
+    "train": "train",
+}
+MODIFIERS_BEFORE = (("pricerange", "{}"), ("stars", "{} star"))
+MODIFIERS_AFTER = (
     ("name", "called {}"),
     ("departure", "from {}"),
     ("destination", "to {}"),
@@ -45,9 +54,14 @@ AFTER = (
     ("leaveat", "leaving after {}"),
     ("arriveby", "arriving by {}"),
 )
-TAXIS = ("I need a taxi {}.", "Can you book a taxi {}?", "I would like a taxi {}, please.")
-MORE_TAXIS = ("I also need a taxi {}.", "Lastly, I need a taxi {} please.", "Can I also get a taxi {}?")
-TELLS: Mapping[str, tuple[str, ...]] = {
+FIRST_TAXI_REQUESTS = ("I need a taxi {}.", "Can you book a taxi {}?", "I would like a taxi {}, please.")
+FURTHER_TAXI_REQUESTS = (
+    "I also need a taxi {}.",
+    "Lastly, I need a taxi {} please.",
+    "Can I also get a taxi {}?",
+)
+# Slot -> sentences that state its value; `ANY` says that any value will do.
+STATEMENTS: Mapping[str, tuple[str, ...]] = {
     "food": (
         "I would like {} food.",
         "{} food, please.",
@@ -132,13 +146,14 @@ TELLS: Mapping[str, tuple[str, ...]] = {
     ),
     "stay": ("For {}.", "We will stay {}.", "We would like to stay for {}, please.", "It will be for {}."),
 }
-ANY = (
+NO_PREFERENCE = (
     "I do not care about the {}.",
     "Any {} is fine.",
     "Any {} will do.",
     "I do not have a preference for the {}.",
 )
-ASKS = (
+# A request for slots.
+SLOT_REQUESTS = (
     "Can I get the {}?",
     "What is the {}?",
     "I need the {}, please.",
@@ -147,7 +162,8 @@ ASKS = (
     "May I have the {}, please?",
     "I would also like to know the {}.",
 )
-BOOKS: Mapping[str, tuple[str, ...]] = {
+# A request for a booking: domain -> with details; `BOOK_IT` without.
+BOOKING_REQUESTS: Mapping[str, tuple[str, ...]] = {
     "restaurant": (
         "Please book a table for {people} at {time} on {day}.",
         "Can you book it for {people} on {day} at {time}?",
@@ -168,13 +184,14 @@ BOOKS: Mapping[str, tuple[str, ...]] = {
         "I would like to book {tickets}.",
     ),
 }
-BOOK_IT = (
+BOOKING_REQUESTS_WITHOUT_DETAILS = (
     "Yes, please book it.",
     "Yes, can you book that for me?",
     "Please book it for me.",
     "That sounds great, could you make a reservation for me?",
     "Yes, I would like to make a booking, please.",
 )
+# First sentences of a reply: neutral, correction, change of constraints, reminder, complaint.
 OPENERS = (
     "",
     "",
@@ -186,22 +203,23 @@ OPENERS = (
     "Thanks so much.",
     "That will work for me.",
 )
-CORRECTS = (
+CORRECTIONS = (
     "No, that is not right.",
     "That is not what I asked for.",
     "Actually, that is not quite what I was looking for.",
     "I am sorry, but that is wrong.",
     "No.",
 )
-INSTEAD = (
+CHANGES = (
     "How about this instead.",
     "In that case let us change that.",
     "Okay, then let us try something different.",
     "That is too bad, then I will take something else.",
     "Okay, then something else.",
 )
-REMINDS = ("As I said.", "I told you already.", "I believe that I have mentioned it.", "Again:")
-REPEATS = ("I am sorry, I asked for something else.", "That does not help me.", "Let me say it again.")
+REMINDERS = ("As I said.", "I told you already.", "I believe that I have mentioned it.", "Again:")
+COMPLAINTS = ("I am sorry, I asked for something else.", "That does not help me.", "Let me say it again.")
+# Last messages: everything found, or nothing.
 DONE = (
     "That is all I need, thank you. Goodbye.",
     "Thank you for your help, bye.",
@@ -211,18 +229,20 @@ DONE = (
     "Thanks, that will be all for today. I appreciate your help.",
     "Perfect, thank you very much for your help. Goodbye!",
 )
-LEAVES = ("This does not help me. Goodbye.", "I will try somewhere else, bye.", "Never mind, goodbye.")
+LEAVING = ("This does not help me. Goodbye.", "I will try somewhere else, bye.", "Never mind, goodbye.")
 
 
-def one(options: Sequence[str], rng: np.random.Generator) -> str:
+def pick(options: Sequence[str], rng: np.random.Generator) -> str:
+    """A random option."""
     return options[int(rng.random() * len(options))]
 
 
 def noun(slot: str) -> str:
+    """The name of a slot in sentences."""
     return NOUNS[slot][0]
 
 
-def shown(slot: str, value: str) -> str:
+def value_in_words(slot: str, value: str) -> str:
     """A value in words: `free parking`, `3 people`, `1 night`."""
     if slot in ("internet", "parking"):
         return f"{'no' if value == 'no' else 'free'} {noun(slot)}"
@@ -232,29 +252,30 @@ def shown(slot: str, value: str) -> str:
     return value
 
 
-def listed(parts: Sequence[str]) -> str:
+def join_with_and(parts: Sequence[str]) -> str:
+    """`a`, `a and b`, `a, b and c`."""
     return parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])} and {parts[-1]}"
 
 
-def wanted(domain: str, slots: Mapping[str, str]) -> str:
-    """A noun phrase: `a cheap restaurant in the centre that serves indian food`."""
-    say = {slot: shown(slot, value) for slot, value in slots.items()}
-    before = [text.format(say[slot]) for slot, text in BEFORE if slot in say]
-    extras = [say[slot] for slot in ("internet", "parking") if slot in say]
-    after = [f"with {listed(extras)}"] if extras else []
-    text = " ".join([*before, say.get("type", HEADS[domain]), ride(say), *after])
+def noun_phrase(domain: str, slots: Mapping[str, str]) -> str:
+    """The noun phrase for a search: `a cheap restaurant in the centre that serves indian food`."""
+    in_words = {slot: value_in_words(slot, value) for slot, value in slots.items()}
+    before = [text.format(in_words[slot]) for slot, text in MODIFIERS_BEFORE if slot in in_words]
+    extras = [in_words[slot] for slot in ("internet", "parking") if slot in in_words]
+    after = [f"with {join_with_and(extras)}"] if extras else []
+    text = " ".join([*before, in_words.get("type", HEAD_NOUNS[domain]), modifiers(in_words), *after])
     text = " ".join(text.split())
     return f"{'an' if text[0] in 'aeiou' else 'a'} {text}"
 
 
-def ride(say: Mapping[str, str]) -> str:
-    """What follows the noun: `from here to there arriving by 17:15`."""
-    return " ".join(text.format(say[slot]) for slot, text in AFTER if slot in say)
+def modifiers(in_words: Mapping[str, str]) -> str:
+    """The modifiers after the noun: `from here to there arriving by 17:15`."""
+    return " ".join(text.format(in_words[slot]) for slot, text in MODIFIERS_AFTER if slot in in_words)
 
 
-def told(slot: str, value: str | None, rng: np.random.Generator) -> str:
-    """A sentence with one constraint or detail in it; None where the user does not mind."""
+def statement(slot: str, value: str | None, rng: np.random.Generator) -> str:
+    """A sentence that states the value of a slot; None: the user has no preference."""
     if value is None:
-        return one(ANY, rng).format(noun(slot))
-    text = one(TELLS[slot], rng).format(shown(slot, value))
+        return pick(NO_PREFERENCE, rng).format(noun(slot))
+    text = pick(STATEMENTS[slot], rng).format(value_in_words(slot, value))
     return text[:1].upper() + text[1:]

@@ -1,11 +1,11 @@
-"""What systems say: sentences with placeholders for values, as MultiWOZ's published policies write.
+"""The sentences of systems, with placeholders for values as in the replies of MultiWOZ's published policies.
 
-A question names the slot that it asks for. Users read them through `lexicon`; a test holds every sentence to what it
-says.
+The user parses them with `lexicon`; a test checks that every sentence is parsed as intended.
 """
 
 from collections.abc import Mapping
 
+# Slot -> the question for it.
 QUESTIONS: Mapping[str, str] = {
     "food": "What type of food would you like?",
     "pricerange": "What price range do you have in mind?",
@@ -22,6 +22,7 @@ QUESTIONS: Mapping[str, str] = {
     "time": "At what time?",
     "stay": "For how many nights?",
 }
+# Domain -> the sentence that offers a venue, and the question after it.
 OFFERS: Mapping[str, str] = {
     "restaurant": "[restaurant_name] is a [restaurant_pricerange] [restaurant_food] restaurant in the "
     "[restaurant_area].",
@@ -31,12 +32,13 @@ OFFERS: Mapping[str, str] = {
     "train": "[train_id] goes from [train_departure] to [train_destination] on [train_day], leaves at "
     "[train_leaveat] and arrives by [train_arriveby].",
 }
-OFFERED: Mapping[str, str] = {
+OFFER_QUESTIONS: Mapping[str, str] = {
     "restaurant": "Would you like me to book it?",
     "hotel": "Would you like me to book it?",
     "attraction": "Would you like to know more about it?",
     "train": "Would you like tickets?",
 }
+# Domain -> the confirmation of a booking.
 BOOKED: Mapping[str, str] = {
     "restaurant": "I have booked [restaurant_name] for [restaurant_people] on [restaurant_day] at [restaurant_time]. "
     "The reference number is [restaurant_reference].",
@@ -45,17 +47,19 @@ BOOKED: Mapping[str, str] = {
     "train": "I have booked [train_people] on [train_id]. The reference number is [train_reference].",
     "taxi": "I have booked a taxi for you, a [taxi_type]. The phone number is [taxi_phone].",
 }
-TOLD = "The {noun} of [{domain}_{offer}] is [{domain}_{slot}]."
-UNTOLD = "I do not know the {noun}."
-NONE: Mapping[str, str] = {
+# The value of a slot, known and unknown.
+VALUE_STATEMENT = "The {noun} of [{domain}_{offer}] is [{domain}_{slot}]."
+VALUE_UNKNOWN = "I do not know the {noun}."
+# Domain -> no venue matches.
+NO_MATCH: Mapping[str, str] = {
     "restaurant": "I am sorry, there is no such restaurant.",
     "hotel": "I am sorry, there is no such place to stay.",
     "attraction": "I am sorry, there is no such attraction.",
     "train": "I am sorry, there is no such train.",
     "taxi": "I am sorry, there is no taxi.",
 }
-UNBOOKED = "You can arrange that at the desk when you get there."
-FURTHER = "Is there anything else that I can do for you?"
+BOOKING_DECLINED = "You can arrange that at the desk when you get there."
+ANYTHING_ELSE = "Is there anything else that I can do for you?"
 HELP = "Hello, how can I help you?"
 BYE = "You are welcome. Goodbye."
-AGAIN = "I'm sorry, could you say that again?"  # Lubis et al. 2022, section 5.4
+REPEAT_PLEASE = "I'm sorry, could you say that again?"  # Lubis et al. 2022, section 5.4
