@@ -40,8 +40,8 @@ from adem_corpora import (
 )
 from adem_tables import agreement, by_group, cell, difference, draw, mean, means, systems, table, with_p
 
+from turnwise.meta.disagreements import disagreements
 from turnwise.meta.length_bias import length_bias
-from turnwise.meta.normalised import parting
 from turnwise.metrics.learned.adem.bilinear_fit import Search, learn
 from turnwise.metrics.learned.adem.metric import NAMES
 from turnwise.types import Floats
@@ -206,7 +206,7 @@ def parted(data: Path, given: argparse.Namespace) -> tuple[Any, str]:
     """On the raw ratings of the groups whose scale is 1 to 5."""
     people, adem = predicted(data, given.encoder[0])
     others = {name: overlap(people, name) for name in ("bleu-2", "rouge-l")}
-    found = parting(adem, others, people.raw, (1.0, 5.0))
+    found = disagreements(adem, others, people.raw, (1.0, 5.0))
     counts = found.counts()
     names = {
         "good": "people: 4 or more",

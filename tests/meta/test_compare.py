@@ -3,7 +3,7 @@ import dataclasses
 import numpy as np
 import pytest
 
-from turnwise.meta.compare import adjusted, compare, match
+from turnwise.meta.compare import compare, match_pairs, with_adjusted_p
 from turnwise.meta.table import ScoreTable
 from turnwise.metrics import resolve
 from turnwise.stats.clusters import connected_components
@@ -36,7 +36,7 @@ def table(
 
 def found(a: ScoreTable, b: ScoreTable, seed: int = 0):
     finding = compare(a, b, agents=("a", "b"), group=None, draws=500, rng=np.random.default_rng(seed))
-    return adjusted([finding])[0]
+    return with_adjusted_p([finding])[0]
 
 
 PAIRS = [f"context {at}" for at in range(20)]
@@ -46,7 +46,7 @@ def words(rng: np.random.Generator, low: int, high: int, n: int = 20) -> list[st
     return [" ".join(["word"] * int(rng.integers(low, high))) for _ in range(n)]
 
 
-def test_an_agent_that_always_says_more_is_found_longer_and_every_pair_is_used():
+def test_an_agent_with_longer_replies_is_found_longer_on_all_pairs():
     rng = np.random.default_rng(0)
     finding = found(
         table("length", words(rng, 8, 14), agent="a", pairs=PAIRS),
@@ -60,7 +60,7 @@ def test_an_agent_that_always_says_more_is_found_longer_and_every_pair_is_used()
     assert finding.details["superiority"] == 1.0
 
 
-def test_swapping_the_agents_turns_the_sign_and_keeps_the_p():
+def test_swapping_the_agents_flips_the_sign_and_keeps_p():
     rng = np.random.default_rng(1)
     a = table("length", words(rng, 2, 9), agent="a", pairs=PAIRS)
     b = table("length", words(rng, 3, 9), agent="b", pairs=PAIRS)
@@ -69,14 +69,14 @@ def test_swapping_the_agents_turns_the_sign_and_keeps_the_p():
     assert forth.p == pytest.approx(back.p, abs=0.05)
 
 
-def test_an_agent_against_itself_differs_by_nothing_and_is_not_called_equal():
+def test_an_agent_against_itself_has_difference_zero_and_verdict_not_shown():
     a = table("length", words(np.random.default_rng(2), 2, 9), agent="a", pairs=PAIRS)
     finding = found(a, a)
     assert finding.estimate == 0
     assert finding.details["verdict"] == "not shown"
 
 
-def test_agents_that_met_different_dialogues_are_compared_unpaired():
+def test_agents_on_different_dialogues_are_compared_unpaired():
     rng = np.random.default_rng(3)
     finding = found(
         table("length", words(rng, 8, 14), agent="a"), table("length", words(rng, 1, 5), agent="b")
@@ -87,7 +87,7 @@ def test_agents_that_met_different_dialogues_are_compared_unpaired():
 
 
 @pytest.mark.parametrize("pairs", [PAIRS, None])
-def test_a_metric_that_is_no_function_of_sums_is_compared_too(pairs):
+def test_a_metric_that_is_not_a_function_of_sums_is_compared_too(pairs):
     varied = [" ".join(f"w{at}{k}" for k in range(6)) for at in range(20)]
     same = ["i do not know what you mean"] * 20
     finding = found(
@@ -110,11 +110,11 @@ def test_pairs_that_share_a_dialogue_are_resampled_together():
     assert n == 2
 
 
-def test_nothing_in_common_is_no_match():
-    assert match(table("length", ["w"], agent="a"), table("length", ["w"], agent="b")) is None
+def test_agents_without_common_pairs_have_no_match():
+    assert match_pairs(table("length", ["w"], agent="a"), table("length", ["w"], agent="b")) is None
 
 
-def test_an_agent_without_scored_items_gives_a_reason_and_no_number():
+def test_an_agent_without_scored_items_gives_a_reason_and_no_estimate():
     a = table("length", ["w"], agent="a")
     empty = a.where([False])
     finding = found(a, empty)
@@ -123,7 +123,7 @@ def test_an_agent_without_scored_items_gives_a_reason_and_no_number():
     assert "`b`" in finding.reason
 
 
-def test_the_items_that_moved_most_are_named_at_both_ends():
+def test_the_pairs_that_differ_most_are_listed_for_both_agents():
     a = table("length", ["w " * n for n in (9, 5, 5, 1)], agent="a", pairs=PAIRS[:4])
     b = table("length", ["w " * n for n in (1, 5, 4, 8)], agent="b", pairs=PAIRS[:4])
     flips = found(a, b).details["flips"]
@@ -139,7 +139,7 @@ class Errors(type(resolve("length"))):
     card = resolve("bleu-4").card
 
 
-def test_less_of_what_is_bad_is_better_and_of_a_feature_only_the_direction_is_told():
+def test_lower_is_better_is_respected_and_a_feature_is_only_called_higher():
     rng = np.random.default_rng(4)
     a = table("length", words(rng, 1, 4), agent="a", pairs=PAIRS)
     b = table("length", words(rng, 8, 12), agent="b", pairs=PAIRS)
@@ -148,7 +148,7 @@ def test_less_of_what_is_bad_is_better_and_of_a_feature_only_the_direction_is_to
     assert found(*worse).details["verdict"] == "A is better"
 
 
-def test_one_of_many_metrics_differs_by_luck_and_the_verdict_knows():
+def test_p_is_adjusted_over_all_metrics_before_the_verdict():
     rng = np.random.default_rng(0)
     a = table("length", words(rng, 5, 9), agent="a", pairs=PAIRS)
     b = table("length", words(rng, 4, 8), agent="b", pairs=PAIRS)
@@ -156,12 +156,12 @@ def test_one_of_many_metrics_differs_by_luck_and_the_verdict_knows():
     assert 0.001 < alone.p <= 0.05, "the example must lie where the number of tests matters"
     same = compare(a, a, agents=("a", "b"), group=None, draws=500, rng=np.random.default_rng(0))
     raw = compare(a, b, agents=("a", "b"), group=None, draws=500, rng=np.random.default_rng(0))
-    among = adjusted([raw, *[same] * 60])[0]
+    among = with_adjusted_p([raw, *[same] * 60])[0]
     assert among.details["p_adjusted"] == pytest.approx(min(1.0, 61 * raw.p))
     assert (alone.details["verdict"], among.details["verdict"]) == ("A is higher", "not shown")
 
 
-def test_items_that_do_not_pair_are_counted():
+def test_items_without_a_pair_are_counted():
     a = table("length", ["w"] * 4, agent="a", pairs=["x", "y", "z", "alone"])
     b = table("length", ["w w"] * 3, agent="b", pairs=["x", "y", "z"])
     details = found(a, b).details

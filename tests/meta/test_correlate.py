@@ -2,9 +2,9 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from turnwise.meta.correlate import by_agent, correlate
-from turnwise.meta.differences import adjusted, differences
-from turnwise.meta.gold import ceiling, floor, gold, system_ceiling
+from turnwise.meta.correlate import agent_points, correlate
+from turnwise.meta.differences import differences, with_adjusted_p
+from turnwise.meta.gold import gold, one_rater_ceiling, system_ceiling, tie_floor
 from turnwise.meta.table import ScoreTable
 from turnwise.metrics import resolve
 from turnwise.types import Item, Rating, Turn
@@ -65,7 +65,7 @@ RATINGS = LENGTHS / 10 + np.random.default_rng(6).normal(0, 1, size=60)
     ("statistic", "oracle"),
     [("pearson", stats.pearsonr), ("spearman", stats.spearmanr), ("kendall", stats.kendalltau)],
 )
-def test_the_estimate_is_scipys(statistic, oracle):
+def test_the_estimate_equals_scipy(statistic, oracle):
     table = scored(LENGTHS)
     finding = found(table, people(table, RATINGS), statistic=statistic)
     assert finding.estimate == pytest.approx(oracle(LENGTHS, RATINGS).statistic, abs=1e-9)
@@ -88,7 +88,7 @@ def test_without_intervals_the_estimate_and_its_test_are_the_same(level):
     assert without.p == pytest.approx(with_one.p, abs=0.05)
 
 
-def test_a_metric_that_ranks_backwards_is_negative():
+def test_a_metric_that_ranks_in_reverse_has_a_negative_correlation():
     table = scored(LENGTHS)
     assert found(table, people(table, -RATINGS)).estimate < -0.5
 
@@ -98,17 +98,17 @@ def test_a_dimension_on_which_lower_is_better_is_mirrored():
     assert found(table, people(table, -RATINGS, direction="lower")).estimate > 0.5
 
 
-def test_ratings_of_dialogues_are_held_against_the_number_of_the_whole_dialogue():
+def test_ratings_of_dialogues_are_correlated_with_the_score_of_the_whole_dialogue():
     table = scored([2, 4, 10, 20, 1, 1], dialogues=["a", "a", "b", "b", "c", "c"])
     finding = found(table, people(table, [3, 15, 1], whole=True), level="dialogue", statistic="pearson")
     assert finding.estimate == pytest.approx(1.0)
     assert finding.n_items == 3
 
 
-def test_at_system_level_each_agents_number_meets_its_mean_rating():
+def test_at_system_level_each_agent_has_its_score_and_mean_rating():
     agents = [AGENTS[at % 4] for at in range(60)]
     table = scored(LENGTHS, agents=agents)
-    points = by_agent(table, people(table, RATINGS))
+    points = agent_points(table, people(table, RATINGS))
     for name, x, y in zip(points.names, points.x, points.y, strict=True):
         mine = [at for at, agent in enumerate(agents) if agent == name]
         assert x == pytest.approx(LENGTHS[mine].mean())
@@ -123,7 +123,7 @@ def test_two_systems_are_too_few():
 
 
 @pytest.mark.parametrize("level", ["turn", "system"])
-def test_equal_ratings_give_a_reason_and_no_number(level):
+def test_equal_ratings_give_a_reason_and_no_estimate(level):
     table = scored(LENGTHS, agents=[AGENTS[at % 4] for at in range(60)])
     finding = found(table, people(table, np.ones(60)), level=level)
     assert finding.estimate is None
@@ -131,12 +131,12 @@ def test_equal_ratings_give_a_reason_and_no_number(level):
     assert finding.status == "skipped"
 
 
-def test_a_constant_metric_gives_a_reason_and_no_number():
+def test_a_constant_metric_gives_a_reason_and_no_estimate():
     table = scored([5] * 60)
     assert "same number" in found(table, people(table, RATINGS)).reason
 
 
-def test_leaving_out_the_one_system_that_carries_a_correlation_shows():
+def test_leaving_out_the_one_influential_system_changes_the_correlation():
     lengths = [1, 2, 1, 2, 1, 2, 20, 21]
     ratings = [2, 1, 2, 1, 2, 1, 9, 9]
     agents = ["a", "a", "b", "b", "c", "c", "star", "star"]
@@ -152,21 +152,21 @@ def test_the_ceiling_is_one_rater_against_the_mean_of_the_others():
     values = judged.matrix.values
     one = np.concatenate([values[k] for k in range(3)])
     others = np.concatenate([np.delete(values, k, axis=0).mean(axis=0) for k in range(3)])
-    # `ceiling` pools rating by rating, in the order of the matrix.
-    assert ceiling(judged.matrix, "pearson") == pytest.approx(stats.pearsonr(one, others).statistic)
+    # `one_rater_ceiling` pools rating by rating, in the order of the matrix.
+    assert one_rater_ceiling(judged.matrix, "pearson") == pytest.approx(stats.pearsonr(one, others).statistic)
     agent_of = {name: AGENTS[at % 4] for at, name in enumerate(table.ids)}
     assert 0.8 < system_ceiling(judged.matrix, agent_of, "pearson") <= 1
 
 
-def test_without_raters_the_ceiling_is_unknown():
+def test_the_ceiling_is_nan_where_only_means_were_published():
     table = scored(LENGTHS)
-    assert np.isnan(ceiling(people(table, RATINGS, raters=("mean",)).matrix, "pearson"))
+    assert np.isnan(one_rater_ceiling(people(table, RATINGS, raters=("mean",)).matrix, "pearson"))
 
 
-def test_a_constant_predictor_gets_the_share_of_ties():
+def test_a_constant_metric_has_the_share_of_ties_as_pairwise_accuracy():
     # Of the six pairs of 1, 1, 1, 2, three are tied.
-    assert floor(np.array([1.0, 1, 1, 2]), "pairwise") == pytest.approx(0.5)
-    assert np.isnan(floor(np.array([1.0, 1, 1, 2]), "pearson"))
+    assert tie_floor(np.array([1.0, 1, 1, 2]), "pairwise") == pytest.approx(0.5)
+    assert np.isnan(tie_floor(np.array([1.0, 1, 1, 2]), "pearson"))
 
 
 def test_a_good_metric_is_shown_to_differ_from_noise_and_not_from_itself():
@@ -174,7 +174,7 @@ def test_a_good_metric_is_shown_to_differ_from_noise_and_not_from_itself():
     noise = scored(np.random.default_rng(8).integers(1, 30, size=60))
     noise = ScoreTable(**{**{slot: getattr(noise, slot) for slot in noise.__slots__}, "name": "noise"})
     judged = people(table, RATINGS)
-    rows = adjusted(
+    rows = with_adjusted_p(
         differences([table, noise], judged, "turn", ["pearson"], draws=500, rng=np.random.default_rng(0))
     )
     assert rows[0]["difference"] > 0.3
@@ -186,7 +186,7 @@ def test_a_good_metric_is_shown_to_differ_from_noise_and_not_from_itself():
     assert same[0]["p"] == 1
 
 
-def test_a_metric_of_which_less_is_better_is_turned_over():
+def test_a_metric_of_which_lower_is_better_is_negated():
     # Replies of one word said 1 to 5 times: repeat-internal-1 rises with length, and people dislike it.
     lengths = [1, 2, 3, 4, 5] * 6
     table = scored(lengths, metric="repeat-internal-2")
@@ -194,7 +194,7 @@ def test_a_metric_of_which_less_is_better_is_turned_over():
     assert found(table, people(table, [-length for length in lengths])).estimate > 0.5
 
 
-def test_williams_is_not_asked_where_turns_share_a_dialogue():
+def test_williams_test_is_omitted_where_turns_share_a_dialogue():
     table = scored(LENGTHS, dialogues=[f"d{at // 3}" for at in range(60)])
     other = scored(LENGTHS[::-1], dialogues=[f"d{at // 3}" for at in range(60)])
     twin = ScoreTable(**{**{slot: getattr(other, slot) for slot in other.__slots__}, "name": "other"})
@@ -214,7 +214,7 @@ def test_the_system_ceiling_falls_with_the_noise_of_the_raters():
     assert system_ceiling(noisy.matrix, agent_of, "pearson") < 0.9
 
 
-def test_metrics_are_compared_over_systems_on_what_both_have_scored():
+def test_metrics_are_compared_over_systems_on_units_that_both_scored():
     agents = [AGENTS[at % 4] for at in range(60)]
     full = scored(LENGTHS, agents=agents)
     part = full.where([at % 5 != 0 for at in range(60)])

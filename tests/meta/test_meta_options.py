@@ -41,7 +41,7 @@ def test_length_bias_has_a_row_for_people_and_for_each_metric(capsys, tmp_path, 
     assert "within 6 words" in capsys.readouterr().out
 
 
-def test_normalised_scores_part_the_first_metric_from_the_others(capsys, data):
+def test_normalised_compares_the_first_metric_with_the_others(capsys, data):
     assert run(["meta", data, "-m", "chrf,bleu-2", *QUICK, "--normalised", "--format", "json"]) == 0
     rows = json.loads(capsys.readouterr().out)["normalised"]
     counts = {row["kind"]: row["n"] for row in rows}

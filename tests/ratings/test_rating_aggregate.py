@@ -26,7 +26,7 @@ def table(
     )
 
 
-def test_an_aggregate_keeps_who_said_what_beside_the_mean() -> None:
+def test_an_aggregate_keeps_the_ratings_of_each_rater() -> None:
     result = aggregate(table({"ann": [1, 4], "ben": [2, None], "cho": [5, None]}))
     # (1+2+5)/3; deviations -5/3, -2/3, 7/3 -> sum of squares 26/3, over 2 -> sqrt(13/3).
     assert result.by_item() == {"i0": pytest.approx(8 / 3), "i1": 4.0}
@@ -36,7 +36,7 @@ def test_an_aggregate_keeps_who_said_what_beside_the_mean() -> None:
     assert result.judgements("i1") == {"ann": 4}
 
 
-def test_the_spread_of_one_rating_is_unknown_and_not_zero() -> None:
+def test_the_standard_deviation_of_one_rating_is_nan() -> None:
     assert np.isnan(aggregate(table({"ann": [3, 4]})).spreads).all()
 
 
@@ -44,7 +44,7 @@ def test_the_median_is_not_moved_by_one_outlier() -> None:
     assert aggregate(table({"ann": [4], "ben": [4], "cho": [1]}), "median").values.tolist() == [4]
 
 
-def test_orientation_mirrors_a_lower_is_better_scale_and_only_when_asked() -> None:
+def test_oriented_mirrors_only_scales_on_which_lower_is_better() -> None:
     insults = table({"ann": [1, 5, 2]}, direction="lower")
     assert aggregate(insults).values.tolist() == [1, 5, 2]
     turned = oriented(insults)
@@ -54,20 +54,20 @@ def test_orientation_mirrors_a_lower_is_better_scale_and_only_when_asked() -> No
     assert oriented(table({"ann": [1, 5]}, direction="lower", scale=None)).values.tolist() == [[-1, -5]]
 
 
-def test_centring_takes_out_a_raters_strictness() -> None:
+def test_centring_removes_a_raters_mean() -> None:
     # ann's mean is 4, ben's 2: after centring they say the same.
     strict = normalised(table({"ann": [3, 4, 5], "ben": [1, 2, 3]}), "centre")
     np.testing.assert_allclose(strict.values, [[-1, 0, 1], [-1, 0, 1]])
     assert strict.scale is None
 
 
-def test_z_scores_take_out_a_raters_emphasis_too() -> None:
+def test_z_scores_remove_a_raters_spread_too() -> None:
     # ann's spread is 1, ben's 2.
     emphatic = normalised(table({"ann": [3, 4, 5], "ben": [1, 3, 5]}), "z")
     np.testing.assert_allclose(emphatic.values, [[-1, 0, 1], [-1, 0, 1]])
 
 
-def test_a_rater_who_cannot_be_normalised_becomes_absent_and_emptied_items_are_counted() -> None:
+def test_a_rater_who_cannot_be_normalised_loses_all_ratings_and_items_without_ratings_are_counted() -> None:
     flat = normalised(table({"ann": [1, 3, None], "ben": [3, 3, 3]}), "z")
     assert np.isnan(flat.values[1]).all()
     result = aggregate(flat)
@@ -76,18 +76,18 @@ def test_a_rater_who_cannot_be_normalised_becomes_absent_and_emptied_items_are_c
     assert result.matrix.clusters == ("i0", "i1")
 
 
-def test_one_rating_says_nothing_about_a_raters_mean() -> None:
+def test_a_rater_with_one_rating_cannot_be_centred() -> None:
     assert np.isnan(normalised(table({"ann": [3], "ben": [4]}), "centre").values).all()
 
 
-def test_nothing_left_is_an_empty_aggregate_and_no_traceback() -> None:
+def test_an_aggregate_without_ratings_is_empty() -> None:
     for middle in ("mean", "median"):
         result = aggregate(normalised(table({"ann": [3], "ben": [4]}), "z"), middle)  # type: ignore[arg-type]
         assert result.by_item() == {}
         assert result.left_out == {"no rating left after normalisation": 1}
 
 
-def test_positions_cannot_be_normalised_as_persons() -> None:
+def test_positions_cannot_be_normalised() -> None:
     with pytest.raises(DataError, match=r"positions.*stable_raters=True"):
         normalised(table({"r1": [1, 2], "r2": [2, 3]}), "z")
 

@@ -7,12 +7,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from turnwise.errors import DataError
-from turnwise.ratings.agreement import Agreement, Figure, agreement, agreement_of
+from turnwise.ratings.agreement import Agreement, Coefficient, agreement, agreement_of
 from turnwise.ratings.matrix import RatingMatrix, rating_matrix
 from turnwise.types import Rating
 
-FIGURES = [field.name for field in fields(Agreement) if field.type in ("Figure", Figure)]
-BETWEEN_RATERS = [name for name in FIGURES if name != "consistency"]
+COEFFICIENTS = [field.name for field in fields(Agreement) if field.type in ("Coefficient", Coefficient)]
+BETWEEN_RATERS = [name for name in COEFFICIENTS if name != "consistency"]
 PAIRWISE = ["pairwise_kappa", "pairwise_kappa_quadratic", "pairwise_correlation"]
 
 
@@ -30,7 +30,7 @@ def only(ratings: list[Rating], stable_raters: bool | None = None) -> Agreement:
     return row
 
 
-def test_the_figures_of_a_small_table_are_those_worked_out_by_hand() -> None:
+def test_the_coefficients_of_a_small_table_equal_those_computed_by_hand() -> None:
     row = only(rated({"ann": [1, 2, 1], "ben": [1, 2, 2]}))
     # Three ones and three twos; one of three items disagrees.
     # alpha: D_o = 2/6, D_e = 2*3*3/(6*5) = 3/5, so 1 - (1/3)/(3/5) = 4/9. Two values: all levels agree.
@@ -48,7 +48,7 @@ def test_the_figures_of_a_small_table_are_those_worked_out_by_hand() -> None:
     assert (row.n_items, row.n_raters, row.n_ratings, row.per_item) == (3, 2, 6, (2, 2.0, 2))
 
 
-def test_median_pairwise_figures_are_the_middle_of_all_pairs() -> None:
+def test_pairwise_coefficients_are_medians_over_all_pairs() -> None:
     ann, ben, cho = [1, 2, 3, 4, 5, 1], [1, 2, 3, 4, 5, 2], [5, 4, 3, 2, 1, 5]
     row = only(rated({"ann": list(ann), "ben": list(ben), "cho": list(cho)}))
     pairs = [np.corrcoef(a, b)[0, 1] for a, b in ((ann, ben), (ann, cho), (ben, cho))]
@@ -87,7 +87,7 @@ def test_positions_have_alpha_but_no_pairs_of_people() -> None:
         ({"ann": [1, None], "ben": [None, 2]}, "fewer than two items have two ratings"),
     ],
 )
-def test_where_agreement_has_no_meaning_every_figure_is_nan_with_the_reason(
+def test_where_agreement_is_undefined_every_coefficient_is_nan_with_the_reason(
     rows: dict[str, list[float | None]], reason: str
 ) -> None:
     row = only(rated(rows))
@@ -103,19 +103,19 @@ def test_no_ratings_give_no_rows() -> None:
     assert agreement([]) == ()
 
 
-def test_fleiss_is_withheld_where_items_have_different_numbers_of_raters() -> None:
+def test_fleiss_kappa_is_undefined_where_items_have_different_numbers_of_raters() -> None:
     row = only(rated({"ann": [1, 2, 3, 4], "ben": [1, 2, 3, 4], "cho": [1, 2, 4, None]}))
     assert row.fleiss.reason == "items have different numbers of ratings"
     assert row.alpha_nominal.value > 0
 
 
-def test_pairs_who_share_too_little_are_not_compared() -> None:
+def test_raters_who_share_too_few_items_are_not_compared() -> None:
     row = only(rated({"ann": [1, 2, 3, 4], "ben": [1, 2, 3, 5]}))
     assert math.isnan(row.pairwise_kappa.value)
     assert row.pairwise_kappa.reason == "no two raters share 5 items on which they can be compared"
 
 
-def test_perfect_agreement_is_one_without_a_made_up_interval() -> None:
+def test_perfect_agreement_is_one_without_an_interval() -> None:
     row = only(rated({"ann": [1, 2, 3, 4, 5], "ben": [1, 2, 3, 4, 5]}))
     for name in BETWEEN_RATERS:
         assert getattr(row, name).value == pytest.approx(1), name
@@ -149,14 +149,14 @@ def test_mixed_scales_stop_the_table_unless_rescaled() -> None:
 
 
 @given(st.lists(st.tuples(*[st.integers(1, 5)] * 3), min_size=2, max_size=12), st.permutations([0, 1, 2]))
-def test_names_and_order_of_raters_change_no_figure(
+def test_names_and_order_of_raters_change_no_coefficient(
     columns: list[tuple[int, int, int]], order: list[int]
 ) -> None:
     rows = list(zip(*columns, strict=True))
     one = agreement(rated(dict(zip(("ann", "ben", "cho"), map(list, rows), strict=True))), intervals=False)[0]
     moved = [list(rows[i]) for i in order]
     two = agreement(rated(dict(zip(("xia", "yve", "zoe"), moved, strict=True))), intervals=False)[0]
-    for name in FIGURES:
+    for name in COEFFICIENTS:
         assert getattr(one, name).value == pytest.approx(getattr(two, name).value, nan_ok=True, abs=1e-9)
 
 
@@ -170,7 +170,7 @@ def test_any_ratings_give_numbers_or_reasons_and_never_a_traceback(
     judged: list[tuple[str | None, int, int]],
 ) -> None:
     for row in agreement([Rating(f"i{j}", "overall", value, rater) for rater, j, value in judged]):
-        for name in FIGURES:
+        for name in COEFFICIENTS:
             figure = getattr(row, name)
             assert math.isnan(figure.value) == (figure.reason is not None), name
             assert figure.value <= 1 + 1e-12 or math.isnan(figure.value)

@@ -25,14 +25,14 @@ def table(values: np.ndarray, names: str = "abcdefghij", **more: bool) -> Rating
     )
 
 
-def test_strangers_have_the_published_one_way_reliability() -> None:
+def test_positions_have_the_published_one_way_reliability() -> None:
     found = ceiling(table(SHROUT_FLEISS, stable_raters=False))
     assert found.one_rater == pytest.approx(0.17, abs=0.005)  # ICC(1,1)
     assert found.reliability == pytest.approx(0.44, abs=0.005)  # ICC(1,4)
     assert found.correlation == pytest.approx(math.sqrt(found.reliability))
 
 
-def test_the_same_persons_on_every_item_have_the_published_consistency() -> None:
+def test_the_same_people_on_every_item_have_the_published_consistency() -> None:
     found = ceiling(table(SHROUT_FLEISS))
     assert found.one_rater == pytest.approx(0.71, abs=0.005)  # ICC(3,1)
     assert found.reliability == pytest.approx(0.91, abs=0.005)  # ICC(3,4)
@@ -46,7 +46,7 @@ def test_spearman_brown_goes_up_and_down_the_number_of_raters() -> None:
     assert found.with_raters(8) == pytest.approx(2 * found.reliability / (1 + found.reliability))
 
 
-def test_persons_who_skipped_an_item_are_treated_as_luck() -> None:
+def test_raters_who_skipped_an_item_add_to_the_error_variance() -> None:
     holes = SHROUT_FLEISS.copy()
     holes[0, 0] = np.nan
     found = ceiling(table(holes))
@@ -90,7 +90,7 @@ def test_where_there_is_no_ceiling_it_is_nan_with_the_reason(values: list[list[f
     assert found.reason == reason
 
 
-def test_a_reliability_of_exactly_zero_makes_no_ceiling_out_of_rounding() -> None:
+def test_a_reliability_within_rounding_of_zero_gives_no_ceiling() -> None:
     values = np.array([[1, 5, 5, 5], [3, 2, 2, 5], [2, 1, 4, 2]], dtype=float)  # found by hypothesis
     for order in ([0, 1, 2], [0, 2, 1], [2, 1, 0]):
         found = ceiling(table(values[order]))

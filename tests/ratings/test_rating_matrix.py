@@ -22,7 +22,7 @@ def rated(item: str, rater: str | None, value: float, **more: object) -> Rating:
     return Rating(item, "overall", value, rater, **more)  # type: ignore[arg-type]
 
 
-def test_absent_judgements_are_nan_and_never_zero() -> None:
+def test_missing_ratings_are_nan_and_never_zero() -> None:
     matrix = rating_matrix([rated("a", "ann", 1), rated("a", "ben", 2), rated("b", "ben", 3)])
     assert matrix.raters == ("ann", "ben")
     assert matrix.items == ("a", "b")
@@ -53,25 +53,25 @@ def test_the_last_of_a_raters_repeats_is_kept_and_the_others_are_counted() -> No
         (("mean",), None, "mean", False),
     ],
 )
-def test_who_the_raters_are_is_guessed_from_names_and_marked(
+def test_the_identity_of_raters_is_guessed_from_names_and_marked_as_guessed(
     names: tuple[str | None, ...], stable: bool | None, identity: str, guessed: bool
 ) -> None:
     matrix = rating_matrix([rated("a", name, 3) for name in names], stable_raters=stable)
     assert (matrix.identity, matrix.guessed) == (identity, guessed)
 
 
-def test_nameless_ratings_cannot_be_called_stable() -> None:
+def test_unnamed_ratings_cannot_have_stable_raters() -> None:
     with pytest.raises(DataError, match="no rater's name"):
         rating_matrix([rated("a", None, 1)], stable_raters=True)
 
 
-def test_several_nameless_ratings_of_an_item_are_several_people() -> None:
+def test_several_unnamed_ratings_of_an_item_count_as_different_raters() -> None:
     matrix = rating_matrix([rated("a", None, 1), rated("a", None, 5), rated("b", None, 2)])
     np.testing.assert_array_equal(matrix.values, [[1, 2], [5, np.nan]])
     assert matrix.repeats == 0
 
 
-def test_a_published_mean_is_no_rater_where_single_ratings_are_there() -> None:
+def test_a_published_mean_is_ignored_where_there_are_single_ratings() -> None:
     matrix = rating_matrix([rated("a", "ann", 1), rated("a", "ben", 2), rated("a", "mean", 1.5)])
     assert matrix.raters == ("ann", "ben")
     assert matrix.means == 1
@@ -127,7 +127,7 @@ def test_the_dialogue_of_a_rating_inverts_the_items_id(dialogue: str, turn: int 
 
 
 @pytest.mark.parametrize("value", [math.nan, math.inf])
-def test_a_rating_that_is_no_number_is_an_error_with_its_item(value: float) -> None:
+def test_a_rating_that_is_not_finite_is_an_error_that_names_the_item(value: float) -> None:
     with pytest.raises(DataError, match="`a`"):
         rating_matrix([rated("a", "ann", value)])
 
@@ -156,10 +156,10 @@ def test_categories_are_the_whole_scale_even_if_a_step_was_never_used() -> None:
     assert rating_matrix([rated("a", "ann", 3)]).categories.tolist() == [3]
 
 
-def test_too_many_people_for_a_row_each_become_positions(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_raters_become_positions_where_one_row_each_would_not_fit(monkeypatch: pytest.MonkeyPatch) -> None:
     ratings = [rated(f"i{n}", f"user{n + k}", n + k) for n in range(50) for k in range(2)]
     whole = rating_matrix(ratings)
-    monkeypatch.setattr(matrix_module, "MOST_CELLS", 1000)
+    monkeypatch.setattr(matrix_module, "MAX_CELLS", 1000)
     packed = rating_matrix(ratings)
     assert whole.values.shape == (51, 50)
     assert packed.values.shape == (2, 50)

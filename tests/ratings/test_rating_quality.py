@@ -37,23 +37,23 @@ def test_a_rater_who_fails_an_attention_check_is_dropped_with_all_their_ratings(
     assert result.reasons.count("rater failed 1 of 1 attention checks") == 20
 
 
-def test_a_check_is_no_judgement_even_when_it_is_passed() -> None:
+def test_a_passed_attention_check_is_not_a_rating() -> None:
     result = screen([*judged("ann", MARKS), check("ann", 5, 5)])
     assert result.reasons == ("attention check passed",)
     assert len(result.kept) == 20
 
 
 @pytest.mark.parametrize(("tolerance", "dropped"), [(0, ("ann",)), (1, ())])
-def test_a_check_may_be_missed_by_the_tolerance(tolerance: float, dropped: tuple[str, ...]) -> None:
+def test_an_attention_check_passes_within_the_tolerance(tolerance: float, dropped: tuple[str, ...]) -> None:
     assert screen([*judged("ann", MARKS), check("ann", 4, 5)], tolerance=tolerance).dropped == dropped
 
 
-def test_a_check_without_a_number_to_expect_is_an_error() -> None:
+def test_an_attention_check_without_an_expected_number_is_an_error() -> None:
     with pytest.raises(DataError, match="'five', which is not a number"):
         screen([check("ann", 4, "five")])
 
 
-def test_a_rater_at_odds_with_the_others_is_dropped_and_the_figure_is_given() -> None:
+def test_a_rater_who_disagrees_with_the_others_is_dropped_and_the_kappa_is_given() -> None:
     contrary = [6 - mark for mark in MARKS]
     result = screen([*judged("ann", MARKS), *judged("ben", MARKS), *judged("dee", contrary)])
     assert result.dropped == ("dee",)
@@ -66,7 +66,7 @@ def test_a_rater_at_odds_with_the_others_is_dropped_and_the_figure_is_given() ->
     assert reports["dee"].reason == "has a median kappa of -1.00 with the others, below 0.2"
 
 
-def test_two_raters_who_disagree_are_both_dropped_as_nobody_can_tell_which_is_wrong() -> None:
+def test_two_raters_who_disagree_are_both_dropped() -> None:
     result = screen([*judged("ann", MARKS), *judged("dee", [6 - mark for mark in MARKS])])
     assert result.dropped == ("ann", "dee")
     assert result.kept == ()
@@ -79,7 +79,7 @@ def test_the_median_protects_good_raters_from_one_bad_one() -> None:
     assert {r.rater: r.kappa for r in result.raters}["ann"] == pytest.approx(1)
 
 
-def test_those_who_failed_a_check_do_not_judge_the_others() -> None:
+def test_raters_who_failed_a_check_do_not_count_for_the_kappas_of_others() -> None:
     contrary = [6 - mark for mark in MARKS]
     spoilers = [r for name in ("xia", "yve") for r in [*judged(name, contrary), check(name, 1, 5)]]
     result = screen([*judged("ann", MARKS), *judged("ben", MARKS), *spoilers])
@@ -94,11 +94,11 @@ def test_a_rater_dropped_on_one_dimension_is_dropped_from_all() -> None:
         *judged("dee", MARKS, dimension="fluent"),
     ]
     result = screen(ratings)
-    assert len(result.apart) == 40
-    assert {rating.rater for rating in result.apart} == {"dee"}
+    assert len(result.excluded) == 40
+    assert {rating.rater for rating in result.excluded} == {"dee"}
 
 
-def test_too_few_common_items_leave_a_rater_unjudged_kept_and_marked() -> None:
+def test_a_rater_with_too_few_common_items_is_kept_with_the_reason() -> None:
     result = screen([*judged("ann", MARKS), *judged("ben", [5, 4, 3])])
     assert result.dropped == ()
     for report in result.raters:
@@ -107,8 +107,8 @@ def test_too_few_common_items_leave_a_rater_unjudged_kept_and_marked() -> None:
     assert screen([*judged("ann", MARKS), *judged("ben", [5, 4, 3])], min_shared=3).dropped == ("ann", "ben")
 
 
-def test_more_raters_than_memory_are_not_judged_and_told_so(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(matrix_module, "MOST_CELLS", 15)
+def test_too_many_raters_for_memory_are_kept_with_the_reason(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(matrix_module, "MAX_CELLS", 15)
     result = screen([*judged("ann", MARKS), *judged("ben", [6 - mark for mark in MARKS]), check("ben", 1, 5)])
     assert result.dropped == ("ben",)
     assert {r.rater: r.reason for r in result.raters}["ann"] == (
@@ -116,14 +116,14 @@ def test_more_raters_than_memory_are_not_judged_and_told_so(monkeypatch: pytest.
     )
 
 
-def test_a_rater_who_always_gives_the_same_mark_agrees_by_chance_only() -> None:
+def test_a_rater_who_always_gives_the_same_rating_agrees_by_chance_only() -> None:
     others = [r for name in ("ann", "ben", "cho") for r in judged(name, MARKS)]
     result = screen([*others, *judged("dee", [3] * 20)])
     assert result.dropped == ("dee",)
     assert {r.rater: r.kappa for r in result.raters}["dee"] == pytest.approx(0)
 
 
-def test_what_was_not_understood_is_set_apart_for_that_rater_and_item_only() -> None:
+def test_a_context_not_understood_excludes_the_ratings_of_that_rater_and_item_only() -> None:
     ratings = [
         *judged("ann", MARKS),
         *judged("ben", MARKS),
@@ -131,7 +131,7 @@ def test_what_was_not_understood_is_set_apart_for_that_rater_and_item_only() -> 
     ]
     ratings[0] = Rating("i0", "overall", 1, "ann", scale=(1, 5), extra={"understood": False})
     result = screen(ratings, min_shared=10)
-    assert [(r.rater, r.item, r.dimension) for r in result.apart] == [
+    assert [(r.rater, r.item, r.dimension) for r in result.excluded] == [
         ("ann", "i0", "overall"),
         ("ann", "i0", "fluent"),
     ]
@@ -140,7 +140,7 @@ def test_what_was_not_understood_is_set_apart_for_that_rater_and_item_only() -> 
     assert {r.rater: r.not_understood for r in result.raters} == {"ann": 2, "ben": 0}
 
 
-def test_positions_are_nobody_to_drop_but_single_ratings_are_set_apart() -> None:
+def test_positions_are_not_dropped_but_single_ratings_are_excluded() -> None:
     ratings = [*judged("r1", MARKS), *judged("r2", [6 - mark for mark in MARKS]), check("r1", 1, 5)]
     result = screen(ratings)
     assert (result.identity, result.raters, result.dropped) == ("positions", (), ())
@@ -148,7 +148,7 @@ def test_positions_are_nobody_to_drop_but_single_ratings_are_set_apart() -> None
     assert screen(ratings, stable_raters=True).dropped == ("r1",)
 
 
-def test_checks_and_doubts_are_read_from_the_keys_of_a_log() -> None:
+def test_checks_and_contexts_not_understood_are_read_from_a_log() -> None:
     marks = [
         {"dimension": "overall", "value": 5, "rater": "ann", "turn": 1, "expected": 1},
         {"dimension": "overall", "value": 2, "rater": "ben", "turn": 1, "understood": False},
@@ -179,12 +179,12 @@ extras = st.sampled_from([{}, {}, {}, {"understood": False}, {"understood": True
         max_size=30,
     )
 )
-def test_nothing_is_deleted_and_every_rating_apart_has_a_reason(
+def test_every_rating_is_kept_or_excluded_with_a_reason(
     cells: list[tuple[str, int, int, dict[str, object]]],
 ) -> None:
     ratings = [Rating(f"i{j}", "overall", mark, rater, extra=extra) for rater, j, mark, extra in cells]
     result = screen(ratings, min_shared=2)
-    assert sorted(map(id, (*result.kept, *result.apart))) == sorted(map(id, ratings))
-    assert len(result.reasons) == len(result.apart)
+    assert sorted(map(id, (*result.kept, *result.excluded))) == sorted(map(id, ratings))
+    assert len(result.reasons) == len(result.excluded)
     assert all(result.reasons)
     assert not {rating.rater for rating in result.kept} & set(result.dropped)

@@ -1,1 +1,1 @@
-"""Scores against people, and agents against each other: what differs, by how much, and how sure that is."""
+"""Evaluation of metrics against people's ratings, and comparison of agents."""

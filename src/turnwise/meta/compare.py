@@ -1,11 +1,11 @@
-"""Is agent A better than agent B? Paired where they answered the same things, and never more than was shown.
+"""Comparison of two agents by one metric, paired where they replied to the same contexts.
 
-Items of the two agents that have the same pair (the identical context, or --pair KEY) are compared with each
-other; the resampling unit is whatever their clusters tie together. Where fewer than half of the items pair
-up, the agents are compared as two independent samples of dialogues, and the method says so.
+Items of the two agents with the same pair (the identical context, or --pair KEY) are compared with each other. The
+resampling unit is a connected component of clusters that share pairs. Where fewer than half of the items can be paired,
+the agents are compared as two independent samples of dialogues, and the method says so.
 
-A test that does not reject says `not shown`: it never says that two agents are equal. The minimum
-detectable difference tells how large a difference this much data would have shown.
+A test that does not reject gives the verdict `not shown`, never that two agents are equal. The minimum detectable
+difference says how large a difference this much data could have shown.
 """
 
 from collections.abc import Mapping, Sequence
@@ -16,22 +16,22 @@ import numpy as np
 from numpy.typing import NDArray
 
 from turnwise.errors import Refused
-from turnwise.meta.table import ScoreTable, averaged, better, dense, stack
+from turnwise.meta.table import ScoreTable, better_direction, dense, stack_rows, unit_means
 from turnwise.stats import effect, permutation, power, unpaired
 from turnwise.stats.clusters import cluster_sums, codes, connected_components
 from turnwise.stats.interval import Interval, interval_of_rows, interval_of_sums
 from turnwise.stats.multiplicity import benjamini_hochberg
 from turnwise.types import Finding, Floats, Guarded, Ints, Metric, Summed
 
-ENOUGH_PAIRS = 0.5  # share of the smaller agent's items that must pair up
-FLIPS = 5  # items shown at each end
-LEVEL = 0.05
-SWAPPED = "permutation of clusters"
+MIN_PAIRED_SHARE = 0.5  # share of each agent's items that must have a pair
+MAX_FLIPS = 5  # pairs listed at each end of the differences
+LEVEL = 0.05  # significance level of the verdict
+SWAP_METHOD = "permutation of clusters"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Match:
-    """The items of two agents that answer the same things."""
+class MatchedPairs:
+    """The items of two agents that reply to the same contexts."""
 
     a: ScoreTable
     b: ScoreTable
@@ -41,18 +41,18 @@ class Match:
     n_clusters: int
 
 
-def match(a: ScoreTable, b: ScoreTable) -> Match | None:
-    """What pairs up; None where too little does."""
+def match_pairs(a: ScoreTable, b: ScoreTable) -> MatchedPairs | None:
+    """The items that can be paired; None where they are fewer than half of either agent's."""
     common = {pair: number for number, pair in enumerate(sorted(set(a.pairs) & set(b.pairs)))}
     ours, theirs = (table.where([pair in common for pair in table.pairs]) for table in (a, b))
-    if not common or len(ours) < ENOUGH_PAIRS * len(a) or len(theirs) < ENOUGH_PAIRS * len(b):
+    if not common or len(ours) < MIN_PAIRED_SHARE * len(a) or len(theirs) < MIN_PAIRED_SHARE * len(b):
         return None
     pairs_a, pairs_b = (np.array([common[pair] for pair in side.pairs]) for side in (ours, theirs))
     clusters: list[list[str]] = [[] for _ in common]
     for name, side, pairs in (("a", ours, pairs_a), ("b", theirs, pairs_b)):
         for pair, cluster in zip(pairs, side.clusters, strict=True):
             clusters[pair].append(f"{name}:{cluster}")
-    return Match(ours, theirs, pairs_a, pairs_b, *connected_components(clusters))
+    return MatchedPairs(ours, theirs, pairs_a, pairs_b, *connected_components(clusters))
 
 
 def compare(
@@ -64,7 +64,7 @@ def compare(
     draws: int,
     rng: np.random.Generator,
 ) -> Finding:
-    """The difference A - B of one metric, its interval and test, and the items that moved most."""
+    """The difference A - B of one metric with its interval and test, and the pairs that differ most."""
     what: dict[str, str | None] = {
         "metric": a.name,
         "agent_a": agents[0],
@@ -81,10 +81,10 @@ def compare(
     }
     for agent, table in zip(agents, (a, b), strict=True):
         if not len(table):
-            reasons = "; ".join(shared["unscored"]) or "nothing of it was judged"
+            reasons = "; ".join(shared["unscored"]) or "no item was selected"
             why = f"no scored item of `{agent}`: {reasons}"
-            return Finding(**shared, estimate=None, status=table.absence, reason=why)
-    pairs = match(a, b)
+            return Finding(**shared, estimate=None, status=table.empty_status, reason=why)
+    pairs = match_pairs(a, b)
     try:
         if isinstance(a.metric, Guarded):
             for table in (pairs.a, pairs.b) if pairs else (a, b):
@@ -98,8 +98,8 @@ def compare(
     return Finding(**shared, **answer)
 
 
-def adjusted(findings: Sequence[Finding]) -> tuple[Finding, ...]:
-    """With the verdicts. Of several metrics asked, one differs by luck: Benjamini-Hochberg over all of them."""
+def with_adjusted_p(findings: Sequence[Finding]) -> tuple[Finding, ...]:
+    """The findings with p adjusted over all of them (Benjamini-Hochberg), and the verdict at the 5 % level."""
     p = benjamini_hochberg(np.array([np.nan if finding.p is None else finding.p for finding in findings]))
     return tuple(
         replace(finding, details={**finding.details, **_verdict(finding, float(value))})
@@ -108,28 +108,32 @@ def adjusted(findings: Sequence[Finding]) -> tuple[Finding, ...]:
 
 
 def _verdict(finding: Finding, p: float) -> dict[str, Any]:
+    """The adjusted p-value, and which agent leads if it is significant."""
     shown = not np.isnan(p) and p <= LEVEL
     leads = finding.details.get("leads")
     return {"p_adjusted": None if np.isnan(p) else p, "verdict": leads if shown else "not shown"}
 
 
-def _paired(metric: Metric, found: Match, draws: int, rng: np.random.Generator) -> dict[str, Any]:
+def _paired(metric: Metric, found: MatchedPairs, draws: int, rng: np.random.Generator) -> dict[str, Any]:
+    """The fields of the finding on matched pairs."""
     n_pairs, n_clusters = len(found.codes), found.n_clusters
     counts: dict[str, Any] = {"n_items": n_pairs, "n_clusters": n_clusters}
     if not isinstance(metric, Summed):
-        rows, second = stack([found.a.rows, found.b.rows]), _second(found.a, found.b)
+        rows, second = stack_rows([found.a.rows, found.b.rows]), _second(found.a, found.b)
         row_codes = found.codes[np.concatenate([found.pairs_a, found.pairs_b])]
 
-        def gap(chosen: Ints) -> float:
+        def difference_of_rows(chosen: Ints) -> float:
             ours, theirs = chosen[~second[chosen]], chosen[second[chosen]]
             return metric.reduce(rows[ours]) - metric.reduce(rows[theirs])
 
-        bounds, method = interval_of_rows(gap, row_codes, n_clusters, draws=draws, rng=rng)
+        bounds, method = interval_of_rows(difference_of_rows, row_codes, n_clusters, draws=draws, rng=rng)
         test = permutation.paired_test_rows(
             lambda chosen: metric.reduce(rows[chosen]), second, row_codes, n_clusters, draws=draws, rng=rng
         )
         values = metric.reduce(found.a.rows), metric.reduce(found.b.rows)
-        return _answer(metric, *values, bounds, test.p, method=f"paired; {method}; {SWAPPED}", **counts)
+        return _finding_fields(
+            metric, *values, bounds, test.p, method=f"paired; {method}; {SWAP_METHOD}", **counts
+        )
 
     of_sums = metric.of_sums
     each = _pair_rows(found.a, found.pairs_a, n_pairs), _pair_rows(found.b, found.pairs_b, n_pairs)
@@ -142,20 +146,23 @@ def _paired(metric: Metric, found: Match, draws: int, rng: np.random.Generator) 
     bounds, method = interval_of_sums(both, difference, draws=draws, rng=rng, bounds=None)
     test = permutation.paired_test(a, b, of_sums, draws=draws, rng=rng)
     values = float(of_sums(a.sum(axis=0))), float(of_sums(b.sum(axis=0)))
-    details = _by_pair(metric, found, of_sums(each[0]), of_sums(each[1]))
-    method = f"paired; {method}; {SWAPPED}"
-    return _answer(metric, *values, bounds, test.p, method=method, details=details, **counts)
+    details = _pair_details(metric, found, of_sums(each[0]), of_sums(each[1]))
+    method = f"paired; {method}; {SWAP_METHOD}"
+    return _finding_fields(metric, *values, bounds, test.p, method=method, details=details, **counts)
 
 
 def _pair_rows(table: ScoreTable, pairs: Ints, n_pairs: int) -> Floats:
-    return averaged(dense(table.rows), pairs, n_pairs, table.weights)
+    """The mean row of each pair."""
+    return unit_means(dense(table.rows), pairs, n_pairs, table.weights)
 
 
 def _second(a: ScoreTable, b: ScoreTable) -> NDArray[np.bool_]:
+    """Which rows of `a` and `b`, stacked, are those of `b`."""
     return np.repeat([False, True], [len(a), len(b)])
 
 
 def _unpaired(a: ScoreTable, b: ScoreTable, draws: int, rng: np.random.Generator) -> dict[str, Any]:
+    """The fields of the finding on two independent samples."""
     metric = a.metric
     (codes_a, n_a), (codes_b, n_b) = codes(a.clusters), codes(b.clusters)
     if isinstance(metric, Summed):
@@ -167,27 +174,27 @@ def _unpaired(a: ScoreTable, b: ScoreTable, draws: int, rng: np.random.Generator
         test = unpaired.permutation_test(*sums, metric.of_sums, draws=draws, rng=rng)
         values = float(metric.of_sums(sums[0].sum(axis=0))), float(metric.of_sums(sums[1].sum(axis=0)))
     else:
-        rows = stack([a.rows, b.rows])
+        rows = stack_rows([a.rows, b.rows])
 
-        def number(chosen: Ints) -> float:
+        def score(chosen: Ints) -> float:
             return metric.reduce(rows[chosen])
 
-        arguments = (number, codes_a, n_a, codes_b, n_b)
+        arguments = (score, codes_a, n_a, codes_b, n_b)
         bounds, method = unpaired.interval_of_rows(*arguments, draws=draws, rng=rng)
         test = unpaired.permutation_test_rows(*arguments, draws=draws, rng=rng)
         values = metric.reduce(a.rows), metric.reduce(b.rows)
-    return _answer(
+    return _finding_fields(
         metric,
         *values,
         bounds,
         test.p,
-        method=f"unpaired, as fewer than half of the items pair up; {method}; clusters dealt anew",
+        method=f"unpaired, as fewer than half of the items have a pair; {method}; permutation of agent labels",
         n_items=len(a) + len(b),
         n_clusters=n_a + n_b,
     )
 
 
-def _answer(
+def _finding_fields(
     metric: Metric,
     a: float,
     b: float,
@@ -197,29 +204,30 @@ def _answer(
     details: Mapping[str, Any] | None = None,
     **counts: Any,
 ) -> dict[str, Any]:
-    difference, end = a - b, better(metric)
+    """The fields of a finding on the difference a - b; without an estimate where it is undefined."""
+    difference, end = a - b, better_direction(metric)
     if np.isnan(difference):
-        reason = "the metric is undefined on what was judged"
+        reason = "the metric is undefined on these items"
         known = {"better": end}
         return {**counts, "estimate": None, "status": "skipped", "reason": reason, "details": known}
-    told = "better" if end else "higher"
+    comparative = "better" if end else "higher"
     leads = "A" if (difference > 0) == (end != "lower") else "B"
-    shown = {"better": end, "a": a, "b": b, "leads": f"{leads} is {told}", **(details or {})}
+    shown = {"better": end, "a": a, "b": b, "leads": f"{leads} is {comparative}", **(details or {})}
     p_value = None if np.isnan(p) else p
     return {**counts, "estimate": difference, "interval": bounds, "p": p_value, "details": shown}
 
 
-def _by_pair(metric: Metric, found: Match, a: Floats, b: Floats) -> dict[str, Any]:
-    """Effect size, the least that could have been seen, and the pairs that differ most."""
+def _pair_details(metric: Metric, found: MatchedPairs, a: Floats, b: Floats) -> dict[str, Any]:
+    """Effect sizes, the minimum detectable difference, and the pairs that differ most."""
     known = np.flatnonzero(~np.isnan(a - b))
     if metric.level == "system" or not len(known):
         return {}
     gaps = (a - b)[known]
-    weighed = np.stack([gaps, np.ones_like(gaps)], axis=1)
-    sums = cluster_sums(weighed, found.codes[known], found.n_clusters)
+    values_and_counts = np.stack([gaps, np.ones_like(gaps)], axis=1)
+    sums = cluster_sums(values_and_counts, found.codes[known], found.n_clusters)
     sums = sums[sums[:, 1] > 0]
     order = np.argsort(gaps, kind="stable").tolist()
-    ends = dict.fromkeys([*order[::-1][:FLIPS], *order[:FLIPS]])
+    ends = dict.fromkeys([*order[::-1][:MAX_FLIPS], *order[:MAX_FLIPS]])
     first_a, first_b = (np.unique(pairs, return_index=True)[1] for pairs in (found.pairs_a, found.pairs_b))
     return {
         "effect_size": effect.cohen_dz(gaps),

@@ -1,8 +1,8 @@
-"""Is one metric better than another? Every two metrics on the units that both have scored.
+"""Differences between metrics in their agreement with people, on the units that both metrics scored.
 
-PERM-BOTH (Deutsch, Dror and Roth 2021) swaps the two metrics' standardised scores by cluster or, over agents,
-by system. Williams' test stands beside it for Pearson where its assumptions hold: one point a cluster. With
-many metrics many pairs are tested, and p is adjusted over all of them.
+PERM-BOTH (Deutsch, Dror and Roth 2021) swaps the two metrics' standardised scores by cluster or, at system level, by
+system. Williams' test is given too for Pearson where its assumptions hold (one point a cluster). p-values are adjusted
+over all pairs of metrics.
 """
 
 from collections.abc import Sequence
@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from turnwise.errors import Refused
-from turnwise.meta.correlate import FEWEST_SYSTEMS, Points, by_agent, by_unit, rated
+from turnwise.meta.correlate import MIN_SYSTEMS, Points, agent_points, rated_rows, unit_points
 from turnwise.meta.gold import Gold
 from turnwise.meta.table import ScoreTable
 from turnwise.stats.correlation import pearson
@@ -32,14 +32,16 @@ def differences(
     draws: int,
     rng: np.random.Generator,
 ) -> list[dict[str, Any]]:
-    """One record for each two metrics and each statistic; p not yet adjusted."""
+    """One record for each pair of metrics and each statistic, with p not yet adjusted."""
     found = []
     for a, b in combinations(tables, 2):
         try:
             one, two = (
-                by_system(a, b, gold) if level == "system" else shared(by_unit(a, gold), by_unit(b, gold))
+                common_agent_points(a, b, gold)
+                if level == "system"
+                else common_points(unit_points(a, gold), unit_points(b, gold))
             )
-        except Refused:  # a metric that refuses has no numbers to compare, and its finding says why
+        except Refused:  # no scores to compare; the metric's finding has the reason
             continue
         for statistic in statistics:
             test = _test(one, two, level, statistic, draws=draws, rng=rng)
@@ -59,23 +61,24 @@ def differences(
     return found
 
 
-def by_system(a: ScoreTable, b: ScoreTable, gold: Gold) -> tuple[Points, Points]:
-    """Both metrics' points over agents, on the rated units that both have scored, so that people's means agree."""
-    one, two = rated(a, gold), rated(b, gold)
+def common_agent_points(a: ScoreTable, b: ScoreTable, gold: Gold) -> tuple[Points, Points]:
+    """Both metrics' points over agents, on the rated units that both scored, so that mean ratings are the same."""
+    one, two = rated_rows(a, gold), rated_rows(b, gold)
     common = set(one.ids) & set(two.ids)
     one, two = (table.where([name in common for name in table.ids]) for table in (one, two))
-    return shared(*(by_agent(table, gold) for table in (one, two)))
+    return common_points(*(agent_points(table, gold) for table in (one, two)))
 
 
-def shared(a: Points, b: Points) -> tuple[Points, Points]:
+def common_points(a: Points, b: Points) -> tuple[Points, Points]:
     """The points that both metrics have, in the same order."""
-    places = {name: at for at, name in enumerate(b.names)}
-    keep_a = np.array([at for at, name in enumerate(a.names) if name in places], dtype=np.int64)
-    keep_b = np.array([places[a.names[at]] for at in keep_a], dtype=np.int64)
-    return _only(a, keep_a), _only(b, keep_b)
+    index_b = {name: at for at, name in enumerate(b.names)}
+    keep_a = np.array([at for at, name in enumerate(a.names) if name in index_b], dtype=np.int64)
+    keep_b = np.array([index_b[a.names[at]] for at in keep_a], dtype=np.int64)
+    return _subset(a, keep_a), _subset(b, keep_b)
 
 
-def _only(points: Points, keep: np.ndarray[Any, np.dtype[np.int64]]) -> Points:
+def _subset(points: Points, keep: np.ndarray[Any, np.dtype[np.int64]]) -> Points:
+    """The points at the indices `keep`."""
     names = tuple(points.names[at] for at in keep)
     agents = tuple(points.agents[at] for at in keep)
     per_point = len(points.codes) == len(points.names)
@@ -88,7 +91,8 @@ def _only(points: Points, keep: np.ndarray[Any, np.dtype[np.int64]]) -> Points:
 def _test(
     one: Points, two: Points, level: Level, statistic: str, *, draws: int, rng: np.random.Generator
 ) -> DifferenceTest:
-    if len(one.x) < FEWEST_SYSTEMS or np.ptp(one.x) == 0 or np.ptp(two.x) == 0 or np.ptp(one.y) == 0:
+    """PERM-BOTH at this level; NaN where there are too few points or one side is constant."""
+    if len(one.x) < MIN_SYSTEMS or np.ptp(one.x) == 0 or np.ptp(two.x) == 0 or np.ptp(one.y) == 0:
         return DifferenceTest(float("nan"), float("nan"))
     if level == "system":
         return perm_both_systems(one.x, two.x, one.y, statistic, draws=draws, rng=rng)
@@ -96,14 +100,14 @@ def _test(
 
 
 def _williams(one: Points, two: Points) -> float | None:
-    """Only where points are independent: each its own cluster, or systems."""
+    """p-value of Williams' test where points are independent (systems, or one point a cluster), else None."""
     if len(one.codes) == len(one.x) and one.n_clusters < len(one.x):
         return None
     p = williams(pearson(one.y, one.x), pearson(two.y, two.x), pearson(one.x, two.x), len(one.x))
     return None if isnan(p) else p
 
 
-def adjusted(found: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+def with_adjusted_p(found: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
     """The records with p adjusted over all of them (Benjamini-Hochberg)."""
     p = benjamini_hochberg(np.array([np.nan if row["p"] is None else row["p"] for row in found]))
     return [{**row, "p_adjusted": None if isnan(q) else float(q)} for row, q in zip(found, p, strict=True)]

@@ -1,7 +1,7 @@
-"""Does a score favour replies as long as their reference? (Liu et al. 2016; ADEM, Table 8.)
+"""Length bias: does a metric favour replies as long as their reference? (Liu et al. 2016; ADEM, Table 8.)
 
-Replies are parted by the difference in words to their reference; a metric that scores the near ones higher, where
-people do not, is biased. p is Welch's: the groups need not spread alike.
+Replies are split by their difference in words to the reference. A metric that scores replies of similar length higher,
+where people do not, is biased. The p-value is of Welch's t-test, which allows unequal variances.
 """
 
 from collections.abc import Mapping, Sequence
@@ -12,29 +12,34 @@ from typing import Any
 import numpy as np
 
 from turnwise.errors import Refused, TooFewItems
-from turnwise.meta.correlate import by_unit
+from turnwise.meta.correlate import unit_points
 from turnwise.meta.gold import Gold
 from turnwise.meta.table import ScoreTable
 from turnwise.types import Floats, Item
 
-NEAR = 6  # words: the paper's, where it parts the test set in halves
+NEAR_WORDS = 6  # largest difference in words that counts as near: the paper's, which halves its test set
 
 
 @dataclass(frozen=True, slots=True)
 class LengthBias:
-    near: float  # mean score of replies within `NEAR` words of their reference
+    """Mean scores of replies near to and far from the length of their reference, and Welch's p-value."""
+
+    near: float  # mean score of replies within `NEAR_WORDS` words of their reference
     far: float
     n_near: int
     n_far: int
     p: float
 
 
-def length_bias(scores: Floats, gaps: Floats, *, near: int = NEAR) -> LengthBias:
-    """`gaps` are absolute differences in words, one a reply."""
+def length_bias(scores: Floats, gaps: Floats, *, near: int = NEAR_WORDS) -> LengthBias:
+    """Compare the scores of replies near to and far from the length of their reference.
+
+    `gaps` has the absolute difference in words of each reply.
+    """
     from scipy.stats import ttest_ind
 
-    close = gaps <= near
-    one, two = scores[close], scores[~close]
+    is_near = gaps <= near
+    one, two = scores[is_near], scores[~is_near]
     if min(len(one), len(two)) < 2:
         raise TooFewItems(
             f"{len(one)} replies are within {near} words of their reference and {len(two)} are not; "
@@ -46,27 +51,27 @@ def length_bias(scores: Floats, gaps: Floats, *, near: int = NEAR) -> LengthBias
     return LengthBias(float(one.mean()), float(two.mean()), len(one), len(two), p)
 
 
-def gap(item: Item) -> float:
-    """Words between the reply and the nearest of its references in length; NaN where there is none."""
+def length_difference(item: Item) -> float:
+    """Difference in words to the reference nearest in length; NaN without a reference."""
     words = len(item.reply.split())
     return min((float(abs(words - len(text.split()))) for text in item.references), default=float("nan"))
 
 
-def biases(
+def length_bias_records(
     tables: Sequence[ScoreTable], gold: Gold, items: Mapping[str, Item], *, group: str = ""
 ) -> list[dict[str, Any]]:
-    """A record for people, and one for each metric on the replies that it scored; the good end of both is up."""
+    """A record for people's ratings and one for each metric, on the replies that it scored; higher is better in all."""
     people = list(gold.values)
     sides = {"people": (people, np.array([gold.values[name] for name in people]))}
     for table in tables:
         try:
-            points = by_unit(table, gold)
-        except Refused:  # its finding says why
+            points = unit_points(table, gold)
+        except Refused:  # the metric's finding has the reason
             continue
         sides[table.name] = (list(points.names), points.x)
     found = []
     for name, (ids, scores) in sides.items():
-        gaps = np.array([gap(items[one]) if one in items else np.nan for one in ids])
+        gaps = np.array([length_difference(items[one]) if one in items else np.nan for one in ids])
         known = ~np.isnan(gaps)
         about = {"metric": name, "dimension": gold.dimension, "group": group or None}
         try:

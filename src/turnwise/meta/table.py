@@ -1,4 +1,4 @@
-"""What one metric said of every item, in memory: for questions that look at all items at once."""
+"""Score tables: one metric's rows for all items in memory, for statistics that need all items at once."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -10,7 +10,7 @@ import numpy as np
 from turnwise.stats.clusters import cluster_sums
 from turnwise.types import Direction, Floats, Ints, Metric, Rows, Status, Summed
 
-# Column of a table -> attribute of an item.
+# Column of a score table -> attribute of an item.
 COLUMNS = {
     "ids": "id",
     "dialogues": "dialogue",
@@ -21,8 +21,8 @@ COLUMNS = {
 }
 
 
-class Loss(NamedTuple):
-    """An item that the metric has no number for."""
+class UnscoredItem(NamedTuple):
+    """An item without a score, and the reason."""
 
     agent: str
     group: str
@@ -32,6 +32,8 @@ class Loss(NamedTuple):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ScoreTable:
+    """One metric's rows for all scored items, with columns that describe the items."""
+
     name: str
     metric: Metric
     rows: Rows  # (n, k), scored items only
@@ -42,47 +44,51 @@ class ScoreTable:
     clusters: tuple[str, ...]
     pairs: tuple[str, ...]
     weights: Floats  # (n,)
-    lost: tuple[Loss, ...] = ()
+    lost: tuple[UnscoredItem, ...] = ()
 
     def __len__(self) -> int:
         return len(self.ids)
 
     def where(self, keep: Sequence[bool] | np.ndarray[Any, np.dtype[np.bool_]]) -> "ScoreTable":
+        """The rows that are kept."""
         chosen = np.flatnonzero(np.asarray(keep, dtype=bool))
         columns: dict[str, Any] = {name: tuple(getattr(self, name)[at] for at in chosen) for name in COLUMNS}
         return replace(self, rows=self.rows[chosen], weights=self.weights[chosen], **columns)
 
     def named_by(self, column: str) -> "ScoreTable":
-        """The same rows under the names in another column, such as `dialogues`."""
+        """The table with another column, such as `dialogues`, as ids."""
         return replace(self, ids=getattr(self, column))
 
     def of_group(self, group: str) -> "ScoreTable":
+        """The items of one group."""
         mine = self.where([name == group for name in self.groups])
         return replace(mine, lost=tuple(loss for loss in self.lost if loss.group == group))
 
     def of_agent(self, agent: str) -> "ScoreTable":
+        """The items of one agent."""
         mine = self.where([name == agent for name in self.agents])
         return replace(mine, lost=tuple(loss for loss in self.lost if loss.agent == agent))
 
     @property
     def unscored(self) -> dict[str, int]:
-        """Why -> how many items."""
+        """Reason -> number of items without a score."""
         return dict(Counter(loss.reason for loss in self.lost))
 
     @property
-    def absence(self) -> Status:
-        """What to call it where there is no number at all."""
+    def empty_status(self) -> Status:
+        """Status of a finding on this table if no item has a score."""
         return "error" if any(loss.status == "error" for loss in self.lost) else "skipped"
 
 
-def better(metric: Metric) -> Direction | None:
-    """Which end of its numbers is the good one; none for a feature: more words are not better by themselves."""
+def better_direction(metric: Metric) -> Direction | None:
+    """Whether higher or lower scores are better; None for features, such as length, where neither is."""
     if metric.card.kind == "feature":
         return None
     return "higher" if metric.higher_is_better else "lower"
 
 
-def stack(blocks: Sequence[Rows]) -> Rows:
+def stack_rows(blocks: Sequence[Rows]) -> Rows:
+    """The rows of several blocks in one array, sparse if one of them is."""
     if all(isinstance(block, np.ndarray) for block in blocks):
         return np.concatenate([cast("Floats", block) for block in blocks])
     from scipy.sparse import csr_array, vstack
@@ -91,20 +97,20 @@ def stack(blocks: Sequence[Rows]) -> Rows:
 
 
 def dense(rows: Rows) -> Floats:
-    """The rows of a metric that is a function of their sum, which are never sparse."""
+    """The rows of a `Summed` metric, which must not be sparse."""
     if not isinstance(rows, np.ndarray):
-        raise TypeError("a metric of sums gave sparse rows")
+        raise TypeError("a metric that is a function of sums returned sparse rows")
     return rows
 
 
-def averaged(rows: Floats, codes: Ints, n_units: int, weights: Floats) -> Floats:
-    """(n_units, k): the weighted mean row of each unit, so that every unit weighs the same."""
+def unit_means(rows: Floats, codes: Ints, n_units: int, weights: Floats) -> Floats:
+    """Weighted mean row of each unit, (n_units, k)."""
     shares = weights / np.bincount(codes, weights=weights, minlength=n_units)[codes]
     return cluster_sums(rows * shares[:, None], codes, n_units)
 
 
 def unit_scores(metric: Metric, rows: Rows, codes: Ints, n_units: int) -> Floats:
-    """The metric's number for each unit: an item, a dialogue or an agent."""
+    """The metric's score of each unit: an item, a dialogue or an agent."""
     if isinstance(metric, Summed):
         return metric.of_sums(cluster_sums(dense(rows), codes, n_units))
     return np.array([metric.reduce(rows[np.flatnonzero(codes == unit)]) for unit in range(n_units)])

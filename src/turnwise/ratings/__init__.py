@@ -1,7 +1,7 @@
-"""Human judgements: who said what, how far they agree, and whom to believe."""
+"""People's ratings: rating matrices, agreement between raters, screening of raters, and means per item."""
 
 from turnwise.ratings.aggregate import Aggregate, aggregate, normalised, oriented
-from turnwise.ratings.agreement import Agreement, Figure, agreement, agreement_of
+from turnwise.ratings.agreement import Agreement, Coefficient, agreement, agreement_of
 from turnwise.ratings.ceiling import Ceiling, ceiling
 from turnwise.ratings.matrix import RatingMatrix, rating_matrix
 from turnwise.ratings.quality import RaterReport, Screened, screen
@@ -10,7 +10,7 @@ __all__ = [
     "Aggregate",
     "Agreement",
     "Ceiling",
-    "Figure",
+    "Coefficient",
     "RaterReport",
     "RatingMatrix",
     "Screened",

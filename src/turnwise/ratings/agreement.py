@@ -1,15 +1,14 @@
-"""How far raters agree, per dimension: the table to read before believing any mean.
+"""Agreement between raters, for each dimension and level.
 
-Alpha and Fleiss' kappa ask whether ratings of one item are closer than ratings of any two items; they need
-no identity. Median pairwise kappa and correlation follow two persons over the items both judged, as ADEM's
-Table 2 does (its kappa is Cohen's, weights unstated; the plain and the quadratic one are given here).
-Leave-one-out is the correlation of one rating with the mean of the item's others, pooled over raters and
-items: what a metric has to reach to be as good as one more person. The ceiling (`ceiling.py`) is what a
-perfect one would.
+Alpha and Fleiss' kappa compare ratings of one item with ratings of any two items; they do not need to know who rated.
+Median pairwise kappa and correlation compare two people on the items that both rated, as in ADEM's Table 2 (Cohen's
+kappa, weights not stated; the unweighted and the quadratic one are given here). Leave-one-out is the correlation of a
+rating with the mean of the item's other ratings, pooled over raters and items: the agreement of one person with the
+others. The ceiling (`ceiling.py`) is the correlation that a perfect metric would reach.
 
-Intervals are Student's on the pseudo-values (Tukey 1958) of a jackknife that leaves out groups of whole
-clusters, on the scale of Fisher's z. Medians have none: the jackknife is wrong for them. Raters are taken as
-given: an interval says what other dialogues would change, not what other raters would.
+Intervals are Student's t on jackknife pseudo-values (Tukey 1958), leaving out groups of whole clusters, on the scale of
+Fisher's z. Medians have no interval, because the jackknife is not valid for them. Raters are treated as fixed: the
+intervals cover the sampling of dialogues, not of raters.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -34,13 +33,17 @@ from turnwise.stats.correlation import pearson
 from turnwise.stats.interval import mean_t_interval
 from turnwise.types import Direction, Floats, Rating
 
-Statistic = Callable[[Floats], float]  # of a (raters, items) table with NaN where absent
+Statistic = Callable[[Floats], float]  # of a (raters, items) table with NaN for missing ratings
 
-GROUPS = 40  # of clusters left out at a time: more could narrow the interval by 3 % (t of 39 against normal)
+# Groups of clusters in the jackknife. More could narrow an interval by 3 % at most (t with 39 degrees of freedom
+# against the normal distribution).
+JACKKNIFE_GROUPS = 40
 
 
 @dataclass(frozen=True, slots=True)
-class Figure:
+class Coefficient:
+    """An agreement coefficient with its interval, or the reason why it is undefined."""
+
     value: float  # NaN where undefined
     interval: tuple[float, float] | None = None  # 95 %
     reason: str | None = None  # why it is undefined
@@ -48,28 +51,30 @@ class Figure:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Agreement:
+    """All agreement coefficients of one dimension at one level."""
+
     dimension: str
     level: RatedLevel
     identity: Identity
     guessed: bool  # whether `identity` was guessed from the raters' names
     direction: Direction
     n_items: int
-    n_raters: int  # distinct names, whatever they stand for
+    n_raters: int  # distinct rater names
     n_ratings: int
-    means: int  # published means left out because single ratings are there
-    per_item: tuple[int, float, int]  # fewest, mean, most
+    means: int  # published means that are ignored because there are single ratings
+    per_item: tuple[int, float, int]  # ratings of an item: minimum, mean, maximum
     repeats: int
-    consistency: Figure  # of raters with themselves, on repeats
-    alpha_nominal: Figure
-    alpha_ordinal: Figure
-    alpha_interval: Figure
-    fleiss: Figure
-    pairwise_kappa: Figure
-    pairwise_kappa_quadratic: Figure
-    pairwise_correlation: Figure
-    leave_one_out: Figure
-    reliability: Figure  # of the item means
-    ceiling: Figure  # of a metric's correlation with the item means
+    consistency: Coefficient  # share of repeated ratings that are equal
+    alpha_nominal: Coefficient
+    alpha_ordinal: Coefficient
+    alpha_interval: Coefficient
+    fleiss: Coefficient
+    pairwise_kappa: Coefficient
+    pairwise_kappa_quadratic: Coefficient
+    pairwise_correlation: Coefficient
+    leave_one_out: Coefficient
+    reliability: Coefficient  # of the item means
+    ceiling: Coefficient  # of a metric's correlation with the item means
 
 
 def agreement(
@@ -80,7 +85,7 @@ def agreement(
     clusters: Mapping[str, str] | None = None,
     intervals: bool = True,
 ) -> tuple[Agreement, ...]:
-    """One row for each dimension and level that was rated; none without ratings."""
+    """The agreement of each dimension at each level that was rated."""
     shape = partial(rating_matrix, ratings, stable_raters=stable_raters, rescale=rescale, clusters=clusters)
     matrices = (
         shape(dimension, level=level)
@@ -91,28 +96,31 @@ def agreement(
 
 
 def agreement_of(matrix: RatingMatrix, *, intervals: bool = True) -> Agreement:
+    """All agreement coefficients of one rating matrix."""
     counts = matrix.counts
     people = matrix.identity == "people"
-    nothing = matrix.why_no_agreement
-    strangers = None if people else "raters are positions, so a pair of names is not a pair of people"
-    unequal = None if counts.min() == counts.max() else "items have different numbers of ratings"
+    no_agreement = matrix.why_no_agreement
+    not_people = None if people else "raters are positions, so a pair of names is not a pair of people"
+    unequal_counts = None if counts.min() == counts.max() else "items have different numbers of ratings"
     weighted = partial(cohen_kappa, weights="quadratic", categories=matrix.categories)
 
-    def share(values: Floats) -> float:
+    def item_reliability(values: Floats) -> float:
         return reliability(values, people=people)
 
-    def figure(statistic: Statistic, why_not: str | None = None, if_nan: str | None = None) -> Figure:
-        reason = nothing or why_not
+    def coefficient(
+        statistic: Statistic, why_not: str | None = None, if_nan: str | None = None
+    ) -> Coefficient:
+        reason = no_agreement or why_not
         value = nan if reason else statistic(matrix.values)
         if isnan(value):
-            return Figure(nan, reason=reason or if_nan or "the ratings leave nothing to compare")
-        return Figure(value, _interval(matrix, statistic, value) if intervals else None)
+            return Coefficient(nan, reason=reason or if_nan or "the ratings leave nothing to compare")
+        return Coefficient(value, _interval(matrix, statistic, value) if intervals else None)
 
-    def median_figure(statistic: Callable[[Floats, Floats], float]) -> Figure:
-        reason = nothing or strangers
+    def pairwise_coefficient(statistic: Callable[[Floats, Floats], float]) -> Coefficient:
+        reason = no_agreement or not_people
         value = nan if reason else pairwise_median(matrix.values, statistic)
-        alone = f"no two raters share {MIN_OVERLAP} items on which they can be compared"
-        return Figure(value, reason=(reason or alone) if isnan(value) else None)
+        too_few_shared = f"no two raters share {MIN_OVERLAP} items on which they can be compared"
+        return Coefficient(value, reason=(reason or too_few_shared) if isnan(value) else None)
 
     return Agreement(
         dimension=matrix.dimension,
@@ -126,40 +134,42 @@ def agreement_of(matrix: RatingMatrix, *, intervals: bool = True) -> Agreement:
         per_item=(int(counts.min()), float(counts.mean()), int(counts.max())),
         means=matrix.means,
         repeats=matrix.repeats,
-        consistency=Figure(
+        consistency=Coefficient(
             matrix.consistency, reason=None if matrix.repeats else "nobody judged an item twice"
         ),
-        alpha_nominal=figure(lambda values: krippendorff_alpha(values, level="nominal")),
-        alpha_ordinal=figure(lambda values: krippendorff_alpha(values, level="ordinal")),
-        alpha_interval=figure(lambda values: krippendorff_alpha(values, level="interval")),
-        fleiss=figure(lambda values: fleiss_kappa(_category_counts(values)), unequal),
-        pairwise_kappa=median_figure(cohen_kappa),
-        pairwise_kappa_quadratic=median_figure(weighted),
-        pairwise_correlation=median_figure(pearson),
-        leave_one_out=figure(leave_one_out_correlation),
-        reliability=figure(share, if_nan=ceiling(matrix).reason),
-        ceiling=figure(lambda values: _root(share(values)), if_nan=ceiling(matrix).reason),
+        alpha_nominal=coefficient(lambda values: krippendorff_alpha(values, level="nominal")),
+        alpha_ordinal=coefficient(lambda values: krippendorff_alpha(values, level="ordinal")),
+        alpha_interval=coefficient(lambda values: krippendorff_alpha(values, level="interval")),
+        fleiss=coefficient(lambda values: fleiss_kappa(_category_counts(values)), unequal_counts),
+        pairwise_kappa=pairwise_coefficient(cohen_kappa),
+        pairwise_kappa_quadratic=pairwise_coefficient(weighted),
+        pairwise_correlation=pairwise_coefficient(pearson),
+        leave_one_out=coefficient(leave_one_out_correlation),
+        reliability=coefficient(item_reliability, if_nan=ceiling(matrix).reason),
+        ceiling=coefficient(
+            lambda values: _square_root(item_reliability(values)), if_nan=ceiling(matrix).reason
+        ),
     )
 
 
-def _root(share: float) -> float:
-    return sqrt(share) if share > 0 else nan
+def _square_root(value: float) -> float:
+    return sqrt(value) if value > 0 else nan
 
 
 def _category_counts(values: Floats) -> Floats:
-    """(items, categories) how many raters of each item chose each value."""
+    """Number of raters of each item that chose each value, (items, categories)."""
     categories = np.unique(values[~np.isnan(values)])
     return np.stack([np.sum(values == category, axis=0) for category in categories], axis=1).astype(float)
 
 
 def _interval(matrix: RatingMatrix, statistic: Statistic, value: float) -> tuple[float, float] | None:
-    """None where leaving out a group makes the statistic undefined, or leaves it no room to vary."""
+    """Jackknife t interval on Fisher's z; None with fewer than 3 groups, or where a value is undefined or +-1."""
     cluster, n_clusters = codes(matrix.clusters)
-    groups = min(GROUPS, n_clusters)
+    groups = min(JACKKNIFE_GROUPS, n_clusters)
     if groups < 3:
         return None
-    left = np.array([statistic(matrix.values[:, cluster % groups != group]) for group in range(groups)])
-    if not (abs(value) < 1 and np.all(np.abs(left) < 1)):
+    left_out = np.array([statistic(matrix.values[:, cluster % groups != group]) for group in range(groups)])
+    if not (abs(value) < 1 and np.all(np.abs(left_out) < 1)):
         return None
-    found = mean_t_interval(groups * np.arctanh(value) - (groups - 1) * np.arctanh(left))
+    found = mean_t_interval(groups * np.arctanh(value) - (groups - 1) * np.arctanh(left_out))
     return found and (tanh(found[0]), tanh(found[1]))

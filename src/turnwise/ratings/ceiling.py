@@ -1,14 +1,14 @@
-"""How far people agree with themselves: the most that any metric's correlation with them can show.
+"""Reliability of mean ratings, and the ceiling that it puts on a metric's correlation with them.
 
-The mean of a few raters is part judgement, part the luck of who rated. Its reliability is the share of its
-variance between items that is not luck; a metric that knew the true quality of every item would correlate
-with the means at the square root of that, and no metric can be expected above it. Adding raters raises it
-as Spearman and Brown (1910) say: k raters have k r / (1 + (k-1) r), r being the reliability of one.
+The mean of a few raters contains rater error. Its reliability is the share of the variance between items that is not
+rater error. A metric that knew the true quality of every item would correlate with the means at the square root of the
+reliability, and no metric can be expected to exceed this. More raters raise it by the Spearman-Brown formula (1910): k
+raters have reliability k r / (1 + (k-1) r), where r is the reliability of one.
 
-reliability = 1 - v * mean(1/n_i) / var(means), v the variance within an item. Where all raters are persons
-and each judged every item, a strict rater lowers all means alike and does no harm, so v is what is left
-after items and raters (ICC(3,k) of Shrout and Fleiss 1979, Cronbach's alpha). Otherwise who rated which
-item is part of the luck, and v is all that differs inside an item (ICC(1,k)).
+reliability = 1 - v * mean(1/n_i) / var(means), where n_i is the number of ratings of item i and v the error variance of
+a rating. Where raters are people and each rated every item, a strict rater lowers all means equally, so v is the
+residual variance after item and rater effects (ICC(3,k) of Shrout and Fleiss 1979, Cronbach's alpha). Otherwise rater
+effects are part of the error, and v is the variance within items (ICC(1,k)).
 """
 
 from dataclasses import dataclass
@@ -19,18 +19,20 @@ import numpy as np
 from turnwise.ratings.matrix import RatingMatrix
 from turnwise.types import Floats
 
-ROUNDING = 1e-12  # nearer to 0 than this is 0: its square root would make a ceiling of 1e-8 out of noise
+ROUNDING = 1e-12  # a reliability closer to 0 than this is rounding error and counts as 0
 
 
 @dataclass(frozen=True, slots=True)
 class Ceiling:
-    reliability: float  # of the item means as they are; NaN where undefined
-    per_item: float  # harmonic mean of the ratings of an item
+    """Reliability of the mean ratings, and what follows from it."""
+
+    reliability: float  # of the item means; NaN where undefined
+    per_item: float  # harmonic mean of the number of ratings of an item
     reason: str | None = None  # why the reliability or the correlation is undefined
 
     @property
     def correlation(self) -> float:
-        """The highest correlation with these means that a perfect metric can be expected to reach."""
+        """The expected correlation of a perfect metric with these means."""
         return sqrt(self.reliability) if self.reliability > 0 else nan
 
     @property
@@ -44,6 +46,7 @@ class Ceiling:
 
 
 def ceiling(matrix: RatingMatrix) -> Ceiling:
+    """The ceiling for correlations with the mean ratings of a matrix."""
     counts = matrix.counts[matrix.counts > 0]
     per_item = float(1 / np.mean(1 / counts)) if len(counts) else nan
     if reason := matrix.why_no_agreement:
@@ -57,17 +60,17 @@ def ceiling(matrix: RatingMatrix) -> Ceiling:
 
 
 def reliability(values: Floats, *, people: bool) -> float:
-    """Share of the variance of item means that is not the luck of who rated; NaN where means do not vary."""
+    """Share of the variance of item means that is not rater error; NaN where means do not vary."""
     values = values[:, ~np.isnan(values).all(axis=0)]
     counts = np.sum(~np.isnan(values), axis=0)
     means = np.nanmean(values, axis=0)
-    rest = values - means
-    freedom = np.sum(counts - 1)
+    residuals = values - means
+    degrees_of_freedom = np.sum(counts - 1)
     if people and not np.isnan(values).any():
-        rest -= rest.mean(axis=1, keepdims=True)
-        freedom -= len(values) - 1
-    if len(means) < 2 or freedom <= 0 or np.ptp(means) <= ROUNDING * np.max(np.abs(means)):
+        residuals -= residuals.mean(axis=1, keepdims=True)
+        degrees_of_freedom -= len(values) - 1
+    if len(means) < 2 or degrees_of_freedom <= 0 or np.ptp(means) <= ROUNDING * np.max(np.abs(means)):
         return nan
-    luck = np.nansum(rest**2) / freedom * np.mean(1 / counts)
-    share = float(1 - luck / np.var(means, ddof=1))
+    error_variance = np.nansum(residuals**2) / degrees_of_freedom * np.mean(1 / counts)
+    share = float(1 - error_variance / np.var(means, ddof=1))
     return share if abs(share) > ROUNDING else 0.0

@@ -1,17 +1,16 @@
-"""Ratings of one dimension as a table of raters by items; NaN where a rater did not judge an item.
+"""Rating matrix: the ratings of one dimension, raters by items, with NaN where a rater did not rate an item.
 
-Who is a row? In some files a rater's name is a person who can be followed from item to item. In many
-published corpora `r1, r2, ...` only number the judgements of one item: the `r1` of two items are two
-strangers. Figures that follow a person (kappa of a pair, per-rater normalisation, dropping a rater) then
-mean nothing, while those that look inside an item (alpha, leave-one-out) stay valid. `identity` says which
-it was:
+In some files a rater's name identifies a person across items. In many published corpora `r1, r2, ...` only number the
+ratings of one item, and the `r1` of two items may be two people. Then statistics of a person (kappa of a pair,
+normalisation by rater, dropping a rater) are not defined, while statistics within items (alpha, leave-one-out) are.
+`identity` says which case it is:
 
-people     names are persons
-positions  names number the judgements of one item
-mean       only the mean over raters was published; nothing is known of agreement
+people     names identify people
+positions  names number the ratings of one item
+mean       only the mean over raters was published, so agreement is unknown
 
-`stable_raters=None` guesses: positions, if all names are `r` and digits or some are absent. The guess is
-marked, because a file can number its persons (USR's does).
+With `stable_raters=None` the identity is guessed: positions if all names are `r` and digits, or if names are missing.
+The guess is recorded, because a file can also number people this way (USR's does).
 """
 
 import math
@@ -30,46 +29,48 @@ Identity = Literal["people", "positions", "mean"]
 RatedLevel = Literal["turn", "dialogue"]
 
 MEAN = "mean"  # the rater's name where a corpus published only the mean
-MOST_CELLS = 2**26  # half a gigabyte
-MOST_CATEGORIES = 1001  # kappa tables are this long and wide
+MAX_CELLS = 2**26  # maximum size of a matrix: half a gigabyte
+MAX_CATEGORIES = 1001  # maximum number of categories of a kappa table
 T = TypeVar("T")
 _POSITION = re.compile(r"r\d+")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RatingMatrix:
+    """Ratings of one dimension at one level, raters by items."""
+
     dimension: str
     level: RatedLevel
     raters: tuple[str, ...]
     items: tuple[str, ...]
-    clusters: tuple[str, ...]  # of each item: what resampling must not tear apart
-    values: Floats  # (raters, items), NaN where absent
+    clusters: tuple[str, ...]  # cluster of each item, for resampling
+    values: Floats  # (raters, items), NaN for a missing rating
     scale: tuple[float, float] | None
     direction: Direction
     identity: Identity
     guessed: bool  # whether `identity` was guessed from the raters' names
     repeats: int = 0  # ratings superseded by a later one of the same rater on the same item
     repeats_equal: int = 0  # of those, how many had the same value as the one that was kept
-    means: int = 0  # published means left out because single ratings are there
+    means: int = 0  # published means that are ignored because there are single ratings
 
     @property
     def counts(self) -> Ints:
-        """(items,) ratings of each item."""
+        """Number of ratings of each item, (items,)."""
         counts: Ints = np.sum(~np.isnan(self.values), axis=0, dtype=np.int64)
         return counts
 
     @property
     def categories(self) -> Floats:
-        """The whole numbers of the scale if all ratings are such, else the values that were used."""
+        """All integers of the scale if all ratings are integers, else the values that occur."""
         used = np.unique(self.values[~np.isnan(self.values)])
         low, high = self.scale or (0.0, np.inf)
-        if high - low < MOST_CATEGORIES and np.isin(used, whole := np.arange(low, high + 1)).all():
+        if high - low < MAX_CATEGORIES and np.isin(used, whole := np.arange(low, high + 1)).all():
             return whole
         return used
 
     @property
     def why_no_agreement(self) -> str | None:
-        """Why nothing can be said of agreement; None where something can."""
+        """Why agreement is undefined; None where it is defined."""
         if self.identity == "mean":
             return "only the mean over raters was published"
         if np.sum(self.counts > 1) < 2:
@@ -80,17 +81,17 @@ class RatingMatrix:
 
     @property
     def consistency(self) -> float:
-        """Share of repeats that equal the rater's own last word; NaN without repeats."""
+        """Share of repeated ratings that equal the rater's last one; NaN without repeats."""
         return self.repeats_equal / self.repeats if self.repeats else float("nan")
 
 
 def dimensions(ratings: Iterable[Rating]) -> tuple[str, ...]:
-    """The dimensions that were rated, in order of appearance."""
+    """The rated dimensions, in order of appearance."""
     return tuple(dict.fromkeys(rating.dimension for rating in ratings))
 
 
 def choose_dimension(ratings: Sequence[Rating], dimension: str | None) -> str:
-    """The dimension asked for; else `overall`, else the only one there is."""
+    """The given dimension if it was rated; without one, `overall` or the only rated dimension."""
     known = dimensions(ratings)
     if not known:
         raise DataError("there are no ratings")
@@ -102,6 +103,7 @@ def choose_dimension(ratings: Sequence[Rating], dimension: str | None) -> str:
 
 
 def levels(ratings: Iterable[Rating]) -> tuple[RatedLevel, ...]:
+    """The rated levels, in order of appearance."""
     return tuple(dict.fromkeys(_level(rating) for rating in ratings))
 
 
@@ -114,13 +116,12 @@ def rating_matrix(
     rescale: bool = False,
     clusters: Mapping[str, str] | None = None,
 ) -> RatingMatrix:
-    """The ratings of one dimension and level, raters by items.
+    """The rating matrix of one dimension and level.
 
-    Of several ratings by one rater on one item the last is kept: a person who judges again corrects.
-    Several ratings without a rater's name on one item are several people, each a position. `rescale` maps
-    every rating to 0-1 by its own scale; without it, different scales in one dimension are an error.
-    `clusters` maps an item to what resampling keeps together; the default is its dialogue. Where every user
-    of a large log is a rater, a row a person would not fit in memory, and rows are positions.
+    Of several ratings by one rater on one item the last is used. Several ratings of one item without a rater's name
+    count as different raters, numbered by position. `rescale` maps every rating to 0-1 by its own scale; without it,
+    different scales in one dimension are an error. `clusters` maps items to clusters; the default is the dialogue.
+    Where a matrix with one row for each person would not fit in memory, rows are positions.
     """
     dimension = choose_dimension(ratings, dimension)
     chosen = [r for r in ratings if r.dimension == dimension and level in (None, _level(r))]
@@ -133,23 +134,23 @@ def rating_matrix(
     found = levels(chosen)
     if len(found) > 1:
         raise DataError(f"`{dimension}` was rated for turns and for whole dialogues; choose one with `level`")
-    direction = _only("directions", dimension, {r.direction for r in chosen})
-    scale = (0.0, 1.0) if rescale else _only("scales", dimension, {r.scale for r in chosen})
+    direction = _single_value("directions", dimension, {r.direction for r in chosen})
+    scale = (0.0, 1.0) if rescale else _single_value("scales", dimension, {r.scale for r in chosen})
 
     single = [r for r in chosen if r.rater != MEAN]
     identity = raters_identity([r.rater for r in single], stable_raters)
-    named = _named(single or chosen)
-    if len({name for name, _ in named}) * len({r.item for _, r in named}) > MOST_CELLS:
-        named, identity = _numbered(named), "positions"
+    named = _with_row_names(single or chosen)
+    if len({name for name, _ in named}) * len({r.item for _, r in named}) > MAX_CELLS:
+        named, identity = _numbered_within_items(named), "positions"
     last: dict[tuple[str, str], float] = {}
     earlier: list[tuple[tuple[str, str], float]] = []
     for name, rating in named:
         cell = (name, rating.item)
         if cell in last:
             earlier.append((cell, last[cell]))
-        last[cell] = _unit(rating) if rescale else rating.value
+        last[cell] = _rescaled(rating) if rescale else rating.value
 
-    raters = {name: i for i, name in enumerate(sorted({name for name, _ in named}, key=_natural))}
+    raters = {name: i for i, name in enumerate(sorted({name for name, _ in named}, key=_natural_key))}
     items = {item: j for j, item in enumerate(dict.fromkeys(rating.item for _, rating in named))}
     values = np.full((len(raters), len(items)), np.nan)
     for (name, item), value in last.items():
@@ -173,7 +174,7 @@ def rating_matrix(
 
 
 def raters_identity(names: Iterable[str | None], stable_raters: bool | None) -> Identity:
-    """What the names of single ratings (published means not among them) stand for."""
+    """Whether rater names identify people or positions; `names` are those of single ratings, not of means."""
     distinct = set(names)
     if not distinct:
         return "mean"
@@ -181,13 +182,13 @@ def raters_identity(names: Iterable[str | None], stable_raters: bool | None) -> 
         stable_raters = None not in distinct and not all(_POSITION.fullmatch(name or "") for name in distinct)
     elif stable_raters and None in distinct:
         raise DataError(
-            "some ratings have no rater's name, so raters cannot be stable; leave out stable_raters"
+            "some ratings have no rater's name, so names cannot identify people; leave out stable_raters"
         )
     return "people" if stable_raters else "positions"
 
 
 def dialogue_of(rating: Rating) -> str:
-    """The dialogue that holds the rated item (the inverse of `types.item_id`)."""
+    """The dialogue of a rated item (the inverse of `types.item_id`)."""
     return rating.item if rating.turn is None else rating.item.removesuffix(f"#{rating.turn}")
 
 
@@ -195,7 +196,8 @@ def _level(rating: Rating) -> RatedLevel:
     return "dialogue" if rating.turn is None else "turn"
 
 
-def _only(what: str, dimension: str, found: set[T]) -> T:
+def _single_value(what: str, dimension: str, found: set[T]) -> T:
+    """The only element of `found`, or a DataError that names the different ones."""
     if len(found) > 1:
         remedy = "; --rescale (rescale=True) maps all to 0-1" if what == "scales" else ""
         listed = ", ".join(sorted(map(str, found)))
@@ -203,19 +205,19 @@ def _only(what: str, dimension: str, found: set[T]) -> T:
     return next(iter(found))
 
 
-def _named(ratings: Iterable[Rating]) -> list[tuple[str, Rating]]:
-    """Each rating with its row: the rater's name, or its place among the nameless ratings of its item."""
-    nameless: defaultdict[str, int] = defaultdict(int)
+def _with_row_names(ratings: Iterable[Rating]) -> list[tuple[str, Rating]]:
+    """Each rating with its row name: the rater's name, or its position among the unnamed ratings of its item."""
+    unnamed: defaultdict[str, int] = defaultdict(int)
     named = []
     for rating in ratings:
         if rating.rater is None:
-            nameless[rating.item] += 1
-        named.append((f"?{nameless[rating.item]}" if rating.rater is None else rating.rater, rating))
+            unnamed[rating.item] += 1
+        named.append((f"?{unnamed[rating.item]}" if rating.rater is None else rating.rater, rating))
     return named
 
 
-def _numbered(named: Iterable[tuple[str, Rating]]) -> list[tuple[str, Rating]]:
-    """The same ratings with a person's place among the raters of the item as the name."""
+def _numbered_within_items(named: Iterable[tuple[str, Rating]]) -> list[tuple[str, Rating]]:
+    """The ratings with row names that number the raters of each item."""
     places: defaultdict[str, dict[str, int]] = defaultdict(dict)
     return [
         (f"r{places[rating.item].setdefault(name, len(places[rating.item]) + 1)}", rating)
@@ -223,14 +225,15 @@ def _numbered(named: Iterable[tuple[str, Rating]]) -> list[tuple[str, Rating]]:
     ]
 
 
-def _unit(rating: Rating) -> float:
+def _rescaled(rating: Rating) -> float:
+    """The rating mapped to 0-1 by its scale."""
     low, high = rating.scale or (0.0, 0.0)
     if not low < high:
         raise DataError(f"a rating of `{rating.item}` on `{rating.dimension}` has no scale to map to 0-1")
     return (rating.value - low) / (high - low)
 
 
-def _natural(name: str) -> tuple[str, int, str]:
-    """r2 before r10."""
+def _natural_key(name: str) -> tuple[str, int, str]:
+    """Sort key that puts r2 before r10."""
     stem = name.rstrip("0123456789")
     return stem, int(name[len(stem) :] or 0), name

@@ -1,16 +1,16 @@
-"""Which raters can be believed: the screening of ADEM's data collection (Lowe et al. 2017, section 2).
+"""Screening of raters, as in ADEM's data collection (Lowe et al. 2017, section 2).
 
 "We removed all users who either failed an attention check question or achieved a kappa inter-annotator
 agreement score lower than 0.2 (Cohen, 1968)"; Appendix A adds that "excluding all scores where participants
-indicated they did not understand the context improved inter-annotator agreement slightly", which is a rule
-about scores, not users. The paper does not say which weights kappa had (the citation is weighted kappa),
-nor how a user's kappas with several others become one. Here weights are quadratic and the one figure is the
-median over the other raters who failed no check, as its Table 2 reports medians. Whoever agrees least is
-dropped first and the rest are judged again, because of three raters a bad one drags both others down.
+indicated they did not understand the context improved inter-annotator agreement slightly", which excludes
+ratings, not users. The paper does not say which weights kappa had (it cites weighted kappa), nor how the kappas of a
+user with several others are combined. Here weights are quadratic, and a rater's kappa is the median over the other
+raters who failed no check, since Table 2 of the paper reports medians. The rater with the lowest kappa is dropped first
+and the kappas of the rest are computed again, because one bad rater lowers the kappas of the others.
 
-A check is a rating whose `extra` has `expected`; a context not understood is `understood: false` there.
-Nothing is deleted: every rating comes back, kept or apart with the reason. Screening by agreement rewards
-conformity: a rater who alone is right is dropped too, so look at who was.
+An attention check is a rating whose `extra` has `expected`; `understood: false` there marks a context that was not
+understood. Every rating is returned, either kept or excluded with the reason. Screening by agreement rewards
+conformity: it also drops a rater who disagrees because the others are wrong, so check who was dropped.
 """
 
 from collections import Counter, defaultdict
@@ -37,39 +37,47 @@ from turnwise.ratings.matrix import (
 from turnwise.stats.agreement import cohen_kappa
 from turnwise.types import Rating
 
-KAPPA = 0.2  # ADEM, section 2
-SHARED = 20  # ADEM gave all participants the same five contexts, four responses each
+MIN_KAPPA = 0.2  # raters below it are dropped: ADEM, section 2
+MIN_SHARED = (
+    20  # items two raters must share: ADEM gave all participants the same 5 contexts with 4 responses each
+)
 
-PASSED, FAILED, CONFUSED = "attention check passed", "attention check failed", "context not understood"
+PASSED, FAILED, NOT_UNDERSTOOD = "attention check passed", "attention check failed", "context not understood"
 
 
-class Agreed(NamedTuple):
-    kappa: float  # median over the partners; NaN without any
+class RaterKappa(NamedTuple):
+    """A rater's agreement with the other raters."""
+
+    kappa: float  # median over the partners; NaN without partners
     partners: int  # other raters with enough items in common
 
 
-STRANGER = Agreed(nan, 0)
+NO_PARTNERS = RaterKappa(nan, 0)
 
 
 @dataclass(frozen=True, slots=True)
 class RaterReport:
+    """The result of the screening for one rater."""
+
     rater: str
-    ratings: int  # checks not counted
+    ratings: int  # without attention checks
     checks: int
     failed: int
     not_understood: int
-    kappa: float  # as in `Agreed`
+    kappa: float  # as in `RaterKappa`
     partners: int
     dropped: bool
-    reason: str | None  # why dropped, or why agreement was not judged
+    reason: str | None  # why the rater was dropped, or why there is no kappa
 
 
 @dataclass(frozen=True, slots=True)
 class Screened:
+    """The ratings kept and excluded by the screening, and a report on each rater."""
+
     kept: tuple[Rating, ...]
-    apart: tuple[Rating, ...]
-    reasons: tuple[str, ...]  # of each rating apart
-    raters: tuple[RaterReport, ...]  # empty where raters are not persons
+    excluded: tuple[Rating, ...]
+    reasons: tuple[str, ...]  # of each excluded rating
+    raters: tuple[RaterReport, ...]  # empty where names do not identify people
     identity: Identity
 
     @property
@@ -83,49 +91,53 @@ def screen(
     *,
     level: RatedLevel | None = None,
     stable_raters: bool | None = None,
-    kappa: float = KAPPA,
+    kappa: float = MIN_KAPPA,
     weights: Literal["linear", "quadratic"] | None = "quadratic",
-    min_shared: int = SHARED,
+    min_shared: int = MIN_SHARED,
     tolerance: float = 0.0,
 ) -> Screened:
-    """Ratings kept and apart, and a report on each rater.
+    """Exclude ratings by raters who fail attention checks or agree too little, and ratings of unclear contexts.
 
-    Agreement is judged on one dimension; a rater who fails there is dropped from all. One with fewer than
-    `min_shared` items in common with anyone cannot be judged and is kept, marked. Where raters are
-    positions or unnamed nobody can be dropped: only single ratings are set apart.
+    Agreement is computed on one dimension; a rater who is dropped there is dropped on all. A rater who shares fewer
+    than `min_shared` items with every other rater has no kappa and is kept; the report says so. Where names do not
+    identify people no rater is dropped, and only single ratings are excluded.
     """
     identity = raters_identity((r.rater for r in ratings if r.rater != MEAN), stable_raters)
-    confused = {(r.rater, r.item) for r in ratings if _not_understood(r)}
-    faults = [_fault(r, confused, tolerance) for r in ratings]
+    not_understood = {(r.rater, r.item) for r in ratings if _not_understood(r)}
+    exclusions = [_reason_to_exclude(r, not_understood, tolerance) for r in ratings]
     if identity != "people":
-        return _split(ratings, faults, (), identity)
+        return _split(ratings, exclusions, (), identity)
 
-    tally = Counter((r.rater, fault) for r, fault in zip(ratings, faults, strict=True))
+    tally = Counter((r.rater, exclusion) for r, exclusion in zip(ratings, exclusions, strict=True))
     trusted = [
         r
-        for r, fault in zip(ratings, faults, strict=True)
-        if fault is None and r.rater != MEAN and not tally[r.rater, FAILED]
+        for r, exclusion in zip(ratings, exclusions, strict=True)
+        if exclusion is None and r.rater != MEAN and not tally[r.rater, FAILED]
     ]
     asked = choose_dimension(ratings, dimension)
-    agreed: dict[str, Agreed] = {}
+    rater_kappa: dict[str, RaterKappa] = {}
     alone = f"no other rater with {min_shared} items in common and a defined kappa"
     if any(r.dimension == asked for r in trusted):
         matrix = rating_matrix(trusted, asked, level=level, stable_raters=True)
         if matrix.identity == "people":
-            agreed = _winnow(_kappas(matrix, weights, min_shared), threshold=kappa)
+            rater_kappa = _drop_worst_first(_kappas(matrix, weights, min_shared), threshold=kappa)
         else:
             alone = "too many raters to compare each with each; screen a part of the log at a time"
     reports = tuple(
-        _report(rater, tally, agreed.get(rater, STRANGER), threshold=kappa, alone=alone)
+        _report(rater, tally, rater_kappa.get(rater, NO_PARTNERS), threshold=kappa, alone=alone)
         for rater in dict.fromkeys(r.rater for r in ratings if r.rater is not None and r.rater != MEAN)
     )
     dropped = {report.rater: f"rater {report.reason}" for report in reports if report.dropped}
-    reasons = [fault or dropped.get(str(r.rater)) for r, fault in zip(ratings, faults, strict=True)]
+    reasons = [
+        exclusion or dropped.get(str(r.rater)) for r, exclusion in zip(ratings, exclusions, strict=True)
+    ]
     return _split(ratings, reasons, reports, identity)
 
 
-def _fault(rating: Rating, confused: set[tuple[str | None, str]], tolerance: float) -> str | None:
-    """Why a rating by itself is no judgement to keep; None if it is one."""
+def _reason_to_exclude(
+    rating: Rating, not_understood: set[tuple[str | None, str]], tolerance: float
+) -> str | None:
+    """Why a single rating is excluded: it is an attention check, or its context was not understood; None to keep it."""
     if "expected" in rating.extra:
         expected = rating.extra["expected"]
         if isinstance(expected, bool) or not isinstance(expected, int | float):
@@ -133,9 +145,12 @@ def _fault(rating: Rating, confused: set[tuple[str | None, str]], tolerance: flo
                 f"the attention check on `{rating.item}` expects {expected!r}, which is not a number"
             )
         return PASSED if abs(rating.value - expected) <= tolerance else FAILED
-    # What a person did not understand spoils all their scores of the item; the nameless answer for one.
-    spoiled = _not_understood(rating) if rating.rater is None else (rating.rater, rating.item) in confused
-    return CONFUSED if spoiled else None
+    # A context that a named rater did not understand excludes all the rater's ratings of the item; without a name only
+    # the rating itself can be excluded.
+    excluded = (
+        _not_understood(rating) if rating.rater is None else (rating.rater, rating.item) in not_understood
+    )
+    return NOT_UNDERSTOOD if excluded else None
 
 
 def _not_understood(rating: Rating) -> bool:
@@ -145,7 +160,7 @@ def _not_understood(rating: Rating) -> bool:
 def _kappas(
     matrix: RatingMatrix, weights: Literal["linear", "quadratic"] | None, min_shared: int
 ) -> dict[tuple[str, str], float]:
-    """Kappa of each two raters who judged enough of the same items, both ways round."""
+    """Kappa of each ordered pair of raters who share at least `min_shared` items."""
     rows = dict(zip(matrix.raters, matrix.values, strict=True))
     kappa = partial(cohen_kappa, weights=weights, categories=matrix.categories)
     kappas = {}
@@ -156,19 +171,19 @@ def _kappas(
     return kappas
 
 
-def _winnow(kappas: Mapping[tuple[str, str], float], *, threshold: float) -> dict[str, Agreed]:
-    """Each rater's agreement with those who were left when it was decided, the worst decided first."""
+def _drop_worst_first(kappas: Mapping[tuple[str, str], float], *, threshold: float) -> dict[str, RaterKappa]:
+    """Each rater's median kappa with the remaining raters, dropping the lowest below `threshold` until none is left."""
     partners: defaultdict[str, dict[str, float]] = defaultdict(dict)
     for (a, b), value in kappas.items():
         partners[a][b] = value
-    decided: dict[str, Agreed] = {}
+    decided: dict[str, RaterKappa] = {}
     while True:
-        agreed = {a: Agreed(median(of.values()), len(of)) for a, of in partners.items() if of}
-        worst = min((rater.kappa for rater in agreed.values()), default=nan)
+        rater_kappa = {a: RaterKappa(median(of.values()), len(of)) for a, of in partners.items() if of}
+        worst = min((rater.kappa for rater in rater_kappa.values()), default=nan)
         if not worst < threshold:
-            return decided | agreed
-        for rater in [a for a, it in agreed.items() if it.kappa == worst]:
-            decided[rater] = agreed[rater]
+            return decided | rater_kappa
+        for rater in [a for a, it in rater_kappa.items() if it.kappa == worst]:
+            decided[rater] = rater_kappa[rater]
             for other in partners.pop(rater):
                 partners.get(other, {}).pop(rater, None)
 
@@ -176,29 +191,29 @@ def _winnow(kappas: Mapping[tuple[str, str], float], *, threshold: float) -> dic
 def _report(
     rater: str,
     tally: Counter[tuple[str | None, str | None]],
-    agreed: Agreed,
+    rater_kappa: RaterKappa,
     *,
     threshold: float,
     alone: str,
 ) -> RaterReport:
     failed = tally[rater, FAILED]
     checks = failed + tally[rater, PASSED]
-    dropped = bool(failed) or agreed.kappa < threshold
+    dropped = bool(failed) or rater_kappa.kappa < threshold
     reason = None
     if failed:
         reason = f"failed {failed} of {checks} attention checks"
     elif dropped:
-        reason = f"has a median kappa of {agreed.kappa:.2f} with the others, below {threshold:g}"
-    elif not agreed.partners:
+        reason = f"has a median kappa of {rater_kappa.kappa:.2f} with the others, below {threshold:g}"
+    elif not rater_kappa.partners:
         reason = f"not judged: {alone}"
     return RaterReport(
         rater=rater,
-        ratings=tally[rater, None] + tally[rater, CONFUSED],
+        ratings=tally[rater, None] + tally[rater, NOT_UNDERSTOOD],
         checks=checks,
         failed=failed,
-        not_understood=tally[rater, CONFUSED],
-        kappa=agreed.kappa,
-        partners=agreed.partners,
+        not_understood=tally[rater, NOT_UNDERSTOOD],
+        kappa=rater_kappa.kappa,
+        partners=rater_kappa.partners,
         dropped=dropped,
         reason=reason,
     )
@@ -210,10 +225,11 @@ def _split(
     reports: tuple[RaterReport, ...],
     identity: Identity,
 ) -> Screened:
+    """Ratings without a reason are kept, the others excluded."""
     judged = list(zip(ratings, reasons, strict=True))
     return Screened(
         kept=tuple(rating for rating, why in judged if why is None),
-        apart=tuple(rating for rating, why in judged if why is not None),
+        excluded=tuple(rating for rating, why in judged if why is not None),
         reasons=tuple(why for why in reasons if why is not None),
         raters=reports,
         identity=identity,

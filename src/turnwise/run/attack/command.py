@@ -17,7 +17,7 @@ from turnwise.logs.items.items import all_items
 from turnwise.logs.items.selection import FILE
 from turnwise.logs.native import file_names
 from turnwise.logs.scan import Census, scan
-from turnwise.meta.table import better
+from turnwise.meta.table import better_direction
 from turnwise.protocols import metric_extras
 from turnwise.run.attack.calls import calls
 from turnwise.run.attack.model_card import model_folder, write_attacks
@@ -44,7 +44,7 @@ def run_attack(spec: AttackSpec, *, report: Report = lambda _: None) -> Outcome:
     made = assault(spec, name, metric, census, report=report)
     told = verdict(made.found)
     sign = made.sign
-    findings = tuple(_findings(name, str(metric.signature), made.found, sign, better(metric)))
+    findings = tuple(_findings(name, str(metric.signature), made.found, sign, better_direction(metric)))
     if card is not None:
         about = ", ".join(file_names(spec.data).values())
         shown = [{**one.what, **one.details} for one in findings if one.details["significant"]]

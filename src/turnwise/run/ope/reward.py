@@ -7,7 +7,7 @@ import numpy as np
 
 from turnwise.errors import DataError, Refused, UsageError
 from turnwise.logs.items.items import Selection, items
-from turnwise.meta.table import stack
+from turnwise.meta.table import stack_rows
 from turnwise.metrics import resolve
 from turnwise.run.spec import OpeSpec
 from turnwise.types import Dialogue, Fitted, Floats, Item, Metric, Need
@@ -80,7 +80,7 @@ def _by(metric: Metric, found: Sequence[Item], keys: Sequence[str]) -> dict[str,
     numbers = {}
     for key, mine in places.items():
         try:
-            value = float(metric.reduce(stack([rows[mine]])))
+            value = float(metric.reduce(stack_rows([rows[mine]])))
         except Refused:
             continue
         if np.isfinite(value):

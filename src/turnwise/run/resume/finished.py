@@ -8,7 +8,7 @@ import msgspec
 import numpy as np
 
 from turnwise.errors import UsageError
-from turnwise.meta.table import COLUMNS, Loss, ScoreTable, stack
+from turnwise.meta.table import COLUMNS, ScoreTable, UnscoredItem, stack_rows
 from turnwise.metrics import resolve
 from turnwise.protocols import metric_extras
 from turnwise.run.resume.store import Store
@@ -61,14 +61,14 @@ class Run:
                 kept += [mine[at + position] for position in block.scored]
                 for failure in block.failures:
                     line = mine[at + failure.position]
-                    lost.append(Loss(line.agent, line.group, failure.status, failure.reason))
+                    lost.append(UnscoredItem(line.agent, line.group, failure.status, failure.reason))
                 at += len(block.scored) + len(block.failures)
         columns: dict[str, Any] = {
             column: tuple(getattr(line, field) for line in kept) for column, field in COLUMNS.items()
         }
         weights = np.array([line.weight for line in kept], dtype=np.float64)
         columns["lost"] = tuple(lost)
-        return ScoreTable(name=name, metric=metric, rows=stack(rows), weights=weights, **columns)
+        return ScoreTable(name=name, metric=metric, rows=stack_rows(rows), weights=weights, **columns)
 
 
 def read_run(folder: Path) -> Run:

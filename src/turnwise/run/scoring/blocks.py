@@ -13,7 +13,7 @@ import numpy as np
 
 from turnwise.encode.truncation import listening
 from turnwise.errors import Refused, UsageError
-from turnwise.meta.table import stack
+from turnwise.meta.table import stack_rows
 from turnwise.metrics.rows import scored as has_evidence
 from turnwise.run.workers.execute import out_of_memory
 from turnwise.types import Floats, Ints, Item, Metric, Need, Rows, Status, Summed, digest
@@ -108,7 +108,7 @@ def _rows_or_errors(metric: Metric, items: Sequence[Item]) -> tuple[Rows, dict[i
             if out_of_memory(error):
                 raise
             errors[place] = error
-    return stack(rows) if rows else metric.rows([]), errors
+    return stack_rows(rows) if rows else metric.rows([]), errors
 
 
 def _status(error: Exception) -> Status:

@@ -7,7 +7,7 @@ import numpy as np
 
 from turnwise.logs.items.items import Selection
 from turnwise.logs.scan import Census
-from turnwise.meta.table import COLUMNS, Loss, ScoreTable, stack
+from turnwise.meta.table import COLUMNS, ScoreTable, UnscoredItem, stack_rows
 from turnwise.run.progress import progress
 from turnwise.run.resume.store import Store
 from turnwise.run.scoring.listing import Listing
@@ -23,10 +23,10 @@ class _Growing:
         self.rows: list[Rows] = []
         self.columns: dict[str, list[str]] = {column: [] for column in COLUMNS}
         self.weights: list[float] = []
-        self.lost: list[Loss] = []
+        self.lost: list[UnscoredItem] = []
 
     def table(self) -> ScoreTable:
-        rows = stack(self.rows) if self.rows else self.metric.rows([])
+        rows = stack_rows(self.rows) if self.rows else self.metric.rows([])
         columns: dict[str, Any] = {column: tuple(values) for column, values in self.columns.items()}
         return ScoreTable(
             name=self.name,
@@ -66,6 +66,6 @@ def collect(
                 mine.weights.extend(item.weight for item in chosen)
                 for failure in block.failures:
                     item = shard.items[failure.position]
-                    mine.lost.append(Loss(item.agent, item.group, failure.status, failure.reason))
+                    mine.lost.append(UnscoredItem(item.agent, item.group, failure.status, failure.reason))
             advance(len({item.dialogue for item in shard.items}))
     return {name: mine.table() for name, mine in growing.items() if name not in watch.stopped}, items

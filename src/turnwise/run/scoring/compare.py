@@ -7,8 +7,8 @@ from pathlib import Path
 
 from turnwise.errors import Refused, UsageError
 from turnwise.logs.scan import Census, scan
-from turnwise.meta.compare import adjusted
 from turnwise.meta.compare import compare as compare_tables
+from turnwise.meta.compare import with_adjusted_p
 from turnwise.meta.table import ScoreTable
 from turnwise.run.outcome import Outcome, finish
 from turnwise.run.resume.finished import read_run
@@ -52,7 +52,7 @@ def compare(spec: CompareSpec) -> Outcome:
                 *sides, agents=(first, second), group=group or None, draws=spec.draws, rng=rng
             )
             findings.append(_with_texts(finding, items))
-    return finish(spec, adjusted(findings), census.sha256)
+    return finish(spec, with_adjusted_p(findings), census.sha256)
 
 
 def _two_agents(spec: CompareSpec, census: Census) -> tuple[str, str]:
@@ -105,7 +105,7 @@ def compare_runs(spec: CompareSpec, *, force: bool = False) -> Outcome:
                 compare_tables(*sides, agents=names, group=group or None, draws=spec.draws, rng=rng)
             )
     inputs = {path: sha256((Path(path) / "results.json").read_bytes()).hexdigest() for path in spec.data}
-    return finish(spec, adjusted(findings), inputs)
+    return finish(spec, with_adjusted_p(findings), inputs)
 
 
 def _one_agent(table: ScoreTable, asked: Sequence[str], folder: str) -> tuple[ScoreTable, str]:

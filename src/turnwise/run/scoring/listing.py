@@ -12,7 +12,7 @@ from typing import Any, BinaryIO
 import msgspec
 import numpy as np
 
-from turnwise.meta.table import stack
+from turnwise.meta.table import stack_rows
 from turnwise.protocols import metric_extras
 from turnwise.report.results import replacing
 from turnwise.run.scoring.blocks import item_scores
@@ -99,7 +99,7 @@ class Listing:
     def _score(self, name: str, rows: list[Rows] | None) -> float | None:
         if rows is None or self._metrics[name].level == "system":
             return None
-        value = self._metrics[name].reduce(stack(rows))
+        value = self._metrics[name].reduce(stack_rows(rows))
         return value if math.isfinite(value) else None
 
 

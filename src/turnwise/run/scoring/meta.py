@@ -9,11 +9,11 @@ import numpy as np
 from turnwise.errors import DataError, UsageError, unknown
 from turnwise.logs.native import read_all
 from turnwise.logs.scan import Census, scan
-from turnwise.meta.correlate import STATISTICS, correlate, supports
-from turnwise.meta.differences import adjusted, differences
+from turnwise.meta.correlate import STATISTICS, correlate, has_level
+from turnwise.meta.differences import differences, with_adjusted_p
+from turnwise.meta.disagreements import disagreement_records
 from turnwise.meta.gold import Gold, gold
-from turnwise.meta.length_bias import biases
-from turnwise.meta.normalised import partings
+from turnwise.meta.length_bias import length_bias_records
 from turnwise.meta.table import ScoreTable
 from turnwise.protocols import KnowsTraining
 from turnwise.ratings.matrix import RatedLevel
@@ -97,9 +97,9 @@ def meta(spec: MetaSpec) -> Outcome:
             asks += [_Ask(question, level, of_group, people) for level in question.levels]
             items = collected[question.rated][1]
             if "length_bias" in more and question.rated == "turn":
-                more["length_bias"] += biases(of_group, people, items, group=question.group)
+                more["length_bias"] += length_bias_records(of_group, people, items, group=question.group)
             if "normalised" in more and question.rated == "turn":
-                more["normalised"] += partings(of_group, people, group=question.group)
+                more["normalised"] += disagreement_records(of_group, people, group=question.group)
         for ask, (findings, differing) in workers.in_order(_answers, spec, asks):
             found += [_marked(finding, known[ask.question.rated]) for finding in findings]
             compared += differing
@@ -109,7 +109,9 @@ def meta(spec: MetaSpec) -> Outcome:
         )
     if spec.output is not None:
         results.write_lines(spec.output / "people.jsonl", rated)
-    return finish(spec, tuple(found), census.sha256, differences=adjusted(compared), raters=reports, **more)
+    return finish(
+        spec, tuple(found), census.sha256, differences=with_adjusted_p(compared), raters=reports, **more
+    )
 
 
 def _collected(
@@ -157,7 +159,7 @@ def _marked(finding: Finding, known: Mapping[str, str]) -> Finding:
 def _answers(spec: MetaSpec, ask: _Ask) -> tuple[list[Finding], list[dict[str, Any]]]:
     """Each metric against people, and every two metrics against each other, at one level."""
     question, level, people = ask.question, ask.level, ask.people
-    able = [table for table in ask.tables if supports(table, level)]
+    able = [table for table in ask.tables if has_level(table, level)]
     about = (question.dimension, question.group, level)
     settings: dict[str, Any] = {
         "group": question.group,

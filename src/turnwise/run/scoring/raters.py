@@ -12,7 +12,7 @@ from turnwise.errors import DataError, UsageError
 from turnwise.logs.items.items import Selection, all_items
 from turnwise.logs.native import read_all
 from turnwise.logs.scan import Census, scan
-from turnwise.ratings.agreement import Agreement, Figure, agreement
+from turnwise.ratings.agreement import Agreement, Coefficient, agreement
 from turnwise.ratings.matrix import RatedLevel, dialogue_of, dimensions
 from turnwise.ratings.quality import screen
 from turnwise.run.outcome import Outcome, finish
@@ -22,7 +22,7 @@ from turnwise.types import Finding, Rating
 RATED: tuple[RatedLevel, ...] = ("turn", "dialogue")
 
 # Field of `Agreement` -> name of the statistic.
-FIGURES = {
+COEFFICIENTS = {
     "alpha_ordinal": "alpha-ordinal",
     "alpha_interval": "alpha-interval",
     "alpha_nominal": "alpha-nominal",
@@ -167,11 +167,11 @@ def _agreement(
         clusters=units.clusters,
     )
     n_clusters = len({units.clusters[rating.item] for rating in ratings})
-    named: dict[str, Figure] = {name: getattr(row, field) for field, name in FIGURES.items()}
+    named: dict[str, Coefficient] = {name: getattr(row, field) for field, name in COEFFICIENTS.items()}
     return [_finding({**what, "statistic": name}, figure, row, n_clusters) for name, figure in named.items()]
 
 
-def _finding(what: dict[str, str | None], figure: Figure, row: Agreement, n_clusters: int) -> Finding:
+def _finding(what: dict[str, str | None], figure: Coefficient, row: Agreement, n_clusters: int) -> Finding:
     return Finding(
         what=what,
         estimate=None if isnan(figure.value) else figure.value,

@@ -15,7 +15,7 @@ import numpy as np
 
 from turnwise.errors import Refused, counted
 from turnwise.logs.seen import Seen
-from turnwise.meta.table import better, dense, stack
+from turnwise.meta.table import better_direction, dense, stack_rows
 from turnwise.protocols import Curved, metric_extras
 from turnwise.run.scoring.blocks import Block
 from turnwise.stats.interval import interval_of_rows, interval_of_sums, percentile, rescaled, wilson_of_rare
@@ -173,7 +173,7 @@ class Tally:
             signature=str(self.metric.signature),
             status="ok" if found else self._status(),
             reason=None if found else self._reason(),
-            details={"better": better(self.metric), **(self._details() if found else {})},
+            details={"better": better_direction(self.metric), **(self._details() if found else {})},
         )
 
     def _clipped(self, interval: tuple[float, float] | None) -> tuple[float, float] | None:
@@ -252,4 +252,4 @@ class Tally:
         """The rows that are here, the cluster of each as a number, and the number of clusters."""
         if self._samples:
             return self._sample.table()
-        return stack(self._rows), np.array(self._row_codes), self._clusters.n_groups
+        return stack_rows(self._rows), np.array(self._row_codes), self._clusters.n_groups

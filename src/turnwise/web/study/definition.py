@@ -13,7 +13,7 @@ from typing import Literal
 import msgspec
 
 from turnwise.errors import DataError, Problem
-from turnwise.ratings.quality import KAPPA, SHARED
+from turnwise.ratings.quality import MIN_KAPPA, MIN_SHARED
 from turnwise.types import Direction
 
 Mode = Literal["reply", "dialogue", "pairwise", "write", "chat"]
@@ -77,8 +77,8 @@ class Quality(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=T
     shared: int = 5  # contexts that every rater judges
     checks: int = 2  # attention checks a rater
     repeats: int = 1  # tasks that come a second time
-    kappa: float = KAPPA  # below it a rater is set apart
-    min_shared: int = SHARED  # tasks two raters must have in common for a kappa
+    kappa: float = MIN_KAPPA  # below it a rater is set apart
+    min_shared: int = MIN_SHARED  # tasks two raters must have in common for a kappa
 
 
 class Writing(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):

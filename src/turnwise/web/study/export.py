@@ -51,7 +51,7 @@ def _verdicts(ledger: Ledger) -> list[Verdict]:
     screened = screened_of(ledger, ratings)
     if screened is None:
         return []
-    apart = list(zip(screened.apart, screened.reasons, strict=True))
+    apart = list(zip(screened.excluded, screened.reasons, strict=True))
     kept = [(rating, "a repeat" if REPEAT in rating.extra else None) for rating in screened.kept]
     return sorted([*kept, *apart], key=lambda one: REPEAT not in one[0].extra)
 
