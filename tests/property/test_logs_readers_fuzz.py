@@ -23,7 +23,7 @@ SOUND: dict[str, Any] = {
     "openai": {"messages": [{"role": "user", "content": [{"type": "text", "text": "hi"}], "tool_calls": []}]},
     "sharegpt": {"id": 1, "system": "s", "conversations": [{"from": "human", "value": "hi"}]},
     "parlai": {
-        "dialog": [[{"id": "a", "text": "hi"}, {"id": "b", "text": "yo"}]],
+        "dialog": [[{"id": "human", "text": "hi"}, {"id": "b", "text": "yo"}]],
         "context": [{"id": "context", "text": "c"}],
     },
     "multiwoz": {

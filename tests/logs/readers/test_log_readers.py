@@ -201,6 +201,9 @@ def test_convlab_states_move_to_the_reply_that_acts_on_them(tmp_path: Path) -> N
 
 def test_tau2_rewards_become_ratings(tmp_path: Path) -> None:
     call = {"id": "c", "name": "find", "arguments": {"x": 1}, "requestor": "assistant"}
+    native_call = {
+        "id": "c", "type": "function", "function": {"name": "find", "arguments": '{"x":1}'}, "requestor": "assistant"
+    }  # fmt: skip
     messages = [
         {"role": "assistant", "content": "Hi", "tool_calls": None, "turn_idx": 0},
         {"role": "assistant", "content": None, "tool_calls": [call]},
@@ -227,9 +230,9 @@ def test_tau2_rewards_become_ratings(tmp_path: Path) -> None:
             "m",
             (
                 Turn("assistant", "Hi", extra={"turn_idx": 0}),
-                Turn("assistant", None, extra={"tool_calls": [call]}),
-                Turn("tool", "1", extra={"id": "c", "error": False}),
-                Turn("tool", "", extra={"id": "e", "error": True}),
+                Turn("assistant", None, extra={"tool_calls": [native_call]}),
+                Turn("tool", "1", extra={"id": "c", "error": False, "tool_call_id": "c"}),
+                Turn("tool", "", extra={"id": "e", "error": True, "tool_call_id": "e"}),
             ),
             (Rating("s1", "reward", 1.0, "tau2", scale=(0.0, 1.0)),),
             {"id": "7", "user_scenario": "x"},
@@ -266,9 +269,12 @@ def test_parlai_logs_know_people_by_their_names(tmp_path: Path) -> None:
     assert options.dropped == {"messages without text": 1, "settings of the whole log (`opt`)": 1}
 
 
-def test_parlai_speakers_without_a_persons_name_go_by_who_begins(tmp_path: Path) -> None:
+def test_parlai_speakers_whose_role_is_not_known_are_asked_for(tmp_path: Path) -> None:
     flat = [{"speaker": "A", "text": "hi"}, {"speaker": "B", "text": "yo"}]
-    (dialogue,) = read("parlai", written(tmp_path / "log.jsonl", {"dialog": flat}))
+    path = written(tmp_path / "log.jsonl", {"dialog": flat})
+    with pytest.raises(UsageError, match=r"not known .*`A` \(1\), `B` \(1\).*--roles 'A=assistant"):
+        list(READERS["parlai"].read(str(path), Options()))
+    (dialogue,) = READERS["parlai"].read(str(path), Options(roles={"A": "user", "*": "assistant"}))
     assert dialogue.agent == "B"
     assert [turn.role for turn in dialogue.turns] == ["user", "assistant"]
 
@@ -402,7 +408,7 @@ def test_an_unknown_format_is_answered_with_the_nearest() -> None:
 
 
 def test_a_map_is_refused_where_there_are_no_columns() -> None:
-    with pytest.raises(UsageError, match=r"--map and --split are for tables \(csv, parquet, hf\)"):
+    with pytest.raises(UsageError, match=r"--map and --split are for tables \(hf, parquet, csv\)"):
         convert("openai", "a", "b", Options(columns={"id": ("x",)}))
 
 

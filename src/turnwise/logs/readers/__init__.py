@@ -1,18 +1,26 @@
-"""The formats that `convert` reads, by name; a reader's module is imported when it is used."""
+"""The formats that `convert` reads, by name; a reader's module is imported when it is used.
+
+A reader's module has `read(path, options)`, which yields dialogues, and `recognises(sample)`, which says from the
+beginning of a file whether it has the format. `recognise` asks all of them, special formats before general ones.
+"""
 
 import importlib
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from turnwise import plugins
 from turnwise.errors import DataError, Problem, UsageError, unknown
 from turnwise.logs import conversation, native
 from turnwise.logs.checks import RuleError, shown
+from turnwise.logs.readers.account import Account
+from turnwise.logs.readers.sniff import Sample, sample
 from turnwise.logs.readers.source import Options, decoded, refuse
 from turnwise.logs.seen import Seen
 from turnwise.types import Dialogue
+
+UNKNOWN = "unknown"  # the agent of records that name none
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,6 +29,7 @@ class Reader:
     summary: str
     example: str  # of what it expects
     tabular: bool = False  # whether a column map means something to it
+    several: bool = False  # whether one source may be several files
 
     def read(self, path: str, options: Options) -> Iterator[Dialogue]:
         if (options.columns or options.split) and not self.tabular:
@@ -32,47 +41,105 @@ class Reader:
             read = plugins.Offer(self.module, self.summary).load("reader")
         else:
             read = importlib.import_module(self.module).read
+        if options.more and not self.several:
+            raise UsageError(f"{path}: this format is read from one file; convert the others one by one")
         found: Iterator[Dialogue] = read(path, options)
         return found
 
+    def recognises(self, looked: Sample) -> bool:
+        """Whether a file that begins so has this format; False where the reader has no test for it."""
+        if ":" in self.module:
+            return False
+        test = getattr(importlib.import_module(self.module), "recognises", None)
+        return bool(test is not None and test(looked))
 
+
+# In the order in which a file is recognised: special formats before general ones.
 READERS: Mapping[str, Reader] = {
     "native": Reader(
         "turnwise.logs.native",
         "turnwise's own JSON Lines, to check, merge or compress",
         '{"id": "1", "agent": "bot", "messages": [{"role": "user", "content": "hi"}, ...]}',
     ),
-    "openai": Reader(
-        "turnwise.logs.readers.openai",
-        "OpenAI chat files: JSON Lines or a JSON list",
-        '{"messages": [{"role": "user", "content": "hi"}, {"role": "assistant", "content": "hello"}]}',
+    "tau-bench": Reader(
+        "turnwise.logs.readers.evaluations.tau_bench",
+        "results of tau-bench (v1); the reward becomes a rating",
+        '[{"task_id": 0, "trial": 0, "reward": 1.0, "info": {...}, "traj": [...]}]',
     ),
-    "sharegpt": Reader(
-        "turnwise.logs.readers.sharegpt",
-        "ShareGPT files: JSON Lines or a JSON list",
-        '{"conversations": [{"from": "human", "value": "hi"}, {"from": "gpt", "value": "hello"}]}',
+    "tau2": Reader(
+        "turnwise.logs.readers.tau2",
+        "results of tau2-bench, a file or a run folder, text or voice; the reward becomes a rating",
+        '{"info": {...}, "tasks": [...], "simulations": [{"messages": [...], "reward_info": {...}}]}',
     ),
-    "csv": Reader(
-        "turnwise.logs.readers.csv_table",
-        "CSV or TSV with a header and --map: one row a message, or a context and a response a row",
-        "conv_id,speaker,text,score",
-        tabular=True,
+    "inspect": Reader(
+        "turnwise.logs.readers.evaluations.inspect_ai",
+        "logs of Inspect AI, .json or .eval; scores become ratings",
+        '{"eval": {"model": ...}, "samples": [{"messages": [...], "scores": {...}}]}',
     ),
-    "parquet": Reader(
-        "turnwise.logs.readers.parquet",
-        "Parquet: as csv, or with a column `messages` or `conversations`",
-        "a file of columns conv_id, speaker, text, score",
-        tabular=True,
+    "promptfoo": Reader(
+        "turnwise.logs.readers.evaluations.promptfoo",
+        "exports of promptfoo; scores become ratings",
+        '{"results": {"results": [{"prompt": {"raw": ...}, "response": {"output": ...}}]}}',
     ),
-    "hf": Reader(
-        "turnwise.logs.readers.hf",
-        "a folder of Hugging Face datasets: save_to_disk's Arrow files, or Parquet",
-        "a folder with state.json or dataset_dict.json",
-        tabular=True,
+    "deepeval": Reader(
+        "turnwise.logs.readers.evaluations.deepeval",
+        "test cases and test runs of DeepEval",
+        '{"turns": [{"role": "user", "content": "hi"}, ...], "scenario": ...}',
+    ),
+    "mt-bench": Reader(
+        "turnwise.logs.readers.evaluations.mt_bench",
+        "questions, answers and judgments of MT-bench, several files",
+        '{"question_id": 81, "turns": [...]}',
+        several=True,
+    ),
+    "acute-eval": Reader(
+        "turnwise.logs.readers.evaluations.acute_eval",
+        "votes of ParlAI's ACUTE-Eval (CSV); they become preferences",
+        "a table with the columns winner, loser, pairs_to_eval, question",
+    ),
+    "preferences": Reader(
+        "turnwise.logs.readers.evaluations.preferences",
+        "pairs of Arena, HH-RLHF, AlpacaEval, UltraFeedback and DPO files",
+        '{"chosen": ..., "rejected": ...}',
+    ),
+    "fed-usr": Reader(
+        "turnwise.logs.readers.evaluations.fed_usr",
+        "rated replies of FED and USR as published",
+        '{"context": "User: ...", "response": "System: ...", "annotations": {...}}',
+    ),
+    "enigma": Reader(
+        "turnwise.logs.readers.enigma",
+        "ENIGMA's off-policy data: a target's data.json, or a folder of targets",
+        '{"dialog": [{"text": e}, {"text": a}, {"text": a of the target}], "reward": {...}}',
+    ),
+    "chatgpt": Reader(
+        "turnwise.logs.readers.chats.chatgpt",
+        "ChatGPT's data export; the branch that was shown last",
+        '[{"title": ..., "mapping": {"NODE": {"message": ..., "parent": ..., "children": [...]}}}]',
+    ),
+    "anthropic": Reader(
+        "turnwise.logs.readers.chats.anthropic",
+        "Anthropic's messages with content blocks",
+        '{"system": ..., "messages": [{"role": "user", "content": [{"type": "text", "text": "hi"}]}]}',
+    ),
+    "rasa": Reader(
+        "turnwise.logs.readers.chats.rasa",
+        "Rasa trackers",
+        '{"sender_id": ..., "events": [{"event": "user", "text": "hi"}, ...]}',
+    ),
+    "slack": Reader(
+        "turnwise.logs.readers.chats.slack",
+        "Slack exports, a zip file or a folder; needs --roles",
+        "CHANNEL/2024-12-31.json and users.json",
+    ),
+    "whatsapp": Reader(
+        "turnwise.logs.readers.chats.whatsapp",
+        "WhatsApp's exported text; needs --roles",
+        "31.12.24, 09:15 - Name: text",
     ),
     "parlai": Reader(
         "turnwise.logs.readers.parlai",
-        "ParlAI: conversation logs (JSON Lines) or a task in its text format",
+        "ParlAI: chat logs, model chats, self-chats, task-oriented logs, tasks as text",
         '{"dialog": [[{"id": "human", "text": "hi"}, {"id": "bot", "text": "hello"}]]}',
     ),
     "multiwoz": Reader(
@@ -82,18 +149,41 @@ READERS: Mapping[str, Reader] = {
     ),
     "convlab": Reader(
         "turnwise.logs.readers.convlab",
-        "ConvLab-3's unified format, with states and acts",
+        "ConvLab-3's unified format, a file, a folder or a zip file, with states and acts",
         '[{"dialogue_id": ..., "turns": [{"speaker": "user", "utterance": ..., "state": {...}}]}]',
     ),
-    "tau2": Reader(
-        "turnwise.logs.readers.tau2",
-        "results of tau2-bench; the reward becomes a rating",
-        '{"info": {...}, "tasks": [...], "simulations": [{"messages": [...], "reward_info": {...}}]}',
+    "sharegpt": Reader(
+        "turnwise.logs.readers.sharegpt",
+        "ShareGPT files: JSON Lines or a JSON list",
+        '{"conversations": [{"from": "human", "value": "hi"}, {"from": "gpt", "value": "hello"}]}',
     ),
-    "enigma": Reader(
-        "turnwise.logs.readers.enigma",
-        "ENIGMA's off-policy data: a target's data.json, or a folder of targets",
-        '{"dialog": [{"text": e}, {"text": a}, {"text": a of the target}], "reward": {...}}',
+    "openai": Reader(
+        "turnwise.logs.readers.openai",
+        "OpenAI chat files: JSON Lines or a JSON list",
+        '{"messages": [{"role": "user", "content": "hi"}, {"role": "assistant", "content": "hello"}]}',
+    ),
+    "messages": Reader(
+        "turnwise.logs.readers.chats.message_records",
+        "any records with a list of messages (`conversation`, `dialogue`, ...): WildChat, LMSYS, your own",
+        '{"conversation": [{"role": "user", "content": "hi"}, ...], "model": ...}',
+    ),
+    "hf": Reader(
+        "turnwise.logs.readers.hf",
+        "a folder of Hugging Face datasets: save_to_disk's Arrow files, or Parquet",
+        "a folder with state.json or dataset_dict.json",
+        tabular=True,
+    ),
+    "parquet": Reader(
+        "turnwise.logs.readers.parquet",
+        "Parquet: as csv, or with a column `messages`, `conversation` or `conversations`",
+        "a file of columns conv_id, speaker, text, score",
+        tabular=True,
+    ),
+    "csv": Reader(
+        "turnwise.logs.readers.csv_table",
+        "CSV or TSV with a header and --map: one row a message, or a context and a response a row",
+        "conv_id,speaker,text,score",
+        tabular=True,
     ),
 }
 
@@ -113,17 +203,62 @@ ALIASES = {"convlab-unified": "convlab"}  # other names that are taken and not l
 class Converted(NamedTuple):
     n_dialogues: int
     dropped: Mapping[str, int]  # what could not be kept -> how often
+    account: Account
+    name: str  # of the reader
+    notes: tuple[str, ...] = ()  # what the reader took for granted
 
 
-def convert(name: str, source: str, target: str, options: Options | None = None) -> Converted:
-    """Write `source`, in the format `name`, to `target` in the native one: all of it, or nothing."""
-    readers = all_readers()
-    reader = readers.get(ALIASES.get(name, name))
-    if reader is None:
-        raise unknown("reader", name, list(readers))
+def recognise(path: str) -> str | None:
+    """The name of the reader whose format a file, a folder or a zip file has, or None."""
+    looked = sample(path)
+    return next((name for name, reader in READERS.items() if reader.recognises(looked)), None)
+
+
+def convert(
+    name: str | None, source: str, target: str, options: Options | None = None, *, strict: bool = False
+) -> Converted:
+    """Write `source`, in the format `name`, to `target` in the native one: all of it, or nothing.
+
+    Without a name the format is recognised. `strict` makes anything that cannot be kept an error.
+    """
     options = options or Options()
-    count = native.write(_checked(reader.read(source, options), source), target)
-    return Converted(count, Counter(options.dropped))
+    found = name or recognised(source)
+    readers = all_readers()
+    reader = readers.get(ALIASES.get(found, found))
+    if reader is None:
+        raise unknown("reader", found, list(readers))
+    account = Account()
+
+    def dialogues() -> Iterator[Dialogue]:
+        for dialogue in _checked(_named(reader.read(source, options), options), source):
+            account.add(dialogue)
+            yield dialogue
+        if strict and options.dropped:
+            lost = "; ".join(f"{count} {what}" for what, count in options.dropped.items())
+            raise DataError(Problem(source, None, "", f"was not kept whole, and --strict is given: {lost}"))
+
+    count = native.write(dialogues(), target)
+    return Converted(count, Counter(options.dropped), account, found, tuple(options.notes))
+
+
+def recognised(path: str) -> str:
+    """The name of the reader that recognises a file; an error that says what to do where none does."""
+    found = recognise(path)
+    if found is None:
+        raise UsageError(
+            f"{path}: the format is not recognised; name it with --from (`turnwise ls readers` has all), or map "
+            "its fields with --from json --map 'messages=...,role=...,content=...'"
+        )
+    return found
+
+
+def _named(dialogues: Iterator[Dialogue], options: Options) -> Iterator[Dialogue]:
+    """With the name that --agent gives to agents that have none."""
+    for dialogue in dialogues:
+        if options.agent is not None and dialogue.agent == UNKNOWN:
+            yield replace(dialogue, agent=options.agent)
+        else:
+            yield dialogue
 
 
 def _checked(dialogues: Iterator[Dialogue], source: str) -> Iterator[Dialogue]:

@@ -1,43 +1,97 @@
-"""ParlAI: logs of conversations (`NAME.jsonl`, beside `NAME.metadata`) and tasks in its text format.
+"""ParlAI's files: chat logs, model chats with ratings, self-chats, task-oriented logs, and tasks in its text format.
 
-A log line has `dialog`, a list of exchanges of `{"id": speaker, "text": ...}`. It does not say who the
-agent is: a speaker whose name says that it is a person is the user; else the one who speaks first is. A
-task line is `text:...<tab>labels:...<tab>episode_done:True`: the text is the user's, the first label the
-reply, the others references.
+A log has one dialogue a line (or one dialogue in a file, pretty-printed) with `dialog`: a list of exchanges, or a flat
+list, of acts `{"id": speaker, "text": ...}`. Roles follow from the speakers' names:
+
+* `context` holds personas and topics: a system message;
+* a name that says that it is a person (human, user, person, worker, customer ...) is the user;
+* the one remaining speaker is the agent, and its name is the agent's name;
+* `NAME_1` and `NAME_2` without a person are a self-chat: the first takes the user's place.
+
+Any other set of speakers is an error that asks for `--roles`. In a task-oriented log the texts begin with `USER:`,
+`SYSTEM:`, `APICALL:`, `APIRESP:`, `APIS:` and `GOAL:`, which decide instead: calls and results become tool calls and
+tool messages, the goal becomes the dialogue's goal, and empty calls and results, which only fill their places, are
+counted.
+
+A model chat has `final_rating` (a rating of the dialogue) and marks of problems (ratings of turns, 1 if marked). A
+task in the text format is `text:...<tab>labels:...<tab>episode_done:True`: the text is the user's, the first label
+the reply, the others references.
 """
 
+import json
 import os
-from collections.abc import Iterable, Iterator
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
 from turnwise.logs.checks import RuleError, each, name, optional, others, record, required, text, wrong
 from turnwise.logs.conversation import beside
 from turnwise.logs.files import PIPE
-from turnwise.logs.readers.source import Options, begun, json_lines, refuse, whole
-from turnwise.types import Dialogue, Role, Turn
+from turnwise.logs.readers import speakers
+from turnwise.logs.readers.messages import inner, text_at, tool_call
+from turnwise.logs.readers.sniff import Sample
+from turnwise.logs.readers.source import Options, begun, decoded, json_lines, refuse, whole
+from turnwise.types import Dialogue, Direction, Rating, Role, Turn, item_id
 
-PEOPLE = ("human", "user", "person", "worker", "customer")  # in a speaker's name, in lower case
+PEOPLE = ("human", "user", "person", "worker", "customer", "turker")  # in a speaker's name, in lower case
+CONTEXT = "context"  # the speaker of personas and topics
 RECORD = frozenset({"id", "dialog", "context"})
 ACT = frozenset({"text"})
+MARKED = frozenset({"text", "problem_data", "final_rating"})
 FIELDS = frozenset({"text", "labels", "eval_labels", "episode_done"})
+PREFIX = re.compile(r"(USER|SYSTEM|APICALL|APIRESP|APIS|GOAL): ?(.*)", re.DOTALL)  # of a task-oriented text
+ALL_GOOD = "none_all_good"  # the mark that a turn has no problem
+SIDE = re.compile(r"(.+)_([12])")  # of a self-chat
+
+Act = dict[str, Any]
+
+
+def recognises(sample: Sample) -> bool:
+    dialog = sample.first.get("dialog")
+    if isinstance(dialog, list) and dialog and "reward" not in sample.first:
+        act = dialog[0][0] if isinstance(dialog[0], list) and dialog[0] else dialog[0]
+        return isinstance(act, dict) and "text" in act and ("id" in act or "speaker" in act)
+    line = sample.text.partition("\n")[0]
+    return sample.form in ("text", "table") and line.startswith("text:") and "\tlabels:" in line
 
 
 def read(path: str, options: Options | None = None) -> Iterator[Dialogue]:
     options = options or Options()
     first, numbered = begun(path)
-    if not first.startswith(b"{"):
+    if not first.startswith((b"{", b"[")):
         return _episodes(numbered, path)
     about = _metadata(path, options)
 
     def dialogue(value: Any, default_id: str) -> Dialogue:
-        return _dialogue(value, default_id, about=about, options=options)
+        return _dialogue(value, default_id, about=about, options=options, file=path)
 
+    if not _is_whole_line(first):
+        return _single(b"".join(line for _, line in numbered), path, dialogue)
     return json_lines(numbered, path, dialogue)
 
 
+def _is_whole_line(line: bytes) -> bool:
+    try:
+        json.loads(line)
+    except ValueError:
+        return not line.rstrip().endswith((b"{", b"["))  # a bad line of JSON Lines is named as such
+    return True
+
+
+def _single(content: bytes, path: str, build: Any) -> Iterator[Dialogue]:
+    """A file that is one pretty-printed dialogue, or a list of them."""
+    try:
+        value = decoded(content)
+        for number, one in enumerate(value if isinstance(value, list) else [value], 1):
+            yield build(one, str(number))
+    except RuleError as error:
+        refuse(error, path)
+
+
 def _metadata(path: str, options: Options) -> dict[str, Any]:
-    """What the log's companion says of the whole log, but for the options of the program that wrote it."""
+    """What the log's companion file says of the whole log, without the options of the program that wrote it."""
     companion = f"{path.removesuffix('.gz').removesuffix('.jsonl')}.metadata"
     if path == PIPE or not os.path.isfile(companion):
         return {}
@@ -50,7 +104,7 @@ def _metadata(path: str, options: Options) -> dict[str, Any]:
     return about
 
 
-def _dialogue(value: Any, default_id: str, *, about: dict[str, Any], options: Options) -> Dialogue:
+def _dialogue(value: Any, default_id: str, *, about: dict[str, Any], options: Options, file: str) -> Dialogue:
     values = record(value)
     acts = [act for exchange in required(values, "dialog", each(_exchange)) for act in exchange]
     context = optional(values, "context", _acts, default=())
@@ -59,24 +113,120 @@ def _dialogue(value: Any, default_id: str, *, about: dict[str, Any], options: Op
         options.dropped["messages without text"] += silent
     if not heard:
         raise wrong(value["dialog"], "one message or more").inside("dialog")
-    speakers = list(dict.fromkeys(map(_speaker, heard)))
-    people = [speaker for speaker in speakers if any(word in speaker.lower() for word in PEOPLE)]
-    users = people if 0 < len(people) < len(speakers) else speakers[:1]
-    agents = [speaker for speaker in speakers if speaker not in users]
+    identity = optional(values, "id", name, default=default_id)
+    meta = others(values, RECORD) | ({"log": about} if about else {})
+    if sum(bool(PREFIX.match(act["text"])) for act in heard) == len(heard):
+        return _task_oriented(heard, given, identity, meta, options)
+    roles = _roles(heard, options, file)
+    spoken = list(dict.fromkeys(speaker for speaker in map(_speaker, heard) if roles[speaker] == "assistant"))
+    turns = (*(_turn(act, "system") for act in given), *(_turn(act, roles[_speaker(act)]) for act in heard))
     return Dialogue(
-        id=optional(values, "id", name, default=default_id),
-        agent=agents[0] if len(agents) == 1 else "unknown",
-        turns=(*(_turn(act, "system") for act in given), *(_turn(act, _role(act, users)) for act in heard)),
-        meta=others(values, RECORD) | ({"log": about} if about else {}),
+        id=identity,
+        agent=text_at(inner(values, "task_description"), "model_nickname") or _agent(spoken),
+        turns=turns,
+        ratings=tuple(_ratings(values, heard, identity, first=len(given))),
+        meta=meta,
     )
 
 
-def _exchange(value: Any) -> tuple[dict[str, Any], ...]:
+def _roles(heard: Sequence[Act], options: Options, file: str) -> dict[str, Role]:
+    counts = Counter(map(_speaker, heard))
+    known: dict[str, Role] = {}
+    for speaker in counts:
+        if speaker == CONTEXT:
+            known[speaker] = "system"
+        elif any(word in speaker.lower() for word in PEOPLE):
+            known[speaker] = "user"
+    rest = [speaker for speaker in counts if speaker not in known]
+    if "user" in known.values() and len(rest) == 1:
+        known[rest[0]] = "assistant"
+    elif (sides := _self_chat(rest)) and "user" not in known.values():
+        known |= {sides[0]: "user", sides[1]: "assistant"}
+        note = f"self-chat: `{sides[0]}` is read as the user, `{sides[1]}` as the agent"
+        if note not in options.notes:
+            options.notes.append(note)
+    return speakers.roles(counts, options, file=file, known=known)
+
+
+def _self_chat(names: Sequence[str]) -> tuple[str, str] | None:
+    """The two sides of one model that talks to itself."""
+    sides = {match[2]: (match[1], name) for name in names if (match := SIDE.fullmatch(name))}
+    if len(names) == 2 and len(sides) == 2 and sides["1"][0] == sides["2"][0]:
+        return sides["1"][1], sides["2"][1]
+    return None
+
+
+def _agent(names: Sequence[str]) -> str:
+    if len(names) != 1:
+        return "unknown"
+    side = SIDE.fullmatch(names[0])
+    return side[1] if side else names[0]
+
+
+def _ratings(values: Act, heard: Sequence[Act], identity: str, *, first: int) -> Iterator[Rating]:
+    """The rater's marks of single turns, and the rating of the whole dialogue."""
+    workers = values.get("workers")
+    rater = workers[0] if isinstance(workers, list) and workers and isinstance(workers[0], str) else None
+    for place, act in enumerate(heard, first):
+        marks = optional(act, "problem_data", record, default={})
+        for dimension, marked in marks.items():
+            if isinstance(marked, bool):
+                good: Direction = "higher" if dimension == ALL_GOOD else "lower"
+                item = item_id(identity, place)
+                yield Rating(item, dimension, float(marked), rater, place, (0.0, 1.0), direction=good)
+        final = act.get("final_rating")
+        if final is not None:
+            try:
+                value = float(final)
+            except (TypeError, ValueError):
+                raise wrong(final, "a number").inside("final_rating") from None
+            yield Rating(
+                identity, "final_rating", value, rater, scale=(1.0, 5.0) if 1 <= value <= 5 else None
+            )
+
+
+def _task_oriented(
+    heard: Sequence[Act], given: Sequence[Act], identity: str, meta: dict[str, Any], options: Options
+) -> Dialogue:
+    """A log whose texts say what they are; empty calls and results only fill their places."""
+    turns = [_turn(act, "system") for act in given]
+    goal: dict[str, Any] | None = None
+    agents: list[str] = []
+    for act in heard:
+        match = PREFIX.match(act["text"])
+        kind, said = (match[1], match[2].strip()) if match else ("", "")
+        extra = beside({key: one for key, one in act.items() if key != "prefix_stripped_text"}, ACT)
+        if not said and kind in ("APICALL", "APIRESP", "APIS", "GOAL"):
+            options.dropped["empty calls, results and descriptions, which fill a place"] += 1
+        elif kind == "GOAL":
+            goal = {"text": said}
+        elif kind == "APICALL":
+            turns.append(Turn("assistant", None, extra={**extra, "tool_calls": [_call(said)]}))
+        else:
+            role: Role = {"USER": "user", "SYSTEM": "assistant", "APIRESP": "tool", "APIS": "system"}[kind]  # type: ignore[assignment]
+            turns.append(Turn(role, said, extra=extra))
+            if role == "assistant":
+                agents.append(_speaker(act))
+    if not turns:
+        raise wrong([act["text"] for act in heard], "one message or more").inside("dialog")
+    return Dialogue(identity, _agent(list(dict.fromkeys(agents))), tuple(turns), goal=goal, meta=meta)
+
+
+def _call(said: str) -> dict[str, Any]:
+    """`api_name = FindContact ; contact_name = Helen` as a tool call."""
+    arguments = {}
+    for part in said.split(" ; "):
+        key, _, value = part.partition(" = ")
+        arguments[key.strip()] = value.strip()
+    return tool_call(arguments.pop("api_name", "unknown"), arguments)
+
+
+def _exchange(value: Any) -> tuple[Act, ...]:
     """The acts of one exchange; some logs have no exchanges but a flat list of acts."""
     return (_act(value),) if isinstance(value, dict) else _acts(value)
 
 
-def _act(value: Any) -> dict[str, Any]:
+def _act(value: Any) -> Act:
     values = record(value)
     optional(values, "text", text, default=None)
     _speaker(values)
@@ -86,20 +236,16 @@ def _act(value: Any) -> dict[str, Any]:
 _acts = each(_act)
 
 
-def _speaker(values: dict[str, Any]) -> str:
+def _speaker(values: Act) -> str:
     return required(values, "speaker" if "speaker" in values else "id", name)
 
 
-def _with_text(acts: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
+def _with_text(acts: Iterable[Act]) -> list[Act]:
     return [act for act in acts if act.get("text") is not None]
 
 
-def _role(act: dict[str, Any], users: list[str]) -> Role:
-    return "user" if _speaker(act) in users else "assistant"
-
-
-def _turn(act: dict[str, Any], role: Role) -> Turn:
-    return Turn(role, act["text"], extra=beside(act, ACT))
+def _turn(act: Act, role: Role) -> Turn:
+    return Turn(role, act["text"], extra=beside(act, MARKED))
 
 
 def _episodes(numbered: Iterable[tuple[int, bytes]], path: str) -> Iterator[Dialogue]:

@@ -3,7 +3,9 @@
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import chain
 from typing import Any, NoReturn
 
@@ -12,7 +14,7 @@ import msgspec
 from turnwise.errors import DataError, Problem
 from turnwise.logs.checks import RuleError, shown
 from turnwise.logs.files import content, lines
-from turnwise.types import Dialogue
+from turnwise.types import Dialogue, Role
 
 BOM = b"\xef\xbb\xbf"
 EXCERPT = 24  # bytes shown of a text that is not JSON
@@ -31,6 +33,11 @@ class Options:
     columns: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # --map: meaning -> columns
     split: str | None = None  # what separates the turns of a context that is one text
     dropped: Counter[str] = field(default_factory=Counter)  # what could not be kept -> how often
+    roles: Mapping[str, Role] = field(default_factory=dict)  # --roles: speaker -> role; `*`: all others
+    agent: str | None = None  # --agent: the agent's name where the records have none
+    each: str | None = None  # --each: where the records are inside the file
+    more: tuple[str, ...] = ()  # further files of the same source
+    notes: list[str] = field(default_factory=list)  # what the reader took for granted, for the user to check
 
 
 Build = Callable[[Any, str], Dialogue]  # from a decoded record, and the id it has if it names none
@@ -100,6 +107,39 @@ def dialogues(path: str, build: Build) -> Iterator[Dialogue]:
             yield from json_lines(numbered, path, build)
     except RuleError as error:
         refuse(error, path)
+
+
+def records(path: str) -> Iterator[tuple[Any, str, Callable[[], AbstractContextManager[None]]]]:
+    """Each JSON value of JSON Lines, of a JSON list or of a file that is one: the value, its number, and its place.
+
+    The place is a context manager that turns a `RuleError` into a `DataError` with file and line.
+    """
+    first, numbered = begun(path)
+    if first.startswith(b"[") or first.strip() == b"{":  # a list, or one object over several lines
+        try:
+            value = decoded(b"".join(line for _, line in numbered))
+        except RuleError as error:
+            refuse(error, path)
+        if isinstance(value, list):
+            for index, one in enumerate(value):
+                yield one, str(index + 1), partial(_placed, path, None, index)
+        else:
+            yield value, "1", partial(_placed, path, None, None)
+    else:
+        for number, line in numbered:
+            try:
+                value = decoded(line)
+            except RuleError as error:
+                refuse(error, path, number)
+            yield value, str(number), partial(_placed, path, number, None)
+
+
+@contextmanager
+def _placed(path: str, line: int | None, index: int | None) -> Iterator[None]:
+    try:
+        yield
+    except RuleError as error:
+        refuse(error if index is None else error.inside(index), path, line)
 
 
 def json_lines(numbered: Iterable[tuple[int, bytes]], path: str, build: Build) -> Iterator[Dialogue]:

@@ -1,45 +1,87 @@
-"""Results of tau2-bench: one JSON object of `info`, `tasks` and `simulations`.
+"""Results of tau2-bench: one JSON file, or a run's folder with `results.json` and `simulations/ID.json`.
 
-The reward of a simulation becomes a rating of the whole dialogue on the dimension `reward`; it is computed,
-so its rater is `tau2`. The task, with what it expects, is the goal, and `meta.task_id` pairs agents on the
-same task. Tool calls and tool messages are kept. What is said once for the whole run (policies, settings of
-the simulated user) would be repeated on every line: only the domain and the two models are kept of it.
+The reward of a simulation becomes a rating of the whole dialogue on the dimension `reward`; it is computed, so its
+rater is `tau2`. The task, with what it expects, is the goal, and `meta.task_id` pairs agents on the same task. Tool
+calls (in OpenAI's form) and tool messages are kept. What is said once for the whole run (policies, settings of the
+simulated user) would be repeated on every line: only the domain and the two models are kept of it.
+
+A voice run has `ticks` in place of `messages`: each tick has a piece of what either side says. Successive pieces of one
+side are one message; a message without a transcript has an audio part in place of text.
 """
 
-from collections.abc import Iterator, Mapping
+import os
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
+from turnwise.errors import DataError, Problem
 from turnwise.logs.checks import RuleError, each, name, number, optional, others, record, required
 from turnwise.logs.conversation import beside, checked
+from turnwise.logs.readers.messages import present, rating, text_at, tool_call
+from turnwise.logs.readers.sniff import Sample
 from turnwise.logs.readers.source import Options, members, refuse, whole
 from turnwise.types import Dialogue
 
-SIMULATION = frozenset({"id", "messages"})
-MESSAGE = frozenset({"role", "content"})
+SIMULATION = frozenset({"id", "messages", "ticks"})
+MESSAGE = frozenset({"role", "content", "tool_calls"})
+RESULTS, FOLDER = "results.json", "simulations"
+SPOKEN = ("content", "audio_script_gold", "transcript")  # where a piece of speech has its words
+
+
+def recognises(sample: Sample) -> bool:
+    if sample.form == "folder":
+        return RESULTS in sample.names and any(one.startswith(f"{FOLDER}/") for one in sample.names)
+    return sample.form == "json" and sample.has("simulations", "info")
 
 
 def read(path: str, options: Options | None = None) -> Iterator[Dialogue]:
-    dropped = (options or Options()).dropped
+    options = options or Options()
+    file = os.path.join(path, RESULTS) if os.path.isdir(path) else path
     try:
-        results = record(whole(path))
-        info = optional(results, "info", record, default={})
-        tasks = dict(optional(results, "tasks", each(_task), default=()))
-        simulations = required(results, "simulations", each(record))
-        agent = _model(info, "agent_info")
-        about = {"domain": _inner(info, "environment_info", "domain_name"), "user": _model(info, "user_info")}
-
-        def dialogue(values: Any, place: str) -> Dialogue:
-            goal = tasks.get(optional(values, "task_id", name, default=""))
-            return checked(_native(values, agent=agent, goal=goal, about=about), default_id=place)
-
-        spoken = [(place, one) for place, one in enumerate(simulations) if one.get("messages")]
-        yield from members(spoken, dialogue, "simulations")
+        results = record(whole(file))
+        build = _builder(results, options)
+        if os.path.isdir(path):
+            yield from _folder(os.path.join(path, FOLDER), build)
+        else:
+            simulations = required(results, "simulations", each(record))
+            spoken = [(place, one) for place, one in enumerate(simulations) if _has_turns(one)]
+            yield from members(spoken, build, "simulations")
+            if lost := len(simulations) - len(spoken):
+                options.dropped["simulations without messages"] += lost
     except RuleError as error:
-        refuse(error, path)
-    if info:
-        dropped["settings of the whole run (`info`)"] += 1
-    if len(spoken) < len(simulations):
-        dropped["simulations without messages"] += len(simulations) - len(spoken)
+        refuse(error, file)
+    if results.get("info"):
+        options.dropped["settings of the whole run (`info`)"] += 1
+
+
+def _folder(folder: str, build: Callable[[Any, str], Dialogue]) -> Iterator[Dialogue]:
+    names = (
+        sorted(one for one in os.listdir(folder) if one.endswith(".json")) if os.path.isdir(folder) else []
+    )
+    if not names:
+        raise DataError(Problem(folder, None, "", "has no simulation; expected files ID.json"))
+    for file in (os.path.join(folder, one) for one in names):
+        try:
+            yield build(record(whole(file)), os.path.basename(file).removesuffix(".json"))
+        except RuleError as error:
+            refuse(error, file)
+
+
+def _has_turns(values: Mapping[str, Any]) -> bool:
+    return bool(values.get("messages") or values.get("ticks"))
+
+
+def _builder(results: Mapping[str, Any], options: Options) -> Callable[[Any, str], Dialogue]:
+    info = optional(results, "info", record, default={})
+    tasks = dict(optional(results, "tasks", each(_task), default=()))
+    agent = _model(info, "agent_info")
+    about = {"domain": text_at(info, "environment_info", "domain_name"), "user": _model(info, "user_info")}
+
+    def dialogue(values: Any, place: str) -> Dialogue:
+        goal = tasks.get(optional(values, "task_id", name, default=""))
+        native = _native(values, agent=agent, goal=goal, about=about, options=options)
+        return checked(native, default_id=place)
+
+    return dialogue
 
 
 def _task(value: Any) -> tuple[str, dict[str, Any]]:
@@ -48,20 +90,31 @@ def _task(value: Any) -> tuple[str, dict[str, Any]]:
 
 
 def _native(
-    values: dict[str, Any], *, agent: str | None, goal: dict[str, Any] | None, about: Mapping[str, Any]
+    values: dict[str, Any],
+    *,
+    agent: str | None,
+    goal: dict[str, Any] | None,
+    about: Mapping[str, Any],
+    options: Options,
 ) -> dict[str, Any]:
     """A simulation as a record of the native format."""
     reward = optional(optional(values, "reward_info", record, default={}), "reward", number, default=None)
-    rating: dict[str, Any] = {"dimension": "reward", "value": reward, "rater": "tau2"}
-    if reward is not None and 0 <= reward <= 1:
-        rating["scale"] = [0, 1]
+    if values.get("messages"):
+        messages = [one for several in required(values, "messages", each(_messages)) for one in several]
+    else:
+        messages = list(_speech(required(values, "ticks", each(record))))
+        if not messages:
+            raise RuleError("has no speech; expected pieces with `contains_speech`").inside("ticks")
+        note = "voice run: successive pieces of speech (`ticks`) of one side are joined to one message"
+        if note not in options.notes:
+            options.notes.append(note)
     return {
         "id": optional(values, "id", name, default=None),
         "agent": agent,
-        "messages": [one for several in required(values, "messages", each(_messages)) for one in several],
-        "ratings": [] if reward is None else [rating],
+        "messages": messages,
+        "ratings": [] if reward is None else [rating("reward", reward, rater="tau2", scale=(0, 1))],
         "goal": goal,
-        "meta": _present(about) | _present(others(values, SIMULATION)),
+        "meta": present(about) | present(others(values, SIMULATION)),
     }
 
 
@@ -70,22 +123,55 @@ def _messages(value: Any) -> list[dict[str, Any]]:
     values = record(value)
     if "tool_messages" in values:
         return [one for several in required(values, "tool_messages", each(_messages)) for one in several]
-    kept = _present(beside(values, MESSAGE))
+    kept = present(beside(values, MESSAGE))
+    calls = optional(values, "tool_calls", each(_call), default=())
     content = values.get("content")
-    silent = content is None and not kept.get("tool_calls")  # an empty result of a tool
-    return [{"role": values.get("role"), "content": "" if silent else content, **kept}]
+    empty = content is None and not calls  # an empty result of a tool
+    native = {"role": values.get("role"), "content": "" if empty else content, **kept}
+    if values.get("role") == "tool" and text_at(values, "id"):
+        native["tool_call_id"] = values["id"]
+    return [native | ({"tool_calls": list(calls)} if calls else {})]
 
 
-def _present(values: Mapping[str, Any]) -> dict[str, Any]:
-    return {key: value for key, value in values.items() if value is not None}
+def _call(value: Any) -> dict[str, Any]:
+    """A tool call in OpenAI's form; who requested it is kept."""
+    values = record(value)
+    if "function" in values:
+        return values
+    call = tool_call(required(values, "name", name), values.get("arguments") or {}, values.get("id"))
+    return call | {key: one for key, one in values.items() if key not in ("id", "name", "arguments")}
 
 
-def _inner(values: Mapping[str, Any], *keys: str) -> str | None:
-    found: Any = values
-    for key in keys:
-        found = found.get(key) if isinstance(found, Mapping) else None
-    return found if isinstance(found, str) and found else None
+def _speech(ticks: tuple[dict[str, Any], ...]) -> Iterator[dict[str, Any]]:
+    """Successive pieces of one side as one message, in the order in which the sides begin to speak."""
+    open_role: str | None = None
+    words: list[str] = []
+    span: list[Any] = []
+    for tick in ticks:
+        for side in ("user_chunk", "agent_chunk"):
+            piece = optional(tick, side, record, default={})
+            said = next(
+                (piece[key] for key in SPOKEN if isinstance(piece.get(key), str) and piece[key]), None
+            )
+            if said is None and not piece.get("contains_speech"):
+                continue
+            role = "user" if side == "user_chunk" else "assistant"
+            if role != open_role:
+                if open_role is not None:
+                    yield _spoken(open_role, words, span)
+                open_role, words, span = role, [], []
+            words += [said] if said else []
+            span.append(tick.get("tick_id"))
+    if open_role is not None:
+        yield _spoken(open_role, words, span)
+
+
+def _spoken(role: str, words: list[str], span: list[Any]) -> dict[str, Any]:
+    about = {"ticks": [span[0], span[-1]]}
+    if words:
+        return {"role": role, "content": "".join(words), **about}
+    return {"role": role, "content": [{"type": "input_audio", **about}]}
 
 
 def _model(info: Mapping[str, Any], side: str) -> str | None:
-    return _inner(info, side, "llm") or _inner(info, side, "implementation")
+    return text_at(info, side, "llm") or text_at(info, side, "implementation")

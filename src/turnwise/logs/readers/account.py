@@ -1,0 +1,63 @@
+"""What a conversion understood: counts by role with an example each, agents, ratings, preferences, tools, images."""
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from turnwise.errors import counted
+from turnwise.types import ROLES, Dialogue, Role
+
+EXAMPLE = 60  # characters of an example
+NAMED = 5  # names that a line lists
+
+
+@dataclass(slots=True)
+class Account:
+    """Counts over the dialogues that were read."""
+
+    dialogues: int = 0
+    messages: Counter[Role] = field(default_factory=Counter)
+    examples: dict[Role, str] = field(default_factory=dict)  # the first text of each role
+    agents: Counter[str] = field(default_factory=Counter)  # dialogues of each
+    judged: int = 0  # messages of the agents that have text
+    ratings: Counter[str] = field(default_factory=Counter)  # by dimension
+    preferences: Counter[str] = field(default_factory=Counter)  # by dimension
+    tool_calls: int = 0
+    parts: Counter[str] = field(default_factory=Counter)  # content parts that are no text, by type
+
+    def add(self, dialogue: Dialogue) -> None:
+        self.dialogues += 1
+        self.agents[dialogue.agent] += 1
+        for turn in dialogue.turns:
+            self.messages[turn.role] += 1
+            if turn.text and turn.role not in self.examples:
+                self.examples[turn.role] = turn.text
+            self.judged += turn.role == "assistant" and bool(turn.text)
+            self.tool_calls += len(turn.tool_calls)
+            self.parts.update(str(part["type"]) for part in turn.parts if "text" not in part)
+        self.ratings.update(rating.dimension for rating in dialogue.ratings)
+        self.preferences.update(preference.dimension for preference in dialogue.preferences)
+
+    def lines(self) -> Iterator[str]:
+        """The account as a person reads it."""
+        for role in ROLES:
+            if count := self.messages[role]:
+                text = " ".join(self.examples.get(role, "").split())
+                cut = text if len(text) <= EXAMPLE else text[: EXAMPLE - 3] + "..."
+                yield f"  {role:<10} {counted(count, 'message')}" + (
+                    f', e.g. "{cut}"' if cut else ", no text"
+                )
+        named = [f"{name} ({counted(count, 'dialogue')})" for name, count in self.agents.most_common(NAMED)]
+        more = [f"{len(self.agents) - NAMED} more"] if len(self.agents) > NAMED else []
+        yield f"  agents: {', '.join([*named, *more])}"
+        yield (
+            f"  judged replies: {self.judged}; ratings: {_by_name(self.ratings)}; "
+            f"preferences: {_by_name(self.preferences)}; tool calls: {self.tool_calls}; "
+            f"images, audio and files: {_by_name(self.parts)}"
+        )
+        if "unknown" in self.agents:
+            yield "  the records name no agent: give it with --agent NAME"
+
+
+def _by_name(counts: Counter[str]) -> str:
+    return ", ".join(f"{count} {name}" for name, count in counts.most_common()) or "none"

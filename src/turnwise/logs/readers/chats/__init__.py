@@ -1,0 +1,1 @@
+"""Dialogues as chat products, model APIs and research platforms write them."""

@@ -1,0 +1,139 @@
+"""Anthropic's messages: requests `{"system", "messages", ...}` with content blocks, one a line or in a JSON list.
+
+`text` blocks are the text. `tool_use` blocks become tool calls in OpenAI's form and `tool_result` blocks tool
+messages of their own, in their order. Images and documents stay content parts; `thinking` is kept beside the message
+and is no part of the reply. A response object (`{"role": "assistant", "content": [...]}`) under `response` ends the
+dialogue.
+"""
+
+from collections.abc import Iterator
+from typing import Any
+
+from turnwise.logs.checks import (
+    each,
+    name,
+    one_of,
+    optional,
+    others,
+    record,
+    required,
+    text,
+    wrong,
+)
+from turnwise.logs.conversation import checked
+from turnwise.logs.readers.messages import as_json, text_at, tool_call
+from turnwise.logs.readers.sniff import Sample
+from turnwise.logs.readers.source import Options, records
+from turnwise.types import Dialogue
+
+BLOCKS = frozenset({"tool_use", "tool_result", "thinking", "redacted_thinking", "document", "image"})
+RECORD = frozenset({"id", "model", "system", "messages", "response", "tools", "request"})
+PARTS = {"image": "image_url", "document": "file"}
+_role = one_of(("user", "assistant", "system"))
+Message = dict[str, Any]
+
+
+def recognises(sample: Sample) -> bool:
+    values = sample.first.get("request", sample.first)
+    messages = values.get("messages") if isinstance(values, dict) else None
+    if not isinstance(messages, list):
+        return False
+    blocks = [block for one in messages if isinstance(one, dict) and isinstance(one.get("content"), list)
+              for block in one["content"] if isinstance(block, dict)]  # fmt: skip
+    special = any(block.get("type") in BLOCKS for block in blocks)
+    return special or ("system" in values and "max_tokens" in values)
+
+
+def read(path: str, _: Options | None = None) -> Iterator[Dialogue]:
+    for value, place, told in records(path):
+        with told():
+            yield dialogue(value, place)
+
+
+def dialogue(value: Any, place: str) -> Dialogue:
+    values = record(value)
+    asked = optional(values, "request", record, default=values)
+    messages = [one for several in required(asked, "messages", each(_messages)) for one in several]
+    if asked.get("system"):
+        messages.insert(0, {"role": "system", "content": _plain(asked["system"])})
+    answered = optional(values, "response", record, default=None)
+    if answered is not None:
+        messages += _messages({"role": "assistant", **answered})
+    native = {
+        "id": text_at(values, "id") or place,
+        "agent": text_at(asked, "model") or text_at(answered, "model"),
+        "messages": messages,
+        "meta": others(values, RECORD) | ({"tools": asked["tools"]} if asked.get("tools") else {}),
+    }
+    return checked(native, default_id=place)
+
+
+def _plain(value: Any) -> str:
+    """A system prompt: a text, or a list of text blocks."""
+    if isinstance(value, str):
+        return value
+    return "\n".join(required(record(block), "text", text) for block in each(record)(value))
+
+
+def _messages(value: Any) -> list[Message]:
+    """A message; results of tools become messages of their own, before what the user says beside them."""
+    values = record(value)
+    role = required(values, "role", _role)
+    content = values.get("content")
+    if isinstance(content, str):
+        return [{"role": role, "content": content}]
+    results: list[Message] = []
+    calls: list[dict[str, Any]] = []
+    parts: list[dict[str, Any]] = []
+    thoughts: list[str] = []
+    for block in required(values, "content", each(record)):
+        kind = required(block, "type", name)
+        if kind == "tool_use":
+            calls.append(
+                tool_call(required(block, "name", name), block.get("input") or {}, text_at(block, "id"))
+            )
+        elif kind == "tool_result":
+            results.append(_result(block))
+        elif kind in ("thinking", "redacted_thinking"):
+            thoughts.append(str(block.get("thinking", "")))
+        elif kind == "text":
+            parts.append({"type": "text", "text": required(block, "text", text)})
+        elif kind in PARTS:
+            parts.append({**block, "type": PARTS[kind]})
+        else:
+            parts.append(block)
+    said: list[Message] = []
+    if parts or calls:
+        only_text = all(part["type"] == "text" for part in parts)
+        body = "\n".join(part["text"] for part in parts) if only_text else parts
+        said.append({"role": role, "content": body if parts else None})
+        if calls:
+            said[0]["tool_calls"] = calls
+        if thoughts:
+            said[0]["thinking"] = "\n".join(thoughts)
+    if not said and not results:
+        raise wrong(content, "one text block, tool call or tool result or more").inside("content")
+    return [*results, *said]
+
+
+def _result(block: dict[str, Any]) -> Message:
+    content = block.get("content")
+    if isinstance(content, list):
+        texts = [one.get("text") for one in content if isinstance(one, dict) and one.get("type") == "text"]
+        content = (
+            "\n".join(one for one in texts if isinstance(one, str))
+            if len(texts) == len(content)
+            else _parts(content)
+        )
+    elif content is not None and not isinstance(content, str):
+        content = as_json(content)
+    native = {"role": "tool", "content": content or "", "tool_call_id": block.get("tool_use_id")}
+    return native | ({"is_error": True} if block.get("is_error") else {})
+
+
+def _parts(content: list[Any]) -> list[dict[str, Any]]:
+    found = []
+    for block in each(record)(content):
+        kind = required(block, "type", name)
+        found.append({**block, "type": PARTS.get(kind, kind)})
+    return found

@@ -1,0 +1,114 @@
+"""ChatGPT's data export: `conversations.json`, a list of dialogues, each a tree of messages (`mapping`).
+
+Edits and regenerated replies are branches of the tree. What is read is the branch that was shown last: from
+`current_node`, or from the newest leaf, up to the root. Messages of other branches are counted. Hidden system messages
+without text are left out, tool messages are kept, and parts that are pictures stay content parts.
+"""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from turnwise.logs.checks import RuleError, mapping, optional, others, record, required, wrong
+from turnwise.logs.conversation import checked
+from turnwise.logs.readers.messages import inner, present, text_at
+from turnwise.logs.readers.sniff import Sample
+from turnwise.logs.readers.source import Options, records
+from turnwise.types import ROLES, Dialogue
+
+RECORD = frozenset({"mapping", "current_node", "id", "conversation_id"})
+
+
+def recognises(sample: Sample) -> bool:
+    nodes = sample.first.get("mapping")
+    return isinstance(nodes, dict) and all(
+        isinstance(one, dict) and "children" in one for one in nodes.values()
+    )
+
+
+def read(path: str, options: Options | None = None) -> Iterator[Dialogue]:
+    options = options or Options()
+    for value, place, told in records(path):
+        with told():
+            found = _dialogue(record(value), place, options)
+        if found is not None:
+            yield found
+
+
+def _dialogue(values: dict[str, Any], place: str, options: Options) -> Dialogue | None:
+    nodes = required(values, "mapping", mapping(record))
+    branch = _branch(nodes, values.get("current_node"))
+    messages = [one for node in branch if (one := _message(node.get("message"))) is not None]
+    written = sum(_message(node.get("message")) is not None for node in nodes.values())
+    if elsewhere := written - len(messages):
+        options.dropped["messages of branches that were not shown last"] += elsewhere
+    if not messages:
+        options.dropped["dialogues without a message"] += 1
+        return None
+    models = {one["model"] for one in messages if "model" in one}
+    native = {
+        "id": text_at(values, "conversation_id") or text_at(values, "id") or place,
+        "agent": models.pop() if len(models) == 1 else None,
+        "messages": messages,
+        "meta": present(others(values, RECORD)),
+    }
+    return checked(native, default_id=place)
+
+
+def _branch(nodes: Mapping[str, dict[str, Any]], current: Any) -> list[dict[str, Any]]:
+    """The nodes from the root to the leaf that was shown last."""
+    if current not in nodes:
+        leaves = [key for key, node in nodes.items() if not node.get("children")]
+        if not leaves:
+            raise wrong(list(nodes), "a tree of messages with a leaf").inside("mapping")
+        current = max(
+            leaves, key=lambda key: (inner(nodes[key], "message", "create_time") or 0, leaves.index(key))
+        )
+    path: list[dict[str, Any]] = []
+    seen: set[str] = set()
+    while current in nodes:
+        if current in seen:
+            raise RuleError("goes round in a circle; expected a tree").inside(str(current)).inside("mapping")
+        seen.add(current)
+        path.append(nodes[current])
+        current = nodes[current].get("parent")
+    return path[::-1]
+
+
+def _message(message: Any) -> dict[str, Any] | None:
+    """A message with something in it; None for hidden ones."""
+    if not isinstance(message, dict):
+        return None
+    role = text_at(message, "author", "role")
+    content = _content(optional(message, "content", record, default={}))
+    if (
+        role not in ROLES
+        or content in ("", [], None)
+        or inner(message, "metadata", "is_visually_hidden_from_conversation")
+    ):
+        return None
+    model = text_at(message, "metadata", "model_slug") if role == "assistant" else None
+    return present(
+        {"role": role, "content": content, "name": text_at(message, "author", "name"), "model": model}
+    )
+
+
+def _content(content: Mapping[str, Any]) -> Any:
+    """The text of a message; a list of parts where some are no text."""
+    parts = content.get("parts")
+    if not isinstance(parts, list):
+        found = content.get("text")
+        return found if isinstance(found, str) else None
+    if all(isinstance(part, str) for part in parts):
+        return "\n".join(parts)
+    return [_part(part) for part in parts if part not in ("", None)]
+
+
+def _part(part: Any) -> dict[str, Any]:
+    if isinstance(part, str):
+        return {"type": "text", "text": part}
+    values = record(part)
+    kind = str(values.get("content_type", "unknown"))
+    if kind == "audio_transcription" and isinstance(values.get("text"), str):
+        return {"type": "text", "text": values["text"], "source_type": kind}
+    named = "image_url" if "image" in kind else "input_audio" if "audio" in kind else kind
+    return {"type": named, "source_type": kind, "asset": values.get("asset_pointer")}

@@ -1,0 +1,61 @@
+"""Any JSON Lines or JSON list whose records hold a dialogue under `conversation`, `messages`, `dialogue` or the like.
+
+WildChat (`conversation`, `model`, `conversation_hash`), LMSYS-Chat-1M (`conversation`, `conversation_id`), and logs
+that a team writes for itself in OpenAI's messages. Everything beside the dialogue goes to `meta`.
+"""
+
+from collections.abc import Iterator
+from typing import Any
+
+from turnwise.logs.checks import each, others, record, required, wrong
+from turnwise.logs.conversation import checked
+from turnwise.logs.readers.messages import text_at
+from turnwise.logs.readers.openai import message
+from turnwise.logs.readers.sniff import Sample
+from turnwise.logs.readers.source import Options, records
+from turnwise.types import Dialogue
+
+HOLDERS = ("conversation", "messages", "dialogue", "dialog", "chat", "history")
+IDS = ("id", "conversation_id", "conversation_hash", "session_id", "thread_id")
+AGENTS = ("agent", "model", "model_name", "bot")
+
+
+def recognises(sample: Sample) -> bool:
+    return _holder(sample.first) is not None
+
+
+def read(path: str, _: Options | None = None) -> Iterator[Dialogue]:
+    for value, place, told in records(path):
+        with told():
+            yield dialogue(value, place)
+
+
+def dialogue(value: Any, place: str) -> Dialogue:
+    values = record(value)
+    holder = _holder(values)
+    if holder is None:
+        raise wrong(sorted(values), f"a list of messages under one of {', '.join(HOLDERS)}")
+    identity = next(
+        (key for key in IDS if isinstance(values.get(key), str | int) and values[key] != ""), None
+    )
+    agent = next((key for key in AGENTS if text_at(values, key)), None)
+    native = {
+        "id": str(values[identity]) if identity else place,
+        "agent": values[agent] if agent else None,
+        "messages": list(required(values, holder, each(message))),
+        "meta": others(values, frozenset(one for one in (holder, identity, agent) if one)),
+    }
+    return checked(native, default_id=place)
+
+
+def _holder(values: Any) -> str | None:
+    """The key under which a record has messages with role and content."""
+    for key in HOLDERS:
+        found = values.get(key) if isinstance(values, dict) else None
+        if (
+            isinstance(found, list)
+            and found
+            and all(isinstance(one, dict) and "role" in one for one in found)
+        ):
+            return key
+    return None

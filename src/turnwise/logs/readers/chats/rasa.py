@@ -1,0 +1,94 @@
+"""Rasa trackers: an object with `sender_id` and `events`, a list of such objects, or JSON Lines of them.
+
+Events `user` and `bot` are messages; every restart or new session (`session_started`, `restart`) begins a dialogue.
+Where a tracker has actions `utter_...` but no event `bot`, the texts of the replies are not in the file, and the
+actions are counted. Slots that were set stand in `meta.slots`, the intent beside the user's message.
+"""
+
+from collections.abc import Iterator
+from typing import Any
+
+from turnwise.logs.checks import each, name, optional, record, required
+from turnwise.logs.conversation import checked
+from turnwise.logs.readers.messages import inner, present, text_at
+from turnwise.logs.readers.sniff import Sample
+from turnwise.logs.readers.source import Options, records
+from turnwise.types import Dialogue
+
+BREAKS = ("session_started", "restart")
+ATTACHED = ("image", "attachment")  # in a bot event's data
+
+
+def recognises(sample: Sample) -> bool:
+    events = sample.first.get("events")
+    return "sender_id" in sample.first and isinstance(events, list)
+
+
+def read(path: str, options: Options | None = None) -> Iterator[Dialogue]:
+    options = options or Options()
+    for value, place, told in records(path):
+        with told():
+            yield from _dialogues(record(value), place, options)
+
+
+def _dialogues(values: dict[str, Any], place: str, options: Options) -> Iterator[Dialogue]:
+    sender = text_at(values, "sender_id") or place
+    events = required(values, "events", each(record))
+    sessions: list[list[dict[str, Any]]] = [[]]
+    for event in events:
+        if event.get("event") in BREAKS:
+            sessions.append([])
+        sessions[-1].append(event)
+    number = 0
+    for session in sessions:
+        messages = [one for event in session if (one := _message(event, options)) is not None]
+        spoken = any(one["role"] == "assistant" for one in messages)
+        actions = sum(
+            str(event.get("name", "")).startswith("utter_")
+            for event in session
+            if event.get("event") == "action"
+        )
+        if actions and not spoken:
+            options.dropped["replies whose text is not in the tracker (actions `utter_...`)"] += actions
+        if not messages:
+            continue
+        number += 1
+        slots = {
+            event["name"]: event.get("value")
+            for event in session
+            if event.get("event") == "slot" and text_at(event, "name")
+        }
+        native = {
+            "id": sender if number == 1 else f"{sender}-{number}",
+            "messages": messages,
+            "meta": present({"slots": slots or None, "channel": values.get("latest_input_channel")}),
+        }
+        yield checked(native, default_id=place)
+
+
+def _message(event: dict[str, Any], options: Options) -> dict[str, Any] | None:
+    kind = required(event, "event", name)
+    if kind not in ("user", "bot"):
+        return None
+    said = optional(event, "text", _text, default=None)
+    more = {"intent": text_at(event, "parse_data", "intent", "name"), "timestamp": event.get("timestamp")}
+    if kind == "user":
+        if said is None:
+            options.dropped["user events without text"] += 1
+            return None
+        return present({"role": "user", "content": said, **more})
+    data = inner(event, "data") or {}
+    parts = [
+        {"type": "image_url" if key == "image" else "file", "source": data[key]}
+        for key in ATTACHED
+        if data.get(key)
+    ]
+    if said is None and not parts:
+        options.dropped["bot events without text"] += 1
+        return None
+    content: Any = [*([{"type": "text", "text": said}] if said else []), *parts] if parts else said
+    return present({"role": "assistant", "content": content, "timestamp": more["timestamp"]})
+
+
+def _text(value: Any) -> str:
+    return value if isinstance(value, str) else str(value)

@@ -1,0 +1,150 @@
+"""Slack's export: a zip file or a folder with a folder a channel, in it a file a day, and `users.json`.
+
+A thread (messages with the same `thread_ts`) is a dialogue; messages outside threads are a dialogue for each channel
+and day. Speakers are called by their names. Who is the agent is not in an export: `--roles 'NAME=assistant,*=user'`
+says it. Notices of the system (joins, topics, ...) and messages without text are counted.
+"""
+
+import os
+import re
+import zipfile
+from collections import Counter
+from collections.abc import Iterator
+from typing import Any
+
+from turnwise.errors import DataError, Problem
+from turnwise.logs.checks import RuleError, each, optional, record, text
+from turnwise.logs.conversation import checked
+from turnwise.logs.readers import speakers
+from turnwise.logs.readers.messages import present, text_at
+from turnwise.logs.readers.sniff import Sample
+from turnwise.logs.readers.source import Options, decoded, refuse
+from turnwise.types import Dialogue
+
+DAY = re.compile(r"(?:.*/)?([^/]+)/(\d{4}-\d\d-\d\d)\.json")
+SPOKEN = (
+    None,
+    "bot_message",
+    "file_share",
+    "thread_broadcast",
+    "me_message",
+    "file_comment",
+)  # subtypes that people or bots say
+MENTION = re.compile(r"<@([UWB][A-Z0-9]+)(?:\|([^>]*))?>")
+Message = dict[str, Any]
+
+
+def recognises(sample: Sample) -> bool:
+    names = sample.names
+    return any(name.endswith("users.json") for name in names) and any(DAY.fullmatch(name) for name in names)
+
+
+def read(path: str, options: Options | None = None) -> Iterator[Dialogue]:
+    options = options or Options()
+    files = _Files(path)
+    users = _users(files)
+    threads: dict[str, list[Message]] = {}
+    for name in files.names:
+        match = DAY.fullmatch(name)
+        if match is None:
+            continue
+        try:
+            for value in each(record)(files.json(name)):
+                _add(threads, value, match[1], match[2], users, options)
+        except RuleError as error:
+            refuse(error, f"{path}: {name}")
+    if not threads:
+        raise DataError(Problem(path, None, "", "has no message; expected CHANNEL/YYYY-MM-DD.json"))
+    counts = Counter(one["speaker"] for messages in threads.values() for one in messages)
+    roles = speakers.roles(counts, options, file=path)
+    for identity, messages in threads.items():
+        spoken = [one["speaker"] for one in messages if roles[one["speaker"]] == "assistant"]
+        agents = list(dict.fromkeys(spoken))
+        native = {
+            "id": identity,
+            "agent": agents[0] if len(agents) == 1 else None,
+            "messages": [
+                {
+                    "role": roles[one["speaker"]],
+                    "content": one["text"],
+                    "name": one["speaker"],
+                    "ts": one["ts"],
+                }
+                for one in sorted(messages, key=lambda one: float(one["ts"]))
+            ],
+            "meta": {"channel": messages[0]["channel"]},
+        }
+        yield checked(native, default_id=identity)
+
+
+class _Files:
+    """The files of an export, packed or not."""
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+        self.zip = zipfile.ZipFile(path) if zipfile.is_zipfile(path) else None
+        if self.zip is not None:
+            self.names = sorted(self.zip.namelist())
+        else:
+            found = (os.path.join(place, name) for place, _, names in os.walk(path) for name in names)
+            self.names = sorted(os.path.relpath(name, path).replace(os.sep, "/") for name in found)
+
+    def json(self, name: str) -> Any:
+        if self.zip is not None:
+            return decoded(self.zip.read(name))
+        with open(os.path.join(self.path, name), "rb") as file:
+            return decoded(file.read())
+
+
+def _users(files: _Files) -> dict[str, str]:
+    """User ids -> names."""
+    for name in files.names:
+        if name.rsplit("/", 1)[-1] == "users.json":
+            try:
+                found = each(record)(files.json(name))
+            except RuleError as error:
+                refuse(error, f"{files.path}: {name}")
+            return {str(one.get("id")): text_at(one, "name") or str(one.get("id")) for one in found}
+    return {}
+
+
+def _add(
+    threads: dict[str, list[Message]],
+    values: Message,
+    channel: str,
+    day: str,
+    users: dict[str, str],
+    options: Options,
+) -> None:
+    kind = values.get("subtype")
+    if values.get("type") != "message" or kind not in SPOKEN:
+        options.dropped[f"notices of Slack ({kind or values.get('type')})"] += 1
+        return
+    said = optional(values, "text", text, default="") or _attached(values)
+    if not said:
+        options.dropped["messages without text"] += 1
+        return
+    user = values.get("user")
+    speaker = users.get(str(user)) if user else text_at(values, "username") or text_at(values, "bot_id")
+    stamp = text_at(values, "ts")
+    if stamp is None or not stamp.replace(".", "", 1).isdigit():
+        raise RuleError("is missing; expected the time of the message").inside("ts")
+    thread = text_at(values, "thread_ts")
+    identity = f"{channel}/{thread}" if thread else f"{channel}/{day}"
+    message = {
+        "speaker": speaker or str(user or "unknown"),
+        "text": MENTION.sub(lambda match: f"@{match[2] or users.get(match[1], match[1])}", said),
+        "ts": stamp,
+        "channel": channel,
+    }
+    threads.setdefault(identity, []).append(message)
+
+
+def _attached(values: Message) -> str:
+    """The text that an app puts in attachments in place of the message."""
+    texts = [
+        text_at(one, "text") or text_at(one, "fallback")
+        for one in values.get("attachments") or ()
+        if isinstance(one, dict)
+    ]
+    return "\n".join(present({str(number): one for number, one in enumerate(texts)}).values())

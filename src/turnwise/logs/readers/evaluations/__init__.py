@@ -1,0 +1,1 @@
+"""Results of evaluations that other tools write: dialogues with scores, ratings or preferences."""

@@ -1,0 +1,91 @@
+"""Votes of ParlAI's ACUTE-Eval: a CSV file with a row for each vote on two whole dialogues.
+
+The compared dialogues stand in `pairs_to_eval` as a Python literal. Each becomes a record of its own, once, and each
+vote a preference on the one that was shown first. The question is the dimension, the worker the rater. Rows of the
+onboarding task, whose right reply is known, are counted and left out.
+"""
+
+import ast
+import csv
+import io
+from collections.abc import Iterator
+from typing import Any
+
+from turnwise.errors import DataError, Problem
+from turnwise.logs.checks import RuleError, each, name, record, required, text, wrong
+from turnwise.logs.conversation import checked
+from turnwise.logs.files import content
+from turnwise.logs.readers.messages import present
+from turnwise.logs.readers.sniff import Sample
+from turnwise.logs.readers.source import Options, refuse
+from turnwise.types import Dialogue
+
+COLUMNS = ("winner", "loser", "eval_choice_0", "eval_choice_1", "pairs_to_eval", "question")
+
+
+def recognises(sample: Sample) -> bool:
+    return sample.form == "table" and set(COLUMNS) <= set(sample.header)
+
+
+def read(path: str, options: Options | None = None) -> Iterator[Dialogue]:
+    options = options or Options()
+    rows = csv.DictReader(io.StringIO(content(path).decode("utf-8-sig", errors="replace"), newline=""))
+    if missing := [column for column in COLUMNS if column not in (rows.fieldnames or ())]:
+        raise DataError(
+            Problem(path, None, "", f"has no column `{missing[0]}`; expected {', '.join(COLUMNS)}")
+        )
+    records: dict[str, dict[str, Any]] = {}
+    for row in rows:
+        if (row.get("is_onboarding") or "").strip().lower() == "true":
+            options.dropped["votes of the onboarding task"] += 1
+            continue
+        try:
+            _add(records, row)
+        except RuleError as error:
+            refuse(error, path, rows.line_num)
+    for identity, values in records.items():
+        try:
+            yield checked(values, default_id=identity)
+        except RuleError as error:
+            refuse(error, f"{path}: dialogue {identity}")
+
+
+def _add(records: dict[str, dict[str, Any]], row: dict[str, str]) -> None:
+    try:
+        pair = record(ast.literal_eval(row["pairs_to_eval"]))
+    except (ValueError, SyntaxError, MemoryError, RecursionError):
+        raise wrong(row["pairs_to_eval"], "a Python literal of two dialogues").inside(
+            "pairs_to_eval"
+        ) from None
+    agents = required(pair, "speakers_to_eval", each(name))
+    numbers = pair.get("dialogue_ids") or list(range(len(agents)))
+    if len(agents) != 2 or not isinstance(numbers, list) or len(numbers) != 2:
+        raise wrong(agents, "two speakers with two dialogues").inside("speakers_to_eval")
+    ids = {agent: f"{agent}-{number}" for agent, number in zip(agents, numbers, strict=True)}
+    for agent, identity in ids.items():
+        if identity not in records:
+            records[identity] = _record(required(pair, agent, record), agent, identity)
+    first, second = row["eval_choice_0"], row["eval_choice_1"]
+    if {first, second} != set(agents) or row["winner"] not in ids:
+        raise wrong(row["winner"], f"one of {', '.join(agents)}").inside("winner")
+    vote = {
+        "other": ids[second],
+        "winner": "this" if row["winner"] == first else "other",
+        "dimension": row["question"] or "overall",
+        "rater": row.get("worker_name") or row.get("worker") or None,
+        "shown": "first",
+        "reason": row.get("reason") or None,
+    }
+    records[ids[first]].setdefault("preferences", []).append(present(vote))
+
+
+def _record(values: dict[str, Any], agent: str, identity: str) -> dict[str, Any]:
+    context = [{"role": "system", "content": str(one.get("text", "")) if isinstance(one, dict) else str(one)}
+               for one in values.get("context") or ()]  # fmt: skip
+    said = [_message(record(act), agent) for act in required(values, "dialogue", each(record))]
+    return {"id": identity, "agent": agent, "messages": [*context, *said]}
+
+
+def _message(act: dict[str, Any], agent: str) -> dict[str, Any]:
+    role = "assistant" if required(act, "id", name) == agent else "user"
+    return {"role": role, "content": required(act, "text", text)}

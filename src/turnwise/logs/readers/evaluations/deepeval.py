@@ -1,0 +1,103 @@
+"""DeepEval's test cases: conversational ones with `turns`, plain ones with `input` and `actual_output`, and test runs.
+
+A test run (`{"testCases": [...], "conversationalTestCases": [...]}`) has both, with `metricsData`: each metric's score
+becomes a rating of the dialogue, with the reason beside it. `expected_output` is a reference, `scenario` and
+`expected_outcome` are the goal. Keys are read in snake case and in camel case, as different versions write them.
+"""
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from turnwise.logs.checks import each, number, optional, record, required, text, wrong
+from turnwise.logs.conversation import checked
+from turnwise.logs.readers.messages import present, rating, text_at, tool_call
+from turnwise.logs.readers.sniff import Sample
+from turnwise.logs.readers.source import Options, records
+from turnwise.types import Dialogue
+
+CAMEL = re.compile(r"(?<=[a-z])([A-Z])")
+RUN = ("test_cases", "conversational_test_cases")
+
+
+def recognises(sample: Sample) -> bool:
+    values = _snake(sample.first)
+    if any(isinstance(values.get(key), list) for key in RUN):
+        return True
+    turns = values.get("turns")
+    conversational = (
+        isinstance(turns, list) and bool(turns) and isinstance(turns[0], dict) and "role" in turns[0]
+    )
+    return conversational or {"input", "actual_output"} <= values.keys()
+
+
+def read(path: str, _: Options | None = None) -> Iterator[Dialogue]:
+    for value, place, told in records(path):
+        with told():
+            values = _snake(record(value))
+            if not any(key in values for key in RUN):
+                yield _dialogue(values, place)
+                continue
+            for key in RUN:
+                for index, case in enumerate(optional(values, key, each(record), default=()), 1):
+                    yield _dialogue(_snake(case), f"{key}-{index}")
+
+
+def _snake(values: Mapping[str, Any]) -> dict[str, Any]:
+    return {CAMEL.sub(r"_\1", key).lower(): value for key, value in values.items()}
+
+
+def _dialogue(values: dict[str, Any], place: str) -> Dialogue:
+    if values.get("turns") is not None:
+        messages = [_message(_snake(one)) for one in required(values, "turns", each(record))]
+    elif values.get("actual_output") is not None:
+        reply: dict[str, Any] = {"role": "assistant", "content": required(values, "actual_output", text)}
+        if text_at(values, "expected_output"):
+            reply["references"] = [values["expected_output"]]
+        messages = [{"role": "user", "content": required(values, "input", text)}, reply]
+    else:
+        raise wrong(sorted(values), "`turns`, or `input` and `actual_output`")
+    goal = present({key: values.get(key) for key in ("scenario", "expected_outcome", "user_description")})
+    meta = {
+        key: values.get(key)
+        for key in ("name", "context", "retrieval_context", "comments", "tags", "additional_metadata")
+    }
+    if text_at(values, "chatbot_role"):
+        messages.insert(0, {"role": "system", "content": values["chatbot_role"]})
+    native = {
+        "id": text_at(values, "id") or place,
+        "messages": messages,
+        "ratings": list(_ratings(values)),
+        "goal": goal or None,
+        "meta": present(meta),
+    }
+    return checked(native, default_id=place)
+
+
+def _message(values: dict[str, Any]) -> dict[str, Any]:
+    native: dict[str, Any] = {"role": values.get("role"), "content": values.get("content")}
+    calls = optional(values, "tools_called", each(record), default=())
+    if calls:
+        native["tool_calls"] = [_call(_snake(call)) for call in calls]
+    kept = {key: values.get(key) for key in ("retrieval_context", "user_id", "additional_metadata")}
+    return native | present(kept)
+
+
+def _call(values: dict[str, Any]) -> dict[str, Any]:
+    call = tool_call(required(values, "name", text), values.get("input_parameters") or {})
+    return call | ({"output": values["output"]} if values.get("output") is not None else {})
+
+
+def _ratings(values: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    for one in optional(values, "metrics_data", each(record), default=()):
+        about = _snake(one)
+        score = optional(about, "score", number, default=None)
+        if score is not None:
+            rater = text_at(about, "evaluation_model") or "deepeval"
+            yield rating(
+                required(about, "name", text),
+                score,
+                rater=rater,
+                scale=(0, 1),
+                reason=text_at(about, "reason"),
+            )

@@ -1,0 +1,108 @@
+"""Rated replies as their papers published them: FED (`fed_data.json`) and USR (`pc_usr_data.json`, `tc_usr_data.json`).
+
+FED (Mehri and Eskenazi 2020b): `context` is a text of `User:` and `System:` lines, `response` the rated reply (absent
+where the whole dialogue was rated), `annotations` maps a dimension to the raters' numbers; other values (`N/A (not
+applicable)`) are counted. USR (Mehri and Eskenazi 2020a): `context` has a turn a line, and each of `responses` names
+its `model` and has a list of numbers a dimension; `fact` is the knowledge or persona that was shown.
+"""
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from turnwise.logs.checks import each, optional, record, required, text, wrong
+from turnwise.logs.conversation import checked
+from turnwise.logs.readers.messages import present, rating, text_at
+from turnwise.logs.readers.sniff import Sample
+from turnwise.logs.readers.source import Options, records
+from turnwise.types import Dialogue
+
+LINE = re.compile(r"^(User|System): ?", re.MULTILINE)
+DIMENSIONS = {"Understandable": (0, 1), "Natural": (1, 3), "Maintains Context": (1, 3), "Engaging": (1, 3),
+              "Uses Knowledge": (0, 1), "Overall": (1, 5)}  # fmt: skip  # USR's scales, Table 1 of its paper
+HUMAN = "Original Ground Truth"  # USR's name for what a person said
+
+
+def recognises(sample: Sample) -> bool:
+    values = sample.first
+    fed = (
+        isinstance(values.get("annotations"), dict)
+        and "system" in values
+        and isinstance(values.get("context"), str)
+    )
+    return fed or (
+        {"context", "responses", "fact"} <= values.keys() and isinstance(values["responses"], list)
+    )
+
+
+def read(path: str, options: Options | None = None) -> Iterator[Dialogue]:
+    options = options or Options()
+    for value, place, told in records(path):
+        with told():
+            values = record(value)
+            build = _usr if "responses" in values else _fed
+            for native in build(values, place, options):
+                yield checked(native, default_id=str(native["id"]))
+
+
+def _fed(values: dict[str, Any], place: str, options: Options) -> Iterator[dict[str, Any]]:
+    said = required(values, "context", text)
+    if text_at(values, "response"):
+        said = f"{said}\n{values['response']}"
+    pieces = LINE.split(said)
+    if len(pieces) < 3 or pieces[0].strip():
+        raise wrong(said, "lines that begin with `User:` or `System:`").inside("context")
+    spoken = zip(pieces[1::2], pieces[2::2], strict=True)
+    messages = [
+        {"role": "user" if who == "User" else "assistant", "content": one.strip()} for who, one in spoken
+    ]
+    turn = len(messages) - 1 if text_at(values, "response") else None
+    marks = _marks(optional(values, "annotations", record, default={}), options, turn=turn)
+    system = text_at(values, "system")
+    agent = "human" if system == "Human" else system
+    yield {"id": place, "agent": agent, "messages": messages, "ratings": list(marks)}
+
+
+def _usr(values: dict[str, Any], place: str, options: Options) -> Iterator[dict[str, Any]]:
+    context = [line for line in required(values, "context", text).split("\n") if line.strip()]
+    first = (
+        "user" if len(context) % 2 else "assistant"
+    )  # the rated reply is the agent's: roles alternate before it
+    roles = [
+        first if place_ % 2 == 0 else {"user": "assistant", "assistant": "user"}[first]
+        for place_ in range(len(context))
+    ]
+    before = [{"role": role, "content": line} for role, line in zip(roles, context, strict=True)]
+    fact = text_at(values, "fact")
+    told = [{"role": "system", "content": fact}] if fact else []
+    for number, answer in enumerate(required(values, "responses", each(record)), 1):
+        messages = [
+            *told,
+            *before,
+            {"role": "assistant", "content": required(answer, "response", text).strip()},
+        ]
+        model = text_at(answer, "model")
+        yield {
+            "id": f"{place}-{number}",
+            "agent": "human" if model == HUMAN else model,
+            "messages": messages,
+            "ratings": list(_marks(answer, options, turn=len(messages) - 1, scales=DIMENSIONS)),
+            "meta": present({"context": place}),
+        }
+
+
+def _marks(
+    found: Mapping[str, Any],
+    options: Options,
+    *,
+    turn: int | None,
+    scales: Mapping[str, tuple[float, float]] | None = None,
+) -> Iterator[dict[str, Any]]:
+    for dimension, values in found.items():
+        if not isinstance(values, list) or (scales is not None and dimension not in scales):
+            continue
+        for rater, value in enumerate(values, 1):
+            if isinstance(value, bool) or not isinstance(value, int | float):
+                options.dropped["annotations that are no number"] += 1
+                continue
+            yield rating(dimension, value, rater=f"r{rater}", scale=(scales or {}).get(dimension), turn=turn)

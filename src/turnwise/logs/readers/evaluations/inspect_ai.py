@@ -1,0 +1,157 @@
+"""Logs of Inspect AI: `.json`, or `.eval`, which is a zip file of samples.
+
+Each sample is a dialogue. Its scores become ratings of the whole dialogue, one dimension a scorer: C, I, P and N are 1,
+0, .5 and 0, as Inspect counts them. The target is a reference of the last reply. Tool calls are rewritten in OpenAI's
+form, content parts keep their types, and texts that the log keeps as attachments are put back in their places.
+"""
+
+import zipfile
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from turnwise.logs.checks import RuleError, each, optional, others, record, required
+from turnwise.logs.conversation import checked
+from turnwise.logs.readers.messages import present, rating, text_at, tool_call
+from turnwise.logs.readers.sniff import Sample
+from turnwise.logs.readers.source import Options, decoded, members, refuse, whole
+from turnwise.types import Dialogue
+
+GRADES = {"C": 1.0, "I": 0.0, "P": 0.5, "N": 0.0}  # correct, incorrect, partial, no answer
+ATTACHMENT = "attachment://"
+MESSAGE = frozenset({"role", "content", "tool_calls", "function"})
+SAMPLE = frozenset(
+    {"id", "messages", "scores", "target", "attachments", "events", "store", "input", "output"}
+)
+
+
+def recognises(sample: Sample) -> bool:
+    if sample.form == "zip":
+        return "header.json" in sample.names and any(name.startswith("samples/") for name in sample.names)
+    return sample.form == "json" and sample.has("eval", "samples", "plan")
+
+
+def read(path: str, options: Options | None = None) -> Iterator[Dialogue]:
+    options = options or Options()
+    try:
+        if zipfile.is_zipfile(path):
+            yield from _packed(path, options)
+        else:
+            log = record(whole(path))
+            about = optional(log, "eval", record, default={})
+            samples = enumerate(optional(log, "samples", each(record), default=()))
+            yield from members(samples, _builder(about, options), "samples")
+    except RuleError as error:
+        refuse(error, path)
+
+
+def _packed(path: str, options: Options) -> Iterator[Dialogue]:
+    with zipfile.ZipFile(path) as packed:
+        names = sorted(
+            name for name in packed.namelist() if name.startswith("samples/") and name.endswith(".json")
+        )
+        header = record(decoded(packed.read("header.json"))) if "header.json" in packed.namelist() else {}
+        build = _builder(optional(header, "eval", record, default={}), options)
+        for name in names:
+            try:
+                yield build(decoded(packed.read(name)), name)
+            except RuleError as error:
+                raise error.inside(name) from None
+
+
+def _builder(about: Mapping[str, Any], options: Options) -> Any:
+    def dialogue(value: Any, place: str) -> Dialogue:
+        values = record(value)
+        if not values.get("messages"):
+            values = {**values, "messages": _asked(values)}
+        kept = optional(values, "attachments", record, default={})
+        messages = [_message(one, kept) for one in required(values, "messages", each(record))]
+        if values.get("events"):
+            options.dropped["event logs of samples (`events`)"] += 1
+        _references(messages, values.get("target"))
+        meta = {
+            "task": about.get("task"), "sample": values.get("id"), "epoch": values.get("epoch"),
+            **others(values, SAMPLE),
+        }  # fmt: skip
+        native = {
+            "id": f"{values.get('id', place)}-{values.get('epoch', 1)}",
+            "agent": text_at(about, "model") or text_at(values, "output", "model"),
+            "messages": messages,
+            "ratings": list(_ratings(optional(values, "scores", record, default={}))),
+            "meta": present(meta),
+        }
+        return checked(native, default_id=place)
+
+    return dialogue
+
+
+def _asked(values: Mapping[str, Any]) -> list[Any]:
+    """The messages of a sample that ended before it had any: what was asked."""
+    given = values.get("input")
+    return given if isinstance(given, list) else [{"role": "user", "content": given}]
+
+
+def _message(values: dict[str, Any], attachments: Mapping[str, Any]) -> dict[str, Any]:
+    native = {key: one for key, one in values.items() if key not in MESSAGE}
+    native |= {"role": values.get("role"), "content": _content(values.get("content"), attachments)}
+    calls = optional(values, "tool_calls", each(record), default=())
+    if calls:
+        native["tool_calls"] = [_call(call, attachments) for call in calls]
+    if text_at(values, "function"):
+        native["name"] = values["function"]
+    return native
+
+
+def _call(call: dict[str, Any], attachments: Mapping[str, Any]) -> dict[str, Any]:
+    function = call.get("function")
+    if isinstance(function, dict):  # OpenAI's form already
+        return call
+    arguments = {key: _put_back(one, attachments) for key, one in (call.get("arguments") or {}).items()}
+    return tool_call(str(function), arguments, call.get("id"))
+
+
+def _content(content: Any, attachments: Mapping[str, Any]) -> Any:
+    if not isinstance(content, list):
+        return _put_back(content, attachments)
+    return [_part(record(part), attachments) for part in content]
+
+
+def _part(part: dict[str, Any], attachments: Mapping[str, Any]) -> dict[str, Any]:
+    """A content part; a picture as OpenAI has it, reasoning under its own type."""
+    kind = part.get("type")
+    values = {key: _put_back(one, attachments) for key, one in part.items()}
+    if kind == "image":
+        return {"type": "image_url", "image_url": {"url": values.get("image")}}
+    if kind == "text":
+        return {"type": "text", "text": values.get("text")}
+    return values
+
+
+def _put_back(value: Any, attachments: Mapping[str, Any]) -> Any:
+    if isinstance(value, str) and value.startswith(ATTACHMENT):
+        return attachments.get(value.removeprefix(ATTACHMENT), value)
+    return value
+
+
+def _references(messages: list[dict[str, Any]], target: Any) -> None:
+    """Give the last reply the sample's targets as references."""
+    targets = [target] if isinstance(target, str) else target if isinstance(target, list) else []
+    texts = [one.strip() for one in targets if isinstance(one, str) and one.strip()]
+    for message in reversed(messages):
+        if texts and message["role"] == "assistant":
+            message["references"] = texts
+            return
+
+
+def _ratings(scores: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    for scorer, score in scores.items():
+        found = score.get("value") if isinstance(score, dict) else score
+        values = found if isinstance(found, dict) else {"": found}
+        for part, value in values.items():
+            dimension = f"{scorer}.{part}" if part else scorer
+            more = {"explanation": score.get("explanation")} if isinstance(score, dict) else {}
+            if isinstance(value, str) and value in GRADES:
+                yield rating(dimension, GRADES[value], rater=scorer, scale=(0, 1), **more)
+            elif isinstance(value, bool):
+                yield rating(dimension, float(value), rater=scorer, scale=(0, 1), **more)
+            elif isinstance(value, int | float) and value == value:
+                yield rating(dimension, value, rater=scorer, **more)

@@ -1,0 +1,92 @@
+"""Exports of promptfoo: `{"results": {"results": [...]}}`, or the list of results alone.
+
+Each result is one reply of one provider. The prompt is the context: a chat where it is a JSON list of messages, else
+one user message. `score` (0 to 1) and `pass` become ratings of the reply, with the reason beside them, and so does
+every named score. A result without an output is counted as not kept.
+"""
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+from turnwise.logs.checks import RuleError, array, number, optional, record, required
+from turnwise.logs.conversation import checked
+from turnwise.logs.readers.messages import as_json, inner, present, rating, text_at
+from turnwise.logs.readers.openai import message
+from turnwise.logs.readers.sniff import Sample
+from turnwise.logs.readers.source import Options, members, refuse, whole
+from turnwise.types import Dialogue
+
+RATER = "promptfoo"
+
+
+def recognises(sample: Sample) -> bool:
+    found = inner(sample.first, "results", "results")
+    return (
+        sample.form == "json" and isinstance(found, list) and bool({"evalId", "config"} & sample.first.keys())
+    )
+
+
+def read(path: str, options: Options | None = None) -> Iterator[Dialogue]:
+    options = options or Options()
+    try:
+        export = record(whole(path))
+        results = required(export, "results", _results)
+        answered = [(place, one) for place, one in enumerate(results) if _output(record(one)) is not None]
+        yield from members(answered, _dialogue, "results", "results")
+    except RuleError as error:
+        refuse(error, path)
+    if lost := len(results) - len(answered):
+        options.dropped["results without an output"] += lost
+
+
+def _results(value: Any) -> list[Any]:
+    return array(value) if isinstance(value, list) else required(record(value), "results", array)
+
+
+def _output(values: dict[str, Any]) -> str | None:
+    found = inner(values, "response", "output")
+    return None if found is None else as_json(found)
+
+
+def _dialogue(value: Any, place: str) -> Dialogue:
+    values = record(value)
+    messages = [*_asked(values), {"role": "assistant", "content": _output(values)}]
+    provider = values.get("provider")
+    agent = provider if isinstance(provider, str) else text_at(provider, "label") or text_at(provider, "id")
+    native = {
+        "id": text_at(values, "id") or place,
+        "agent": agent,
+        "messages": messages,
+        "ratings": list(_ratings(values, len(messages) - 1)),
+        "meta": present(
+            {key: values.get(key) for key in ("vars", "promptId", "testIdx", "cost", "latencyMs", "error")}
+        ),
+    }
+    return checked(native, default_id=place)
+
+
+def _asked(values: dict[str, Any]) -> list[dict[str, Any]]:
+    prompt = values.get("prompt")
+    raw = prompt if isinstance(prompt, str) else text_at(prompt, "raw")
+    if raw is None:
+        raise RuleError("is missing").inside("raw").inside("prompt")
+    if raw.lstrip().startswith("["):
+        try:
+            return [message(one) for one in array(json.loads(raw))]
+        except (ValueError, RuleError):
+            pass  # a text that merely begins with a bracket
+    return [{"role": "user", "content": raw}]
+
+
+def _ratings(values: dict[str, Any], turn: int) -> Iterator[dict[str, Any]]:
+    reason = text_at(values, "gradingResult", "reason")
+    score = optional(values, "score", number, default=None)
+    if score is not None:
+        yield rating("score", score, rater=RATER, scale=(0, 1), turn=turn, reason=reason)
+    passed = values.get("success", inner(values, "gradingResult", "pass"))
+    if isinstance(passed, bool):
+        yield rating("pass", float(passed), rater=RATER, scale=(0, 1), turn=turn)
+    for name, found in (inner(values, "namedScores") or {}).items():
+        if isinstance(found, int | float) and not isinstance(found, bool):
+            yield rating(name, found, rater=RATER, turn=turn)

@@ -1,0 +1,42 @@
+"""Results of tau-bench (v1): a JSON list of `{"task_id", "trial", "reward", "info", "traj"}`.
+
+`traj` holds OpenAI messages with tool calls. The reward becomes a rating of the whole dialogue on the dimension
+`reward`; its rater is `tau-bench`. The task is the goal. The file does not name the agent: `--agent` does.
+"""
+
+from collections.abc import Iterator
+from typing import Any
+
+from turnwise.logs.checks import each, number, optional, others, record, required
+from turnwise.logs.conversation import checked
+from turnwise.logs.readers.messages import inner, rating
+from turnwise.logs.readers.openai import message
+from turnwise.logs.readers.sniff import Sample
+from turnwise.logs.readers.source import Options, dialogues
+from turnwise.types import Dialogue
+
+RECORD = frozenset({"traj", "reward", "info"})
+
+
+def recognises(sample: Sample) -> bool:
+    return sample.has("traj", "reward", "task_id")
+
+
+def read(path: str, _: Options | None = None) -> Iterator[Dialogue]:
+    return dialogues(path, dialogue)
+
+
+def dialogue(value: Any, default_id: str) -> Dialogue:
+    values = record(value)
+    reward = optional(values, "reward", number, default=None)
+    info = optional(values, "info", record, default={})
+    task = inner(info, "task")
+    place = f"{values['task_id']}-{values.get('trial', 0)}" if "task_id" in values else default_id
+    native = {
+        "id": place,
+        "messages": list(required(values, "traj", each(message))),
+        "ratings": [] if reward is None else [rating("reward", reward, rater="tau-bench", scale=(0, 1))],
+        "goal": task if isinstance(task, dict) else None,
+        "meta": others(values, RECORD) | {"info": {key: one for key, one in info.items() if key != "task"}},
+    }
+    return checked(native, default_id=default_id)

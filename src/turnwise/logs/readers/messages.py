@@ -1,0 +1,51 @@
+"""Parts of native records that several readers build: tool calls, ratings, values as text."""
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+
+def as_json(value: Any) -> str:
+    """A value as compact JSON text; a string is taken for JSON already."""
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+
+
+def tool_call(name: str, arguments: Any, identity: str | None = None) -> dict[str, Any]:
+    """A call of a tool in OpenAI's form."""
+    call = {"type": "function", "function": {"name": name, "arguments": as_json(arguments)}}
+    return call if identity is None else {"id": identity, **call}
+
+
+def rating(
+    dimension: str,
+    value: float,
+    *,
+    rater: str | None = None,
+    scale: tuple[float, float] | None = None,
+    **more: Any,
+) -> dict[str, Any]:
+    """A rating; its scale is kept where the value lies on it."""
+    values: dict[str, Any] = {"dimension": dimension, "value": value}
+    if rater is not None:
+        values["rater"] = rater
+    if scale is not None and scale[0] <= value <= scale[1]:
+        values["scale"] = list(scale)
+    return values | {key: one for key, one in more.items() if one is not None}
+
+
+def present(values: Mapping[str, Any]) -> dict[str, Any]:
+    """The values that are not null."""
+    return {key: value for key, value in values.items() if value is not None}
+
+
+def inner(values: Any, *keys: str) -> Any:
+    """The value at a path of keys through objects, or None."""
+    for key in keys:
+        values = values.get(key) if isinstance(values, Mapping) else None
+    return values
+
+
+def text_at(values: Any, *keys: str) -> str | None:
+    """The non-empty text at a path of keys, or None."""
+    found = inner(values, *keys)
+    return found if isinstance(found, str) and found else None

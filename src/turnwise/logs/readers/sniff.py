@@ -1,0 +1,148 @@
+"""Which format a file has: a look at its beginning, and each reader's own test of what it sees.
+
+A reader's module may have a function `recognises(sample) -> bool`. Readers are asked in the order of the registry, in
+which those of special formats come before those of general ones.
+"""
+
+import csv
+import gzip
+import os
+import zipfile
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import ijson
+import msgspec
+
+from turnwise.logs.files import GZIP
+
+Form = Literal["folder", "zip", "json", "jsonl", "table", "parquet", "text", "empty", "absent"]
+HEAD = 1 << 16  # bytes of a file that are looked at, unless it is one JSON value
+RECORDS = 3  # JSON records that a sample holds
+PARQUET = b"PAR1"
+ZIP = b"PK\x03\x04"
+_decode = msgspec.json.Decoder().decode
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """The beginning of a source, decoded as far as that is possible."""
+
+    path: str
+    form: Form
+    text: str = ""  # the first characters of a file
+    records: tuple[Any, ...] = ()  # the first JSON values: lines, or elements of a list
+    is_list: bool = False  # whether the records are elements of one JSON list
+    header: tuple[str, ...] = ()  # columns of a table
+    names: tuple[str, ...] = ()  # members of a folder or a zip file
+
+    @property
+    def first(self) -> Mapping[str, Any]:
+        """The first record where it is an object, else nothing."""
+        return self.records[0] if self.records and isinstance(self.records[0], dict) else {}
+
+    def has(self, *keys: str) -> bool:
+        """Whether the first record has all of these keys."""
+        return all(key in self.first for key in keys)
+
+
+def sample(path: str) -> Sample:
+    """Look at a file, a folder or a zip file without reading all of it."""
+    if os.path.isdir(path):
+        return Sample(path, "folder", names=tuple(_members(path)))
+    if not os.path.isfile(path):
+        return Sample(path, "absent")
+    with open(path, "rb") as file:
+        begin = file.read(4)
+    if begin == PARQUET:
+        return Sample(path, "parquet", header=_parquet_columns(path))
+    if begin == ZIP:
+        with zipfile.ZipFile(path) as packed:
+            return Sample(path, "zip", names=tuple(packed.namelist()))
+    head = _head(path)
+    text = head.decode("utf-8-sig", errors="replace")
+    stripped = text.lstrip()
+    if not stripped:
+        return Sample(path, "empty")
+    if stripped[0] in "[{":
+        return _json(path, text, stripped)
+    header = _header(text)
+    return Sample(path, "table" if len(header) > 1 else "text", text, header=header)
+
+
+def _head(path: str) -> bytes:
+    with open(path, "rb") as stored:
+        packed = stored.read(2) == GZIP
+    with gzip.open(path) if packed else open(path, "rb") as stream:
+        try:
+            return stream.read(HEAD)
+        except (OSError, EOFError):
+            return b""
+
+
+def _json(path: str, text: str, stripped: str) -> Sample:
+    """JSON Lines if the first line is a whole value and more lines follow it, else one value."""
+    first_line, _, rest = stripped.partition("\n")
+    if stripped[0] == "{":
+        try:
+            _decode(first_line)
+        except (msgspec.DecodeError, UnicodeError):
+            pass  # a line that is cut, or a value over several lines
+        else:
+            if rest.strip() or len(first_line) < HEAD:
+                return Sample(path, "jsonl", text, tuple(_lines(stripped)))
+    return Sample(path, "json", text, tuple(_values(path, stripped[0] == "[")), is_list=stripped[0] == "[")
+
+
+def _lines(stripped: str) -> Iterator[Any]:
+    for line in stripped.splitlines()[:RECORDS]:
+        try:
+            yield _decode(line)
+        except (msgspec.DecodeError, UnicodeError):
+            return
+
+
+def _values(path: str, is_list: bool) -> Iterator[Any]:
+    """The first elements of a JSON list, or the one JSON object; a broken file has what stands before the break."""
+    with open(path, "rb") as stored:
+        packed = stored.read(2) == GZIP
+    with gzip.open(path) if packed else open(path, "rb") as stream:
+        try:
+            for number, value in enumerate(ijson.items(stream, "item" if is_list else "", use_float=True)):
+                yield value
+                if number + 1 == RECORDS:
+                    return
+        except (ijson.JSONError, UnicodeError, OSError, EOFError):
+            return
+
+
+def _header(text: str) -> tuple[str, ...]:
+    """The column names of a table with a header, by its sniffed delimiter."""
+    line = text.partition("\n")[0].strip("\r")
+    try:
+        delimiter = csv.Sniffer().sniff(line, delimiters=",;\t|").delimiter
+    except csv.Error:
+        return ()
+    names = next(csv.reader([line], delimiter=delimiter), [])
+    return tuple(names)
+
+
+def _members(folder: str) -> Iterator[str]:
+    """Paths inside a folder, at most two levels down."""
+    for place, folders, names in os.walk(folder):
+        inner = os.path.relpath(place, folder)
+        depth = 0 if inner == "." else inner.count(os.sep) + 1
+        if depth >= 2:
+            folders.clear()
+        folders.sort()
+        for name in sorted(names):
+            yield name if inner == "." else f"{inner}/{name}".replace(os.sep, "/")
+
+
+def _parquet_columns(path: str) -> tuple[str, ...]:
+    try:
+        import polars
+    except ImportError:
+        return ()
+    return tuple(polars.read_parquet_schema(path))

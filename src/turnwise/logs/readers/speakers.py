@@ -1,0 +1,47 @@
+"""Who is the agent: roles of speakers from what the format says, from `--roles`, or an error that asks."""
+
+from collections import Counter
+from collections.abc import Mapping
+
+from turnwise.errors import UsageError
+from turnwise.logs.readers.source import Options
+from turnwise.types import ROLES, Role
+
+OTHERS = "*"  # in --roles: every speaker that is not named
+NAMED = 6  # speakers that a message names
+
+
+def parse(text: str) -> dict[str, Role]:
+    """`SpotifyCares=assistant,*=user` as a mapping from speakers to roles."""
+    roles: dict[str, Role] = {}
+    for part in filter(None, (part.strip() for part in text.split(","))):
+        speaker, sign, role = (one.strip() for one in part.rpartition("="))
+        if not sign or not speaker or role not in ROLES:
+            raise UsageError(f"--roles: `{part}` is not SPEAKER=ROLE; a role is one of {', '.join(ROLES)}")
+        roles[speaker] = next(one for one in ROLES if one == role)
+    return roles
+
+
+def roles(
+    speakers: Counter[str], options: Options, *, file: str, known: Mapping[str, Role] | None = None
+) -> dict[str, Role]:
+    """The role of every speaker; a speaker without one raises an error that says how to give it.
+
+    `speakers` counts the messages of each. What the user says goes before what the format says.
+    """
+    said = options.roles
+    found: dict[str, Role] = {}
+    for speaker in speakers:
+        role = said.get(speaker) or (known or {}).get(speaker) or said.get(OTHERS)
+        if role is not None:
+            found[speaker] = role
+    unknown = Counter({speaker: count for speaker, count in speakers.items() if speaker not in found})
+    if unknown:
+        shown = ", ".join(f"`{name}` ({count})" for name, count in unknown.most_common(NAMED))
+        more = f" and {len(unknown) - NAMED} more" if len(unknown) > NAMED else ""
+        example = unknown.most_common(1)[0][0]
+        raise UsageError(
+            f"{file}: the roles of these speakers are not known (messages in brackets): {shown}{more}; "
+            f"say who is the agent, for example --roles '{example}=assistant,*=user'"
+        )
+    return found
