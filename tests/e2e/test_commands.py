@@ -256,8 +256,8 @@ def test_several_dimensions_must_be_chosen_from(capsys, tmp_path, data):
 @pytest.mark.parametrize(
     ("content", "said"),
     [
-        (b"", "no conversation"),
-        (b"\n\n", "no conversation"),
+        (b"", "no dialogue"),
+        (b"\n\n", "no dialogue"),
         (b"not json\n", "1: "),
         (b'{"messages": "hi"}\n', "$.messages"),
         (b'{"messages": [{"role": "bot", "content": "hi"}]}\n', '$.messages[0].role is "bot"'),

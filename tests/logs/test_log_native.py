@@ -240,10 +240,10 @@ def test_blank_lines_are_passed_over_but_counted(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("content", [b"", b"\n \n"])
-def test_a_file_without_a_conversation_is_an_error(tmp_path: Path, content: bytes) -> None:
+def test_a_file_without_a_dialogue_is_an_error(tmp_path: Path, content: bytes) -> None:
     path = tmp_path / "a.jsonl"
     path.write_bytes(content)
-    with pytest.raises(DataError, match="has no conversation"):
+    with pytest.raises(DataError, match="has no dialogue"):
         list(native.read(str(path)))
 
 

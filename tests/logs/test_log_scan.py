@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 from turnwise.errors import DataError
+from turnwise.logs import ids as ids_module
 from turnwise.logs import native
-from turnwise.logs import seen as seen_module
+from turnwise.logs.ids import FileIds, IdSet
 from turnwise.logs.scan import scan, survey
-from turnwise.logs.seen import Seen, SeenIn
 
 
 def written(path: Path, *records: dict[str, object]) -> str:
@@ -145,7 +145,7 @@ def test_the_small_corpora_are_clean(corpora: Path) -> None:
 
 
 def test_a_set_of_ids_forgets_none_and_invents_none() -> None:
-    seen = Seen()
+    seen = IdSet()
     for i in range(5000):
         seen.add(f"id {i}")
         seen.add(f"id {i}")
@@ -155,28 +155,28 @@ def test_a_set_of_ids_forgets_none_and_invents_none() -> None:
 
 
 def test_the_file_that_had_an_id_first_is_known_however_many_there_are() -> None:
-    seen = SeenIn()
+    seen = FileIds()
     for file in range(40):
         seen.open(f"file {file}")
         for i in range(100):
             seen.add(f"id {100 * file + i}")
     assert len(seen) == 4000
-    assert all(seen.file(f"id {i}") == f"file {i // 100}" for i in range(4000))
-    assert not any(seen.file(f"id {i}") for i in range(4000, 8000))
+    assert all(seen.first(f"id {i}") == f"file {i // 100}" for i in range(4000))
+    assert not any(seen.first(f"id {i}") for i in range(4000, 8000))
 
 
-def test_more_files_are_no_more_work_for_the_same_conversations(
+def test_more_files_are_no_more_work_for_the_same_dialogues(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     records = [record(f"{i}") for i in range(40)]
     calls: list[int] = []
-    true = seen_module._place
+    true = ids_module._slot
 
     def counted(table, mark):
         calls[-1] += 1
         return true(table, mark)
 
-    monkeypatch.setattr(seen_module, "_place", counted)
+    monkeypatch.setattr(ids_module, "_slot", counted)
     for n_files in (1, 20):
         calls.append(0)
         paths = [written(tmp_path / f"{n_files}-{i}.jsonl", *records[i::n_files]) for i in range(n_files)]
@@ -186,7 +186,7 @@ def test_more_files_are_no_more_work_for_the_same_conversations(
 
 def test_an_id_costs_no_more_than_its_hash() -> None:
     tracemalloc.start()
-    seen = Seen()
+    seen = IdSet()
     for i in range(40_000):
         seen.add(f"{i}")
     size, _ = tracemalloc.get_traced_memory()

@@ -1,4 +1,4 @@
-"""Parquet beside JSON Lines: the same conversations, and so the same numbers, whatever file they lie in."""
+"""Parquet beside JSON Lines: the same dialogues, and so the same numbers, whatever file they lie in."""
 
 import gzip
 import json
@@ -48,7 +48,7 @@ def write_text(path: Path, rows: list[dict[str, Any]]) -> None:
 
 
 @pytest.mark.parametrize("name", [TYPED, TEXT])
-def test_rows_are_the_conversations_of_the_lines(
+def test_rows_are_the_dialogues_of_the_lines(
     folder: Path, name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     true = list(native.read(str(folder / "rated.jsonl")))

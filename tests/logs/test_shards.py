@@ -1,4 +1,4 @@
-"""Shards of a file are its conversations, each once and by its name, wherever it is cut."""
+"""Shards of a file are its dialogues, each once and by its name, wherever it is cut."""
 
 import gzip
 import json
@@ -26,7 +26,7 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
 
 
 @given(size=st.integers(1, 20_000))
-def test_cut_anywhere_every_conversation_is_read_once_in_order_and_by_its_name(
+def test_cut_anywhere_every_dialogue_is_read_once_in_order_and_by_its_name(
     files: list[str], size: int
 ) -> None:
     found = [one for shard in shards(files, size=size) for one in shard.read()]

@@ -3,6 +3,8 @@
 import io
 import json
 import sys
+from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +13,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from turnwise.errors import DataError, Problem
-from turnwise.logs import native
+from turnwise.logs import native, typed
+from turnwise.logs.checks import RuleError
+from turnwise.logs.dialogue import MESSAGE, RATING, RECORD, REPLY, from_record
+from turnwise.logs.readers.source import decoded
 from turnwise.types import ROLES, Dialogue, Preference, Rating, Reply, Turn, item_id
 
 texts = st.text(max_size=20)
@@ -186,6 +191,85 @@ def test_standard_input_reads_what_a_file_does(dialogue: Dialogue) -> None:
         assert list(native.read("-")) == [dialogue]
     finally:
         sys.stdin = stdin
+
+
+def by_the_checker(line: bytes) -> Dialogue | str:
+    """What the explaining checker says of a line: its dialogue, or the rule that it breaks."""
+    try:
+        return from_record(decoded(line), default_id="7", before="p:")
+    except RuleError as error:
+        return f"{error.path} {error.message}"
+
+
+def typed_alike(line: bytes) -> bool:
+    """Whether the structs read the line; what they read must be what the checker reads, to the last type."""
+    found, expected = typed.read(line, default_id="7", before="p:"), by_the_checker(line)
+    assert found is None or (found == expected and repr(found) == repr(expected))
+    return found is not None
+
+
+def without_unknown_keys(dialogue: Dialogue) -> Dialogue:
+    spoken = (replace(turn, extra={}, parts=()) for turn in dialogue.turns if turn.content is not None)
+    rated = tuple(replace(rating, turn=None, extra={}) for rating in dialogue.ratings)
+    return replace(dialogue, turns=(*spoken, Turn("user", "bye")), ratings=rated, preferences=(), extra={})
+
+
+@given(dialogue=dialogues())
+def test_the_structs_read_every_valid_line_without_unknown_keys(dialogue: Dialogue) -> None:
+    assert typed_alike(native.dump(without_unknown_keys(dialogue)))
+
+
+@given(dialogue=dialogues())
+def test_unknown_keys_content_in_parts_and_preferences_are_left_to_the_checker(dialogue: Dialogue) -> None:
+    unknown = any(record.extra for record in (dialogue, *dialogue.turns, *dialogue.ratings))
+    rare = unknown or dialogue.preferences or any(turn.parts for turn in dialogue.turns)
+    assert typed_alike(native.dump(dialogue)) is not bool(rare)
+
+
+@given(dialogue=dialogues(), data=st.data())
+def test_the_structs_accept_nothing_that_the_checker_refuses_in_mutated_bytes(
+    dialogue: Dialogue, data: st.DataObject
+) -> None:
+    line = bytearray(native.dump(without_unknown_keys(dialogue)))
+    for _ in range(data.draw(st.integers(1, 3))):
+        start = data.draw(st.integers(0, len(line)))
+        line[start : start + data.draw(st.integers(0, 5))] = data.draw(st.binary(max_size=5))
+    typed_alike(bytes(line))
+
+
+KEYS = sorted(RECORD | MESSAGE | RATING | REPLY | {"extra", "item", "turns", "unknown"})
+odd_values = (
+    json_values
+    | st.sampled_from(
+        [1.0, -0.0, -1, 2**53 + 1, 2**64, 10**30, 10**400, "", [], {}, [1, 0], [0, 1], [0, 1, 2], "lower"]
+    )
+    | st.sampled_from(
+        [{"content": "x"}, {"content": None}, [{"content": "x", "outcome": {"a": 1}}], {"a": "b"}]
+    )
+)
+
+
+@given(dialogue=dialogues(), data=st.data())
+def test_the_structs_accept_nothing_that_the_checker_refuses_in_mutated_records(
+    dialogue: Dialogue, data: st.DataObject
+) -> None:
+    record = json.loads(native.dump(without_unknown_keys(dialogue)))
+    for _ in range(data.draw(st.integers(1, 2))):
+        objects = list(objects_in(record))
+        values = objects[data.draw(st.integers(0, len(objects) - 1))]
+        key = data.draw(st.sampled_from(sorted({*values, *KEYS})))
+        if data.draw(st.booleans()):
+            values[key] = data.draw(odd_values)
+        else:
+            values.pop(key, None)
+    typed_alike(json.dumps(record).encode())
+
+
+def objects_in(value: Any) -> Iterator[dict[str, Any]]:
+    if isinstance(value, dict):
+        yield value
+    for part in value.values() if isinstance(value, dict) else value if isinstance(value, list) else ():
+        yield from objects_in(part)
 
 
 any_characters = st.text(st.characters(categories=["Cs"]) | st.sampled_from('a\\"\n😀'), max_size=6)

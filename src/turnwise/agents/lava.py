@@ -14,7 +14,7 @@ from turnwise.agents.answering import Answer, Asked, NoReply, alone
 from turnwise.encode.models.folder import Folder
 from turnwise.encode.neural.loading import default_device
 from turnwise.errors import DataError
-from turnwise.logs.conversation import POINTER
+from turnwise.logs.dialogue import POINTER
 from turnwise.networks.lava.model import Model
 from turnwise.networks.lava.situation import Bits
 from turnwise.types import Reply, Signature, Turn

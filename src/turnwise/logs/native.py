@@ -1,4 +1,4 @@
-"""The native format: JSON Lines, one conversation a line, a superset of the OpenAI chat format.
+"""The native format: JSON Lines, one dialogue a line, a superset of the OpenAI chat format.
 
 Only `messages` is required. What is unknown is kept and written again, at record, message and rating level;
 what is known and null counts as absent. docs/format.md has every key with its rule. A Parquet file with these keys
@@ -14,19 +14,20 @@ from typing import Any
 import msgspec
 
 from turnwise.errors import DataError, Problem
-from turnwise.logs import conversation
+from turnwise.logs import typed
 from turnwise.logs.checks import RuleError, shown
+from turnwise.logs.dialogue import as_record, from_record
 from turnwise.logs.files import Tap, lines, replacing
+from turnwise.logs.ids import FileIds
 from turnwise.logs.readers import parquet
 from turnwise.logs.readers.source import Options, decoded, refuse
-from turnwise.logs.seen import SeenIn
 from turnwise.types import Dialogue
 
 _encode = msgspec.json.Encoder().encode
 
 
 def read(path: str, _: Options | None = None, *, prefix: str = "", apart: bool = False) -> Iterator[Dialogue]:
-    """The conversations of a file, one at a time; the first bad line raises `DataError`."""
+    """The dialogues of a file, one at a time; the first bad line raises `DataError`."""
     for found in checked(path, prefix=prefix, apart=apart):
         if isinstance(found, Problem):
             raise DataError(found)
@@ -34,21 +35,21 @@ def read(path: str, _: Options | None = None, *, prefix: str = "", apart: bool =
 
 
 def read_each(paths: Sequence[str], *, apart: bool = False) -> Iterator[Iterator[Dialogue]]:
-    """The conversations of each of the files that are read together; `apart`: each file has ids of its own."""
+    """The dialogues of each of the files that are read together; `apart`: each file has ids of its own."""
     prefixes = id_prefixes(paths)
     return (read(path, prefix=prefixes[path], apart=apart) for path in paths)
 
 
 def read_all(paths: Sequence[str], *, apart: bool = False) -> Iterator[Dialogue]:
-    """The conversations of files that are read together."""
+    """The dialogues of files that are read together."""
     return chain.from_iterable(read_each(paths, apart=apart))
 
 
 def id_prefixes(paths: Sequence[str]) -> dict[str, str]:
-    """What stands before the number of a line that has no id, for each of the files that are read together.
+    """The prefix of the line number that is the id of a line without one, for each of the files read together.
 
-    Nothing for a file alone. Line 1 of `a.jsonl` is `a:1` beside other files; so are all ids where files are
-    read apart.
+    A single file has no prefix. Line 1 of `a.jsonl` is `a:1` beside other files; where files are read apart, every
+    id has the prefix.
     """
     return {path: "" if len(paths) == 1 else f"{name}:" for path, name in file_names(paths).items()}
 
@@ -69,16 +70,16 @@ def checked(
     path: str,
     *,
     tap: Tap | None = None,
-    seen: SeenIn | None = None,
+    ids: FileIds | None = None,
     prefix: str = "",
     apart: bool = False,
 ) -> Iterator[Dialogue | Problem]:
-    """Each line's conversation, or what is wrong with it.
+    """Each line's dialogue, or the problem that it has.
 
-    `seen` has the ids of the files that were read before and are given together with this one; `prefix`
-    stands before the number of a line without an id, and before every id where files are kept `apart`.
+    `ids` holds the ids of the files that are read before this one and together with it. `prefix` stands before the
+    number of a line without an id, and before every id where files are kept `apart`.
     """
-    ids = SeenIn() if seen is None else seen
+    ids = FileIds() if ids is None else ids
     ids.open(path)
     empty = True
     try:
@@ -90,20 +91,19 @@ def checked(
             except DataError as error:
                 yield from _problems(error)
                 continue
-            there = ids.file(dialogue.id)
+            there = ids.first(dialogue.id)
             if there is not None:
                 found = f"is {shown(dialogue.id)}, which is in {there} already; expected ids that differ"
                 if there != path:
                     found += ", or --by file, which keeps files apart"
                 yield Problem(path, line_number, "$.id", found)
             else:
-                ids.add(dialogue.id)
                 yield dialogue
-    except DataError as error:  # a file that is absent, or broken off
+    except DataError as error:  # the file is absent or incomplete
         yield from _problems(error)
         return
     if empty:
-        yield Problem(path, None, "", "has no conversation; expected one JSON object a line")
+        yield Problem(path, None, "", "has no dialogue; expected one JSON object a line")
 
 
 def _problems(error: DataError) -> Iterator[Problem]:
@@ -113,26 +113,27 @@ def _problems(error: DataError) -> Iterator[Problem]:
 def parse(
     line: bytes | str | dict[str, Any], *, file: str, line_number: int, prefix: str = "", apart: bool = False
 ) -> Dialogue:
-    """The conversation on one line, or in one row."""
+    """The dialogue of one line or of one Parquet row; `DataError` says which rule it breaks."""
+    default_id, before = (str(line_number), prefix) if apart else (f"{prefix}{line_number}", "")
     try:
-        record = parquet.native_record(line) if isinstance(line, dict) else decoded(line)
-        if apart:
-            return conversation.checked(record, default_id=str(line_number), before=prefix)
-        return conversation.checked(record, default_id=f"{prefix}{line_number}")
+        if isinstance(line, dict):
+            return from_record(parquet.native_record(line), default_id=default_id, before=before)
+        found = typed.read(line, default_id=default_id, before=before)
+        return found or from_record(decoded(line), default_id=default_id, before=before)
     except RuleError as error:
         refuse(error, file, line_number)
 
 
 def dump(dialogue: Dialogue) -> bytes:
-    """The line of a conversation, without its end."""
+    """The line of a dialogue, without the line end."""
     try:
-        return _encode(conversation.as_record(dialogue))
+        return _encode(as_record(dialogue))
     except (RuleError, UnicodeEncodeError, RecursionError) as error:
-        raise DataError(f"conversation {dialogue.id!r} cannot be written as JSON: {error}") from None
+        raise DataError(f"dialogue {dialogue.id!r} cannot be written as JSON: {error}") from None
 
 
 def write(dialogues: Iterable[Dialogue], path: str) -> int:
-    """Write a native file, whole or not at all, and return how many conversations it has."""
+    """Write a native file, whole or not at all, and return how many dialogues it has."""
     count = 0
     with replacing(path) as stream:
         for count, dialogue in enumerate(dialogues, 1):  # noqa: B007  # the count is what is returned

@@ -1,7 +1,7 @@
-"""The first pass over the files: checks every line and counts what is there, in flat memory.
+"""The first pass over the files: checks every line and counts what the files hold, in constant memory.
 
-After it a command knows what it must know to start: the agents, the dimensions, whether there are references,
-and a checksum of each file's bytes as they are stored.
+It tells a command what it needs before it starts: the agents, the dimensions, whether there are references, and a
+checksum of each file's bytes as stored.
 """
 
 import hashlib
@@ -10,8 +10,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from turnwise.errors import DataError, Problem
+from turnwise.logs.ids import FileIds
 from turnwise.logs.native import checked, id_prefixes
-from turnwise.logs.seen import SeenIn
 from turnwise.types import Dialogue, Direction, Rating
 
 
@@ -82,12 +82,19 @@ class Census:
         self.n_dialogues += 1
         self.n_messages += len(dialogue.turns)
         self.agents[dialogue.agent] += 1
+        rated_whole: set[str] = set()
         for rating in dialogue.ratings:
-            self.dimensions.setdefault(rating.dimension, Dimension()).add(rating)
-        for name in {rating.dimension for rating in dialogue.ratings if rating.turn is None}:
-            self.dimensions[name].rated[dialogue.agent] += 1
+            name = rating.dimension
+            dimension = self.dimensions.get(name)
+            if dimension is None:
+                dimension = self.dimensions[name] = Dimension()
+            dimension.add(rating)
+            if rating.turn is None and name not in rated_whole:
+                rated_whole.add(name)
+                dimension.rated[dialogue.agent] += 1
         for turn in dialogue.turns:
-            self.has_references = self.has_references or bool(turn.references)
+            if turn.references:
+                self.has_references = True
             if turn.alternatives:
                 self.alternatives.update(turn.alternatives.keys())
 
@@ -102,9 +109,9 @@ def scan(paths: Sequence[str], *, apart: bool = False) -> Census:
 
 
 def survey(paths: Sequence[str], on_problem: Callable[[Problem], None], *, apart: bool = False) -> Census:
-    """Read and count everything that is right; each problem is handed to `on_problem`."""
+    """Read and count every valid dialogue; call `on_problem` with each problem."""
     census = Census(apart=apart)
-    ids, given = SeenIn(), set[str]()
+    ids, given = FileIds(), set[str]()
     prefixes = id_prefixes(paths)
     for path in paths:
         if path in given:
@@ -113,12 +120,13 @@ def survey(paths: Sequence[str], on_problem: Callable[[Problem], None], *, apart
         given.add(path)
         hasher, before = hashlib.sha256(), census.n_dialogues
         rated: set[str] = set()
-        for found in checked(path, tap=hasher.update, seen=ids, prefix=prefixes[path], apart=apart):
+        for found in checked(path, tap=hasher.update, ids=ids, prefix=prefixes[path], apart=apart):
             if isinstance(found, Problem):
                 on_problem(found)
             else:
                 census.add(found)
-                rated.update(rating.dimension for rating in found.ratings if rating.turn is not None)
+                if found.ratings:
+                    rated.update([rating.dimension for rating in found.ratings if rating.turn is not None])
         count = census.n_dialogues - before
         census.files.append(Source(path, hasher.hexdigest(), count, frozenset(rated)))
     return census

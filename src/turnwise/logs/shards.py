@@ -1,9 +1,9 @@
-"""Files cut into shards that can be read apart: by anyone, in any order, in the memory of one conversation.
+"""Files cut into shards that can be read apart: by anyone, in any order, in the memory of one dialogue.
 
 A plain file is cut at the ends of lines, about every `SIZE` bytes, and Parquet between rows, of which only those of
 the shard are read; a gzip file can only be read from its beginning and is one shard. The cuts depend on the file
 alone, so sums over shards come out the same whoever reads them. Lines are counted while the file is cut: a line has
-the number, and a conversation without an id the name, that they have where the file is read as a whole.
+the number, and a dialogue without an id the name, that they have where the file is read as a whole.
 
 A shard is read where it was cut, so on a cluster the file has to lie at the same place on every node.
 """
@@ -36,7 +36,7 @@ class Shard:
     prefix: str = ""  # of ids that a line leaves out
 
     def read(self) -> Iterator[Dialogue]:
-        """The conversations, by the names that they have where the whole file is read."""
+        """The dialogues, by the names that they have where the whole file is read."""
         self._check()
         for number, line in self._numbered():
             yield parse(line, file=self.path, line_number=number, prefix=self.prefix)

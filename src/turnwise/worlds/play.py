@@ -2,7 +2,7 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import Any, ClassVar, Protocol
 from zlib import crc32
 
@@ -11,13 +11,12 @@ import numpy as np
 from turnwise.types import Agent, Dialogue, Floats, Rating, Reply, Scores, Turn
 
 
-@dataclass(frozen=True, slots=True)
-class AnnotatedReply(Reply):
+class AnnotatedReply(Reply, frozen=True):
     """A reply with annotations: the dialogue state that the agent tracked and the dialogue acts of the reply."""
 
     state: Mapping[str, Any] | None = None
     acts: tuple[Any, ...] | None = None
-    extra: Mapping[str, Any] = field(default_factory=dict)
+    extra: Mapping[str, Any] = {}
 
     def turn(self, outcome: Scores | None) -> Turn:
         """The reply as a turn of the dialogue."""

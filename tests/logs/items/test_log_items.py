@@ -50,7 +50,7 @@ def test_only_turns_rated_on_the_dimension_are_judged() -> None:
     dialogue = Dialogue("d", "bot", FOUR.turns, ratings)
     assert ids(chosen([dialogue], dimension="overall")) == ["d#3"]
     assert ids(chosen([dialogue], dimension="fluent")) == ["d#1", "d#3"]  # rated by nobody: all
-    with pytest.raises(DataError, match="no assistant turn of 1 conversation is rated on dimension `fluent`"):
+    with pytest.raises(DataError, match="no assistant turn of 1 dialogue is rated on dimension `fluent`"):
         chosen([dialogue], dimension="fluent", judged="rated")
 
 
@@ -172,9 +172,9 @@ def test_where_keeps_what_matches_and_limit_counts_what_is_kept() -> None:
 @pytest.mark.parametrize(
     ("selection", "reason"),
     [
-        ({"where": (("agent", "bot"), ("meta.n", "9"))}, "--where meta.n=9 matches none of 2 conversations"),
-        ({"judged": "rated"}, "--items rated: no assistant turn of 2 conversations is rated"),
-        ({"role": "tool"}, "--role tool: no message with text in 2 conversations"),
+        ({"where": (("agent", "bot"), ("meta.n", "9"))}, "--where meta.n=9 matches none of 2 dialogues"),
+        ({"judged": "rated"}, "--items rated: no assistant turn of 2 dialogues is rated"),
+        ({"role": "tool"}, "--role tool: no message with text in 2 dialogues"),
         ({"limit": 0}, "--limit 0"),
         ({"as_agents": ("@alternatives",)}, "no judged turn has alternatives"),
     ],
@@ -325,9 +325,9 @@ def test_a_limit_and_emptiness_count_over_all_files(tmp_path: Path) -> None:
     assert ids(of_files(paths, limit=4)) == ["0#1", "1#1", "2#1", "3#1"]
     assert ids(of_files(paths, limit=3)) == ["0#1", "1#1", "2#1"]
     assert ids(of_files(paths, where=(("meta.x", "2"),), limit=1)) == ["3#1"]
-    with pytest.raises(DataError, match=r"--where meta\.x=3 matches none of 6 conversations"):
+    with pytest.raises(DataError, match=r"--where meta\.x=3 matches none of 6 dialogues"):
         of_files(paths, where=(("meta.x", "3"),))
-    with pytest.raises(DataError, match="no assistant turn of 6 conversations is rated"):
+    with pytest.raises(DataError, match="no assistant turn of 6 dialogues is rated"):
         of_files(paths, judged="rated")
 
 

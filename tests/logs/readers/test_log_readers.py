@@ -341,7 +341,7 @@ def test_enigma_targets_are_alternatives_and_their_decision_relabels(tmp_path: P
     ]
 
 
-def test_enigma_without_a_reference_reward_rates_the_logged_conversation(tmp_path: Path) -> None:
+def test_enigma_without_a_reference_reward_rates_the_logged_dialogue(tmp_path: Path) -> None:
     line = {"dialog": list(exchange("__SILENCE__", "hi!", "hey")), "reward": {"enjoy": 0.75}}
     (dialogue,) = read("enigma", written(tmp_path / "target.jsonl", line))
     assert dialogue.turns == (Turn("assistant", "hi!", alternatives={"target": (Reply("hey"),)}),)
@@ -385,7 +385,7 @@ def test_enigma_folders_of_targets_are_one_log(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "content", [b"", b"\n\n", b"\xff\xfe\x00", b"{", b"[", b"null", b"{}", b"[]", b"[1]", b"a,b\n1\n"]
 )
-def test_no_reader_takes_rubbish_for_conversations(tmp_path: Path, name: str, content: bytes) -> None:
+def test_no_reader_takes_rubbish_for_dialogues(tmp_path: Path, name: str, content: bytes) -> None:
     path = tmp_path / "a.json"
     path.write_bytes(content)
     with pytest.raises(DataError):

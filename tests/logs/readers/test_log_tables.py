@@ -160,7 +160,7 @@ def test_a_mapped_scale_stands_before_the_columns_own_name(tmp_path: Path) -> No
         (["id,id,content", "1,2,x"], "names a column twice"),
         (["a,b", "1,2"], "has the columns a, b; expected `response`, or `id`, `role` and `content`"),
         (["id,role,content", '1,user,"x'], "is not CSV: unexpected end of data"),
-        (["response"], "has no conversation in it"),
+        (["response"], "has no dialogue in it"),
     ],
 )
 def test_problems_of_tables_have_a_place(tmp_path: Path, lines: list[str], message: str) -> None:

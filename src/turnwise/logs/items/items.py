@@ -12,7 +12,7 @@ from hashlib import blake2b
 
 from turnwise.errors import DataError, counted
 from turnwise.logs import native
-from turnwise.logs.conversation import CALLS
+from turnwise.logs.dialogue import CALLS
 from turnwise.logs.items.keys import lookup, value_of
 from turnwise.logs.items.points import Point
 from turnwise.logs.items.selection import EVERYONE, FILE, Judged, Selection, check_speakers, settled
@@ -185,14 +185,14 @@ class _Tally:
 
     def _reason(self, selection: Selection) -> str:
         if not self.read:
-            return "there is no conversation" if selection.limit != 0 else "--limit 0 keeps no conversation"
+            return "there is no dialogue" if selection.limit != 0 else "--limit 0 keeps no dialogue"
         before = self.read
         for key, value in selection.where:
             after = self.passed[key, value]
             if not after:
-                return f"--where {key}={value} matches none of {counted(before, 'conversation')}"
+                return f"--where {key}={value} matches none of {counted(before, 'dialogue')}"
             before = after
-        kept = counted(before, "conversation")
+        kept = counted(before, "dialogue")
         if self.judged:
             return "no judged turn has alternatives"
         if self.rated:

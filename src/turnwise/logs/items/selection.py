@@ -10,7 +10,7 @@ from turnwise.types import Role
 
 Judged = Literal["rated", "last", "all"]
 EVERYONE = "@alternatives"  # stands for all agents that have alternatives
-FILE = "file"  # in --by: the file that a conversation is in
+FILE = "file"  # in --by: the file that a dialogue is in
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

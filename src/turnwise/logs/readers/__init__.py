@@ -12,12 +12,13 @@ from typing import NamedTuple
 
 from turnwise import plugins
 from turnwise.errors import DataError, Problem, UsageError, unknown
-from turnwise.logs import conversation, native
+from turnwise.logs import native
 from turnwise.logs.checks import RuleError, shown
+from turnwise.logs.dialogue import from_record
+from turnwise.logs.ids import IdSet
 from turnwise.logs.readers.account import Account
 from turnwise.logs.readers.sniff import Sample, sample
 from turnwise.logs.readers.source import Options, decoded, refuse
-from turnwise.logs.seen import Seen
 from turnwise.types import Dialogue
 
 UNKNOWN = "unknown"  # the agent of records that name none
@@ -263,11 +264,11 @@ def _named(dialogues: Iterator[Dialogue], options: Options) -> Iterator[Dialogue
 
 def _checked(dialogues: Iterator[Dialogue], source: str) -> Iterator[Dialogue]:
     """What is written keeps the native rules, whatever the reader let pass."""
-    seen = Seen()
+    seen = IdSet()
     place = 0
     for place, dialogue in enumerate(dialogues, 1):
         try:
-            conversation.checked(decoded(native.dump(dialogue)), default_id="")
+            from_record(decoded(native.dump(dialogue)), default_id="")
         except RuleError as error:
             refuse(error, f"{source}: conversation {place}, as converted")
         if dialogue.id in seen:

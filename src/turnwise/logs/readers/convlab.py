@@ -11,7 +11,7 @@ from itertools import pairwise
 from typing import Any
 
 from turnwise.logs.checks import each, mapping, name, one_of, optional, others, record, required, text, wrong
-from turnwise.logs.conversation import beside
+from turnwise.logs.dialogue import beside
 from turnwise.logs.readers.source import Options, dialogues
 from turnwise.types import Dialogue, Turn
 

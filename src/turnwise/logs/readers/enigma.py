@@ -2,10 +2,10 @@
 
 A line's `dialog` is e1, a1, a1', e2, a2, a2', ...: what the person said, what the logging agent replied,
 what the target would have replied. The target's replies become `alternatives` under the folder's name. In
-the AirDialogue part `reward_ref` rates the logged conversation, and `reward` is the score of the decision
+the AirDialogue part `reward_ref` rates the logged dialogue, and `reward` is the score of the decision
 that the TARGET would take on it: it becomes the last alternative's `relabelled`. In the ConvAI2 part there
-is only `reward`, and it is people's rating of the logged conversation. The synthetic part has three lists
-in place of `dialog`. A folder of targets is read as one log: the same conversation with several targets is
+is only `reward`, and it is people's rating of the logged dialogue. The synthetic part has three lists
+in place of `dialog`. A folder of targets is read as one log: the same dialogue with several targets is
 one dialogue.
 """
 
@@ -63,7 +63,7 @@ def _log(path: str) -> Iterator[Dialogue]:
 
 
 def _joined(paths: Iterable[str]) -> Iterator[Dialogue]:
-    """The logs of several targets as one, each conversation with the alternatives of all of them."""
+    """The logs of several targets as one, each dialogue with the alternatives of all of them."""
     joined: dict[str, Dialogue] = {}
     for path in paths:
         copies: Counter[str] = Counter()

@@ -1,6 +1,6 @@
 """Folders of Hugging Face `datasets`: what `save_to_disk` writes (Arrow streams), or Parquet files.
 
-Rows are read as those of a Parquet file are. Where there are splits, a conversation has its split in
+Rows are read as those of a Parquet file are. Where there are splits, a dialogue has its split in
 `meta.split` and before its id, since splits number their rows each from the beginning.
 """
 

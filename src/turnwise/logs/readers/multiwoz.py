@@ -21,7 +21,7 @@ from turnwise.logs.checks import (
     text,
     wrong,
 )
-from turnwise.logs.conversation import beside
+from turnwise.logs.dialogue import beside
 from turnwise.logs.readers.source import Options, members, refuse, whole
 from turnwise.types import Dialogue, Turn
 

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from turnwise.logs.checks import each, optional, record, required, text
-from turnwise.logs.conversation import checked
+from turnwise.logs.dialogue import from_record
 from turnwise.logs.readers.source import Options, dialogues
 from turnwise.types import Dialogue
 
@@ -27,7 +27,7 @@ def dialogue(value: Any, default_id: str) -> Dialogue:
         values["id"] = str(values["id"])
     if values.get("agent") is None and isinstance(values.get("model"), str):
         values["agent"] = values["model"]
-    return checked(values, default_id=default_id)
+    return from_record(values, default_id=default_id)
 
 
 def message(value: Any) -> dict[str, Any]:

@@ -27,7 +27,7 @@ from dataclasses import replace
 from typing import Any
 
 from turnwise.logs.checks import RuleError, each, name, optional, others, record, required, text, wrong
-from turnwise.logs.conversation import beside
+from turnwise.logs.dialogue import beside
 from turnwise.logs.files import PIPE
 from turnwise.logs.readers import speakers
 from turnwise.logs.readers.messages import inner, text_at, tool_call

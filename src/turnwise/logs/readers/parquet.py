@@ -1,4 +1,4 @@
-"""Parquet files and Arrow streams: rows that are whole conversations, or a table with a column map.
+"""Parquet files and Arrow streams: rows that are whole dialogues, or a table with a column map.
 
 A column `messages` is read as the OpenAI format, `conversations` as ShareGPT's, unless a map says that the
 table is one of messages or items. Where the columns are the keys of the native format, every command takes the file
@@ -14,7 +14,7 @@ import msgspec
 
 from turnwise.errors import DataError, MissingExtra, Problem
 from turnwise.logs.checks import RuleError
-from turnwise.logs.conversation import RECORD
+from turnwise.logs.dialogue import RECORD
 from turnwise.logs.files import Tap, stored
 from turnwise.logs.readers import openai, sharegpt, table
 from turnwise.logs.readers.source import Build, Options, decoded, refuse
@@ -34,7 +34,7 @@ def read(path: str, options: Options | None = None) -> Iterator[Dialogue]:
 
 
 def dialogues(files: Sequence[str], path: str, options: Options) -> Iterator[Dialogue]:
-    """The conversations of files that are parts of one table; problems are said to be in `path`."""
+    """The dialogues of files that are parts of one table; problems are said to be in `path`."""
     frame = _frame(files, path)
     rows = (table.Row(number, _plain(row)) for number, row in enumerate(frame.iter_rows(named=True), 1))
     whole = [build for column, build in RECORDS.items() if column in frame.columns]
@@ -94,7 +94,7 @@ def _frame(files: Sequence[str], path: str) -> "polars.DataFrame":
         parts = [found.read_ipc_stream(f) if f.endswith(".arrow") else found.read_parquet(f) for f in files]
         frame: polars.DataFrame = found.concat(parts)
     if not frame.height:
-        raise DataError(Problem(path, None, "", "has no rows; expected conversations"))
+        raise DataError(Problem(path, None, "", "has no rows; expected dialogues"))
     return frame
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from turnwise.logs.checks import each, name, optional, others, record, required, text, wrong
-from turnwise.logs.conversation import beside
+from turnwise.logs.dialogue import beside
 from turnwise.logs.readers.source import Options, dialogues
 from turnwise.types import Dialogue, Role, Turn
 

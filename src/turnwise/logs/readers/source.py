@@ -92,12 +92,12 @@ def begun(path: str) -> tuple[bytes, Iterator[tuple[int, bytes]]]:
     numbered = lines(path)
     first = next(numbered, None)
     if first is None:
-        raise DataError(Problem(path, None, "", "is empty; expected conversations"))
+        raise DataError(Problem(path, None, "", "is empty; expected dialogues"))
     return first[1].lstrip(), chain([first], numbered)
 
 
 def dialogues(path: str, build: Build) -> Iterator[Dialogue]:
-    """The conversations of a file of JSON Lines, or of one JSON list."""
+    """The dialogues of a file of JSON Lines, or of one JSON list."""
     first, numbered = begun(path)
     try:
         if first.startswith(b"["):
@@ -151,7 +151,7 @@ def json_lines(numbered: Iterable[tuple[int, bytes]], path: str, build: Build) -
 
 
 def members(values: Iterable[tuple[int | str, Any]], build: Build, *above: str) -> Iterator[Dialogue]:
-    """The conversations inside one JSON value, each at its index or key under the steps `above`."""
+    """The dialogues inside one JSON value, each at its index or key under the steps `above`."""
     for step, value in values:
         try:
             yield build(value, str(step))

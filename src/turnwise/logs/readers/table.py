@@ -1,6 +1,6 @@
-"""Rows of a table become conversations, in one of two layouts.
+"""Rows of a table become dialogues, in one of two layouts.
 
-*One row a message*: rows with the same `id` are a conversation, in the order of `turn`, else of the file;
+*One row a message*: rows with the same `id` are a dialogue, in the order of `turn`, else of the file;
 other columns stay with the message. *One row an item* (there is a column `response`): `context` comes
 before it, as one user message or, if `split` separates turns in it, as turns whose roles alternate
 backwards from the response; other columns go to `meta`. Rows that repeat a message (the same `id` and `turn`)
@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from turnwise.errors import DataError, Problem
 from turnwise.logs.checks import RuleError, shown, wrong
-from turnwise.logs.conversation import beside
+from turnwise.logs.dialogue import beside
 from turnwise.logs.readers.columns import Columns, measured, written
 from turnwise.logs.readers.sharegpt import SPEAKERS
 from turnwise.logs.readers.source import Options, refuse
@@ -39,22 +39,22 @@ def dialogues(rows: Iterable[Row], header: Sequence[str], file: str, options: Op
     if not by_item and not all(meaning in columns for meaning in ("id", "role", "content")):
         needed = "expected `response`, or `id`, `role` and `content`: say with --map which columns they are"
         raise DataError(Problem(file, None, "", f"has the columns {', '.join(header)}; {needed}"))
-    conversations: dict[str, _Conversation] = {}
+    drafts: dict[str, _Draft] = {}
     for row in rows:
         try:
             if by_item:
-                _item(conversations, row, columns, options.split)
+                _item(drafts, row, columns, options.split)
             else:
-                _message(conversations, row, columns)
+                _message(drafts, row, columns)
         except RuleError as error:
             refuse(error, file, row.number)
-    for conversation in conversations.values():
-        yield conversation.dialogue()
+    for draft in drafts.values():
+        yield draft.dialogue()
 
 
 @dataclass(slots=True)
-class _Conversation:
-    """A conversation as its rows come in; turns and their ratings are held by their order."""
+class _Draft:
+    """A dialogue as its rows come in; turns and their ratings are held by their order."""
 
     id: str
     agent: str | None = None
@@ -78,7 +78,7 @@ class _Conversation:
 
     def speak(self, agent: str | None) -> None:
         if agent is not None and self.agent not in (None, agent):
-            raise wrong(agent, f"{shown(self.agent)}, the agent of the conversation's earlier rows")
+            raise wrong(agent, f"{shown(self.agent)}, the agent of the dialogue's earlier rows")
         self.agent = self.agent or agent
 
     def dialogue(self) -> Dialogue:
@@ -97,29 +97,29 @@ class _Conversation:
         )
 
 
-def _message(known: dict[str, _Conversation], row: Row, columns: Columns) -> None:
+def _message(known: dict[str, _Draft], row: Row, columns: Columns) -> None:
     identity, role = columns.cell(row.values, "id", written), columns.cell(row.values, "role", _role)
     if identity is None or role is None:
         raise wrong(dict(row.values), "an id and a role in every row")
-    conversation = known.setdefault(identity, _Conversation(identity))
+    draft = known.setdefault(identity, _Draft(identity))
     order = columns.cell(row.values, "turn", measured)
-    place = len(conversation.turns) if order is None else order
+    place = len(draft.turns) if order is None else order
     extra = beside(columns.unmapped(row.values), frozenset())
-    conversation.place(place, _turn(row.values, columns, role, "content", extra))
-    conversation.rate(row.values, columns, place)
+    draft.place(place, _turn(row.values, columns, role, "content", extra))
+    draft.rate(row.values, columns, place)
     if role == "assistant":
-        conversation.speak(columns.cell(row.values, "agent", written))
+        draft.speak(columns.cell(row.values, "agent", written))
 
 
-def _item(known: dict[str, _Conversation], row: Row, columns: Columns, split: str | None) -> None:
+def _item(known: dict[str, _Draft], row: Row, columns: Columns, split: str | None) -> None:
     identity = columns.cell(row.values, "id", written) or str(row.number)
-    conversation = known.setdefault(identity, _Conversation(identity, meta=columns.unmapped(row.values)))
+    draft = known.setdefault(identity, _Draft(identity, meta=columns.unmapped(row.values)))
     said = columns.cell(row.values, "context", _Context(split)) or ()
     for place, text in enumerate(said):
-        conversation.place(place, Turn("user" if (len(said) - place) % 2 else "assistant", text))
-    conversation.place(len(said), _turn(row.values, columns, "assistant", "response", {}))
-    conversation.rate(row.values, columns, len(said))
-    conversation.speak(columns.cell(row.values, "agent", written))
+        draft.place(place, Turn("user" if (len(said) - place) % 2 else "assistant", text))
+    draft.place(len(said), _turn(row.values, columns, "assistant", "response", {}))
+    draft.rate(row.values, columns, len(said))
+    draft.speak(columns.cell(row.values, "agent", written))
 
 
 def _turn(row: Mapping[str, Any], columns: Columns, role: Role, content: str, extra: dict[str, Any]) -> Turn:

@@ -15,7 +15,7 @@ from typing import Any
 
 from turnwise.errors import DataError, Problem
 from turnwise.logs.checks import RuleError, each, name, number, optional, others, record, required
-from turnwise.logs.conversation import beside, checked
+from turnwise.logs.dialogue import beside, from_record
 from turnwise.logs.readers.messages import present, rating, text_at, tool_call
 from turnwise.logs.readers.sniff import Sample
 from turnwise.logs.readers.source import Options, members, refuse, whole
@@ -79,7 +79,7 @@ def _builder(results: Mapping[str, Any], options: Options) -> Callable[[Any, str
     def dialogue(values: Any, place: str) -> Dialogue:
         goal = tasks.get(optional(values, "task_id", name, default=""))
         native = _native(values, agent=agent, goal=goal, about=about, options=options)
-        return checked(native, default_id=place)
+        return from_record(native, default_id=place)
 
     return dialogue
 

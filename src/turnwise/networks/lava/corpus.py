@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from turnwise.errors import DataError, TooFewItems
-from turnwise.logs.conversation import POINTER
+from turnwise.logs.dialogue import POINTER
 from turnwise.networks.hred.encoder import padded
 from turnwise.networks.lava.situation import Situation
 from turnwise.networks.lava.words import Words

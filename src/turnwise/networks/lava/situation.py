@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from turnwise.errors import DataError
-from turnwise.logs.conversation import POINTER
+from turnwise.logs.dialogue import POINTER
 from turnwise.types import Dialogue
 
 Bits = NDArray[np.float32]

@@ -16,7 +16,7 @@ import msgspec
 from turnwise.agents import resolve
 from turnwise.agents.answering import Asked, NoReply, Patience
 from turnwise.errors import DataError, TooManyErrors, Unmeasured, UsageError, counted
-from turnwise.logs.conversation import CALLS, POINTER
+from turnwise.logs.dialogue import CALLS, POINTER
 from turnwise.logs.files import PIPE
 from turnwise.logs.items.keys import lookup
 from turnwise.logs.native import read_all, write

@@ -14,7 +14,7 @@ from zlib import crc32
 import numpy as np
 
 from turnwise.errors import Refused, counted
-from turnwise.logs.seen import Seen
+from turnwise.logs.ids import IdSet
 from turnwise.meta.table import better_direction, dense, stack_rows
 from turnwise.protocols import Curved, metric_extras
 from turnwise.run.scoring.blocks import Block
@@ -63,7 +63,7 @@ class Clusters:
 
     def __init__(self) -> None:
         self._codes: dict[str, int] = {}
-        self._seen = Seen()
+        self._seen = IdSet()
 
     def __len__(self) -> int:
         """How many there are, counted apart from how they are grouped."""

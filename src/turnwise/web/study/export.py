@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
-from turnwise.logs.conversation import as_record
+from turnwise.logs.dialogue import as_record
 from turnwise.types import Dialogue, Item, Rating, Turn, item_id
 from turnwise.web.study.judgements import REPEAT, judgements, unit
 from turnwise.web.study.ledger import Ledger, Rater, Slot

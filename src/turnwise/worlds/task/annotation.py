@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from turnwise.logs.conversation import POINTER
+from turnwise.logs.dialogue import POINTER
 from turnwise.types import Agent, Reply, Turn
 from turnwise.worlds.task.lexicalise import DELEXICALISED
 from turnwise.worlds.task.schema import ANYTHING, DOMAINS, tokenize

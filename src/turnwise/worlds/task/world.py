@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from turnwise.logs.conversation import POINTER
+from turnwise.logs.dialogue import POINTER
 from turnwise.types import Agent, Dialogue, Direction, Rating, Scores, Turn
 from turnwise.worlds.play import World
 from turnwise.worlds.task.annotation import StateAnnotatingAgent, database_bits

@@ -20,7 +20,7 @@ from turnwise.logs.checks import (
     text,
     wrong,
 )
-from turnwise.logs.conversation import checked
+from turnwise.logs.dialogue import from_record
 from turnwise.logs.readers.messages import as_json, text_at, tool_call
 from turnwise.logs.readers.sniff import Sample
 from turnwise.logs.readers.source import Options, records
@@ -65,7 +65,7 @@ def dialogue(value: Any, place: str) -> Dialogue:
         "messages": messages,
         "meta": others(values, RECORD) | ({"tools": asked["tools"]} if asked.get("tools") else {}),
     }
-    return checked(native, default_id=place)
+    return from_record(native, default_id=place)
 
 
 def _plain(value: Any) -> str:

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from turnwise.logs.checks import RuleError, mapping, optional, others, record, required, wrong
-from turnwise.logs.conversation import checked
+from turnwise.logs.dialogue import from_record
 from turnwise.logs.readers.messages import inner, present, text_at
 from turnwise.logs.readers.sniff import Sample
 from turnwise.logs.readers.source import Options, records
@@ -51,7 +51,7 @@ def _dialogue(values: dict[str, Any], place: str, options: Options) -> Dialogue 
         "messages": messages,
         "meta": present(others(values, RECORD)),
     }
-    return checked(native, default_id=place)
+    return from_record(native, default_id=place)
 
 
 def _branch(nodes: Mapping[str, dict[str, Any]], current: Any) -> list[dict[str, Any]]:

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from turnwise.logs.checks import each, others, record, required, wrong
-from turnwise.logs.conversation import checked
+from turnwise.logs.dialogue import from_record
 from turnwise.logs.readers.messages import text_at
 from turnwise.logs.readers.openai import message
 from turnwise.logs.readers.sniff import Sample
@@ -45,7 +45,7 @@ def dialogue(value: Any, place: str) -> Dialogue:
         "messages": list(required(values, holder, each(message))),
         "meta": others(values, frozenset(one for one in (holder, identity, agent) if one)),
     }
-    return checked(native, default_id=place)
+    return from_record(native, default_id=place)
 
 
 def _holder(values: Any) -> str | None:

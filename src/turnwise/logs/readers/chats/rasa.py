@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from turnwise.logs.checks import each, name, optional, record, required
-from turnwise.logs.conversation import checked
+from turnwise.logs.dialogue import from_record
 from turnwise.logs.readers.messages import inner, present, text_at
 from turnwise.logs.readers.sniff import Sample
 from turnwise.logs.readers.source import Options, records
@@ -63,7 +63,7 @@ def _dialogues(values: dict[str, Any], place: str, options: Options) -> Iterator
             "messages": messages,
             "meta": present({"slots": slots or None, "channel": values.get("latest_input_channel")}),
         }
-        yield checked(native, default_id=place)
+        yield from_record(native, default_id=place)
 
 
 def _message(event: dict[str, Any], options: Options) -> dict[str, Any] | None:

@@ -14,7 +14,7 @@ from typing import Any
 
 from turnwise.errors import DataError, Problem
 from turnwise.logs.checks import RuleError, each, optional, record, text
-from turnwise.logs.conversation import checked
+from turnwise.logs.dialogue import from_record
 from turnwise.logs.readers import speakers
 from turnwise.logs.readers.messages import present, text_at
 from turnwise.logs.readers.sniff import Sample
@@ -74,7 +74,7 @@ def read(path: str, options: Options | None = None) -> Iterator[Dialogue]:
             ],
             "meta": {"channel": messages[0]["channel"]},
         }
-        yield checked(native, default_id=identity)
+        yield from_record(native, default_id=identity)
 
 
 class _Files:

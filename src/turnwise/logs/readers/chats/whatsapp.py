@@ -12,7 +12,7 @@ from datetime import datetime, timedelta
 from typing import NamedTuple
 
 from turnwise.errors import DataError, Problem, UsageError
-from turnwise.logs.conversation import checked
+from turnwise.logs.dialogue import from_record
 from turnwise.logs.files import content
 from turnwise.logs.readers import speakers
 from turnwise.logs.readers.sniff import Sample
@@ -60,7 +60,7 @@ def read(path: str, options: Options | None = None) -> Iterator[Dialogue]:
                 for one in part
             ],
         }
-        yield checked(native, default_id=str(number))
+        yield from_record(native, default_id=str(number))
 
 
 def _pause(options: Options) -> timedelta:

@@ -13,7 +13,7 @@ from typing import Any
 
 from turnwise.errors import DataError, Problem
 from turnwise.logs.checks import RuleError, each, name, record, required, text, wrong
-from turnwise.logs.conversation import checked
+from turnwise.logs.dialogue import from_record
 from turnwise.logs.files import content
 from turnwise.logs.readers.messages import present
 from turnwise.logs.readers.sniff import Sample
@@ -45,7 +45,7 @@ def read(path: str, options: Options | None = None) -> Iterator[Dialogue]:
             refuse(error, path, rows.line_num)
     for identity, values in records.items():
         try:
-            yield checked(values, default_id=identity)
+            yield from_record(values, default_id=identity)
         except RuleError as error:
             refuse(error, f"{path}: dialogue {identity}")
 

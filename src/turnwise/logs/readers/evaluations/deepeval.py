@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from turnwise.logs.checks import each, number, optional, record, required, text, wrong
-from turnwise.logs.conversation import checked
+from turnwise.logs.dialogue import from_record
 from turnwise.logs.readers.messages import present, rating, text_at, tool_call
 from turnwise.logs.readers.sniff import Sample
 from turnwise.logs.readers.source import Options, records
@@ -71,7 +71,7 @@ def _dialogue(values: dict[str, Any], place: str) -> Dialogue:
         "goal": goal or None,
         "meta": present(meta),
     }
-    return checked(native, default_id=place)
+    return from_record(native, default_id=place)
 
 
 def _message(values: dict[str, Any]) -> dict[str, Any]:

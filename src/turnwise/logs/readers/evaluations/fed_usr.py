@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from turnwise.logs.checks import each, optional, record, required, text, wrong
-from turnwise.logs.conversation import checked
+from turnwise.logs.dialogue import from_record
 from turnwise.logs.readers.messages import present, rating, text_at
 from turnwise.logs.readers.sniff import Sample
 from turnwise.logs.readers.source import Options, records
@@ -42,7 +42,7 @@ def read(path: str, options: Options | None = None) -> Iterator[Dialogue]:
             values = record(value)
             build = _usr if "responses" in values else _fed
             for native in build(values, place, options):
-                yield checked(native, default_id=str(native["id"]))
+                yield from_record(native, default_id=str(native["id"]))
 
 
 def _fed(values: dict[str, Any], place: str, options: Options) -> Iterator[dict[str, Any]]:

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from turnwise.logs.checks import RuleError, each, optional, others, record, required
-from turnwise.logs.conversation import checked
+from turnwise.logs.dialogue import from_record
 from turnwise.logs.readers.messages import present, rating, text_at, tool_call
 from turnwise.logs.readers.sniff import Sample
 from turnwise.logs.readers.source import Options, decoded, members, refuse, whole
@@ -79,7 +79,7 @@ def _builder(about: Mapping[str, Any], options: Options) -> Any:
             "ratings": list(_ratings(optional(values, "scores", record, default={}))),
             "meta": present(meta),
         }
-        return checked(native, default_id=place)
+        return from_record(native, default_id=place)
 
     return dialogue
 

@@ -13,7 +13,7 @@ from typing import Any
 
 from turnwise.errors import DataError, Problem, UsageError
 from turnwise.logs.checks import RuleError, each, integer, number, optional, record, required, text
-from turnwise.logs.conversation import checked
+from turnwise.logs.dialogue import from_record
 from turnwise.logs.readers.messages import rating
 from turnwise.logs.readers.sniff import Sample
 from turnwise.logs.readers.source import Options, begun, decoded, refuse
@@ -125,4 +125,4 @@ def _dialogues(values: Record, questions: dict[Any, Record], marks: _Judgments) 
             "ratings": marks.take(values["question_id"], model, len(said)) if not index else [],
             "meta": {"question_id": values["question_id"], "category": question.get("category")},
         }
-        yield checked(native, default_id=str(values.get("answer_id")))
+        yield from_record(native, default_id=str(values.get("answer_id")))

@@ -30,7 +30,7 @@ from turnwise.logs.checks import (
     text,
     wrong,
 )
-from turnwise.logs.conversation import checked
+from turnwise.logs.dialogue import from_record
 from turnwise.logs.readers.messages import present, rating
 from turnwise.logs.readers.openai import message
 from turnwise.logs.readers.sniff import Sample
@@ -64,7 +64,7 @@ def read(path: str, options: Options | None = None) -> Iterator[Dialogue]:
                     sorted(values), "the keys of Arena, HH-RLHF, AlpacaEval, UltraFeedback or a DPO file"
                 )
             for native in form(values, place):
-                yield checked(native, default_id=str(native["id"]))
+                yield from_record(native, default_id=str(native["id"]))
 
 
 def _form(values: Any) -> Callable[[Record, str], Sequence[Record]] | None:

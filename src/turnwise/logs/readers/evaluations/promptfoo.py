@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from turnwise.logs.checks import RuleError, array, number, optional, record, required
-from turnwise.logs.conversation import checked
+from turnwise.logs.dialogue import from_record
 from turnwise.logs.readers.messages import as_json, inner, present, rating, text_at
 from turnwise.logs.readers.openai import message
 from turnwise.logs.readers.sniff import Sample
@@ -63,7 +63,7 @@ def _dialogue(value: Any, place: str) -> Dialogue:
             {key: values.get(key) for key in ("vars", "promptId", "testIdx", "cost", "latencyMs", "error")}
         ),
     }
-    return checked(native, default_id=place)
+    return from_record(native, default_id=place)
 
 
 def _asked(values: dict[str, Any]) -> list[dict[str, Any]]:

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from turnwise.logs.checks import each, number, optional, others, record, required
-from turnwise.logs.conversation import checked
+from turnwise.logs.dialogue import from_record
 from turnwise.logs.readers.messages import inner, rating
 from turnwise.logs.readers.openai import message
 from turnwise.logs.readers.sniff import Sample
@@ -39,4 +39,4 @@ def dialogue(value: Any, default_id: str) -> Dialogue:
         "goal": task if isinstance(task, dict) else None,
         "meta": others(values, RECORD) | {"info": {key: one for key, one in info.items() if key != "task"}},
     }
-    return checked(native, default_id=default_id)
+    return from_record(native, default_id=default_id)

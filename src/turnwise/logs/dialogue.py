@@ -1,4 +1,4 @@
-"""One conversation: from decoded JSON to `Dialogue`, each rule checked, and back.
+"""One dialogue: from decoded JSON to `Dialogue`, each rule checked and each error explained, and back.
 
 Unknown keys are kept at record, message and rating level; a known key that is null counts as absent.
 """
@@ -54,8 +54,8 @@ _winner = one_of(get_args(Winner))
 _position = one_of(get_args(Position))
 
 
-def checked(value: Any, *, default_id: str, before: str = "") -> Dialogue:
-    """The conversation in a decoded line, its id with `before` before it; what breaks a rule raises `RuleError`."""
+def from_record(value: Any, *, default_id: str, before: str = "") -> Dialogue:
+    """The dialogue in a decoded line, its id with `before` before it; a broken rule raises `RuleError`."""
     values = record(value)
     identity = before + optional(values, "id", name, default=default_id)
     turns = required(values, "messages", _turns)
@@ -216,7 +216,7 @@ def beside(values: Mapping[str, Any], known: frozenset[str]) -> dict[str, Any]:
 
 
 def as_record(dialogue: Dialogue) -> dict[str, Any]:
-    """The conversation as JSON objects: what `checked` reads as an equal one."""
+    """The dialogue as JSON objects: `from_record` reads them as an equal dialogue."""
     kept: dict[str, Any] = {
         "id": dialogue.id,
         "agent": dialogue.agent,
