@@ -1,11 +1,14 @@
-"""turnwise evaluates dialogue systems from their conversations, with numbers that can be believed.
+"""turnwise evaluates dialogue systems from their dialogues, with numbers that can be believed.
 
     import turnwise as tw
 
     tw.score("logs.jsonl", metrics="bleu-4,distinct-2")
 
-`score`, `compare`, `ope` and `attack` are the commands of the same names, `meta_evaluate` is `turnwise meta`. Nothing
-is loaded before it is used.
+Every command is a function with typed parameters and a typed result: `score`, `compare`, `ope`, `attack`, `train`,
+`respond`, `simulate`, `convert` and `validate` have the names of their commands; `meta_evaluate` is `turnwise meta`,
+`make_report` is `turnwise report`, `harden` is `turnwise attack --harden`. Nothing is loaded before it is used.
+
+The names in `__all__` are public: one that is removed is deprecated for a minor version first.
 """
 
 from importlib import import_module
@@ -14,12 +17,85 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.2.0"
 
 if TYPE_CHECKING:
-    from turnwise.library import Result, attack, compare, meta_evaluate, ope, score
+    from turnwise.errors import DataError, MissingExtra, Refused, TurnwiseError, Unmeasured, UsageError
+    from turnwise.library import (
+        Agreement,
+        Attack,
+        Comparison,
+        Converted,
+        Estimates,
+        Hardened,
+        Replies,
+        Report,
+        Result,
+        Scores,
+        Simulated,
+        Trained,
+        Validation,
+        attack,
+        compare,
+        convert,
+        harden,
+        make_report,
+        meta_evaluate,
+        ope,
+        respond,
+        score,
+        simulate,
+        train,
+        validate,
+    )
+    from turnwise.types import Dialogue, Finding, Rating, Reply, Turn
 
-__all__ = ["Result", "__version__", "attack", "compare", "meta_evaluate", "ope", "score"]
+__all__ = [
+    "Agreement",
+    "Attack",
+    "Comparison",
+    "Converted",
+    "DataError",
+    "Dialogue",
+    "Estimates",
+    "Finding",
+    "Hardened",
+    "MissingExtra",
+    "Rating",
+    "Refused",
+    "Replies",
+    "Reply",
+    "Report",
+    "Result",
+    "Scores",
+    "Simulated",
+    "Trained",
+    "Turn",
+    "TurnwiseError",
+    "Unmeasured",
+    "UsageError",
+    "Validation",
+    "__version__",
+    "attack",
+    "compare",
+    "convert",
+    "harden",
+    "make_report",
+    "meta_evaluate",
+    "ope",
+    "respond",
+    "score",
+    "simulate",
+    "train",
+    "validate",
+]
+_ERRORS = {"DataError", "MissingExtra", "Refused", "TurnwiseError", "Unmeasured", "UsageError"}
+_TYPES = {"Dialogue", "Finding", "Rating", "Reply", "Turn"}
 
 
 def __getattr__(name: str) -> Any:
     if name not in __all__:
         raise AttributeError(f"module `turnwise` has no `{name}`")
-    return getattr(import_module("turnwise.library"), name)
+    home = "errors" if name in _ERRORS else "types" if name in _TYPES else "library"
+    return getattr(import_module(f"turnwise.{home}"), name)
+
+
+def __dir__() -> list[str]:
+    return list(__all__)

@@ -2,23 +2,18 @@
 
 import os
 import sys
+from collections.abc import Mapping
 from itertools import islice
 from typing import Any
 
 import click
 
 from turnwise.cli import options
-from turnwise.errors import TurnwiseError, counted, unknown
+from turnwise.errors import TurnwiseError, counted
 from turnwise.report.text import number
 
-STAGES = ("baselines", "search", "rl")
-# What the spec is told, by stage.
-ATTACK = ("count", "budget", "stages", "perturb", "timeout", "card")
-TUNING = ("policy", "epochs", "updates", "batch", "repetitions", "learning_rate", "kl", "entropy", "longest",
-          "minutes")  # fmt: skip
+# Options of --harden alone.
 HARDENING = ("rounds", "learn_from", "taught", "agree_with")
-COLUMNS = ("kind", "score", "interval", "gain", "gain_interval", "beats_human", "significant", "description")
-HARDENED = ("group", "strategy", "estimate", "human_score", "gain", "significant")
 SHOWN = 12  # strategies in the table; results.json has all
 REASONS = 3  # why replies have no score, that are told; results.json has more
 STRONG = 0.3  # a correlation worth a line
@@ -56,7 +51,7 @@ def tuning(function: Any) -> Any:
 @options.config
 @click.argument("metric", metavar="METRIC")
 @click.option(
-    "--contexts", "data", multiple=True, required=True, metavar="DATA",
+    "--contexts", multiple=True, required=True, metavar="DATA",
     help="Conversations of people: where the strategies must answer. Repeatable.",
 )  # fmt: skip
 @click.option(
@@ -125,12 +120,12 @@ def command(**given: Any) -> int:
     try:
         code = _attacked(given)
     except TurnwiseError as error:
-        if _is_called() or not left_behind():
+        if not left_behind():
             raise
         click.echo(f"turnwise: error: {error}", err=True)
         code = error.exit_code
-    if left_behind() and not _is_called():
-        # A call of the metric that hangs in native code would take the interpreter down while it shuts.
+    if left_behind():
+        # A metric call that hangs in native code would crash the interpreter while it shuts down.
         sys.stdout.flush()
         sys.stderr.flush()
         os._exit(code)
@@ -139,47 +134,25 @@ def command(**given: Any) -> int:
 
 def _attacked(given: dict[str, Any]) -> int:
     from turnwise.cli.printed import conclude
-    from turnwise.run.attack.command import run_attack
-    from turnwise.run.attack.harden import harden
-    from turnwise.run.spec import AttackSpec, HardenSpec
+    from turnwise.library import attack, harden
 
-    kind = HardenSpec if given["harden"] else AttackSpec
-    given |= {"metrics": (given["metric"],), "gates": (), "junit": None}
-    names = (*ATTACK, *TUNING, *(HARDENING if given["harden"] else ()))
-    for stage in given["stages"]:
-        if stage not in STAGES:
-            raise unknown("stage", stage, STAGES)
-
-    def report(line: str) -> None:
-        if not given["quiet"] and sys.stderr.isatty():
-            click.echo(line, err=True)
-
-    with options.spec(kind, given, **{name: given[name] for name in names}) as spec:
-        if isinstance(spec, HardenSpec):
-            outcome = harden(spec, report=report)
-            code = conclude(outcome, HARDENED, given, after=_rounds(outcome.document))
-            return code or (1 if given["gate"] and not outcome.document["robust"] else 0)
-        outcome = run_attack(spec, report=report)
-        shown = {**outcome.document, "results": [_short(row) for row in outcome.document["results"][:SHOWN]]}
-        table = type(outcome)(outcome.findings, shown if given["style"] == "table" else outcome.document)
-        code = conclude(table, COLUMNS, given, after=_told(outcome.document))
-        gamed = (outcome.document.get("verdict") or {}).get("gameable")
-        return code or (1 if given["gate"] and gamed else 0)
+    given |= {"gates": (), "junit": None}
+    if given["harden"]:
+        hardened = harden(**options.arguments(given, "harden", "gate"))
+        code = conclude(hardened, given, after=_rounds(hardened.document))
+        return code or (1 if given["gate"] and not hardened.robust else 0)
+    found = attack(**options.arguments(given, "harden", "gate", *HARDENING))
+    rows = [_short(row) for row in found.document["results"][:SHOWN]]
+    code = conclude(found, given, rows=rows, after=_told(found.document))
+    return code or (1 if given["gate"] and found.gameable else 0)
 
 
-def _is_called() -> bool:
-    """By `turnwise.attack` in a program, which goes on, and not by a shell."""
-    from turnwise.cli.printed import Kept
-
-    return isinstance(click.get_current_context().obj, Kept)
-
-
-def _short(row: dict[str, Any], width: int = 72) -> dict[str, Any]:
+def _short(row: Mapping[str, Any], width: int = 72) -> dict[str, Any]:
     text = str(row.get("description", ""))
     return {**row, "description": text if len(text) <= width else f"{text[: width - 1]}…"}
 
 
-def _told(document: dict[str, Any]) -> str:
+def _told(document: Mapping[str, Any]) -> str:
     """The verdict, what the scores run with, and what the worst fraud says."""
     verdict = document.get("verdict")
     if verdict is None:
@@ -229,7 +202,7 @@ def _told(document: dict[str, Any]) -> str:
     return "\n".join(lines)
 
 
-def _rounds(document: dict[str, Any]) -> str:
+def _rounds(document: Mapping[str, Any]) -> str:
     """Round after round, what it cost, and what is shown in the end."""
     lines = [""]
     for one in document["rounds"]:

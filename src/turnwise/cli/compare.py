@@ -1,5 +1,6 @@
 """`turnwise compare`."""
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -8,10 +9,8 @@ import click
 from turnwise.cli import options
 from turnwise.errors import UsageError
 
-# What is decided when conversations are scored; two finished runs have it behind them.
-SCORING = ("judged", "role", "where", "by", "pair", "cluster", "limit", "as_agents", "real", "model")
-COLUMNS = ("metric", "agent_a", "agent_b", "group", "a", "b", "estimate", "interval", "p", "p_adjusted",
-           "effect_size", "n_items", "n_clusters", "verdict")  # fmt: skip
+# Options of scoring: they cannot change two finished runs.
+SCORING = ("items", "role", "where", "by", "pair", "cluster", "limit", "as_agents", "real", "model")
 
 
 @click.command(name="compare")
@@ -44,37 +43,19 @@ def command(**given: Any) -> int:
       turnwise compare out/new out/old
     """
     from turnwise.cli.printed import conclude
-    from turnwise.run.scoring.compare import compare, compare_runs
-    from turnwise.run.spec import CompareSpec
+    from turnwise.library import compare
 
-    finished = _are_runs(given)
-    agents = given["agents"] or (given["as_agents"] if len(given["as_agents"]) == 2 else ())
-    with options.spec(CompareSpec, given, agents=agents) as spec:
-        outcome = compare_runs(spec, force=given["force"]) if finished else compare(spec)
-        return conclude(outcome, COLUMNS, given, after=_flips(outcome.document) if given["verbose"] else "")
-
-
-def _are_runs(given: dict[str, Any]) -> bool:
-    """Whether DATA is two finished runs, after a look at what goes with that and what does not."""
-    if len(given["agents"]) > 2:
-        raise UsageError(
-            f"--agents {','.join(given['agents'])} names {len(given['agents'])}; two are compared"
-        )
-    folders = [Path(path).is_dir() for path in given["data"]]
-    if not any(folders):
-        if not given["metrics"]:
-            raise UsageError("name the metrics with -m; `turnwise ls metrics` lists them")
-        return False
-    if folders != [True, True]:
-        raise UsageError("two finished runs are compared as two folders, and nothing else beside them")
-    if idle := options.typed(*SCORING):
+    finished = all(Path(path).is_dir() for path in given["data"])
+    if finished and (idle := options.typed(*SCORING)):
         raise UsageError(
             f"{', '.join(idle)} cannot change two finished runs; give them to `turnwise score -o`, or compare files"
         )
-    return True
+    with options.gated(given):
+        found = compare(**options.arguments(given, *(SCORING if finished else ())))
+        return conclude(found, given, after=_flips(found.document) if given["verbose"] else "")
 
 
-def _flips(document: dict[str, Any]) -> str:
+def _flips(document: Mapping[str, Any]) -> str:
     """The items that moved most, for each metric."""
     from turnwise.report import text
 

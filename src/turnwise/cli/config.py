@@ -14,6 +14,13 @@ import click
 from turnwise.errors import UsageError, nearest
 
 COMMON = "common"
+# Parameter -> names that it had in earlier versions, which files may still use.
+FORMER = {
+    "items": ("judged",),
+    "lower_is_better": ("lower",),
+    "contexts": ("data",),
+    "self_play": ("turns",),
+}
 
 
 def configure(ctx: click.Context, option: click.Parameter, path: str | None) -> str | None:
@@ -59,7 +66,8 @@ def _configurable(ctx: click.Context, option: click.Parameter) -> dict[str, dict
 def _keys(parameter: click.Parameter) -> Iterable[str]:
     """What a parameter may be called: its long names, with - or _, and the name it has inside."""
     long = [text[2:] for text in (*parameter.opts, *parameter.secondary_opts) if text.startswith("--")]
-    return {name.replace("-", "_") for name in (*long, parameter.name or "")}
+    inside = parameter.name or ""
+    return {name.replace("-", "_") for name in (*long, inside, *FORMER.get(inside, ()))}
 
 
 def _check_sections(path: str, settings: dict[str, Any], sections: list[str]) -> None:

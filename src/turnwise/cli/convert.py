@@ -4,7 +4,7 @@ import click
 
 
 @click.command(name="convert")
-@click.option("--from", "name", required=True, metavar="FORMAT", help="`turnwise ls readers` lists them.")
+@click.option("--from", "reader", required=True, metavar="FORMAT", help="`turnwise ls readers` lists them.")
 @click.option(
     "--map", "columns", multiple=True, metavar="MEANING=COLUMN,...",
     help="What a table's columns are: id, role, content, turn, agent, context, response, rater, reference, "
@@ -13,7 +13,7 @@ import click
 @click.option("--split", metavar="TEXT", help="What separates the turns of a table's context.")
 @click.argument("source", metavar="IN")
 @click.argument("target", metavar="OUT")
-def command(name: str, columns: tuple[str, ...], split: str | None, source: str, target: str) -> None:
+def command(reader: str, columns: tuple[str, ...], split: str | None, source: str, target: str) -> None:
     """Turn another format's conversations into the native one.
 
     OUT appears whole or not at all, and is compressed if its name ends in .gz. `-` is a pipe.
@@ -23,12 +23,9 @@ def command(name: str, columns: tuple[str, ...], split: str | None, source: str,
       turnwise convert --from csv --map id=conv,role=who,content=text,rating:overall=score in.csv logs.jsonl
     """
     from turnwise.errors import counted
-    from turnwise.logs.readers import convert
-    from turnwise.logs.readers.columns import parse
-    from turnwise.logs.readers.source import Options
+    from turnwise.library import convert
 
-    options = Options(columns=parse(",".join(columns)), split=split)
-    converted = convert(name, source, target, options)
-    click.echo(f"{target}: {counted(converted.n_dialogues, 'conversation')} written", err=True)
-    for what, count in converted.dropped.items():
+    done = convert(source, target, reader=reader, columns=",".join(columns), split=split)
+    click.echo(f"{target}: {counted(done.n_dialogues, 'conversation')} written", err=True)
+    for what, count in done.dropped.items():
         click.echo(f"not kept: {count} {what}", err=True)

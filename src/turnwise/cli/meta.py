@@ -1,5 +1,6 @@
 """`turnwise meta`."""
 
+from collections.abc import Mapping
 from typing import Any
 
 import click
@@ -35,7 +36,7 @@ LEVEL = 0.05  # of the adjusted p below which a difference is printed
     help="Half-width of an interval for which the data needed is told.",
 )  # fmt: skip
 @click.option(
-    "--lower-is-better", "lower", callback=options.names, metavar="DIMENSIONS",
+    "--lower-is-better", callback=options.names, metavar="DIMENSIONS",
     help="Dimensions on which a high rating is bad, where the data does not say so itself.",
 )  # fmt: skip
 @click.option(
@@ -79,37 +80,17 @@ def command(**given: Any) -> int:
       turnwise meta rated.jsonl -m length --level system --dimension all
     """
     from turnwise.cli.printed import conclude
-    from turnwise.run.scoring.meta import meta
-    from turnwise.run.scoring.raters import raters
-    from turnwise.run.spec import MetaSpec
+    from turnwise.library import meta_evaluate
 
     if given["gates"] and not given["metrics"]:
         raise UsageError("a --gate looks at a metric's agreement with people; name the metric with -m")
-    names = (
-        "level",
-        "statistics",
-        "rescale",
-        "dimension",
-        "lower",
-        "screen",
-        "stable_raters",
-        "precision",
-        "differences",
-        "intervals",
-        "length_bias",
-        "normalised",
-    )
-    asked = {name: given[name] for name in names}
-    with options.spec(MetaSpec, given, **asked) as spec:
-        outcome = meta(spec) if spec.metrics else raters(spec)
-        columns = ("metric", "dimension", "group", "level", "statistic", "estimate", "interval", "p", "ceiling",
-                   "n_items", "n_clusters", "n_raters", "raters_are")  # fmt: skip
-        told = [of(outcome.document) for of in (_differences, _raters, _biases, _partings)]
-        after = "\n".join(part for part in told if part)
-        return conclude(outcome, columns, given, after=after)
+    with options.gated(given):
+        found = meta_evaluate(**options.arguments(given))
+        sections = [of(found.document) for of in (_differences, _raters, _biases, _partings)]
+        return conclude(found, given, after="\n".join(part for part in sections if part))
 
 
-def _differences(document: dict[str, Any]) -> str:
+def _differences(document: Mapping[str, Any]) -> str:
     from turnwise.report import text
 
     tested = [row for row in document.get("differences", ()) if row["p_adjusted"] is not None]
@@ -124,7 +105,7 @@ def _differences(document: dict[str, Any]) -> str:
     return f"\nmetrics that differ ({share}):\n{text.table(rows, head)}"
 
 
-def _biases(document: dict[str, Any]) -> str:
+def _biases(document: Mapping[str, Any]) -> str:
     from turnwise.report import text
 
     head = ["metric", "dimension", "group", "near", "far", "p", "n_near", "n_far"]
@@ -146,7 +127,7 @@ KINDS = {  # of normalised scores; high is 3/4 of the scale and low 1/4: 4 and 2
 }
 
 
-def _partings(document: dict[str, Any]) -> str:
+def _partings(document: Mapping[str, Any]) -> str:
     from turnwise.report import text
 
     found = document.get("normalised", ())
@@ -160,7 +141,7 @@ def _partings(document: dict[str, Any]) -> str:
     return f"\n{title}\n{text.table(rows, ['dimension', 'group', 'replies', 'n', 'for example'])}"
 
 
-def _raters(document: dict[str, Any]) -> str:
+def _raters(document: Mapping[str, Any]) -> str:
     """Who was set apart by --screen."""
     from turnwise.report import text
 

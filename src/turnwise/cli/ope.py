@@ -1,12 +1,11 @@
 """`turnwise ope`."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import click
 
 from turnwise.cli import options
-from turnwise.errors import UsageError
 
 
 def _least(
@@ -104,37 +103,14 @@ def command(**given: Any) -> int:
       turnwise ope logs.jsonl --all --truth logs.truth.json -o out
     """
     from turnwise.cli.printed import conclude
-    from turnwise.run.ope.command import ope
-    from turnwise.run.ope.critic import BASELINES
-    from turnwise.run.spec import OpeSpec
+    from turnwise.library import ope
 
-    if bool(given["targets"]) == given["all_agents"]:
-        raise UsageError(
-            "name agents with --target NAMES or @alternatives, or leave each out in turn with --all"
-        )
-    names = ("targets", "all_agents", "rating", "estimators", "truth", "fraction", "challenging", "min_truth",
-             "calibrate", "delexicalise", "stream", "seeds")  # fmt: skip
-    given |= {"metrics": (), "real": None, "draws": 1000, "max_errors": 0, "no_cache": False}
-    asked = {name: given[name] for name in names}
-    with options.spec(OpeSpec, given, **asked) as spec:
-        outcome = ope(spec)
-        columns = (
-            "target",
-            "rating",
-            "estimator",
-            "estimate",
-            "interval",
-            "difference",
-            "raw",
-            "logged",
-            "n_items",
-            "n_clusters",
-            *BASELINES,
-        )
-        return conclude(outcome, columns, given, after=_after(outcome.document))
+    with options.gated(given):
+        found = ope(**options.arguments(given))
+        return conclude(found, given, after=_after(found.document))
 
 
-def _after(document: dict[str, Any]) -> str:
+def _after(document: Mapping[str, Any]) -> str:
     from turnwise.report import text
 
     said = [

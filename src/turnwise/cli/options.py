@@ -1,30 +1,20 @@
-"""The options that several commands share, and how they become a `Spec`."""
+"""The options that several commands share, and how they become the keywords of a library function."""
 
 import functools
-import re
-import shutil
-import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
-from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 from click.core import ParameterSource
 
 from turnwise.cli.config import configure
-from turnwise.errors import DataError, Problem, TurnwiseError, UsageError
+from turnwise.errors import TurnwiseError, UsageError
 
 if TYPE_CHECKING:
     from turnwise.report.gate import Gate
-    from turnwise.run.spec import Place, Spec
-    from turnwise.run.workers.execute import Executor
 
-_NAME = re.compile(r"[^,\[]+(?:\[[^\]]*\]?)?")
 Function = TypeVar("Function", bound=Callable[..., Any])
-AnySpec = TypeVar("AnySpec", bound="Spec")
 
 
 def _options(*options: Callable[[Function], Function]) -> Callable[[Function], Function]:
@@ -46,15 +36,17 @@ def pairs(_: click.Context, parameter: click.Parameter, values: Sequence[str]) -
 
 def names(_: click.Context, parameter: click.Parameter, value: Any) -> tuple[str, ...]:
     """Names by comma; a comma inside brackets belongs to a metric's settings."""
+    from turnwise.library.arguments import split_names
+
     texts = [value] if isinstance(value, str) else list(value or ())
-    found = tuple(name.strip() for text in texts for name in _NAME.findall(text) if name.strip())
+    found = split_names(texts)
     if texts and not found:
         raise click.BadParameter(f"`{','.join(texts)}` names nothing", param=parameter)
     return found
 
 
 def _gates(_: click.Context, __: click.Parameter, values: Sequence[str]) -> tuple["Gate", ...]:
-    """Read before the run: a gate that is none must not cost an hour."""
+    """Parse gates before the run."""
     if not values:
         return ()
     from turnwise.report.gate import Gate
@@ -79,7 +71,7 @@ config = click.option(
 )  # fmt: skip
 
 selecting = _options(
-    click.option("--items", "judged", type=click.Choice(["rated", "last", "all"]),
+    click.option("--items", type=click.Choice(["rated", "last", "all"]),
                  help="What is judged. Default: the rated turns where the data has turn ratings, else all."),
     click.option("--role", default="assistant", show_default=True, type=click.Choice(["assistant", "user"]),
                  help="Whose messages are judged."),
@@ -144,82 +136,33 @@ def typed(*parameters: str) -> list[str]:
     ]
 
 
-@contextmanager
-def spec(kind: type[AnySpec], given: dict[str, Any], **own: Any) -> Iterator[AnySpec]:
-    """The spec of a command line. If what is done with it fails, so do the gates."""
-    from turnwise.logs.items.items import Selection
+# Parameters of a command line alone: the library functions do not have them.
+OWN = ("style", "quiet", "verbose", "gates", "junit", "no_cache")
 
+
+def arguments(given: Mapping[str, Any], *drop: str, figures: bool = True) -> dict[str, Any]:
+    """The keywords of the library function that a command line calls: parameters have the same names there."""
+    found = {name: value for name, value in given.items() if name not in (*OWN, *drop)}
+    found["progress"] = not given["quiet"]
+    if "no_cache" in given:
+        found["reuse"] = not given["no_cache"]
+    if "output" in found:
+        found["output"] = found["output"] or None
+    return found | ({"figures": False} if figures else {})
+
+
+@contextmanager
+def gated(given: dict[str, Any]) -> Iterator[None]:
+    """Check the gates before the run. Where the run fails, its gates are written as failed."""
+    metrics = given.get("metrics")
     for gate in given["gates"]:
-        if given["metrics"] and gate.name not in given["metrics"]:
-            asked = ", ".join(given["metrics"])
+        if metrics and gate.name not in metrics:
+            asked = ", ".join(metrics)
             raise UsageError(f"gate `{gate.text}`: `{gate.name}` is not among the metrics asked for: {asked}")
-    chosen = {slot: given[slot] for slot in Selection.__slots__ if given.get(slot) is not None}
-    if chosen.get("dimension") == "all":
-        del chosen["dimension"]
     try:
-        with standard_input(given["data"]) as (data, shown):
-            yield kind(
-                data=data,
-                names=shown,
-                metrics=given["metrics"],
-                selection=Selection(**chosen),
-                real=given["real"],
-                model=given["model"],
-                db=given["db"],
-                seed=given["seed"],
-                draws=given["draws"],
-                output=Path(given["output"]) if given["output"] else None,
-                jobs=given["jobs"],
-                on=_place(given),
-                address=given["address"],
-                max_errors=given["max_errors"],
-                reuse=not given["no_cache"],
-                quiet=given["quiet"],
-                **own,
-            )
+        yield
     except TurnwiseError as error:
         from turnwise.cli.printed import fail_gates
 
         fail_gates(given, error)
         raise
-
-
-def _place(given: Mapping[str, Any]) -> "Place":
-    """Where the work is done; an address without --on ray would be passed over in silence."""
-    if given["address"] and given["on"] != "ray":
-        raise UsageError(f"--address {given['address']} is that of a Ray cluster: add --on ray")
-    place: Place = given["on"]
-    return place
-
-
-def executor(given: Mapping[str, Any]) -> "Executor":
-    """Whoever does the work of a command that has no spec."""
-    from turnwise.run.workers.execute import executor
-
-    return executor(given["jobs"], on=_place(given), address=given["address"])
-
-
-@contextmanager
-def standard_input(data: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], Mapping[str, str]]]:
-    """`data` with `-` replaced by a file that holds what came in, as files are read twice; and its name."""
-    if "-" not in data:
-        yield data, {}
-        return
-    if data.count("-") > 1:
-        raise UsageError("`-` is given twice, and standard input can be read once")
-    with TemporaryDirectory() as folder:
-        held = str(Path(folder) / "stdin")
-        with open(held, "wb") as file:
-            shutil.copyfileobj(sys.stdin.buffer, file)
-        try:
-            yield tuple(held if path == "-" else path for path in data), {held: "-"}
-        except DataError as error:
-            raise DataError(*(_called(problem, held, "-") for problem in error.problems)) from None
-
-
-def _called(problem: Problem | str, path: str, name: str) -> Problem | str:
-    """The problem with a file called as the user called it."""
-    if isinstance(problem, str):
-        return problem.replace(path, name)
-    file = name if problem.file == path else problem.file
-    return replace(problem, file=file, message=problem.message.replace(path, name))

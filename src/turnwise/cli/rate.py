@@ -81,6 +81,7 @@ def command(**given: Any) -> int:
         raise UsageError("--everything belongs to --export")
     changes = {key: given[key] for key in ("mode", "seed", "per_task", "whole")}
     asked = study(given["study_file"], **changes)
+    given["judged"] = given["items"]
     chosen = {slot: given[slot] for slot in Selection.__slots__ if given.get(slot) is not None}
     names = _agents(given["agents"], asked.mode)
     dialogues = dialogues_of(given["data"])

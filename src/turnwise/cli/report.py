@@ -1,10 +1,6 @@
 """`turnwise report`."""
 
-from pathlib import Path
-
 import click
-
-from turnwise.errors import UsageError
 
 
 @click.command(name="report")
@@ -35,14 +31,8 @@ def command(
 
         click.echo(published(), nl=False)
         return
-    from turnwise.errors import counted
-    from turnwise.report.report import report, write
+    from turnwise.library import make_report
 
-    if not folders:
-        raise UsageError("name the folders that -o wrote: turnwise report DIR...")
-    made = report(folders, title=title)
-    for output in outputs:
-        written = write(made, Path(output))
-        if not quiet:
-            beside = f" and {counted(len(written) - 1, 'picture')}" if len(written) > 1 else ""
-            click.echo(f"{output}: {counted(len(made.figures), 'figure')}{beside}", err=True)
+    made = make_report(folders, output=outputs, title=title)
+    if not quiet:
+        click.echo(str(made), err=True)

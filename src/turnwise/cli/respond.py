@@ -34,7 +34,7 @@ def _settings(_: click.Context, __: click.Parameter, values: tuple[str, ...]) ->
 @click.option("-o", "--output", required=True, metavar="OUT", help="The logs with the replies; resumes.")
 @click.option("--set", "settings", multiple=True, callback=_settings, metavar="KEY=VALUE",
               help="A setting of the agent, e.g. temperature=.7. Repeatable; docs/respond.md has all.")  # fmt: skip
-@click.option("--self-play", "turns", type=click.IntRange(min=1), metavar="N",
+@click.option("--self-play", type=click.IntRange(min=1), metavar="N",
               help="Instead, whole conversations of N replies with itself, begun as the logged ones.")  # fmt: skip
 @click.option("--user", metavar="AGENT", help="With --self-play: who stands in for the user instead.")
 @click.option("--where", multiple=True, callback=options.pairs, metavar="KEY=VALUE",
@@ -64,41 +64,10 @@ def command(**given: Any) -> None:
       turnwise respond logs.jsonl --agent bot:reply --name mine -o out.jsonl
       turnwise respond logs.jsonl --agent https://host/v1 --set model=m --name m -o out.jsonl
     """
-    from turnwise.agents.answering import Patience
     from turnwise.errors import counted
-    from turnwise.run.dialogues.respond import Request, respond
+    from turnwise.library import respond
 
-    asked = {key: given[key] for key in ("concurrency", "tries") if given[key] is not None}
-    settings = given["settings"]
-    if given["agent"].startswith(("http://", "https://")):
-        settings = {**asked, "timeout": given["timeout"], **settings}
-    if given["user"] and not given["turns"]:
-        raise UsageError(
-            "--user stands in for people in --self-play; elsewhere the user's turns are the logged ones"
-        )
-    with options.standard_input(given["data"]) as (data, _):
-        request = Request(
-            data=data,
-            agent=given["agent"],
-            name=given["name"],
-            output=given["output"],
-            settings=settings,
-            samples=given["samples"],
-            seed=given["seed"],
-            where=given["where"],
-            limit=given["limit"],
-            again=given["again"],
-            patience=Patience(timeout=given["timeout"], **asked),
-            max_errors=given["max_errors"],
-            restart=given["restart"],
-            quiet=given["quiet"],
-        )
-        if given["turns"]:
-            from turnwise.run.dialogues.selfplay import converse
-
-            done = converse(request, replies=given["turns"], user=given["user"])
-        else:
-            done = respond(request)
+    done = respond(**options.arguments(given, figures=False))
     if given["quiet"]:
         return
     for failure in done.failures[:_SHOWN]:
@@ -110,7 +79,7 @@ def command(**given: Any) -> None:
     answered = done.n_points - len(done.failures)
     told = (
         ""
-        if given["turns"]
+        if given["self_play"]
         else f", {given['name']} answers at {answered} of {counted(done.n_points, 'point')}"
     )
     click.echo(f"{given['output']}: {counted(done.n_dialogues, 'conversation')} written{told}", err=True)

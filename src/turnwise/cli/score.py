@@ -32,9 +32,9 @@ def command(**given: Any) -> int:
       turnwise score logs.jsonl -m bleu-4 --gate 'bleu-4 >= 2'
     """
     from turnwise.cli.printed import conclude
-    from turnwise.run.scoring.score import score
-    from turnwise.run.spec import ScoreSpec
+    from turnwise.library import score
 
-    with options.spec(ScoreSpec, given) as spec:
-        rows = ("metric", "agent", "group", "estimate", "interval", "n_items", "n_clusters")
-        return conclude(score(spec), (*rows, *(DETAILS if given["verbose"] else ())), given)
+    with options.gated(given):
+        found = score(**options.arguments(given))
+        columns = (*found.columns, *(DETAILS if given["verbose"] else ()))
+        return conclude(found, given, columns=columns)

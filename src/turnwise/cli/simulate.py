@@ -89,42 +89,15 @@ def command(**given: Any) -> None:
       turnwise simulate chat --agents 8 --with bot=mybots:reply -o logs.jsonl.gz
       turnwise simulate task --db multiwoz_db -o logs.jsonl.gz
     """
-    from turnwise import worlds
     from turnwise.errors import counted
+    from turnwise.library import simulate
     from turnwise.report import results
-    from turnwise.run.dialogues.simulate import Simulation, simulate, truth_path
 
-    names = Simulation.__slots__
-    family = given["family"] or next(iter(worlds.named(given["world"]).FAMILIES))
-    simulation = Simulation(**{name: given[name] for name in names} | {"family": family})
-    path = given["output"]
-    workers = options.executor(given)
-    document = simulate(simulation, path, workers=workers, quiet=given["quiet"])
+    found = simulate(**options.arguments(given, figures=False))
     if given["style"] == "json":
-        click.echo(results.to_json(document).decode(), nl=False)
-    elif document["agents"]:
-        click.echo(_table(document))
+        click.echo(results.to_json(found.truth).decode(), nl=False)
+    elif len(found):
+        click.echo(str(found))
     if not given["quiet"]:
-        agents = simulation.agents + len(simulation.outsiders)
-        written = counted(agents * simulation.dialogues, "conversation")
-        beside = f"; {truth_path(path)}: true means" if document["agents"] else ""
-        click.echo(f"{path}: {written}{beside}", err=True)
-
-
-def _table(document: dict[str, Any]) -> str:
-    """The true means of the agents, a row each, and the largest standard error of theirs."""
-    from turnwise.report import text
-
-    agents = document["agents"]
-    # A dimension on which none of an agent's conversations has a score is not in its means.
-    dimensions = list(dict.fromkeys(name for scores in agents.values() for name in scores))
-    rows = [
-        [
-            agent,
-            *(scores[name]["mean"] if name in scores else None for name in dimensions),
-            max(about["se"] for about in scores.values()),
-            max(about["n"] for about in scores.values()),
-        ]
-        for agent, scores in agents.items()
-    ]
-    return text.table(rows, ("agent", *dimensions, "se (largest)", "n"))
+        beside = f"; {found.truth_path}: true means" if found.truth_path else ""
+        click.echo(f"{found.path}: {counted(found.n_dialogues, 'conversation')}{beside}", err=True)

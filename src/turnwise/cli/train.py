@@ -1,6 +1,5 @@
 """`turnwise train`."""
 
-from pathlib import Path
 from typing import Any
 
 import click
@@ -29,7 +28,7 @@ def _settings(_: click.Context, __: click.Parameter, values: tuple[str, ...]) ->
 )
 @click.option("--dimension", metavar="D", help="What people rated. Default: overall, else the only one.")
 @click.option(
-    "--lower-is-better", "lower", callback=options.names, metavar="DIMENSIONS",
+    "--lower-is-better", callback=options.names, metavar="DIMENSIONS",
     help="Dimensions on which a high rating is bad, where the data does not say so itself.",
 )  # fmt: skip
 @click.option(
@@ -60,40 +59,16 @@ def command(**given: Any) -> int:
       turnwise score logs.jsonl -m 'turnwise[trained=mine]'
       turnwise train usr-ret conversations.jsonl -o ret --set epochs=5
     """
-    from turnwise.logs.items.items import Selection
-    from turnwise.report import results, text
-    from turnwise.run.spec import TrainSpec
-    from turnwise.run.train.command import train
+    from turnwise.library import train
+    from turnwise.library.results import table
+    from turnwise.report import results
 
-    chosen = {
-        slot: given[slot]
-        for slot in Selection.__slots__
-        if given.get(slot) is not None and slot != "dimension"
-    }
-    with options.standard_input(given["data"]) as (data, shown):
-        spec = TrainSpec(
-            data=data,
-            metrics=(given["metric"],),
-            selection=Selection(**chosen),
-            model=given["model"],
-            seed=given["seed"],
-            output=Path(given["output"]),
-            settings=given["settings"],
-            dimension=given["dimension"],
-            lower=given["lower"],
-            device=given["device"],
-            restart=given["restart"],
-            names=shown,
-            quiet=given["quiet"],
-        )
-        outcome = train(spec, say=lambda line: None if given["quiet"] else click.echo(line, err=True))
+    found = train(**options.arguments(given, figures=False))
     if given["style"] == "json":
-        click.echo(results.to_json(outcome.document).decode(), nl=False)
+        click.echo(results.to_json(found.document).decode(), nl=False)
         return 0
-    columns = ["metric", "statistic", "estimate", "interval", "n_items", "n_clusters"]
-    rows = [[record.get(name) for name in columns] for record in outcome.document["results"]]
-    if rows:
-        click.echo(text.table(rows, columns))
+    if len(found):
+        click.echo(table(found.document["results"], found.columns))
     if not given["quiet"]:
         click.echo(f"written to {given['output']}", err=True)
     return 0

@@ -1,0 +1,54 @@
+"""The commands as functions: `tw.score("logs.jsonl", metrics="bleu-4")` is `turnwise score logs.jsonl -m bleu-4`.
+
+Every function has named, typed parameters and a typed result. Errors are raised, and nothing is printed unless
+`progress=True`. The command line parses its options into calls of these functions.
+"""
+
+from turnwise.library.attacking import attack, harden
+from turnwise.library.estimating import ope
+from turnwise.library.exchange import convert, make_report, validate
+from turnwise.library.making import respond, simulate, train
+from turnwise.library.results import (
+    Agreement,
+    Attack,
+    Comparison,
+    Converted,
+    Estimates,
+    Hardened,
+    Replies,
+    Report,
+    Result,
+    Scores,
+    Simulated,
+    Trained,
+    Validation,
+)
+from turnwise.library.scoring import compare, meta_evaluate, score
+
+__all__ = [
+    "Agreement",
+    "Attack",
+    "Comparison",
+    "Converted",
+    "Estimates",
+    "Hardened",
+    "Replies",
+    "Report",
+    "Result",
+    "Scores",
+    "Simulated",
+    "Trained",
+    "Validation",
+    "attack",
+    "compare",
+    "convert",
+    "harden",
+    "make_report",
+    "meta_evaluate",
+    "ope",
+    "respond",
+    "score",
+    "simulate",
+    "train",
+    "validate",
+]

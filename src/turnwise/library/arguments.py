@@ -1,0 +1,225 @@
+"""Checks the arguments of a library function against its annotations, before any work is done.
+
+Static checkers see the function's own signature. A notebook has no static checker, so the same mistakes are errors at
+the call: a keyword that the function lacks, with the nearest one, and a value of the wrong type or out of range.
+"""
+
+import functools
+import inspect
+import math
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from difflib import get_close_matches
+from numbers import Integral, Real
+from operator import index
+from pathlib import Path
+from types import NoneType, UnionType
+from typing import Annotated, Any, Literal, ParamSpec, TypeVar, Union, get_args, get_origin, get_type_hints
+
+from turnwise.errors import UsageError, nearest
+
+P = ParamSpec("P")
+R = TypeVar("R")
+_NAME = re.compile(r"[^,\[]+(?:\[[^\]]*\]?)?")
+_WORDS = {
+    bool: "True or False",
+    int: "an int",
+    float: "a float",
+    str: "a str",
+    NoneType: "None",
+    Path: "a path",
+}
+UNCHECKED = "checked where it is read"  # in `Annotated`: a value that the function checks itself
+
+
+@dataclass(frozen=True, slots=True)
+class Range:
+    """Bounds of a number, for use in `Annotated`."""
+
+    least: float = -math.inf
+    most: float = math.inf
+    above: float = -math.inf  # exclusive lower bound
+    below: float = math.inf  # exclusive upper bound
+
+    def __contains__(self, value: float) -> bool:
+        return self.least <= value <= self.most and self.above < value < self.below
+
+    def __str__(self) -> str:
+        bounds = ((">=", self.least), ("<=", self.most), (">", self.above), ("<", self.below))
+        return " and ".join(f"{sign} {bound:g}" for sign, bound in bounds if math.isfinite(bound))
+
+
+Names = str | Sequence[str]  # one name, several by comma, or a sequence of names
+PathLike = str | Path
+Count = Annotated[int, Range(least=1)]
+Natural = Annotated[int, Range(least=0)]
+Positive = Annotated[float, Range(above=0)]
+
+
+def checked(function: Callable[P, R]) -> Callable[P, R]:
+    """Check every argument of a call against the signature; errors are `UsageError`."""
+    signature = inspect.signature(function)
+
+    @functools.wraps(function)
+    def call(*args: P.args, **kwargs: P.kwargs) -> R:
+        for name in kwargs:
+            if name not in signature.parameters:
+                raise _unknown(function.__name__, name, list(signature.parameters))
+        try:
+            bound = signature.bind(*args, **kwargs)
+        except TypeError as error:
+            raise UsageError(f"{function.__name__}: {error}") from None
+        hints = _hints(function)
+        for name, value in bound.arguments.items():
+            bound.arguments[name] = _converted(function.__name__, name, value, hints.get(name, Any))
+        return function(*bound.args, **bound.kwargs)
+
+    return call
+
+
+@functools.cache
+def _hints(function: Callable[..., Any]) -> dict[str, Any]:
+    return get_type_hints(function, include_extras=True)
+
+
+def _unknown(function: str, name: str, known: list[str]) -> UsageError:
+    near = get_close_matches(name, known, n=1)
+    advice = f"did you mean `{near[0]}`?" if near else nearest(name, known)
+    return UsageError(f"{function} has no parameter `{name}`; {advice}")
+
+
+class _Mismatch(Exception):
+    pass
+
+
+def _converted(function: str, name: str, value: Any, hint: Any) -> Any:
+    try:
+        return _convert(value, hint)
+    except _Mismatch:
+        expected = _described(hint)
+        raise UsageError(f"{function}: `{name}` must be {expected}, not {_shown(value)}") from None
+
+
+def _convert(value: Any, hint: Any) -> Any:
+    """The value as the annotation has it: an integer where a float is wanted becomes a float."""
+    origin = get_origin(hint)
+    if origin in (Union, UnionType):
+        return _first(value, get_args(hint))
+    if origin is Annotated:
+        inner, *bounds = get_args(hint)
+        if UNCHECKED in bounds:
+            return value
+        found = _convert(value, inner)
+        if all(found in bound for bound in bounds if isinstance(bound, Range)):
+            return found
+        raise _Mismatch
+    if origin is Literal:
+        if isinstance(value, str) and value in get_args(hint):
+            return value
+        raise _Mismatch
+    if origin is not None and isinstance(origin, type):
+        return _collection(value, origin, get_args(hint))
+    return _plain(value, hint)
+
+
+def _first(value: Any, kinds: Sequence[Any]) -> Any:
+    for kind in kinds:
+        try:
+            return _convert(value, kind)
+        except _Mismatch:
+            continue
+    raise _Mismatch
+
+
+def _collection(value: Any, origin: type, inner: tuple[Any, ...]) -> Any:
+    if issubclass(origin, Mapping):
+        if not isinstance(value, Mapping):
+            raise _Mismatch
+        key, kind = inner
+        return {_convert(one, key): _convert(each, kind) for one, each in value.items()}
+    if issubclass(origin, Sequence):
+        if isinstance(value, str | bytes | Mapping) or not isinstance(value, Sequence):
+            raise _Mismatch
+        if issubclass(origin, tuple):
+            if len(value) != len(inner):
+                raise _Mismatch
+            return tuple(_convert(one, kind) for one, kind in zip(value, inner, strict=True))
+        return [_convert(one, inner[0]) for one in value]
+    return value
+
+
+def _plain(value: Any, kind: Any) -> Any:
+    if kind is None or kind is NoneType:
+        if value is not None:
+            raise _Mismatch
+    elif kind is bool:
+        if not isinstance(value, bool) and type(value).__name__ != "bool_":
+            raise _Mismatch
+        return bool(value)
+    elif kind is int:
+        if isinstance(value, bool) or not isinstance(value, Integral):
+            raise _Mismatch
+        return index(value)
+    elif kind is float:
+        if isinstance(value, bool) or not isinstance(value, Real) or math.isnan(value):
+            raise _Mismatch
+        return float(value)
+    elif kind in (str, Path) and not isinstance(value, kind):
+        raise _Mismatch
+    return value
+
+
+def _described(hint: Any) -> str:
+    origin = get_origin(hint)
+    if origin in (Union, UnionType):
+        kinds = list(dict.fromkeys(_described(one) for one in get_args(hint)))
+        return " or ".join(
+            [*(one for one in kinds if one != "None"), *(one for one in kinds if one == "None")]
+        )
+    if origin is Annotated:
+        inner, *bounds = get_args(hint)
+        limits = " and ".join(str(bound) for bound in bounds if isinstance(bound, Range))
+        return f"{_described(inner)} {limits}".rstrip()
+    if origin is Literal:
+        return f"one of {', '.join(map(repr, get_args(hint)))}"
+    if isinstance(origin, type) and issubclass(origin, Mapping):
+        return "a dict"
+    if isinstance(origin, type) and issubclass(origin, tuple):
+        return f"a tuple ({', '.join(_described(one).split(' ')[-1] for one in get_args(hint))})"
+    if isinstance(origin, type) and issubclass(origin, Sequence):
+        return f"a sequence of {_described(get_args(hint)[0]).removeprefix('a ')} values"
+    return _WORDS.get(hint, str(getattr(hint, "__name__", hint)))
+
+
+def _shown(value: Any) -> str:
+    text = repr(value)
+    return (
+        text
+        if isinstance(value, str | int | float | NoneType) and len(text) <= 80
+        else f"a {type(value).__name__}"
+    )
+
+
+def split_names(value: Names | None) -> tuple[str, ...]:
+    """Names by comma or in a sequence; a comma inside brackets belongs to a metric's settings."""
+    texts = [value] if isinstance(value, str) else list(value or ())
+    return tuple(name.strip() for text in texts for name in _NAME.findall(text) if name.strip())
+
+
+def one_or_more(parameter: str, value: Names) -> tuple[str, ...]:
+    """Names, of which there must be one."""
+    found = split_names(value)
+    if not found:
+        raise UsageError(f"`{parameter}` names nothing")
+    return found
+
+
+def paths(value: PathLike | Sequence[PathLike] | None) -> tuple[str, ...]:
+    if value is None:
+        return ()
+    return (str(value),) if isinstance(value, str | Path) else tuple(str(one) for one in value)
+
+
+def optional_path(value: PathLike | None) -> str | None:
+    return None if value is None else str(value)

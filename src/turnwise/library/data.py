@@ -1,0 +1,194 @@
+"""Dialogues as a program has them: files, records, `Dialogue` objects or the rows of a table."""
+
+import math
+import shutil
+import sys
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Annotated, Any, Protocol, TypeAlias
+
+import msgspec
+
+from turnwise.errors import DataError, Problem, UsageError
+from turnwise.library.arguments import UNCHECKED
+from turnwise.types import Dialogue
+
+NAME = "dialogues.jsonl"  # of the file that dialogues in memory are written to
+PIPE = "-"
+REQUIRED = "messages"  # the one key that a record of the native format must have
+_EXPECTED = (
+    "data must be a path, a list of paths, dialogues as dicts or `Dialogue` objects, a pandas or polars DataFrame, or "
+    "a Hugging Face Dataset (docs/format.md has the keys of a dialogue)"
+)
+
+
+class Frame(Protocol):
+    """A pandas or polars DataFrame whose columns are keys of the native format."""
+
+    @property
+    def columns(self) -> Any: ...
+
+
+class Table(Protocol):
+    """A Hugging Face Dataset whose columns are keys of the native format."""
+
+    @property
+    def column_names(self) -> Any: ...
+
+    def __iter__(self) -> Iterator[Any]: ...
+
+
+Data: TypeAlias = Annotated[
+    str
+    | Path
+    | Iterable[str]
+    | Iterable[Path]
+    | Iterable[str | Path]
+    | Iterable[Mapping[str, Any]]
+    | Iterable[Dialogue]
+    | Frame
+    | Table,
+    UNCHECKED,
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Files:
+    """The files that hold the data, and what the user calls those that have another name."""
+
+    paths: tuple[str, ...]
+    names: Mapping[str, str] = field(default_factory=dict)  # path -> name
+
+
+@contextmanager
+def files(data: Data) -> Iterator[Files]:
+    """The data as files. What is in memory or on standard input (`-`) is in a temporary file until the end."""
+    given = _collected(data)
+    found = _paths(given)
+    if found is None:
+        with TemporaryDirectory() as folder:
+            path = Path(folder) / NAME
+            path.write_bytes(b"".join(_lines(given)))
+            with _renamed(str(path), NAME) as held:
+                yield held
+    elif PIPE in found:
+        if found.count(PIPE) > 1:
+            raise UsageError("`-` is given twice, and standard input can be read once")
+        with TemporaryDirectory() as folder:
+            path = Path(folder) / "stdin"
+            with path.open("wb") as file:
+                shutil.copyfileobj(sys.stdin.buffer, file)
+            with _renamed(str(path), PIPE) as held:
+                yield Files(tuple(str(path) if one == PIPE else one for one in found), held.names)
+    else:
+        yield Files(found)
+
+
+@contextmanager
+def _renamed(path: str, name: str) -> Iterator[Files]:
+    """A temporary file under the name that errors and results have for it."""
+    try:
+        yield Files((path,), {path: name})
+    except DataError as error:
+        raise DataError(*(_called(problem, path, name) for problem in error.problems)) from None
+
+
+def _called(problem: Problem | str, path: str, name: str) -> Problem | str:
+    if isinstance(problem, str):
+        return problem.replace(path, name)
+    file = name if problem.file == path else problem.file
+    return replace(problem, file=file, message=problem.message.replace(path, name))
+
+
+def _collected(data: Any) -> Any:
+    """The data, with what can be iterated only once as a list."""
+    is_table = hasattr(data, "columns") or hasattr(data, "column_names")
+    if isinstance(data, str | Path | Mapping) or is_table or not isinstance(data, Iterable):
+        return data
+    given = list(data)
+    if not given:
+        raise UsageError("data is empty: there is no dialogue in it")
+    return given
+
+
+def _paths(data: Any) -> tuple[str, ...] | None:
+    """The paths that the data is; None where it is no path."""
+    if isinstance(data, str | Path):
+        return (str(data),)
+    if isinstance(data, list) and all(isinstance(one, str | Path) for one in data):
+        return tuple(str(one) for one in data)
+    return None
+
+
+def _lines(data: Any) -> Iterator[bytes]:
+    if hasattr(data, "columns"):
+        yield from map(_encoded, _records(_rows(data), list(data.columns)))
+        return
+    if hasattr(data, "column_names"):
+        yield from map(_encoded, _records(data, list(data.column_names)))
+        return
+    if not isinstance(data, list):
+        raise UsageError(f"{_EXPECTED}, not {_kind(data)}")
+    if all(isinstance(one, Mapping) for one in data):
+        yield from (_encoded(one) for one in data)
+    elif all(isinstance(one, Dialogue) for one in data):
+        from turnwise.logs.native import dump
+
+        yield from (dump(one) + b"\n" for one in data)
+    else:
+        odd = next((one for one in data if not isinstance(one, Mapping | Dialogue | str | Path)), data[-1])
+        raise UsageError(f"{_EXPECTED}, not a list with {_kind(odd)}")
+
+
+def _kind(value: object) -> str:
+    return f"a {type(value).__name__}"
+
+
+def _encoded(record: Mapping[str, Any]) -> bytes:
+    try:
+        return msgspec.json.encode(dict(record)) + b"\n"
+    except (TypeError, UnicodeEncodeError) as error:
+        raise DataError(f"a dialogue cannot be written as JSON: {error}") from None
+
+
+def _rows(frame: Any) -> Iterator[Mapping[str, Any]]:
+    """The rows of a polars or pandas DataFrame as dicts."""
+    if hasattr(frame, "iter_rows"):
+        yield from frame.iter_rows(named=True)
+        return
+    names = list(frame.columns)
+    for row in frame.itertuples(index=False, name=None):
+        yield dict(zip(names, row, strict=True))
+
+
+def _records(rows: Iterable[Mapping[str, Any]], columns: list[Any]) -> Iterator[dict[str, Any]]:
+    from turnwise.logs.checks import RuleError
+    from turnwise.logs.readers.parquet import native_record
+
+    if REQUIRED not in columns:
+        there = ", ".join(f"`{name}`" for name in columns) or "none"
+        raise UsageError(
+            f"the table has no column `{REQUIRED}`, which holds the turns of a dialogue; its columns are {there}. "
+            "`turnwise.convert` reads tables of another shape from a file"
+        )
+    for number, row in enumerate(rows, 1):
+        try:
+            yield native_record({str(name): _plain(value) for name, value in row.items()})
+        except RuleError as error:
+            raise DataError(f"row {number}: {error.path} {error.message}") from None
+
+
+def _plain(value: Any) -> Any:
+    """A cell in the types of JSON: arrays become lists, and what pandas has for a missing value becomes None."""
+    if isinstance(value, Mapping):
+        return {str(key): _plain(inner) for key, inner in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(inner) for inner in value]
+    if hasattr(value, "tolist"):  # a numpy array or scalar
+        return _plain(value.tolist())
+    if (isinstance(value, float) and math.isnan(value)) or type(value).__name__ in ("NAType", "NaTType"):
+        return None
+    return value

@@ -1,0 +1,128 @@
+"""`validate`, `convert` and `make_report`: files in and out."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from turnwise.errors import Problem, UsageError
+from turnwise.library.arguments import PathLike, checked, paths
+from turnwise.library.data import Data, files
+from turnwise.library.results import Converted, Report, Validation
+
+if TYPE_CHECKING:
+    from turnwise.logs.scan import Census, Dimension
+
+SHOWN = 20  # problems that are kept; the rest are counted
+
+
+@checked
+def validate(data: Data) -> Validation:
+    """Check files of dialogues; every bad line is named with its place.
+
+    Parameters:
+        data: As in `score`.
+    """
+    from turnwise.logs.scan import survey
+
+    found = _Problems()
+    records: list[Mapping[str, Any]] = []
+    with files(data) as given:
+        for path in given.paths:
+            before, found.file = found.count, given.names.get(path)
+            census = survey([path], found.note)
+            name = given.names.get(path, path)
+            records.append({"file": name, "problems": found.count - before, **_holdings(census)})
+    return Validation(files=tuple(records), problems=tuple(found.first), n_problems=found.count)
+
+
+class _Problems:
+    def __init__(self) -> None:
+        self.first: list[Problem] = []
+        self.count = 0
+        self.file: str | None = None  # the user's name of a temporary file
+
+    def note(self, problem: Problem) -> None:
+        self.count += 1
+        if self.count <= SHOWN:
+            named = problem if self.file is None else _named(problem, self.file)
+            self.first.append(named)
+
+
+def _named(problem: Problem, name: str) -> Problem:
+    message = problem.message.replace(problem.file, name)
+    return Problem(name, problem.line, problem.path, message)
+
+
+def _holdings(census: "Census") -> dict[str, Any]:
+    return {
+        "dialogues": census.n_dialogues,
+        "messages": census.n_messages,
+        "agents": dict(census.agents.most_common()),
+        "dimensions": {name: _rated(dimension) for name, dimension in census.dimensions.items()},
+        "references": census.has_references,
+        "alternatives": list(census.alternatives),
+        "sha256": census.files[0].sha256,
+    }
+
+
+def _rated(dimension: "Dimension") -> dict[str, Any]:
+    return {
+        "turn_ratings": dimension.n_turn,
+        "dialogue_ratings": dimension.n_dialogue,
+        "raters": len(dimension.raters),
+        "scales": list(dimension.scales),
+        "good": list(dimension.directions),
+    }
+
+
+@checked
+def convert(
+    source: PathLike,
+    target: PathLike,
+    *,
+    reader: str,
+    columns: str | Mapping[str, str] = "",
+    split: str | None = None,
+) -> Converted:
+    """Convert dialogues of another format to the native one.
+
+    The target appears whole or not at all, and is compressed if its name ends in .gz.
+
+    Parameters:
+        source: The file or folder to read.
+        target: The file to write.
+        reader: The name of the format, as `turnwise ls readers` lists it.
+        columns: Of a table: meaning -> column, such as {"id": "conv", "rating:overall": "score"}.
+        split: The text that separates the turns of a table's context.
+    """
+    from turnwise.logs.readers import convert as run
+    from turnwise.logs.readers.columns import parse
+    from turnwise.logs.readers.source import Options
+
+    text = columns if isinstance(columns, str) else ",".join(f"{key}={name}" for key, name in columns.items())
+    done = run(reader, str(source), str(target), Options(columns=parse(text), split=split))
+    return Converted(path=str(target), n_dialogues=done.n_dialogues, dropped=dict(done.dropped))
+
+
+@checked
+def make_report(
+    folders: PathLike | Sequence[PathLike],
+    *,
+    output: PathLike | Sequence[PathLike] = "report.html",
+    title: str = "turnwise report",
+) -> Report:
+    """Write the tables and figures of finished runs: the command `turnwise report`.
+
+    Parameters:
+        folders: Folders that runs wrote, or folders that hold several of them.
+        output: Files to write; .html, .md or .json in the name decides the form.
+        title: The heading of the report.
+    """
+    from turnwise.report.report import report, write
+
+    named = paths(folders)
+    if not named:
+        raise UsageError("name the folders that -o wrote: turnwise report DIR...")
+    made = report(named, title=title)
+    written = {path: tuple(write(made, Path(path))) for path in paths(output)}
+    return Report(title=title, claims=made.headlines, n_figures=len(made.figures), written=written)

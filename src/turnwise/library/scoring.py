@@ -1,0 +1,352 @@
+"""`score`, `compare` and `meta_evaluate`: metrics on dialogues."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated, Literal
+
+from turnwise.errors import UsageError
+from turnwise.library.arguments import (
+    Count,
+    Names,
+    Natural,
+    PathLike,
+    Range,
+    checked,
+    one_or_more,
+    optional_path,
+    split_names,
+)
+from turnwise.library.data import Data, files
+from turnwise.library.results import Agreement, Comparison, Scores
+from turnwise.library.running import Where, check_place, folder_of, result, selected
+from turnwise.logs.items.selection import Judged
+from turnwise.run.spec import CompareSpec, MetaSpec, Place, ScoreSpec
+from turnwise.types import Level
+
+ScoredRole = Literal["assistant", "user"]
+Draws = Annotated[int, Range(least=100)]
+STATISTICS = ("pearson", "spearman", "kendall", "pairwise")
+
+
+@checked
+def score(
+    data: Data,
+    *,
+    metrics: Names,
+    as_agents: Names = (),
+    items: Judged | None = None,
+    role: ScoredRole = "assistant",
+    where: Where | None = None,
+    by: Names | None = None,
+    pair: str | None = None,
+    cluster: str | None = None,
+    limit: Count | None = None,
+    output: PathLike | None = None,
+    real: PathLike | None = None,
+    model: PathLike | None = None,
+    db: PathLike | None = None,
+    seed: Natural = 0,
+    draws: Draws = 1000,
+    jobs: Count | None = None,
+    on: Place = "local",
+    address: str | None = None,
+    max_errors: Natural = 20,
+    reuse: bool = True,
+    progress: bool = False,
+    figures: bool = True,
+) -> Scores:
+    """Score replies, dialogues and agents with metrics.
+
+    Each score has a 95 % interval that resamples whole dialogues, and a count of what could not be scored.
+
+    Parameters:
+        data: A path, several paths, dialogues as dicts or `Dialogue` objects, or a table of dialogues.
+        metrics: Names of metrics, as `turnwise ls metrics` lists them; `module:function` is your own.
+        as_agents: Score what these agents would have said at the logged points; `@alternatives` is all of them.
+        items: What is scored. Default: the rated turns where the data has turn ratings, else all turns.
+        role: Whose messages are scored.
+        where: Only dialogues with these values, such as {"meta.corpus": "dailyz"}.
+        by: One result for each value of a key such as `meta.corpus`; `file` is the file.
+        pair: The key that pairs items of different agents. Default: the same context.
+        cluster: The key of what is resampled together. Default: the dialogue.
+        limit: Only the first dialogues.
+        output: Folder for results.json and items.jsonl; an interrupted run resumes there.
+        real: Reference dialogues for metrics that need fitting.
+        model: Model of the metrics that have one and do not name it themselves.
+        db: Folder of the venue tables of task metrics. Default: `multiwoz_db` beside the data.
+        seed: Seed of everything random.
+        draws: Resamples behind an interval.
+        jobs: Worker processes. Default: 1; on Ray, one for each CPU of the cluster.
+        on: Where the work is done: this machine or a Ray cluster. The scores are the same.
+        address: Address of a running Ray cluster.
+        max_errors: Stop when a metric has failed on more items than this.
+        reuse: Reuse rows that are in `output`, and the cached verdicts of a judge.
+        progress: Show a progress bar on standard error.
+        figures: Keep the figures that a notebook shows. Without them nothing is written to a temporary folder.
+    """
+    check_place(on, address)
+    with files(data) as given, folder_of(output, figures=figures) as folder:
+        from turnwise.run.scoring.score import score as run
+
+        spec = ScoreSpec(
+            data=given.paths,
+            names=given.names,
+            metrics=one_or_more("metrics", metrics),
+            selection=selected(
+                items=items, role=role, where=where, by=by, pair=pair, cluster=cluster, limit=limit,
+                as_agents=as_agents,
+            ),
+            real=optional_path(real),
+            model=optional_path(model),
+            db=optional_path(db),
+            seed=seed,
+            draws=draws,
+            output=folder,
+            jobs=jobs,
+            on=on,
+            address=address,
+            max_errors=max_errors,
+            reuse=reuse,
+            quiet=not progress,
+        )  # fmt: skip
+        return result(Scores, spec.command, run(spec), folder, figures=figures)
+
+
+@checked
+def compare(
+    data: Data,
+    *,
+    metrics: Names = (),
+    agents: Names = (),
+    as_agents: Names = (),
+    force: bool = False,
+    items: Judged | None = None,
+    role: ScoredRole = "assistant",
+    where: Where | None = None,
+    by: Names | None = None,
+    pair: str | None = None,
+    cluster: str | None = None,
+    limit: Count | None = None,
+    output: PathLike | None = None,
+    real: PathLike | None = None,
+    model: PathLike | None = None,
+    db: PathLike | None = None,
+    seed: Natural = 0,
+    draws: Draws = 1000,
+    jobs: Count | None = None,
+    on: Place = "local",
+    address: str | None = None,
+    max_errors: Natural = 20,
+    reuse: bool = True,
+    progress: bool = False,
+    figures: bool = True,
+) -> Comparison:
+    """Compare two agents: paired test, effect size, and the items whose scores differ most.
+
+    The estimate is A minus B. `data` may also be exactly two folders that `score(output=...)` wrote: the first is A.
+
+    Parameters:
+        data: As in `score`; or two folders of finished runs.
+        metrics: Names of metrics. For two finished runs the default is every metric that both have.
+        agents: The two agents, A and B. May be left out where the data, or `as_agents`, has just two.
+        as_agents: Compare what these agents would have said at the logged points.
+        force: Compare finished runs whose signatures differ.
+        items: What is scored. Default: the rated turns where the data has turn ratings, else all turns.
+        role: Whose messages are scored.
+        where: Only dialogues with these values, such as {"meta.corpus": "dailyz"}.
+        by: One result for each value of a key such as `meta.corpus`; `file` is the file.
+        pair: The key that pairs items of different agents. Default: the same context.
+        cluster: The key of what is resampled together. Default: the dialogue.
+        limit: Only the first dialogues.
+        output: Folder for results.json and items.jsonl; an interrupted run resumes there.
+        real: Reference dialogues for metrics that need fitting.
+        model: Model of the metrics that have one and do not name it themselves.
+        db: Folder of the venue tables of task metrics.
+        seed: Seed of everything random.
+        draws: Resamples behind an interval or a test.
+        jobs: Worker processes.
+        on: Where the work is done: this machine or a Ray cluster.
+        address: Address of a running Ray cluster.
+        max_errors: Stop when a metric has failed on more items than this.
+        reuse: Reuse rows that are in `output`, and the cached verdicts of a judge.
+        progress: Show a progress bar on standard error.
+        figures: Keep the figures that a notebook shows.
+    """
+    check_place(on, address)
+    named, would = split_names(agents), split_names(as_agents)
+    if len(named) > 2:
+        raise UsageError(f"--agents {','.join(named)} names {len(named)}; two are compared")
+    selection = selected(
+        items=items, role=role, where=where, by=by, pair=pair, cluster=cluster, limit=limit, as_agents=would
+    )
+    with files(data) as given, folder_of(output, figures=figures) as folder:
+        from turnwise.run.scoring.compare import compare as run
+        from turnwise.run.scoring.compare import compare_runs
+
+        finished = _are_finished_runs(given.paths)
+        if finished:
+            _check_unselected(
+                items=items, role=None if role == "assistant" else role, where=where, by=by, pair=pair,
+                cluster=cluster, limit=limit, as_agents=as_agents, real=real, model=model,
+            )  # fmt: skip
+        elif not split_names(metrics):
+            raise UsageError("name the metrics with -m; `turnwise ls metrics` lists them")
+        spec = CompareSpec(
+            data=given.paths,
+            names=given.names,
+            metrics=split_names(metrics),
+            selection=selection,
+            agents=named or (would if len(would) == 2 else ()),
+            real=optional_path(real),
+            model=optional_path(model),
+            db=optional_path(db),
+            seed=seed,
+            draws=draws,
+            output=folder,
+            jobs=jobs,
+            on=on,
+            address=address,
+            max_errors=max_errors,
+            reuse=reuse,
+            quiet=not progress,
+        )
+        outcome = compare_runs(spec, force=force) if finished else run(spec)
+        return result(Comparison, spec.command, outcome, folder, figures=figures)
+
+
+def _are_finished_runs(paths: Sequence[str]) -> bool:
+    folders = [Path(path).is_dir() for path in paths]
+    if not any(folders):
+        return False
+    if folders != [True, True]:
+        raise UsageError("two finished runs are compared as two folders, and nothing else beside them")
+    return True
+
+
+def _check_unselected(**given: object) -> None:
+    """Selections were made when the two runs were scored; none can be made now."""
+    if idle := [name for name, value in given.items() if value]:
+        raise UsageError(
+            f"{', '.join(idle)} cannot change two finished runs; give them to `score`, or compare files"
+        )
+
+
+@checked
+def meta_evaluate(
+    data: Data,
+    *,
+    metrics: Names = (),
+    level: Level | None = None,
+    dimension: str | None = None,
+    statistics: Names = STATISTICS,
+    precision: Annotated[float, Range(above=0, below=1)] = 0.05,
+    lower_is_better: Names = (),
+    differences: bool = True,
+    intervals: bool = True,
+    length_bias: bool = False,
+    normalised: bool = False,
+    rescale: bool = False,
+    screen: bool = False,
+    stable_raters: bool | None = None,
+    items: Judged | None = None,
+    role: ScoredRole = "assistant",
+    where: Where | None = None,
+    by: Names | None = None,
+    pair: str | None = None,
+    cluster: str | None = None,
+    limit: Count | None = None,
+    output: PathLike | None = None,
+    real: PathLike | None = None,
+    model: PathLike | None = None,
+    db: PathLike | None = None,
+    seed: Natural = 0,
+    draws: Draws = 1000,
+    jobs: Count | None = None,
+    on: Place = "local",
+    address: str | None = None,
+    max_errors: Natural = 20,
+    reuse: bool = True,
+    progress: bool = False,
+    figures: bool = True,
+) -> Agreement:
+    """Measure how well metrics agree with people, at turn, dialogue and system level: the command `turnwise meta`.
+
+    Correlations are signed: a metric that ranks backwards is negative. Without metrics the result is the agreement of
+    the raters among themselves.
+
+    Parameters:
+        data: As in `score`, with ratings.
+        metrics: Names of metrics; none: the raters' agreement among themselves.
+        level: Default: every level that the ratings have.
+        dimension: What people rated; `all` gives a result for each. Default: overall, else the only one.
+        statistics: Names, as `turnwise ls statistics` explains them.
+        precision: Half-width of an interval for which the needed amount of data is reported.
+        lower_is_better: Dimensions on which a high rating is bad, where the data does not say so itself.
+        differences: Test every two metrics against each other.
+        intervals: Resample for intervals.
+        length_bias: Also test whether a metric favours replies as long as their reference.
+        normalised: Also count where the first metric finds good replies that the others miss, and the reverse.
+        rescale: Map ratings of different scales to 0-1.
+        screen: Leave out raters who fail attention checks or agree with nobody.
+        stable_raters: Whether a rater's name is one person throughout. Default: inferred from the names.
+        items: What is scored. Default: the rated turns for turn ratings, all turns for dialogue ratings.
+        role: Whose messages are scored.
+        where: Only dialogues with these values, such as {"meta.corpus": "dailyz"}.
+        by: One result for each value of a key such as `meta.corpus`; `file` is the file.
+        pair: The key that pairs items of different agents. Default: the same context.
+        cluster: The key of what is resampled together. Default: the dialogue.
+        limit: Only the first dialogues.
+        output: Folder for results.json and items.jsonl; an interrupted run resumes there.
+        real: Reference dialogues for metrics that need fitting.
+        model: Model of the metrics that have one and do not name it themselves.
+        db: Folder of the venue tables of task metrics.
+        seed: Seed of everything random.
+        draws: Resamples behind an interval or a test.
+        jobs: Worker processes.
+        on: Where the work is done: this machine or a Ray cluster.
+        address: Address of a running Ray cluster.
+        max_errors: Stop when a metric has failed on more items than this.
+        reuse: Reuse rows that are in `output`, and the cached verdicts of a judge.
+        progress: Show a progress bar on standard error.
+        figures: Keep the figures that a notebook shows.
+    """
+    check_place(on, address)
+    with files(data) as given, folder_of(output, figures=figures) as folder:
+        from turnwise.run.scoring.meta import meta
+        from turnwise.run.scoring.raters import raters
+
+        spec = MetaSpec(
+            data=given.paths,
+            names=given.names,
+            metrics=split_names(metrics),
+            selection=selected(
+                items=items, role=role, where=where, by=by, pair=pair, cluster=cluster, limit=limit,
+                dimension=dimension,
+            ),
+            level=level,
+            dimension=dimension,
+            statistics=one_or_more("statistics", statistics),
+            precision=precision,
+            lower=split_names(lower_is_better),
+            differences=differences,
+            intervals=intervals,
+            length_bias=length_bias,
+            normalised=normalised,
+            rescale=rescale,
+            screen=screen,
+            stable_raters=stable_raters,
+            real=optional_path(real),
+            model=optional_path(model),
+            db=optional_path(db),
+            seed=seed,
+            draws=draws,
+            output=folder,
+            jobs=jobs,
+            on=on,
+            address=address,
+            max_errors=max_errors,
+            reuse=reuse,
+            quiet=not progress,
+        )  # fmt: skip
+        outcome = meta(spec) if spec.metrics else raters(spec)
+        return result(Agreement, spec.command, outcome, folder, figures=figures)
