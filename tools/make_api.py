@@ -1,90 +1,135 @@
-"""`python -m tools.make_api`: docs/api.md, the public names of the package with the first paragraph of each docstring.
+"""`python -m tools.make_api`: writes docs/api.md, the promised names of the package with their docstrings.
 
 A test holds the page equal to what this writes.
 """
 
 import importlib
+import importlib.util
 import inspect
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 PAGE = Path(__file__).parents[1] / "docs" / "api.md"
-ROOMS = {  # in the order of the work; each is a module, or a folder whose modules are listed
-    "turnwise.library": "The commands as functions, all of them also at `import turnwise as tw`",
-    "turnwise.types": "The nouns: what goes in and comes out everywhere",
-    "turnwise.errors": "What can go wrong, with the exit codes",
-    "turnwise.logs.native": "Reading and writing conversations",
-    "turnwise.logs.items.items": "From conversations to what is judged",
-    "turnwise.metrics": "Metrics by name",
-    "turnwise.encode": "Sentence vectors and language models",
-    "turnwise.encode.episodes": "Dialogues as arrays, for estimators",
-    "turnwise.estimators": "Estimators by name",
-    "turnwise.estimators.calibration": "From estimates to ratings",
-    "turnwise.agents": "Agents by name or address",
-    "turnwise.worlds.play": "Worlds",
-    "turnwise.stats.clusters": "Sums by cluster",
-    "turnwise.stats.interval": "Intervals",
-    "turnwise.stats.correlation": "Correlations",
-    "turnwise.stats.permutation": "Tests",
-    "turnwise.ratings.agreement": "Agreement of raters",
-    "turnwise.meta.correlate": "Metrics against people",
-    "turnwise.attacks.attack": "Attacks on a metric",
-    "turnwise.report.report": "Reports",
-    "turnwise.plugins": "Names, settings and other packages",
+MODULES = {  # the public boundary; a name that is not in one of these is not promised
+    "turnwise": "The commands as functions, their results, the errors and the types of dialogues",
+    "turnwise.testing": "Checks for the tests of plugins",
+    "turnwise.plugins": "Names and settings that other packages add",
 }
 HEAD = """# The library
 
-Public names, from the docstrings of the code (`python -m tools.make_api` writes this page). Everything is typed, and
-the types are checked in strict mode; what begins with `_` may change without notice.
+The names on this page are public: `turnwise`, `turnwise.testing`, `turnwise.plugins`, and the types that they name. A
+public name that is going to be removed or changed is deprecated for one minor version first. Every other module is
+internal and may change without notice.
+
+`python -m tools.make_api` writes this page from the signatures and docstrings. Signatures are checked by mypy in strict
+mode, and a call with a wrong keyword or a value of a wrong type raises `UsageError` before any work is done.
 """
+KINDS: dict[str, Callable[[Any], bool]] = {
+    "Functions": inspect.isfunction,
+    "Errors": lambda value: inspect.isclass(value) and issubclass(value, BaseException),
+    "Types": lambda value: inspect.isclass(value) and not issubclass(value, BaseException),
+}
 
 
-def public(module: ModuleType) -> Iterator[tuple[str, Any]]:
+def public(name: str) -> dict[str, Any]:
+    """The public names of a module: its `__all__`, else what it defines without an underscore."""
+    module = importlib.import_module(name)
     names = getattr(module, "__all__", None)
-    for name, value in vars(module).items():
-        if name.startswith("_") or not (inspect.isclass(value) or inspect.isfunction(value)):
-            continue
-        if name in names if names is not None else value.__module__ == module.__name__:
-            yield name, value
+    if names is None:
+        defined = {key: value for key, value in vars(module).items() if not key.startswith("_")}
+        return {key: value for key, value in defined.items() if getattr(value, "__module__", None) == name}
+    return {key: getattr(module, key) for key in names if not key.startswith("_")}
 
 
-def paragraph(value: Any) -> str:
-    """The first of the docstring, unless a dataclass wrote that itself."""
+def summary(value: Any) -> str:
+    """The first paragraph of the docstring, unless a dataclass wrote it."""
     text = value.__doc__ or ""
     if inspect.isclass(value) and text.startswith(f"{value.__name__}("):
         return ""
     return " ".join(inspect.cleandoc(text).split("\n\n")[0].split())
 
 
-def signature(value: Any) -> str:
-    if inspect.isclass(value) and (issubclass(value, BaseException) or getattr(value, "_is_protocol", False)):
-        return ""
-    try:
-        found = inspect.signature(value)
-    except (TypeError, ValueError):
-        return ""
+def parameters(function: Any) -> dict[str, str]:
+    """Name -> the line of the docstring about this parameter."""
+    _, _, told = inspect.cleandoc(function.__doc__ or "").partition("Parameters:\n")
+    found = {}
+    for line in told.splitlines():
+        name, colon, words = line.strip().partition(": ")
+        if colon:
+            found[name] = words
+    return found
+
+
+def annotation(value: Any) -> str:
+    """An annotation as a reader writes it."""
+    text = value if isinstance(value, str) else inspect.formatannotation(value)
+    text = re.sub(r"(?:typing|collections\.abc|pathlib|turnwise(?:\.\w+)*)\.", "", text)
+    text = re.sub(r"Annotated\[(\w+), Range\([^)]*\)\]", r"\1", text)
+    text = re.sub(r"Optional\[(.*)\]$", r"\1 | None", text)
+    return re.sub(r"Annotated\[.*UNCHECKED.*\]|Annotated\[.*'checked where it is read'\]", "Data", text)
+
+
+def function_lines(name: str, function: Any) -> Iterator[str]:
+    signature, told = inspect.signature(function), parameters(function)
+    yield f"### {name}\n"
+    yield f"{summary(function)}\n"
+    yield f"Returns `{annotation(signature.return_annotation)}`.\n"
+    yield "| parameter | type | default | meaning |\n|---|---|---|---|"
+    for one in signature.parameters.values():
+        default = "required" if one.default is inspect.Parameter.empty else f"`{one.default!r}`"
+        kind = annotation(one.annotation).replace("|", "\\|")
+        yield f"| `{one.name}` | `{kind}` | {default} | {told.get(one.name, '').replace('|', chr(92) + '|')} |"
+    yield ""
+
+
+def class_lines(name: str, value: Any) -> Iterator[str]:
+    yield f"* `{name}`: {summary(value)}".rstrip(": ")
+    own = {**vars(value)}
+    for attribute, member in own.items():
+        if attribute.startswith("_"):
+            continue
+        if isinstance(member, property) and summary(member):
+            yield f"    * `{attribute}`: {summary(member)}"
+        elif inspect.isfunction(member) and summary(member):
+            yield f"    * `{attribute}()`: {summary(member)}"
+
+
+def lines() -> Iterator[str]:
+    yield HEAD
+    for module, about in MODULES.items():
+        if importlib.util.find_spec(module) is None:
+            continue
+        yield f"## {module}\n\n{about}.\n"
+        found = public(module)
+        for kind, belongs in KINDS.items():
+            mine = {name: value for name, value in found.items() if belongs(value)}
+            if not mine:
+                continue
+            detailed = kind == "Functions" and module == "turnwise"
+            if not detailed:
+                yield f"### {kind} of {module}\n"
+            for name, value in mine.items():
+                if detailed:
+                    yield from function_lines(name, value)
+                elif kind == "Functions":
+                    yield f"* `{name}{_bare(value)}`: {summary(value)}".rstrip(": ")
+                else:
+                    yield from class_lines(name, value)
+            yield ""
+
+
+def _bare(function: Any) -> str:
+    found = inspect.signature(function)
     bare = [one.replace(annotation=inspect.Parameter.empty) for one in found.parameters.values()]
     shown = str(found.replace(parameters=bare, return_annotation=inspect.Signature.empty))
     # Defaults that are objects show an address, which differs from run to run.
     return re.sub(r"<[^<>]*(?:<[^<>]*>[^<>]*)*>", "...", shown)
 
 
-def lines() -> Iterator[str]:
-    yield HEAD
-    for room, about in ROOMS.items():
-        module = importlib.import_module(room)
-        yield f"## {room}\n\n{about}. {paragraph(module)}\n"
-        for name, value in public(module):
-            says = paragraph(value)
-            yield f"* `{name}{signature(value)}`" + (f": {says}" if says else "")
-        yield ""
-
-
 def page() -> str:
-    return "\n".join(lines()).rstrip() + "\n"
+    return re.sub(r"\n{3,}", "\n\n", "\n".join(lines())).rstrip() + "\n"
 
 
 if __name__ == "__main__":
