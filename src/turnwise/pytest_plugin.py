@@ -1,30 +1,51 @@
-"""A pytest plugin: gates on conversations as tests. Inert unless a test asks for its fixture.
+"""A pytest plugin: gates on dialogues as tests. It does nothing unless a test uses its fixture.
 
-def test_the_bot_keeps_its_level(turnwise_gate):
+def test_the_agent_keeps_its_level(turnwise_gate):
     turnwise_gate("logs.jsonl", "bleu-4 >= 2", "distinct-2 >= 0.3")
 """
 
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Literal, Protocol
 
 import pytest
 
+if TYPE_CHECKING:
+    from turnwise.library.data import Data
+
+
+class GateCheck(Protocol):
+    """What the fixture gives: it fails the test unless every gate holds for every agent."""
+
+    def __call__(
+        self,
+        data: "Data",
+        *gates: str,
+        seed: int = 0,
+        draws: int = 1000,
+        as_agents: str | Sequence[str] = (),
+        items: Literal["rated", "last", "all"] | None = None,
+        role: Literal["assistant", "user"] = "assistant",
+        where: Mapping[str, str] | Sequence[tuple[str, str]] | None = None,
+        by: str | None = None,
+        pair: str | None = None,
+        cluster: str | None = None,
+        limit: int | None = None,
+        model: str | None = None,
+    ) -> None: ...
+
 
 @pytest.fixture
-def turnwise_gate() -> Callable[..., None]:
-    """A function (data, *gates, **selection) that fails the test unless every gate holds for every agent."""
+def turnwise_gate() -> GateCheck:
+    """A function (data, *gates, ...) with the selection of `turnwise.score`; the gates name the metrics."""
 
-    def check(data: str, *gates: str, seed: int = 0, **selection: Any) -> None:
-        from turnwise.logs.items.items import Selection
+    def check(data: "Data", *gates: str, **settings: object) -> None:
+        from turnwise import score
         from turnwise.report.gate import Gate
-        from turnwise.run.scoring.score import score
-        from turnwise.run.spec import ScoreSpec
 
         wanted = [Gate.parse(text) for text in gates]
         metrics = tuple(dict.fromkeys(gate.name for gate in wanted))
-        chosen = Selection(**selection)
-        outcome = score(ScoreSpec(data=(str(data),), metrics=metrics, selection=chosen, seed=seed))
-        verdicts = [verdict for gate in wanted for verdict in gate.judge(outcome.findings)]
+        found = score(data, metrics=metrics, figures=False, **settings)  # type: ignore[arg-type]
+        verdicts = [verdict for gate in wanted for verdict in gate.judge(found.findings)]
         failed = [str(verdict) for verdict in verdicts if not verdict.passed]
         if failed:
             pytest.fail("\n".join(failed), pytrace=False)

@@ -113,7 +113,7 @@ def test_gates_are_written_for_ci_also_when_nothing_could_be_measured_or_was_ref
     assert "no reference" in failures()[0]
     gated = ["--gate", "specificity >= 2", "--junit", str(tmp_path / "gates.xml")]
     refused(capsys, "score", bare, "-m", "specificity", *gated, code=4)
-    assert "more conversations" in failures()[0]
+    assert "more dialogues" in failures()[0]
     for name, limit in (("a", "9"), ("b", "18")):
         selected = ["--where", "agent=good", "--limit", limit, "-o", str(tmp_path / name)]
         run(["score", data, "-m", "specificity", *selected])
@@ -439,5 +439,5 @@ def test_a_metric_that_refuses_is_marked_and_the_others_are_answered(capsys, tmp
     assert found["code"] == 0
     refused_one = next(row for row in found["results"] if row["metric"] == "specificity")
     assert (refused_one["status"], refused_one["estimate"]) == ("refused", None)
-    assert "more conversations" in refused_one["reason"]
+    assert "more dialogues" in refused_one["reason"]
     assert answer(capsys, "score", data, "-m", "specificity")["code"] == 4

@@ -28,7 +28,8 @@ COMMANDS = {
 }
 
 INTERRUPTED = 130  # what a shell expects after Ctrl-C
-EXITS = "Exit codes: 0 ok, 1 a gate failed, 2 usage or data, 3 could not measure, 4 refused."
+CRASHED = 70  # an unexpected exception; EX_SOFTWARE of sysexits.h
+EXITS = "Exit codes: 0 ok, 1 a gate failed, 2 usage or data, 3 could not measure, 4 refused, 70 a defect."
 
 
 def overview() -> str:
@@ -73,4 +74,8 @@ def main(argv: list[str] | None = None) -> None:
     except KeyboardInterrupt:  # before `run` could begin to catch it
         print("turnwise: interrupted", file=sys.stderr)
         code = INTERRUPTED
+    except Exception as error:  # a broken installation: the command could not be imported
+        from turnwise.cli.crash import crashed
+
+        code = crashed(args, error)
     sys.exit(code)

@@ -13,6 +13,7 @@ from turnwise.cli import options
 EXTRAS = {
     "core": ("reading, scoring, statistics", "numpy scipy msgspec click rich jinja2 sacrebleu rapidfuzz"),
     "tables": ("Parquet and Arrow files", "polars"),
+    "pandas": ("results as pandas data frames", "pandas"),
     "neural": (
         "encoders, language models, learned metrics",
         "torch transformers tokenizers safetensors gguf",

@@ -92,4 +92,8 @@ def run(args: list[str]) -> int:
         print(f"turnwise: error: {place}{error.strerror or error}{remedy}", file=sys.stderr)
         _let_go()
         return TurnwiseError.exit_code
+    except Exception as error:  # 1 is a failed gate's code, and must not mean anything else
+        from turnwise.cli.crash import crashed
+
+        return crashed(args, error)
     return code if isinstance(code, int) else 0

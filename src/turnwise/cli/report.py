@@ -6,7 +6,7 @@ import click
 @click.command(name="report")
 @click.argument("folders", nargs=-1, metavar="DIR...")
 @click.option(
-    "-o", "--output", "outputs", multiple=True, default=("report.html",), show_default=True, metavar="FILE",
+    "-o", "--output", multiple=True, default=("report.html",), show_default=True, metavar="FILE",
     help="report.html, report.md or report.json: the name says the form. Repeatable.",
 )  # fmt: skip
 @click.option(
@@ -14,9 +14,7 @@ import click
 )
 @click.option("--schema", is_flag=True, help="Print the JSON Schema of results.json, and nothing else.")
 @click.option("-q", "--quiet", is_flag=True, help="Do not say what was written.")
-def command(
-    folders: tuple[str, ...], outputs: tuple[str, ...], title: str, schema: bool, quiet: bool
-) -> None:
+def command(folders: tuple[str, ...], output: tuple[str, ...], title: str, schema: bool, quiet: bool) -> None:
     """Tables and figures of finished runs, as one HTML file that fetches nothing; also Markdown and JSON.
 
     DIR is what `score`, `meta`, `compare`, `attack` or `ope` wrote with -o, or a folder that holds several of them.
@@ -33,6 +31,6 @@ def command(
         return
     from turnwise.library import make_report
 
-    made = make_report(folders, output=outputs, title=title)
+    made = make_report(folders, output=output, title=title)
     if not quiet:
         click.echo(str(made), err=True)

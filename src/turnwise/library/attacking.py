@@ -48,7 +48,6 @@ def attack(
     entropy: NotNegative = 0.0,
     longest: Annotated[int, Range(least=2)] = 40,
     minutes: Positive | None = None,
-    as_agents: Names = (),
     items: Judged | None = None,
     role: ScoredRole = "assistant",
     where: Where | None = None,
@@ -94,7 +93,6 @@ def attack(
         entropy: rl: reward for a nat of entropy.
         longest: rl: tokens of a reply at most.
         minutes: rl: time after which a repetition ends with what it has. Default: no limit.
-        as_agents: Take what these agents would have said as the contexts' own replies.
         items: Which replies are the contexts' own. Default: all.
         role: Whose messages are replaced.
         where: Only dialogues with these values.
@@ -126,7 +124,6 @@ def attack(
             metrics=(metric,),
             selection=selected(
                 items=items, role=role, where=where, by=by, pair=pair, cluster=cluster, limit=limit,
-                as_agents=as_agents,
             ),
             count=count,
             budget=budget,
@@ -187,7 +184,6 @@ def harden(
     entropy: NotNegative = 0.0,
     longest: Annotated[int, Range(least=2)] = 40,
     minutes: Positive | None = None,
-    as_agents: Names = (),
     items: Judged | None = None,
     role: ScoredRole = "assistant",
     where: Where | None = None,
@@ -235,7 +231,6 @@ def harden(
         learn_from: Files of dialogues to train on. Default: the dialogues of `contexts` that are not attacked.
         taught: Turns at which frauds are taught.
         agree_with: Files of rated replies, to measure the change of the agreement with people.
-        as_agents: Take what these agents would have said as the contexts' own replies.
         items: Which replies are the contexts' own. Default: all.
         role: Whose messages are replaced.
         where: Only dialogues with these values.
@@ -267,7 +262,6 @@ def harden(
             metrics=(metric,),
             selection=selected(
                 items=items, role=role, where=where, by=by, pair=pair, cluster=cluster, limit=limit,
-                as_agents=as_agents,
             ),
             count=count,
             budget=budget,

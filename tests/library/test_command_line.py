@@ -1,0 +1,47 @@
+"""The options of each command are the parameters of its function, with the same defaults."""
+
+import inspect
+
+import click
+import pytest
+from click.core import ParameterSource
+
+import turnwise as tw
+from turnwise.cli.group import cli
+
+# Parameters of a command line alone, and those that it computes.
+OWN = {"config", "style", "quiet", "verbose", "gates", "junit", "no_cache", "harden", "gate", "schema"}
+COMPUTED = {"progress", "figures", "reuse"}
+COMMANDS = {  # command -> its functions, and the least that must be typed
+    "score": ([tw.score], "logs.jsonl -m length"),
+    "compare": ([tw.compare], "logs.jsonl"),
+    "meta": ([tw.meta_evaluate], "logs.jsonl"),
+    "ope": ([tw.ope], "logs.jsonl"),
+    "attack": ([tw.attack, tw.harden], "length --contexts logs.jsonl"),
+    "train": ([tw.train], "adem logs.jsonl -o model"),
+    "respond": ([tw.respond], "logs.jsonl --agent a:b --name a -o out.jsonl"),
+    "simulate": ([tw.simulate], "chat -o out.jsonl"),
+    "validate": ([tw.validate], "logs.jsonl"),
+    "convert": ([tw.convert], "--from openai in.jsonl out.jsonl"),
+    "report": ([tw.make_report], "out"),
+}
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_a_command_has_the_parameters_of_its_function_and_their_defaults(name: str):
+    functions, line = COMMANDS[name]
+    command = cli.get_command(click.Context(cli), name)
+    context = command.make_context(name, line.split())
+    known: dict[str, inspect.Parameter] = {}
+    for function in functions:
+        known |= inspect.signature(function).parameters
+    typed = {key: value for key, value in context.params.items() if key not in OWN}
+    assert set(typed) | COMPUTED == set(known) | COMPUTED
+    for key, value in typed.items():
+        if context.get_parameter_source(key) is ParameterSource.DEFAULT:
+            default = known[key].default
+            assert (
+                value in (default, (default,))
+                or (not value and default in (None, (), ""))
+                or (key == "output" and value is None)
+            ), key

@@ -1,0 +1,103 @@
+"""Every form of data gives the scores that its file gives."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+import turnwise as tw
+from tests.corpus import corpus
+from turnwise.library.data import files
+from turnwise.logs.native import read
+
+
+@pytest.fixture
+def logs(tmp_path: Path) -> Path:
+    return corpus(tmp_path / "logs.jsonl", 6)
+
+
+@pytest.fixture
+def records(logs: Path) -> list[dict]:
+    return [json.loads(line) for line in logs.read_text().splitlines()]
+
+
+def scores(data) -> str:
+    return json.dumps(tw.score(data, metrics="length,bleu-2", draws=100, figures=False).records())
+
+
+class Dataset:
+    """A dataset of Hugging Face as far as it is read: columns, and rows that are dicts."""
+
+    def __init__(self, rows: list[dict]) -> None:
+        self.column_names = list(dict.fromkeys(key for row in rows for key in row))
+        self._rows = [{name: row.get(name) for name in self.column_names} for row in rows]
+
+    def __iter__(self):
+        return iter(self._rows)
+
+
+def test_paths_records_and_dialogue_objects_are_the_same_data(logs, records):
+    expected = scores(logs)
+    for data in (str(logs), [logs], (str(logs),), records, iter(records), list(read(str(logs)))):
+        assert scores(data) == expected
+
+
+def test_data_frames_are_the_same_data(logs, records):
+    import pandas
+    import polars
+
+    expected = scores(logs)
+    assert scores(pandas.DataFrame(records)) == expected
+    assert scores(polars.DataFrame(records, infer_schema_length=None, strict=False)) == expected
+
+
+def test_missing_cells_of_a_data_frame_are_absent_keys(records):
+    import pandas
+
+    bare = {"messages": records[0]["messages"]}
+    frame = pandas.DataFrame([{**records[0], "year": 2020}, bare])
+    with files(frame) as given:
+        first, second = (json.loads(line) for line in Path(given.paths[0]).read_text().splitlines())
+    assert first["year"] == 2020
+    assert second == bare
+
+
+def test_datasets_are_the_same_data(logs, records):
+    assert scores(Dataset(records)) == scores(logs)
+
+
+def test_a_dataset_of_the_library_itself_is_the_same_data(logs, records):
+    datasets = pytest.importorskip("datasets", reason="Hugging Face datasets is not installed")
+    texts = [{key: json.dumps(value) if isinstance(value, dict | list) else value for key, value in one.items()}
+             for one in records]  # fmt: skip
+    assert scores(datasets.Dataset.from_list(texts)) == scores(logs)
+
+
+@pytest.mark.parametrize("kind", ["pandas", "polars", "datasets"])
+def test_a_table_without_messages_is_an_error_that_names_the_column(kind: str):
+    rows = [{"id": "1", "text": "hello"}]
+    data = Dataset(rows) if kind == "datasets" else __import__(kind).DataFrame(rows)
+    with pytest.raises(tw.UsageError, match=r"no column `messages`.*its columns are `id`, `text`"):
+        tw.score(data, metrics="length")
+
+
+@pytest.mark.parametrize(
+    ("data", "message"),
+    [
+        ([1, 2], "not a list with a int"),
+        ([], "data is empty"),
+        (7, "not a int"),
+        ({"messages": []}, "not a dict"),
+        (["logs.jsonl", {"messages": []}], "not a list with"),
+    ],
+)
+def test_other_data_is_an_error_that_names_what_is_accepted(data, message):
+    with pytest.raises(tw.UsageError, match=message):
+        tw.score(data, metrics="length")
+
+
+def test_errors_and_results_call_records_dialogues_jsonl(records):
+    found = tw.score(records, metrics="length", draws=100)
+    assert [one["path"] for one in found.document["origin"]["inputs"]] == ["dialogues.jsonl"]
+    with pytest.raises(tw.DataError, match=r"^dialogues.jsonl:2: "):
+        tw.score([records[0], {"messages": []}], metrics="length", draws=100)
