@@ -1,1 +1,1 @@
-"""Speed and accuracy beside peers, as ratios measured in one run on one machine."""
+"""Benchmarks of speed and accuracy against other packages, as ratios measured in one run on one machine."""

@@ -1,4 +1,4 @@
-"""`make bench [ONLY=name]`: every bench module in turn; a table, and benchmarks/results/bench.json."""
+"""`make bench [ONLY=name]`: run all bench modules, print a table and write benchmarks/results/bench.json."""
 
 import argparse
 import importlib
@@ -30,11 +30,11 @@ def main() -> None:
             lines.append(line)
             sign = "<=" if line.at_most else ">="
             verdict = "met" if line.met else "MISSED"
-            sides = f"ours {line.ours:.4g} {line.unit}, {line.peer_name} {line.peer:.4g} {line.unit}"
+            measured = f"ours {line.ours:.4g} {line.unit}, {line.peer_name} {line.peer:.4g} {line.unit}"
             print(
-                f"{name}: {line.name}: {sides}: ratio {line.ratio:.3g} (goal {sign} {line.goal:g}: {verdict})"
+                f"{name}: {line.name}: {measured}: ratio {line.ratio:.3g} (goal {sign} {line.goal:g}: {verdict})"
             )
-        # Read now: another bench may have ended meanwhile.
+        # Read the file only now, because another bench may have written to it meanwhile.
         kept = json.loads(RESULTS.read_text()) if RESULTS.exists() else {}
         kept[name] = {
             "python": platform.python_version(),

@@ -1,16 +1,16 @@
-"""Baselines and search against a metric of 1 ms a call, 200 contexts and 20,000 calls: at most a minute.
+"""Time of an attack (baselines and search) on a metric of 1 ms a call, with 200 contexts and 20,000 calls.
 
-The metric sleeps for a millisecond an item and then scores what a person would not: words of the last turn, and
-length. 20 s are the metric's own; the rest is the search. Contexts are made up.
+The metric sleeps for a millisecond per item and then rewards words of the last turn and length, so it can be attacked.
+20 s are the metric's own time, the rest is the search; a minute is allowed. Contexts are generated.
 """
 
 import time
 from collections.abc import Iterator, Sequence
 
 import numpy as np
-from tests.probe.planted import relevance, talks
 
 from benchmarks.harness import Line
+from tests.attacks.planted import relevance, talks
 from turnwise.attacks.attack import attack
 from turnwise.attacks.context import halves
 from turnwise.attacks.target import Target
@@ -21,6 +21,7 @@ CONTEXTS, CALLS, ALLOWED = 200, 20_000, 60.0
 
 
 def slow(items: Sequence[Item]) -> Floats:
+    """A metric of 1 ms an item that can be attacked."""
     time.sleep(0.001 * len(items))
     return np.array([relevance(item) + len(words(item.reply)) / 50 for item in items])
 

@@ -1,4 +1,4 @@
-"""Bootstrap of a system-level correlation: weights times sums against a loop over resampled rows."""
+"""Bootstrap of a system-level correlation: our matrix product of weights and sums against loops over resampled rows."""
 
 from collections.abc import Iterator
 
@@ -10,18 +10,18 @@ from turnwise.stats.resample import bootstrap_sums, bootstrap_weights
 from turnwise.types import Floats
 
 SYSTEMS, CONTEXTS, DRAWS = 10, 500, 1000
-LOOPED = 20  # draws of the loop that are timed; each costs the same
+LOOPED = 20  # draws of the loop that are timed; all take the same time
 
 
 def bleu(sums: Floats) -> Floats:
-    """(..., 10) matches and totals of four orders, both lengths -> (...)."""
+    """(...) BLEU from (..., 10) sums: matches and totals of four orders, and both lengths."""
     matches, totals = sums[..., 0:4], sums[..., 4:8]
     brevity = np.minimum(0.0, 1 - sums[..., 9] / sums[..., 8])
     return np.asarray(100 * np.exp(brevity + np.log(matches / totals).mean(axis=-1)))
 
 
 def corpus(rng: np.random.Generator) -> tuple[Floats, Floats]:
-    """(C, S, 10) counts like BLEU's and (C, S) ratings, of systems that differ in quality."""
+    """(C, S, 10) BLEU counts and (C, S) ratings of simulated systems that differ in quality."""
     quality = np.linspace(0.2, 0.8, SYSTEMS)
     words = rng.integers(6, 25, size=(CONTEXTS, SYSTEMS))
     totals = np.maximum(words[..., None] - np.arange(4), 1)
@@ -32,7 +32,7 @@ def corpus(rng: np.random.Generator) -> tuple[Floats, Floats]:
 
 
 def of_sums(sums: Floats) -> Floats:
-    """(b, S, 12) sums -> (b,) correlations of BLEU with the mean rating."""
+    """(b,) correlations of BLEU with the mean rating over systems, from sums (b, S, 12)."""
     return row_correlations("pearson", bleu(sums[..., :10]), sums[..., 10] / sums[..., 11])
 
 
@@ -53,7 +53,7 @@ def looped(rows: Floats, ratings: Floats, draws: Floats) -> list[float]:
 
 
 def indexed(rows: Floats, ratings: Floats, draws: Floats) -> list[float]:
-    """The same loop by someone who knows numpy: rows are gathered and summed as arrays."""
+    """The same loop with numpy: rows are gathered and summed as arrays."""
     values = []
     for weights in draws:
         chosen = np.repeat(np.arange(CONTEXTS), weights.astype(np.int64))

@@ -1,11 +1,11 @@
-"""Distances between distributions against the usual ways to them, and their memory on a million vectors.
+"""Speed of distribution distances against the usual implementations, and their memory on a million vectors.
 
-Made-up vectors with the decaying spectrum that sentence vectors have. Both sides start from the same vectors, and
-values are compared before times are. Times are the process's, not the clock's: on a busy machine the clock flatters
-the quicker side, which finds a quiet moment: by it the first ratio here was once 1,400 instead of 100. The peers: a
-generic matrix square root (scipy's `sqrtm`, as in the released code of FBD), ten runs of scikit-learn's
-MiniBatchKMeans on all dimensions (as in that of PRD), and MAUVE on the same features where mauve-text is installed (it
-is under the GPL, and nothing that is shipped imports it).
+The vectors are random, with a decaying spectrum like that of sentence vectors. Both sides start from the same vectors,
+and values are compared before times. Times are processor times: on a busy machine, wall-clock times favour the faster
+side, and the first ratio here was once 1,400 instead of 100. The peers are a generic matrix square root (scipy's
+`sqrtm`, as in the released code of FBD), ten runs of scikit-learn's MiniBatchKMeans on all dimensions (as in the
+released code of PRD), and MAUVE on the same vectors if mauve-text is installed (it is under the GPL, and nothing that
+is shipped imports it).
 """
 
 import importlib.util
@@ -28,9 +28,12 @@ from turnwise.metrics.distribution.curve import Curve, Histograms, histograms
 from turnwise.metrics.distribution.frechet import Gaussian, distance, frechet
 from turnwise.types import Floats
 
-D = 384  # of MiniLM
-SMALL, LARGE = 100_000, 1_000_000
-FEW, MANY = 40_000, 160_000  # replies of 4 agents: more of each than are kept, and more real pairs too
+D = 384  # dimensions of MiniLM
+SMALL, LARGE = 100_000, 1_000_000  # vectors
+FEW, MANY = (
+    40_000,
+    160_000,
+)  # replies of 4 agents: more of each agent, and more real pairs, than are kept in memory
 PROBE = f"""
 import sys
 import numpy as np
@@ -44,7 +47,7 @@ def blocks(seed, count, size=2000):
 
 count = int(sys.argv[1])
 value = distance(*(Gaussian.of_moments(Moments.of_parts(blocks(seed, count))) for seed in (0, 1)))
-expected = {D} / 100 + {D} * ({D} + 5) / (2 * count)  # the true distance, and what two samples add to it
+expected = {D} / 100 + {D} * ({D} + 5) / (2 * count)  # the true distance plus the bias of two finite samples
 if abs(value - expected) > .02 * expected:
     sys.exit(f"the distance of two known Gaussians is {{expected}}, not {{value}}")
 """
@@ -59,14 +62,14 @@ def bench() -> Iterator[Line]:
     name = f"peak memory of FBD on {LARGE:,} vectors a side"
     yield Line(name, large, small, f"{SMALL:,} vectors", 1.1, "MiB", at_most=True)
     with tempfile.TemporaryDirectory() as folder:
-        few, many = (highest_of_score(Path(folder), n) for n in (FEW, MANY))
+        few, many = (peak_of_score(Path(folder), n) for n in (FEW, MANY))
     yield Line(
         f"peak memory of `score -m fbd`, {MANY:,} replies", many, few, f"{FEW:,}", 1.1, "MiB", at_most=True
     )
 
 
 def processor_time(function: Callable[[], object], repeats: int) -> float:
-    """Seconds of the run that took least."""
+    """Processor seconds of the fastest run."""
     times = []
     for _ in range(repeats):
         start = time.process_time()
@@ -81,32 +84,32 @@ def vectors(n: int, seed: int) -> Floats:
 
 
 def against_square_root() -> Iterator[Line]:
-    """Two sets afresh, and one more system against people who are known, where the released code starts again."""
+    """The Frechet distance of two sets, and of one more set from a Gaussian that is already fitted."""
     for n, repeats, goal in ((100, 30, 200), (10_000, 3, 1.8)):
         x, y = vectors(n, 0), vectors(n, 1)
         people = Gaussian.of(y)
         peer = partial(by_square_root, x, y)
-        tolerance = (
-            1e-9 if n > D else 1e-4
-        )  # the square root errs where there are fewer vectors than dimensions
+        tolerance = 1e-9 if n > D else 1e-4  # sqrtm is inexact with fewer vectors than dimensions
         if not math.isclose(frechet(x, y), peer(), rel_tol=tolerance):
             raise ValueError(f"not the same number: {frechet(x, y)} here and {peer()} there")
 
-        ways = [(partial(frechet, x, y), repeats), (partial(one_more, x, people), repeats), (peer, 1)]
-        times = [[processor_time(*way) for way in ways] for _ in range(12)]  # in turn
-        both, one, theirs = (min(side) for side in zip(*times, strict=True))
+        methods = [(partial(frechet, x, y), repeats), (partial(one_more, x, people), repeats), (peer, 1)]
+        times = [[processor_time(*method) for method in methods] for _ in range(12)]  # alternately
+        both, one, theirs = (min(column) for column in zip(*times, strict=True))
         yield Line(f"Frechet distance, {n:,} vectors of {D}", both, theirs, "scipy sqrtm", goal)
         yield Line(f"the same, {n:,} of one more system", one, theirs, "scipy sqrtm", goal)
 
 
 def one_more(x: Floats, people: Gaussian) -> float:
+    """The distance of one more set from a fitted Gaussian."""
     return distance(Gaussian.of(x), people)
 
 
 def by_square_root(x: Floats, y: Floats) -> float:
+    """The Frechet distance with a generic matrix square root."""
     s, t = np.cov(x, rowvar=False), np.cov(y, rowvar=False)
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # it says that a singular matrix may have no square root
+        warnings.simplefilter("ignore")  # sqrtm warns about singular matrices
         root = sqrtm(s @ t)
     return float(np.sum((x.mean(0) - y.mean(0)) ** 2) + np.trace(s) + np.trace(t) - 2 * np.trace(root).real)
 
@@ -124,9 +127,9 @@ def against_mini_batches() -> Line:
             labels = (
                 MiniBatchKMeans(20, n_init=10, random_state=seed).fit(np.vstack([real, generated])).labels_
             )
-            sides = (np.bincount(part, minlength=20) / n for part in (labels[:n], labels[n:]))
-            curves.append(Histograms(*sides).at_angles(1001))
-        return Curve(*(np.mean(side, axis=0) for side in zip(*curves, strict=True))).f1
+            shares = (np.bincount(part, minlength=20) / n for part in (labels[:n], labels[n:]))
+            curves.append(Histograms(*shares).at_angles(1001))
+        return Curve(*(np.mean(values, axis=0) for values in zip(*curves, strict=True))).f1
 
     if not math.isclose(ours(), peer(), abs_tol=0.1):
         raise ValueError(f"not the same task: {ours()} here and {peer()} there")
@@ -153,7 +156,7 @@ def against_mauve() -> Line:
     return Line("PRD, 1,000 vectors a side", ours, processor_time(peer, 2), "mauve-text", 2)
 
 
-def highest_of_score(folder: Path, count: int) -> float:
-    """MiB of the whole command on so many replies, with vectors of hashed words."""
+def peak_of_score(folder: Path, count: int) -> float:
+    """Peak memory, in MiB, of `score -m fbd` on this many replies, with vectors of hashed words."""
     write(data := folder / f"{count}.jsonl", count)
     return peak(SCORE, ["score", str(data), "-m", "fbd[model=hashing]", "--draws", "100", "-q"])

@@ -1,8 +1,8 @@
-"""DICE in closed form beside the same by gradients, on the same dialogues: time of all targets, and error.
+"""Closed-form DICE (`dice-linear`) against DICE by gradients (`enigma`) on the same dialogues: time and error.
 
-Graded sellers of the booking world, each left out in turn; the truth is the mean of many conversations of each. Both
-sides find their vectors in memory, and time is that of this process. `dice-linear` reads copy-delexicalised texts and
-`enigma` plain ones, as is the rule of each.
+The targets are the graded sellers of the booking world, each left out in turn; the truth is each seller's mean reward
+over many dialogues. Vectors are in memory on both sides, and times are processor times. `dice-linear` uses
+copy-delexicalised texts and `enigma` plain ones, which are their defaults.
 """
 
 import time
@@ -17,7 +17,7 @@ from turnwise.estimators.neural.enigma import Enigma
 from turnwise.types import Episodes
 from turnwise.worlds import booking
 
-AGENTS, DIALOGUES, TRUTH = 6, 40, 500
+AGENTS, DIALOGUES, TRUTH = 6, 40, 500  # sellers; dialogues of each; dialogues of each for the truth
 
 
 def logs(*, delexicalised: bool) -> Episodes:
@@ -41,13 +41,13 @@ def true_means() -> dict[str, float]:
     return {name: float(np.mean(found, axis=0)[reward]) for name, found in scores.items()}
 
 
-def measured(answers: Callable[[], dict[str, float]]) -> tuple[float, float]:
-    """Seconds of this process, and the mean absolute error."""
-    begun = time.process_time()
-    found = answers()
-    took = time.process_time() - begun
+def measured(estimate_all: Callable[[], dict[str, float]]) -> tuple[float, float]:
+    """Processor seconds to estimate all sellers, and the mean absolute error."""
+    start = time.process_time()
+    estimates = estimate_all()
+    seconds = time.process_time() - start
     truth = true_means()
-    return took, float(np.mean([abs(found[name] - value) for name, value in truth.items()]))
+    return seconds, float(np.mean([abs(estimates[name] - value) for name, value in truth.items()]))
 
 
 def bench() -> Iterator[Line]:
@@ -64,8 +64,8 @@ def bench() -> Iterator[Line]:
         found = closed.estimates(episodes, episodes.agents, rng=rng)
         return {name: one.value for name, one in zip(episodes.agents, found, strict=True)}
 
-    in_closed_form(coded), by_gradients(Enigma(epochs=1))  # reads every text
-    # Equal episodes, but not the same: what the closed form keeps of those it has seen does not help it.
+    in_closed_form(coded), by_gradients(Enigma(epochs=1))  # fills the caches of vectors
+    # `again` is an equal copy of `coded`, so that results cached for `coded` are not used.
     ours, error = measured(lambda: in_closed_form(again))
     peer, peer_error = measured(lambda: by_gradients(game))
     what = f"{AGENTS} sellers x {DIALOGUES} dialogues, each left out"

@@ -1,7 +1,7 @@
-"""`turnwise score -m turnwise` on 10,000 replies, all turns different, from a warm cache of their vectors on disk.
+"""`turnwise score -m turnwise` on 10,000 replies with different texts, with their vectors in the cache on disk.
 
-The first run of the command warms the cache: it encodes 20,000 turns, which takes minutes where they were never seen.
-The second is timed: a process of its own that reads the log, takes the vectors from the cache and prints the table.
+The first run of the command fills the cache: it encodes 20,000 turns, which takes minutes. The second run is timed: a
+new process that reads the log, takes the vectors from the cache and prints the table.
 """
 
 import resource
@@ -18,8 +18,8 @@ REPLIES = 10_000
 ALLOWED = 120.0  # seconds
 
 
-def spent(log: Path) -> float:
-    """Seconds of CPU of one run of the command: what else the machine does is not counted."""
+def processor_seconds(log: Path) -> float:
+    """Processor seconds of one run of the command; other processes do not count."""
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     command = [sys.executable, "-m", "turnwise", "score", str(log), "-m", "turnwise", "-q", "--jobs", "1"]
     subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
@@ -31,8 +31,8 @@ def bench(replies: int = REPLIES) -> Iterator[Line]:
     with tempfile.TemporaryDirectory() as folder:
         log = Path(folder) / "logs.jsonl"
         write(log, replies)
-        spent(log)
-        seconds = spent(log)
+        processor_seconds(log)
+        seconds = processor_seconds(log)
     yield Line(
         f"turnwise score on {replies:,} replies, warm",
         seconds,

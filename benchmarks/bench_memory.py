@@ -1,4 +1,4 @@
-"""Peak memory of `turnwise score` on 1,000,000 turns beside 100,000: it must not grow with the data."""
+"""Peak memory of `turnwise score` on 1,000,000 turns against 100,000: it must not grow with the data."""
 
 import tempfile
 from collections.abc import Iterator
@@ -11,8 +11,8 @@ SMALL, LARGE = 100_000, 1_000_000
 SCORE = "import sys\nfrom turnwise.cli.group import run\nsys.exit(run(sys.argv[1:]))"
 
 
-def highest(folder: Path, n_turns: int) -> float:
-    """MiB at the highest point of a run that scores and writes everything."""
+def peak_of_score(folder: Path, n_turns: int) -> float:
+    """Peak memory, in MiB, of a run that scores this many turns and writes all results."""
     data, out = folder / f"{n_turns}.jsonl", folder / f"out{n_turns}"
     write(data, n_turns)
     return peak(
@@ -22,7 +22,7 @@ def highest(folder: Path, n_turns: int) -> float:
 
 def bench() -> Iterator[Line]:
     with tempfile.TemporaryDirectory() as folder:
-        small, large = highest(Path(folder), SMALL), highest(Path(folder), LARGE)
+        small, large = peak_of_score(Path(folder), SMALL), peak_of_score(Path(folder), LARGE)
     yield Line(
         "peak memory of scoring 1,000,000 turns",
         ours=large,

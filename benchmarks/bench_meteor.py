@@ -1,14 +1,14 @@
-"""METEOR from words to numbers, against nltk with the same synonyms.
+"""Speed of METEOR, from words to scores, against nltk with the same synonyms.
 
-3,000 made-up replies of 10 to 30 words with one reference each: half are the reference with words changed,
-every third of them for a synonym or another form, half have nothing to do with it, as in dialogue. Words are
-those of WordNet, some with an ending, in Zipf's proportions. nltk's corpus needs a download: it is given our
-table in memory, with the face of its own reader, and looks a word up each time as it would there (its reader
-on WordNet's files was measured to be slower). Our stems and synonyms are forgotten before every run; reading
-the table is left out for both.
+The data are 3,000 generated replies of 10 to 30 words with one reference each: half are the reference with words
+changed (a third of them to a synonym or another form), half are unrelated to it, as in dialogue. Words are lemmas of
+WordNet, some with a suffix, with Zipf-distributed frequencies. nltk's WordNet corpus needs a download, so nltk gets our
+table through an object with the same interface and looks up each word every time, as it does in its own corpus (which
+was measured to be slower). Our caches of stems and synonyms are emptied before every run. Reading the table is not
+timed on either side.
 
-The values differ by design: nltk misses most synonyms. That both do the same where there are none, and no
-word is repeated, is checked before times are taken.
+The scores differ by design, because nltk misses most synonyms. Before times are measured, we check that both agree on
+texts without synonyms and repeated words.
 """
 
 import json
@@ -50,7 +50,7 @@ def bench() -> Iterator[Line]:
 
 
 def memory(pairs: Texts) -> Line:
-    """Of processes that read the pairs and score them; nltk's holds our table in place of its own."""
+    """Peak memory of processes that read and score the pairs; nltk's has our table instead of its own."""
     read = "import json, sys\npairs = json.load(open(sys.argv[1]))\n"
     ours = "from turnwise.metrics.reference.meteor import Meteor\n[Meteor().meteor(*pair) for pair in pairs]"
     theirs = (
@@ -60,11 +60,12 @@ def memory(pairs: Texts) -> Line:
     with tempfile.NamedTemporaryFile("w", suffix=".json") as file:
         json.dump(pairs, file)
         file.flush()
-        sides = [peak(read + code, [file.name]) for code in (ours, theirs)]
-    return Line("peak memory, METEOR", *sides, "nltk", 1.0, "MiB", at_most=True)
+        peaks = [peak(read + code, [file.name]) for code in (ours, theirs)]
+    return Line("peak memory, METEOR", *peaks, "nltk", 1.0, "MiB", at_most=True)
 
 
 def texts(rng: np.random.Generator) -> Texts:
+    """The generated pairs of reply and reference, as words."""
     lemmas = sorted({word for part in wordnet.parts() for word in part.synsets if 2 < len(word) < 9})
     chosen = rng.choice(lemmas, size=3_000, replace=False)
     vocabulary = [str(word) + str(rng.choice(["", "", "s", "ed", "ing"])) for word in chosen]
@@ -109,7 +110,7 @@ def neighbours() -> dict[str, set[str]]:
 
 
 def nltk_wordnet() -> Any:
-    """Our table with the face of nltk's reader."""
+    """Our table with the interface of nltk's WordNet corpus reader."""
 
     @cache
     def synset(number: int) -> SimpleNamespace:
@@ -123,7 +124,7 @@ def nltk_wordnet() -> Any:
 
 
 def check(metric: Meteor) -> None:
-    """The same task: words in any order, none repeated, without stems and synonyms in common."""
+    """Raise an error unless both agree on texts of shuffled words without repetition, stem matches and synonyms."""
     rng = np.random.default_rng(2)
     words = [f"{a}{b}x" for a in "bcdfghjklm" for b in "ouy"]
     empty = SimpleNamespace(synsets=lambda word: [])

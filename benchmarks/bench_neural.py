@@ -1,10 +1,10 @@
-"""BERTScore, encoding and language-model scoring: cold, from the cache, and beside what one would write by hand.
+"""Speed of BERTScore, encoding and language-model scoring, with and without cache, against simple implementations.
 
-Texts are the `fbd` corpus where it is (TURNWISE_DATA), else generated. Loading a model is outside every timing. Each
-side has one thread, and seconds are those of the processor: with more threads on a machine that others use, most of
-the time is waiting for a thread that does not run. BERTScore is of the whole corpus. The language model scores all
-replies to every so many-th context, as a corpus of several systems has them, and the loop beside it reads each reply
-with its context by itself. Peak memory is that of a process of its own which does one of the two and nothing else.
+Texts are the `fbd` corpus if it is there (TURNWISE_DATA), else generated. Loading of a model is never timed. Each side
+has one thread, and times are processor times: with more threads on a shared machine, most of the time would be waiting.
+BERTScore is computed on the whole corpus. The language model scores all replies to some contexts, as in a corpus of
+several systems; the loop that we compare with scores each reply with its context separately. Peak memory is that of a
+process that does only one of the two.
 """
 
 import os
@@ -27,12 +27,13 @@ from turnwise.metrics.reference.bertscore import BertScore
 from turnwise.types import Item
 
 CORPORA = Path(os.environ.get("TURNWISE_DATA", Path(__file__).parents[2] / "shared" / "data"))
-PAIRS = 5000  # where texts are generated
-CONTEXTS = 16  # whose replies the language model scores
+PAIRS = 5000  # number of generated pairs, without the corpus
+CONTEXTS = 16  # contexts whose replies the language model scores
 
 
 @cache
-def judged() -> list[Item]:
+def scored_items() -> list[Item]:
+    """The items of the corpus, or generated ones."""
     corpus = CORPORA / "fbd.jsonl.gz"
     if corpus.is_file():
         return [item for item in items(native.read(str(corpus)), Selection(judged="all")) if item.references]
@@ -42,10 +43,10 @@ def judged() -> list[Item]:
 
 
 def elapsed(function: Callable[[], object]) -> float:
-    """Processor seconds, reading and writing the cache included."""
-    begun = time.process_time()
+    """Processor seconds of a call, including reading and writing of the cache."""
+    start = time.process_time()
     function()
-    return time.process_time() - begun
+    return time.process_time() - start
 
 
 def bert_scorer() -> Callable[[], Any]:
@@ -54,25 +55,25 @@ def bert_scorer() -> Callable[[], Any]:
         from bert_score import BERTScorer
 
         scorer = BERTScorer(model_type=str(locate("minilm")), num_layers=6, device="cpu")
-    replies = [item.reply for item in judged()]
-    references = [list(item.references) for item in judged()]
+    replies = [item.reply for item in scored_items()]
+    references = [list(item.references) for item in scored_items()]
     return lambda: scorer.score(replies, references, batch_size=64)
 
 
 def cold_bertscore(folder: str, name: str = "vectors", **options: Any) -> Callable[[], Any]:
-    """BERTScore with an encoder that is loaded, and whose cache is empty."""
+    """A function that computes our BERTScore, with a loaded encoder and an empty cache."""
     encoder = load("minilm", cache=Cache(Path(folder) / f"{name}.sqlite"), **options)
     encoder.encode(["load the model"])
 
     def rows() -> Any:
         models.text_encoder = lambda *_, **__: encoder  # type: ignore[assignment]
-        return BertScore().rows(judged())
+        return BertScore().rows(scored_items())
 
     return rows
 
 
 def bertscore() -> Iterator[Line]:
-    peer, count = elapsed(bert_scorer()), f"{len(judged()):,} pairs"
+    peer, count = elapsed(bert_scorer()), f"{len(scored_items()):,} pairs"
     with tempfile.TemporaryDirectory() as folder:
         rows = cold_bertscore(folder, precision="fp32")
         cold, warm = elapsed(rows), elapsed(rows)
@@ -83,7 +84,7 @@ def bertscore() -> Iterator[Line]:
 
 
 def encoding() -> Iterator[Line]:
-    texts = list(dict.fromkeys(text for item in judged() for text in (item.reply, *item.references)))
+    texts = list(dict.fromkeys(text for item in scored_items() for text in (item.reply, *item.references)))
     with tempfile.TemporaryDirectory() as folder:
         encoder = load("minilm", cache=Cache(Path(folder) / "vectors.sqlite"))
         encoder.encode(["load the model"])
@@ -92,17 +93,17 @@ def encoding() -> Iterator[Line]:
     yield Line(f"encoding {len(texts):,} texts again", second, first, "the first time", goal=50)
 
 
-def said() -> list[Utterance]:
+def utterances_of_contexts() -> list[Utterance]:
     """All replies to some contexts."""
     by_context: dict[str, list[Utterance]] = {}
-    for item in judged():
+    for item in scored_items():
         by_context.setdefault(item.pair, []).append(Utterance(item.reply, item.context, item.role))
     step = max(1, len(by_context) // CONTEXTS)
     return [utterance for replies in list(by_context.values())[::step] for utterance in replies]
 
 
 def together() -> Callable[[], Any]:
-    model, utterances = load_lm("smollm2"), said()
+    model, utterances = load_lm("smollm2"), utterances_of_contexts()
     model.score(utterances[:1])
     return lambda: model.score(utterances)
 
@@ -111,7 +112,7 @@ def one_by_one() -> Callable[[], Any]:
     import torch
     from transformers import AutoModelForCausalLM
 
-    prompt, utterances = load_lm("smollm2").prompt, said()
+    prompt, utterances = load_lm("smollm2").prompt, utterances_of_contexts()
     model = AutoModelForCausalLM.from_pretrained(locate("smollm2"), dtype=torch.float32).eval()
 
     def score() -> None:
@@ -127,15 +128,15 @@ def one_by_one() -> Callable[[], Any]:
 
 def likelihood() -> Iterator[Line]:
     prompt = load_lm("smollm2").prompt
-    tokens = sum(len(prompt.encode(utterance)[1]) for utterance in said())
+    tokens = sum(len(prompt.encode(utterance)[1]) for utterance in utterances_of_contexts())
     ours, peer = elapsed(together()), elapsed(one_by_one())
-    name = f"SmolLM2, {tokens:,} tokens of {len(said())} replies"
+    name = f"SmolLM2, {tokens:,} tokens of {len(utterances_of_contexts())} replies"
     yield Line(name, tokens / ours, tokens / peer, "one by one in fp32", goal=4, unit="tokens/s", rate=True)
 
 
 def memory() -> Iterator[Line]:
     bench = "import tempfile, torch; torch.set_num_threads(1); from benchmarks import bench_neural as b\n"
-    texts = "texts = [text for item in b.judged() for text in (item.reply, *item.references)]\n"
+    texts = "texts = [text for item in b.scored_items() for text in (item.reply, *item.references)]\n"
     folder = repr(str(locate("minilm")))
     sides = {
         "BERTScore": ("b.cold_bertscore(tempfile.mkdtemp())()", "b.bert_scorer()()", "bert-score"),

@@ -1,7 +1,7 @@
-"""Linear off-policy estimators on ten times the dialogues: time grows as they do, memory does not.
+"""Linear off-policy estimators on ten times the dialogues: time should grow tenfold, and memory should not grow.
 
-Every chunk of a stream is played anew, with texts of its own, on both passes: what is timed includes that. A few MiB
-of memory are caches of words, which are full after some thousand dialogues.
+The dialogues of a stream are simulated again on each of the two passes; the time includes this. A few MiB of memory are
+caches of words, which are full after some thousand dialogues.
 """
 
 import time
@@ -17,7 +17,8 @@ from turnwise.estimators.linear.stream import streamed
 from turnwise.types import Episodes
 from turnwise.worlds import booking
 
-CHUNK, SMALL, LARGE = 20, 10, 100  # dialogues an agent in a chunk; chunks
+CHUNK = 20  # dialogues of each agent in a chunk
+SMALL, LARGE = 10, 100  # chunks in the two streams
 STREAM = """
 import sys
 from benchmarks.bench_ope import Fqe, TARGET, chunks, streamed
@@ -30,7 +31,7 @@ TARGET = sorted(SELLERS)[0]
 
 
 def chunk(seed: int) -> Episodes:
-    """Booking dialogues of six sellers; a stream is made of as many as are wanted."""
+    """One chunk of a stream: booking dialogues of six sellers."""
     rng = np.random.default_rng(seed)
     held = [
         booking.WORLD.play(
@@ -47,8 +48,8 @@ def chunks(count: int) -> Callable[[], Iterator[Episodes]]:
     return lambda: map(chunk, range(count))
 
 
-def took(estimator: Fqe | LinearDice, counts: Sequence[int]) -> float:
-    """Processor seconds, for streams of so many chunks."""
+def processor_seconds(estimator: Fqe | LinearDice, counts: Sequence[int]) -> float:
+    """Processor seconds to estimate from streams of these numbers of chunks."""
     start = time.process_time()
     for count in counts:
         streamed(estimator, chunks(count), TARGET)
@@ -58,11 +59,11 @@ def took(estimator: Fqe | LinearDice, counts: Sequence[int]) -> float:
 def bench() -> Iterator[Line]:
     for estimator in (Fqe("hashing"), LinearDice("hashing")):
         streamed(estimator, chunks(1), TARGET)
-        # A busy machine slows whatever runs just then: small pieces, as much in all, stand before and after.
+        # Other processes slow down what runs at the same time, so the small streams run before and after the large one.
         before, large, after = (
-            took(estimator, [SMALL] * 5),
-            took(estimator, [LARGE]),
-            took(estimator, [SMALL] * 5),
+            processor_seconds(estimator, [SMALL] * 5),
+            processor_seconds(estimator, [LARGE]),
+            processor_seconds(estimator, [SMALL] * 5),
         )
         yield Line(
             f"{estimator.name} on {6 * CHUNK * LARGE:,} dialogues",

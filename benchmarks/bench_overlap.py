@@ -1,10 +1,9 @@
-"""BLEU and ROUGE-L from text to number, against nltk and rouge-score.
+"""Speed of BLEU and ROUGE-L, from texts to scores, against nltk and rouge-score.
 
-5,000 made-up replies of 10 to 30 words with one reference each: half are the reference with words changed,
-half have nothing to do with it, as in dialogue. One text in ten has a number with a decimal point in it,
-which takes the slow way through our tokeniser. Both sides start from text. nltk is given the same tokens as
-we use, made by sacrebleu's `13a`; rouge-score brings its own tokeniser, whose rule is ours. Values are
-compared before times are.
+The data are 5,000 generated replies of 10 to 30 words with one reference each: half are the reference with words
+changed, half are unrelated to it, as in dialogue. One text in ten has a decimal number, which our tokeniser passes to
+sacrebleu's slower one. Both sides start from text. nltk gets the tokens of sacrebleu's `13a`, which we use too;
+rouge-score uses its own tokeniser, which has the same rule as ours. Values are compared before times.
 """
 
 import math
@@ -31,7 +30,7 @@ def bench() -> Iterator[Line]:
     scorer = RougeScorer(["rougeL"], use_stemmer=False)
 
     def corpus() -> float:
-        forget()
+        clear_caches()
         return bleu.reduce(bleu.rows(items))
 
     def nltk_corpus() -> float:
@@ -42,7 +41,7 @@ def bench() -> Iterator[Line]:
     yield Line(f"corpus BLEU-4, {PAIRS:,} pairs", *in_turn(corpus, nltk_corpus), "nltk", 3)
 
     def each() -> float:
-        forget()
+        clear_caches()
         return float(bleu.of_sums(bleu.rows(items)).mean())
 
     def nltk_each() -> float:
@@ -69,13 +68,13 @@ def bench() -> Iterator[Line]:
 
 
 def in_turn(ours: Callable[[], float], peer: Callable[[], float]) -> tuple[float, float]:
-    """Best times of both, taken in turn: other work on the machine then disturbs both alike."""
+    """Best times of both, measured alternately, so that other processes disturb both equally."""
     times = [(best_of(ours, 1), best_of(peer, 1)) for _ in range(7)]
     return min(one for one, _ in times), min(other for _, other in times)
 
 
 def pairs(rng: np.random.Generator) -> list[Item]:
-    """Replies over a vocabulary of 3,000 made-up words in Zipf's proportions."""
+    """Items with replies and references over 3,000 generated words with Zipf-distributed frequencies."""
     syllables = [
         a + b for a in "bcdfghklmnprstvw" for b in ("a", "e", "i", "o", "u", "ar", "en", "ing", "or")
     ]
@@ -103,19 +102,21 @@ def pairs(rng: np.random.Generator) -> list[Item]:
 
 
 def nltk_tokens(items: list[Item]) -> tuple[list[list[str]], list[list[list[str]]]]:
-    forget()
+    """The tokens of all replies and references by sacrebleu's `13a`."""
+    clear_caches()
     tokenizer = Tokenizer13a()
     replies = [tokenizer(item.reply).split() for item in items]
     references = [[tokenizer(text).split() for text in item.references] for item in items]
     return replies, references
 
 
-def forget() -> None:
-    """Empties sacrebleu's caches, which both sides use: a text is tokenised once in earnest."""
+def clear_caches() -> None:
+    """Empty sacrebleu's caches, which both sides use, so that every run tokenises all texts."""
     Tokenizer13a.__call__.cache_clear()
     TokenizerRegexp.__call__.cache_clear()
 
 
 def same(ours: float, peer: float, tolerance: float) -> None:
+    """Raise an error unless both values are equal within the tolerance."""
     if not math.isclose(ours, peer, rel_tol=0, abs_tol=tolerance):
         raise ValueError(f"not the same task: {ours} here and {peer} there")

@@ -1,8 +1,9 @@
-"""Ten times the dialogues take ten times as long and no more memory; and what a cluster costs beside local processes.
+"""Growth of time and memory with ten times the data, and the cost of a Ray cluster against local processes.
 
-Times are processor times of the whole command, workers included, so that a busy machine does not show. Each is taken
-less what the command takes on almost nothing: starting Python and its libraries is no part of growth. The vectors are
-of hashed words; with a model its own rate is added (bench_neural), which is the same for every reply.
+Ten times the dialogues should take ten times as long and no more memory. Times are processor times of the whole
+command, workers included, so that other processes do not count. The time of the command on almost no data is
+subtracted, because the start of Python and its libraries does not grow. Vectors are of hashed words; a model adds its
+own time per reply (see bench_neural).
 """
 
 import importlib.util
@@ -24,7 +25,7 @@ from turnwise.metrics.distribution.quantised import QuantisedVectors, draw_centr
 from turnwise.run.dialogues.simulate import Simulation, simulate
 
 TURNS = 20_000  # replies of the smaller corpus
-SELLERS, DIALOGUES = 5, 1600  # an agent, of the smaller logs
+SELLERS, DIALOGUES = 5, 1600  # agents, and dialogues of each, of the smaller logs
 OVERLAP = "score {} -m bleu-4,rouge-l,length -q"
 FBD = "score {} -m fbd[model=hashing] --draws 100 -q"
 OPE = "ope {} --target hurries --rating reward --stream --estimator fqe --model hashing -q"
@@ -41,19 +42,19 @@ sys.exit(run(sys.argv[1:]))
 
 class Cost(NamedTuple):
     processor: float  # seconds, workers included
-    wall: float
-    peak: float  # MiB, of the process that was started, which does all the work where --jobs is not given
+    wall: float  # seconds
+    peak: float  # MiB of the main process, which does all the work without --jobs
 
 
 def cost(command: str, data: Path, *more: str) -> Cost:
-    """What a command takes."""
-    before, begun = _processor(), time.perf_counter()
+    """Time and memory of a command on a file."""
+    before, start = _processor_seconds(), time.perf_counter()
     highest = peak(COMMAND, [*command.format(data).split(), *more])
-    return Cost(_processor() - before, time.perf_counter() - begun, highest)
+    return Cost(_processor_seconds() - before, time.perf_counter() - start, highest)
 
 
-def _processor() -> float:
-    """Seconds of all processes that were started here and have ended, their own included."""
+def _processor_seconds() -> float:
+    """Processor seconds of all ended child processes and their children."""
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
     return used.ru_utime + used.ru_stime
 
@@ -73,15 +74,17 @@ def bench() -> Iterator[Line]:
             yield from tables(corpora[1], corpora[2])
         if importlib.util.find_spec("ray"):
             yield from cluster(corpora[1], corpora[2])
-    yield cells()
+    yield quantised_prd()
 
 
 def replies(folder: Path, count: int) -> Path:
+    """A file with this many generated replies."""
     write(path := folder / f"replies{count}.jsonl", count)
     return path
 
 
 def dialogues(folder: Path, each: int) -> Path:
+    """A file with this many simulated dialogues of each agent."""
     path = folder / f"logs{each}.jsonl"
     simulate(
         Simulation(world="booking", family="behaviour", agents=SELLERS, dialogues=each, samples=1, truth=0),
@@ -91,17 +94,17 @@ def dialogues(folder: Path, each: int) -> Path:
 
 
 def grown(name: str, command: str, data: Sequence[Path], much: str) -> Iterator[Line]:
-    """Growth from the second to the third file. The first, which stands for the start, holds something too."""
-    none, few, many = (sum(1 for _ in path.open("rb")) for path in data)
-    nothing, small, large = (cost(command, path) for path in data)
-    tenfold = 10 * (few - none) / (many - none)  # close to 1
-    times = tenfold * (large.processor - nothing.processor), small.processor - nothing.processor
+    """Growth of time and memory from the second to the third file; the first, tiny one measures the start."""
+    tiny_lines, few_lines, many_lines = (sum(1 for _ in path.open("rb")) for path in data)
+    tiny, small, large = (cost(command, path) for path in data)
+    correction = 10 * (few_lines - tiny_lines) / (many_lines - tiny_lines)  # close to 1
+    times = correction * (large.processor - tiny.processor), small.processor - tiny.processor
     yield Line(f"{name}: {much}", *times, "a tenth of them", 12.0, at_most=True)
     yield Line(f"{name}: peak memory", large.peak, small.peak, "a tenth", 1.2, "MiB", at_most=True)
 
 
 def started(data: Path) -> Line:
-    """The first hundred replies, here: nothing of Ray is loaded, and nothing waits for the rest."""
+    """Wall-clock time until the first hundred replies are scored, without Ray."""
     ours = cost(OVERLAP, data, "--limit", "20")
     peer = cost("validate {}", data)
     return Line(
@@ -110,19 +113,20 @@ def started(data: Path) -> Line:
 
 
 def tables(small: Path, large: Path) -> Iterator[Line]:
-    """The same conversations in Parquet, as nested columns and as columns of JSON text, read as every command does."""
-    lines = _reading(small)
+    """Reading of the same dialogues from Parquet, as nested columns and as columns of JSON text."""
+    json_lines = _reading_time(small)
     for kind in ("nested columns", "columns of JSON text"):
         tabled = [_parquet(path, nested=kind.startswith("nested")) for path in (small, large)]
-        _reading(tabled[0])  # loads the library
+        _reading_time(tabled[0])  # loads the library
         name = f"reading {TURNS:,} replies from Parquet, {kind}"
-        yield Line(name, _reading(tabled[0]), lines, "JSON Lines", 4.0, at_most=True)
+        yield Line(name, _reading_time(tabled[0]), json_lines, "JSON Lines", 4.0, at_most=True)
         few, many = (peak(COMMAND, ["validate", str(path)]) for path in tabled)
         name = f"reading {10 * TURNS:,} replies from Parquet, {kind}: peak memory"
         yield Line(name, many, few, "a tenth", 1.2, "MiB", at_most=True)
 
 
 def _parquet(data: Path, *, nested: bool) -> Path:
+    """Write the dialogues of a JSON Lines file as Parquet."""
     import polars
 
     rows = [json.loads(line) for line in data.read_bytes().splitlines()]
@@ -136,39 +140,40 @@ def _parquet(data: Path, *, nested: bool) -> Path:
     return path
 
 
-def _reading(path: Path) -> float:
-    begun = time.process_time()
+def _reading_time(path: Path) -> float:
+    """Processor seconds to read all dialogues of a file."""
+    start = time.process_time()
     for _ in native.read(str(path)):
         pass
-    return time.process_time() - begun
+    return time.process_time() - start
 
 
 def cluster(small: Path, large: Path) -> Iterator[Line]:
-    """Two workers of either kind on the same two cores: what Ray adds once, and what it adds to each reply."""
-    here, there = ([cost(RAY, path, "--on", on) for path in (small, large)] for on in ("local", "ray"))
+    """Two Ray workers against two local processes on the same cores: the cost of the start, and of each reply."""
+    local, ray = ([cost(RAY, path, "--on", on) for path in (small, large)] for on in ("local", "ray"))
     name = f"score --on ray: {TURNS:,} replies, start and end included"
-    yield Line(name, there[0].wall, here[0].wall, "local processes", 5.0, at_most=True)
-    growth = [two.wall - one.wall for one, two in (there, here)]
+    yield Line(name, ray[0].wall, local[0].wall, "local processes", 5.0, at_most=True)
+    growth = [two.wall - one.wall for one, two in (ray, local)]
     name = f"score --on ray: {9 * TURNS:,} further replies"
     yield Line(name, *growth, "local processes", 1.5, at_most=True)
 
 
-def cells() -> Line:
-    """What PRD from cells is beside PRD from the vectors: a difference of F1, in percent, against one of seeds."""
+def quantised_prd() -> Line:
+    """Error of PRD from quantised vectors, against the range of exact PRD over seeds."""
     rng = np.random.default_rng(0)
-    middles = rng.normal(size=(12, 64))
-    real = middles[rng.integers(12, size=4000)] + rng.normal(size=(4000, 64))
-    made = middles[rng.integers(8, size=20_000)] + rng.normal(size=(20_000, 64)) + 0.3
-    kept = QuantisedVectors.of(0.0, made, draw_centres(real, np.random.default_rng(0)))
-    points, counts = kept.points()
+    means = rng.normal(size=(12, 64))
+    real = means[rng.integers(12, size=4000)] + rng.normal(size=(4000, 64))
+    generated = means[rng.integers(8, size=20_000)] + rng.normal(size=(20_000, 64)) + 0.3
+    quantised = QuantisedVectors.of(0.0, generated, draw_centres(real, np.random.default_rng(0)))
+    points, counts = quantised.points()
 
-    def f1(seed: int, generated: np.ndarray, many: np.ndarray | None) -> float:
-        chance = np.random.default_rng(seed)
-        return histograms(real, generated, 20, components=32, counts=many, rng=chance).f1()
+    def f1(seed: int, vectors: np.ndarray, weights: np.ndarray | None) -> float:
+        rng = np.random.default_rng(seed)
+        return histograms(real, vectors, 20, components=32, counts=weights, rng=rng).f1()
 
-    exact = [f1(seed, made, None) for seed in range(4)]
-    moved = float(np.mean([abs(f1(seed, points, counts) - np.mean(exact)) for seed in range(4)]))
+    exact = [f1(seed, generated, None) for seed in range(4)]
+    error = float(np.mean([abs(f1(seed, points, counts) - np.mean(exact)) for seed in range(4)]))
     return Line(
-        "PRD of 20,000 replies from 1,024 cells, off by", moved, float(np.ptp(exact)) + 0.02, "the seeds' range + .02",
+        "PRD of 20,000 replies from 1,024 cells, off by", error, float(np.ptp(exact)) + 0.02, "the seeds' range + .02",
         1.0, "F1", at_most=True,
     )  # fmt: skip

@@ -1,7 +1,7 @@
-"""Conversations a second in the worlds, on one core, without the other agents' replies.
+"""Simulated dialogues per second in the worlds, on one core, without alternatives.
 
-There is no peer that does the same. The rule is a thousand conversations in a second of processor time, of the
-slowest family: 80,000 conversations, the truth of 16 agents, are then had in less than a minute and a half.
+No other package does the same. The goal is a thousand dialogues per second of processor time in the slowest family:
+then 80,000 dialogues, the truth of 16 agents, take less than a minute and a half.
 """
 
 import time
@@ -13,8 +13,8 @@ import numpy as np
 from benchmarks.harness import Line
 from turnwise import worlds
 
-CONVERSATIONS = 125  # an agent
-RULE = 1_000
+CONVERSATIONS = 125  # dialogues of each agent
+RULE = 1_000  # dialogues per second to reach
 
 
 def bench() -> Iterator[Line]:
@@ -34,7 +34,7 @@ def bench() -> Iterator[Line]:
 
 
 def _rate(package: ModuleType, family: str) -> float:
-    """Conversations in a second of this process: the machine's other work does not count."""
+    """Dialogues per processor second of this process."""
     agents = package.family(family, agents=16)
     start = time.process_time()
     for agent in agents.values():

@@ -1,10 +1,10 @@
-"""Do our 95 % intervals cover 95 %, and do our tests at 5 % reject 5 % of true nulls?
+"""Coverage of our 95 % intervals, and rejection rates of our tests at 5 % under true null hypotheses.
 
-`OMP_NUM_THREADS=1 python -m benchmarks.calibration` simulates clustered dialogues whose truth is known and writes
-benchmarks/results/calibration.json; `--only WORDS` measures the checks with these words in their name anew and
-keeps the other lines. An interval is valid in a setting if it covers 93-97 %, a test if it rejects 4-6 %. Where
-one is known to fail, the line says why: that is where not to believe it. The exit code is 1 if one fails that
-is not known to.
+`OMP_NUM_THREADS=1 python -m benchmarks.calibration` simulates clustered dialogues with known truth and writes
+benchmarks/results/calibration.json. `--only WORDS` repeats only the checks with these words in their name and keeps the
+other lines. An interval is valid in a setting if it covers 93-97 %, a test if it rejects 4-6 %. If a method is known to
+fail in a setting, the line gives the reason; the method should not be used there. The exit code is 1 if a check fails
+that is not known to fail.
 """
 
 import argparse
@@ -38,8 +38,8 @@ class Check:
     what: str
     setting: str
     kind: str  # coverage or rejection
-    trial: Callable[[np.random.Generator], bool]  # covered, or rejected
-    fails: str = ""  # why it is known not to be valid here
+    trial: Callable[[np.random.Generator], bool]  # whether the interval covered, or the test rejected
+    fails: str = ""  # the reason, if the method is known to be invalid in this setting
 
     @property
     def key(self) -> str:
@@ -103,7 +103,9 @@ def tests() -> Iterator[Check]:
         for n in (20, 50):
             trial = partial(sim.perm_both_trial, statistic=name, n_clusters=n)
             yield Check(f"PERM-BOTH, {name} over turns", f"{n} clusters", "rejection", trial)
-        if name != "pearson":  # whose null an increasing map does not keep
+        if (
+            name != "pearson"
+        ):  # for Pearson, an increasing transformation of one metric would make the null false
             trial = partial(sim.perm_both_trial, statistic=name, n_clusters=50, skewed=True)
             setting = "50 clusters, one metric log-normal"
             fails = UNLIKE if name == "pairwise" else ""
@@ -129,11 +131,13 @@ def checks() -> list[Check]:
 
 
 def rate(check: Check, simulations: int) -> float:
+    """The share of trials that covered or rejected."""
     rng = np.random.default_rng(sim.SEED)
     return float(sum(check.trial(rng) for _ in range(simulations)) / simulations)
 
 
 def line(check: Check, found: float, simulations: int) -> dict[str, Any]:
+    """A line of the results."""
     low, high = BANDS[check.kind]
     return {
         "what": check.what,

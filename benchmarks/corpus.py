@@ -1,17 +1,17 @@
-"""Generated conversations for the benches: as many as wanted, the same for the same seed."""
+"""Generated dialogues for the benches; the same for the same seed."""
 
 from pathlib import Path
 
 import msgspec
 import numpy as np
 
-WORDS = 5000
-MESSAGES = 10  # of one dialogue; half are the assistant's
-LONGEST = 20  # words of a message
+WORDS = 5000  # in the vocabulary
+MESSAGES = 10  # in a dialogue; half are the assistant's
+LONGEST = 20  # largest number of words in a message
 
 
 def write(path: Path, n_turns: int, *, seed: int = 0) -> None:
-    """A native file with `n_turns` judged turns, each with a reference that shares 60 % of its words."""
+    """Write a native file with `n_turns` assistant turns, each with a reference that shares 60 % of its words."""
     rng = np.random.default_rng(seed)
     frequency = 1 / np.arange(1, WORDS + 1)
     frequency /= frequency.sum()
@@ -24,13 +24,13 @@ def write(path: Path, n_turns: int, *, seed: int = 0) -> None:
             kept = rng.random((MESSAGES, LONGEST)) < 0.6
             messages = []
             for at, length in enumerate(lengths):
-                said, other = drawn[0, at, :length], drawn[1, at, :length]
+                words, other = drawn[0, at, :length], drawn[1, at, :length]
                 message: dict[str, object] = {
                     "role": ("user", "assistant")[at % 2],
-                    "content": " ".join(said),
+                    "content": " ".join(words),
                 }
                 if at % 2:
-                    message["references"] = [" ".join(np.where(kept[at, :length], said, other))]
+                    message["references"] = [" ".join(np.where(kept[at, :length], words, other))]
                 messages.append(message)
             record = {"id": f"d{number}", "agent": f"bot{number % 4}", "messages": messages}
             file.write(encode(record) + b"\n")

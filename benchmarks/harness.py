@@ -1,7 +1,7 @@
-"""What every bench module shares: a timed line, and the best of several runs.
+"""What all bench modules share: a line of the results, timing, and peak memory.
 
-A bench module `benchmarks/bench_NAME.py` has `bench() -> Iterator[Line]`. Machines are shared and noisy:
-only the ratio of two times taken in the same run is a result.
+A bench module `benchmarks/bench_NAME.py` has a function `bench() -> Iterator[Line]`. Machines are shared and noisy, so
+only the ratio of two times from the same run is a result.
 """
 
 import subprocess
@@ -10,25 +10,28 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-# The kernel's own high-water mark: getrusage's starts at that of the process that forked.
+# Code that prints the process's peak memory when it ends. It reads the kernel's value, because that of getrusage starts
+# at the memory of the parent process.
 _PEAK = """
 import atexit, re, sys
-def told():
+def print_peak():
     print(re.search(r"VmHWM:\\s+(\\d+)", open("/proc/self/status").read())[1], file=sys.stderr)
-atexit.register(told)
+atexit.register(print_peak)
 """
 
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    name: str  # what was done, and on how much
+    """One measured comparison."""
+
+    name: str  # what was measured, and on how much data
     ours: float
     peer: float
     peer_name: str
-    goal: float  # the ratio wanted
+    goal: float  # the ratio to reach
     unit: str = "s"
-    at_most: bool = False  # the goal is a ceiling on ours/peer instead of a floor on peer/ours
-    rate: bool = False  # more is faster: the goal is a floor on ours/peer
+    at_most: bool = False  # the goal is an upper bound on ours/peer instead of a lower bound on peer/ours
+    rate: bool = False  # the values are rates (higher is better): the goal is a lower bound on ours/peer
 
     @property
     def ratio(self) -> float:
@@ -40,7 +43,7 @@ class Line:
 
 
 def best_of(function: Callable[[], object], repeats: int = 3) -> float:
-    """Seconds of the fastest run: the one that the machine's other work disturbed least."""
+    """Seconds of the fastest run, which other processes disturbed least."""
     times = []
     for _ in range(repeats):
         start = time.perf_counter()
@@ -50,7 +53,7 @@ def best_of(function: Callable[[], object], repeats: int = 3) -> float:
 
 
 def peak(code: str, arguments: Sequence[str] = ()) -> float:
-    """MiB at the highest point of a process of its own that runs `code`."""
+    """Peak memory, in MiB, of a new process that runs `code`."""
     command = [sys.executable, "-W", "ignore", "-c", _PEAK + code, *arguments]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     return float(done.stderr.splitlines()[-1]) / 1024

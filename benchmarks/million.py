@@ -1,9 +1,9 @@
-"""`python -m benchmarks.million [FOLDER]`: a million simulated dialogues through `turnwise ope --stream`, once.
+"""`python -m benchmarks.million [FOLDER]`: time and memory of `turnwise ope --stream` on a million simulated dialogues.
 
-A hundred thousand booking dialogues of five sellers are simulated, with what each seller would have said at every turn,
-and written ten times under different ids, a file each; what is estimated is one seller from the other four, calibrated.
-A tenth of it (one file) goes first, so that time and memory can be compared. It takes the better part of an hour of
-processor time, six gigabytes of disk, and writes benchmarks/results/million.json.
+A hundred thousand booking dialogues of five sellers are simulated, with the alternatives of every seller at each turn,
+and written to ten files under different ids. One seller's reward is estimated from the dialogues of the other four,
+with calibration. One of the files is estimated first, to compare time and memory. It takes most of an hour of
+processor time and six gigabytes of disk, and writes benchmarks/results/million.json.
 """
 
 import json
@@ -20,6 +20,7 @@ RESULT = Path(__file__).parent / "results" / "million.json"
 
 
 def simulated(folder: Path) -> Path:
+    """The file of simulated dialogues; simulated if it does not exist."""
     path = folder / "part.jsonl"
     if not path.exists():
         command = "simulate booking --family behaviour --samples 1 --truth 2000 -q"
@@ -29,19 +30,19 @@ def simulated(folder: Path) -> Path:
 
 
 def copied(part: Path, number: int) -> Path:
-    """The same conversations under other ids."""
+    """A copy of the dialogues under other ids."""
     path = part.with_name(f"logs-{number}.jsonl")
-    begins, renamed = b'{"id":"', b'{"id":"%d/' % number
+    prefix, new_prefix = b'{"id":"', b'{"id":"%d/' % number
     with part.open("rb") as source, path.open("wb") as file:
         for line in source:
-            if not line.startswith(begins):
+            if not line.startswith(prefix):
                 raise ValueError(f"a line begins with {line[:20]!r}")
-            file.write(renamed + line.removeprefix(begins))
+            file.write(new_prefix + line.removeprefix(prefix))
     return path
 
 
 def estimated(files: list[Path], jobs: int) -> dict[str, object]:
-    """What the command says of the target, and what it took."""
+    """The command's estimates of the target, with its time and memory."""
     command = [
         "ope",
         *map(str, files),

@@ -1,11 +1,11 @@
-"""Many raters at once on a real server, over loopback: nothing lost, nothing doubled, and how long a rating takes.
+"""Load test of the rating app with many simultaneous raters: no rating may be lost or doubled; latency is measured.
 
     python -m benchmarks.raters --raters 200 --seconds 300 --kill-at 150
 
-Every rater reads a page, thinks for a while (exponential, --think seconds on average), sends the form and follows
-to the next page, over one connection that stays open. What a rater was told is saved is written down and compared
-with the export at the end. --kill-at kills the server with SIGKILL in the middle and starts it again: answers in
-flight then may or may not be there, answers that were acknowledged must be.
+Every rater loads a page, waits (exponentially distributed, --think seconds on average), sends the form and goes on to
+the next page, over one open connection. Every rating that the server acknowledged is recorded and compared with the
+export at the end. --kill-at kills the server with SIGKILL and starts it again. Ratings in flight at that moment may be
+lost; acknowledged ones may not.
 """
 
 import argparse
@@ -33,16 +33,18 @@ STUDY = "per_task = {raters}\n[quality]\nshared = 0\nchecks = 0\nrepeats = 0\n"
 
 @dataclass
 class Record:
-    """What the raters were told, and how long they waited for it."""
+    """The acknowledged ratings and the response times of all requests."""
 
-    acknowledged: dict[tuple[str, str], float] = field(default_factory=dict)  # rater, item -> value
-    unsure: dict[tuple[str, str], float] = field(default_factory=dict)  # sent, and the connection broke
-    posts: list[float] = field(default_factory=list)
-    gets: list[float] = field(default_factory=list)
-    broken: int = 0  # connections
+    acknowledged: dict[tuple[str, str], float] = field(default_factory=dict)  # (rater, item) -> value
+    unsure: dict[tuple[str, str], float] = field(default_factory=dict)  # sent, but the connection broke
+    posts: list[float] = field(default_factory=list)  # seconds
+    gets: list[float] = field(default_factory=list)  # seconds
+    broken: int = 0  # number of broken connections
 
 
 class Connection:
+    """A persistent HTTP connection to the server."""
+
     def __init__(self, port: int) -> None:
         self._port = port
         self._streams: tuple[asyncio.StreamReader, asyncio.StreamWriter] | None = None
@@ -69,6 +71,7 @@ class Connection:
 
 
 async def rate(name: str, link: str, port: int, until: float, think: float, record: Record) -> None:
+    """Act as one rater until the time is over or there is nothing left to rate."""
     rng, connection = random.Random(name), Connection(port)
     await asyncio.sleep(rng.random() * think)
     pending: tuple[str, str] | None = None
@@ -106,7 +109,7 @@ async def rate(name: str, link: str, port: int, until: float, think: float, reco
 def serve(
     folder: Path, raters: int, port: int, store: str | None
 ) -> tuple[subprocess.Popen[str], dict[str, str]]:
-    """The server as a user starts it; the links by name."""
+    """Start the server as a user does. Returns the process and the raters' links by name."""
     command = [
         sys.executable,
         "-m",
@@ -126,6 +129,7 @@ def serve(
 
 
 async def drive(options: argparse.Namespace, folder: Path) -> dict[str, object]:
+    """Run the whole load test and return its summary."""
     server, links = serve(folder, options.raters, 0, options.store)
     port = int(links["admin"].split(":")[2].split("/")[0])
     paths = {name: "/" + link.split("/", 3)[3] for name, link in links.items()}
@@ -148,13 +152,15 @@ async def drive(options: argparse.Namespace, folder: Path) -> dict[str, object]:
 
 
 def exported(admin: str) -> bytes:
+    """The export of all ratings."""
     with urlopen(f"{admin}/export.jsonl?everything=yes") as answer:
         content: bytes = answer.read()
         return content
 
 
 def summary(options: argparse.Namespace, record: Record, export: bytes) -> dict[str, object]:
-    found: dict[tuple[str, str], list[float]] = {}  # rater, item -> every value, corrected ones too
+    """Compare the export with the acknowledged ratings, and summarise the response times."""
+    found: dict[tuple[str, str], list[float]] = {}  # (rater, item) -> all values, including replaced ones
     for line in export.splitlines():
         dialogue = json.loads(line)
         for rating in dialogue.get("ratings", ()):

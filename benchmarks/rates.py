@@ -1,7 +1,8 @@
-"""`python -m benchmarks.rates [bytes]`: processor time a reply of stages of `score` and `ope --stream`; bytes an id.
+"""`python -m benchmarks.rates [bytes]`: processor time of the stages of `score` and `ope --stream`, and memory.
 
-docs/scale.md does its arithmetic with it. One core, made-up conversations of 12 words a reply, vectors of hashed
-words. Writes benchmarks/results/rates.json.
+Times are per reply. The memory is that of indexes, in bytes per id. docs/scale.md computes with these rates. They are
+measured on one core with generated dialogues of 12 words a reply and vectors of hashed words. Writes
+benchmarks/results/rates.json; with `bytes`, only the memory is measured.
 """
 
 import json
@@ -31,23 +32,25 @@ from turnwise.run.scoring.shards import SHARD
 from turnwise.run.scoring.tally import Tally
 from turnwise.types import Fitted, Metric
 
-REPLIES, SELLERS, DIALOGUES = 10_000, 5, 200
+REPLIES, SELLERS, DIALOGUES = 10_000, 5, 200  # replies for `score`; agents and dialogues of each for `ope`
 RESULT = Path(__file__).parent / "results" / "rates.json"
 T = TypeVar("T")
-IDS = 600_000
-rates: dict[str, float] = {}  # microseconds
-sizes: dict[str, float] = {}  # bytes
+IDS = 600_000  # ids whose memory is measured
+rates: dict[str, float] = {}  # stage -> microseconds
+sizes: dict[str, float] = {}  # index -> bytes
 
 
 def timed(name: str, count: int, function: Callable[[], T]) -> T:
-    begun = time.process_time()
-    found = function()
-    rates[name] = round((time.process_time() - begun) / count * 1e6, 1)
+    """Call the function, and record its processor time divided by `count` under the name."""
+    start = time.process_time()
+    result = function()
+    rates[name] = round((time.process_time() - start) / count * 1e6, 1)
     print(f"{name:40} {rates[name]:8.1f} us", flush=True)
-    return found
+    return result
 
 
 def scoring(folder: Path) -> None:
+    """Measure the stages of `score`."""
     write(path := folder / "replies.jsonl", REPLIES)
     census = timed("check and count", REPLIES, lambda: scan([str(path)]))
     items = timed("read", REPLIES, lambda: list(all_items([str(path)], Selection(), census)))
@@ -56,8 +59,8 @@ def scoring(folder: Path) -> None:
     packed = timed("send to a worker", REPLIES, lambda: [pickle.dumps(shard, 5) for shard in shards])
     timed("receive, by the worker", REPLIES, lambda: [pickle.loads(one) for one in packed])  # noqa: S301
     for name in ("length", "rouge-l", "bleu-4", "meteor", "chrf", "fbd[model=hashing]"):
-        found = resolve(name)
-        metric: Metric = found.fit(items) if isinstance(found, Fitted) else found
+        resolved = resolve(name)
+        metric: Metric = resolved.fit(items) if isinstance(resolved, Fitted) else resolved
         blocks = timed(f"score {name}", REPLIES, lambda metric=metric: [score(metric, one) for one in shards])
         tally = Tally(metric)
         timed(
@@ -69,6 +72,7 @@ def scoring(folder: Path) -> None:
 
 
 def estimating(folder: Path) -> None:
+    """Measure the stages of `ope --stream`."""
     path = folder / "logs.jsonl"
     count = SELLERS * DIALOGUES
     simulate(
@@ -100,17 +104,19 @@ def estimating(folder: Path) -> None:
     sizes["a dialogue of `ope`, on disk"] = round(path.stat().st_size / count, 1)
 
 
-def held(name: str, made: Callable[[], object]) -> None:
-    """Bytes an id that what is made keeps."""
+def measure_memory(name: str, make: Callable[[], object]) -> None:
+    """Record the memory of what `make` returns, in bytes per id, under the name."""
     tracemalloc.start()
-    kept = made()
+    made = make()
     sizes[name] = round(tracemalloc.get_traced_memory()[0] / IDS, 1)
     tracemalloc.stop()
-    del kept
+    del made
     print(f"{name:40} {sizes[name]:8.1f} bytes", flush=True)
 
 
-def holding(folder: Path) -> None:
+def indexing(folder: Path) -> None:
+    """Measure the memory of the indexes of ids and of the shared cache."""
+
     def ids(seen: IdSet) -> IdSet:
         for number in range(IDS):
             seen.add(f"dialogue-{number}")
@@ -124,9 +130,9 @@ def holding(folder: Path) -> None:
     for first in range(0, IDS, 10_000):
         keys = (number.to_bytes(16, "big") for number in range(first, first + 10_000))
         Segments(folder).write("space", dict.fromkeys(keys, b"0123"))
-    held("a dialogue's hash", lambda: ids(IdSet()))
-    held("an id's hash and file", lambda: ids(_of_a_file()))
-    held("a text of the shared cache's index", index)
+    measure_memory("a dialogue's hash", lambda: ids(IdSet()))
+    measure_memory("an id's hash and file", lambda: ids(_of_a_file()))
+    measure_memory("a text of the shared cache's index", index)
 
 
 def _of_a_file() -> FileIds:
@@ -136,16 +142,16 @@ def _of_a_file() -> FileIds:
 
 
 def main() -> None:
-    np.ones((64, 64)) @ np.ones((64, 64))  # wakes the libraries
-    told = json.loads(RESULT.read_text()) if RESULT.exists() else {}
+    np.ones((64, 64)) @ np.ones((64, 64))  # loads the linear algebra libraries before anything is timed
+    results = json.loads(RESULT.read_text()) if RESULT.exists() else {}
     with tempfile.TemporaryDirectory() as folder:
         if "bytes" not in sys.argv[1:]:
             scoring(Path(folder))
             estimating(Path(folder))
-            told["microseconds"] = rates
-        holding(Path(folder) / "shared")
-    told |= {"command": "python -m benchmarks.rates", "bytes": told.get("bytes", {}) | sizes}
-    RESULT.write_text(json.dumps(told, indent=1) + "\n")
+            results["microseconds"] = rates
+        indexing(Path(folder) / "shared")
+    results |= {"command": "python -m benchmarks.rates", "bytes": results.get("bytes", {}) | sizes}
+    RESULT.write_text(json.dumps(results, indent=1) + "\n")
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
-"""Clustered dialogues whose truth is known, and one trial of each interval and test on them.
+"""Simulated clustered dialogues with known truth, and one trial of each interval and test on them.
 
-A trial draws a data set and says whether the interval covered the truth, or whether the test rejected a null
-that is true. `benchmarks.calibration` counts them, and so do the tests, on fewer.
+A trial draws a data set and returns whether the interval covered the truth, or whether the test rejected a true null
+hypothesis. `benchmarks.calibration` runs many trials; the tests run fewer.
 """
 
 from functools import cache, partial
@@ -16,21 +16,21 @@ from turnwise.stats.resample import bootstrap_sums, jackknife_sums
 from turnwise.types import Floats, Ints
 
 SEED = 20240607
-DRAWS = 999
-SYSTEMS = 10
+DRAWS = 999  # resamples of an interval or a test
+SYSTEMS = 10  # agents in the system-level trials
 
 Generator = np.random.Generator
 
 
 def turns(rng: Generator, n_clusters: int) -> Ints:
-    """Which dialogue each turn is in: 1 + Poisson(3) turns a dialogue."""
+    """The dialogue of each turn; a dialogue has 1 + Poisson(3) turns."""
     return np.repeat(np.arange(n_clusters), 1 + rng.poisson(3, n_clusters))
 
 
 def effects(rng: Generator, codes: Ints, columns: int, *, shared: float, within: float) -> Floats:
-    """(n, columns) standard normal turns; a third of the variance is the dialogue's.
+    """(n, columns) standard normal values of turns; a third of the variance is between dialogues.
 
-    `shared` and `within` are the columns' correlations between dialogues and within.
+    `shared` and `within` are the correlations of the columns between dialogues and within dialogues.
     """
 
     def normal(n: int, r: float) -> Floats:
@@ -40,6 +40,7 @@ def effects(rng: Generator, codes: Ints, columns: int, *, shared: float, within:
 
 
 def covers(found: interval.Interval | None, truth: float) -> bool:
+    """Whether the interval exists and contains the truth."""
     return found is not None and found[0] <= truth <= found[1]
 
 
@@ -48,6 +49,7 @@ def mean_of_sums(sums: Floats) -> Floats:
 
 
 def mean_trial(rng: Generator, *, method: str, n_clusters: int, skewed: bool) -> bool:
+    """Does an interval of the mean of turns cover the true mean?"""
     codes = turns(rng, n_clusters)
     values = effects(rng, codes, 1, shared=0.0, within=0.0)[:, 0]
     truth = 0.0
@@ -70,7 +72,10 @@ def mean_trial(rng: Generator, *, method: str, n_clusters: int, skewed: bool) ->
 
 
 def share_trial(rng: Generator, *, n_clusters: int, most: float, flip: bool) -> bool:
-    """A yes or no a dialogue; the true share is drawn anew each time, as coverage jumps from share to share."""
+    """Does an interval of a share cover the true share?
+
+    There is one binary value per dialogue. The true share is drawn anew in each trial, because coverage varies with it.
+    """
     share = rng.uniform(0, most)
     yes = (rng.random(n_clusters) < share) ^ flip
     sums = np.stack([yes, np.ones(n_clusters)], axis=1).astype(np.float64)
@@ -79,19 +84,20 @@ def share_trial(rng: Generator, *, n_clusters: int, most: float, flip: bool) -> 
 
 
 def rated(rng: Generator, codes: Ints) -> tuple[Floats, Floats]:
-    """A metric, and people's ratings from 1 to 5."""
+    """Scores of a metric and correlated ratings from 1 to 5."""
     x, y = effects(rng, codes, 2, shared=0.6, within=0.4).T
     return x, np.clip(np.round(3 + y), 1, 5)
 
 
 @cache
 def true_correlation(statistic: str) -> float:
-    """Of turns from different dialogues, by 60 samples of 1,000 (standard error .004 at most)."""
+    """The true correlation of turns of different dialogues, from 60 samples of 1,000 (standard error at most .004)."""
     rng = np.random.default_rng(SEED)
     return float(np.mean([STATISTICS[statistic](*rated(rng, np.arange(1000))) for _ in range(60)]))
 
 
 def correlation_trial(rng: Generator, *, statistic: str, n_clusters: int) -> bool:
+    """Does an interval of a turn-level correlation cover the true correlation?"""
     codes = turns(rng, n_clusters)
     found, _ = interval.interval_of_correlation(
         statistic, *rated(rng, codes), codes, n_clusters, draws=DRAWS, rng=rng
@@ -100,9 +106,10 @@ def correlation_trial(rng: Generator, *, statistic: str, n_clusters: int) -> boo
 
 
 def systems_trial(rng: Generator, *, statistic: str, n_clusters: int, spread: float) -> bool:
-    """Ten fixed systems answer the same contexts; the truth is the correlation of their true means.
+    """Does an interval of a system-level correlation cover the correlation of the systems' true means?
 
-    `spread` is that of the true means in standard errors of a system's mean.
+    Ten fixed systems answer the same contexts. `spread` is the standard deviation of the true means, in standard errors
+    of a system's mean.
     """
     fixed = np.random.default_rng(SEED)
     quality = fixed.normal(size=SYSTEMS)
@@ -120,7 +127,7 @@ def systems_trial(rng: Generator, *, statistic: str, n_clusters: int, spread: fl
 
 
 def tokens(rng: Generator, n_clusters: int) -> tuple[Ints, Ints]:
-    """(n, 8) words of each turn from a Zipf vocabulary, half of them from the dialogue's own topic."""
+    """(n, 8) words of each turn, drawn from a Zipf distribution, half of them from the dialogue's own topic."""
     codes = turns(rng, n_clusters)
     ranks = np.minimum(rng.zipf(1.3, size=(len(codes), 8)), 5000)
     topical = rng.random(ranks.shape) < 0.5
@@ -129,17 +136,19 @@ def tokens(rng: Generator, n_clusters: int) -> tuple[Ints, Ints]:
 
 
 def distinct(words: Ints, rows: Ints) -> float:
+    """distinct-1 of some turns."""
     chosen = words[rows].ravel()
     return float(np.count_nonzero(np.bincount(chosen))) / len(chosen)
 
 
 def vectors(rng: Generator, n_clusters: int) -> tuple[Floats, Ints]:
+    """(n, 3) vectors of turns, and the dialogue of each turn."""
     codes = turns(rng, n_clusters)
     return 0.5 + 1.2 * effects(rng, codes, 3, shared=0.3, within=0.3), codes
 
 
 def frechet(points: Floats, rows: Ints) -> float:
-    """Squared Frechet distance to a standard normal."""
+    """Squared Frechet distance of some points to the standard normal distribution."""
     chosen = points[rows]
     spectrum = np.linalg.eigvalsh(np.cov(chosen.T))
     return float(np.sum(chosen.mean(axis=0) ** 2) + np.sum((np.sqrt(np.maximum(spectrum, 0)) - 1) ** 2))
@@ -150,24 +159,26 @@ SAMPLED = {"distinct-1": (tokens, distinct), "Frechet": (vectors, frechet)}
 
 @cache
 def expected(name: str, n_clusters: int) -> float:
-    """The statistic's expectation on a corpus of so many dialogues, by 4,000 of them."""
-    world, statistic = SAMPLED[name]
+    """The expectation of the statistic on a corpus of `n_clusters` dialogues, from 4,000 simulated corpora."""
+    simulate, statistic = SAMPLED[name]
     rng = np.random.default_rng(SEED)
     values = []
     for _ in range(4000):
-        rows, codes = world(rng, n_clusters)
+        rows, codes = simulate(rng, n_clusters)
         values.append(statistic(rows, np.arange(len(codes))))
     return float(np.mean(values))
 
 
 def subsample_trial(rng: Generator, *, name: str, n_clusters: int) -> bool:
-    world, statistic = SAMPLED[name]
-    rows, codes = world(rng, n_clusters)
+    """Does a subsampling interval of a statistic cover its expectation?"""
+    simulate, statistic = SAMPLED[name]
+    rows, codes = simulate(rng, n_clusters)
     found, _ = interval.interval_of_rows(partial(statistic, rows), codes, n_clusters, draws=299, rng=rng)
     return covers(found, expected(name, n_clusters))
 
 
 def paired_trial(rng: Generator, *, n_clusters: int, skewed: bool) -> bool:
+    """Does the paired permutation test reject for two equal systems on the same dialogues?"""
     codes = turns(rng, n_clusters)
     both = effects(rng, codes, 2, shared=0.5, within=0.2)
     both = np.exp(both) if skewed else both
@@ -176,7 +187,7 @@ def paired_trial(rng: Generator, *, n_clusters: int, skewed: bool) -> bool:
 
 
 def unpaired_trial(rng: Generator, *, n_clusters: int, other: int, kind: str) -> bool:
-    """Two systems that met different dialogues and do not differ."""
+    """Two equal systems on different dialogues: does the interval of their difference cover 0, or the test reject?"""
     both = []
     for n in (n_clusters, other):
         codes = turns(rng, n)
@@ -188,9 +199,9 @@ def unpaired_trial(rng: Generator, *, n_clusters: int, other: int, kind: str) ->
 
 
 def paired_rows_trial(rng: Generator, *, n_clusters: int) -> bool:
-    """distinct-1 of two systems that speak alike."""
+    """Does the paired permutation test of rows reject for distinct-1 of two equal systems?"""
     words, codes = tokens(rng, n_clusters)
-    other = rng.permuted(words, axis=0)  # the same words elsewhere: exchangeable with the first
+    other = rng.permuted(words, axis=0)  # the same words in another order, so the two are exchangeable
     mixed = rng.random(n_clusters)[codes][:, None] < 0.5
     stacked = np.concatenate([np.where(mixed, words, other), np.where(mixed, other, words)])
     second = np.repeat([False, True], len(codes))
@@ -201,6 +212,7 @@ def paired_rows_trial(rng: Generator, *, n_clusters: int) -> bool:
 
 
 def perm_both_trial(rng: Generator, *, statistic: str, n_clusters: int, skewed: bool = False) -> bool:
+    """Does PERM-BOTH reject for two metrics that agree equally well with ratings, at turn level?"""
     codes = turns(rng, n_clusters)
     y, one, two = effects(rng, codes, 3, shared=0.5, within=0.4).T
     two = np.exp(2 * two) if skewed else two
@@ -210,18 +222,23 @@ def perm_both_trial(rng: Generator, *, statistic: str, n_clusters: int, skewed: 
 
 
 def perm_both_systems_trial(rng: Generator, *, statistic: str, n_systems: int) -> bool:
+    """Does PERM-BOTH reject for two metrics that agree equally well with ratings, at system level?"""
     y, one, two = effects(rng, np.arange(n_systems), 3, shared=0.7, within=0.7).T
     return permutation.perm_both_systems(one, two, y, statistic, draws=DRAWS, rng=rng).p <= 0.05
 
 
 def williams_trial(rng: Generator, *, n_clusters: int, clustered: bool) -> bool:
+    """Does Williams' test reject for two metrics that agree equally well with ratings?"""
     codes = turns(rng, n_clusters) if clustered else np.arange(n_clusters)
     y, one, two = effects(rng, codes, 3, shared=0.5, within=0.5).T
     return permutation.williams(pearson(y, one), pearson(y, two), pearson(one, two), len(y)) <= 0.05
 
 
 def no_correlation_trial(rng: Generator, *, statistic: str, n_clusters: int, tailed: bool = False) -> bool:
-    """`tailed`: some items lie far out, as one reply of 300 words does among replies of 10."""
+    """Does the turn-level correlation test reject for independent values?
+
+    With `tailed` the metric has outliers, like the length of one reply of 300 words among replies of 10.
+    """
     codes = turns(rng, n_clusters)
     x, y = effects(rng, codes, 2, shared=0.0, within=0.0).T
     x = np.exp(2 * x) if tailed else x
@@ -230,5 +247,6 @@ def no_correlation_trial(rng: Generator, *, statistic: str, n_clusters: int, tai
 
 
 def no_order_trial(rng: Generator, *, statistic: str, n_systems: int) -> bool:
+    """Does the exact system-level correlation test reject for independent values?"""
     x, y = rng.normal(size=(2, n_systems))
     return permutation.system_correlation_test(statistic, x, y, draws=DRAWS, rng=rng) <= 0.05

@@ -15,7 +15,7 @@ from turnwise.logs.native import read_all
 from turnwise.metrics import resolve
 from turnwise.metrics.learned.adem.bilinear_fit import Examples, Search, learn
 from turnwise.metrics.learned.adem.training import standardised
-from turnwise.metrics.learned.adem.triples import Triples, reader_named
+from turnwise.metrics.learned.adem.triples import Triples, context_encoder
 from turnwise.metrics.learned.held_out import context_groups, folds
 from turnwise.types import Floats, Ints, Item
 
@@ -81,7 +81,7 @@ def pool(data: Path, *, referenced: bool = True) -> Pool:
 
 
 def examples(pool: Pool, encoder: str) -> Examples:
-    found = Triples.of(pool.items, reader_named(encoder))
+    found = Triples.of(pool.items, context_encoder(encoder))
     return Examples(found, pool.ratings, pool.contexts)
 
 
@@ -94,7 +94,7 @@ def crossed(
 ) -> Floats:
     """(m,) predictions of each fold by a head of the others; of those only the rows in `keep` are learned from."""
     scores = np.full(len(fold), np.nan)
-    usable = given.triples.there(sides) if keep is None else given.triples.there(sides) & keep
+    usable = given.triples.complete(sides) if keep is None else given.triples.complete(sides) & keep
     for number in range(FOLDS):
         learned = learn(given.take(np.flatnonzero((fold != number) & usable)), sides=sides, scale=SCALE,
                         search=search, seed=seed)  # fmt: skip

@@ -19,8 +19,8 @@ from papers.rated_corpora import pretraining
 from turnwise.encode.models.catalogue import locate
 from turnwise.encode.neural import loading
 from turnwise.metrics.learned.contrastive.corpus import Corpus
-from turnwise.metrics.learned.turnwise.weights import PENALTY, ridge
-from turnwise.metrics.learned.views import told_of
+from turnwise.metrics.learned.encoded_items import reply_and_context
+from turnwise.metrics.learned.turnwise.ridge import PENALTY, fit_ridge
 from turnwise.stats.correlation import STATISTICS
 from turnwise.types import Dialogue, Floats, Item
 
@@ -79,7 +79,7 @@ class CrossEncoder:
     def scores(self, items: Sequence[Item]) -> Floats:
         """(n,) NaN for an item that cannot be read."""
         found = np.full(len(items), np.nan)
-        told = [(at, one) for at, item in enumerate(items) if (one := told_of(item)) is not None]
+        told = [(at, one) for at, item in enumerate(items) if (one := reply_and_context(item)) is not None]
         self.model.eval()
         for start in range(0, len(told), BATCH):
             some = told[start : start + BATCH]
@@ -116,7 +116,7 @@ def left_out(corpora: Corpora, tables: Sequence[Floats]) -> float:
     found = []
     for n in range(len(x)):
         others = [m for m in range(len(x)) if m != n]
-        weights = ridge([x[m] for m in others], [y[m] for m in others], penalty=PENALTY)
+        weights = fit_ridge([x[m] for m in others], [y[m] for m in others], penalty=PENALTY)
         found.append(STATISTICS["spearman"](weights.predict(x[n]), y[n]))
     return float(np.mean(found))
 

@@ -187,7 +187,7 @@ def normality(data: Path) -> None:
     corpus = Corpus.read(data / FILES["fbd"], "meta.corpus")
     print("| vectors | corpus | W | mean of W and p |\n|---|---|---|---|")
     for name in ("fbd-paper", "fbd"):
-        for group, side in fitted(corpus, name).sides.items():
+        for group, side in fitted(corpus, name).real.items():
             varying = side.vectors.T[np.ptp(side.vectors, axis=0) > 1e-12]  # one of MiniLM's [CLS] never does
             tests = np.array([tuple(shapiro(column)) for column in varying])
             both = tests.mean(axis=1)

@@ -24,12 +24,12 @@ from turnwise.logs import native
 from turnwise.logs.items.items import Selection, items
 from turnwise.metrics import resolve
 from turnwise.metrics.learned.held_out import context_groups
-from turnwise.metrics.learned.turnwise.calibration import fitted
+from turnwise.metrics.learned.turnwise.calibration import calibrate
 from turnwise.metrics.learned.turnwise.metric import is_copy
+from turnwise.metrics.learned.turnwise.ridge import PENALTY, RidgeWeights, fit_ridge
 from turnwise.metrics.learned.turnwise.signals import Signals, prior
-from turnwise.metrics.learned.turnwise.weights import PENALTY, Weights, ridge
 from turnwise.metrics.learned.usr.full import PARTS as SUB_METRICS
-from turnwise.metrics.learned.usr.full import part_of, scores
+from turnwise.metrics.learned.usr.full import scores, sub_metric
 from turnwise.metrics.models import text_encoder
 from turnwise.ratings.ceiling import ceiling
 from turnwise.stats.clusters import cluster_sums, codes
@@ -124,7 +124,7 @@ class Corpora:
 
     def fit(
         self, training: Sequence[int], kind: str, penalty: float, tables: list[Floats] | None = None
-    ) -> Weights:
+    ) -> RidgeWeights:
         """The ridge of these groups on one kind of columns, or on the columns of other tables."""
         start = None
         if tables is None:
@@ -135,7 +135,7 @@ class Corpora:
             )
         known = {m: ~np.isnan(tables[m]).any(axis=1) for m in training}
         x, y = [tables[m][known[m]] for m in training], [self.values[m][known[m]] for m in training]
-        return ridge(x, y, penalty=penalty, prior=start)
+        return fit_ridge(x, y, penalty=penalty, prior=start)
 
     def chosen(self, kind: str) -> list[int]:
         return [at for at, name in enumerate(self.columns) if KINDS[kind](name)]
@@ -166,7 +166,11 @@ class Corpora:
         that were not rated, and the share of them inside their interval."""
         weights = self.fit([m for m in range(len(self.groups)) if m != n], "all", PENALTY)
         known = np.flatnonzero(~np.isnan(self.tables[n]).any(axis=1))
-        x, y, copies = weights.standard(self.tables[n][known]), self.values[n][known], self.copies[n][known]
+        x, y, copies = (
+            weights.standardise(self.tables[n][known]),
+            self.values[n][known],
+            self.copies[n][known],
+        )
         contexts = context_groups([self.groups[n].items[at] for at in known])
         rng = np.random.default_rng(0)
         for _ in range(OWN_DRAWS):
@@ -175,7 +179,7 @@ class Corpora:
             mine = rows[:count]
             rest = rows[~np.isin(contexts[rows], contexts[mine])]
             try:
-                own = fitted(x[mine], y[mine], contexts[mine], weights.weights, rng=rng)
+                own = calibrate(x[mine], y[mine], contexts[mine], weights.weights, rng=rng)
             except DataError:  # all of one context, or rated alike: the command refuses these too
                 continue
             found = x @ own.weights + own.offset
@@ -210,7 +214,7 @@ def by_name(names: Sequence[str]) -> Callable[[Corpora], dict[str, Any]]:
 
 def full(corpora: Corpora) -> dict[str, Any]:
     every = range(len(corpora.groups))
-    parts = [part_of(name) for name in SUB_METRICS.split("+")]
+    parts = [sub_metric(name) for name in SUB_METRICS.split("+")]
     tables = [scores(parts, group.items) for group in corpora.groups]
     found = [corpora.fit([m for m in every if m != n], "all", 1.0, tables).predict(tables[n]) for n in every]
     return laid_out(corpora, {"usr-full, corpus left out": found})

@@ -37,9 +37,9 @@ from turnwise.logs.items.items import Selection, all_items
 from turnwise.logs.scan import scan
 from turnwise.metrics import names
 from turnwise.metrics.learned.contrastive.head import probability
+from turnwise.metrics.learned.encoded_items import encode_items
 from turnwise.metrics.learned.trained import encoder_of
 from turnwise.metrics.learned.usr.retrieval import UsrRet
-from turnwise.metrics.learned.views import views
 from turnwise.run.attack.command import scorer
 from turnwise.run.scoring.shards import prepare
 from turnwise.run.scoring.tally import generator
@@ -230,7 +230,7 @@ def guard(data: Path, models: Sequence[str]) -> None:
             raise SystemExit(f"{model} has no guard")
         lines = {by: replace(hardened.guard, offset=hardened.guard.offset + by) for by in (-1, 0, 1, 2)}
         for group in rated(data):
-            pairs = zip(views(group.items, encoder), group.values, strict=True)
+            pairs = zip(encode_items(group.items, encoder), group.values, strict=True)
             known = [(view, value) for view, value in pairs if view is not None]
             seen, values = [view for view, _ in known], np.array([value for _, value in known])
             plain_scores = np.array([probability(hardened.head.logit(view)) for view in seen])

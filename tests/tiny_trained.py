@@ -8,17 +8,17 @@ from tempfile import mkdtemp
 import numpy as np
 
 from turnwise.encode.models import folder
-from turnwise.metrics.learned import seen
+from turnwise.metrics.learned import training_items
 from turnwise.metrics.learned.adem import training as adem_training
 from turnwise.metrics.learned.contrastive import att, maude
+from turnwise.metrics.learned.encoded_items import turn_vectors
 from turnwise.metrics.learned.trained import encoder_card
-from turnwise.metrics.learned.turnwise.bank import Bank
+from turnwise.metrics.learned.turnwise.exchange_index import ExchangeIndex
 from turnwise.metrics.learned.turnwise.lexicon import Lexicon
+from turnwise.metrics.learned.turnwise.ridge import fit_ridge
 from turnwise.metrics.learned.turnwise.signals import Signals
-from turnwise.metrics.learned.turnwise.weights import ridge
 from turnwise.metrics.learned.usr import full as usr_full
 from turnwise.metrics.learned.usr import retrieval
-from turnwise.metrics.learned.views import turn_vectors
 from turnwise.metrics.models import text_encoder
 from turnwise.networks.training.task import Ratings, TrainingTask
 from turnwise.types import Dialogue, Item, Turn
@@ -111,7 +111,7 @@ def write_turnwise(path: Path) -> Path:
     encoder = text_encoder("hashing")
     said = [[turn.text for turn in dialogue.turns] for dialogue in dialogues()]
     vectors = turn_vectors(said, encoder)
-    bank = Bank.of(
+    bank = ExchangeIndex.of(
         np.concatenate([rows[:-1] for rows in vectors]), np.concatenate([rows[1:] for rows in vectors])
     )
     lexicon = Lexicon.of([text for turns in said for text in turns])
@@ -120,7 +120,7 @@ def write_turnwise(path: Path) -> Path:
     signals = Signals.load(folder.Folder(path, "turnwise", tensors, config, {}, ""))
     items, ratings = rated_items()
     table = signals.table(items, encoder)
-    weights = ridge([table], [np.array(list(ratings.values()))], penalty=100.0)
+    weights = fit_ridge([table], [np.array(list(ratings.values()))], penalty=100.0)
     folder.save(
         path,
         kind="turnwise",
@@ -129,7 +129,7 @@ def write_turnwise(path: Path) -> Path:
             "ridge.centre": weights.centre,
             "ridge.scale": weights.scale,
             "ridge.weights": weights.weights,
-            seen.KEY: seen.hashes(items),
+            training_items.KEY: training_items.hashes(items),
         },
         config={**config, "columns": signals.columns, "offset": 0.0, "half_width": 1.5, "floor": -2.0},
         card={"data": "made up"},

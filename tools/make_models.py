@@ -22,20 +22,19 @@ from papers.rated_corpora import Rated, pretraining, rated
 from tools.model_cards import card, complete
 from turnwise.encode.models import folder
 from turnwise.encode.text.normalise import plain
-from turnwise.metrics.learned import seen
+from turnwise.metrics.learned import training_items
 from turnwise.metrics.learned.contrastive import att, maude
 from turnwise.metrics.learned.contrastive.training import Examples, Shape, contrast
+from turnwise.metrics.learned.encoded_items import TURNS, turn_vectors
 from turnwise.metrics.learned.trained import encoder_card
-from turnwise.metrics.learned.turnwise.bank import Bank
-from turnwise.metrics.learned.turnwise.calibration import ATTACKS, COVER
+from turnwise.metrics.learned.turnwise.calibration import ATTACKS, COVERAGE
+from turnwise.metrics.learned.turnwise.exchange_index import ExchangeIndex
 from turnwise.metrics.learned.turnwise.lexicon import Lexicon
 from turnwise.metrics.learned.turnwise.metric import is_copy
-from turnwise.metrics.learned.turnwise.signals import Signals, prior
-from turnwise.metrics.learned.turnwise.signals import parts as signals_of
-from turnwise.metrics.learned.turnwise.weights import Weights, ridge, standardised
+from turnwise.metrics.learned.turnwise.ridge import RidgeWeights, fit_ridge, standardised
+from turnwise.metrics.learned.turnwise.signals import Signals, prior, signal_tensors
 from turnwise.metrics.learned.usr import full as usr_full
 from turnwise.metrics.learned.usr import retrieval
-from turnwise.metrics.learned.views import TURNS, turn_vectors
 from turnwise.metrics.models import text_encoder
 from turnwise.networks.training.task import Ratings, Trained, TrainingTask
 from turnwise.types import Dialogue, Floats, digest
@@ -111,7 +110,7 @@ def make_signals(dialogues: Sequence[Dialogue], ret: folder.Folder) -> tuple[dic
     pairs = [pair for pair in pairs if all(pair)]
     chosen = [pairs[at] for at in np.sort(task.rng.permutation(len(pairs))[:EXCHANGES])]
     turns_, replies = turn_vectors([[a for a, _ in chosen], [b for _, b in chosen]], text_encoder(ENCODER))
-    tensors |= Bank.of(turns_, replies).tensors
+    tensors |= ExchangeIndex.of(turns_, replies).tensors
     texts = [plain(turn.text) for d in dialogues for turn in d.turns]
     texts += [plain(text) for d in dialogues for text in d.meta.get("positives", ())]
     tensors |= Lexicon.of(texts).tensors
@@ -138,13 +137,13 @@ class Group:
 def foretold(group: Group, others: Sequence[Group], start: Floats) -> Floats:
     """(n,) by the ridge of the others, with the gate against copies."""
     tables = [other.table for other in others]
-    weights = ridge(tables, [other.values for other in others], prior=start)
+    weights = fit_ridge(tables, [other.values for other in others], prior=start)
     found = weights.predict(group.table)
     found[group.copies] = floor_of(weights, tables)
     return found
 
 
-def floor_of(weights: Weights, tables: Sequence[Floats]) -> float:
+def floor_of(weights: RidgeWeights, tables: Sequence[Floats]) -> float:
     return float(np.quantile(np.concatenate([weights.predict(table) for table in tables]), 0.01))
 
 
@@ -154,7 +153,7 @@ def even_half_width(errors: Sequence[Floats]) -> float:
     shares = np.concatenate([np.full(len(one), 1 / len(one)) for one in errors])
     order = np.argsort(pooled)
     reached = np.cumsum(shares[order]) / len(errors)
-    return float(pooled[order][np.searchsorted(reached, COVER)])
+    return float(pooled[order][np.searchsorted(reached, COVERAGE)])
 
 
 def make_turnwise(data: Path, dialogues: Sequence[Dialogue], groups: Sequence[Rated]) -> None:
@@ -174,7 +173,7 @@ def fit_turnwise(data: Path, rated_groups: Sequence[Rated], parts: folder.Folder
         np.abs(standardised(group.values) - foretold(group, [g for g in groups if g is not group], start))
         for group in groups
     ]
-    weights = ridge([group.table for group in groups], [group.values for group in groups], prior=start)
+    weights = fit_ridge([group.table for group in groups], [group.values for group in groups], prior=start)
     half_width = even_half_width(errors)
     covered = {
         group.name: float(np.mean(error <= even_half_width([e for e in errors if e is not error])))
@@ -184,11 +183,13 @@ def fit_turnwise(data: Path, rated_groups: Sequence[Rated], parts: folder.Folder
     trained = Trained(
         kind="turnwise",
         tensors={
-            **signals_of(parts),
+            **signal_tensors(parts),
             "ridge.centre": weights.centre,
             "ridge.scale": weights.scale,
             "ridge.weights": weights.weights,
-            seen.KEY: seen.hashes([item for group in rated_groups for item in group.items]),
+            training_items.KEY: training_items.hashes(
+                [item for group in rated_groups for item in group.items]
+            ),
         },
         config={
             "encoder": parts.config["encoder"],

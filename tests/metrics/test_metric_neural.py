@@ -87,11 +87,14 @@ def test_perplexity_likelihood_and_pmi_come_from_the_same_sums(llama):
 
 
 def test_fed_is_the_difference_between_two_kinds_of_next_turn(llama):
-    from turnwise.metrics.unreferenced.likelihood import DISPLEASED, PLEASED
+    from turnwise.metrics.unreferenced.likelihood import NEGATIVE_FOLLOW_UPS, POSITIVE_FOLLOW_UPS
 
     one = item("i like the piano")
     after = (*one.context, Turn("assistant", one.reply))
-    each = [load_lm(llama).score([Utterance(text, after, "user")])[0] for text in (*PLEASED, *DISPLEASED)]
+    each = [
+        load_lm(llama).score([Utterance(text, after, "user")])[0]
+        for text in (*POSITIVE_FOLLOW_UPS, *NEGATIVE_FOLLOW_UPS)
+    ]
     means = np.array([total / count for total, count in each]).reshape(2, -1).mean(axis=1)
     assert number(resolve("fed", model=llama), one) == pytest.approx(means[0] - means[1])
 

@@ -13,7 +13,7 @@ from turnwise.cli.group import run
 from turnwise.encode.models.folder import load
 from turnwise.metrics import resolve
 from turnwise.metrics.learned.contrastive.head import Head
-from turnwise.metrics.learned.guard.guard import Witness, rest
+from turnwise.metrics.learned.guard.guard import ContextContrast, remainder_of
 
 WORDS = st.lists(
     st.sampled_from("the a you river guitar like to paint bakery".split()), min_size=1, max_size=12
@@ -22,17 +22,17 @@ WORDS = st.lists(
 
 def test_what_a_reply_took_from_its_context_is_left_out() -> None:
     said = ("why do you paint the river", "tell me about the guitar")
-    assert rest("you paint the river really", said) == "really"
-    assert rest("the bakery is closed", said) == "the bakery is closed"
-    assert rest("so the guitar is old", said) == "so is old"
+    assert remainder_of("you paint the river really", said) == "really"
+    assert remainder_of("the bakery is closed", said) == "the bakery is closed"
+    assert remainder_of("so the guitar is old", said) == "so is old"
 
 
 @given(reply=WORDS, said=st.lists(WORDS, min_size=1, max_size=3))
 def test_a_copy_has_no_rest_and_a_rest_is_never_longer(reply: list[str], said: list[list[str]]) -> None:
     turns = [" ".join(turn) for turn in said]
-    assert len(rest(" ".join(reply), turns).split()) <= len(reply)
+    assert len(remainder_of(" ".join(reply), turns).split()) <= len(reply)
     if len(said[0]) > 1:
-        assert rest(turns[0], turns) == ""
+        assert remainder_of(turns[0], turns) == ""
 
 
 @settings(max_examples=25)
@@ -44,8 +44,8 @@ def test_no_reply_fits_more_than_half_of_all_contexts_better_than_it_usually_doe
     )
     head = Head(first, bias, last, float(rng.normal()), 3, 0.5)
     contexts = rng.normal(size=(40, 4)).astype(np.float32)
-    usual = Witness(head, contexts).usual(reply)
-    assert np.mean(0.5 * (np.tanh(0.5 * (head.logits(contexts, reply) - usual)) + 1)) <= 0.5 + 1e-6
+    log_mean_odds = ContextContrast(head, contexts).log_mean_odds(reply)
+    assert np.mean(0.5 * (np.tanh(0.5 * (head.logits(contexts, reply) - log_mean_odds)) + 1)) <= 0.5 + 1e-6
 
 
 @pytest.fixture(scope="module", params=["usr-ret", "maude", "att"])

@@ -17,10 +17,10 @@ from turnwise.errors import DataError, UsageError
 from turnwise.metrics import resolve
 from turnwise.metrics.learned.contrastive.head import Head
 from turnwise.metrics.learned.turnwise import calibration
-from turnwise.metrics.learned.turnwise.bank import Bank
+from turnwise.metrics.learned.turnwise.exchange_index import ExchangeIndex
 from turnwise.metrics.learned.turnwise.lexicon import Lexicon
-from turnwise.metrics.learned.turnwise.surface import surface
-from turnwise.metrics.learned.turnwise.weights import ridge, standardised
+from turnwise.metrics.learned.turnwise.ridge import fit_ridge, standardised
+from turnwise.metrics.learned.turnwise.text_features import text_features
 from turnwise.metrics.learned.usr import retrieval
 from turnwise.networks.training.task import Ratings
 from turnwise.types import Item, Turn
@@ -116,7 +116,7 @@ def test_numpy_reads_a_head_as_torch_does() -> None:
     import torch
 
     from turnwise.metrics.learned.contrastive.training import Network, Shape
-    from turnwise.metrics.learned.views import View
+    from turnwise.metrics.learned.encoded_items import EncodedItem
 
     rng = np.random.default_rng(0)
     for recurrent in (False, True):
@@ -135,22 +135,24 @@ def test_numpy_reads_a_head_as_torch_does() -> None:
             padded[0, :length] = torch.tensor(context)
             with torch.no_grad():
                 wanted = float(network(network.context(padded, there), torch.tensor(reply)[None]))
-            assert head.logit(View(reply, context, ("a",) * length, "a")) == pytest.approx(wanted, abs=1e-4)
+            assert head.logit(EncodedItem(reply, context, ("a",) * length, "a")) == pytest.approx(
+                wanted, abs=1e-4
+            )
 
 
 def test_a_bank_finds_the_exchange_it_holds() -> None:
     rng = np.random.default_rng(0)
     turns, replies = (rng.normal(size=(300, 40)).astype(np.float32) for _ in range(2))
-    bank = Bank.load(Bank.of(turns, replies).tensors)
-    held, other = bank.look(turns[3], replies[3]), bank.look(turns[3], replies[9])
+    bank = ExchangeIndex.load(ExchangeIndex.of(turns, replies).tensors)
+    held, other = bank.signals(turns[3], replies[3]), bank.signals(turns[3], replies[9])
     assert held[0] > 0.9
     assert held[-1] > other[-1]
 
 
 def test_a_sequence_that_was_seen_is_more_fluent_than_its_words_shuffled() -> None:
     lexicon = Lexicon.load(Lexicon.of(["i like the old bike near the sea"] * 3).tensors)
-    fluent = surface("i like the old bike", ("hello",), lexicon)
-    shuffled = surface("bike the i old like", ("hello",), lexicon)
+    fluent = text_features("i like the old bike", ("hello",), lexicon)
+    shuffled = text_features("bike the i old like", ("hello",), lexicon)
     assert fluent["odds 3"] > shuffled["odds 3"]
     assert fluent["rarity"] == pytest.approx(shuffled["rarity"])
 
@@ -160,7 +162,7 @@ def test_a_ridge_over_corpora_does_not_learn_what_separates_them() -> None:
     signal = [rng.normal(size=200) for _ in range(3)]
     tables = [np.stack([x + 10 * corpus, rng.normal(size=200)], axis=1) for corpus, x in enumerate(signal)]
     ratings = [-5.0 * corpus + x + 0.1 * rng.normal(size=200) for corpus, x in enumerate(signal)]
-    weights = ridge(tables, ratings, penalty=1.0)
+    weights = fit_ridge(tables, ratings, penalty=1.0)
     assert weights.weights[0] > 0.9
     assert abs(weights.weights[1]) < 0.05
     assert np.corrcoef(weights.predict(tables[0]), ratings[0])[0, 1] > 0.95
@@ -188,7 +190,7 @@ def test_thirty_ratings_give_intervals_that_hold_ninety_five_in_a_hundred_new_re
         x = rng.normal(size=(230, 12))
         ratings = 0.2 * x @ truth + rng.normal(size=230)
         mine = slice(30)
-        made = calibration.fitted(x[mine], ratings[mine], np.arange(30) // 2, prior, rng=rng)
+        made = calibration.calibrate(x[mine], ratings[mine], np.arange(30) // 2, prior, rng=rng)
         errors = np.abs(ratings[30:] - x[30:] @ made.weights - made.offset)
         inside.append(np.mean(errors <= made.half_width))
     assert np.mean(inside) > 0.95  # the .95 quantile of the 30 errors holds .938
@@ -243,7 +245,7 @@ def test_settings_that_do_not_exist_are_refused() -> None:
         retrieval.train(task("usr-ret", settings={"epoch": 3}))
     with pytest.raises(UsageError, match="expected int"):
         retrieval.train(task("usr-ret", settings={"epochs": "many"}))
-    with pytest.raises(UsageError, match="stands on vectors of hashing"):
+    with pytest.raises(UsageError, match="uses vectors of hashing"):
         calibration.train(task("turnwise", model="minilm", settings={"start": tiny_trained("turnwise")}))
 
 

@@ -1,4 +1,4 @@
-"""How well predictions agree with people on replies that were not learned from, as findings with intervals."""
+"""Agreement of predictions with ratings on replies that were held out of training, as findings with intervals."""
 
 from collections.abc import Iterator, Sequence
 
@@ -11,9 +11,9 @@ from turnwise.stats.correlation import STATISTICS
 from turnwise.stats.interval import interval_of_correlation
 from turnwise.types import Finding, Floats, Ints, Item
 
-SHOWN = ("spearman", "pearson")
-DRAWS = 1000
-LONG = 4  # words: a turn of fewer is said in many conversations
+SHOWN = ("spearman", "pearson")  # statistics that are reported
+DRAWS = 1000  # bootstrap samples of an interval
+MIN_WORDS = 4  # shorter turns occur in many dialogues, so a common one does not connect two dialogues
 
 
 def held_out(
@@ -25,18 +25,18 @@ def held_out(
     rng: np.random.Generator,
     method: str,
 ) -> list[Finding]:
-    """Spearman and Pearson over items, resampling whole contexts."""
+    """Spearman and Pearson correlation over items; intervals resample whole contexts."""
     known = ~np.isnan(predicted)
-    own, of = np.unique(contexts[known], return_inverse=True)
-    n_clusters = len(own)
+    different, cluster = np.unique(contexts[known], return_inverse=True)
+    n_clusters = len(different)
     x, y = predicted[known], people[known]
-    found = []
+    findings = []
     for name in SHOWN:
         value = float(STATISTICS[name](x, y)) if len(x) > 2 and np.ptp(x) > 0 else float("nan")
         bounds = None
         if not np.isnan(value):
-            bounds, _ = interval_of_correlation(name, x, y, of, n_clusters, draws=DRAWS, rng=rng)
-        found.append(
+            bounds, _ = interval_of_correlation(name, x, y, cluster, n_clusters, draws=DRAWS, rng=rng)
+        findings.append(
             Finding(
                 what={"metric": metric, "statistic": name},
                 estimate=None if np.isnan(value) else value,
@@ -48,11 +48,11 @@ def held_out(
                 reason="predictions do not vary" if np.isnan(value) else None,
             )
         )
-    return found
+    return findings
 
 
 def on_card(findings: Sequence[Finding]) -> dict[str, object]:
-    """Held-out numbers as they stand in a card."""
+    """The findings in the form of a model's card: statistic -> estimate, interval and n."""
     return {
         str(finding.what["statistic"]): {
             "estimate": finding.estimate,
@@ -64,22 +64,23 @@ def on_card(findings: Sequence[Finding]) -> dict[str, object]:
 
 
 def context_groups(items: Sequence[Item]) -> Ints:
-    """(n,) equal for items that share their cluster or a turn of context, directly or through others."""
+    """(n,) group numbers; items that share a cluster or a long turn of context, also indirectly, are in one group."""
     return connected_components(
         [[f"cluster {item.cluster}", *map("turn {}".format, _long_turns(item))] for item in items]
     )[0]
 
 
 def _long_turns(item: Item) -> Iterator[str]:
-    words = (plain(turn.text) for turn in item.context)
-    return (text for text in words if len(text.split()) >= LONG)
+    """The turns of the context that have at least `MIN_WORDS` words, normalised."""
+    texts = (plain(turn.text) for turn in item.context)
+    return (text for text in texts if len(text.split()) >= MIN_WORDS)
 
 
 def folds(contexts: Ints, count: int, rng: np.random.Generator) -> Ints:
-    """(n,) a fold for each item; a context is in one fold."""
-    own, of = np.unique(contexts, return_inverse=True)
-    count = min(count, len(own))
+    """(n,) a random fold for each item; all items of a context are in the same fold."""
+    different, index = np.unique(contexts, return_inverse=True)
+    count = min(count, len(different))
     if count < 2:
         raise DataError("all rated replies answer the same context: nothing can be held out")
-    deal = rng.permutation(len(own)) % count
-    return np.asarray(deal[of], dtype=np.int64)
+    fold_of_context = rng.permutation(len(different)) % count
+    return np.asarray(fold_of_context[index], dtype=np.int64)

@@ -1,4 +1,4 @@
-"""Parts of a long training that are done, kept on disk: a run that was killed goes on after them."""
+"""Finished parts of a long training, stored on disk, so that an interrupted run resumes after them."""
 
 import os
 from collections.abc import Callable
@@ -11,7 +11,7 @@ from turnwise.types import Floats, digest
 def remembered(
     work: Path | None, name: tuple[str, ...], make: Callable[[], dict[str, Floats]]
 ) -> dict[str, Floats]:
-    """What `make` gives, from the folder `work` where it has been made before; a damaged file is made again."""
+    """The result of `make`, read from the folder `work` if it is there; a missing or damaged file is computed again."""
     if work is None:
         return make()
     try:

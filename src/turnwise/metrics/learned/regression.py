@@ -1,7 +1,8 @@
-"""A regression checkpoint that reads reference and reply as one input and gives a number: BLEURT and its kind.
+"""A regression model that takes reference and reply as one input and predicts a score, such as BLEURT.
 
-Any sequence classifier of transformers with one output will do (Sellam et al. 2020's own weights are on the hub as
-such conversions). There is no default: such weights are in no package registry, so the model must be named.
+Any sequence classifier of the transformers library with one output can be used; converted weights of Sellam et al. 2020
+are on the Hugging Face hub. There is no default model, because no package registry has such weights. The range and the
+meaning of the score are those of the model; higher is better.
 """
 
 from collections.abc import Sequence
@@ -20,8 +21,8 @@ from turnwise.types import Card, Floats, Item, Level, Need, Signature
 if TYPE_CHECKING:
     import torch
 
-BATCH = 32
-LONGEST = 512  # tokens, of a model that states no limit or a higher one
+BATCH = 32  # pairs in a batch
+LONGEST = 512  # largest number of tokens of an input, for a model that states no limit or a higher one
 
 
 @dataclass(frozen=True)
@@ -32,9 +33,9 @@ class Regression(Ratio):
     unscored: ClassVar[str] = "no reference"
     card: ClassVar[Card] = Card(
         kind="learned",
-        meaning="What a trained regression model makes of reply and reference together; the best over references.",
-        range="the model's own; higher is better",
-        limits="As good as what it was trained on, which for BLEURT is machine translation. It can be gamed.",
+        meaning="Score that a trained regression model predicts from reply and reference; the best over references.",
+        range="that of the model; higher is better",
+        limits="As good as its training data, which for BLEURT is machine translation. It can be attacked.",
         citation="Sellam et al. 2020, BLEURT: Learning Robust Metrics for Text Generation",
     )
 
@@ -50,15 +51,15 @@ class Regression(Ratio):
 
     def rows(self, items: Sequence[Item], /) -> Floats:
         pairs = [(text, item.reply) for item in items for text in item.references]
-        found = iter(_scores(self.model, pairs))
+        scores = iter(_scores(self.model, pairs))
         rows = np.ones((len(items), 2))
         for row, item in zip(rows, items, strict=True):
-            row[0] = max((next(found) for _ in item.references), default=np.nan)
+            row[0] = max((next(scores) for _ in item.references), default=np.nan)
         return rows
 
 
 def _scores(spec: str, pairs: Sequence[tuple[str, str]]) -> list[float]:
-    """One number a pair; each pair is padded by its own length, so a batch is of one shape."""
+    """The model's score of each pair of texts; a batch contains only pairs of equal length, so nothing is padded."""
     import torch
 
     from turnwise.encode.batches import by_shape
@@ -68,21 +69,21 @@ def _scores(spec: str, pairs: Sequence[tuple[str, str]]) -> list[float]:
     if not pairs:
         return []
     longest = loading.longest(model.config, tokenizer, LONGEST)
-    first, second = (list(side) for side in zip(*pairs, strict=True))
+    first, second = (list(texts) for texts in zip(*pairs, strict=True))
     encoded = tokenizer(first, second, truncation=True, max_length=longest).encodings
     tell(label(spec), longest, sum(bool(encoding.overflowing) for encoding in encoded))
     lengths = [len(encoding.ids) for encoding in encoded]
     scores = np.full(len(pairs), np.nan)
     for batch in by_shape(lengths, cost=[1] * len(lengths), budget=BATCH):
-        inputs = {"input_ids": _table([encoded[at].ids for at in batch], model)}
+        inputs = {"input_ids": _tensor([encoded[index].ids for index in batch], model)}
         if "token_type_ids" in tokenizer.model_input_names:
-            inputs["token_type_ids"] = _table([encoded[at].type_ids for at in batch], model)
+            inputs["token_type_ids"] = _tensor([encoded[index].type_ids for index in batch], model)
         with torch.inference_mode():
             scores[batch] = model(**inputs).logits[:, 0].float().cpu().numpy()
     return scores.tolist()
 
 
-def _table(rows: list[list[int]], model: Any) -> "torch.Tensor":
+def _tensor(rows: list[list[int]], model: Any) -> "torch.Tensor":
     import torch
 
     return torch.tensor(rows, device=model.device)
@@ -90,6 +91,7 @@ def _table(rows: list[list[int]], model: Any) -> "torch.Tensor":
 
 @cache
 def _loaded(spec: str) -> tuple[Any, Any]:
+    """The tokenizer and the model of a checkpoint."""
     from transformers import AutoModelForSequenceClassification
 
     from turnwise.encode.neural import loading

@@ -1,6 +1,6 @@
-"""Where a learned metric finds what it learned: a folder given by its setting `trained`, else one in the package.
+"""Loading of a learned metric's trained model: from the folder in its setting `trained`, else from the package.
 
-A metric holds the folder's path, and the process holds what is in it.
+A metric stores only the folder's path. The contents are loaded once per process.
 """
 
 from functools import cache
@@ -15,18 +15,18 @@ from turnwise.metrics import models
 
 
 class NotTrained(NotFetched):
-    """A metric that nobody has trained yet: it is skipped, and says how to train it."""
+    """There is no trained model for a metric; the message says how to train one."""
 
 
-def trained(kind: str, spec: str) -> Folder:
-    """The model of this kind in the folder `spec`; "" is the one that comes with the package."""
+def load_trained(kind: str, spec: str) -> Folder:
+    """The model of this kind in the folder `spec`; "" is the one that ships with the package."""
     path = shipped(kind) if not spec else Path(spec)
     if path is None:
         raise NotTrained(
             f"`{kind}` is not trained: turnwise train {kind} DATA -o MODEL, then {kind}[trained=MODEL]"
         )
     config = path / CONFIG
-    # Trained anew under the same name, it is another model.
+    # The modification time is part of the cache key, because a folder can be overwritten by a new training.
     return _load(kind, str(path), config.stat().st_mtime_ns if config.is_file() else 0)
 
 
@@ -36,7 +36,7 @@ def _load(kind: str, path: str, _: int) -> Folder:
 
 
 def encoder_of(model: Folder) -> TextEncoder:
-    """The encoder that the model was trained on. Vectors of any other would be noise to it."""
+    """The encoder that the model was trained with; raises `UsageError` if the one installed here is another."""
     settings: dict[str, Any] = dict(model.config["encoder"])
     encoder = models.text_encoder(settings["name"])
     if (now := str(encoder.signature)) != settings["signature"]:
@@ -48,5 +48,5 @@ def encoder_of(model: Folder) -> TextEncoder:
 
 
 def encoder_card(name: str) -> dict[str, str]:
-    """What a folder says of its encoder."""
+    """The entry `encoder` of a model's config."""
     return {"name": name, "signature": str(models.text_encoder(name).signature)}

@@ -1,11 +1,11 @@
-"""ADEM's head: the score of a reply is c'M r^ + r'N r^, shifted and scaled (Lowe et al. 2017, eq. 1).
+"""ADEM's head (Lowe et al. 2017, eq. 1): the score of a reply is (c'M r^ + r'N r^ - alpha) / beta.
 
-c, r and r^ are the vectors of context, reference and reply in the first n principal components of the training
-vectors. M and N start as the identity: then the score is a dot product, which is what the paper's rows `VHRED` and
-`T2V` are. Only these two matrices are learned. alpha and beta are constants: the paper has them put the first
-predictions into [0, 5]; here the first predictions have the mean of the training ratings and the largest spread that
-stays on their scale. With several references r is the mean of their vectors, which for a bilinear score is the mean
-of the scores.
+c, r and r^ are the vectors of context, reference and reply, projected on the first n principal components of the
+training vectors. Only the matrices M and N are learned. They start as the identity; then the score is a sum of dot
+products, as in the paper's rows `VHRED` and `T2V`. alpha and beta are constants. In the paper they bring the first
+predictions into [0, 5]; here they give the first predictions the mean of the training ratings and the largest spread
+that stays on the rating scale. With several references, r is the mean of their vectors, which for a bilinear score
+equals the mean of the scores.
 """
 
 from collections.abc import Mapping
@@ -18,29 +18,30 @@ from numpy.typing import NDArray
 from turnwise.errors import DataError
 from turnwise.types import Floats
 
-SIDES = ("context", "reference")  # what a reply is held against; M is of the first, N of the second
+SIDES = ("context", "reference")  # what a reply is compared with, by the matrices M and N
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Components:
-    """Principal components."""
+    """Projection on principal components."""
 
     mean: Floats  # (d,)
     axes: Floats  # (n, d)
 
     @classmethod
     def fit(cls, vectors: Floats, n: int) -> "Components":
-        """The first n, or all where there are fewer."""
+        """The first n principal components of the vectors, or all if there are fewer."""
         mean = vectors.mean(axis=0)
         centred = vectors - mean
         _, axes = np.linalg.eigh(centred.T @ centred)
         return cls(mean, np.ascontiguousarray(axes[:, ::-1][:, :n].T))
 
     def first(self, n: int) -> "Components":
+        """The first n of these components."""
         return Components(self.mean, self.axes[:n])
 
     def __call__(self, vectors: Floats) -> Floats:
-        """(m, d) -> (m, n)"""
+        """(m, n) the projections of vectors (m, d)."""
         projected: Floats = (vectors - self.mean) @ self.axes.T
         return projected
 
@@ -53,29 +54,30 @@ class Bilinear:
     beta: float
 
     def __call__(self, sides: Mapping[str, Floats], replies: Floats) -> Floats:
-        """(m,) scores of vectors (m, d); NaN where a vector is. Row by row: a row's bits are then its own."""
+        """(m,) scores from vectors (m, d), computed row by row; NaN if a vector is NaN."""
         scores = np.full(len(replies), np.nan)
         for row, reply in enumerate(replies):
-            held = {side: sides[side][row] for side in self.matrices}
-            if np.isfinite(reply).all() and all(np.isfinite(vector).all() for vector in held.values()):
-                scores[row] = self._score(held, reply)
+            compared = {side: sides[side][row] for side in self.matrices}
+            if np.isfinite(reply).all() and all(np.isfinite(vector).all() for vector in compared.values()):
+                scores[row] = self._score(compared, reply)
         return scores
 
-    def _score(self, held: Mapping[str, Floats], reply: Floats) -> float:
-        (near,) = self.components(reply[None])
+    def _score(self, compared: Mapping[str, Floats], reply: Floats) -> float:
+        (projected,) = self.components(reply[None])
         total = sum(
-            float(self.components(held[side][None])[0] @ matrix @ near)
+            float(self.components(compared[side][None])[0] @ matrix @ projected)
             for side, matrix in self.matrices.items()
         )
         return (total - self.alpha) / self.beta
 
     def tensors(self) -> dict[str, NDArray[Any]]:
+        """The head as tensors of a model's folder."""
         parts = {"mean": self.components.mean, "axes": self.components.axes, **self.matrices}
         return {f"head.{name}": part.astype(np.float32) for name, part in parts.items()}
 
     @classmethod
     def of(cls, tensors: Mapping[str, NDArray[Any]], settings: Mapping[str, Any]) -> "Bilinear":
-        """From a folder's tensors and what its config says of the head."""
+        """The head from a folder's tensors and the entry `head` of its config."""
         try:
             parts = {name: tensors[f"head.{name}"].astype(np.float64) for name in ("mean", "axes")}
             matrices = {

@@ -1,13 +1,14 @@
-"""Training ADEM's head: squared error with an L1 penalty, Adam, early stopping, and a search on a validation set.
+"""Training of ADEM's head: squared error with an L1 penalty, Adam, early stopping, and a hyper-parameter search.
 
-The search tries every combination of n (principal components), gamma (L1), learning rate and batch. Combinations that
-share n and batch see the same batches, so they are trained side by side in one array, and a search costs little more
-than one training. The loss of a batch is the mean squared error plus gamma times the sum of absolute weights; the
-paper writes a sum over examples and does not say over how many. Early stopping and choice look at the correlation on
-validation replies, of contexts that were not trained on: the squared error is met by predicting the mean.
+The search tries every combination of n (principal components), gamma (L1 penalty), learning rate and batch size.
+Combinations with the same n and batch size use the same batches, so they are trained together in one array, and a
+search takes little longer than one training. The loss of a batch is the mean squared error plus gamma times the sum of
+absolute weights; the paper writes a sum over examples without their number. Early stopping and model selection use the
+correlation on validation replies, whose contexts are not in the training data. They do not use the squared error,
+because predicting the mean already makes it small.
 
-A batch may be computed in pieces: the gradients add up, and eight pieces of one give the curve of one piece of eight.
-A part of the search that is done is kept in `work`, and a run that was killed goes on after it.
+A batch can be computed in pieces whose gradients are added, with the same result. Finished parts of the search are
+stored in `work`, so that an interrupted run resumes after them.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -25,21 +26,21 @@ from turnwise.metrics.learned.progress import remembered
 from turnwise.stats.correlation import row_correlations
 from turnwise.types import Floats, Ints
 
-_ADAM = (0.9, 0.999, 1e-8)
+_ADAM = (0.9, 0.999, 1e-8)  # Adam's beta 1, beta 2 and epsilon, with their usual values
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Search:
-    """What is tried. The paper's best: 7 components, gamma .02, rate .01, batch 16 (tweet2vec: 150 and .01)."""
+    """The values to try. The paper's best: 7 components, gamma .02, rate .01, batch 16 (tweet2vec: 150 and .01)."""
 
     components: tuple[int, ...] = (7, 20, 50)
     gamma: tuple[float, ...] = (0.0, 0.002, 0.02)
     rate: tuple[float, ...] = (0.01, 0.002)
     batch: tuple[int, ...] = (16, 64)
     epochs: int = 60
-    patience: int = 10  # epochs without a better validation
+    patience: int = 10  # epochs without a better validation score after which training stops
     piece: int | None = None  # examples computed at once; None: the whole batch
-    validation: float = 0.2  # of the contexts
+    validation: float = 0.2  # share of the contexts for validation
 
     def __post_init__(self) -> None:
         counts = (*self.components, *self.batch, self.epochs, self.patience, self.piece or 1)
@@ -52,6 +53,7 @@ class Search:
 
     @property
     def size(self) -> int:
+        """Number of combinations."""
         return len(self.components) * len(self.gamma) * len(self.rate) * len(self.batch)
 
 
@@ -59,7 +61,7 @@ class Search:
 class Examples:
     triples: Triples
     ratings: Floats  # (m,)
-    contexts: Ints  # (m,) equal for replies whose contexts may not be torn apart
+    contexts: Ints  # (m,) number of the context group; a group is never split between training and test
 
     def take(self, rows: Ints) -> "Examples":
         return Examples(self.triples.take(rows), self.ratings[rows], self.contexts[rows])
@@ -68,21 +70,22 @@ class Examples:
 @dataclass(frozen=True, slots=True, eq=False)
 class Learned:
     head: Bilinear
-    chosen: dict[str, float]  # the settings that the validation set preferred
-    validation: float  # correlation
-    curve: list[dict[str, float]]  # of the chosen one; epoch 0 is the untrained head
+    chosen: dict[str, float]  # the settings with the best validation score
+    validation: float  # correlation on the validation replies
+    curve: list[dict[str, float]]  # of the chosen settings; epoch 0 is the untrained head
 
 
 def split(contexts: Ints, share: float, rng: np.random.Generator) -> tuple[Ints, Ints]:
-    """Places of the rest, and of about `share` of the examples, with no context in both."""
+    """Indices of the training examples and of about `share` for validation, with no context in both."""
     order = rng.permutation(np.unique(contexts))
     sizes = np.cumsum([np.count_nonzero(contexts == code) for code in order])
     held = order[: max(1, int(np.searchsorted(sizes, share * len(contexts), side="right")))]
     apart = np.isin(contexts, held)
-    return where(~apart), where(apart)
+    return indices(~apart), indices(apart)
 
 
-def where(mask: NDArray[np.bool_]) -> Ints:
+def indices(mask: NDArray[np.bool_]) -> Ints:
+    """The indices at which the mask is true."""
     return np.flatnonzero(mask).astype(np.int64)
 
 
@@ -98,7 +101,10 @@ def learn(
     about: str = "",
     say: Callable[[str], None] = lambda _: None,
 ) -> Learned:
-    """The best head of the search. `watch` is measured beside the validation set and decides nothing."""
+    """Train heads with all settings of the search and return the best one on validation replies.
+
+    `watch` are further examples whose correlation is only recorded in the curve.
+    """
     inner, held = split(examples.contexts, search.validation, np.random.default_rng([seed, 1]))
     if any(len(rows) == 0 or np.ptp(examples.ratings[rows]) == 0 for rows in (inner, held)):
         raise DataError(
@@ -142,7 +148,7 @@ _CURVE = ("loss", "validation", "watched")
 
 
 class _Part:
-    """The examples in n components, and the constants that follow from the untrained head."""
+    """The examples projected on n components, with the constants alpha and beta."""
 
     def __init__(
         self,
@@ -154,32 +160,33 @@ class _Part:
         scale: tuple[float, float] | None,
     ) -> None:
         self.components, self.sides = components, sides
-        self.train, self.valid = self._seen(train), self._seen(valid)
-        self.watch = None if watch is None else self._seen(watch)
+        self.train, self.valid = self._projected(train), self._projected(valid)
+        self.watch = None if watch is None else self._projected(watch)
         start = self.scores(self.identity(1), self.train)[0]
         self.alpha, self.beta = constants(start, train.ratings, scale)
 
-    def _seen(self, examples: Examples) -> tuple[Floats, Floats, Floats]:
+    def _projected(self, examples: Examples) -> tuple[Floats, Floats, Floats]:
         """Sides (p, m, n), replies (m, n) and ratings (m,)."""
-        held = [self.components(examples.triples.sides[side]) for side in self.sides]
-        return np.stack(held), self.components(examples.triples.reply), examples.ratings
+        sides = [self.components(examples.triples.sides[side]) for side in self.sides]
+        return np.stack(sides), self.components(examples.triples.reply), examples.ratings
 
     def identity(self, count: int) -> Floats:
+        """(count, p, n, n) identity matrices: the weights before training."""
         n = len(self.components.axes)
         return np.broadcast_to(np.eye(n), (count, len(self.sides), n, n)).copy()
 
     @staticmethod
-    def scores(weights: Floats, seen: tuple[Floats, Floats, Floats]) -> Floats:
-        """(k, p, n, n) weights -> (k, m) scores before alpha and beta."""
-        left, right, _ = seen
+    def scores(weights: Floats, data: tuple[Floats, Floats, Floats]) -> Floats:
+        """(k, m) scores with weights (k, p, n, n), before alpha and beta."""
+        left, right, _ = data
         total: Floats = ((left @ weights) * right).sum(axis=(1, 3))
         return total
 
-    def correlation(self, weights: Floats, seen: tuple[Floats, Floats, Floats]) -> Floats:
-        """(k,) Pearson's; -1 where a head gives everyone the same."""
-        scores = self.scores(weights, seen)
+    def correlation(self, weights: Floats, data: tuple[Floats, Floats, Floats]) -> Floats:
+        """(k,) Pearson correlation of scores and ratings; -1 for a head whose scores are all equal."""
+        scores = self.scores(weights, data)
         return np.nan_to_num(
-            row_correlations("pearson", scores, np.broadcast_to(seen[2], scores.shape)), nan=-1.0
+            row_correlations("pearson", scores, np.broadcast_to(data[2], scores.shape)), nan=-1.0
         )
 
     def gradient(self, weights: Floats, rows: Ints, piece: int) -> tuple[Floats, Floats]:
@@ -188,11 +195,11 @@ class _Part:
         left, right, ratings = self.train
         for start in range(0, len(rows), piece):
             some = rows[start : start + piece]
-            seen = (left[:, some], right[some], ratings[some])
-            error = (self.scores(weights, seen) - self.alpha) / self.beta - seen[2]  # (k, b)
+            data = (left[:, some], right[some], ratings[some])
+            error = (self.scores(weights, data) - self.alpha) / self.beta - data[2]  # (k, b)
             loss += (error**2).sum(axis=1)
-            weighed = seen[0] * error[:, None, :, None]  # (k, p, b, n)
-            total += 2 / self.beta * (weighed.swapaxes(2, 3) @ seen[1])
+            weighed = data[0] * error[:, None, :, None]  # (k, p, b, n)
+            total += 2 / self.beta * (weighed.swapaxes(2, 3) @ data[1])
         return loss, total
 
     def head(self, weights: Floats) -> Bilinear:
@@ -201,7 +208,7 @@ class _Part:
 
 
 def constants(start: Floats, ratings: Floats, scale: tuple[float, float] | None) -> tuple[float, float]:
-    """alpha and beta: the first predictions have the ratings' mean, and just fit on their scale."""
+    """alpha and beta: the untrained predictions get the mean of the ratings and the largest spread on their scale."""
     low, high = scale or (float(ratings.min()), float(ratings.max()))
     centre, spread = float(ratings.mean()), start - start.mean()
     room = max(high - centre, 1e-9), max(centre - low, 1e-9)
@@ -212,7 +219,10 @@ def constants(start: Floats, ratings: Floats, scale: tuple[float, float] | None)
 
 
 def _train(part: _Part, search: Search, batch: int, seed: int) -> dict[str, Floats]:
-    """All combinations of gamma and rate at once: best weights (k, p, n, n), validation (k,), curve (e, k, 3)."""
+    """Train all k combinations of gamma and rate together.
+
+    Returns the best weights (k, p, n, n), their validation scores (k,) and the curves (epochs, k, 3).
+    """
     pairs = np.array(list(product(search.gamma, search.rate)))
     gamma, rate = (pairs[:, column][:, None, None, None] for column in (0, 1))
     n = len(part.train[2])
@@ -238,7 +248,7 @@ def _train(part: _Part, search: Search, batch: int, seed: int) -> dict[str, Floa
                 "the weights are no longer finite: training diverged; a smaller --set rate may help"
             )
         curve.append(_measured(part, weights, total / n))
-        curve[-1][waited >= search.patience] = np.nan  # over for these
+        curve[-1][waited >= search.patience] = np.nan  # these combinations have stopped
         value = curve[-1][:, 1]
         better = value > best
         keep[better], best[better] = weights[better], value[better]
@@ -249,11 +259,13 @@ def _train(part: _Part, search: Search, batch: int, seed: int) -> dict[str, Floa
 
 
 def _measured(part: _Part, weights: Floats, loss: Floats) -> Floats:
+    """(k, 3) a point of the curves: training loss, validation correlation, correlation on the watched examples."""
     watched = np.full(len(weights), np.nan) if part.watch is None else part.correlation(weights, part.watch)
     return np.stack([loss, part.correlation(weights, part.valid), watched], axis=1)
 
 
 def _batches(n: int, batch: int, seed: int, epoch: int) -> Iterator[Ints]:
+    """The batches of an epoch, in an order that depends only on seed and epoch."""
     order = np.random.default_rng([seed, 2, epoch]).permutation(n)
     for start in range(0, n, batch):
         yield order[start : start + batch]

@@ -1,13 +1,13 @@
-"""ADEM: a reply's rating, predicted from context and reference (Lowe et al. 2017, Towards an Automatic Turing Test).
+"""ADEM (Lowe et al. 2017, Towards an Automatic Turing Test): a reply's rating, predicted from context and reference.
 
-`adem` holds the reply against context and reference, `adem-c` against the context alone, `adem-r` against the
-reference alone: three models, each trained for itself from ratings (`adem_training.py`). `adem-start` is the head
-before training, M = N = I on the encoder's own vectors: the paper's rows `VHRED` and `T2V`. It needs no model's folder,
-and is what training must beat.
+`adem` compares the reply with context and reference, `adem-c` only with the context, `adem-r` only with the reference.
+The three models are trained separately on ratings (see `training`). The score is on the scale of those ratings; higher
+is better. `adem-start` is the head before training, M = N = I, on the encoder's own vectors: the paper's rows `VHRED`
+and `T2V`. It needs no trained model and is the baseline for training.
 
-The encoder of the paper is VHRED's (`turnwise train vhred`); any other can stand in its place. What is known against
-ADEM: Sai et al. 2019 raised 64 % of its scores by taking the punctuation away. Encoders that read single texts are
-given them without punctuation here, so for them it cannot happen.
+The paper's encoder is that of VHRED (`turnwise train vhred`); any other can be used. A known weakness of ADEM: Sai et
+al. 2019 raised 64 % of its scores by removing the punctuation. Here encoders of single texts get texts without
+punctuation, so this attack has no effect on them.
 """
 
 from collections.abc import Sequence
@@ -19,27 +19,28 @@ import numpy as np
 
 from turnwise.encode.models.folder import Folder
 from turnwise.metrics.learned.adem.bilinear import Bilinear
-from turnwise.metrics.learned.adem.triples import Triples, reader_named, reader_of
-from turnwise.metrics.learned.seen import in_training
-from turnwise.metrics.learned.trained import trained
+from turnwise.metrics.learned.adem.triples import Triples, context_encoder, trained_context_encoder
+from turnwise.metrics.learned.trained import load_trained
+from turnwise.metrics.learned.training_items import count_training_items
 from turnwise.metrics.rows import Ratio
 from turnwise.types import Card, Floats, Item, Level, Need, Signature
 
 CITATION = "Lowe et al. 2017, Towards an Automatic Turing Test: Learning to Evaluate Dialogue Responses"
-NAMES: dict[str, tuple[str, ...]] = {  # metric -> what the reply is held against
+NAMES: dict[str, tuple[str, ...]] = {  # metric -> what the reply is compared with
     "adem": ("context", "reference"),
     "adem-c": ("context",),
     "adem-r": ("reference",),
 }
 
 
-def _card(against: str) -> Card:
+def _card(compared_with: str) -> Card:
     return Card(
         kind="learned",
-        meaning=f"The rating that people would give the reply, predicted from its likeness to {against}.",
-        range="that of the ratings it was trained on, and a little beyond",
-        limits="Knows the people and the languages of its training. The paper's was far weaker on a system that it "
-        "had not seen (Table 5); on MiniLM it was not (papers/adem.md). Draws near the mean. It can be gamed.",
+        meaning=f"Predicted rating of the reply, from its similarity to {compared_with}.",
+        range="that of the ratings it was trained on, and slightly beyond",
+        limits="Predicts the ratings of its training raters, in the languages of its training data. The paper's was "
+        "much weaker on systems that were not in the training data (Table 5); with MiniLM it was not (papers/adem.md). "
+        "Predictions are close to the mean. It can be attacked.",
         citation=CITATION,
     )
 
@@ -57,22 +58,24 @@ class Adem(Ratio):
 
     @property
     def folder(self) -> Folder:
-        return trained(self.name, self.trained)
+        return load_trained(self.name, self.trained)
 
     @property
     def signature(self) -> Signature:
         folder = self.folder
-        return Signature(self.name, (("trained", folder.digest),), (reader_of(folder).signature,))
+        return Signature(
+            self.name, (("trained", folder.digest),), (trained_context_encoder(folder).signature,)
+        )
 
     def rows(self, items: Sequence[Item], /) -> Floats:
         """(n, 2): the predicted rating, 1."""
         folder = self.folder
-        triples = Triples.of(items, reader_of(folder))
+        triples = Triples.of(items, trained_context_encoder(folder))
         return np.column_stack([_head(folder)(triples.sides, triples.reply), np.ones(len(items))])
 
     def in_training(self, items: Sequence[Item], /) -> int:
         """How many of these items its head was fitted to."""
-        return in_training(self.folder, items)
+        return count_training_items(self.folder, items)
 
 
 @dataclass(frozen=True)
@@ -100,8 +103,8 @@ class AdemStart(Ratio):
     card: ClassVar[Card] = Card(
         kind="reference",
         meaning="ADEM before training: the reply's dot product with its context plus that with its reference.",
-        range="the encoder's own; higher is more alike",
-        limits="Likes a copy of the context best. No rating has taught it anything.",
+        range="depends on the encoder; higher is more similar",
+        limits="A copy of the context scores highest. It is not trained on ratings.",
         citation=CITATION,
     )
 
@@ -109,10 +112,10 @@ class AdemStart(Ratio):
 
     @property
     def signature(self) -> Signature:
-        return Signature("adem-start", (), (reader_named(self.model).signature,))
+        return Signature("adem-start", (), (context_encoder(self.model).signature,))
 
     def rows(self, items: Sequence[Item], /) -> Floats:
-        triples = Triples.of(items, reader_named(self.model))
+        triples = Triples.of(items, context_encoder(self.model))
         rows = np.ones((len(items), 2))
         for row, context, reference, reply in zip(
             rows, triples.sides["context"], triples.sides["reference"], triples.reply, strict=True

@@ -1,8 +1,8 @@
-"""What `train adem` measures on replies that were not learned from: by folds, without a system, with less data.
+"""Agreement of ADEM with ratings on held-out replies: by cross-validation, without one system, with less data.
 
-`leave_out_systems` is the paper's Table 5: every system in turn is kept out of training, and as a control as many
-replies at random ('25 %' of the paper's four systems). `shares` is its Table 14: fewer contexts to learn from, the same
-to be tested on. Both use the settings that the search chose for the head that is kept.
+`leave_out_systems` is the paper's Table 5: each system in turn is left out of training, and as a control equally many
+random replies ('25 %' for the paper's four systems). `shares` is its Table 14: fewer contexts for training, the same
+test replies. Both use the settings that the search chose for the final head.
 """
 
 from collections.abc import Sequence
@@ -11,12 +11,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from turnwise.errors import UsageError
-from turnwise.metrics.learned.adem.bilinear_fit import Examples, Search, learn, where
+from turnwise.metrics.learned.adem.bilinear_fit import Examples, Search, indices, learn
 from turnwise.metrics.learned.held_out import folds, held_out
 from turnwise.networks.training.task import TrainingTask
 from turnwise.types import Finding, Floats, digest
 
-FOLDS = 5
+FOLDS = 5  # of the cross-validation
 Mask = NDArray[np.bool_]
 
 
@@ -28,12 +28,12 @@ def studies(
     scale: tuple[float, float] | None,
     search: Search,
 ) -> list[Finding]:
-    """Those that the settings ask for."""
+    """The findings of the studies that the settings `leave_out_systems` and `shares` ask for."""
 
     def predicted(keep: Mask) -> Floats:
-        return crossed(task, examples, sides, scale, search, keep=keep)
+        return cross_predict(task, examples, sides, scale, search, keep=keep)
 
-    def found(what: str, scores: Floats, of: Mask, method: str) -> list[Finding]:
+    def agreement(what: str, scores: Floats, of: Mask, method: str) -> list[Finding]:
         people, contexts = examples.ratings[of], examples.contexts[of]
         name = f"{task.metric}, {what}"
         return held_out(name, scores[of], people, contexts, rng=task.rng, method=method)
@@ -47,28 +47,30 @@ def studies(
             raise UsageError(f"all rated replies are of `{names[0]}`: no system can be left out")
         whole, control = predicted(everything), everything.copy()
         control[rng.choice(len(who), size=round(len(who) / len(names)), replace=False)] = False
-        findings += found("nothing left out", whole, everything, "contexts held out")
-        findings += found(
+        findings += agreement("nothing left out", whole, everything, "contexts held out")
+        findings += agreement(
             f"1 in {len(names)} left out at random", predicted(control), everything, "contexts held out"
         )
         for name in names:
             task.say(f"without {name}")
             own, without = who == name, predicted(who != name)
-            told = f"contexts held out, {name} left out"
-            findings += found(f"{name} left out", without, everything, told)
-            findings += found(f"{name} left out: its replies", without, own, told)
-            findings += found(f"{name} seen: its replies", whole, own, "contexts held out")
+            method = f"contexts held out, {name} left out"
+            findings += agreement(f"{name} left out", without, everything, method)
+            findings += agreement(f"{name} left out: its replies", without, own, method)
+            findings += agreement(f"{name} seen: its replies", whole, own, "contexts held out")
     order = rng.permutation(np.unique(examples.contexts))
-    for share in several("shares", task.settings["shares"], float) if "shares" in task.settings else ():
+    for share in parse_numbers("shares", task.settings["shares"], float) if "shares" in task.settings else ():
         if not 0 < share <= 1:
             raise UsageError(f"--set shares={share:g}: a share of the data is above 0 and at most 1")
         task.say(f"with {share:.0%} of the contexts")
         keep = np.isin(examples.contexts, order[: max(2, round(share * len(order)))])
-        findings += found(f"{share:.0%} of the contexts", predicted(keep), everything, "contexts held out")
+        findings += agreement(
+            f"{share:.0%} of the contexts", predicted(keep), everything, "contexts held out"
+        )
     return findings
 
 
-def crossed(
+def cross_predict(
     task: TrainingTask,
     examples: Examples,
     sides: Sequence[str],
@@ -77,23 +79,24 @@ def crossed(
     *,
     keep: Mask | None = None,
 ) -> Floats:
-    """(m,) what heads that had not seen its context predict of each reply; they learn from those in `keep`."""
+    """(m,) a prediction for each reply by a head trained on other contexts; only replies in `keep` are trained on."""
     count = min(task.setting("folds", FOLDS), len(np.unique(examples.contexts)))
     fold = folds(examples.contexts, count, np.random.default_rng([task.seed, 3]))
-    held, kept = np.full(len(fold), np.nan), np.ones(len(fold), dtype=bool) if keep is None else keep
-    told = f"{task.fingerprint} {digest(kept.tobytes())}"
+    predicted, kept = np.full(len(fold), np.nan), np.ones(len(fold), dtype=bool) if keep is None else keep
+    about = f"{task.fingerprint} {digest(kept.tobytes())}"
     for number in range(count):
         task.say(f"fold {number + 1} of {count}")
         learned = learn(
-            examples.take(where((fold != number) & kept)), sides=sides, scale=scale, search=search,
-            seed=task.seed, work=task.work, about=f"{told} {number}", say=task.say,
+            examples.take(indices((fold != number) & kept)), sides=sides, scale=scale, search=search,
+            seed=task.seed, work=task.work, about=f"{about} {number}", say=task.say,
         )  # fmt: skip
-        test = examples.take(where(fold == number)).triples
-        held[fold == number] = learned.head(test.sides, test.reply)
-    return held
+        test = examples.take(indices(fold == number)).triples
+        predicted[fold == number] = learned.head(test.sides, test.reply)
+    return predicted
 
 
-def several(name: str, given: object, kind: type[float] | type[int]) -> tuple[float, ...]:
+def parse_numbers(name: str, given: object, kind: type[float] | type[int]) -> tuple[float, ...]:
+    """Parse a setting with numbers joined by slashes."""
     try:
         return tuple(kind(part) for part in str(given).split("/"))
     except ValueError:

@@ -1,8 +1,8 @@
-"""`turnwise train adem | adem-c | adem-r`: from rated replies to a model's folder.
+"""`turnwise train adem | adem-c | adem-r`: train a model on rated replies.
 
-What is printed and put on the card is of replies that were not trained on: contexts are dealt into folds, and each
-fold is predicted by a head that was searched for, trained and stopped on the others. The head that is written has seen
-every fold; one fifth of the contexts decided its settings and when to stop.
+The agreement that is printed and written to the card is that of cross-validation over contexts: each fold is predicted
+by a head whose search, training and early stopping used only the other folds. The head that is saved is trained on all
+folds; one fifth of the contexts is used for model selection and early stopping.
 """
 
 from collections.abc import Sequence
@@ -12,17 +12,18 @@ from typing import Any
 import numpy as np
 
 from turnwise.errors import DataError
-from turnwise.metrics.learned import seen
-from turnwise.metrics.learned.adem.bilinear_fit import Examples, Search, learn, where
+from turnwise.metrics.learned import training_items
+from turnwise.metrics.learned.adem.bilinear_fit import Examples, Search, indices, learn
 from turnwise.metrics.learned.adem.metric import NAMES
-from turnwise.metrics.learned.adem.studies import crossed, several, studies
-from turnwise.metrics.learned.adem.triples import Triples, packed, reader_named
+from turnwise.metrics.learned.adem.studies import cross_predict, parse_numbers, studies
+from turnwise.metrics.learned.adem.triples import Triples, context_encoder, stored_encoder
 from turnwise.metrics.learned.held_out import context_groups, held_out, on_card
 from turnwise.networks.training.task import FEWEST, Trained, TrainingTask
 from turnwise.types import Floats
 
 
 def train(task: TrainingTask) -> Trained:
+    """Train the metric that the task names, and measure it on held-out contexts."""
     sides = NAMES[task.metric]
     search = search_of(task)
     items, ratings = task.rated()
@@ -31,24 +32,24 @@ def train(task: TrainingTask) -> Trained:
     grouped = len({item.group for item in items}) > 1
     ratings = standardised(ratings, [item.group for item in items]) if grouped else ratings
     spec = task.model or "minilm"
-    triples = Triples.of(items, reader_named(spec))
-    there = triples.there(sides)
-    if np.count_nonzero(there) < FEWEST:
+    triples = Triples.of(items, context_encoder(spec))
+    complete = triples.complete(sides)
+    if np.count_nonzero(complete) < FEWEST:
         needed = " and a ".join(sides)
         raise DataError(
-            f"{np.count_nonzero(there)} of {len(items)} rated replies have a {needed}; "
+            f"{np.count_nonzero(complete)} of {len(items)} rated replies have a {needed}; "
             f"{FEWEST} are needed to learn from"
             + ("; `train adem-c` needs no references" if "reference" in sides else "")
         )
-    if lost := np.count_nonzero(~there):
+    if lost := np.count_nonzero(~complete):
         task.say(
             f"warning: {lost} of {len(items)} rated replies have no {' or no '.join(sides)} and are left out"
         )
-    rows = where(there)
+    rows = indices(complete)
     contexts = context_groups(items)[rows]
     examples = Examples(triples.take(rows), ratings[rows], contexts)
     scale = None if grouped else task.ratings.scale
-    predicted = crossed(task, examples, sides, scale, search)
+    predicted = cross_predict(task, examples, sides, scale, search)
     findings = held_out(
         task.metric, predicted, examples.ratings, contexts, rng=task.rng, method="contexts held out",
     )  # fmt: skip
@@ -60,14 +61,14 @@ def train(task: TrainingTask) -> Trained:
     chosen: dict[str, Any] = {name: (value,) for name, value in final.chosen.items()}
     agents = [items[row].agent for row in rows]
     studied = studies(task, examples, agents, sides, scale, replace(search, **chosen))
-    encoder, tensors = packed(spec)
+    encoder, tensors = stored_encoder(spec)
     head = {"sides": list(sides), "alpha": final.head.alpha, "beta": final.head.beta, **final.chosen}
     return Trained(
         kind=task.metric,
         tensors={
             **tensors,
             **final.head.tensors(),
-            seen.KEY: seen.hashes([items[row] for row in rows]),
+            training_items.KEY: training_items.hashes([items[row] for row in rows]),
         },
         config={"encoder": encoder, "head": head, "search": asdict(search)},
         card={
@@ -84,7 +85,7 @@ def train(task: TrainingTask) -> Trained:
 
 
 def search_of(task: TrainingTask) -> Search:
-    """`--set components=7` tries one value; several are joined by a slash, as in components=7/20."""
+    """The search that the task's settings describe: `components=7` tries one value, `components=7/20` two."""
     names = tuple(Search.__dataclass_fields__)
     task.check_settings((*names, "folds", "leave_out_systems", "shares"))
     found: dict[str, Any] = {}
@@ -93,14 +94,14 @@ def search_of(task: TrainingTask) -> Search:
             continue
         given = task.settings[name]
         if isinstance(default, tuple):
-            found[name] = several(name, given, type(default[0]))
+            found[name] = parse_numbers(name, given, type(default[0]))
         else:
             found[name] = task.setting(name, 1 if default is None else default)
     return replace(Search(), **found)
 
 
 def standardised(ratings: Floats, groups: Sequence[str]) -> Floats:
-    """Mean 0 and deviation 1 within each group: what people of different corpora say is not on one scale."""
+    """The ratings with mean 0 and standard deviation 1 within each group, because groups have different scales."""
     found = np.empty_like(ratings)
     for group in set(groups):
         mine = np.array([name == group for name in groups])

@@ -1,8 +1,8 @@
-"""What ADEM reads: the vectors of a context, a reference and a reply, by any encoder.
+"""The input of ADEM: the vectors of a context, a reference and a reply, by any encoder.
 
-The hierarchical encoder (VHRED, HRED, dual) has a vector for a whole context, and for a reply as a context of one
-turn. Every other encoder reads single texts, which are made `plain` first, and a context is the mean of its turns,
-each older one weighing half as much as the next newer.
+The hierarchical encoders (VHRED, HRED, dual) encode a whole context; a reply is a context of one turn. All other
+encoders encode single texts, which are normalised first. The vector of a context is then the weighted mean of its
+turns, in which each older turn has half the weight of the next newer one.
 """
 
 from collections.abc import Mapping, Sequence
@@ -20,87 +20,94 @@ from turnwise.encode.text.normalise import plain
 from turnwise.errors import UsageError
 from turnwise.metrics import models
 from turnwise.metrics.learned.contrastive.head import mean_context
-from turnwise.metrics.learned.views import TURNS, turn_vectors
+from turnwise.metrics.learned.encoded_items import TURNS, turn_vectors
 from turnwise.types import Floats, Item, Signature
 
 if TYPE_CHECKING:
     from turnwise.networks.characters import Characters
     from turnwise.networks.hred.encoder import Hierarchical
 
-DECAY = 0.5
-PREFIX = "encoder."  # of an encoder's tensors inside a model's folder
+DECAY = 0.5  # weight of a turn relative to the next newer one
+PREFIX = "encoder."  # of the names of an encoder's tensors in a model's folder
 
 
-class Reader(Protocol):
+class ContextEncoder(Protocol):
     @property
     def signature(self) -> Signature: ...
 
-    def contexts(self, told: Sequence[Sequence[str]], /) -> Vectors:
-        """(n, d): a vector for each list of turns, oldest first; NaN where it has none."""
+    def contexts(self, contexts: Sequence[Sequence[str]], /) -> Vectors:
+        """(n, d) a vector for each list of turns, oldest first; NaN for a list without a known word."""
         ...
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Flat:
+class MeanOfTurns:
+    """Encodes a context as the weighted mean of its turns' vectors."""
+
     encoder: TextEncoder
 
     @property
     def signature(self) -> Signature:
         return self.encoder.signature
 
-    def contexts(self, told: Sequence[Sequence[str]], /) -> Vectors:
-        known = [[words for text in turns if (words := plain(text))][-TURNS:] for turns in told]
-        groups = turn_vectors(known, self.encoder)
-        found = np.full((len(told), self.encoder.dimension), np.nan, dtype=np.float32)
-        for row, group in zip(found, groups, strict=True):
+    def contexts(self, contexts: Sequence[Sequence[str]], /) -> Vectors:
+        turns = [[text for turn in context if (text := plain(turn))][-TURNS:] for context in contexts]
+        groups = turn_vectors(turns, self.encoder)
+        vectors = np.full((len(contexts), self.encoder.dimension), np.nan, dtype=np.float32)
+        for vector, group in zip(vectors, groups, strict=True):
             if len(group):
-                row[:] = mean_context(group[::-1], DECAY)
-        return found
+                vector[:] = mean_context(group[::-1], DECAY)
+        return vectors
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Deep:
+class WholeContext:
+    """Encodes a context with a trained encoder of whole contexts; vectors are cached."""
+
     encoder: "Hierarchical | Characters"
 
     @property
     def signature(self) -> Signature:
         return self.encoder.signature
 
-    def contexts(self, told: Sequence[Sequence[str]], /) -> Vectors:
-        spoken = [tuple(text for text in turns if text.strip()) for turns in told]
-        if not spoken:
+    def contexts(self, contexts: Sequence[Sequence[str]], /) -> Vectors:
+        turns = [tuple(turn for turn in context if turn.strip()) for context in contexts]
+        if not turns:
             return np.zeros((0, self.encoder.dimension), dtype=np.float32)
 
-        def make(places: list[int]) -> Sequence[Vectors]:
-            return list(self.encoder.encode([spoken[place] for place in places]))
+        def make(missing: list[int]) -> Sequence[Vectors]:
+            return list(self.encoder.encode([turns[index] for index in missing]))
 
-        return np.stack(Cache().remember(str(self.signature), spoken, make))
+        return np.stack(Cache().remember(str(self.signature), turns, make))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Triples:
-    sides: Mapping[str, Floats]  # context and reference: (n, d), NaN where there is none
+    """The vectors of n contexts, references and replies."""
+
+    sides: Mapping[str, Floats]  # context and reference: (n, d), NaN for a missing one
     reply: Floats  # (n, d)
 
     @classmethod
-    def of(cls, items: Sequence[Item], reader: Reader) -> "Triples":
+    def of(cls, items: Sequence[Item], encoder: ContextEncoder) -> "Triples":
+        """Encode the items; the vector of several references is their mean."""
         references = [[text for text in item.references if text.strip()] for item in items]
-        told = [[turn.text for turn in item.context] for item in items]
-        told += [[item.reply] for item in items]
-        told += [[text] for texts in references for text in texts]
-        vectors = reader.contexts(told).astype(np.float64)
+        contexts = [[turn.text for turn in item.context] for item in items]
+        contexts += [[item.reply] for item in items]
+        contexts += [[text] for texts in references for text in texts]
+        vectors = encoder.contexts(contexts).astype(np.float64)
         n = len(items)
-        kept = np.full((n, vectors.shape[1]), np.nan)
+        of_references = np.full((n, vectors.shape[1]), np.nan)
         start = 2 * n
-        for row, texts in zip(kept, references, strict=True):
+        for row, texts in zip(of_references, references, strict=True):
             several = vectors[start : start + len(texts)]
             start += len(texts)
-            if (there := np.isfinite(several).all(axis=1)).any():
-                row[:] = several[there].mean(axis=0)
-        return cls({"context": vectors[:n], "reference": kept}, vectors[n : 2 * n])
+            if (known := np.isfinite(several).all(axis=1)).any():
+                row[:] = several[known].mean(axis=0)
+        return cls({"context": vectors[:n], "reference": of_references}, vectors[n : 2 * n])
 
-    def there(self, sides: Sequence[str]) -> NDArray[np.bool_]:
-        """(n,) which have the reply and these sides."""
+    def complete(self, sides: Sequence[str]) -> NDArray[np.bool_]:
+        """(n,) mask of the items that have vectors of the reply and of these sides."""
         parts = [self.reply, *(self.sides[side] for side in sides)]
         return np.asarray(np.all([np.isfinite(part).all(axis=1) for part in parts], axis=0))
 
@@ -109,29 +116,32 @@ class Triples:
 
 
 @cache
-def reader_named(spec: str) -> Reader:
-    """By the name of an encoder, or the folder of one that `turnwise train` wrote."""
+def context_encoder(spec: str) -> ContextEncoder:
+    """The encoder of this name, or from a folder that `turnwise train` wrote."""
     path = Path(spec)
     if not (path.is_dir() and is_trained(path)):
-        return Flat(models.text_encoder(spec))
+        return MeanOfTurns(models.text_encoder(spec))
     return _trained(load(path, read_config(path)["kind"]))
 
 
-def _trained(stored: Folder) -> Reader:
+def _trained(stored: Folder) -> ContextEncoder:
     from turnwise.networks import characters
     from turnwise.networks.hred import encoder as hierarchical
 
     if stored.kind == characters.KIND:
-        return Deep(characters.Characters.of(stored))
+        return WholeContext(characters.Characters.of(stored))
     if stored.kind in hierarchical.KINDS:
-        return Deep(hierarchical.Hierarchical.of(stored))
+        return WholeContext(hierarchical.Hierarchical.of(stored))
     kinds = ", ".join((*hierarchical.KINDS, characters.KIND))
     raise UsageError(f"{stored.path} holds a model of kind `{stored.kind}`, and an encoder is one of {kinds}")
 
 
-def packed(spec: str) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
-    """What a model's folder keeps of its encoder: a name; of a trained one all of it, so that it can be moved."""
-    about: dict[str, Any] = {"name": spec, "signature": str(reader_named(spec).signature)}
+def stored_encoder(spec: str) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+    """The entry `encoder` of a model's config, and the encoder's tensors.
+
+    Of a trained encoder the model's folder has a full copy, so that it can be moved; of others only the name.
+    """
+    about: dict[str, Any] = {"name": spec, "signature": str(context_encoder(spec).signature)}
     path = Path(spec)
     if not (path.is_dir() and is_trained(path)):
         return about, {}
@@ -142,15 +152,15 @@ def packed(spec: str) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
 
 
 @cache
-def reader_of(model: Folder) -> Reader:
-    """The encoder that the model was trained on. Vectors of any other would be noise to it."""
+def trained_context_encoder(model: Folder) -> ContextEncoder:
+    """The encoder that the model was trained with; raises `UsageError` if the one installed here is another."""
     about = model.config["encoder"]
     if "kind" in about:
         kept = {name: part for name, part in model.tensors.items() if name.startswith(PREFIX)}
         return _trained(
             replace(model, kind=about["kind"], config=about["config"], digest=about["digest"], tensors=kept)
         )
-    found = reader_named(about["name"])
+    found = context_encoder(about["name"])
     if (now := str(found.signature)) != about["signature"]:
         raise UsageError(
             f"{model.path} was trained on vectors of {about['signature']}, and `{about['name']}` is {now} here; "

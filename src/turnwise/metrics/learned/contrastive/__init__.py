@@ -1,1 +1,1 @@
-"""Heads that tell the reply that was given from replies that were not: MAUDE, ATT and what they share."""
+"""Contrastive heads, which separate the logged reply from wrong replies: MAUDE, ATT and what they share."""

@@ -1,10 +1,13 @@
-"""An adversarially trained Turing test: is this what a person would say, against an opponent that learns to pass?
+"""ATT, an adversarially trained Turing test (Gao et al. 2021): the probability that a person gave this reply.
 
-Gao et al. (2021) train a ranker against a generator (DialoGPT) that is itself trained to fool it, in turns. On a CPU
-the opponent here is a policy over real turns: given a context, it chooses among candidates drawn from the corpus, the
-last turn (a parrot) among them, by a bilinear score that is trained to raise the judge's logit, as IRGAN's generator is
-(Wang et al. 2017). Its expected reward over the candidates is computed exactly. After every round the judge is trained
-anew on all opponents met so far.
+A discriminator is trained to separate people's replies from those of an opponent that is trained to fool it. A value
+near 1 means that the reply looks like a person's, near 0 that it does not.
+
+How we differ from the paper. Its opponent is a generator (DialoGPT). So that training is possible on a CPU, ours is a
+policy over real turns: given a context, it chooses among candidates from the corpus, including the last turn, by a
+bilinear score. It is trained to raise the discriminator's probability, as IRGAN's generator is (Wang et al. 2017); its
+expected reward over the candidates is computed exactly. After every round the discriminator is trained from scratch
+against all opponents so far.
 """
 
 from dataclasses import asdict, dataclass
@@ -19,10 +22,11 @@ from turnwise.types import Card, Ints
 if TYPE_CHECKING:
     from turnwise.metrics.learned.contrastive.training import Examples, Network
 
-PAIRS = 20_000
-CANDIDATES = 32
-ROUNDS = 2
-RANK, STEPS, BATCH, RATE, ENTROPY = 32, 150, 128, 1e-2, 0.05  # of the opponent's training
+PAIRS = 20_000  # largest number of pairs of context and reply
+CANDIDATES = 32  # replies that the opponent chooses from
+ROUNDS = 2  # opponents
+# The opponent's training: rank of its bilinear score, steps, batch size, learning rate, weight of the entropy bonus.
+RANK, STEPS, BATCH, RATE, ENTROPY = 32, 150, 128, 1e-2, 0.05
 ATTACKS = ("a fixed reply (probing paper, Table 2: orders of magnitude above people)",)
 
 
@@ -31,10 +35,11 @@ class Att(Contrastive):
     name: ClassVar[str] = "att"
     card: ClassVar[Card] = Card(
         kind="learned",
-        meaning="Probability that a person said this here, by a judge trained against an opponent that learns to pass.",
+        meaning="Probability that a person gave the reply, by a discriminator trained against an opponent that learns "
+        "to fool it.",
         range="0-1",
-        limits="Its opponent chooses among real turns, so it has never met a reply with bad grammar. The original was "
-        "beaten by fixed nonsense. Knows the languages of its encoder.",
+        limits="Its opponent chooses among real turns, so training has no ungrammatical replies. Fixed nonsense "
+        "scored above people with the original. Supports the languages of its encoder.",
         citation="Gao et al. 2021, Adversarial Turing test (ATT); Wang et al. 2017, IRGAN",
     )
 
@@ -91,7 +96,7 @@ def _trained(task: TrainingTask) -> Trained:
 def _opposed(
     examples: "Examples", judge: "Network", rng: np.random.Generator, device: str
 ) -> "tuple[Examples, float]":
-    """The examples with one more kind of wrong reply: what an opponent chooses; and how often the judge believes it."""
+    """Train an opponent; return the examples with its choices as one more column of negatives, and its success rate."""
     import torch
 
     from turnwise.metrics.learned.contrastive.training import Examples

@@ -1,4 +1,4 @@
-"""Conversations as examples for a head: who said what after what, and what could have been said instead."""
+"""Training examples for contrastive heads: each reply with its context and wrong replies drawn from the dialogues."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -9,28 +9,28 @@ from turnwise.encode import TextEncoder, Vectors
 from turnwise.encode.text.normalise import plain
 from turnwise.errors import DataError
 from turnwise.metrics.learned.contrastive.training import Examples
-from turnwise.metrics.learned.views import TURNS, turn_vectors
+from turnwise.metrics.learned.encoded_items import TURNS, turn_vectors
 from turnwise.types import Dialogue, Ints
 
-FEWEST = 50  # pairs of a turn and what follows it
+FEWEST = 50  # smallest number of pairs of context and reply that training needs
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Corpus:
-    texts: tuple[str, ...]  # every different turn in plain words
-    dialogues: tuple[Ints, ...]  # rows of `texts`
-    pairs: Ints  # (n, 2): dialogue, place of the reply in it
+    texts: tuple[str, ...]  # every different turn, normalised
+    dialogues: tuple[Ints, ...]  # for each dialogue, the index in `texts` of each of its turns
+    pairs: Ints  # (n, 2): index of the dialogue, index of the reply in it
 
     @classmethod
     def of(cls, dialogues: Sequence[Dialogue], *, most: int, rng: np.random.Generator) -> "Corpus":
-        """All turns of both speakers; at most `most` pairs, drawn without replacement."""
-        places: dict[str, int] = {}
-        told: list[Ints] = []
+        """A pair for every turn of both speakers except the first; at most `most`, drawn without replacement."""
+        index: dict[str, int] = {}
+        turns_of: list[Ints] = []
         for dialogue in dialogues:
-            turns = [words for turn in dialogue.turns if (words := plain(turn.text))]
-            told.append(np.array([places.setdefault(words, len(places)) for words in turns], dtype=np.int64))
+            texts = [text for turn in dialogue.turns if (text := plain(turn.text))]
+            turns_of.append(np.array([index.setdefault(text, len(index)) for text in texts], dtype=np.int64))
         pairs = np.array(
-            [(k, at) for k, rows in enumerate(told) for at in range(1, len(rows))], dtype=np.int64
+            [(k, at) for k, turns in enumerate(turns_of) for at in range(1, len(turns))], dtype=np.int64
         ).reshape(-1, 2)
         if len(pairs) < FEWEST:
             raise DataError(
@@ -39,16 +39,17 @@ class Corpus:
         if len(pairs) > most:
             pairs = pairs[np.sort(rng.permutation(len(pairs))[:most])]
         used = set(pairs[:, 0].tolist())
-        kept = tuple(rows if k in used else rows[:0] for k, rows in enumerate(told))
-        return cls(tuple(places), kept, pairs)
+        kept = tuple(turns if k in used else turns[:0] for k, turns in enumerate(turns_of))
+        return cls(tuple(index), kept, pairs)
 
     @property
     def reply(self) -> Ints:
+        """(n,) index of each pair's reply in `texts`."""
         return np.array([self.dialogues[k][at] for k, at in self.pairs], dtype=np.int64)
 
     @property
     def context(self) -> Ints:
-        """(n, TURNS) newest first; -1 where there is no such turn."""
+        """(n, TURNS) indices of each pair's context in `texts`, newest first; -1 for missing turns."""
         rows = np.full((len(self.pairs), TURNS), -1, dtype=np.int64)
         for row, (k, at) in zip(rows, self.pairs, strict=True):
             turns = self.dialogues[k][max(0, at - TURNS) : at][::-1]
@@ -56,11 +57,11 @@ class Corpus:
         return rows
 
     def random(self, rng: np.random.Generator) -> Ints:
-        """(n,) any text, each different one as often: common replies are then no commoner among the wrong ones."""
+        """(n,) random texts; every different text is equally likely, so that common replies are not more frequent."""
         return rng.integers(len(self.texts), size=len(self.pairs))
 
     def same_dialogue(self, rng: np.random.Generator) -> Ints:
-        """(n,) a turn of the same dialogue that is neither the reply nor beside it; else any turn."""
+        """(n,) a turn of the same dialogue, but not the reply or a neighbour of it; a random text if there is none."""
         chosen = self.random(rng)
         for row, (k, at) in enumerate(self.pairs):
             turns = self.dialogues[k]
@@ -70,11 +71,11 @@ class Corpus:
         return chosen
 
     def parrot(self, _: np.random.Generator) -> Ints:
-        """(n,) what was just said."""
+        """(n,) the turn before the reply."""
         return np.array([self.dialogues[k][at - 1] for k, at in self.pairs], dtype=np.int64)
 
     def negatives(self, kinds: Sequence[str], rng: np.random.Generator) -> Ints:
-        """(n, m): a column of each kind."""
+        """(n, m) negatives, with a column for each of the kinds."""
         makers: Mapping[str, Callable[[np.random.Generator], Ints]] = {
             "random": self.random,
             "same": self.same_dialogue,
@@ -83,9 +84,10 @@ class Corpus:
         return np.stack([makers[kind](rng) for kind in kinds], axis=1)
 
     def vectors(self, encoder: TextEncoder) -> Vectors:
-        """(N, d) of every text; one without a vector (no known word) is 0."""
-        (found,) = turn_vectors([self.texts], encoder)
-        return np.nan_to_num(found)
+        """(N, d) the vectors of all texts; 0 for a text without a known word."""
+        (vectors,) = turn_vectors([self.texts], encoder)
+        return np.nan_to_num(vectors)
 
     def examples(self, encoder: TextEncoder, negatives: Ints) -> Examples:
+        """The pairs as training examples with these negatives."""
         return Examples(self.vectors(encoder), self.context, self.reply, negatives, self.pairs[:, 0])

@@ -1,12 +1,12 @@
-"""The small networks on top of frozen turn vectors, as numpy reads them.
+"""Inference of contrastive heads in numpy: small networks on frozen turn vectors.
 
-A head looks at a context vector q and a reply vector r: a layer of rectifiers over [q*r, |q-r|, q, r], then a
-logit. The context is a mean of turns, each older one weighing `decay` times the next newer, or what a gated recurrent
-unit (Cho et al. 2014) makes of them, oldest first. Items are computed one by one: a sum over a batch would depend, in
-its last digit, on who else is in it.
+A head takes a context vector q and a reply vector r: one hidden layer of rectified linear units over [q*r, |q-r|, q,
+r], then a logit. The context vector is a weighted mean of the turns, in which each older turn has `decay` times the
+weight of the next newer one, or the last state of a gated recurrent unit (Cho et al. 2014), oldest turn first. Items
+are computed one by one, because the last digit of a batched product depends on the other items of the batch.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,21 +15,21 @@ from numpy.typing import NDArray
 
 from turnwise.encode import Vectors
 from turnwise.encode.models.folder import Folder
-from turnwise.metrics.learned.views import View
+from turnwise.metrics.learned.encoded_items import EncodedItem
 
 Tensors = Mapping[str, NDArray[Any]]
-GATES = ("weight_ih", "weight_hh", "bias_ih", "bias_hh")
+GATES = ("weight_ih", "weight_hh", "bias_ih", "bias_hh")  # parameters of the recurrent unit, by torch's names
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Head:
-    first: Vectors  # (h, 4d)
-    bias: Vectors  # (h,)
-    last: Vectors  # (h,)
-    offset: float
-    turns: int
-    decay: float
-    gates: Mapping[str, Vectors] | None = None  # of the recurrent unit, where it reads the context
+    first: Vectors  # (h, 4d) weights of the hidden layer
+    bias: Vectors  # (h,) of the hidden layer
+    last: Vectors  # (h,) weights of the logit
+    offset: float  # bias of the logit
+    turns: int  # turns of context that are used
+    decay: float  # weight of a turn relative to the next newer one
+    gates: Mapping[str, Vectors] | None = None  # parameters of the recurrent unit; None: a weighted mean
 
     @classmethod
     def of(cls, tensors: Tensors, name: str, *, turns: int, decay: float) -> "Head":
@@ -44,24 +44,24 @@ class Head:
             parts["first"], parts["bias"], parts["last"], float(parts["offset"][0]), turns, decay, gates
         )
 
-    def logit(self, view: View, *, context: Vectors | None = None) -> float:
-        """Above 0 says that the reply belongs here."""
-        q = self.context(view.context) if context is None else context
-        r = view.reply
+    def logit(self, item: EncodedItem, *, context: Vectors | None = None) -> float:
+        """The logit of an item; above 0 the reply is more likely the logged one than a wrong one."""
+        q = self.context(item.context) if context is None else context
+        r = item.reply
         hidden = self.first @ np.concatenate([q * r, np.abs(q - r), q, r]) + self.bias
         return float(self.last @ np.maximum(hidden, 0)) + self.offset
 
     def logits(self, contexts: Vectors, reply: Vectors) -> Vectors:
-        """(k, d) contexts as `context` makes them -> (k,): the same reply in each."""
-        beside = np.broadcast_to(reply, contexts.shape)
-        seen = np.concatenate([contexts * beside, np.abs(contexts - beside), contexts, beside], axis=1)
-        found: Vectors = np.maximum(seen @ self.first.T + self.bias, 0) @ self.last + self.offset
-        return found
+        """(k,) the logits of one reply in k contexts, whose vectors (k, d) come from `context`."""
+        replies = np.broadcast_to(reply, contexts.shape)
+        inputs = np.concatenate([contexts * replies, np.abs(contexts - replies), contexts, replies], axis=1)
+        logits: Vectors = np.maximum(inputs @ self.first.T + self.bias, 0) @ self.last + self.offset
+        return logits
 
     def context(self, turns: Vectors) -> Vectors:
-        """(t, d) newest first -> (d,)."""
+        """(d,) the context vector from turn vectors (t, d), newest first."""
         turns = turns[: self.turns]
-        return mean_context(turns, self.decay) if self.gates is None else _recur(turns[::-1], self.gates)
+        return mean_context(turns, self.decay) if self.gates is None else _gru(turns[::-1], self.gates)
 
 
 def head_of(folder: Folder, name: str) -> Head:
@@ -71,16 +71,14 @@ def head_of(folder: Folder, name: str) -> Head:
 
 
 def mean_context(turns: Vectors, decay: float) -> Vectors:
+    """(d,) weighted mean of turns (t, d), newest first; each older turn has `decay` times the weight of the next."""
     weights = decay ** np.arange(len(turns), dtype=np.float32)
     mean: Vectors = (weights / weights.sum()) @ turns
     return mean
 
 
-def logits(heads: Sequence[Head], view: View) -> list[float]:
-    return [head.logit(view) for head in heads]
-
-
-def _recur(turns: Vectors, gates: Mapping[str, Vectors]) -> Vectors:
+def _gru(turns: Vectors, gates: Mapping[str, Vectors]) -> Vectors:
+    """(d,) the last state of the gated recurrent unit over turns (t, d), oldest first."""
     state = np.zeros(gates["weight_hh"].shape[1], dtype=np.float32)
     for turn in turns:
         into = gates["weight_ih"] @ turn + gates["bias_ih"]
@@ -102,4 +100,5 @@ def _sigmoid(x: Vectors) -> Vectors:
 
 
 def probability(logit: float) -> float:
+    """The logistic function."""
     return float(0.5 * (np.tanh(0.5 * logit) + 1))

@@ -1,11 +1,13 @@
-"""MAUDE: a reply is good if it cannot be told from what was said (Sinha et al. 2020).
+"""MAUDE (Sinha et al. 2020): the probability that a reply is the logged one and not a wrong one.
 
-Noise-contrastive: the given reply against semantic negatives (turns from elsewhere) and syntactic ones (its own words
-shuffled, a part of them dropped, a part of them repeated). A recurrent unit reads the context, oldest turn first.
+It is trained by noise-contrastive estimation: the logged reply against semantic negatives (turns from elsewhere) and
+syntactic negatives (the reply with its words shuffled, dropped or repeated). A recurrent unit encodes the context. A
+value near 1 means that the reply fits the context and is well-formed.
 
-We differ from the paper: its DistilBERT is a frozen sentence encoder here (MiniLM) whose vectors are used whole and not
-projected, the unit is a GRU of the encoder's width, and there are no back-translated or generated negatives. A sentence
-vector hears word order only faintly, so the syntactic half of the training is learned less well than in the paper.
+How we differ from the paper. Instead of a fine-tuned DistilBERT with a projection we use a frozen sentence encoder
+(MiniLM) and its full vectors; the recurrent unit is a GRU of the encoder's width; there are no back-translated or
+generated negatives. A sentence vector depends only weakly on word order, so syntactic negatives are detected less well
+than in the paper.
 """
 
 from collections.abc import Callable
@@ -18,9 +20,9 @@ from turnwise.metrics.learned.contrastive.metric import Contrastive
 from turnwise.networks.training.task import Trained, TrainingTask
 from turnwise.types import Card
 
-PAIRS = 6_000  # at most: each needs a corrupted text of its own to be encoded
-SEMANTIC = ("random", "random", "same")
-SHARE = 0.4  # of words dropped or repeated
+PAIRS = 6_000  # largest number of pairs; few, because the corrupted reply of each pair must be encoded too
+SEMANTIC = ("random", "random", "same")  # one semantic negative for each
+SHARE = 0.4  # probability that a word is dropped or repeated in a syntactic negative
 ATTACKS = ("a question on work or hobbies that fits most contexts (probing paper, Table 1)",)
 
 
@@ -29,10 +31,11 @@ class Maude(Contrastive):
     name: ClassVar[str] = "maude"
     card: ClassVar[Card] = Card(
         kind="learned",
-        meaning="Probability that the reply is what was said, against turns from elsewhere and its own words garbled.",
+        meaning="Probability that the reply is the logged one and not a turn from elsewhere or a corrupted reply.",
         range="0-1",
-        limits="One fixed question reached .98 where people have .8 (probing paper, Table 2). Trained without a parrot "
-        "among its negatives, as in the paper: a copy beat people in 85 % of contexts. English, as its encoder.",
+        limits="One fixed question scored .98 where people score .8 (probing paper, Table 2). As in the paper, copies "
+        "of the context are not among its negatives: a copy scored above people in 85 % of contexts. English only, as "
+        "its encoder.",
         citation="Sinha et al. 2020, Learning an Unreferenced Metric for Online Dialogue Evaluation",
     )
 
@@ -47,31 +50,33 @@ def train(task: TrainingTask) -> Trained:
 def _trained(task: TrainingTask) -> Trained:
     from turnwise.metrics.learned.contrastive.corpus import Corpus
     from turnwise.metrics.learned.contrastive.training import Examples, Shape, contrast
+    from turnwise.metrics.learned.encoded_items import turn_vectors
     from turnwise.metrics.learned.trained import encoder_card
     from turnwise.metrics.learned.usr.retrieval import plan_of, ranked
-    from turnwise.metrics.learned.views import turn_vectors
     from turnwise.metrics.models import text_encoder
 
     name, rng = task.model or "minilm", task.rng
     corpus = Corpus.of(task.dialogues, most=task.setting("pairs", PAIRS), rng=rng)
     replies = corpus.reply
-    kinds = rng.integers(len(GARBLED), size=len(replies))
-    garbled = [
-        GARBLED[kind](corpus.texts[row].split(), rng) for kind, row in zip(kinds, replies, strict=True)
+    kinds = rng.integers(len(CORRUPTIONS), size=len(replies))
+    corrupted = [
+        CORRUPTIONS[kind](corpus.texts[row].split(), rng) for kind, row in zip(kinds, replies, strict=True)
     ]
-    task.say(f"{len(replies)} pairs, each with a garbled reply")
+    task.say(f"{len(replies)} pairs, each with a corrupted reply")
     used = np.unique(np.concatenate([replies, corpus.context[corpus.context >= 0]]))
     semantic = used[rng.integers(len(used), size=(len(replies), len(SEMANTIC)))]
-    places = np.full(len(corpus.texts), -1, dtype=np.int64)
-    places[used] = np.arange(len(used))
-    told, wrong = turn_vectors([[corpus.texts[row] for row in used], garbled], text_encoder(name))
+    index = np.full(len(corpus.texts), -1, dtype=np.int64)
+    index[used] = np.arange(len(used))
+    real_vectors, corrupted_vectors = turn_vectors(
+        [[corpus.texts[row] for row in used], corrupted], text_encoder(name)
+    )
     syntactic = np.arange(len(replies)) + len(used)
-    context = np.where(corpus.context >= 0, places[corpus.context], -1)
+    context = np.where(corpus.context >= 0, index[corpus.context], -1)
     examples = Examples(
-        np.nan_to_num(np.concatenate([told, wrong])),
+        np.nan_to_num(np.concatenate([real_vectors, corrupted_vectors])),
         context,
-        places[replies],
-        np.concatenate([places[semantic], np.stack([syntactic] * len(SEMANTIC), axis=1)], axis=1),
+        index[replies],
+        np.concatenate([index[semantic], np.stack([syntactic] * len(SEMANTIC), axis=1)], axis=1),
         corpus.pairs[:, 0],
     )
     shape = Shape(turns=4, hidden=task.setting("hidden", 64), recurrent=True)
@@ -109,4 +114,4 @@ def _repeated(words: list[str], rng: np.random.Generator) -> str:
     return " ".join(part for word in words for part in ([word, word] if rng.random() < SHARE else [word]))
 
 
-GARBLED: tuple[Callable[[list[str], np.random.Generator], str], ...] = (_shuffled, _dropped, _repeated)
+CORRUPTIONS: tuple[Callable[[list[str], np.random.Generator], str], ...] = (_shuffled, _dropped, _repeated)

@@ -1,4 +1,4 @@
-"""What metrics with a contrastive head have in common: a folder, an encoder, and a probability for each reply."""
+"""Base class of metrics with a contrastive head: they load a trained model and give each reply a probability."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -9,9 +9,9 @@ import numpy as np
 from turnwise.encode import TextEncoder
 from turnwise.encode.models.folder import Folder
 from turnwise.metrics.learned.contrastive.head import Head, head_of, probability
+from turnwise.metrics.learned.encoded_items import EncodedItem, encode_items
 from turnwise.metrics.learned.guard.guard import Guard, guard_of
-from turnwise.metrics.learned.trained import encoder_of, trained
-from turnwise.metrics.learned.views import View, views
+from turnwise.metrics.learned.trained import encoder_of, load_trained
 from turnwise.metrics.rows import Ratio
 from turnwise.types import Floats, Item, Level, Need, Signature
 
@@ -27,46 +27,46 @@ class Contrastive(Ratio):
     unscored: ClassVar[str] = UNSCORED
     name: ClassVar[str]
 
-    trained: str = ""  # a folder that `turnwise train` wrote; "": the one of the package
+    trained: str = ""  # a folder that `turnwise train` wrote; "": the one that ships with the package
 
     @property
     def folder(self) -> Folder:
-        return trained(self.name, self.trained)
+        return load_trained(self.name, self.trained)
 
     @property
-    def which(self) -> str:
-        """The name of its head, among those of the folder."""
+    def head_name(self) -> str:
+        """The name of the head in the model's folder."""
         return "head"
 
     @property
     def head(self) -> Head:
-        return head_of(self.folder, self.which)
+        return head_of(self.folder, self.head_name)
 
     @property
     def guard(self) -> Guard | None:
-        """Against frauds that it was taught (`turnwise attack --harden`)."""
-        return guard_of(self.folder, self.which)
+        """The guard against known frauds, if the model has one (`turnwise attack --harden` trains it)."""
+        return guard_of(self.folder, self.head_name)
 
     @property
-    def fields(self) -> tuple[tuple[str, str], ...]:
-        """Of the signature."""
+    def settings(self) -> tuple[tuple[str, str], ...]:
+        """The settings in the signature."""
         return (("trained", self.folder.digest),)
 
     @property
     def signature(self) -> Signature:
-        guard = self.guard
-        told = () if guard is None else (("guard", guard.features),)
-        return Signature(self.name, (*self.fields, *told), (encoder_of(self.folder).signature,))
+        guard = () if self.guard is None else (("guard", self.guard.features),)
+        return Signature(self.name, (*self.settings, *guard), (encoder_of(self.folder).signature,))
 
     def rows(self, items: Sequence[Item], /) -> Floats:
-        """(n, 2): probability that the reply belongs here, 1."""
+        """(n, 2): probability that the reply is the logged one, 1."""
         encoder = encoder_of(self.folder)
-        seen = views(items, encoder)
-        scores = iter(self.believed([view for view in seen if view is not None], encoder))
-        return np.array([[np.nan if view is None else next(scores), 1.0] for view in seen]).reshape(-1, 2)
+        encoded = encode_items(items, encoder)
+        scores = iter(self.probabilities([item for item in encoded if item is not None], encoder))
+        return np.array([[np.nan if item is None else next(scores), 1.0] for item in encoded]).reshape(-1, 2)
 
-    def believed(self, seen: Sequence[View], encoder: TextEncoder, /) -> list[float]:
+    def probabilities(self, items: Sequence[EncodedItem], encoder: TextEncoder, /) -> list[float]:
+        """The probability of each item, by the guard if there is one, else by the head."""
         head, guard = self.head, self.guard
         if guard is not None:
-            return guard.scores(seen, encoder)
-        return [probability(head.logit(view)) for view in seen]
+            return guard.scores(items, encoder)
+        return [probability(head.logit(item)) for item in items]

@@ -1,8 +1,8 @@
-"""Training a head to tell the reply that was given from replies that were not (noise-contrastive).
+"""Training of a contrastive head: it learns to separate the logged reply from wrong replies (negatives).
 
-The examples are (context, true reply, replies of other kinds). What the other kinds are decides what is learned:
-random replies teach topic, later and earlier turns of the same dialogue teach what follows what, the last turn itself
-(a parrot) teaches that a copy is no answer. Dialogues, not pairs, are held out for early stopping.
+The kinds of negatives decide what is learned. With random replies it is the topic; with other turns of the same
+dialogue it is also the order of turns; with the last turn itself it is that a copy of the context is wrong. Whole
+dialogues, not single pairs, are held out for early stopping.
 """
 
 from collections.abc import Callable
@@ -19,31 +19,35 @@ from turnwise.metrics.learned.contrastive.head import GATES
 from turnwise.networks.training.loop import Plan, fit
 from turnwise.types import Ints
 
-HELD_OUT = 0.1  # of the dialogues
+HELD_OUT = 0.1  # share of the dialogues that are held out
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Examples:
-    """Places are rows of `vectors`."""
+    """Training examples; texts are given as row numbers of `vectors`."""
 
-    vectors: Vectors  # (N, d) of every text, scaled as in `views`
-    context: Ints  # (n, t), newest first; -1 where there is no such turn
-    reply: Ints  # (n,)
-    negatives: Ints  # (n, m) a pool to draw from
-    dialogue: Ints  # (n,) which dialogue an example is of
+    vectors: Vectors  # (N, d) of every text, scaled as by `turn_vectors`
+    context: Ints  # (n, t), newest first; -1 for missing turns
+    reply: Ints  # (n,) the logged reply
+    negatives: Ints  # (n, m) wrong replies, from which each step draws
+    dialogue: Ints  # (n,) number of the example's dialogue
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Shape:
-    turns: int = 3
-    decay: float = 0.5
+    """Hyper-parameters of a head."""
+
+    turns: int = 3  # of context
+    decay: float = 0.5  # weight of a turn relative to the next newer one
     hidden: int = 64
     dropout: float = 0.2
-    drawn: int = 4  # negatives an example and step
-    recurrent: bool = False
+    drawn: int = 4  # negatives that are drawn for each example and step
+    recurrent: bool = False  # encode the context with a recurrent unit instead of a weighted mean
 
 
 class Network(torch.nn.Module):
+    """A contrastive head as a torch module; `Head` computes the same in numpy."""
+
     def __init__(self, dimension: int, shape: Shape) -> None:
         super().__init__()
         self.shape = shape
@@ -53,12 +57,12 @@ class Network(torch.nn.Module):
         self.last = torch.nn.Linear(shape.hidden, 1)
 
     def context(self, turns: torch.Tensor, there: torch.Tensor) -> torch.Tensor:
-        """(b, t, d) newest first, (b, t) which are there -> (b, d)."""
+        """(b, d) context vectors from turns (b, t, d), newest first, and a mask (b, t) of the turns that exist."""
         if self.unit is None:
             ages = torch.arange(turns.shape[1], device=turns.device)
             weights = there * self.shape.decay**ages
             return torch.einsum("bt,btd->bd", weights / weights.sum(dim=1, keepdim=True), turns)
-        # Oldest first; a turn that is not there leaves the state as it was: 0.
+        # Oldest first: the turns of each context are reversed and missing ones come last.
         lengths = there.sum(dim=1).long()
         order = (lengths[:, None] - 1 - torch.arange(turns.shape[1], device=turns.device)).clamp(min=0)
         packed = turns.gather(1, order[:, :, None].expand_as(turns))
@@ -67,13 +71,13 @@ class Network(torch.nn.Module):
         return last
 
     def forward(self, context: torch.Tensor, reply: torch.Tensor) -> torch.Tensor:
-        """(..., d) and (..., d) -> (...) logits."""
+        """(...) logits of replies (..., d) in contexts (..., d)."""
         seen = torch.cat([context * reply, (context - reply).abs(), context, reply], dim=-1)
         logits: torch.Tensor = self.last(self.drop(torch.relu(self.first(self.drop(seen))))).squeeze(-1)
         return logits
 
     def tensors(self, name: str) -> dict[str, NDArray[Any]]:
-        """What `Head.of` reads, in half precision."""
+        """The parameters under the names that `Head.of` expects, in half precision."""
         parts = {
             "first": self.first.weight,
             "bias": self.first.bias,
@@ -98,7 +102,7 @@ def contrast(
     about: str = "",
     say: Callable[[str], None] = lambda _: None,
 ) -> tuple[Network, list[dict[str, float]]]:
-    """A trained network and its curve: loss, and on dialogues held out loss and share of negatives put below."""
+    """Train a head. Returns it with its curve: training loss, and loss and ranking accuracy on held-out dialogues."""
     seed = int(rng.integers(2**31))
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
@@ -127,7 +131,7 @@ def contrast(
 
 
 class _Data:
-    """The examples on the device, and what a network loses on them."""
+    """The examples on the device, with the loss of a network on them."""
 
     def __init__(self, examples: Examples, shape: Shape, network: Network, device: str) -> None:
         self.network, self.drawn = network, shape.drawn
@@ -146,7 +150,7 @@ class _Data:
         return given, self.network(context[:, None].expand_as(others), others)
 
     def losses(self, places: Ints) -> torch.Tensor:
-        """Each example's loss, with other negatives every time."""
+        """The loss of each example, with negatives drawn anew."""
         pool = self.negatives.shape[1]
         chosen = torch.randint(pool, (len(places), self.drawn), device=self.context.device)
         return _losses(*self.logits(places, chosen))
@@ -155,7 +159,7 @@ class _Data:
         return float(torch.cat([_losses(*part) for part in self._parts(places)]).mean())
 
     def above(self, places: Ints) -> float:
-        """How often the given reply stands above one of the others."""
+        """The share of negatives that score below the logged reply."""
         return float(
             torch.cat([(given[:, None] > others).float() for given, others in self._parts(places)]).mean()
         )

@@ -1,15 +1,16 @@
-"""A guard beside a contrastive head: what a reply that was made to please the metric cannot hide.
+"""A guard for a contrastive head: it lowers the score of replies that were made to please the metric.
 
-A fraud is the same everywhere, or made out of the context, or both: fixed words around words of the context. So the
-words that a reply took from its context are left out, and the rest must belong here more than elsewhere. With l the
-head's logit of the rest here and l_k those in contexts of other conversations, sigmoid(l - log mean exp l_k) is over
-all contexts no more than one half on average, whatever the words (Jensen's inequality, as far as the kept contexts are
-like those that are judged); people's replies come to .7. The score is a mean of the head's own probability and this.
+A fraud is a fixed text, a text made from the context, or a mixture: fixed words around words of the context. So the
+guard removes the words that a reply takes from its context; the remainder must fit this context better than others. Let
+l be the head's logit of the remainder in this context, and l_k its logits in contexts of other dialogues. Averaged over
+contexts, sigmoid(l - log mean exp l_k) is at most one half for any fixed text (Jensen's inequality, if the stored
+contexts are like the scored ones); for people's replies it averages .7. The score is a weighted mean of the head's own
+probability and this one.
 
-What is made out of the context shows, too, in what can be counted: words copied, repeated, joined where nobody joins
-them. A small network on the logits of the reply and of its rest, here and elsewhere, and on the counts of
-`surface.py`, tells frauds from people's replies, in their place or out of it. What it lets pass is a factor of the
-score, and is 1 for all but about one in a hundred real replies.
+Texts made from the context also show in counts: copied words, repetitions, unusual word pairs. A small network takes
+the logits of the reply and of its remainder, in this context and in others, and the features of `text_features`. It
+separates frauds from people's replies, whether these fit the context or not. Its output is a factor of the score,
+which is 1 for all but about one in a hundred real replies.
 """
 
 from collections.abc import Sequence
@@ -23,43 +24,50 @@ from turnwise.encode import TextEncoder, Vectors
 from turnwise.encode.models.folder import Folder
 from turnwise.metrics.features.repetition import STOPWORDS
 from turnwise.metrics.learned.contrastive.head import Head, head_of, probability
+from turnwise.metrics.learned.encoded_items import EncodedItem, turn_vectors
 from turnwise.metrics.learned.turnwise.lexicon import Lexicon
-from turnwise.metrics.learned.turnwise.surface import surface
-from turnwise.metrics.learned.views import View, turn_vectors
+from turnwise.metrics.learned.turnwise.text_features import text_features
 
-KEY = "guard"  # in a folder's config, and before the names of its tensors
-RUN = 2  # words in a row that are taken as a whole, common ones too
-NOTHING = -5.0  # logit of a rest without a word
+KEY = "guard"  # key in a folder's config, and prefix of its tensors' names
+RUN = 2  # a run of this many words of the context is removed from a reply, stop words included
+EMPTY_LOGIT = -5.0  # logit of an empty remainder
 
 
 class Evidence(NamedTuple):
-    """What a head says of a reply."""
+    """Logits of a reply and of its remainder."""
 
-    here: float  # logit
-    rest: float  # logit of what it did not take from the context, less the log of its mean odds elsewhere
-    fits: tuple[float, ...]  # these and more, for the network
+    reply: float  # logit of the reply in its context
+    remainder: float  # logit of the remainder minus the log of its mean odds in other contexts
+    features: tuple[float, ...]  # these and other differences of logits, for the network
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Witness:
-    """A head, and contexts of other conversations as it reads them."""
+class ContextContrast:
+    """A head with contexts of other dialogues, to compare how well a text fits this context and others."""
 
     head: Head
-    contexts: Vectors  # (k, d)
+    contexts: Vectors  # (k, d) context vectors of the head
 
-    def evidence(self, view: View, left: Vectors | None) -> Evidence:
-        """`left` is the vector of the reply's rest; None where nothing is left."""
-        here = self.head.logit(view)
-        rest_here = rest = NOTHING
-        if left is not None:
-            rest_here = float(self.head.logits(self.head.context(view.context)[None], left)[0])
-            rest = rest_here - self.usual(left)
-        elsewhere = here - self.usual(view.reply)
-        fits = (here, elsewhere, rest_here, rest, here - rest_here, float(left is None))
-        return Evidence(here, rest, fits)
+    def evidence(self, item: EncodedItem, remainder: Vectors | None) -> Evidence:
+        """The evidence on an item; `remainder` is the vector of the reply's remainder, None if it is empty."""
+        reply_here = self.head.logit(item)
+        remainder_here = remainder_contrast = EMPTY_LOGIT
+        if remainder is not None:
+            context = self.head.context(item.context)
+            remainder_here = float(self.head.logits(context[None], remainder)[0])
+            remainder_contrast = remainder_here - self.log_mean_odds(remainder)
+        features = (
+            reply_here,
+            reply_here - self.log_mean_odds(item.reply),
+            remainder_here,
+            remainder_contrast,
+            reply_here - remainder_here,
+            float(remainder is None),
+        )
+        return Evidence(reply_here, remainder_contrast, features)
 
-    def usual(self, reply: Vectors) -> float:
-        """The log of its mean odds in the kept contexts."""
+    def log_mean_odds(self, reply: Vectors) -> float:
+        """The logarithm of the mean odds of a text over the stored contexts."""
         logits = self.head.logits(self.contexts, reply)
         top = float(logits.max())
         return top + float(np.log(np.mean(np.exp(logits - top))))
@@ -67,68 +75,70 @@ class Witness:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Guard:
-    witness: Witness
+    contrast: ContextContrast
     lexicon: Lexicon
-    weight: float  # of the rest in the mean
-    centre: Vectors  # (c,)
-    scale: Vectors  # (c,)
-    first: Vectors  # (h, c)
-    bias: Vectors  # (h,)
-    last: Vectors  # (h,)
-    offset: float
+    weight: float  # of the remainder's probability in the mean
+    centre: Vectors  # (c,) mean of the network's input
+    scale: Vectors  # (c,) standard deviation of the network's input
+    first: Vectors  # (h, c) weights of the hidden layer
+    bias: Vectors  # (h,) of the hidden layer
+    last: Vectors  # (h,) weights of the logit
+    offset: float  # bias of the logit minus the threshold
 
-    def scores(self, views: Sequence[View], encoder: TextEncoder) -> list[float]:
-        """0-1 each: that the reply belongs here, and its rest here more than elsewhere, and that it is no fraud."""
-        found = []
-        for view, left in zip(views, rests(views, encoder), strict=True):
-            one = self.witness.evidence(view, left)
-            belongs = (1 - self.weight) * probability(one.here) + self.weight * probability(one.rest)
-            counts = surface(view.text, view.said, self.lexicon).values()
-            found.append(belongs * self.passes(np.array([*one.fits, *counts], dtype=np.float32)))
-        return found
+    def scores(self, items: Sequence[EncodedItem], encoder: TextEncoder) -> list[float]:
+        """The guarded score of each item, 0 to 1: the mean of the two probabilities, times the network's factor."""
+        scores = []
+        for item, remainder in zip(items, remainder_vectors(items, encoder), strict=True):
+            evidence = self.contrast.evidence(item, remainder)
+            mean = (1 - self.weight) * probability(evidence.reply) + self.weight * probability(
+                evidence.remainder
+            )
+            counts = text_features(item.reply_text, item.context_texts, self.lexicon).values()
+            scores.append(mean * self.factor(np.array([*evidence.features, *counts], dtype=np.float32)))
+        return scores
 
-    def passes(self, row: Vectors) -> float:
-        """1 for what looks like people's; less, the more surely it is a fraud."""
+    def factor(self, row: Vectors) -> float:
+        """The network's factor for a row of features: 1 above its threshold, and less the more it is like a fraud."""
         hidden = np.maximum(self.first @ ((row - self.centre) / self.scale) + self.bias, 0)
         return min(1.0, 2 * probability(float(self.last @ hidden) + self.offset))
 
     @property
     def features(self) -> str:
-        """What it looks at, for a signature."""
-        return f"{len(self.centre)}signs+{len(self.witness.contexts)}contexts"
+        """The numbers of features and of contexts, for the signature."""
+        return f"{len(self.centre)}signs+{len(self.contrast.contexts)}contexts"
 
 
-def rests(views: Sequence[View], encoder: TextEncoder) -> list[Vectors | None]:
-    """The vector of each reply's rest; None where nothing is left that has one."""
-    texts = [rest(view.text, view.said) for view in views]
+def remainder_vectors(items: Sequence[EncodedItem], encoder: TextEncoder) -> list[Vectors | None]:
+    """The vector of each reply's remainder; None if the remainder is empty or has no known word."""
+    texts = [remainder_of(item.reply_text, item.context_texts) for item in items]
     groups = turn_vectors([[text] if text else [] for text in texts], encoder)
     return [group[0] if len(group) and np.isfinite(group).all() else None for group in groups]
 
 
-def rest(text: str, said: Sequence[str]) -> str:
-    """What is left of a reply without the content words, and the runs of words, that stand in its context."""
-    words = text.split()
-    turns = [turn.split() for turn in said]
-    known = {word for turn in turns for word in turn} - STOPWORDS
+def remainder_of(reply: str, context: Sequence[str]) -> str:
+    """The reply without the content words, and without the runs of `RUN` words, that occur in its context."""
+    words = reply.split()
+    turns = [turn.split() for turn in context]
+    context_words = {word for turn in turns for word in turn} - STOPWORDS
     runs = {tuple(turn[at : at + RUN]) for turn in turns for at in range(len(turn) - RUN + 1)}
-    taken = [word in known for word in words]
+    removed = [word in context_words for word in words]
     for at in range(len(words) - RUN + 1):
         if tuple(words[at : at + RUN]) in runs:
-            taken[at : at + RUN] = [True] * RUN
-    return " ".join(word for word, gone in zip(words, taken, strict=True) if not gone)
+            removed[at : at + RUN] = [True] * RUN
+    return " ".join(word for word, gone in zip(words, removed, strict=True) if not gone)
 
 
 @cache
-def guard_of(folder: Folder, which: str) -> Guard | None:
-    """The guard of a head; None for a model that has none."""
+def guard_of(folder: Folder, head_name: str) -> Guard | None:
+    """The guard of a head in a model's folder; None if the model has none."""
     if KEY not in folder.config:
         return None
-    prefix = f"{KEY}.{which}."
+    prefix = f"{KEY}.{head_name}."
     parts = {
         name.removeprefix(prefix): part.astype(np.float32)
         for name, part in folder.tensors.items()
         if name.startswith(prefix)
     }
-    witness = Witness(head_of(folder, which), parts.pop("contexts"))
+    contrast = ContextContrast(head_of(folder, head_name), parts.pop("contexts"))
     weight, offset = float(folder.config[KEY]["weight"]), float(parts.pop("offset")[0])
-    return Guard(witness, Lexicon.load(folder.tensors), weight, offset=offset, **parts)
+    return Guard(contrast, Lexicon.load(folder.tensors), weight, offset=offset, **parts)

@@ -1,9 +1,10 @@
-"""Training a guard: frauds stand in the conversations as the alternatives of an agent, real replies are the turns.
+"""Training of a guard: a network that separates frauds from people's replies.
 
-Real are people's replies in their place, and as often replies out of another conversation: a reply that does not fit is
-wrong and no fraud, and the head sees to it. Each half of the conversations is read with a lexicon that counts the
-other, else people's words would be known words and no one else's; the first is kept. What passes is decided on
-conversations held out.
+In the data, the frauds are the alternatives of an agent. Real replies are the logged turns in their own context and,
+equally often, turns of other dialogues: a reply that does not fit is wrong but not a fraud, and the head handles it.
+The features of each half of the dialogues are computed with a lexicon of the other half; otherwise the lexicon would
+contain the words of the real replies but not those of the frauds. The lexicon of the first half is kept. The threshold
+is set on held-out dialogues.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -18,48 +19,50 @@ from turnwise.encode import TextEncoder, Vectors
 from turnwise.encode.text.normalise import plain
 from turnwise.errors import DataError, UsageError
 from turnwise.metrics.learned.contrastive.head import Head
-from turnwise.metrics.learned.guard.guard import KEY, Witness, rests
-from turnwise.metrics.learned.trained import encoder_of, trained
+from turnwise.metrics.learned.encoded_items import TURNS, EncodedItem, turn_vectors
+from turnwise.metrics.learned.guard.guard import KEY, ContextContrast, remainder_vectors
+from turnwise.metrics.learned.trained import encoder_of, load_trained
 from turnwise.metrics.learned.turnwise.lexicon import Lexicon
-from turnwise.metrics.learned.turnwise.surface import surface
-from turnwise.metrics.learned.views import TURNS, View, turn_vectors
+from turnwise.metrics.learned.turnwise.text_features import text_features
 from turnwise.metrics.models import text_encoder
 from turnwise.networks.training.loop import Plan, fit
 from turnwise.networks.training.task import Trained, TrainingTask
 from turnwise.types import Dialogue, Finding, Floats
 
-SETTINGS = ("guard", "start")  # of every trainer whose metric can have one
-CONTEXTS = 64  # of other conversations; 300 moved agreement with people by .001
-HIDDEN = 32
+SETTINGS = ("guard", "start")  # settings of every trainer whose metric can have a guard
+CONTEXTS = 64  # contexts of other dialogues that are stored; 300 changed the agreement with ratings by .001
+HIDDEN = 32  # units of the hidden layer
 DROPOUT = 0.1
-HELD_OUT = 0.2  # of the conversations that the network learns from
-WEIGHT = (
-    0.25  # of the rest in the score: alone it costs .009 of Spearman on grade and adds .046 on usr_persona
-)
-STOPPED = 0.01  # of real replies, at the point below which,
-MARGIN = 1.0  # by so much in log odds, less than all is let through
-FEWEST = 20  # real replies held out, to set that point
+HELD_OUT = 0.2  # share of the dialogues that are held out
+# Weight of the remainder's probability in the score. It changes Spearman by -.009 on grade and +.046 on usr_persona.
+WEIGHT = 0.25
+# The threshold below which the guard lowers a score: the log odds that this share of real replies do not reach ...
+FALSE_POSITIVE_RATE = 0.01
+THRESHOLD_MARGIN = 1.0  # ... minus this margin, in log odds
+FEWEST = 20  # held-out real replies that are needed to set the threshold
 PLAN = Plan(epochs=12, batch=256, rate=3e-3, decay=1e-2, clip=None, patience=3)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Shown:
-    """Replies to learn from or to test on, with their counts by a lexicon that has not counted them."""
+class _Replies:
+    """Real replies and frauds, with text features by a lexicon that has not counted them."""
 
-    views: list[View]
-    rests: list[Vectors | None]
-    counts: Floats  # (n, c)
-    real: NDArray[np.bool_]  # (n,)
+    items: list[EncodedItem]
+    remainders: list[Vectors | None]
+    counts: Floats  # (n, c) text features
+    real: NDArray[np.bool_]  # (n,) False for frauds
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Rows:
+    """The input of the network with its labels."""
+
     rows: Floats  # (n, c)
-    real: NDArray[np.bool_]  # (n,)
+    real: NDArray[np.bool_]  # (n,) False for frauds
 
 
 def taught(task: TrainingTask, kind: str, afresh: Callable[[], Trained]) -> Trained:
-    """A model trained afresh, or the one to start from, with a guard where frauds are at hand."""
+    """The model that `afresh` trains, or that of the setting `start`; with a guard if the setting `guard` is given."""
     made = _kept(task, kind) if "start" in task.settings else afresh()
     agent = task.setting("guard", "")
     if not agent:
@@ -75,18 +78,18 @@ def taught(task: TrainingTask, kind: str, afresh: Callable[[], Trained]) -> Trai
         made,
         tensors={**made.tensors, **more},
         config={**made.config, KEY: {"taught": agent, "weight": WEIGHT}},
-        card={**made.card, "held_out": held_out, "attacks": None},  # those that are known worked without it
+        card={**made.card, "held_out": held_out, "attacks": None},  # known attacks were found without a guard
         findings=findings,
     )
 
 
 def _kept(task: TrainingTask, kind: str) -> Trained:
-    """The heads of a model to start from, as they are."""
-    start = trained(kind, task.setting("start", ""))
-    encoder_of(start)  # which must be as it was
+    """The heads of the model that the setting `start` names, without its guard."""
+    start = load_trained(kind, task.setting("start", ""))
+    encoder_of(start)  # raises if the encoder has changed
     config = {key: value for key, value in start.config.items() if key != KEY}
     if task.model not in (None, config["encoder"]["name"]):
-        raise UsageError(f"{start.path} stands on vectors of {config['encoder']['name']}, not {task.model}")
+        raise UsageError(f"{start.path} uses vectors of {config['encoder']['name']}, not {task.model}")
     tensors = {key: part for key, part in start.tensors.items() if key.partition(".")[0] in config["heads"]}
     return Trained(
         kind=kind, tensors=tensors, config=config, card={"raters": None, "languages": "those of the encoder"}
@@ -96,27 +99,27 @@ def _kept(task: TrainingTask, kind: str) -> Trained:
 def guarded(
     task: TrainingTask, agent: str, heads: Mapping[str, Head], encoder: TextEncoder
 ) -> tuple[dict[str, NDArray[Any]], list[Finding]]:
-    """The tensors that `guard_of` reads, and how much is let through of what was not learned from."""
+    """Train a guard for each head. Returns the tensors for `guard_of`, and the mean factors on held-out replies."""
     rng = task.rng
-    talks = [task.dialogues[place] for place in rng.permutation(len(task.dialogues))]
-    halves = talks[::2], talks[1::2]
+    dialogues = [task.dialogues[number] for number in rng.permutation(len(task.dialogues))]
+    halves = dialogues[::2], dialogues[1::2]
     lexicons = [Lexicon.of(plain(turn.text) for one in half for turn in one.turns) for half in halves]
-    test, learn = list[_Shown](), list[_Shown]()
+    test, learn = list[_Replies](), list[_Replies]()
     for half, lexicon in zip(halves, lexicons[::-1], strict=True):
         apart = max(1, round(HELD_OUT * len(half)))
-        test.append(_shown(half[:apart], agent, lexicon, encoder, rng))
-        learn.append(_shown(half[apart:], agent, lexicon, encoder, rng))
+        test.append(_replies(half[:apart], agent, lexicon, encoder, rng))
+        learn.append(_replies(half[apart:], agent, lexicon, encoder, rng))
     real = np.concatenate([part.real for part in test])
     if real.all() or real.sum() < FEWEST or all(part.real.all() for part in learn):
         raise DataError(f"too few alternatives of `{agent}` in the data for a guard to learn from")
     frauds, honest = (sum(int((part.real == kind).sum()) for part in learn) for kind in (False, True))
     task.say(f"guard: {frauds} frauds and {honest} real replies")
-    elsewhere = turn_vectors(_contexts(talks, rng), encoder)
+    elsewhere = turn_vectors(_contexts(dialogues, rng), encoder)
     tensors: dict[str, NDArray[Any]] = dict(lexicons[0].tensors)
     findings: list[Finding] = []
     for which, head in heads.items():
         contexts = np.stack([head.context(np.nan_to_num(turns)) for turns in elsewhere])
-        learned, tested = (_rows(part, Witness(head, contexts)) for part in (learn, test))
+        learned, tested = (_rows(part, ContextContrast(head, contexts)) for part in (learn, test))
         parts, passed = _fitted(learned, tested, task, f"{KEY} {which}")
         parts["contexts"] = contexts
         tensors |= {f"{KEY}.{which}.{name}": part.astype(np.float32) for name, part in parts.items()}
@@ -132,61 +135,69 @@ def guarded(
     return tensors, findings
 
 
-def _shown(
-    talks: Sequence[Dialogue], agent: str, lexicon: Lexicon, encoder: TextEncoder, rng: np.random.Generator
-) -> _Shown:
-    pool = [words for one in talks for turn in one.turns if (words := plain(turn.text))]
-    told: list[tuple[str, tuple[str, ...]]] = []
+def _replies(
+    dialogues: Sequence[Dialogue],
+    agent: str,
+    lexicon: Lexicon,
+    encoder: TextEncoder,
+    rng: np.random.Generator,
+) -> _Replies:
+    """At each turn with frauds: the logged reply, a random other turn, and the frauds."""
+    pool = [text for one in dialogues for turn in one.turns if (text := plain(turn.text))]
+    texts: list[tuple[str, tuple[str, ...]]] = []
     real: list[bool] = []
-    for said, own, frauds in _places(talks, agent):
+    for context, own, frauds in _turns_with_frauds(dialogues, agent):
         other = pool[int(rng.integers(len(pool)))]
         for text, honest in [(own, True), (other, True), *((fraud, False) for fraud in frauds)]:
             if text:
-                told.append((text, said))
+                texts.append((text, context))
                 real.append(honest)
-    vectors = turn_vectors([[text, *said] for text, said in told], encoder)
-    views = [
-        View(np.nan_to_num(rows[0]), np.nan_to_num(rows[1:]), said, text)
-        for rows, (text, said) in zip(vectors, told, strict=True)
+    vectors = turn_vectors([[text, *context] for text, context in texts], encoder)
+    items = [
+        EncodedItem(np.nan_to_num(rows[0]), np.nan_to_num(rows[1:]), context, text)
+        for rows, (text, context) in zip(vectors, texts, strict=True)
     ]
-    counts = [list(surface(text, said, lexicon).values()) for text, said in told]
-    return _Shown(views, rests(views, encoder), np.array(counts), np.array(real, dtype=bool))
+    counts = [list(text_features(text, context, lexicon).values()) for text, context in texts]
+    return _Replies(items, remainder_vectors(items, encoder), np.array(counts), np.array(real, dtype=bool))
 
 
-def _places(talks: Sequence[Dialogue], agent: str) -> Iterator[tuple[tuple[str, ...], str, list[str]]]:
-    """Every turn at which the agent has alternatives: what was said before it, newest first, its words, theirs."""
-    for one in talks:
+def _turns_with_frauds(
+    dialogues: Sequence[Dialogue], agent: str
+) -> Iterator[tuple[tuple[str, ...], str, list[str]]]:
+    """For every turn with alternatives of the agent: its context, newest turn first, its text, the alternatives."""
+    for one in dialogues:
         for at, turn in enumerate(one.turns):
-            said = [words for before in reversed(one.turns[:at]) if (words := plain(before.text))]
-            if said and (frauds := [plain(reply.content) for reply in turn.alternatives.get(agent, ())]):
-                yield tuple(said[:TURNS]), plain(turn.text), frauds
+            context = [text for before in reversed(one.turns[:at]) if (text := plain(before.text))]
+            if context and (frauds := [plain(reply.content) for reply in turn.alternatives.get(agent, ())]):
+                yield tuple(context[:TURNS]), plain(turn.text), frauds
 
 
-def _contexts(talks: Sequence[Dialogue], rng: np.random.Generator) -> list[list[str]]:
-    """What was said before a turn, newest first, at places drawn at random."""
-    told = [
-        said[::-1]
-        for one in talks
+def _contexts(dialogues: Sequence[Dialogue], rng: np.random.Generator) -> list[list[str]]:
+    """The contexts of up to `CONTEXTS` random turns, newest turn first."""
+    contexts = [
+        texts[::-1]
+        for one in dialogues
         for at in range(1, len(one.turns))
-        if (said := [words for turn in one.turns[max(0, at - TURNS) : at] if (words := plain(turn.text))])
+        if (texts := [text for turn in one.turns[max(0, at - TURNS) : at] if (text := plain(turn.text))])
     ]
-    return [told[place] for place in rng.permutation(len(told))[:CONTEXTS]]
+    return [contexts[number] for number in rng.permutation(len(contexts))[:CONTEXTS]]
 
 
-def _rows(shown: Sequence[_Shown], witness: Witness) -> _Rows:
+def _rows(replies: Sequence[_Replies], contrast: ContextContrast) -> _Rows:
+    """The network's input for several sets of replies."""
     tables = []
-    for part in shown:
-        pairs = zip(part.views, part.rests, strict=True)
-        fits = np.array([witness.evidence(view, left).fits for view, left in pairs])
-        tables.append(np.hstack([fits, part.counts]) if len(fits) else fits.reshape(0, 0))
+    for part in replies:
+        pairs = zip(part.items, part.remainders, strict=True)
+        features = np.array([contrast.evidence(item, remainder).features for item, remainder in pairs])
+        tables.append(np.hstack([features, part.counts]) if len(features) else features.reshape(0, 0))
     known = [table for table in tables if len(table)]
-    return _Rows(np.concatenate(known), np.concatenate([part.real for part in shown]))
+    return _Rows(np.concatenate(known), np.concatenate([part.real for part in replies]))
 
 
 def _fitted(
     learn: _Rows, test: _Rows, task: TrainingTask, about: str
 ) -> tuple[dict[str, NDArray[Any]], Floats]:
-    """The network's tensors, and how much it lets through of each reply held out."""
+    """Train the network. Returns its tensors, and its factor for each held-out reply."""
     centre, spread = learn.rows.mean(axis=0), learn.rows.std(axis=0)
     scale = np.where(spread > 0, spread, 1.0)
     with torch.random.fork_rng(devices=[]):
@@ -201,7 +212,7 @@ def _fitted(
     def losses(part: _Rows) -> Any:
         rows = torch.tensor((part.rows - centre) / scale, dtype=torch.float32)
         real = torch.tensor(part.real, dtype=torch.float32)
-        share = float(part.real.mean())  # both kinds weigh alike, however many there are of each
+        share = float(part.real.mean())  # real replies and frauds have the same total weight
         weights = torch.where(real > 0, 0.5 / share, 0.5 / (1 - share))
 
         def some(places: Sequence[int] | slice) -> torch.Tensor:
@@ -221,7 +232,7 @@ def _fitted(
     with torch.no_grad():
         standard = torch.tensor((test.rows - centre) / scale, dtype=torch.float32)
         logits: Floats = network(standard).squeeze(-1).numpy().astype(np.float64)
-    least = float(np.quantile(logits[test.real], STOPPED)) - MARGIN
+    threshold = float(np.quantile(logits[test.real], FALSE_POSITIVE_RATE)) - THRESHOLD_MARGIN
     parts = {name: part.cpu().numpy() for name, part in network.state_dict().items()}
     tensors: dict[str, NDArray[Any]] = {
         "centre": centre,
@@ -229,6 +240,6 @@ def _fitted(
         "first": parts["0.weight"],
         "bias": parts["0.bias"],
         "last": parts["3.weight"][0],
-        "offset": parts["3.bias"] - least,
+        "offset": parts["3.bias"] - threshold,
     }
-    return tensors, np.minimum(1, 2 / (1 + np.exp(least - logits)))
+    return tensors, np.minimum(1, 2 / (1 + np.exp(threshold - logits)))

@@ -1,1 +1,1 @@
-"""The metric `turnwise`: its signals, the ridge over them, and its calibration to a user's ratings."""
+"""The metric `turnwise`: its signals, the ridge regression over them, and its calibration to a user's ratings."""

@@ -1,8 +1,9 @@
-"""`train turnwise`: the shipped weights, moved as far towards a user's own ratings as those can justify.
+"""`train turnwise`: calibration of the shipped weights to a user's own ratings.
 
-The ratings are regressed on the shipped prediction, and what is left on all signals, with a penalty on leaving the
-shipped weights that is chosen by cross-validation over contexts. With few ratings that is a change of scale; with many
-it is a new ridge. The half-width of the interval of a prediction comes from the residuals of replies held out.
+First the ratings are regressed on the shipped prediction, then the residuals on all signals, with a ridge penalty on
+the change of the weights that is chosen by cross-validation over contexts. With few ratings the result is mainly a
+change of scale; with many it is a new ridge regression. The half-width of a prediction's 95 % interval comes from the
+residuals of held-out replies (split conformal).
 """
 
 import math
@@ -11,19 +12,19 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from turnwise.errors import UsageError
-from turnwise.metrics.learned import seen
+from turnwise.metrics.learned import training_items
 from turnwise.metrics.learned.held_out import context_groups, folds, held_out, on_card
-from turnwise.metrics.learned.trained import encoder_of, trained
+from turnwise.metrics.learned.trained import encoder_of, load_trained
 from turnwise.metrics.learned.turnwise import signals
 from turnwise.metrics.learned.turnwise.metric import weights_of
-from turnwise.metrics.learned.turnwise.weights import Weights
+from turnwise.metrics.learned.turnwise.ridge import RidgeWeights
 from turnwise.networks.training.task import Trained, TrainingTask
 from turnwise.stats.clusters import codes
 from turnwise.types import Floats, Ints
 
-PENALTIES = (30.0, 100.0, 300.0, 1000.0, 3000.0, 1e6)  # the last keeps the shipped weights up to their scale
-FOLDS = 10
-COVER = 0.95
+PENALTIES = (30.0, 100.0, 300.0, 1000.0, 3000.0, 1e6)  # with the last, the weights only change their scale
+FOLDS = 10  # of the cross-validation
+COVERAGE = 0.95  # of the interval of a prediction
 # Measured on 60 contexts of usr_persona (papers/learned.md); `turnwise attack` finds more.
 ATTACKS = (
     "a warm reply that fits anywhere beats people in a quarter of contexts",
@@ -32,11 +33,12 @@ ATTACKS = (
 
 
 def train(task: TrainingTask) -> Trained:
+    """Calibrate the shipped model, or that of the setting `start`, to the task's ratings."""
     task.check_settings(("start",))
-    start = trained("turnwise", task.setting("start", ""))
+    start = load_trained("turnwise", task.setting("start", ""))
     if task.model not in (None, start.config["encoder"]["name"]):
         name = start.config["encoder"]["name"]
-        raise UsageError(f"`turnwise` stands on vectors of {name}; it cannot be calibrated with {task.model}")
+        raise UsageError(f"`turnwise` uses vectors of {name}; it cannot be calibrated with {task.model}")
     items, ratings = task.rated()
     columns = list(start.config["columns"])
     table = signals.Signals.load(start).table(items, encoder_of(start), columns)
@@ -44,13 +46,13 @@ def train(task: TrainingTask) -> Trained:
     items = [items[at] for at in known]
     table, ratings = table[known], ratings[known]
     shipped = weights_of(start)
-    x = shipped.standard(table)
+    x = shipped.standardise(table)
     groups, _ = codes([item.group for item in items])
-    centred = _within(ratings, groups)
+    centred = _centred_within(ratings, groups)
     contexts = context_groups(items)
-    fit = fitted(x, centred, contexts, shipped.weights, rng=task.rng)
+    fit = calibrate(x, centred, contexts, shipped.weights, rng=task.rng)
     task.say(f"{len(items)} rated replies; penalty {fit.penalty:g} by cross-validation over contexts")
-    final = Weights(shipped.centre, shipped.scale, fit.weights, fit.offset)
+    final = RidgeWeights(shipped.centre, shipped.scale, fit.weights, fit.offset)
     findings = held_out(
         task.metric, fit.predicted, centred, contexts, rng=task.rng, method="contexts held out"
     )
@@ -58,11 +60,11 @@ def train(task: TrainingTask) -> Trained:
     return Trained(
         kind="turnwise",
         tensors={
-            **signals.parts(start),
+            **signals.signal_tensors(start),
             "ridge.centre": final.centre,
             "ridge.scale": final.scale,
             "ridge.weights": final.weights,
-            seen.KEY: np.union1d(seen.hashes(items), start.tensors[seen.KEY]),
+            training_items.KEY: np.union1d(training_items.hashes(items), start.tensors[training_items.KEY]),
         },
         config={
             **start.config,
@@ -79,11 +81,11 @@ def train(task: TrainingTask) -> Trained:
     )
 
 
-def _card(start: Any, raters: Any, ceiling: Any, found: dict[str, object]) -> dict[str, Any]:
+def _card(start: Any, raters: Any, ceiling: Any, held_out: dict[str, object]) -> dict[str, Any]:
     return {
         "raters": raters,
         "ceiling": ceiling,
-        "held_out": found,
+        "held_out": held_out,
         "attacks": list(ATTACKS),
         "languages": start.get("languages"),
         "licence": start.get("licence"),
@@ -91,8 +93,8 @@ def _card(start: Any, raters: Any, ceiling: Any, found: dict[str, object]) -> di
     }
 
 
-def _within(ratings: Floats, groups: Ints) -> Floats:
-    """Ratings less their group's mean, where there are groups; as they are where there is one."""
+def _centred_within(ratings: Floats, groups: Ints) -> Floats:
+    """The ratings with every group's mean moved to the overall mean."""
     if groups.max() == 0:
         return ratings
     means = np.bincount(groups, ratings) / np.bincount(groups)
@@ -100,50 +102,52 @@ def _within(ratings: Floats, groups: Ints) -> Floats:
 
 
 class Fit(NamedTuple):
+    """Calibrated weights, with cross-validated predictions."""
+
     weights: Floats  # (k,)
     offset: float
     penalty: float
-    predicted: Floats  # (n,) each reply from those of other contexts
-    half_width: float
+    predicted: Floats  # (n,) predictions for each reply by weights that were fitted to other contexts
+    half_width: float  # of the 95 % interval of a prediction
 
 
-def fitted(x: Floats, ratings: Floats, contexts: Ints, prior: Floats, *, rng: np.random.Generator) -> Fit:
-    """Weights for standardised signals, with the penalty that foretells other contexts best."""
-    parts = folds(contexts, FOLDS, rng)
-    crossed = {penalty: _crossed(x, ratings, parts, prior, penalty) for penalty in PENALTIES}
-    penalty = min(PENALTIES, key=lambda one: float(np.mean((ratings - crossed[one]) ** 2)))
-    predicted = crossed[penalty]
+def calibrate(x: Floats, ratings: Floats, contexts: Ints, prior: Floats, *, rng: np.random.Generator) -> Fit:
+    """Fit weights for standardised signals x (n, k), starting from `prior`, with the penalty of the smallest error."""
+    fold_of = folds(contexts, FOLDS, rng)
+    predictions = {penalty: _cross_predict(x, ratings, fold_of, prior, penalty) for penalty in PENALTIES}
+    penalty = min(PENALTIES, key=lambda one: float(np.mean((ratings - predictions[one]) ** 2)))
+    predicted = predictions[penalty]
     return Fit(
-        *_solved(x, ratings, prior, penalty), penalty, predicted, half_width(np.abs(ratings - predicted))
+        *_solve(x, ratings, prior, penalty), penalty, predicted, half_width(np.abs(ratings - predicted))
     )
 
 
 def half_width(errors: Floats) -> float:
-    """The ceil((n + 1) .95)-th smallest: a new reply's error, one of n + 1 alike, is no larger in 95 %.
+    """The split-conformal 95 % quantile of absolute errors: the ceil(.95 (n + 1))-th smallest of n.
 
-    Below 39 errors that is the largest; the .95 quantile of the errors themselves would cover too little.
+    With fewer than 39 errors it is the largest. The plain .95 quantile would cover too little.
     """
-    place = min(len(errors), math.ceil((len(errors) + 1) * COVER))
-    return float(np.sort(errors)[place - 1])
+    rank = min(len(errors), math.ceil((len(errors) + 1) * COVERAGE))
+    return float(np.sort(errors)[rank - 1])
 
 
-def _solved(x: Floats, y: Floats, prior: Floats, penalty: float) -> tuple[Floats, float]:
-    """Weights and offset: a slope on the prior's prediction, then a ridge on what is left."""
+def _solve(x: Floats, y: Floats, prior: Floats, penalty: float) -> tuple[Floats, float]:
+    """Weights and offset: a regression on the prior's prediction, then a ridge regression on its residuals."""
     centre, mean = x.mean(axis=0), y.mean()
-    base = (x - centre) @ prior
-    slope = float(np.clip(base @ (y - mean) / max(base @ base, 1e-12), 0.0, None))
-    rest = y - mean - slope * base
-    part = x - centre
-    moved = part.T @ np.linalg.solve(part @ part.T + penalty * np.eye(len(y)), rest)
-    weights = slope * prior + moved
+    centred = x - centre
+    prediction = centred @ prior
+    slope = float(np.clip(prediction @ (y - mean) / max(prediction @ prediction, 1e-12), 0.0, None))
+    residuals = y - mean - slope * prediction
+    change = centred.T @ np.linalg.solve(centred @ centred.T + penalty * np.eye(len(y)), residuals)
+    weights = slope * prior + change
     return weights, float(mean - centre @ weights)
 
 
-def _crossed(x: Floats, y: Floats, parts: Ints, prior: Floats, penalty: float) -> Floats:
-    """(n,) predictions of each fold from the others."""
-    found = np.full(len(y), np.nan)
-    for part in np.unique(parts):
-        held = parts == part
-        weights, offset = _solved(x[~held], y[~held], prior, penalty)
-        found[held] = x[held] @ weights + offset
-    return found
+def _cross_predict(x: Floats, y: Floats, fold_of: Ints, prior: Floats, penalty: float) -> Floats:
+    """(n,) predictions for each fold by weights that were fitted to the other folds."""
+    predicted = np.full(len(y), np.nan)
+    for fold in np.unique(fold_of):
+        test = fold_of == fold
+        weights, offset = _solve(x[~test], y[~test], prior, penalty)
+        predicted[test] = x[test] @ weights + offset
+    return predicted

@@ -1,8 +1,8 @@
-"""How usual words and their sequences are: counts of n-grams up to three, kept by a hash of the words.
+"""A trigram language model: counts of n-grams up to order three, stored by a hash of the words.
 
-p3(c | a, b) backs off to p2(c | b) and that to p1(c), each with a weight of `PRIOR` counts (Dirichlet smoothing). The
-log-odds of a sequence against its words taken singly says how well they go together, however rare they are (SLOR,
-Pauls and Klein 2012).
+p3(c | a, b) backs off to p2(c | b), and that to p1(c), each with a weight of `PRIOR` counts (Dirichlet smoothing). The
+difference between the log-probability of a sequence and that of its single words measures how well the words go
+together, independent of how rare they are (SLOR, Pauls and Klein 2012).
 """
 
 from collections import Counter
@@ -16,18 +16,19 @@ from zlib import crc32
 import numpy as np
 from numpy.typing import NDArray
 
-PRIOR = 5.0
-LEAST = {1: 1, 2: 2, 3: 2}  # counts that are kept: what occurs once is as good as unseen
+PRIOR = 5.0  # counts that the lower-order probability is worth in the smoothing
+MIN_COUNT = {1: 1, 2: 2, 3: 2}  # order -> smallest count that is stored
 _START, _END = "<s>", "</s>"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Lexicon:
     counts: Mapping[int, Mapping[int, int]]  # order -> hash -> count
-    total: int  # words
+    total: int  # number of words
 
     @classmethod
     def of(cls, texts: Iterable[str]) -> "Lexicon":
+        """Count the n-grams of normalised texts."""
         counts: dict[int, Counter[int]] = {1: Counter(), 2: Counter(), 3: Counter()}
         for text in texts:
             words = [_START, _START, *text.split(), _END]
@@ -35,7 +36,8 @@ class Lexicon:
             counts[2].update(_code(*pair) for pair in pairwise(words[1:]))
             counts[3].update(_code(*triple) for triple in zip(words, words[1:], words[2:], strict=False))
         kept = {
-            order: {c: n for c, n in found.items() if n >= LEAST[order]} for order, found in counts.items()
+            order: {code: count for code, count in found.items() if count >= MIN_COUNT[order]}
+            for order, found in counts.items()
         }
         return cls(kept, sum(counts[1].values()))
 
@@ -55,21 +57,24 @@ class Lexicon:
 
     @property
     def tensors(self) -> dict[str, NDArray[Any]]:
-        found: dict[str, NDArray[Any]] = {"words.total": np.array([self.total], dtype=np.int64)}
+        """The counts as tensors of a model's folder."""
+        tensors: dict[str, NDArray[Any]] = {"words.total": np.array([self.total], dtype=np.int64)}
         for order, counts in self.counts.items():
             codes = sorted(counts)
-            found[f"words.{order}.code"] = np.array(codes, dtype=np.uint32)
-            found[f"words.{order}.count"] = np.array([counts[code] for code in codes], dtype=np.uint32)
-        return found
+            tensors[f"words.{order}.code"] = np.array(codes, dtype=np.uint32)
+            tensors[f"words.{order}.count"] = np.array([counts[code] for code in codes], dtype=np.uint32)
+        return tensors
 
     def count(self, word: str) -> int:
+        """How often the word was counted."""
         return self.counts[1].get(_code(word), 0)
 
     def knows(self, first: str, second: str) -> bool:
+        """Whether the pair of words was counted at least twice."""
         return _code(first, second) in self.counts[2]
 
     def log_probs(self, words: list[str]) -> tuple[list[float], list[float], list[float]]:
-        """Of each word and the end: by itself, after one word, after two."""
+        """Log-probabilities of each word and of the end: unigram, bigram and trigram."""
         line = [_START, _START, *words, _END]
         single, double, triple = [], [], []
         for a, b, c in zip(line, line[1:], line[2:], strict=False):
@@ -85,4 +90,5 @@ class Lexicon:
 
 
 def _code(*words: str) -> int:
+    """A 32-bit hash of an n-gram."""
     return crc32(" ".join(words).encode())

@@ -1,12 +1,13 @@
-"""`turnwise`: a reference-free score of our own, for replies of systems nobody has rated yet.
+"""`turnwise`: our own reference-free metric, a predicted rating for replies of agents that nobody has rated.
 
-Frozen turn vectors feed six small heads (trained to tell given replies from others), a bank of real exchanges, cosines
-and counts; a ridge over these signals was fitted to published ratings of nine corpora. What it reaches on a corpus
-whose ratings it has not seen, how its ingredients were chosen and how many were tried, is in `papers/learned.md`; it
-does a little better with 60 ratings of your own (`turnwise train turnwise`), and with 30 is on your scale.
+The score is in standard deviations of ratings: 0 is an average reply, higher is better. The signals are six contrastive
+heads on frozen turn vectors, an index of real exchanges, cosines and counts. A ridge regression over the signals was
+fitted to published ratings of nine corpora. `papers/learned.md` has the agreement on corpora whose ratings were not
+used, and how the signals were chosen. With 30 ratings of your own it predicts on your scale, and with 60 it agrees
+slightly better (`turnwise train turnwise`).
 
-A reply of three words or more that is a copy out of its context (over .8 of its words, in their order) gets the
-score of the worst: no head can be trusted with a parrot. Text is made plain first: case and punctuation do not count.
+A reply of three words or more that copies its context (more than .8 of its words, in order) gets the lowest score,
+because the heads can be fooled by copies. Texts are normalised first: case and punctuation are ignored.
 """
 
 from collections.abc import Sequence
@@ -18,16 +19,17 @@ import numpy as np
 
 from turnwise.encode.models.folder import Folder
 from turnwise.metrics.learned.contrastive.metric import UNSCORED
-from turnwise.metrics.learned.seen import in_training
-from turnwise.metrics.learned.trained import encoder_of, trained
+from turnwise.metrics.learned.encoded_items import reply_and_context
+from turnwise.metrics.learned.trained import encoder_of, load_trained
+from turnwise.metrics.learned.training_items import count_training_items
+from turnwise.metrics.learned.turnwise.ridge import RidgeWeights
 from turnwise.metrics.learned.turnwise.signals import Signals
-from turnwise.metrics.learned.turnwise.surface import is_copied
-from turnwise.metrics.learned.turnwise.weights import Weights
-from turnwise.metrics.learned.views import told_of
+from turnwise.metrics.learned.turnwise.text_features import is_copied
 from turnwise.metrics.rows import Ratio
 from turnwise.types import Card, Floats, Item, Level, Need, Signature
 
-COPY, FEWEST_WORDS = 0.8, 3
+COPY = 0.8  # share of words from the context above which a reply is a copy
+FEWEST_WORDS = 3  # shorter replies are never copies
 
 
 @dataclass(frozen=True)
@@ -38,22 +40,25 @@ class Turnwise(Ratio):
     unscored: ClassVar[str] = UNSCORED
     card: ClassVar[Card] = Card(
         kind="learned",
-        meaning="What people would say of the reply, in standard deviations of their ratings; 0 is an average reply.",
+        meaning="Predicted rating of the reply, in standard deviations of ratings; 0 is an average reply.",
         range="about -2 to 2; on the scale of your own ratings once calibrated to them",
-        limits="English small talk. A warm reply that fits anywhere beat people's own in a quarter of contexts. "
-        "Corpora differ in what is liked: check with `meta` on ratings of your own, or calibrate.",
+        limits="For English small talk. A friendly reply that fits any context scored above people's own in a quarter "
+        "of contexts. Raters of different corpora prefer different things: check with `meta` on your own ratings, or "
+        "calibrate.",
         citation="papers/learned.md",
     )
 
-    trained: str = ""  # a folder that `turnwise train turnwise` wrote; "": the one of the package
+    trained: str = (
+        ""  # a folder that `turnwise train turnwise` wrote; "": the one that ships with the package
+    )
 
     @property
     def folder(self) -> Folder:
-        return trained("turnwise", self.trained)
+        return load_trained("turnwise", self.trained)
 
     @property
     def half_width(self) -> float:
-        """Of the 95 % interval of a single prediction."""
+        """Half the width of the 95 % interval of a single prediction."""
         return float(self.folder.config["half_width"])
 
     @property
@@ -64,28 +69,29 @@ class Turnwise(Ratio):
         """(n, 2): prediction, 1."""
         folder = self.folder
         signals, weights = _model(folder)
-        found = weights.predict(signals.table(items, encoder_of(folder), folder.config["columns"]))
-        found[[is_copy(item) for item in items]] = folder.config["floor"]
-        return np.stack([found, np.ones(len(items))], axis=1)
+        predicted = weights.predict(signals.table(items, encoder_of(folder), folder.config["columns"]))
+        predicted[[is_copy(item) for item in items]] = folder.config["floor"]
+        return np.stack([predicted, np.ones(len(items))], axis=1)
 
     def in_training(self, items: Sequence[Item], /) -> int:
         """How many of these items its weights were fitted to."""
-        return in_training(self.folder, items)
+        return count_training_items(self.folder, items)
 
 
 def is_copy(item: Item) -> bool:
-    """Whether the reply is a parrot's."""
-    told = told_of(item)
-    return told is not None and len(told[0].split()) >= FEWEST_WORDS and is_copied(*told, share=COPY)
+    """Whether the reply is a copy of a part of its context."""
+    texts = reply_and_context(item)
+    return texts is not None and len(texts[0].split()) >= FEWEST_WORDS and is_copied(*texts, share=COPY)
 
 
-def weights_of(folder: Folder) -> Weights:
+def weights_of(folder: Folder) -> RidgeWeights:
+    """The weights of the regression in a model's folder."""
     centre, scale, weights = (
         folder.tensors[f"ridge.{name}"].astype(np.float64) for name in ("centre", "scale", "weights")
     )
-    return Weights(centre, scale, weights, float(folder.config["offset"]))
+    return RidgeWeights(centre, scale, weights, float(folder.config["offset"]))
 
 
 @cache
-def _model(folder: Folder) -> tuple[Signals, Weights]:
+def _model(folder: Folder) -> tuple[Signals, RidgeWeights]:
     return Signals.load(folder), weights_of(folder)

@@ -1,1 +1,1 @@
-"""USR (Mehri and Eskenazi 2020): retrieval, masked language model, and the regression over both."""
+"""USR (Mehri and Eskenazi 2020): the retrieval score, the masked-language-model score, and a regression over both."""

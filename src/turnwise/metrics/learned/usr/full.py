@@ -1,9 +1,11 @@
-"""USR's full score: a regression from its sub-metrics to people's overall rating (Mehri and Eskenazi 2020).
+"""USR's full score (Mehri and Eskenazi 2020): a linear regression from its sub-metrics to the overall rating.
 
-The paper combines its masked-LM score and two retrieval scores (context, facts) by a linear regression on its own
-ratings. The sub-metrics here are a setting: by default the retrieval score with several turns and with one, and
-`loglik` of a small language model in the place of the masked LM, whose weights are in no package registry. With a
-masked LM at hand: `train usr-full DATA --set parts=usr-ret+usr-mlm`.
+The score is a predicted rating in standard deviations of the training ratings; 0 is an average reply.
+
+The paper combines a masked-LM score and two retrieval scores (context, facts). Here the sub-metrics are a setting. By
+default they are the retrieval score with several turns and with one, and `loglik` of a small language model instead of
+the masked LM, whose weights no package registry has. With a masked LM: `train usr-full DATA --set
+parts=usr-ret+usr-mlm`.
 """
 
 from collections.abc import Sequence
@@ -17,15 +19,15 @@ from turnwise.encode.models.folder import Folder
 from turnwise.errors import UsageError
 from turnwise.metrics import resolve
 from turnwise.metrics.learned.held_out import context_groups, folds, held_out, on_card
-from turnwise.metrics.learned.trained import trained
-from turnwise.metrics.learned.turnwise.weights import Weights, ridge
+from turnwise.metrics.learned.trained import load_trained
+from turnwise.metrics.learned.turnwise.ridge import RidgeWeights, fit_ridge
 from turnwise.metrics.rows import Ratio
 from turnwise.networks.training.task import Trained, TrainingTask
 from turnwise.types import Card, Floats, Item, Level, Metric, Need, Signature, Summed
 
-PARTS = "usr-ret+usr-ret[context=one]+loglik"
-PENALTY = 1.0
-FOLDS = 10
+PARTS = "usr-ret+usr-ret[context=one]+loglik"  # the default sub-metrics, joined by +
+PENALTY = 1.0  # of the ridge regression
+FOLDS = 10  # of the cross-validation
 
 
 @dataclass(frozen=True)
@@ -36,28 +38,31 @@ class UsrFull(Ratio):
     unscored: ClassVar[str] = "a sub-metric has no number for the reply"
     card: ClassVar[Card] = Card(
         kind="learned",
-        meaning="People's rating as foretold from USR's sub-metrics, in standard deviations of the ratings.",
+        meaning="Rating predicted from USR's sub-metrics, in standard deviations of the ratings.",
         range="about -2 to 2",
-        limits="No better than its parts: what fools the retrieval score fools it. The paper's was fitted and tested "
-        "on one corpus.",
+        limits="No better than its sub-metrics: an attack on the retrieval score works on it too. The paper fitted and "
+        "tested it on one corpus.",
         citation="Mehri and Eskenazi 2020, USR: An Unsupervised and Reference Free Evaluation Metric for Dialog",
     )
 
-    trained: str = ""  # a folder that `turnwise train usr-full` wrote; "": the one of the package
+    trained: str = (
+        ""  # a folder that `turnwise train usr-full` wrote; "": the one that ships with the package
+    )
 
     @property
     def folder(self) -> Folder:
-        return trained("usr-full", self.trained)
+        return load_trained("usr-full", self.trained)
 
     @property
     def parts(self) -> list[Metric]:
-        found = [part_of(name) for name in self.folder.config["parts"]]
-        for metric, signature in zip(found, self.folder.config["signatures"], strict=True):
+        """The sub-metrics; raises `UsageError` if one has another signature than at training."""
+        parts = [sub_metric(name) for name in self.folder.config["parts"]]
+        for metric, signature in zip(parts, self.folder.config["signatures"], strict=True):
             if (now := str(metric.signature)) != signature:
                 raise UsageError(
                     f"{self.folder.path} was trained on {signature}, and that is {now} here; train it anew"
                 )
-        return found
+        return parts
 
     @property
     def signature(self) -> Signature:
@@ -68,11 +73,12 @@ class UsrFull(Ratio):
     def rows(self, items: Sequence[Item], /) -> Floats:
         """(n, 2): prediction, 1."""
         tensors = self.folder.tensors
-        weights = Weights(tensors["centre"], tensors["scale"], tensors["weights"], 0.0)
+        weights = RidgeWeights(tensors["centre"], tensors["scale"], tensors["weights"], 0.0)
         return np.stack([weights.predict(scores(self.parts, items)), np.ones(len(items))], axis=1)
 
 
-def part_of(name: str) -> Metric:
+def sub_metric(name: str) -> Metric:
+    """The metric of this name, which must give a score to single replies."""
     metric = resolve(name)
     if not isinstance(metric, Summed) or metric.level != "turn":
         raise UsageError(f"`{name}` has no number for a single reply, and a part of usr-full must")
@@ -80,19 +86,20 @@ def part_of(name: str) -> Metric:
 
 
 def scores(parts: Sequence[Metric], items: Sequence[Item]) -> Floats:
-    """(n, k) each part's number of each item."""
-    found = np.full((len(items), len(parts)), np.nan)
-    for at, part in enumerate(parts):
+    """(n, k) the score of each item by each sub-metric."""
+    table = np.full((len(items), len(parts)), np.nan)
+    for column, part in enumerate(parts):
         rows = part.rows(items)
         if isinstance(part, Summed) and isinstance(rows, np.ndarray):
-            found[:, at] = part.of_sums(rows)
-    return found
+            table[:, column] = part.of_sums(rows)
+    return table
 
 
 def train(task: TrainingTask) -> Trained:
+    """Fit the regression to rated replies, and measure it by cross-validation over contexts."""
     task.check_settings(("parts",))
     names = str(task.setting("parts", PARTS)).split("+")
-    parts = [part_of(name) for name in names]
+    parts = [sub_metric(name) for name in names]
     items, ratings = task.rated()
     table = scores(parts, items)
     known = np.flatnonzero(~np.isnan(table).any(axis=1))
@@ -101,10 +108,11 @@ def train(task: TrainingTask) -> Trained:
     groups = np.array([item.group for item in items])
     contexts = context_groups(items)
     predicted = np.full(len(items), np.nan)
-    of = folds(contexts, FOLDS, task.rng)
-    for fold in np.unique(of):
-        predicted[of == fold] = _fitted(table, ratings, groups, of != fold).predict(table[of == fold])
-    weights = _fitted(table, ratings, groups, np.ones(len(items), dtype=bool))
+    fold_of = folds(contexts, FOLDS, task.rng)
+    for fold in np.unique(fold_of):
+        test = fold_of == fold
+        predicted[test] = _fit(table, ratings, groups, ~test).predict(table[test])
+    weights = _fit(table, ratings, groups, np.ones(len(items), dtype=bool))
     findings = held_out(task.metric, predicted, ratings, contexts, rng=task.rng, method="contexts held out")
     return Trained(
         kind="usr-full",
@@ -120,7 +128,8 @@ def train(task: TrainingTask) -> Trained:
     )
 
 
-def _fitted(table: Floats, ratings: Floats, groups: NDArray[np.str_], chosen: NDArray[np.bool_]) -> Weights:
-    there = [chosen & (groups == group) for group in np.unique(groups)]
-    there = [mask for mask in there if mask.sum() > 2 and np.ptp(ratings[mask]) > 0]
-    return ridge([table[mask] for mask in there], [ratings[mask] for mask in there], penalty=PENALTY)
+def _fit(table: Floats, ratings: Floats, groups: NDArray[np.str_], chosen: NDArray[np.bool_]) -> RidgeWeights:
+    """The ridge regression over the chosen items; groups with fewer than 3 items or constant ratings are left out."""
+    masks = [chosen & (groups == group) for group in np.unique(groups)]
+    masks = [mask for mask in masks if mask.sum() > 2 and np.ptp(ratings[mask]) > 0]
+    return fit_ridge([table[mask] for mask in masks], [ratings[mask] for mask in masks], penalty=PENALTY)

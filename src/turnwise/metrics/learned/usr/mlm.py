@@ -1,8 +1,9 @@
-"""USR's masked-language-model score: how likely each word of the reply is, given the others and the context.
+"""USR's masked-language-model score (Mehri and Eskenazi 2020): mean log-probability of the reply's masked tokens.
 
-Mehri and Eskenazi (2020) fine-tune RoBERTa-base as a masked LM on the corpus that is judged, and average the
-log-likelihood of the reply's masked tokens. Here any masked LM will do, from the hub or a folder, fine-tuned or not:
-the default is the paper's own, and where it is not on this machine the metric is skipped and says how to get it.
+Each token of the reply is masked in turn and predicted from the other tokens and the context. Values are 0 or below;
+higher means more fluent and expected words. The paper fine-tunes RoBERTa-base on the evaluated corpus. Here any masked
+LM can be used, from the hub or a folder, fine-tuned or not. The default is RoBERTa-base without fine-tuning; if it is
+not on this machine, the metric is skipped with a message on how to get it.
 """
 
 from collections.abc import Sequence
@@ -31,13 +32,13 @@ class UsrMlm(Ratio):
         kind="learned",
         meaning="Mean log-probability of the reply's tokens, each masked in turn, given the context and the others.",
         range="0 and below",
-        limits="Likes what is common and what repeats: a copy of the context scored twice as high as people on "
-        "DailyDialog (probing paper, Table 2). Knows the languages of its model.",
+        limits="Prefers common words and repetitions: a copy of the context scored twice as high as people on "
+        "DailyDialog (probing paper, Table 2). Supports the languages of its model.",
         citation="Mehri and Eskenazi 2020, USR: An Unsupervised and Reference Free Evaluation Metric for Dialog",
     )
 
     model: str = "FacebookAI/roberta-base"
-    turns: int = 1  # of context; the original has one
+    turns: int = 1  # of context; the paper uses one
 
     @property
     def signature(self) -> Signature:

@@ -1,12 +1,14 @@
-"""USR's retrieval score: does this reply belong to this context? (Mehri and Eskenazi 2020.)
+"""USR's retrieval score (Mehri and Eskenazi 2020): the probability that the reply is the next turn of this dialogue.
 
-The paper fine-tunes RoBERTa to tell a dialogue's own next turn from a random one. Here the encoder stays frozen and a
-head of 100,000 weights is trained on its turn vectors, which costs a minute of CPU and correlates with people as well
-as a fine-tuned MiniLM does (`papers/learned.md`). Two heads are trained, on one turn of context as in the original and
-on several: the probing paper's A.4 found .40 against .56 on its own data. Negatives are random turns, turns of the
-same dialogue, and, against parrots, the last turn itself; the paper has random ones alone, and a copy of the context
-then scores higher than people. Where frauds are known (`turnwise attack --harden`), a guard stands beside the heads
-(`guard.py`).
+A value near 1 means that the reply fits the context, near 0 that it does not.
+
+How we differ from the paper. It fine-tunes RoBERTa to separate the next turn from a random one. Here the encoder is
+frozen and a head of 100,000 weights is trained on its turn vectors. This takes a minute on a CPU and correlates with
+ratings as well as a fine-tuned MiniLM (`papers/learned.md`). Two heads are trained, on one turn of context as in the
+paper and on several: appendix A.4 of the probing paper found correlations of .40 and .56 on its own data. Negatives are
+random turns, turns of the same dialogue, and the last turn; with random turns only, as in the paper, a copy of the
+context scores higher than people. If frauds are known (`turnwise attack --harden`), a guard is trained beside the heads
+(see `guard`).
 """
 
 from dataclasses import asdict, dataclass
@@ -24,9 +26,9 @@ from turnwise.types import Card, Finding, Ints
 if TYPE_CHECKING:
     from turnwise.networks.training.loop import Plan
 
-CONTEXTS = {"one": 1, "several": 3}
-KINDS = (*["random"] * 8, *["same"] * 3, "parrot")  # a pool of negatives, from which each step draws
-PAIRS = 60_000  # at most: more text moved nothing
+CONTEXTS = {"one": 1, "several": 3}  # name of a head -> turns of context
+KINDS = (*["random"] * 8, *["same"] * 3, "parrot")  # negatives of an example, from which each step draws
+PAIRS = 60_000  # largest number of pairs; more did not change the agreement with ratings
 
 
 @dataclass(frozen=True)
@@ -34,30 +36,31 @@ class UsrRet(Contrastive):
     name: ClassVar[str] = "usr-ret"
     card: ClassVar[Card] = Card(
         kind="learned",
-        meaning="Probability that the reply is what came next in this dialogue, by a head on frozen turn vectors.",
+        meaning="Probability that the reply is the next turn of this dialogue, by a head on frozen turn vectors.",
         range="0-1",
-        limits="Hears topic more than sense: a question made of the last turn's words does well. Copies are gated by "
-        "negatives of their own. Knows the languages of its encoder: MiniLM's is English.",
+        limits="Depends more on the topic than on the meaning: a question made of the last turn's words scores high. "
+        "Copies of the last turn are among the training negatives. Supports the languages of its encoder: MiniLM's is "
+        "English.",
         citation="Mehri and Eskenazi 2020, USR: An Unsupervised and Reference Free Evaluation Metric for Dialog",
     )
 
-    context: str = "several"  # turns that are read: one | several
+    context: str = "several"  # turns of context that are used: one | several
 
     def __post_init__(self) -> None:
         if self.context not in CONTEXTS:
             raise UsageError(f"usr-ret reads `one` turn of context or `several`, not `{self.context}`")
 
     @property
-    def which(self) -> str:
+    def head_name(self) -> str:
         return self.context
 
     @property
-    def fields(self) -> tuple[tuple[str, str], ...]:
-        return (*super().fields, ("context", self.context))
+    def settings(self) -> tuple[tuple[str, str], ...]:
+        return (*super().settings, ("context", self.context))
 
 
 def train(task: TrainingTask) -> Trained:
-    """Both heads, from conversations alone, or those of a model to start from; a guard, where frauds are at hand."""
+    """Train both heads on dialogues, or take those of the setting `start`; with the setting `guard`, train a guard."""
     from turnwise.metrics.learned.guard.training import SETTINGS, taught
 
     task.check_settings(
@@ -95,7 +98,7 @@ def _heads(
 ) -> tuple[dict[str, NDArray[Any]], dict[str, Any], list[dict[str, float]], list[Finding]]:
     from turnwise.metrics.learned.contrastive.corpus import Corpus
     from turnwise.metrics.learned.contrastive.training import Shape, contrast
-    from turnwise.metrics.learned.contrastive.wrong import with_wrong
+    from turnwise.metrics.learned.contrastive.wrong_replies import with_wrong_replies
 
     rng = task.rng
     corpus = Corpus.of(task.dialogues, most=task.setting("pairs", PAIRS), rng=rng)
@@ -106,7 +109,7 @@ def _heads(
         )
     negatives = corpus.negatives(kinds, rng)
     if wrong := task.setting("wrong", ""):
-        corpus, negatives = with_wrong(corpus, task.dialogues, wrong, negatives, rng)
+        corpus, negatives = with_wrong_replies(corpus, task.dialogues, wrong, negatives, rng)
     examples = corpus.examples(encoder, negatives)
     tensors: dict[str, NDArray[Any]] = {}
     heads: dict[str, Any] = {}
@@ -149,7 +152,7 @@ def plan_of(task: TrainingTask) -> "Plan":
 
 
 def ranked(metric: str, which: str, curve: list[dict[str, float]], dialogues: Ints) -> Finding:
-    """What the best epoch said of dialogues held out: how often the given reply stands above one of the others."""
+    """The ranking accuracy of the best epoch on held-out dialogues: the share of negatives below the logged reply."""
     best = min(curve, key=lambda point: point["validation"])
     return Finding(
         what={"metric": metric, "statistic": f"above a negative, {which}"},

@@ -1,6 +1,7 @@
-"""What can be counted in a reply and its context: length, rarity, fluency, repetition, echo, a few ways of speaking.
+"""Features that are counted in the texts of a reply and its context: length, rarity, fluency, repetition, style.
 
-All on plain words (`encode/text/normalise.py`): no feature can see case or punctuation.
+All texts are normalised (`encode/text/normalise.py`), so no feature depends on case or punctuation. The names of the
+features are columns of trained models.
 """
 
 from collections.abc import Sequence
@@ -25,41 +26,42 @@ _UNSURE = ("don't know", "not sure", "what do you mean")
 _ASKS_YOU = ("do you", "are you", "did you", "have you", "about you")
 
 
-def copied(text: str, said: Sequence[str]) -> float:
-    """The greatest share of the reply's words that stand, in their order, in one turn of the context."""
-    words = text.split()
-    return max((LCSseq.similarity(words, turn.split()) / len(words) for turn in said), default=0.0)
+def copied_share(reply: str, context: Sequence[str]) -> float:
+    """The largest share of the reply's words that occur, in order, in one turn of the context."""
+    words = reply.split()
+    return max((LCSseq.similarity(words, turn.split()) / len(words) for turn in context), default=0.0)
 
 
-def is_copied(text: str, said: Sequence[str], *, share: float) -> bool:
-    """Whether over `share` of the reply stands, in order, in a stretch of a turn no longer than twice the reply.
+def is_copied(reply: str, context: Sequence[str], *, share: float) -> bool:
+    """Whether more than `share` of the reply's words occur, in order, close together in one turn of the context.
 
-    In a long turn the common words of any reply stand somewhere in their order; a copy has them close together.
+    Close together means within a window of twice the reply's length: in a long turn, the common words of any reply
+    occur in order somewhere.
     """
-    words = text.split()
-    for turn in said:
-        there = turn.split()
-        if LCSseq.similarity(words, there) <= share * len(words):
+    words = reply.split()
+    for turn in context:
+        turn_words = turn.split()
+        if LCSseq.similarity(words, turn_words) <= share * len(words):
             continue
-        for start in range(0, max(1, len(there) - len(words)), max(1, len(words) // 2)):
-            if LCSseq.similarity(words, there[start : start + 2 * len(words)]) > share * len(words):
+        for start in range(0, max(1, len(turn_words) - len(words)), max(1, len(words) // 2)):
+            if LCSseq.similarity(words, turn_words[start : start + 2 * len(words)]) > share * len(words):
                 return True
     return False
 
 
-def surface(text: str, said: Sequence[str], lexicon: Lexicon) -> dict[str, float]:
-    """Named numbers of a reply; `said` is its context, newest turn first."""
-    words, last = text.split(), said[0].split()
+def text_features(reply: str, context: Sequence[str], lexicon: Lexicon) -> dict[str, float]:
+    """The features of a reply, by name; the context is given newest turn first."""
+    words, last = reply.split(), context[0].split()
     n, pairs = len(words), list(pairwise(words))
     triples = list(zip(words, words[1:], words[2:], strict=False))
     content = [word for word in words if word not in STOPWORDS]
-    kinds, asked = set(content), set(last) - STOPWORDS
-    before = {word for turn in said for word in turn.split()}
-    own = said[1::2]
+    kinds, last_content = set(content), set(last) - STOPWORDS
+    context_words = {word for turn in context for word in turn.split()}
+    own_turns = context[1::2]
     single, double, triple = lexicon.log_probs(words)
-    rare = [-value for value in single[:-1]]
-    said_triples = {
-        part for turn in said for part in zip(*(turn.split()[k:] for k in range(3)), strict=False)
+    rarity = [-value for value in single[:-1]]
+    context_triples = {
+        part for turn in context for part in zip(*(turn.split()[k:] for k in range(3)), strict=False)
     }
     return {
         "length": log1p(n),
@@ -69,8 +71,8 @@ def surface(text: str, said: Sequence[str], lexicon: Lexicon) -> dict[str, float
         "near ten words": -abs(log1p(n) - log(10)),
         "content": len(content) / n,
         "letters": sum(map(len, words)) / n,
-        "rarity": _mean(rare),
-        "rarest": max(rare),
+        "rarity": _mean(rarity),
+        "rarest": max(rarity),
         "unknown": _mean([float(lexicon.count(word) == 0) for word in words]),
         "fluency 2": _mean(double),
         "fluency 3": _mean(triple),
@@ -84,29 +86,30 @@ def surface(text: str, said: Sequence[str], lexicon: Lexicon) -> dict[str, float
         "content variety": len(kinds) / max(len(content), 1),
         "repeated pairs": 1 - len(set(pairs)) / max(len(pairs), 1),
         "doubled": sum(a == b for a, b in pairs) / n,
-        "echo of last": len(kinds & asked) / max(len(kinds), 1),
-        "echo of all": len(kinds & (before - STOPWORDS)) / max(len(kinds), 1),
-        "last echoed": len(kinds & asked) / max(len(asked), 1),
+        "echo of last": len(kinds & last_content) / max(len(kinds), 1),
+        "echo of all": len(kinds & (context_words - STOPWORDS)) / max(len(kinds), 1),
+        "last echoed": len(kinds & last_content) / max(len(last_content), 1),
         "echoed pairs": len(set(pairs) & set(pairwise(last))) / max(len(pairs), 1),
-        "echoed triples": _mean([float(part in said_triples) for part in triples]),
-        "copied": copied(text, said),
-        "said before": copied(text, own),
-        "new content": float(sum(word not in asked and lexicon.count(word) > 3 for word in kinds)),
+        "echoed triples": _mean([float(part in context_triples) for part in triples]),
+        "copied": copied_share(reply, context),
+        "said before": copied_share(reply, own_turns),
+        "new content": float(sum(word not in last_content and lexicon.count(word) > 3 for word in kinds)),
         "asks first": float(words[0] in _ASKING),
         "asks": float(not _WH.isdisjoint(words)),
-        "asks you": float(any(phrase in text for phrase in _ASKS_YOU)),
+        "asks you": float(any(phrase in reply for phrase in _ASKS_YOU)),
         "you": float(not _YOU.isdisjoint(words)),
         "self": float(not _SELF.isdisjoint(words)),
         "self first": float(words[0] in ("i", "i'm")),
         "opener": float(words[0] in _OPENERS),
         "warm": float(not _WARM.isdisjoint(words)),
         "negation": float(not _NEGATIONS.isdisjoint(words)),
-        "unsure": float(any(phrase in text for phrase in _UNSURE)),
+        "unsure": float(any(phrase in reply for phrase in _UNSURE)),
         "length of last": log1p(len(last)),
-        "turns": log1p(len(said)),
+        "turns": log1p(len(context)),
         "length to last": log1p(n) - log1p(len(last)),
     }
 
 
 def _mean(values: Sequence[float]) -> float:
+    """The mean; 0 without values."""
     return sum(values) / len(values) if values else 0.0

@@ -1,4 +1,4 @@
-"""Which items a model was fitted to, kept as hashes: agreement with people on those says nothing about new ones."""
+"""Hashes of the items that a model was fitted to, to warn when agreement is measured on training items."""
 
 from collections.abc import Sequence
 from functools import cache
@@ -8,31 +8,33 @@ import numpy as np
 from numpy.typing import NDArray
 
 from turnwise.encode.models.folder import Folder
-from turnwise.metrics.learned.views import told_of
+from turnwise.metrics.learned.encoded_items import reply_and_context
 from turnwise.types import Item
 
-KEY = "seen"
+KEY = "seen"  # name of the tensor of hashes in a model's folder
 
 
 def hashes(items: Sequence[Item]) -> NDArray[np.uint64]:
-    """One number for each different reply and last turn, in plain words."""
+    """A sorted hash for each different pair of last turn and reply, both normalised."""
     found = {code for item in items if (code := _hash(item)) is not None}
     return np.array(sorted(found), dtype=np.uint64)
 
 
-def in_training(folder: Folder, items: Sequence[Item]) -> int:
-    known = _known(folder)
+def count_training_items(folder: Folder, items: Sequence[Item]) -> int:
+    """How many of the items the model in the folder was fitted to."""
+    known = _training_hashes(folder)
     return sum(_hash(item) in known for item in items)
 
 
 @cache
-def _known(folder: Folder) -> frozenset[int]:
+def _training_hashes(folder: Folder) -> frozenset[int]:
     return frozenset(folder.tensors[KEY].tolist()) if KEY in folder.tensors else frozenset()
 
 
 def _hash(item: Item) -> int | None:
-    told = told_of(item)
-    if told is None:
+    texts = reply_and_context(item)
+    if texts is None:
         return None
-    text = f"{told[1][0]}\0{told[0]}"
+    reply, context = texts
+    text = f"{context[0]}\0{reply}"
     return int.from_bytes(blake2b(text.encode(), digest_size=8).digest(), "little")

@@ -1,0 +1,62 @@
+"""Ridge regression from signals to ratings over several corpora with different rating scales.
+
+Ratings and signals are centred within each corpus, so that differences between corpora (length, style, scale) are not
+learned. Every corpus has the same weight. Ratings are in standard deviations of their corpus.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from turnwise.types import Floats
+
+CORPUS_WEIGHT = 300.0  # weight of a corpus, in items
+PENALTY = 2000.0  # of the ridge regression that ships
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class RidgeWeights:
+    centre: Floats  # (k,) mean of the corpora's means
+    scale: Floats  # (k,) pooled standard deviation within a corpus
+    weights: Floats  # (k,)
+    offset: float = 0.0
+
+    def predict(self, table: Floats) -> Floats:
+        """(n,) predictions from signals (n, k). Computed row by row, so that a row does not depend on the others."""
+        return np.array(
+            [self.standardise(row) @ self.weights + self.offset for row in table], dtype=np.float64
+        )
+
+    def standardise(self, rows: Floats) -> Floats:
+        """The signals minus `centre`, divided by `scale`."""
+        standard: Floats = (rows - self.centre) / self.scale
+        return standard
+
+
+def fit_ridge(
+    tables: Sequence[Floats],
+    ratings: Sequence[Floats],
+    *,
+    penalty: float = PENALTY,
+    prior: Floats | None = None,
+) -> RidgeWeights:
+    """The weights that predict the ratings best within the corpora, shrunk towards `prior` (default 0)."""
+    means = np.stack([table.mean(axis=0) for table in tables])
+    spread = np.sqrt(np.mean([table.var(axis=0) for table in tables], axis=0))
+    scale = np.where(spread > 0, spread, 1.0)
+    width = means.shape[1]
+    start = np.zeros(width) if prior is None else prior
+    gram, cross = penalty * np.eye(width), np.zeros(width)
+    for table, mean, rated in zip(tables, means, ratings, strict=True):
+        x, share = (table - mean) / scale, CORPUS_WEIGHT / len(table)
+        gram += share * x.T @ x
+        cross += share * x.T @ (standardised(rated) - x @ start)
+    solved: Floats = start + np.linalg.solve(gram, cross)
+    return RidgeWeights(means.mean(axis=0), scale, solved)
+
+
+def standardised(ratings: Floats) -> Floats:
+    """The ratings with mean 0 and standard deviation 1."""
+    standard: Floats = (ratings - ratings.mean()) / ratings.std()
+    return standard
