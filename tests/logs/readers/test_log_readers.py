@@ -381,7 +381,7 @@ def test_enigma_folders_of_targets_are_one_log(tmp_path: Path) -> None:
     assert dialogues[0].turns[1].alternatives == {"10K": (Reply("y"),), "5K": (Reply("x"),)}
 
 
-@pytest.mark.parametrize("name", [name for name in READERS if name not in ("parquet", "hf")])
+@pytest.mark.parametrize("name", [name for name in READERS if name not in ("parquet", "hf", "json")])
 @pytest.mark.parametrize(
     "content", [b"", b"\n\n", b"\xff\xfe\x00", b"{", b"[", b"null", b"{}", b"[]", b"[1]", b"a,b\n1\n"]
 )
@@ -408,7 +408,7 @@ def test_an_unknown_format_is_answered_with_the_nearest() -> None:
 
 
 def test_a_map_is_refused_where_there_are_no_columns() -> None:
-    with pytest.raises(UsageError, match=r"--map and --split are for tables \(hf, parquet, csv\)"):
+    with pytest.raises(UsageError, match=r"--map and --split are for tables \(json, hf, parquet, csv\)"):
         convert("openai", "a", "b", Options(columns={"id": ("x",)}))
 
 

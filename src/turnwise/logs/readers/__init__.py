@@ -168,6 +168,12 @@ READERS: Mapping[str, Reader] = {
         "any records with a list of messages (`conversation`, `dialogue`, ...): WildChat, LMSYS, your own",
         '{"conversation": [{"role": "user", "content": "hi"}, ...], "model": ...}',
     ),
+    "json": Reader(
+        "turnwise.logs.readers.mapped_json",
+        "any JSON or JSON Lines, with --map, --each and --roles",
+        '{"task_id": 7, "traj": [{"author": "user", "text": "hi"}, ...], "reward": 1}',
+        tabular=True,
+    ),
     "hf": Reader(
         "turnwise.logs.readers.hf",
         "a folder of Hugging Face datasets: save_to_disk's Arrow files, or Parquet",
@@ -270,11 +276,11 @@ def _checked(dialogues: Iterator[Dialogue], source: str) -> Iterator[Dialogue]:
         try:
             from_record(decoded(native.dump(dialogue)), default_id="")
         except RuleError as error:
-            refuse(error, f"{source}: conversation {place}, as converted")
+            refuse(error, f"{source}: dialogue {place}, as converted")
         if dialogue.id in seen:
             expected = "expected ids that differ"
             raise DataError(Problem(source, None, "", f"has the id {shown(dialogue.id)} twice; {expected}"))
         seen.add(dialogue.id)
         yield dialogue
     if not place:
-        raise DataError(Problem(source, None, "", "has no conversation in it"))
+        raise DataError(Problem(source, None, "", "has no dialogue in it"))

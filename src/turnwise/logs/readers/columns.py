@@ -7,13 +7,18 @@ name of a meaning needs no mention. A rating may have its scale in brackets.
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 
 from turnwise.errors import UsageError
 from turnwise.logs.checks import Check, T, number, required, wrong
 
-PLAIN = ("id", "role", "content", "turn", "agent", "context", "response", "rater", "reference")
-NAMED = ("rating", "dialogue-rating", "alternative")  # each with a name: rating:overall, alternative:bot
+PLAIN = (
+    "id", "role", "content", "turn", "time", "message", "reply_to", "agent", "context", "response", "rater",
+    "reference", "messages", "goal",
+)  # fmt: skip
+NAMED = ("rating", "dialogue-rating", "alternative", "say")  # each with a name: rating:overall, say:user
+REPEATED = ("reference", "say")  # meanings that several columns may have, in the order of the map
 RATED = ("rating", "dialogue-rating")
 MEANINGS = ", ".join((*PLAIN, *(f"{kind}:NAME{'[LOW-HIGH]' * (kind in RATED)}" for kind in NAMED)))
 NUMBER = r"-?\d+(?:\.\d+)?"
@@ -23,7 +28,7 @@ Scale = tuple[float, float]
 
 
 def parse(written: str) -> dict[str, tuple[str, ...]]:
-    """The columns of each meaning in a `--map`; `reference` may have several."""
+    """The columns of each meaning in a `--map`; `reference` and `say:ROLE` may have several."""
     columns: dict[str, tuple[str, ...]] = {}
     for part in filter(None, written.split(",")):
         meaning, sign, column = (side.strip() for side in part.partition("="))
@@ -31,7 +36,7 @@ def parse(written: str) -> dict[str, tuple[str, ...]]:
             raise UsageError(f"--map {part}: expected MEANING=COLUMN, where MEANING is one of {MEANINGS}")
         bare = _bare(meaning)
         taken = next((columns[other][0] for other in columns if _bare(other) == bare), None)
-        if taken is not None and meaning != "reference":
+        if taken is not None and meaning.partition(":")[0] not in REPEATED:
             raise UsageError(f"--map {part}: `{bare}` already is the column `{taken}`")
         columns[meaning] = (*columns.get(meaning, ()), column)
     return columns
@@ -129,6 +134,16 @@ def measured(value: Any) -> float:
         except ValueError:
             raise wrong(value, "a number") from None
     return number(value)
+
+
+def moment(value: Any) -> float:
+    """A cell as seconds: a number, or a time in ISO 8601."""
+    if isinstance(value, str):
+        try:
+            return datetime.fromisoformat(value.strip()).timestamp()
+        except ValueError:
+            return measured(value)
+    return measured(value)
 
 
 @dataclass(frozen=True, slots=True)

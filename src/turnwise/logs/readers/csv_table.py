@@ -1,36 +1,70 @@
-"""CSV files with a header, in UTF-8; tabs separate the cells if the name ends in `.tsv`."""
+"""CSV files with a header. What separates the cells (comma, semicolon, tab, bar) is found from the header.
+
+Text is UTF-8, with or without a byte order mark, or UTF-16 with one; a file that is neither is read as Windows-1252,
+and a note says so.
+"""
 
 import csv
-from codecs import iterdecode
+from codecs import BOM_UTF16_BE, BOM_UTF16_LE, getincrementaldecoder
 from collections.abc import Iterator
+from io import TextIOWrapper
+from itertools import chain
 
 from turnwise.errors import DataError, Problem
-from turnwise.logs.files import opened
+from turnwise.logs.files import PIPE, opened
 from turnwise.logs.readers import table
 from turnwise.logs.readers.source import Options
 from turnwise.types import Dialogue
 
+DELIMITERS = ",;\t|"
+SAMPLE = 1 << 20  # bytes that decide the encoding
 LONGEST = 1 << 30  # characters in a cell; the library's own limit is 128 Ki
 
 
 def read(path: str, options: Options | None = None) -> Iterator[Dialogue]:
     csv.field_size_limit(LONGEST)
-    delimiter = "\t" if path.removesuffix(".gz").endswith(".tsv") else ","
+    options = options or Options()
+    encoding = _encoding(path, options)
     with opened(path) as stream:
-        # Spreadsheets begin their UTF-8 with a byte order mark, which `utf-8-sig` passes over.
-        cells = csv.reader(iterdecode(stream, "utf-8-sig"), delimiter=delimiter, strict=True)
+        text = TextIOWrapper(stream, encoding, newline="")
         try:
+            first = text.readline()
+            cells = csv.reader(chain([first], text), delimiter=_delimiter(first, path), strict=True)
             header = next(cells, None)
             if not header:
                 raise DataError(Problem(path, None, "", "is empty; expected a header and rows"))
             if len(set(header)) < len(header):
                 raise DataError(Problem(path, 1, "", f"names a column twice: {', '.join(header)}"))
             rows = ((cells.line_num, row) for row in cells if row)
-            yield from table.dialogues(_rows(rows, header, path), header, path, options or Options())
+            yield from table.dialogues(_rows(rows, header, path), header, path, options)
         except csv.Error as error:
             raise DataError(Problem(path, cells.line_num, "", f"is not CSV: {error}")) from None
         except UnicodeDecodeError as error:
-            raise DataError(Problem(path, cells.line_num + 1, "", f"is not UTF-8: {error.reason}")) from None
+            raise DataError(Problem(path, None, "", f"is not {encoding}: {error.reason}")) from None
+
+
+def _encoding(path: str, options: Options) -> str:
+    """By the first bytes: a mark decides; else UTF-8 unless they cannot be that."""
+    if path == PIPE:  # what is read from a pipe is gone
+        return "utf-8-sig"
+    with opened(path) as stream:
+        begin = stream.read(SAMPLE)
+    if begin.startswith((BOM_UTF16_LE, BOM_UTF16_BE)):
+        return "utf-16"
+    try:
+        getincrementaldecoder("utf-8")().decode(begin)
+    except UnicodeDecodeError:
+        options.notes.append("the file is not UTF-8, and is read as Windows-1252")
+        return "cp1252"
+    return "utf-8-sig"
+
+
+def _delimiter(header: str, path: str) -> str:
+    """What separates the names of the header; a tab where the file is called .tsv."""
+    if path.removesuffix(".gz").endswith(".tsv"):
+        return "\t"
+    counts = {mark: header.count(mark) for mark in DELIMITERS}
+    return max(counts, key=lambda mark: counts[mark]) if any(counts.values()) else ","
 
 
 def _rows(numbered: Iterator[tuple[int, list[str]]], header: list[str], path: str) -> Iterator[table.Row]:

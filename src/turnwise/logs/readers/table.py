@@ -1,12 +1,23 @@
-"""Rows of a table become dialogues, in one of two layouts.
+"""Rows of a table become dialogues, in one of three layouts.
 
-*One row a message*: rows with the same `id` are a dialogue, in the order of `turn`, else of the file;
-other columns stay with the message. *One row an item* (there is a column `response`): `context` comes
-before it, as one user message or, if `split` separates turns in it, as turns whose roles alternate
-backwards from the response; other columns go to `meta`. Rows that repeat a message (the same `id` and `turn`)
-or an item (the same `id`) add their ratings to it, so that a table with one row a rating is read too.
+*One row a message*: rows with the same `id` are a dialogue, in the order of `turn` or `time` (ISO 8601 or seconds),
+  else of
+the file; other columns stay with the message. Where there is no `id`, but `message` and `reply_to`, messages that reply
+to each other are one dialogue, named after its first message.
+
+*One row an item* (there is a column `response`): `context` comes before it, as one user message or, if `split`
+  separates
+turns in it, as turns whose roles alternate backwards from the response; other columns go to `meta`.
+
+*One row a dialogue*: `say:ROLE` names the columns of the turns, which are read in the order of the table; empty cells
+  are
+passed over.
+
+Rows that repeat a message (the same `id` and `turn`) or an item (the same `id`) add their ratings to it, so that a
+table with one row a rating is read too.
 """
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
@@ -14,7 +25,8 @@ from typing import Any, NamedTuple
 from turnwise.errors import DataError, Problem
 from turnwise.logs.checks import RuleError, shown, wrong
 from turnwise.logs.dialogue import beside
-from turnwise.logs.readers.columns import Columns, measured, written
+from turnwise.logs.readers import speakers
+from turnwise.logs.readers.columns import Columns, measured, moment, written
 from turnwise.logs.readers.sharegpt import SPEAKERS
 from turnwise.logs.readers.source import Options, refuse
 from turnwise.types import Dialogue, Rating, Reply, Role, Turn, item_id
@@ -35,21 +47,106 @@ class Row(NamedTuple):
 
 def dialogues(rows: Iterable[Row], header: Sequence[str], file: str, options: Options) -> Iterator[Dialogue]:
     columns = Columns.fitted(options.columns, header)
-    by_item = "response" in columns
-    if not by_item and not all(meaning in columns for meaning in ("id", "role", "content")):
-        needed = "expected `response`, or `id`, `role` and `content`: say with --map which columns they are"
+    said = [(meaning.partition(":")[2], column) for meaning, several in columns.meanings.items()
+            if meaning.startswith("say:") for column in several]  # fmt: skip
+    threaded = "id" not in columns and {"message", "reply_to"} <= columns.meanings.keys()
+    if (
+        not said
+        and "response" not in columns
+        and not ("role" in columns and "content" in columns and ("id" in columns or threaded))
+    ):
+        needed = (
+            "expected `response`; or `id` (or `message` and `reply_to`), `role` and `content`; or `say:ROLE`: "
+            "say with --map which columns they are"
+        )
         raise DataError(Problem(file, None, "", f"has the columns {', '.join(header)}; {needed}"))
+    if said:
+        yield from _wide(rows, said, columns, file, options)
+        return
+    speakers_ = _Speakers(options, file)
     drafts: dict[str, _Draft] = {}
+    threads = _Threads()
+    if threaded:
+        rows = list(rows)  # a reply may stand before what it answers
+        for row in rows:
+            threads.add(
+                columns.cell(row.values, "message", written), columns.cell(row.values, "reply_to", written)
+            )
     for row in rows:
         try:
-            if by_item:
+            if "response" in columns:
                 _item(drafts, row, columns, options.split)
             else:
-                _message(drafts, row, columns)
+                _message(drafts, row, columns, speakers_, threads if threaded else None)
         except RuleError as error:
             refuse(error, file, row.number)
+    speakers_.check()
     for draft in drafts.values():
         yield draft.dialogue()
+
+
+def _wide(
+    rows: Iterable[Row], said: Sequence[tuple[str, str]], columns: Columns, file: str, options: Options
+) -> Iterator[Dialogue]:
+    """One row a dialogue; `said` has the role and the column of each turn."""
+    for row in rows:
+        try:
+            identity = columns.cell(row.values, "id", written) or str(row.number)
+            draft = _Draft(identity, meta=columns.unmapped(row.values))
+            for role, column in sorted(said, key=lambda one: list(row.values).index(one[1])):
+                text = row.values[column]
+                if text not in (None, ""):
+                    draft.place(len(draft.turns), Turn(_role(role), written(text)))
+            if not draft.turns:
+                raise wrong(dict(row.values), "text in one of the columns of turns")
+            draft.rate(row.values, columns, len(draft.turns) - 1)
+            draft.speak(columns.cell(row.values, "agent", written))
+        except RuleError as error:
+            refuse(error, file, row.number)
+        yield draft.dialogue()
+
+
+class _Speakers:
+    """Roles of the speakers of a table: what the user says, the usual words, or an error that names them all."""
+
+    def __init__(self, options: Options, file: str) -> None:
+        self.options, self.file = options, file
+        self.counts: Counter[str] = Counter()
+        self.unknown = False
+
+    def role(self, value: Any) -> Role:
+        speaker = written(value).strip()
+        self.counts[speaker] += 1
+        known = (
+            self.options.roles.get(speaker)
+            or ROLES.get(speaker.lower())
+            or self.options.roles.get(speakers.OTHERS)
+        )
+        self.unknown = self.unknown or known is None
+        return known or "user"  # never used: `check` raises
+
+    def check(self) -> None:
+        if self.unknown:
+            usual = {speaker: ROLES[speaker.lower()] for speaker in self.counts if speaker.lower() in ROLES}
+            speakers.roles(self.counts, self.options, file=self.file, known=usual)
+
+
+class _Threads:
+    """The first message of the thread that a message belongs to."""
+
+    def __init__(self) -> None:
+        self.parents: dict[str, str] = {}
+
+    def add(self, message: str | None, reply_to: str | None) -> None:
+        if message and reply_to:
+            self.parents[message] = reply_to
+
+    def root(self, message: str) -> str:
+        seen = {message}
+        while message in self.parents and self.parents[message] not in seen:
+            message = self.parents[message]
+            seen.add(message)
+        return message
 
 
 @dataclass(slots=True)
@@ -97,18 +194,31 @@ class _Draft:
         )
 
 
-def _message(known: dict[str, _Draft], row: Row, columns: Columns) -> None:
-    identity, role = columns.cell(row.values, "id", written), columns.cell(row.values, "role", _role)
+def _message(
+    known: dict[str, _Draft],
+    row: Row,
+    columns: Columns,
+    speakers_: "_Speakers",
+    threads: "_Threads | None",
+) -> None:
+    identity, role = columns.cell(row.values, "id", written), columns.cell(row.values, "role", speakers_.role)
+    speaker = columns.cell(row.values, "role", written)
+    if threads is not None:
+        message = columns.cell(row.values, "message", written)
+        identity = message and threads.root(message)
     if identity is None or role is None:
         raise wrong(dict(row.values), "an id and a role in every row")
     draft = known.setdefault(identity, _Draft(identity))
     order = columns.cell(row.values, "turn", measured)
+    if order is None:
+        order = columns.cell(row.values, "time", moment)
     place = len(draft.turns) if order is None else order
     extra = beside(columns.unmapped(row.values), frozenset())
     draft.place(place, _turn(row.values, columns, role, "content", extra))
     draft.rate(row.values, columns, place)
     if role == "assistant":
-        draft.speak(columns.cell(row.values, "agent", written))
+        named = speakers_.options.roles.get(speaker or "") == "assistant"
+        draft.speak(columns.cell(row.values, "agent", written) or (speaker if named else None))
 
 
 def _item(known: dict[str, _Draft], row: Row, columns: Columns, split: str | None) -> None:
