@@ -20,7 +20,7 @@ from typing import Any
 import torch
 
 from turnwise.agents import resolve
-from turnwise.agents.answering import Asked
+from turnwise.agents.calling import ReplyRequest
 from turnwise.logs import native
 from turnwise.run.dialogues.simulate import Simulation, simulate
 from turnwise.worlds.task.system_sentences import REPEAT_PLEASE
@@ -92,7 +92,9 @@ def strays(model: Path, data: Path, *, most: int = 1000) -> dict[str, float]:
         for before, turn in pairwise(one.turns):
             found = next(bits) if before.role == "user" else ""
             if turn.role == "assistant" and len(turn.state or {}) == 1:
-                asked.append(Asked((replace(before, state=turn.state, extra={"db_pointer": found}),), 0))
+                asked.append(
+                    ReplyRequest((replace(before, state=turn.state, extra={"db_pointer": found}),), 0)
+                )
                 domains.extend(turn.state or {})
     answers = resolve(str(model)).replies(asked)  # type: ignore[attr-defined]
     named = [set(DOMAIN.findall(one.content)) for one in answers]

@@ -27,7 +27,7 @@ import numpy as np
 
 from papers.rated_corpora import GROUPS, SHARED_WORDS, rated
 from turnwise.agents import resolve
-from turnwise.agents.answering import Asked, Patience
+from turnwise.agents.calling import CallLimits, ReplyRequest
 from turnwise.attacks.context import Context, contexts, halves
 from turnwise.attacks.target import Target
 from turnwise.cli.group import run
@@ -107,8 +107,8 @@ def bots(data: Path, spec: str, corpora: Sequence[str], out: Path) -> None:
     """What an agent, as it is, says in the contexts that are judged on."""
     agent = resolve(spec)
     for corpus in corpora:
-        asked = [Asked(one.turns, seed) for seed, one in enumerate(judged_on(data, corpus))]
-        said = [getattr(answer, "content", "") for answer in Patience().ask(agent, asked)]
+        asked = [ReplyRequest(one.turns, seed) for seed, one in enumerate(judged_on(data, corpus))]
+        said = [getattr(answer, "content", "") for answer in CallLimits().ask(agent, asked)]
         (out / f"bot-{corpus}.json").write_text(json.dumps(said))
 
 

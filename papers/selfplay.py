@@ -19,7 +19,7 @@ from turnwise.encode.episodes import encode, leave_out, whole
 from turnwise.estimators.baselines.selfplay import SelfPlay
 from turnwise.run.dialogues.learned_customer import LearnedCustomer
 from turnwise.run.dialogues.respond import Request
-from turnwise.run.dialogues.selfplay import play, played, talk
+from turnwise.run.dialogues.selfplay import episodes_by_agent, hold_dialogue, play_in_world
 from turnwise.stats.correlation import pearson, spearman
 from turnwise.types import Agent, Dialogue, Turn
 
@@ -47,7 +47,7 @@ def alone(agent: Agent, name: str, openings: list[Dialogue]) -> list[Dialogue]:
     for dialogue in openings:
         briefing = Turn("system", dialogue.meta["briefing"])
         begun = [briefing, dialogue.turns[0]]
-        said = talk(
+        said = hold_dialogue(
             agent, _told(agent, briefing), begun, request=request, replies=REPLIES, identity=dialogue.id
         )
         if isinstance(said, Dialogue):
@@ -70,11 +70,13 @@ def estimates(
         others = [one for one in logged if one.agent != agent]
         if name == "booking":
             customer = LearnedCustomer.learn(others)
-            held = list(play(world, speaker, name=agent, dialogues=count, seed=2, user=customer))
+            held = list(play_in_world(world, speaker, name=agent, dialogues=count, seed=2, user=customer))
         else:
             held = alone(speaker, agent, others[:: max(1, len(others) // count)][:count])
-        spe = SelfPlay(played=played(held, rating, scale=scale))
-        found.append(spe.estimate(leave_out(episodes, {agent}), agent, rng=np.random.default_rng(0)).value)
+        estimator = SelfPlay(played=episodes_by_agent(held, rating, scale=scale))
+        found.append(
+            estimator.estimate(leave_out(episodes, {agent}), agent, rng=np.random.default_rng(0)).value
+        )
     return found
 
 

@@ -8,7 +8,7 @@ torch = pytest.importorskip("torch")
 from tests.small_talk import PAIRS, TINY, small_talk  # noqa: E402
 from turnwise.agents import resolve  # noqa: E402
 from turnwise.agents import training as trainers  # noqa: E402
-from turnwise.agents.answering import Asked  # noqa: E402
+from turnwise.agents.calling import ReplyRequest  # noqa: E402
 from turnwise.encode.models import folder  # noqa: E402
 from turnwise.errors import UsageError  # noqa: E402
 from turnwise.networks.training.task import TrainingTask  # noqa: E402
@@ -41,8 +41,10 @@ def folders(tmp_path_factory):
     return home
 
 
-def asked(seed: int = 0) -> list[Asked]:
-    return [Asked((Turn("user", question),), seed + place) for place, (question, _) in enumerate(PAIRS)]
+def asked(seed: int = 0) -> list[ReplyRequest]:
+    return [
+        ReplyRequest((Turn("user", question),), seed + index) for index, (question, _) in enumerate(PAIRS)
+    ]
 
 
 def said(agent, points) -> list[str]:
@@ -50,7 +52,7 @@ def said(agent, points) -> list[str]:
 
 
 @pytest.mark.parametrize("kind", ["hred", "dual"])
-def test_what_was_learned_is_said(folders, kind):
+def test_a_trained_model_gives_a_reply_from_its_training_data(folders, kind):
     settings = {"temperature": 0.0} if kind == "hred" else {}
     replies = said(resolve(str(folders / kind), **settings), asked())
     plain = [reply.replace(" ", "") for reply in replies]
@@ -59,7 +61,7 @@ def test_what_was_learned_is_said(folders, kind):
 
 
 @pytest.mark.parametrize("kind", ["hred", "vhred", "dual"])
-def test_a_reply_depends_on_its_own_seed_alone(folders, kind):
+def test_a_reply_depends_only_on_its_own_seed(folders, kind):
     settings = {"nearest": 3} if kind == "dual" else {"temperature": 2.0}
     agent = resolve(str(folders / kind), **settings)
     together = said(agent, asked(3))
@@ -68,7 +70,7 @@ def test_a_reply_depends_on_its_own_seed_alone(folders, kind):
     assert all(together)
 
 
-def test_vhred_varies_even_where_it_takes_the_likeliest_word(folders):
+def test_vhred_replies_vary_at_temperature_zero(folders):
     agent = resolve(str(folders / "vhred"), temperature=0.0)
     point = (Turn("user", "hello there"),)
     first, again = (agent(point, np.random.default_rng(0)).content for _ in range(2))
@@ -80,18 +82,18 @@ def test_vhred_varies_even_where_it_takes_the_likeliest_word(folders):
 
 
 @pytest.mark.parametrize("kind", ["hred", "vhred", "dual"])
-def test_a_conversation_that_has_not_begun_is_answered(folders, kind):
-    assert said(resolve(str(folders / kind)), [Asked((), 0)])[0]
+def test_an_empty_context_gets_a_reply(folders, kind):
+    assert said(resolve(str(folders / kind)), [ReplyRequest((), 0)])[0]
 
 
-def test_a_trained_metric_does_not_talk(folders, tmp_path):
+def test_the_folder_of_a_trained_metric_is_not_an_agent(folders, tmp_path):
     read = folder.load(folders / "hred", "hred")
     folder.save(tmp_path / "m", kind="maude", tensors=read.tensors, config={}, card={})
-    with pytest.raises(UsageError, match="kind `maude`, which does not talk"):
+    with pytest.raises(UsageError, match="kind `maude`, which is not an agent"):
         resolve(str(tmp_path / "m"))
 
 
-def test_a_misspelt_setting_of_training_is_refused():
+def test_an_unknown_training_setting_is_an_error():
     task = TrainingTask(metric="hred", dialogues=small_talk(), items=(), settings={"layers": 2})
     with pytest.raises(UsageError, match="no setting `layers`"):
         trainers.hred(task)

@@ -1,4 +1,4 @@
-"""Language models as agents: batches, chance, and the library's own generation as an oracle."""
+"""Language models as agents: batches, seeds, and the generation of transformers as the expected result."""
 
 from pathlib import Path
 
@@ -9,8 +9,8 @@ torch = pytest.importorskip("torch")
 
 from tests.tiny_models import _tokenizer, write_llama  # noqa: E402
 from turnwise.agents import resolve  # noqa: E402
-from turnwise.agents.answering import Asked  # noqa: E402
-from turnwise.agents.sampling import choose  # noqa: E402
+from turnwise.agents.calling import ReplyRequest  # noqa: E402
+from turnwise.agents.sampling import sample_tokens  # noqa: E402
 from turnwise.errors import UsageError  # noqa: E402
 from turnwise.types import Turn  # noqa: E402
 
@@ -59,8 +59,8 @@ def bart(tmp_path_factory) -> Path:
     return folder
 
 
-def asked(seed: int = 0) -> list[Asked]:
-    return [Asked(turns, seed + place) for place, turns in enumerate(TALKS)]
+def asked(seed: int = 0) -> list[ReplyRequest]:
+    return [ReplyRequest(turns, seed + index) for index, turns in enumerate(TALKS)]
 
 
 def texts(agent, points) -> list[str]:
@@ -68,7 +68,7 @@ def texts(agent, points) -> list[str]:
 
 
 @pytest.mark.parametrize("kind", ["llama", "bart"])
-def test_the_likeliest_words_are_those_of_the_library(kind, request):
+def test_temperature_zero_equals_the_greedy_generation_of_transformers(kind, request):
     folder = request.getfixturevalue(kind)
     agent = resolve(str(folder), temperature=0.0, longest=12)
     made = texts(agent, asked())
@@ -87,25 +87,25 @@ def test_the_likeliest_words_are_those_of_the_library(kind, request):
 def test_a_reply_is_the_same_alone_and_in_a_batch(kind, request):
     folder = request.getfixturevalue(kind)
     together = texts(resolve(str(folder), longest=10), asked(5))
-    alone = [
+    single_reply = [
         text for point in asked(5) for text in texts(resolve(str(folder), longest=10, at_once=1), [point])
     ]
-    assert together == alone
+    assert together == single_reply
 
 
-def test_another_seed_is_another_reply_and_the_same_seed_the_same(llama):
+def test_the_same_seed_gives_the_same_reply_and_another_seed_another(llama):
     agent = resolve(str(llama), temperature=1.5, longest=10)
     assert texts(agent, asked(1)) == texts(agent, asked(1)) != texts(agent, asked(9))
 
 
-def test_a_conversation_beyond_the_models_length_loses_its_beginning(llama):
+def test_a_context_that_is_too_long_loses_its_beginning(llama):
     agent = resolve(str(llama), temperature=0.0, longest=8)
     long = [Turn("user", "the cat and the dog see a song " * 60)]
-    assert len(agent.read(long)) == agent._room - 8
+    assert len(agent.read(long)) == agent._max_tokens - 8
     assert isinstance(agent(long, np.random.default_rng(0)).content, str)
 
 
-def test_settings_that_cannot_be_honoured_are_refused(llama):
+def test_invalid_settings_are_errors(llama):
     with pytest.raises(UsageError, match="no setting `heat`; it has: temperature"):
         resolve(str(llama), heat=1)
     with pytest.raises(UsageError, match="a temperature is 0 or more"):
@@ -114,15 +114,15 @@ def test_settings_that_cannot_be_honoured_are_refused(llama):
         resolve(str(llama), temperature="hot")
     with pytest.raises(UsageError, match=r"`longest` is a whole number, not 2\.5"):
         resolve(str(llama), longest=2.5)
-    with pytest.raises(UsageError, match="makes replies of 1 to 255 tokens"):
+    with pytest.raises(UsageError, match="needs `longest` from 1 to 255"):
         resolve(str(llama), longest=4000)
 
 
-def test_words_are_drawn_as_often_as_they_are_likely():
+def test_tokens_are_sampled_with_their_probabilities():
     logits = torch.log(torch.tensor([[0.5, 0.3, 0.2]])).expand(20_000, -1)
     uniform = torch.as_tensor(np.random.default_rng(0).random(20_000))
-    words = choose(logits, uniform, temperature=1.0)
+    words = sample_tokens(logits, uniform, temperature=1.0)
     assert torch.bincount(words) / 20_000 == pytest.approx([0.5, 0.3, 0.2], abs=0.02)
-    kept = choose(logits, uniform, temperature=1.0, top_p=0.6)
+    kept = sample_tokens(logits, uniform, temperature=1.0, top_p=0.6)
     assert torch.bincount(kept, minlength=3) / 20_000 == pytest.approx([0.625, 0.375, 0], abs=0.02)
-    assert (choose(logits, uniform, temperature=0.0) == 0).all()
+    assert (sample_tokens(logits, uniform, temperature=0.0) == 0).all()

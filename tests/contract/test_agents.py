@@ -12,7 +12,7 @@ from tests.small_talk import PAIRS, TINY, small_talk
 from tests.tiny_models import write_llama
 from turnwise.agents import resolve
 from turnwise.agents import training as trainers
-from turnwise.agents.answering import Asked, Patience
+from turnwise.agents.calling import CallLimits, ReplyRequest
 from turnwise.encode.models import folder
 from turnwise.networks.training.task import TrainingTask
 from turnwise.types import Reply, Turn
@@ -55,20 +55,20 @@ def agent(request, models, tmp_path, monkeypatch):
         yield resolve(str(models / request.param), **settings)
 
 
-def points(seed: int) -> list[Asked]:
+def points(seed: int) -> list[ReplyRequest]:
     turns = [
         (Turn("user", question), Turn("assistant", answer), Turn("user", "go on"))
         for question, answer in PAIRS
     ]
-    return [Asked(turn[: 1 + place % 3], seed + place) for place, turn in enumerate(turns)]
+    return [ReplyRequest(turn[: 1 + place % 3], seed + place) for place, turn in enumerate(turns)]
 
 
 def test_replies_stand_in_their_places_and_depend_on_their_own_seeds(agent):
-    together = Patience(concurrency=3).ask(agent, points(0))
+    together = CallLimits(concurrency=3).ask(agent, points(0))
     assert all(isinstance(answer, Reply) for answer in together)
-    assert together == [answer for one in points(0) for answer in Patience().ask(agent, [one])]
-    assert list(reversed(together)) == Patience().ask(agent, points(0)[::-1])
-    assert together != Patience().ask(agent, points(1000))
+    assert together == [answer for one in points(0) for answer in CallLimits().ask(agent, [one])]
+    assert list(reversed(together)) == CallLimits().ask(agent, points(0)[::-1])
+    assert together != CallLimits().ask(agent, points(1000))
 
 
 def test_one_call_is_one_reply_and_can_be_had_again(agent):
@@ -78,10 +78,10 @@ def test_one_call_is_one_reply_and_can_be_had_again(agent):
 
 
 def test_nothing_asked_is_nothing_said_and_turns_are_left_alone(agent):
-    assert Patience().ask(agent, []) == []
+    assert CallLimits().ask(agent, []) == []
     given = points(0)
     kept = deepcopy(given)
-    Patience().ask(agent, given)
+    CallLimits().ask(agent, given)
     assert given == kept
 
 

@@ -1,7 +1,7 @@
-"""HRED and VHRED as agents: the pretrained dialogue models say the next turn, word by word.
+"""HRED and VHRED (Serban et al. 2016, 2017) as agents: the pretrained dialogue models generate the next turn.
 
-VHRED first draws its variable from the prior, once for a reply: that is where its variety comes from. Unknown words
-are never said. The papers do not state how their candidates were decoded; here words are drawn at a temperature.
+VHRED first draws its latent variable from the prior, once per reply. The unknown-word token is never generated.
+The papers do not state how their replies were decoded; here words are sampled with a temperature.
 """
 
 from collections.abc import Sequence
@@ -10,9 +10,9 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 
-from turnwise.agents.answering import Answer, Asked, alone
+from turnwise.agents.calling import ReplyOrFailure, ReplyRequest, single_reply
 from turnwise.agents.dual import texts
-from turnwise.agents.sampling import check, choose
+from turnwise.agents.sampling import check_sampling, sample_tokens
 from turnwise.encode.models.folder import Folder
 from turnwise.errors import DataError
 from turnwise.networks.hred.dialogue_model import DialogueModel
@@ -24,6 +24,8 @@ from turnwise.types import Reply, Signature, Turn
 
 @dataclass(frozen=True, eq=False)
 class Hred:
+    """A pretrained HRED or VHRED that samples replies."""
+
     network: DialogueModel
     encoder: Hierarchical
     temperature: float = 0.7
@@ -33,8 +35,8 @@ class Hred:
     def read(
         cls, folder: Folder, *, temperature: float = 0.7, top_p: float = 0.95, device: str | None = None
     ) -> "Hred":
-        """Of a folder that `turnwise train hred|vhred` wrote."""
-        check(temperature, top_p)
+        """Load a folder that `turnwise train hred|vhred` wrote."""
+        check_sampling(temperature, top_p)
         encoder = Hierarchical.of(folder, device=device)
         try:
             network = Settings(**folder.config["settings"]).network(len(encoder.subwords))
@@ -49,34 +51,37 @@ class Hred:
         return Signature(self.encoder.label, tuple(fields.items()))
 
     def __call__(self, turns: Sequence[Turn], rng: np.random.Generator, /) -> Reply:
-        return alone(self, turns, rng)
+        return single_reply(self, turns, rng)
 
     @torch.inference_mode()
-    def replies(self, asked: Sequence[Asked], /) -> list[Answer]:
-        if not asked:
+    def replies(self, requests: Sequence[ReplyRequest], /) -> list[ReplyOrFailure]:
+        if not requests:
             return []
-        chances = [one.rng for one in asked]
-        # Where nothing was said yet the state is zero, which training never answered from.
-        contexts = np.nan_to_num(self.encoder.encode([texts(one.turns) for one in asked]))
+        generators = [one.rng for one in requests]
+        # An empty context has a zero vector, which does not occur in training.
+        contexts = np.nan_to_num(self.encoder.encode([texts(one.turns) for one in requests]))
         known = torch.as_tensor(contexts, device=self.encoder.network.device)
         if self.network.latent:
-            noise = np.stack([chance.standard_normal(self.network.latent) for chance in chances])
+            noise = np.stack([rng.standard_normal(self.network.latent) for rng in generators])
             drawn = self.network.prior(known).draw(torch.as_tensor(noise, dtype=torch.float32).to(known))
             known = torch.cat([known, drawn], dim=1)
         condition, state = self.network.begin(known)
-        words = torch.full((len(asked), 1), BEGIN, device=known.device)
-        made = []
+        words = torch.full((len(requests), 1), BEGIN, device=known.device)
+        generated = []
         for step in range(self.encoder.max_tokens - 1):
             states, state = self.network.decode(words, condition, state)
             logits = self.network.logits(states[:, -1])
             logits[:, [PAD, BEGIN, UNKNOWN, *([END] if step == 0 else [])]] = -torch.inf
-            uniform = torch.tensor([chance.random() for chance in chances], dtype=torch.float64)
-            words = choose(logits, uniform, temperature=self.temperature, top_p=self.top_p).unsqueeze(1)
-            made.append(words.squeeze(1).tolist())
-            if all(END in row for row in zip(*made, strict=True)):
+            uniform = torch.tensor([rng.random() for rng in generators], dtype=torch.float64)
+            words = sample_tokens(logits, uniform, temperature=self.temperature, top_p=self.top_p).unsqueeze(
+                1
+            )
+            generated.append(words.squeeze(1).tolist())
+            if all(END in row for row in zip(*generated, strict=True)):
                 break
-        return [Reply(self.encoder.subwords.decode(_until_end(row))) for row in zip(*made, strict=True)]
+        return [Reply(self.encoder.subwords.decode(_until_end(row))) for row in zip(*generated, strict=True)]
 
 
 def _until_end(tokens: Sequence[int]) -> Sequence[int]:
+    """The tokens before the first end token."""
     return tokens[: tokens.index(END)] if END in tokens else tokens

@@ -1,9 +1,9 @@
 """Any language model of transformers as an agent: a causal one (SmolLM2) or an encoder-decoder (BlenderBot).
 
-Replies are made in batches, with keys and values kept. A causal model reads the conversation
-through its chat template, else as one line a turn, and a line ends its reply; an encoder-decoder reads the turns as
-lines. What does not fit is cut at its beginning. The batches of a list are the same whenever it is asked again, and
-so are the replies; another list may move a logit in its last bit, and so, rarely, a word.
+Replies are generated in batches, with a key-value cache. A causal model gets the dialogue through its chat template or,
+without one, as one line per turn, and a line break ends its reply. An encoder-decoder gets one line per turn. A context
+that is too long loses its beginning. The same list of requests forms the same batches and gives the same replies;
+in another list, rounding in another batch can rarely change a word.
 """
 
 from collections.abc import Generator, Sequence
@@ -16,8 +16,8 @@ import numpy as np
 import torch
 from transformers import AutoModelForCausalLM, AutoModelForSeq2SeqLM
 
-from turnwise.agents.answering import Answer, Asked, alone
-from turnwise.agents.sampling import check, choose
+from turnwise.agents.calling import ReplyOrFailure, ReplyRequest, single_reply
+from turnwise.agents.sampling import check_sampling, sample_tokens
 from turnwise.encode import Utterance
 from turnwise.encode.models.catalogue import label, locate
 from turnwise.encode.neural import loading
@@ -25,45 +25,52 @@ from turnwise.encode.neural.prompt import Form, Prompt
 from turnwise.errors import UsageError
 from turnwise.types import Reply, Signature, Turn
 
+# Yields the logits (b, v) of the next token, and is sent the chosen tokens (b, 1).
 Steps: TypeAlias = Generator[torch.Tensor, torch.Tensor, None]
-_LONGEST = 4096  # tokens, of a model that states more or nothing
+_MAX_TOKENS = 4096  # most tokens of context and reply, also for a model that allows more or states no limit
 
 
 @dataclass(frozen=True)
 class LanguageModelAgent:
+    """A language model that samples replies."""
+
     folder: Path
     label: str  # name@hash
     temperature: float = 0.7
     top_p: float = 0.95
-    longest: int = 64  # tokens of a reply
+    longest: int = 64  # most tokens of a reply
     form: Form = "auto"
-    at_once: int = 16  # replies in a batch
+    at_once: int = 16  # batch size
     precision: loading.Precision = "auto"
     device: str = field(default_factory=loading.default_device)
 
     def __post_init__(self) -> None:
-        check(self.temperature, self.top_p)
-        if min(self.longest, self.at_once) < 1 or self.longest >= self._room:
+        check_sampling(self.temperature, self.top_p)
+        if min(self.longest, self.at_once) < 1 or self.longest >= self._max_tokens:
             raise UsageError(
-                f"{self.label} makes replies of 1 to {self._room - 1} tokens, 1 or more at once; "
-                f"not {self.longest} tokens, {self.at_once} at once"
+                f"{self.label} needs `longest` from 1 to {self._max_tokens - 1} and `at_once` of 1 or more, "
+                f"not {self.longest} and {self.at_once}"
             )
 
     @cached_property
     def config(self) -> Any:
+        """The configuration of the model."""
         return loading.read_config(self.folder)
 
     @cached_property
     def tokenizer(self) -> Any:
+        """The tokenizer of the model."""
         return loading.read_tokenizer(self.folder)
 
     @cached_property
     def prompt(self) -> Prompt:
+        """How a dialogue is written for a causal model."""
         return Prompt.of(self.tokenizer, self.form)
 
     @cached_property
     def model(self) -> Any:
-        kind = AutoModelForSeq2SeqLM if self._two_parts else AutoModelForCausalLM
+        """The network, loaded at the first reply."""
+        kind = AutoModelForSeq2SeqLM if self._is_encoder_decoder else AutoModelForCausalLM
         return loading.read_model(self.folder, kind, device=self.device, precision=self._precision)
 
     @property
@@ -72,119 +79,133 @@ class LanguageModelAgent:
             "temperature": str(self.temperature),
             "top_p": str(self.top_p),
             "longest": str(self.longest),
-            "form": "lines" if self._two_parts else self.prompt.form,
+            "form": "lines" if self._is_encoder_decoder else self.prompt.form,
             "precision": self._precision,
         }
         return Signature(self.label, tuple(fields.items()))
 
     def __call__(self, turns: Sequence[Turn], rng: np.random.Generator, /) -> Reply:
-        return alone(self, turns, rng)
+        return single_reply(self, turns, rng)
 
-    def replies(self, asked: Sequence[Asked], /) -> list[Answer]:
-        found: list[Answer] = []
-        for first in range(0, len(asked), self.at_once):
-            found += map(Reply, self._batch(asked[first : first + self.at_once]))
+    def replies(self, requests: Sequence[ReplyRequest], /) -> list[ReplyOrFailure]:
+        found: list[ReplyOrFailure] = []
+        for first in range(0, len(requests), self.at_once):
+            found += map(Reply, self._batch(requests[first : first + self.at_once]))
         return found
 
     @property
-    def _two_parts(self) -> bool:
+    def _is_encoder_decoder(self) -> bool:
+        """Whether the model is an encoder-decoder."""
         return bool(getattr(self.config, "is_encoder_decoder", False))
 
     @property
     def _precision(self) -> loading.Chosen:
+        """The number format of the weights."""
         return loading.resolve(self.precision, self.config, self.device)
 
     @property
-    def _room(self) -> int:
-        return min(getattr(self.config, "max_position_embeddings", _LONGEST), _LONGEST)
+    def _max_tokens(self) -> int:
+        """The most tokens of context and reply together."""
+        return min(getattr(self.config, "max_position_embeddings", _MAX_TOKENS), _MAX_TOKENS)
 
     @cached_property
-    def _ends(self) -> frozenset[int]:
-        """Tokens that end a reply."""
+    def _end_tokens(self) -> frozenset[int]:
+        """The tokens that end a reply."""
         stated = [self.tokenizer.eos_token_id, getattr(self.config, "eos_token_id", None)]
         flat = [one for value in stated for one in (value if isinstance(value, list) else [value])]
         return frozenset(int(one) for one in flat if one is not None)
 
-    def steps(self, table: torch.Tensor, there: torch.Tensor) -> Steps:
-        """Yields the logits of the next word after what `padded` gave, and is sent the words (b, 1) chosen."""
-        return _encoded(self.model, table, there) if self._two_parts else _causal(self.model, table, there)
+    def steps(self, table: torch.Tensor, mask: torch.Tensor) -> Steps:
+        """Generate from a padded batch of contexts: yields logits of the next token, is sent the chosen tokens."""
+        return (
+            _encoder_decoder_steps(self.model, table, mask)
+            if self._is_encoder_decoder
+            else _causal_steps(self.model, table, mask)
+        )
 
     def read(self, turns: Sequence[Turn]) -> tuple[int, ...]:
-        """The tokens of a conversation, as the model is shown it before it speaks."""
-        if self._two_parts:
+        """The tokens of a context, as the model gets them."""
+        if self._is_encoder_decoder:
             text = "\n".join(turn.text for turn in turns)
-            return tuple(self.tokenizer(text)["input_ids"])[-self._room :]
-        return self.prompt.encode(Utterance("", tuple(turns)))[0][-(self._room - self.longest) :]
+            return tuple(self.tokenizer(text)["input_ids"])[-self._max_tokens :]
+        return self.prompt.encode(Utterance("", tuple(turns)))[0][-(self._max_tokens - self.longest) :]
 
     @torch.inference_mode()
-    def _batch(self, asked: Sequence[Asked]) -> list[str]:
-        contexts = [self.read(one.turns) for one in asked]
-        table, there = self.padded(contexts)
-        chances = [one.rng for one in asked]
-        made: list[list[int]] = [[] for _ in asked]
-        over = [False] * len(asked)
-        step = self.steps(table, there)
+    def _batch(self, requests: Sequence[ReplyRequest]) -> list[str]:
+        """The replies to one batch of requests."""
+        contexts = [self.read(one.turns) for one in requests]
+        table, mask = self.padded(contexts)
+        generators = [one.rng for one in requests]
+        generated: list[list[int]] = [[] for _ in requests]
+        finished = [False] * len(requests)
+        step = self.steps(table, mask)
         logits = next(step)
         for _ in range(self.longest):
-            uniform = torch.tensor([chance.random() for chance in chances], dtype=torch.float64)
-            words = choose(logits.float(), uniform, temperature=self.temperature, top_p=self.top_p)
+            uniform = torch.tensor([rng.random() for rng in generators], dtype=torch.float64)
+            words = sample_tokens(logits.float(), uniform, temperature=self.temperature, top_p=self.top_p)
             for row, word in enumerate(words.tolist()):
-                if not over[row]:
-                    over[row] = word in self._ends
-                    made[row] += [] if over[row] else [word]
-                    over[row] = over[row] or self._line_ended(made[row])
-            if all(over):
+                if not finished[row]:
+                    finished[row] = word in self._end_tokens
+                    generated[row] += [] if finished[row] else [word]
+                    finished[row] = finished[row] or self._ended_by_line_break(generated[row])
+            if all(finished):
                 break
             logits = step.send(words.unsqueeze(1))
-        return [self._text(tokens) for tokens in made]
+        return [self._decoded(tokens) for tokens in generated]
 
     def padded(self, rows: Sequence[tuple[int, ...]]) -> tuple[torch.Tensor, torch.Tensor]:
-        """(b, t) tokens and which of them are there. A causal model goes on from the right end, so padding is on its
-        left; an encoder's places are counted from the left, whatever is masked, so padding is on its right."""
+        """The rows as a padded (b, t) table of tokens, and its mask.
+
+        A causal model continues at the right end, so it is padded on the left. An encoder counts positions from the
+        left, also of masked tokens, so it is padded on the right.
+        """
         width = max(map(len, rows))
         fillings = [[0] * (width - len(row)) for row in rows]
         ones = [[1] * len(row) for row in rows]
-        if self._two_parts:
+        if self._is_encoder_decoder:
             table = [[*row, *filling] for row, filling in zip(rows, fillings, strict=True)]
-            there = [[*one, *filling] for one, filling in zip(ones, fillings, strict=True)]
+            mask = [[*one, *filling] for one, filling in zip(ones, fillings, strict=True)]
         else:
             table = [[*filling, *row] for row, filling in zip(rows, fillings, strict=True)]
-            there = [[*filling, *one] for one, filling in zip(ones, fillings, strict=True)]
-        return torch.tensor(table, device=self.device), torch.tensor(there, device=self.device)
+            mask = [[*filling, *one] for one, filling in zip(ones, fillings, strict=True)]
+        return torch.tensor(table, device=self.device), torch.tensor(mask, device=self.device)
 
-    def _line_ended(self, tokens: list[int]) -> bool:
-        """A model without a template would go on and speak for the user."""
-        if self._two_parts or self.prompt.form == "chat":
+    def _ended_by_line_break(self, tokens: list[int]) -> bool:
+        """Whether a line break ends the reply: without a chat template a model would continue with the user's turn."""
+        if self._is_encoder_decoder or self.prompt.form == "chat":
             return False
-        said = self.tokenizer.decode(tokens)
-        return "\n" in said.lstrip()
+        text = self.tokenizer.decode(tokens)
+        return "\n" in text.lstrip()
 
-    def _text(self, tokens: list[int]) -> str:
-        said = str(self.tokenizer.decode(tokens, skip_special_tokens=True)).strip()
-        return said if self._two_parts or self.prompt.form == "chat" else said.split("\n")[0].strip()
+    def _decoded(self, tokens: list[int]) -> str:
+        """The reply that the generated tokens spell."""
+        text = str(self.tokenizer.decode(tokens, skip_special_tokens=True)).strip()
+        return text if self._is_encoder_decoder or self.prompt.form == "chat" else text.split("\n")[0].strip()
 
 
-def _causal(model: Any, table: torch.Tensor, there: torch.Tensor) -> Steps:
+def _causal_steps(model: Any, table: torch.Tensor, mask: torch.Tensor) -> Steps:
+    """The steps of a causal model."""
     words, past = table, None
     while True:
-        places = (there.cumsum(dim=1) - 1).clamp(min=0)[:, -words.shape[1] :]
+        places = (mask.cumsum(dim=1) - 1).clamp(min=0)[:, -words.shape[1] :]
         out = model(
-            input_ids=words, attention_mask=there, position_ids=places, past_key_values=past, use_cache=True,
+            input_ids=words, attention_mask=mask, position_ids=places, past_key_values=past, use_cache=True,
             logits_to_keep=1,
         )  # fmt: skip
         past = out.past_key_values
         words = yield out.logits[:, -1]
-        there = torch.cat([there, torch.ones_like(words)], dim=1)
+        mask = torch.cat([mask, torch.ones_like(words)], dim=1)
 
 
-def _encoded(model: Any, table: torch.Tensor, there: torch.Tensor) -> Steps:
-    read = model.get_encoder()(input_ids=table, attention_mask=there)
+def _encoder_decoder_steps(model: Any, table: torch.Tensor, mask: torch.Tensor) -> Steps:
+    """The steps of an encoder-decoder."""
+    read = model.get_encoder()(input_ids=table, attention_mask=mask)
     words = torch.full_like(table[:, :1], model.config.decoder_start_token_id or 0)
     past = None
     while True:
         out = model(
             encoder_outputs=read,
-            attention_mask=there,
+            attention_mask=mask,
             decoder_input_ids=words,
             past_key_values=past,
             use_cache=True,
@@ -194,5 +215,5 @@ def _encoded(model: Any, table: torch.Tensor, there: torch.Tensor) -> Steps:
 
 
 def language_model(spec: str, **settings: Any) -> LanguageModelAgent:
-    """A model by name (`smollm2`), folder or hub id."""
+    """The agent for a model given by name (`smollm2`), folder or hub id."""
     return LanguageModelAgent(Path(locate(spec)), label(spec), **settings)

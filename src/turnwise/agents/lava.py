@@ -1,7 +1,8 @@
-"""LAVA, PLAS and their like as agents: they answer the user's last words in placeholders, and never draw.
+"""LAVA (Lubis et al. 2020), PLAS (Lubis et al. 2022) and LAVA with policy gradient as agents.
 
-The policy reads the belief state of the turn that it answers: `respond` and the simulated worlds put it on the user's
-last turn (`state`), with the database's bits (`db_pointer`), where the model was trained with them.
+They reply to the user's last turn with placeholders, and deterministically. The policy needs the belief state of that
+turn: `respond` and the simulated worlds put it on the turn (`state`), with the database bits (`db_pointer`) if the
+model was trained with them.
 """
 
 from collections.abc import Sequence
@@ -10,7 +11,7 @@ from functools import cached_property
 
 import numpy as np
 
-from turnwise.agents.answering import Answer, Asked, NoReply, alone
+from turnwise.agents.calling import NoReply, ReplyOrFailure, ReplyRequest, single_reply
 from turnwise.encode.models.folder import Folder
 from turnwise.encode.neural.loading import default_device
 from turnwise.errors import DataError
@@ -23,12 +24,14 @@ from turnwise.worlds.task.lexicalise import DELEXICALISED
 
 @dataclass(frozen=True, eq=False)
 class LatentPolicy:
+    """A policy with a latent action, trained on MultiWOZ's format."""
+
     model: Model
     label: str  # kind@digest
 
     @classmethod
     def read(cls, folder: Folder, *, device: str | None = None) -> "LatentPolicy":
-        """Of a folder that `turnwise train lava|plas|lava-pg` wrote."""
+        """Load a folder that `turnwise train lava|plas|lava-pg` wrote."""
         model = Model.of(folder, device=device or default_device())
         return cls(model, f"{folder.kind}@{folder.digest[:8]}")
 
@@ -37,34 +40,36 @@ class LatentPolicy:
         return Signature(self.label)
 
     def __call__(self, turns: Sequence[Turn], rng: np.random.Generator, /) -> Reply:
-        return alone(self, turns, rng)
+        return single_reply(self, turns, rng)
 
-    def replies(self, asked: Sequence[Asked], /) -> list[Answer]:
-        found = [self._situation(one.turns) for one in asked]
-        said = [one for one in found if not isinstance(one, NoReply)]
-        answers = iter(self.model.answer(said) if said else ())
-        return [one if isinstance(one, NoReply) else Reply(next(answers)) for one in found]
+    def replies(self, requests: Sequence[ReplyRequest], /) -> list[ReplyOrFailure]:
+        inputs = [self._policy_input(one.turns) for one in requests]
+        valid = [one for one in inputs if not isinstance(one, NoReply)]
+        texts = iter(self.model.answer(valid) if valid else ())
+        return [one if isinstance(one, NoReply) else Reply(next(texts)) for one in inputs]
 
-    def _situation(self, turns: Sequence[Turn]) -> tuple[str, Bits] | NoReply:
+    def _policy_input(self, turns: Sequence[Turn]) -> tuple[str, Bits] | NoReply:
+        """The policy's input for the last turn, or the reason why it has none."""
         last = turns[-1] if turns else None
         if last is None or last.role != "user" or not last.text.strip():
-            return NoReply(f"{self.label} answers what a user says, and nothing was said by one last")
+            return NoReply(f"{self.label} replies only to a user's turn, and the last turn is not one")
         if last.state is None:
-            return NoReply(f"{self.label} reads the belief state, and this turn has no `state`")
+            return NoReply(f"{self.label} needs the belief state, and this turn has no `state`")
         if self.model.situation.is_foreign(last.state):
             return NoReply(f"{self.label} knows no slot of this state: {', '.join(last.state)}")
         bits = str(last.extra.get(POINTER, "")) if self.model.situation.pointer else ""
         try:
-            return self._words(last), self.model.situation.bits(last.state, bits)
+            return self._input_text(last), self.model.situation.bits(last.state, bits)
         except DataError as error:
             return NoReply(f"{self.label} cannot read this turn: {error}")
 
-    def _words(self, turn: Turn) -> str:
-        """Without values where the model was trained on such words, and the turn has them."""
-        bare = str(turn.extra.get(DELEXICALISED, turn.text))
-        marks = [word for word in bare.split() if word.startswith("[")]
-        return bare if all(mark in self._known for mark in marks) else turn.text
+    def _input_text(self, turn: Turn) -> str:
+        """The turn's delexicalised text if the model knows all of its placeholders, otherwise the plain text."""
+        delexicalised = str(turn.extra.get(DELEXICALISED, turn.text))
+        placeholders = [word for word in delexicalised.split() if word.startswith("[")]
+        return delexicalised if all(one in self._vocabulary for one in placeholders) else turn.text
 
     @cached_property
-    def _known(self) -> frozenset[str]:
+    def _vocabulary(self) -> frozenset[str]:
+        """The vocabulary of the model."""
         return frozenset(self.model.words.known)

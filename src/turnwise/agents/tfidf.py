@@ -1,8 +1,8 @@
-"""TF-IDF retrieval: the reply that followed the most similar context (one of ADEM's four candidate generators).
+"""TF-IDF retrieval as an agent (one of ADEM's four candidate generators, Lowe et al. 2017).
 
-A context is the counts of its words times log(N / contexts with the word), as in Lowe et al. 2015; similarity is the
-cosine. Its replies are somebody's own words: where the logs that it answers are also what it was made from, it finds
-the logged reply itself.
+It replies with the reply that followed the most similar known context. The vector of a context holds the counts of its
+words times log(N / contexts with the word), as in Lowe et al. 2015; similarity is the cosine. On the dialogues that it
+was fitted to, it retrieves the logged replies themselves.
 """
 
 from collections import Counter
@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from turnwise.agents.answering import Answer, Asked, alone
+from turnwise.agents.calling import ReplyOrFailure, ReplyRequest, single_reply
 from turnwise.encode.models.folder import Folder
 from turnwise.encode.text.tokenise import lower_words
 from turnwise.errors import DataError, TooFewItems, UsageError
@@ -25,12 +25,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class TfIdf:
+    """Known contexts with their replies."""
+
     vocabulary: tuple[str, ...]
     idf: Floats  # (v,)
     contexts: "csr_array[np.float64]"  # (n, v) unit rows
-    said: tuple[str, ...]  # (n,) the reply to each
-    window: int = 2  # turns of a context that count
-    nearest: int = 1  # of the most similar contexts, from which one is drawn
+    known_replies: tuple[str, ...]  # (n,) the reply to each context
+    window: int = 2  # number of last turns that form a context
+    nearest: int = 1  # number of most similar contexts from which one is drawn
 
     def __post_init__(self) -> None:
         if self.nearest < 1 or self.window < 1:
@@ -40,24 +42,27 @@ class TfIdf:
     def fit(
         cls, dialogues: Iterable[Dialogue], *, window: int = 2, nearest: int = 1, role: Role | None = None
     ) -> "TfIdf":
-        """From every reply and what came before it; `role` takes the replies of one side only."""
+        """Fit to every reply with its context; with `role`, only to replies of that role."""
         pairs = [
-            (_words(dialogue.turns[:place], window), turn.text)
+            (_words(dialogue.turns[:index], window), turn.text)
             for dialogue in dialogues
-            for place, turn in enumerate(dialogue.turns)
-            if place and turn.text.strip() and role in (None, turn.role)
+            for index, turn in enumerate(dialogue.turns)
+            if index and turn.text.strip() and role in (None, turn.role)
         ]
         if not pairs:
             raise TooFewItems("TF-IDF retrieval needs a reply with a context, and there is none")
-        spread = Counter(word for words, _ in pairs for word in words)
-        vocabulary = tuple(sorted(spread))
-        idf = np.log(len(pairs) / np.array([spread[word] for word in vocabulary], dtype=np.float64))
-        places = {word: place for place, word in enumerate(vocabulary)}
-        rows = _rows([words for words, _ in pairs], places, idf)
+        document_frequency = Counter(word for words, _ in pairs for word in words)
+        vocabulary = tuple(sorted(document_frequency))
+        idf = np.log(
+            len(pairs) / np.array([document_frequency[word] for word in vocabulary], dtype=np.float64)
+        )
+        columns_of_words = {word: index for index, word in enumerate(vocabulary)}
+        rows = _rows([words for words, _ in pairs], columns_of_words, idf)
         return cls(vocabulary, idf, rows, tuple(text for _, text in pairs), window, nearest)
 
     @classmethod
     def read(cls, folder: Folder, *, nearest: int = 1) -> "TfIdf":
+        """Load a folder that `turnwise train tfidf` wrote."""
         from scipy.sparse import csr_array
 
         config, parts = folder.config, folder.tensors
@@ -75,50 +80,54 @@ class TfIdf:
         )  # fmt: skip
 
     def parts(self) -> tuple[dict[str, Any], dict[str, Any]]:
-        """What a model's folder holds: tensors and config."""
+        """The tensors and the configuration of a model folder."""
         rows = self.contexts
         tensors = {"values": rows.data.astype(np.float32), "columns": rows.indices, "rows": rows.indptr}
-        config = {"vocabulary": self.vocabulary, "replies": self.said, "window": self.window}
+        config = {"vocabulary": self.vocabulary, "replies": self.known_replies, "window": self.window}
         return {**tensors, "idf": self.idf}, config
 
     @property
     def signature(self) -> Signature:
-        made = digest("\0".join(self.said), self.contexts.data.tobytes())
+        made = digest("\0".join(self.known_replies), self.contexts.data.tobytes())
         fields = {"contexts": made, "window": str(self.window), "nearest": str(self.nearest)}
         return Signature("tfidf", tuple(fields.items()))
 
     def __call__(self, turns: Sequence[Turn], rng: np.random.Generator, /) -> Reply:
-        return alone(self, turns, rng)
+        return single_reply(self, turns, rng)
 
-    def replies(self, asked: Sequence[Asked], /) -> list[Answer]:
-        read = [_words(one.turns, self.window) for one in asked]
-        similar = (_rows(read, self._places, self.idf) @ self.contexts.T).toarray()
+    def replies(self, requests: Sequence[ReplyRequest], /) -> list[ReplyOrFailure]:
+        contexts = [_words(one.turns, self.window) for one in requests]
+        similar = (_rows(contexts, self._columns, self.idf) @ self.contexts.T).toarray()
         return [
-            Reply(self.said[drawn(scores, self.nearest, one.rng)])
-            for scores, one in zip(similar, asked, strict=True)
+            Reply(self.known_replies[draw_nearest(scores, self.nearest, one.rng)])
+            for scores, one in zip(similar, requests, strict=True)
         ]
 
     @cached_property
-    def _places(self) -> dict[str, int]:
-        return {word: place for place, word in enumerate(self.vocabulary)}
+    def _columns(self) -> dict[str, int]:
+        """Word -> its column."""
+        return {word: index for index, word in enumerate(self.vocabulary)}
 
 
-def drawn(scores: Floats, nearest: int, rng: np.random.Generator) -> int:
-    """One of the `nearest` highest scores; where several are equally high, any of them."""
+def draw_nearest(scores: Floats, nearest: int, rng: np.random.Generator) -> int:
+    """The index of one of the `nearest` highest scores, drawn at random; ties are broken at random."""
     order = np.lexsort((rng.random(len(scores)), -scores))
     return int(order[int(rng.integers(min(nearest, len(scores))))])
 
 
 def _words(turns: Sequence[Turn], window: int) -> Counter[str]:
+    """The word counts of a context."""
     return Counter(word for turn in turns[-window:] for word in lower_words(turn.text))
 
 
-def _rows(contexts: Sequence[Counter[str]], places: dict[str, int], idf: Floats) -> "csr_array[np.float64]":
-    """(n, v) unit rows; a context without a known word has none."""
+def _rows(
+    contexts: Sequence[Counter[str]], columns_of_words: dict[str, int], idf: Floats
+) -> "csr_array[np.float64]":
+    """The (n, v) TF-IDF vectors with unit length; zero for a context without a known word."""
     from scipy.sparse import csr_array
 
     known = [
-        [(places[word], count) for word, count in sorted(words.items()) if word in places]
+        [(columns_of_words[word], count) for word, count in sorted(words.items()) if word in columns_of_words]
         for words in contexts
     ]
     ends = np.cumsum([0, *map(len, known)])
@@ -128,4 +137,4 @@ def _rows(contexts: Sequence[Counter[str]], places: dict[str, int], idf: Floats)
     rows = np.repeat(np.arange(len(known)), np.diff(ends))
     size = np.sqrt(np.bincount(rows, weights=values**2, minlength=len(known)))
     values /= np.where(size > 0, size, 1.0)[rows]
-    return csr_array((values, columns, ends), shape=(len(known), len(places)))
+    return csr_array((values, columns, ends), shape=(len(known), len(columns_of_words)))

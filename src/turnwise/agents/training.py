@@ -1,4 +1,4 @@
-"""How `turnwise train` makes agents: HRED, VHRED, a dual encoder and TF-IDF retrieval, from plain conversations."""
+"""Trainers of agents for `turnwise train`: HRED, VHRED, a dual encoder and TF-IDF retrieval."""
 
 from dataclasses import fields
 from typing import TYPE_CHECKING, TypeVar
@@ -10,61 +10,66 @@ if TYPE_CHECKING:
     from turnwise.networks.training.training import Settings
 
     Chosen = TypeVar("Chosen", bound=Settings)
-_LATENT = 100  # dimensions of VHRED's variable, as in its paper
+_LATENT = 100  # dimensions of VHRED's latent variable (Serban et al. 2017)
 
 
 def hred(task: TrainingTask) -> Trained:
+    """Train HRED on the likelihood of dialogues."""
     return _dialogue_model(task, latent=0)
 
 
 def vhred(task: TrainingTask) -> Trained:
+    """Train VHRED on the variational bound of the likelihood of dialogues."""
     return _dialogue_model(task, latent=_LATENT)
 
 
 def _dialogue_model(task: TrainingTask, *, latent: int) -> Trained:
+    """Train HRED, or VHRED with a latent variable of `latent` dimensions."""
     from turnwise.networks.hred import pretraining
 
     settings = _settings(task, pretraining.Settings(latent=latent, device=task.device))
     trained = pretraining.train(task.dialogues, settings=settings, rng=task.rng, say=task.say, work=task.work)
-    return _told(task, trained, ("perplexity", "kl") if latent else ("perplexity",))
+    return _with_findings(task, trained, ("perplexity", "kl") if latent else ("perplexity",))
 
 
 def dual(task: TrainingTask) -> Trained:
+    """Train a dual encoder to find the true reply to a context."""
     from turnwise.networks import dual as matching
 
     settings = _settings(task, matching.Settings(device=task.device))
     trained = matching.train(task.dialogues, settings=settings, rng=task.rng, say=task.say, work=task.work)
-    return _told(task, trained, ("recall",))
+    return _with_findings(task, trained, ("recall",))
 
 
 def characters(task: TrainingTask) -> Trained:
-    """No agent: an encoder for ADEM, pretrained like one."""
+    """Train the character-level encoder of ADEM, which is not an agent but pretrained like one."""
     from turnwise.networks import characters as letters
 
     settings = _settings(task, letters.Settings(device=task.device))
     trained = letters.train(task.dialogues, settings=settings, rng=task.rng, say=task.say, work=task.work)
-    return _told(task, trained, ("recall",))
+    return _with_findings(task, trained, ("recall",))
 
 
 def tfidf(task: TrainingTask) -> Trained:
+    """Fit TF-IDF retrieval."""
     from turnwise.agents.tfidf import TfIdf
 
     task.check_settings(["window"])
     agent = TfIdf.fit(task.dialogues, window=task.setting("window", 2))
     tensors, config = agent.parts()
-    return Trained(kind="tfidf", tensors=tensors, config=config, card={"replies": len(agent.said)})
+    return Trained(kind="tfidf", tensors=tensors, config=config, card={"replies": len(agent.known_replies)})
 
 
 def _settings(task: TrainingTask, default: "Chosen") -> "Chosen":
-    """The settings of a task over their defaults; the device is the command's."""
+    """The default settings, with those of the task and its device."""
     names = [field.name for field in fields(default) if field.name != "device"]
     task.check_settings(names)
     chosen = {name: task.setting(name, getattr(default, name)) for name in names}
     return type(default)(**chosen, device=task.device)
 
 
-def _told(task: TrainingTask, trained: Trained, statistics: tuple[str, ...]) -> Trained:
-    """With what was measured on held-out dialogues, for the command to print."""
+def _with_findings(task: TrainingTask, trained: Trained, statistics: tuple[str, ...]) -> Trained:
+    """The trained model with findings on held-out dialogues, which the command prints."""
     best = trained.card["held_out"]
     findings = tuple(
         Finding(

@@ -7,7 +7,7 @@ import torch
 from torch import Tensor, nn
 
 from turnwise.agents.language_model import LanguageModelAgent
-from turnwise.agents.sampling import choose
+from turnwise.agents.sampling import sample_tokens
 from turnwise.attacks.context import Context
 
 
@@ -67,7 +67,7 @@ class Policy(nn.Module):
         logits = next(step)
         for place in range(longest):
             uniform = torch.rand(len(contexts), generator=generator, dtype=torch.float64)
-            words = choose(logits.float(), uniform.to(logits.device), temperature=temperature)
+            words = sample_tokens(logits.float(), uniform.to(logits.device), temperature=temperature)
             tokens[:, place] = torch.where(over, -1, words)
             over = over | torch.isin(words, self.ends)
             if bool(over.all()):

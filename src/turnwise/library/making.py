@@ -139,7 +139,7 @@ def respond(
             "--user stands in for people in --self-play; elsewhere the user's turns are the logged ones"
         )
     with files(data) as given:
-        from turnwise.agents.answering import Patience
+        from turnwise.agents.calling import CallLimits
         from turnwise.run.dialogues.respond import Request
         from turnwise.run.dialogues.respond import respond as run
 
@@ -159,15 +159,15 @@ def respond(
             where=pairs(where),
             limit=limit,
             again=again,
-            patience=Patience(timeout=timeout, **chosen),
+            call_limits=CallLimits(timeout=timeout, **chosen),
             max_errors=max_errors,
             restart=restart,
             quiet=not progress,
         )
         if self_play:
-            from turnwise.run.dialogues.selfplay import converse
+            from turnwise.run.dialogues.selfplay import write_self_play
 
-            done = converse(request, replies=self_play, user=user)
+            done = write_self_play(request, replies=self_play, user=user)
         else:
             done = run(request)
     return Replies(
@@ -175,7 +175,7 @@ def respond(
         n_dialogues=done.n_dialogues,
         n_points=done.n_points,
         n_replies=done.n_replies,
-        n_there=done.n_there,
+        n_there=done.n_existing,
         failures=tuple(map(str, done.failures)),
     )
 

@@ -1,4 +1,4 @@
-"""`respond` as a function: where replies go, what is left alone, what happens where the agent fails."""
+"""`respond` as a function: replies, unchanged fields, and failures of the agent."""
 
 import json
 import subprocess
@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from turnwise.agents.answering import Patience
+from turnwise.agents.calling import CallLimits
 from turnwise.errors import DataError, TooManyErrors, Unmeasured, UsageError
 from turnwise.logs.native import read
 from turnwise.run.dialogues.respond import Request, respond
@@ -49,23 +49,23 @@ def asked(tmp_path: Path, **settings) -> Request:
 
 def said(path: Path, name: str = "new") -> dict[tuple[str, int], tuple[Reply, ...]]:
     return {
-        (dialogue.id, place): turn.alternatives[name]
+        (dialogue.id, index): turn.alternatives[name]
         for dialogue in read(str(path))
-        for place, turn in enumerate(dialogue.turns)
+        for index, turn in enumerate(dialogue.turns)
         if name in turn.alternatives
     }
 
 
-def test_every_assistant_message_is_answered_from_what_was_said_before_it(tmp_path):
+def test_every_assistant_message_gets_a_reply_to_its_context(tmp_path):
     done = respond(asked(tmp_path), agent=echo)
-    assert (done.n_dialogues, done.n_points, done.n_replies, done.n_there) == (3, 6, 6, 0)
+    assert (done.n_dialogues, done.n_points, done.n_replies, done.n_existing) == (3, 6, 6, 0)
     found = said(tmp_path / "out.jsonl")
-    assert set(found) == {(f"d{number}", place) for number in range(3) for place in (2, 6)}
+    assert set(found) == {(f"d{number}", index) for number in range(3) for index in (2, 6)}
     assert found["d1", 2][0].content.startswith("2 turns, user said question 1")
     assert found["d1", 6][0].content.startswith("6 turns, tool said 42")
 
 
-def test_everything_else_is_as_it_was(tmp_path):
+def test_all_other_fields_are_unchanged(tmp_path):
     respond(asked(tmp_path), agent=echo)
     before = [json.loads(line) for line in (tmp_path / "logs.jsonl").read_text().splitlines()]
     after = [json.loads(line) for line in (tmp_path / "out.jsonl").read_text().splitlines()]
@@ -77,7 +77,7 @@ def test_everything_else_is_as_it_was(tmp_path):
     assert after == before
 
 
-def test_the_agent_does_not_see_what_others_would_have_said(tmp_path):
+def test_the_agent_does_not_see_alternatives_of_others(tmp_path):
     def nosy(turns, rng):
         assert not any(turn.alternatives or turn.references for turn in turns)
         return Reply("I saw nothing")
@@ -85,7 +85,7 @@ def test_the_agent_does_not_see_what_others_would_have_said(tmp_path):
     assert not respond(asked(tmp_path), agent=nosy).failures
 
 
-def test_samples_differ_and_come_again_with_the_seed(tmp_path):
+def test_samples_differ_and_are_reproducible_with_the_seed(tmp_path):
     request = asked(tmp_path, samples=3, seed=5)
     respond(request, agent=echo)
     first = said(tmp_path / "out.jsonl")
@@ -96,7 +96,7 @@ def test_samples_differ_and_come_again_with_the_seed(tmp_path):
     assert said(tmp_path / "out.jsonl") != first
 
 
-def test_a_reply_does_not_depend_on_which_other_points_are_asked(tmp_path):
+def test_a_reply_does_not_depend_on_the_other_points(tmp_path):
     respond(asked(tmp_path), agent=echo)
     everything = said(tmp_path / "out.jsonl")
     respond(asked(tmp_path, where=(("meta.part", "b"),)), agent=echo)
@@ -105,7 +105,7 @@ def test_a_reply_does_not_depend_on_which_other_points_are_asked(tmp_path):
     assert {key[0] for key in said(tmp_path / "out.jsonl")} == {"d0"}
 
 
-def test_outcomes_are_written_and_read_again(tmp_path):
+def test_outcomes_are_written_and_read_back(tmp_path):
     def sells(turns, rng):
         return Reply("sold", {"reward": 1.0}, {"reward": 0.5})
 
@@ -114,17 +114,17 @@ def test_outcomes_are_written_and_read_again(tmp_path):
     assert list(said(tmp_path / "out.jsonl").values()) == [(sold,)] * 6
 
 
-def test_replies_that_are_there_stay_unless_told(tmp_path):
+def test_existing_replies_are_kept_unless_again_is_set(tmp_path):
     request = asked(tmp_path, name="other")
     done = respond(request, agent=echo)
-    assert (done.n_points, done.n_there) == (3, 3)
+    assert (done.n_points, done.n_existing) == (3, 3)
     assert said(tmp_path / "out.jsonl", "other")["d0", 2] == (Reply("its own"),)
     done = respond(asked(tmp_path, name="other", again=True), agent=echo)
-    assert (done.n_points, done.n_there) == (6, 0)
+    assert (done.n_points, done.n_existing) == (6, 0)
     assert said(tmp_path / "out.jsonl", "other")["d0", 2] != (Reply("its own"),)
 
 
-def test_where_the_agent_fails_the_place_is_named_and_the_next_run_over_the_output_asks_there(tmp_path):
+def test_failures_are_reported_and_retried_by_a_run_over_the_output(tmp_path):
     def moody(turns, rng):
         if turns[-1].text == "question 1":
             raise ValueError("not that")
@@ -137,23 +137,23 @@ def test_where_the_agent_fails_the_place_is_named_and_the_next_run_over_the_outp
     assert ("d1", 2) not in said(tmp_path / "out.jsonl")
     out = str(tmp_path / "out.jsonl")
     done = respond(asked(tmp_path, data=out), agent=echo)
-    assert (done.n_points, done.n_there) == (1, 5)
+    assert (done.n_points, done.n_existing) == (1, 5)
     respond(asked(tmp_path, output=str(tmp_path / "whole.jsonl")), agent=echo)
     assert (tmp_path / "out.jsonl").read_bytes() == (tmp_path / "whole.jsonl").read_bytes()
 
 
-def test_an_agent_that_fails_everywhere_measures_nothing_and_writes_nothing(tmp_path):
+def test_an_agent_that_always_fails_is_an_error_without_output(tmp_path):
     def broken(turns, rng):
         raise RuntimeError("down")
 
     with pytest.raises(
-        Unmeasured, match=r"answered at none of 6 points: d0#2: the agent raised RuntimeError: down"
+        Unmeasured, match=r"replied at none of 6 points: d0#2: the agent raised RuntimeError: down"
     ):
         respond(asked(tmp_path), agent=broken)
     assert not (tmp_path / "out.jsonl").exists()
 
 
-def test_too_many_failures_stop_the_run_and_the_same_command_goes_on(tmp_path):
+def test_too_many_failures_stop_the_run_and_the_same_command_resumes(tmp_path):
     data = logs(tmp_path / "logs.jsonl", 80)
     up = [False]
 
@@ -162,7 +162,7 @@ def test_too_many_failures_stop_the_run_and_the_same_command_goes_on(tmp_path):
             raise OSError("down")
         return echo(turns, rng)
 
-    request = asked(tmp_path, data=data, max_errors=5, patience=Patience(tries=1))
+    request = asked(tmp_path, data=data, max_errors=5, call_limits=CallLimits(tries=1))
     with pytest.raises(TooManyErrors, match="more than --max-errors 5 allows"):
         respond(request, agent=server)
     up[0] = True
@@ -172,7 +172,7 @@ def test_too_many_failures_stop_the_run_and_the_same_command_goes_on(tmp_path):
     assert (tmp_path / "out.jsonl").read_bytes() == (tmp_path / "whole.jsonl").read_bytes()
 
 
-def test_a_stopped_run_does_not_ask_again_for_what_it_has(tmp_path):
+def test_a_resumed_run_does_not_request_finished_shards(tmp_path):
     data = logs(tmp_path / "logs.jsonl", 80)
     calls = []
 
@@ -199,15 +199,15 @@ def test_a_stopped_run_does_not_ask_again_for_what_it_has(tmp_path):
     assert sorted(path.name for path in tmp_path.iterdir()) == ["logs.jsonl", "out.jsonl"]
 
 
-def test_what_cannot_be_done_is_said(tmp_path):
+def test_invalid_requests_are_errors(tmp_path):
     with pytest.raises(UsageError, match=r"cannot write to .*nowhere: No such file"):
         respond(asked(tmp_path, output=str(tmp_path / "nowhere" / "out.jsonl")), agent=echo)
-    with pytest.raises(UsageError, match="is no name for an agent"):
+    with pytest.raises(UsageError, match="cannot be the name of an agent"):
         respond(asked(tmp_path, name="@alternatives"), agent=echo)
-    with pytest.raises(DataError, match=r"--where meta\.part=z leaves no conversation"):
+    with pytest.raises(DataError, match=r"--where meta\.part=z selects no dialogue"):
         respond(asked(tmp_path, where=(("meta.part", "z"),)), agent=echo)
     (tmp_path / "mute.jsonl").write_text('{"messages":[{"role":"user","content":"hi"}]}\n')
-    with pytest.raises(DataError, match="no assistant message with text in 1 conversation"):
+    with pytest.raises(DataError, match="no assistant message with text in 1 dialogue"):
         respond(asked(tmp_path, data=str(tmp_path / "mute.jsonl")), agent=echo)
 
 

@@ -1,4 +1,4 @@
-"""Self-play evaluation: conversations with a stand-in for people, and a reward that is computed or learned."""
+"""Self-play evaluation: dialogues with a user model, and a computed or learned reward."""
 
 import json
 from dataclasses import replace
@@ -11,7 +11,14 @@ from turnwise.errors import DataError, Refused, TooFewItems, Unmeasured, UsageEr
 from turnwise.estimators.baselines.selfplay import Reward, SelfPlay
 from turnwise.run.dialogues.learned_customer import LearnedCustomer
 from turnwise.run.dialogues.respond import Request
-from turnwise.run.dialogues.selfplay import converse, exchanged, play, played, spe, talk
+from turnwise.run.dialogues.selfplay import (
+    episodes_by_agent,
+    hold_dialogue,
+    play_in_world,
+    self_play_estimator,
+    swap_roles,
+    write_self_play,
+)
 from turnwise.types import Dialogue, Rating, Reply, Turn
 from turnwise.worlds import booking, task
 
@@ -23,7 +30,7 @@ def rng() -> np.random.Generator:
 
 
 def chats(agent: str, warmth: float, count: int, *, rated: bool = True, seed: int = 0) -> list[Dialogue]:
-    """Talk whose rating is how often the agent says something kind."""
+    """Dialogues whose rating is the share of kind replies."""
     draw = np.random.default_rng([seed, int(100 * warmth)])
     found = []
     for number in range(count):
@@ -47,12 +54,14 @@ def episodes(dialogues: list[Dialogue]):
     return encode(whole(dialogues, rewards), rating="overall", scale=(0.0, 1.0))
 
 
-LOGS = [one for place in range(6) for one in chats(f"a{place}", place / 5, 20)]
+LOGS = [one for index in range(6) for one in chats(f"a{index}", index / 5, 20)]
 
 
-def test_the_reward_that_is_learned_is_that_of_the_raters():
+def test_the_learned_reward_predicts_the_ratings():
     estimator = SelfPlay(model="hashing").given(
-        played(chats("cold", 0.2, 50, rated=False) + chats("warm", 0.8, 50, rated=False), "overall")
+        episodes_by_agent(
+            chats("cold", 0.2, 50, rated=False) + chats("warm", 0.8, 50, rated=False), "overall"
+        )
     )
     cold, warm = (estimator.estimate(episodes(LOGS), name, rng=rng()) for name in ("cold", "warm"))
     assert cold.value == pytest.approx(0.2, abs=0.08)
@@ -69,47 +78,52 @@ def test_predictions_stay_on_the_scale():
     assert predicted.min() >= 0.0
 
 
-def test_the_share_explained_is_that_of_dialogues_left_out_one_by_one():
+def test_the_explained_share_is_computed_by_leaving_out_one_dialogue_at_a_time():
     logs = episodes(LOGS[:60])
     reward = Reward.learn(logs, "hashing", components=2, ridge=2.0)
     noise = replace(logs, reward=np.random.default_rng(1).random(60))
     assert Reward.learn(noise, "hashing", components=2, ridge=2.0).r2 < 0.2 < reward.r2
 
 
-def test_a_reward_that_is_computed_is_taken_as_it_is():
+def test_computed_rewards_are_used_unchanged():
     held = chats("x", 0.5, 10)
-    estimate = SelfPlay(model="hashing", played=played(held, "overall")).estimate(
+    estimate = SelfPlay(model="hashing", played=episodes_by_agent(held, "overall")).estimate(
         episodes(LOGS), "x", rng=rng()
     )
     np.testing.assert_array_equal(estimate.contributions, [one.ratings[0].value for one in held])
 
 
-def test_the_targets_own_ratings_are_not_looked_at():
+def test_ratings_of_the_target_are_not_used():
     logs = episodes(LOGS)
-    estimator = SelfPlay(model="hashing", played=played(chats("a1", 0.2, 30, rated=False), "overall"))
+    estimator = SelfPlay(
+        model="hashing", played=episodes_by_agent(chats("a1", 0.2, 30, rated=False), "overall")
+    )
     wrong = replace(logs, reward=np.where(logs.agent == 1, 1.0, logs.reward))
     assert estimator.estimate(wrong, "a1", rng=rng()).value == estimator.estimate(logs, "a1", rng=rng()).value
-    alone = leave_out(logs, {"a1"})
-    assert estimator.estimate(alone, "a1", rng=rng()).value == estimator.estimate(logs, "a1", rng=rng()).value
+    single_reply = leave_out(logs, {"a1"})
+    assert (
+        estimator.estimate(single_reply, "a1", rng=rng()).value
+        == estimator.estimate(logs, "a1", rng=rng()).value
+    )
 
 
-def test_without_conversations_or_ratings_there_is_no_answer():
+def test_missing_dialogues_or_ratings_are_errors():
     with pytest.raises(Refused, match="respond --self-play"):
         SelfPlay(model="hashing").estimate(episodes(LOGS), "nobody", rng=rng())
-    few = SelfPlay(model="hashing", played=played(chats("x", 0.5, 5, rated=False), "overall"))
+    few = SelfPlay(model="hashing", played=episodes_by_agent(chats("x", 0.5, 5, rated=False), "overall"))
     with pytest.raises(TooFewItems, match="30 rated dialogues of other agents, and there are 20"):
         few.estimate(episodes(LOGS[:20]), "x", rng=rng())
 
 
 def test_each_side_sees_itself_as_the_assistant():
     turns = [Turn("system", "secret"), Turn("user", "a"), Turn("assistant", "b")]
-    assert [(turn.role, turn.content) for turn in exchanged(turns)] == [("assistant", "a"), ("user", "b")]
+    assert [(turn.role, turn.content) for turn in swap_roles(turns)] == [("assistant", "a"), ("user", "b")]
 
     def counting(seen, rng):
         assert seen[-1].role == "user"
         return Reply(f"{len(seen)} heard")
 
-    held = talk(counting, counting, turns[:2], request=REQUEST, replies=3, identity="d")
+    held = hold_dialogue(counting, counting, turns[:2], request=REQUEST, replies=3, identity="d")
     assert [turn.content for turn in held.turns] == [
         "secret",
         "a",
@@ -121,11 +135,11 @@ def test_each_side_sees_itself_as_the_assistant():
     ]
 
 
-def test_a_reply_with_an_outcome_ends_the_conversation():
+def test_a_reply_with_an_outcome_ends_the_dialogue():
     def sells(turns, rng):
         return Reply("sold", {"reward": 1.0})
 
-    held = talk(sells, sells, [Turn("user", "hi")], request=REQUEST, replies=5, identity="d")
+    held = hold_dialogue(sells, sells, [Turn("user", "hi")], request=REQUEST, replies=5, identity="d")
     assert [turn.content for turn in held.turns] == ["hi", "sold"]
 
 
@@ -138,14 +152,14 @@ def sellers():
 def logs(sellers):
     return [
         booking.WORLD.play(
-            agent, np.random.default_rng([place, number]), identity=f"{name}/{number}", name=name
+            agent, np.random.default_rng([index, number]), identity=f"{name}/{number}", name=name
         )
-        for place, (name, agent) in enumerate(sellers.items())
+        for index, (name, agent) in enumerate(sellers.items())
         for number in range(15)
     ]
 
 
-def test_a_customer_learned_from_logs_answers_with_its_own_facts(logs):
+def test_a_learned_customer_states_its_own_facts(logs):
     scene = booking.WORLD.scene(np.random.default_rng(5))
     with_learned_customer = LearnedCustomer.learn(logs)(scene)
     turns = (scene.briefing, Turn("user", "Hi"), Turn("assistant", "What is your name?"))
@@ -160,21 +174,25 @@ def test_self_play_with_a_learned_customer_ranks_sellers(sellers, logs):
     held = [
         one
         for name, agent in sellers.items()
-        for one in play(booking.WORLD, agent, name=name, dialogues=40, seed=1, user=customer)
+        for one in play_in_world(booking.WORLD, agent, name=name, dialogues=40, seed=1, user=customer)
     ]
     truth = [
         np.mean([booking.WORLD.truth(agent, np.random.default_rng([9, number]))[0] for number in range(200)])
         for agent in sellers.values()
     ]
     rated = encode(whole(logs, {}), rating="reward")
-    estimator = SelfPlay(model="hashing", played=played(held, "reward"))
+    estimator = SelfPlay(model="hashing", played=episodes_by_agent(held, "reward"))
     said = [estimator.estimate(rated, name, rng=rng()).value for name in sellers]
     assert np.corrcoef(said, truth)[0, 1] > 0.9
     again = list(
-        play(booking.WORLD, sellers[next(iter(sellers))], name="x", dialogues=2, seed=1, user=customer)
+        play_in_world(
+            booking.WORLD, sellers[next(iter(sellers))], name="x", dialogues=2, seed=1, user=customer
+        )
     )
     same = list(
-        play(booking.WORLD, sellers[next(iter(sellers))], name="x", dialogues=2, seed=1, user=customer)
+        play_in_world(
+            booking.WORLD, sellers[next(iter(sellers))], name="x", dialogues=2, seed=1, user=customer
+        )
     )
     assert again == same
 
@@ -183,7 +201,7 @@ def test_self_play_in_the_task_world_fills_placeholders_as_the_world_does():
     def policy(turns, rng, /):
         return Reply("[name] has [phone], [address] and [reference].")
 
-    held = list(play(task.WORLD, policy, name="policy", dialogues=3, seed=0))
+    held = list(play_in_world(task.WORLD, policy, name="policy", dialogues=3, seed=0))
     assert not any("[" in turn.text for one in held for turn in one.turns)
 
 
@@ -211,25 +229,27 @@ def written(tmp_path, monkeypatch):
     return tmp_path
 
 
-def test_conversations_are_written_for_the_estimator_to_read(written):
+def test_the_estimator_reads_the_written_self_play_dialogues(written):
     request = Request(data=("logs.jsonl",), agent="selfplaybot:reply", name="new", output="played.jsonl")
-    done = converse(request, replies=2)
+    done = write_self_play(request, replies=2)
     assert (done.n_dialogues, [failure.dialogue for failure in done.failures]) == (2, ["d1"])
     first = (written / "played.jsonl").read_bytes()
-    converse(request, replies=2)
+    write_self_play(request, replies=2)
     assert (written / "played.jsonl").read_bytes() == first
-    estimator = spe("spe[played=played.jsonl,ridge=2]", "overall", model="hashing", scale=(0.0, 1.0))
+    estimator = self_play_estimator(
+        "spe[played=played.jsonl,ridge=2]", "overall", model="hashing", scale=(0.0, 1.0)
+    )
     assert (estimator.ridge, list(estimator.played), len(estimator.played["new"].dialogues)) == (
         2,
         ["new"],
         2,
     )
     with pytest.raises(UsageError, match=r"spe\[played=FILE\]"):
-        spe("spe", "overall")
+        self_play_estimator("spe", "overall")
 
 
-def test_an_agent_that_never_answers_holds_no_conversation(written):
+def test_an_agent_that_always_fails_is_an_error(written):
     request = Request(data=("logs.jsonl",), agent="selfplaybot:broken", name="new", output="played.jsonl")
-    with pytest.raises(Unmeasured, match="held none of 3 conversations"):
-        converse(request, replies=2)
+    with pytest.raises(Unmeasured, match="finished none of 3 dialogues"):
+        write_self_play(request, replies=2)
     assert not (written / "played.jsonl").exists()

@@ -1,4 +1,4 @@
-"""`turnwise simulate`: the same seed gives the same bytes, and the truth is the truth."""
+"""`turnwise simulate`: reproducible bytes, and a correct truth file."""
 
 import gzip
 import json
@@ -36,11 +36,11 @@ def test_the_same_seed_gives_the_same_bytes_whatever_the_number_of_processes(tmp
     assert truths[0] == truths[1]
 
 
-def test_another_seed_gives_other_conversations(tmp_path):
+def test_another_seed_gives_other_dialogues(tmp_path):
     assert made(tmp_path / "a.jsonl", seed=0) != made(tmp_path / "b.jsonl", seed=1)
 
 
-def test_an_agents_conversations_and_replies_do_not_depend_on_the_other_agents(tmp_path):
+def test_an_agents_dialogues_and_replies_do_not_depend_on_the_other_agents(tmp_path):
     def texts(agents: int) -> list[list[object]]:
         path = tmp_path / f"{agents}.jsonl"
         made(path, family="behaviour", agents=agents, truth=0)
@@ -53,7 +53,7 @@ def test_an_agents_conversations_and_replies_do_not_depend_on_the_other_agents(t
     assert texts(3) == texts(5)
 
 
-def test_logs_are_valid_and_hold_everyones_replies_at_every_point(tmp_path):
+def test_logs_are_valid_and_have_alternatives_of_every_agent(tmp_path):
     path = tmp_path / "logs.jsonl.gz"
     made(path, dialogues=5)
     problems = []
@@ -89,7 +89,7 @@ def test_truths_of_two_seeds_agree_within_their_standard_errors(tmp_path):
     assert all(about["n"] == 400 for scores in found[1].values() for about in scores.values())
 
 
-def test_the_logged_means_lie_near_the_truth(tmp_path):
+def test_the_logged_means_are_close_to_the_truth(tmp_path):
     path = tmp_path / "logs.jsonl"
     made(path, family="behaviour", agents=4, dialogues=40, samples=1, truth=300)
     truth = json.loads(Path(truth_path(str(path))).read_text())["agents"]
@@ -101,7 +101,7 @@ def test_the_logged_means_lie_near_the_truth(tmp_path):
         assert abs(np.mean(values) - truth[agent]["reward"]["mean"]) < 4 * error + 1e-9
 
 
-def test_logs_without_a_truth_leave_no_truth_of_older_ones(tmp_path):
+def test_a_run_without_truth_removes_an_older_truth_file(tmp_path):
     path = tmp_path / "logs.jsonl"
     made(path)
     assert (tmp_path / "logs.truth.json").exists()
@@ -130,15 +130,15 @@ def test_the_command_prints_the_truth_and_names_its_files(tmp_path, capsys):
         (["simulate", "booking"], "-o"),
     ],
 )
-def test_what_cannot_be_done_is_said(typed, words, capsys, tmp_path, monkeypatch):
+def test_invalid_options_are_errors(typed, words, capsys, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     assert run(typed) == 2
     assert words in capsys.readouterr().err
     assert not list(tmp_path.iterdir())
 
 
-def test_a_pipe_takes_the_logs_alone():
-    with pytest.raises(UsageError, match="beside"):
+def test_a_pipe_gets_only_the_logs():
+    with pytest.raises(UsageError, match="next to the log file"):
         simulate(Simulation(world="booking", family="graded", **SMALL), "-")
 
 
@@ -158,7 +158,7 @@ def wrong(messages):
 
 
 @pytest.mark.parametrize("jobs", ["1", "2"])
-def test_agents_of_ones_own_join_the_family(tmp_path, monkeypatch, capsys, jobs):
+def test_functions_of_the_user_join_the_family(tmp_path, monkeypatch, capsys, jobs):
     monkeypatch.chdir(tmp_path)
     (tmp_path / f"own_{jobs}.py").write_text(OWN)
     mine = ["--with", f"mine=own_{jobs}:texts", "--with", f"whole=own_{jobs}:whole"]
@@ -171,7 +171,7 @@ def test_agents_of_ones_own_join_the_family(tmp_path, monkeypatch, capsys, jobs)
     assert set(json.loads(Path("logs.truth.json").read_text())["agents"]) == {"noise-00", "mine", "whole"}
 
 
-def test_an_agent_that_no_worker_survives_is_told_of_and_nothing_is_said_to_be_kept(
+def test_an_agent_that_kills_its_worker_is_an_error_without_a_promise_to_resume(
     tmp_path, monkeypatch, capsys
 ):
     monkeypatch.chdir(tmp_path)
@@ -195,11 +195,11 @@ def test_an_agent_that_no_worker_survives_is_told_of_and_nothing_is_said_to_be_k
         ("x=own_3:wrong", "returned 7"),
         ("x=nowhere:f", "cannot import the agent `nowhere:f`"),
         ("x=own_3:nothing", "has no function"),
-        ("noise-00=own_3:texts", "two agents called `noise-00`"),
+        ("noise-00=own_3:texts", "two agents named `noise-00`"),
         ("own_3:texts", "is not NAME=AGENT"),
     ],
 )
-def test_an_agent_that_cannot_be_had_is_told(tmp_path, monkeypatch, capsys, given, words):
+def test_an_agent_that_cannot_be_loaded_is_an_error(tmp_path, monkeypatch, capsys, given, words):
     monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(str(tmp_path))
     (tmp_path / "own_3.py").write_text(OWN)
@@ -209,7 +209,7 @@ def test_an_agent_that_cannot_be_had_is_told(tmp_path, monkeypatch, capsys, give
     assert not (tmp_path / "logs.jsonl").exists()
 
 
-def test_an_interrupted_simulation_does_not_say_that_it_goes_on(tmp_path, monkeypatch, capsys):
+def test_an_interrupted_simulation_does_not_promise_to_resume(tmp_path, monkeypatch, capsys):
     def stopped(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
 

@@ -1,4 +1,4 @@
-"""`turnwise simulate task`: tables, goals and users of one's own, and what the logs are good for."""
+"""`turnwise simulate task`: tables, goals and users of the caller, and scores of the logs."""
 
 import json
 
@@ -24,7 +24,7 @@ def test_the_same_seed_gives_the_same_bytes_whatever_the_number_of_processes(tmp
     assert simulated(tmp_path / "other.jsonl", "--seed", "1") != logs[0]
 
 
-def test_the_truth_leaves_out_what_a_goal_does_not_wish_for(tmp_path):
+def test_the_truth_leaves_out_dimensions_that_a_goal_lacks(tmp_path):
     simulated(tmp_path / "logs.jsonl")
     agents = json.loads((tmp_path / "logs.truth.json").read_text())["agents"]
     best = agents["grade-00"]
@@ -34,7 +34,7 @@ def test_the_truth_leaves_out_what_a_goal_does_not_wish_for(tmp_path):
     assert best["book"]["mean"] == 1.0
 
 
-def test_logs_can_be_scored_by_the_task_metrics_and_by_other_systems_replies(tmp_path, capsys):
+def test_the_task_metrics_score_logs_and_alternatives(tmp_path, capsys):
     path = tmp_path / "logs.jsonl"
     simulated(path, "--delexicalised")
     for chosen in ([], ["--as", "@alternatives"]):
@@ -46,7 +46,7 @@ def test_logs_can_be_scored_by_the_task_metrics_and_by_other_systems_replies(tmp
         assert results["grade-00"]["estimate"] > results["grade-02"]["estimate"]
 
 
-def test_users_take_their_goals_from_conversations(tmp_path):
+def test_users_take_their_goals_from_logged_dialogues(tmp_path):
     goals = tmp_path / "goals.jsonl"
     goal = {"hotel": {"info": {"stars": "3"}, "reqt": ["address"]}}
     talk = [{"role": "user", "content": "hi"}, {"role": "assistant", "content": "hello"}]
@@ -58,7 +58,7 @@ def test_users_take_their_goals_from_conversations(tmp_path):
         assert dialogue.meta["db"] == str(db)
 
 
-def test_a_policy_with_placeholders_is_met_beside_the_family(tmp_path, monkeypatch):
+def test_a_policy_with_placeholders_joins_the_family(tmp_path, monkeypatch):
     (tmp_path / "mine.py").write_text(
         "def reply(messages):\n"
         "    seen = messages[-2].get('delexicalised') if len(messages) > 2 else None\n"
@@ -77,7 +77,7 @@ def test_a_policy_with_placeholders_is_met_beside_the_family(tmp_path, monkeypat
     assert not any("[" in text for text in said)
 
 
-def test_a_function_is_told_what_was_tracked_and_found(tmp_path, monkeypatch):
+def test_a_function_gets_the_tracked_state_and_the_database_bits(tmp_path, monkeypatch):
     (tmp_path / "nosy.py").write_text(
         "import json\n"
         "def reply(messages):\n"
@@ -100,20 +100,20 @@ def test_a_function_is_told_what_was_tracked_and_found(tmp_path, monkeypatch):
         (["task", "--goals", "nowhere.jsonl"], "nowhere.jsonl"),
         (["task", "--user", "convlab"], "install its package `convlab`"),
         (["task", "--user", "nobody:user"], "nobody"),
-        (["task", "--user", "convlab", "--goals", "x.jsonl"], "chooses its goals itself"),
+        (["task", "--user", "convlab", "--goals", "x.jsonl"], "has goals of its own"),
         (["chat", "--db", "town"], "of the world task, not of chat"),
         (["task", "--family", "grade"], "there is no family `grade`"),
     ],
 )
-def test_what_cannot_be_simulated_is_told(tmp_path, monkeypatch, capsys, options, message):
+def test_invalid_options_are_errors(tmp_path, monkeypatch, capsys, options, message):
     monkeypatch.chdir(tmp_path)
     assert run(["simulate", *options, "-o", "logs.jsonl", *SMALL]) == 2
     assert message in capsys.readouterr().err
     assert not (tmp_path / "logs.jsonl").exists()
 
 
-def test_goals_are_asked_of_conversations_that_have_none(tmp_path, capsys):
+def test_dialogues_without_goals_are_an_error(tmp_path, capsys):
     empty = tmp_path / "talk.jsonl"
     empty.write_text('{"messages": [{"role": "user", "content": "hi"}]}\n')
     assert run(["simulate", "task", "-o", str(tmp_path / "logs.jsonl"), *SMALL, "--goals", str(empty)]) == 2
-    assert "no conversation in it has a goal" in capsys.readouterr().err
+    assert "none of its dialogues has a goal" in capsys.readouterr().err

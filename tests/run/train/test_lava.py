@@ -12,7 +12,7 @@ torch = pytest.importorskip("torch")
 from tests.small_tables import write_tables  # noqa: E402
 from tests.small_task import ASKED, GOOD, LAVA, POINTER, STATE, small_task  # noqa: E402
 from turnwise.agents import resolve  # noqa: E402
-from turnwise.agents.answering import Asked, NoReply  # noqa: E402
+from turnwise.agents.calling import NoReply, ReplyRequest  # noqa: E402
 from turnwise.encode.models import folder  # noqa: E402
 from turnwise.errors import DataError, TooFewItems, UsageError  # noqa: E402
 from turnwise.logs.items.items import Selection, items  # noqa: E402
@@ -68,7 +68,7 @@ def offline(supervised: Path, db: str) -> Trained:
 
 def said(model: Path) -> list[str]:
     points = [
-        Asked((Turn("user", text, state=STATE, extra={"db_pointer": bits}),), 0)
+        ReplyRequest((Turn("user", text, state=STATE, extra={"db_pointer": bits}),), 0)
         for text, bits in zip(ASKED, POINTER, strict=True)
     ]
     return [getattr(answer, "content", str(answer)) for answer in resolve(str(model)).replies(points)]
@@ -195,7 +195,7 @@ def test_what_an_agent_cannot_read_it_does_not_answer(supervised: Path) -> None:
         "what a user says": Turn("assistant", "hello", state=STATE, extra=bits),
     }
     for (told, _), answer in zip(
-        turns.items(), agent.replies([Asked((turn,), 0) for turn in turns.values()]), strict=True
+        turns.items(), agent.replies([ReplyRequest((turn,), 0) for turn in turns.values()]), strict=True
     ):
         assert isinstance(answer, NoReply)
         assert told in str(answer)

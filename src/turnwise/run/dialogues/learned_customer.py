@@ -13,7 +13,7 @@ import numpy as np
 
 from turnwise.agents.tfidf import TfIdf
 from turnwise.errors import DataError
-from turnwise.run.dialogues.selfplay import exchanged
+from turnwise.run.dialogues.selfplay import swap_roles
 from turnwise.types import Dialogue, Rating, Scores, Turn
 from turnwise.worlds.booking import customer, wording
 from turnwise.worlds.booking.parsing import is_leaving, parse_facts
@@ -29,7 +29,7 @@ class LearnedCustomer:
     @classmethod
     def learn(cls, logs: Sequence[Dialogue], *, nearest: int = 1) -> "LearnedCustomer":
         """Fit the retrieval model on the customers' turns of `logs`."""
-        swapped = [replace(dialogue, turns=tuple(exchanged(dialogue.turns))) for dialogue in logs]
+        swapped = [replace(dialogue, turns=tuple(swap_roles(dialogue.turns))) for dialogue in logs]
         if not any(turn.role == "assistant" for dialogue in swapped for turn in dialogue.turns[1:]):
             raise DataError(
                 "no dialogue of the log has a customer's turn after a seller's turn: there is nothing to learn from"

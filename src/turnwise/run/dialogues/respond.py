@@ -1,8 +1,9 @@
-"""`turnwise respond`: what an agent would have said at every assistant message, given the logged history.
+"""`turnwise respond`: adds an agent's alternatives at every reply of the logs, given the logged context.
 
-Points are asked in shards, each of which is kept when it is done; a run that was killed resumes after its last shard
-and writes the same bytes as one that was not, because a reply's chance is seeded by its place and a shard is always
-asked as a whole. Points that failed are reported and left without a reply; the next run over the output asks again.
+Points (replies to be given) are requested in shards, and each finished shard is saved in a journal. An interrupted
+run resumes after its last shard and writes the same bytes as an uninterrupted one, because the seed of a reply depends
+only on its position and a shard is always requested as a whole. Points at which the agent failed are reported and
+stay without an alternative; the next run with the output as its input tries them again.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -14,7 +15,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from turnwise.agents import resolve
-from turnwise.agents.answering import Asked, NoReply, Patience
+from turnwise.agents.calling import CallLimits, NoReply, ReplyRequest
 from turnwise.errors import DataError, TooManyErrors, Unmeasured, UsageError, counted
 from turnwise.logs.dialogue import CALLS, POINTER
 from turnwise.logs.files import PIPE
@@ -26,36 +27,42 @@ from turnwise.run.progress import progress
 from turnwise.run.resume.journal import Journal
 from turnwise.types import Agent, Dialogue, Reply, Turn, digest
 
-SHARD = 64  # replies asked for together
-_SHOWN = 5  # failures that are named
+SHARD = 64  # replies per shard
+_MAX_SHOWN = 5  # most failures that an error message names
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Request:
+    """The specification of a run of `respond`."""
+
     data: tuple[str, ...]
     agent: str
-    name: str  # under which its replies stand
+    name: str  # key of its replies in `alternatives`
     output: str  # a file, or `-`
     settings: Mapping[str, Any] = field(default_factory=dict)
     samples: int = 1
     seed: int = 0
     where: tuple[tuple[str, str], ...] = ()
     limit: int | None = None
-    again: bool = False  # replace replies that are there under this name
-    # What follows changes how the work is done and not what comes out, unless a point fails.
-    patience: Patience = field(default_factory=Patience)
+    again: bool = False  # replace existing replies under this name
+    # The fields below do not change the output, unless a point fails.
+    call_limits: CallLimits = field(default_factory=CallLimits)
     max_errors: int = 20
     restart: bool = False
     quiet: bool = True
 
 
 class Point(NamedTuple):
+    """A turn at which the agent is asked for a reply, with its context."""
+
     dialogue: str
     turn: int
     before: tuple[Turn, ...]
 
 
 class Failure(NamedTuple):
+    """A point at which the agent gave no reply, with the reason."""
+
     dialogue: str
     turn: int
     reason: str
@@ -66,74 +73,79 @@ class Failure(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Responded:
+    """Counts of a finished run."""
+
     n_dialogues: int
-    n_points: int  # that were to be answered
+    n_points: int  # points at which the agent was asked
     n_replies: int
-    n_there: int  # points that had replies under this name already
+    n_existing: int  # points that already had replies under this name
     failures: tuple[Failure, ...]
 
 
-class _Said(msgspec.Struct):
-    """The samples at one point: replies, or why there are none."""
+class _Samples(msgspec.Struct):
+    """The samples at one point, or the reason why there are none, as stored in the journal."""
 
     replies: list[Reply]
     reason: str | None = None
 
 
 def respond(request: Request, *, agent: Agent | None = None) -> Responded:
-    """Write the logs with the agent's replies among their alternatives. `agent` is asked instead of the named one."""
-    check(request)
+    """Write the logs with the agent's replies as alternatives. `agent` replaces the one that the request names."""
+    check_request(request)
     census = scan(request.data)
     speaker = agent if agent is not None else resolve(request.agent, **request.settings)
-    there, points = _census(request)
+    existing, points = _count_points(request)
     key = msgspec.json.encode(
-        (sorted(census.sha256.items()), str(signature(speaker)), request.name, request.samples, request.seed,
+        (sorted(census.sha256.items()), str(signature_or_agent(speaker)), request.name, request.samples, request.seed,
          request.where, request.limit, request.again)
     )  # fmt: skip
-    with Journal(beside(request.output), digest(key), reuse=not request.restart) as journal:
+    with Journal(journal_path(request.output), digest(key), reuse=not request.restart) as journal:
         failures = _ask(request, speaker, points, journal)
         n_failed = len(failures)
         if points and n_failed == points:
-            shown = "; ".join(map(str, failures[:_SHOWN]))
-            raise Unmeasured(f"the agent answered at none of {counted(points, 'point')}: {shown}")
-        count = write(_filled(request, journal), request.output)
-    return Responded(count, points, (points - n_failed) * request.samples, there, tuple(failures))
+            shown = "; ".join(map(str, failures[:_MAX_SHOWN]))
+            raise Unmeasured(f"the agent replied at none of {counted(points, 'point')}: {shown}")
+        count = write(_with_replies(request, journal), request.output)
+    return Responded(count, points, (points - n_failed) * request.samples, existing, tuple(failures))
 
 
-def check(request: Request) -> None:
+def check_request(request: Request) -> None:
+    """Raise a usage error for an invalid name or number of samples."""
     if not request.name.strip() or request.name.startswith("@"):
         raise UsageError(
-            f"`{request.name}` is no name for an agent: give --name a word that does not begin with @"
+            f"`{request.name}` cannot be the name of an agent: --name must not be empty or begin with @"
         )
     if request.samples < 1:
-        raise UsageError(f"an agent is asked for 1 reply or more at a point, not {request.samples}")
+        raise UsageError(f"--samples must be 1 or more, not {request.samples}")
 
 
-def signature(agent: Agent) -> object:
+def signature_or_agent(agent: Agent) -> object:
+    """The signature of an agent, or the agent itself if it has none."""
     return agent_extras(agent).signature or agent
 
 
-def beside(output: str) -> Path | None:
-    """Where work in progress is kept; a pipe has no beside."""
+def journal_path(output: str) -> Path | None:
+    """The path of the journal next to the output file; None for a pipe."""
     return None if output == PIPE else Path(output).with_name(f".{Path(output).name}.partial")
 
 
-def _census(request: Request) -> tuple[int, int]:
-    """How many points have replies already, and how many are to be answered."""
-    open_points = spoken = n_dialogues = 0
-    for dialogue in kept(request):
+def _count_points(request: Request) -> tuple[int, int]:
+    """The number of points that already have replies, and the number of points to ask for."""
+    open_points = n_replies = n_dialogues = 0
+    for dialogue in selected_dialogues(request):
         n_dialogues += 1
-        open_points += len(_open(dialogue, request))
-        spoken += sum(_speaks(turn) for turn in dialogue.turns)
+        open_points += len(_open_turns(dialogue, request))
+        n_replies += sum(_is_reply(turn) for turn in dialogue.turns)
     if not n_dialogues:
         chosen = " and ".join(f"--where {key}={value}" for key, value in request.where) or "--limit"
-        raise DataError(f"{chosen} leaves no conversation")
-    if not spoken:
-        raise DataError(f"there is no assistant message with text in {counted(n_dialogues, 'conversation')}")
-    return spoken - open_points, open_points
+        raise DataError(f"{chosen} selects no dialogue")
+    if not n_replies:
+        raise DataError(f"there is no assistant message with text in {counted(n_dialogues, 'dialogue')}")
+    return n_replies - open_points, open_points
 
 
-def kept(request: Request) -> Iterator[Dialogue]:
+def selected_dialogues(request: Request) -> Iterator[Dialogue]:
+    """The dialogues that `where` and `limit` select."""
     chosen = (
         dialogue
         for dialogue in read_all(request.data)
@@ -142,35 +154,36 @@ def kept(request: Request) -> Iterator[Dialogue]:
     return islice(chosen, request.limit)
 
 
-def _open(dialogue: Dialogue, request: Request) -> list[int]:
+def _open_turns(dialogue: Dialogue, request: Request) -> list[int]:
+    """The indices of the turns at which the agent is asked."""
     return [
-        place
-        for place, turn in enumerate(dialogue.turns)
-        if _speaks(turn) and (request.again or request.name not in turn.alternatives)
+        index
+        for index, turn in enumerate(dialogue.turns)
+        if _is_reply(turn) and (request.again or request.name not in turn.alternatives)
     ]
 
 
-def _speaks(turn: Turn) -> bool:
-    """A message that only calls tools is no reply."""
+def _is_reply(turn: Turn) -> bool:
+    """Whether a turn is a reply of the assistant; a message that only calls tools is not."""
     if turn.role != "assistant" or turn.content is None:
         return False
     return bool(turn.content.strip()) or not any(turn.extra.get(call) for call in CALLS)
 
 
 def _points(request: Request) -> Iterator[Point]:
-    for dialogue in kept(request):
-        for place in _open(dialogue, request):
-            yield Point(dialogue.id, place, _heard(dialogue, place))
+    """The points of all selected dialogues."""
+    for dialogue in selected_dialogues(request):
+        for index in _open_turns(dialogue, request):
+            yield Point(dialogue.id, index, _context(dialogue, index))
 
 
-def _heard(dialogue: Dialogue, place: int) -> tuple[Turn, ...]:
-    """What an agent in the conversation would know: not what others would have said instead.
+def _context(dialogue: Dialogue, index: int) -> tuple[Turn, ...]:
+    """The context of a turn as the agent sees it, without alternatives and outcomes.
 
-    Where dialogues have belief states, the one that the reply was given in stands on the turn that it answers, with
-    what the database found then.
+    If the logged reply has a belief state, the state and the database bits are put on the last turn of the context.
     """
-    turns = [Turn(turn.role, turn.content, extra=turn.extra) for turn in dialogue.turns[:place]]
-    state = dialogue.turns[place].state
+    turns = [Turn(turn.role, turn.content, extra=turn.extra) for turn in dialogue.turns[:index]]
+    state = dialogue.turns[index].state
     if turns and state is not None:
         found: Sequence[str] = dialogue.meta.get(POINTER, ())
         number = sum(turn.role == "user" for turn in turns) - 1
@@ -180,19 +193,19 @@ def _heard(dialogue: Dialogue, place: int) -> tuple[Turn, ...]:
 
 
 def _ask(request: Request, agent: Agent, total: int, journal: Journal) -> list[Failure]:
-    """Every shard into the journal, and what failed."""
+    """Request the missing shards, save them in the journal, and return the failures."""
     failures: list[Failure] = []
     points = _points(request)
     size = max(1, SHARD // request.samples)
     with progress("asking", total, quiet=request.quiet) as advance:
         for part, shard in enumerate(iter(lambda: list(islice(points, size)), [])):
-            said = msgspec.convert(journal.get(part), list[_Said]) if part in journal else []
-            missing = [place for place in range(len(shard)) if not said or said[place].reason is not None]
+            said = msgspec.convert(journal.get(part), list[_Samples]) if part in journal else []
+            missing = [index for index in range(len(shard)) if not said or said[index].reason is not None]
             if missing:
-                fresh = _answers(request, agent, [shard[place] for place in missing])
-                said = said or [_Said([]) for _ in shard]
-                for place, answer in zip(missing, fresh, strict=True):
-                    said[place] = answer
+                fresh = _request_samples(request, agent, [shard[index] for index in missing])
+                said = said or [_Samples([]) for _ in shard]
+                for index, answer in zip(missing, fresh, strict=True):
+                    said[index] = answer
                 journal.put(part, said)
             failures += [
                 Failure(point.dialogue, point.turn, one.reason)
@@ -202,41 +215,43 @@ def _ask(request: Request, agent: Agent, total: int, journal: Journal) -> list[F
             if len(failures) > request.max_errors and len(failures) < total:
                 raise TooManyErrors(
                     f"the agent failed at {counted(len(failures), 'point')}, more than --max-errors "
-                    f"{request.max_errors} allows; the last: {failures[-1]}. The same command asks again"
+                    f"{request.max_errors} allows; the last: {failures[-1]}. Run the same command again to retry them"
                 )
             advance(len(shard))
     return failures
 
 
-def _answers(request: Request, agent: Agent, points: Sequence[Point]) -> list[_Said]:
+def _request_samples(request: Request, agent: Agent, points: Sequence[Point]) -> list[_Samples]:
+    """Request the samples at every point."""
     asked = [
-        Asked(point.before, _seed(request, point, sample))
+        ReplyRequest(point.before, _seed(request, point, sample))
         for point in points
         for sample in range(request.samples)
     ]
-    answers = request.patience.ask(agent, asked)
+    answers = request.call_limits.ask(agent, asked)
     found = []
     for first in range(0, len(answers), request.samples):
         samples = answers[first : first + request.samples]
         failed = next((answer for answer in samples if isinstance(answer, NoReply)), None)
         replies = [answer for answer in samples if isinstance(answer, Reply)]
-        found.append(_Said(replies) if failed is None else _Said([], str(failed)))
+        found.append(_Samples(replies) if failed is None else _Samples([], str(failed)))
     return found
 
 
 def _seed(request: Request, point: Point, sample: int) -> int:
-    """A stream for each reply, whoever else is asked."""
+    """The seed of one sample, which depends on nothing but its position and names."""
     names = (str(request.seed), request.name, point.dialogue, str(point.turn), str(sample))
     return int(digest(*names), 16)
 
 
-def _filled(request: Request, journal: Journal) -> Iterator[Dialogue]:
-    parts = (msgspec.convert(journal.get(part), list[_Said]) for part in range(len(journal)))
+def _with_replies(request: Request, journal: Journal) -> Iterator[Dialogue]:
+    """The selected dialogues with the replies of the journal as alternatives."""
+    parts = (msgspec.convert(journal.get(part), list[_Samples]) for part in range(len(journal)))
     answers = (said for part in parts for said in part)
-    for dialogue in kept(request):
+    for dialogue in selected_dialogues(request):
         turns = list(dialogue.turns)
-        for place in _open(dialogue, request):
+        for index in _open_turns(dialogue, request):
             if replies := next(answers).replies:
-                said = {**turns[place].alternatives, request.name: tuple(replies)}
-                turns[place] = replace(turns[place], alternatives=said)
+                said = {**turns[index].alternatives, request.name: tuple(replies)}
+                turns[index] = replace(turns[index], alternatives=said)
         yield replace(dialogue, turns=tuple(turns))

@@ -1,9 +1,9 @@
-"""`turnwise simulate`: logs of a family of agents in a world, and beside them how good each agent truly is.
+"""`turnwise simulate`: logs of a family of agents in a world, and a file with the true quality of each agent.
 
-Every conversation has a generator of its own, seeded by the seed, the purpose, the agent's name and the
-conversation's number: neither the number of processes nor the other agents change it. The truth is had from
-conversations that are not in the logs; there the agents meet the same users, so that their differences are
-known better than their means.
+Every dialogue has its own generator, seeded by the run's seed, the purpose, the agent's name and the dialogue's number,
+so neither the number of processes nor the other agents change it. The truth is estimated from further dialogues that
+are not in the logs. In these all agents talk to the same users, so the differences between agents have smaller
+standard errors than their means.
 """
 
 from collections.abc import Iterator, Mapping
@@ -26,29 +26,35 @@ from turnwise.run.workers.execute import Executor, Local
 from turnwise.types import Agent, Floats, Ints
 from turnwise.worlds.play import World
 
-LOGGED = 10  # conversations a task, with the others' replies
-TRUE = 500  # conversations a task, without
+LOG_TASK_SIZE = 10  # dialogues per task of the logs, which have alternatives
+TRUTH_TASK_SIZE = 500  # dialogues per task of the truth, which have none
 LOG, TRUTH = 0, 1  # purposes of a generator
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Simulation:
+    """The specification of a run of `simulate`."""
+
     world: str
     family: str
     agents: int = 16
-    dialogues: int = 100  # an agent
-    samples: int = 4
-    truth: int = 5000  # conversations an agent; 0: none
+    dialogues: int = 100  # logged dialogues per agent
+    samples: int = 4  # alternatives per agent and turn
+    truth: int = 5000  # dialogues per agent for the truth; 0: no truth
     seed: int = 0
-    outsiders: tuple[tuple[str, str], ...] = ()  # names and addresses of agents beside the family
-    db: str | None = None  # of the task world: the folder of its tables
-    goals: str | None = None  # conversations whose goals its users have
-    delexicalised: bool = False  # whether its logs have placeholders for values
-    user: str | None = None  # `convlab`, or module:function that makes such a user, in the place of its own
+    outsiders: tuple[tuple[str, str], ...] = ()  # names and specifications of further agents
+    db: str | None = None  # task world: folder of the venue tables
+    goals: str | None = None  # task world: dialogues whose goals the users get
+    delexicalised: bool = False  # task world: logs have placeholders for values
+    user: str | None = (
+        None  # task world: `convlab`, or module:function that makes a user with ConvLab's interface
+    )
 
 
 @dataclass(frozen=True, slots=True)
 class Task:
+    """Dialogues `start` to `stop` of one agent for one purpose."""
+
     agent: str
     purpose: int
     start: int
@@ -57,9 +63,9 @@ class Task:
 
 @dataclass(frozen=True, slots=True)
 class Sums:
-    """Of the scores of conversations and of their squares; tasks add up."""
+    """Sums of scores and of squared scores by dimension; the sums of tasks are added."""
 
-    n: Ints  # (dimensions,) a conversation may have no score on some
+    n: Ints  # (dimensions,) dialogues with a score
     total: Floats
     squares: Floats
 
@@ -70,73 +76,77 @@ class Sums:
 def simulate(
     simulation: Simulation, path: str, *, workers: Executor | None = None, quiet: bool = True
 ) -> dict[str, Any]:
-    """Write the logs to `path` and the truth beside them; return the truth as it was written."""
+    """Write the logs to `path` and the truth next to it; return the content of the truth file."""
     if path == PIPE and simulation.truth:
         raise UsageError(
-            "the truth is written beside the logs, and a pipe has no beside: give a file, or --truth 0"
+            "the truth is written next to the log file, and a pipe has none: give a file, or --truth 0"
         )
-    world, agents = _cast(simulation)
+    world, agents = _world_and_agents(simulation)
     truth: dict[str, Sums] = {}
     tasks = list(_tasks(simulation, agents))
     total = sum(task.stop - task.start for task in tasks)
     with (
         replacing(path) as logs,
         workers or Local() as at_work,
-        progress("conversations", total, quiet=quiet) as advance,
+        progress("dialogues", total, quiet=quiet) as advance,
     ):
-        for task, done in at_work.in_order(_done, simulation, tasks):
-            if isinstance(done, bytes):
-                logs.write(done)
+        for task, result in at_work.in_order(_run_task, simulation, tasks):
+            if isinstance(result, bytes):
+                logs.write(result)
             else:
-                truth[task.agent] = truth[task.agent] + done if task.agent in truth else done
+                truth[task.agent] = truth[task.agent] + result if task.agent in truth else result
             advance(task.stop - task.start)
     document = _document(simulation, world, truth)
     if truth:
         with replacing(truth_path(path)) as file:
             file.write(to_json(document))
     elif path != PIPE:
-        # That of older logs of this name would be believed to be of these.
+        # Remove the truth of older logs with this name, which would seem to belong to these.
         Path(truth_path(path)).unlink(missing_ok=True)
     return document
 
 
 def truth_path(path: str) -> str:
-    """`logs.truth.json` beside `logs.jsonl` or `logs.jsonl.gz`."""
+    """The path of the truth file: `logs.truth.json` for `logs.jsonl` or `logs.jsonl.gz`."""
     file = Path(path.removesuffix(".gz"))
     return str(file.with_name(f"{file.stem}.truth.json"))
 
 
 @lru_cache(maxsize=1)
-def _cast(simulation: Simulation) -> tuple[World, Mapping[str, Agent]]:
+def _world_and_agents(simulation: Simulation) -> tuple[World, Mapping[str, Agent]]:
+    """The world and all agents of a simulation, built once per process."""
     package = worlds.named(simulation.world)
     world, family = package.WORLD, package.family
     if simulation.world == "task":
-        world = _task(simulation)
+        world = _task_world(simulation)
         family = partial(family, world=world)
     elif simulation.db or simulation.goals or simulation.delexicalised or simulation.user:
         raise UsageError(
-            f"--db, --goals, --delexicalised and --user are of the world task, not of {simulation.world}"
+            f"--db, --goals, --delexicalised and --user are options of the world task, not of {simulation.world}"
         )
     agents: dict[str, Agent] = dict(family(simulation.family, agents=simulation.agents))
     for name, address in simulation.outsiders:
         if name in agents:
             raise UsageError(
-                f"there are two agents called `{name}`: --with NAME={address} gives it another name"
+                f"there are two agents named `{name}`: give one another name with --with NAME={address}"
             )
         agents[name] = resolve(address)
     return world, agents
 
 
-def _task(simulation: Simulation) -> World:
-    from turnwise.agents.own import own
+def _task_world(simulation: Simulation) -> World:
+    """The task world with the tables, goals and users of a simulation."""
+    from turnwise.agents.function import function_agent
     from turnwise.worlds import task
     from turnwise.worlds.task.convlab import pipeline
 
     simulator = None
     if simulation.user is not None:
         if simulation.goals is not None:
-            raise UsageError("--goals and --user: a simulator of ConvLab's chooses its goals itself")
-        simulator = pipeline("user") if simulation.user == "convlab" else own(simulation.user).function()
+            raise UsageError("--goals and --user exclude each other: a ConvLab user has goals of its own")
+        simulator = (
+            pipeline("user") if simulation.user == "convlab" else function_agent(simulation.user).function()
+        )
     return task.make_world(
         simulation.db,
         goals=_goals(simulation.goals),
@@ -146,7 +156,7 @@ def _task(simulation: Simulation) -> World:
 
 
 def _goals(path: str | None) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    """Goals of logged conversations, each with its place."""
+    """The goals of logged dialogues, each with its location for error messages."""
     if path is None:
         return
     found = False
@@ -155,18 +165,23 @@ def _goals(path: str | None) -> Iterator[tuple[str, Mapping[str, Any]]]:
             found = True
             yield f"{path}: the goal of {dialogue.id}", dialogue.goal
     if not found:
-        raise UsageError(f"--goals {path}: no conversation in it has a goal")
+        raise UsageError(f"--goals {path}: none of its dialogues has a goal")
 
 
 def _tasks(simulation: Simulation, agents: Mapping[str, Agent]) -> Iterator[Task]:
-    for purpose, many, step in ((LOG, simulation.dialogues, LOGGED), (TRUTH, simulation.truth, TRUE)):
+    """The tasks of a simulation: first of the logs, then of the truth."""
+    for purpose, count, step in (
+        (LOG, simulation.dialogues, LOG_TASK_SIZE),
+        (TRUTH, simulation.truth, TRUTH_TASK_SIZE),
+    ):
         for agent in agents:
-            for start in range(0, many, step):
-                yield Task(agent, purpose, start, min(start + step, many))
+            for start in range(0, count, step):
+                yield Task(agent, purpose, start, min(start + step, count))
 
 
-def _done(simulation: Simulation, task: Task) -> bytes | Sums:
-    world, agents = _cast(simulation)
+def _run_task(simulation: Simulation, task: Task) -> bytes | Sums:
+    """Do one task: lines of the log, or sums of true scores."""
+    world, agents = _world_and_agents(simulation)
     numbers = range(task.start, task.stop)
     if task.purpose == LOG:
         lines = []
@@ -192,19 +207,20 @@ def _done(simulation: Simulation, task: Task) -> bytes | Sums:
 
 
 def _document(simulation: Simulation, world: World, truth: Mapping[str, Sums]) -> dict[str, Any]:
+    """The content of the truth file: mean and standard error of every agent on every dimension."""
     agents = {}
     for agent, sums in truth.items():
-        some = np.maximum(1, sums.n)
-        mean = sums.total / some
-        variance = np.maximum(0.0, sums.squares / some - mean**2) / np.maximum(1, sums.n - 1)
+        n = np.maximum(1, sums.n)
+        mean = sums.total / n
+        variance = np.maximum(0.0, sums.squares / n - mean**2) / np.maximum(1, sums.n - 1)
         agents[agent] = {
             dimension: {
-                "mean": float(mean[place]),
-                "se": float(np.sqrt(variance[place])),
-                "n": int(sums.n[place]),
+                "mean": float(mean[index]),
+                "se": float(np.sqrt(variance[index])),
+                "n": int(sums.n[index]),
             }
-            for place, dimension in enumerate(world.dimensions)
-            if sums.n[place]
+            for index, dimension in enumerate(world.dimensions)
+            if sums.n[index]
         }
     return {
         "world": simulation.world,

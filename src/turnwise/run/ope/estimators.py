@@ -12,7 +12,7 @@ from turnwise.errors import Refused
 from turnwise.estimators.baselines.ranker import Ranker
 from turnwise.estimators.critic.critic import TaskCritic
 from turnwise.protocols import TakesMetrics
-from turnwise.run.dialogues.selfplay import spe
+from turnwise.run.dialogues.selfplay import self_play_estimator
 from turnwise.run.ope import task_log
 from turnwise.run.ope.experience import METRIC
 from turnwise.run.ope.reward import scored
@@ -36,7 +36,9 @@ def made(
             continue
         if registry.settings(name)[0] == "spe":
             delexicalised = spec.delexicalise
-            found[name] = spe(name, rating, model=spec.model, scale=scale, delexicalised=delexicalised)
+            found[name] = self_play_estimator(
+                name, rating, model=spec.model, scale=scale, delexicalised=delexicalised
+            )
             continue
         estimator = registry.resolve(name, model=spec.model)
         if isinstance(estimator, TakesMetrics):

@@ -1,25 +1,25 @@
-"""Agents that are called point by point: order, chance, silence, errors."""
+"""Agents that take one request at a time: order, seeds, timeouts, errors."""
 
 from threading import Barrier, Event
 
 import numpy as np
 import pytest
 
-from turnwise.agents.answering import Asked, NoReply, Patience
-from turnwise.agents.own import own
+from turnwise.agents.calling import CallLimits, NoReply, ReplyRequest
+from turnwise.agents.function import function_agent
 from turnwise.errors import UsageError
 from turnwise.types import Reply, Turn
 
 
-def points(count: int) -> list[Asked]:
-    return [Asked((Turn("user", str(number)),), number) for number in range(count)]
+def points(count: int) -> list[ReplyRequest]:
+    return [ReplyRequest((Turn("user", str(number)),), number) for number in range(count)]
 
 
 def echo(turns, rng):
     return Reply(f"{turns[-1].text} {rng.integers(1000)}")
 
 
-def test_replies_come_in_the_order_of_the_points_whoever_is_first():
+def test_replies_are_in_the_order_of_the_requests():
     later = Event()
 
     def agent(turns, rng):
@@ -29,11 +29,11 @@ def test_replies_come_in_the_order_of_the_points_whoever_is_first():
             later.set()
         return echo(turns, rng)
 
-    together = Patience(concurrency=4).ask(agent, points(6))
-    assert together == Patience(concurrency=1).ask(echo, points(6))
+    together = CallLimits(concurrency=4).ask(agent, points(6))
+    assert together == CallLimits(concurrency=1).ask(echo, points(6))
 
 
-def test_as_many_calls_run_at_once_as_were_allowed_and_no_more():
+def test_the_number_of_concurrent_calls_is_the_allowed_one():
     barrier, running, most = Barrier(3, timeout=60), [0], [0]
 
     def agent(turns, rng):
@@ -43,11 +43,11 @@ def test_as_many_calls_run_at_once_as_were_allowed_and_no_more():
         running[0] -= 1
         return Reply("yes")
 
-    assert Patience(concurrency=3).ask(agent, points(6)) == [Reply("yes")] * 6
+    assert CallLimits(concurrency=3).ask(agent, points(6)) == [Reply("yes")] * 6
     assert most[0] == 3
 
 
-def test_a_call_that_hangs_is_given_up_and_the_others_are_answered():
+def test_a_call_that_hangs_is_abandoned_and_the_others_get_replies():
     never = Event()
 
     def agent(turns, rng):
@@ -55,14 +55,14 @@ def test_a_call_that_hangs_is_given_up_and_the_others_are_answered():
             never.wait(30)
         return Reply("here")
 
-    answers = Patience(timeout=0.3).ask(agent, points(3))
+    answers = CallLimits(timeout=0.3).ask(agent, points(3))
     never.set()
     assert [answers[0], answers[2]] == [Reply("here")] * 2
     assert isinstance(answers[1], NoReply)
     assert "within 0.3 s" in str(answers[1])
 
 
-def test_an_agent_that_raises_once_is_called_again_with_the_same_chance():
+def test_an_agent_that_raises_once_is_called_again_with_the_same_seed():
     seen = []
 
     def agent(turns, rng):
@@ -71,17 +71,17 @@ def test_an_agent_that_raises_once_is_called_again_with_the_same_chance():
             raise OSError("gone")
         return Reply("back")
 
-    assert Patience(tries=2).ask(agent, points(1)) == [Reply("back")]
+    assert CallLimits(tries=2).ask(agent, points(1)) == [Reply("back")]
     assert seen[0] == seen[1]
 
 
-def test_an_agent_that_goes_on_raising_is_reported_where_it_happened():
+def test_an_agent_that_always_raises_is_reported_for_its_request():
     def agent(turns, rng):
         if turns[-1].text == "1":
             raise ValueError("no such thing")
         return Reply("fine")
 
-    first, second = Patience(tries=3).ask(agent, points(2))
+    first, second = CallLimits(tries=3).ask(agent, points(2))
     assert first == Reply("fine")
     assert str(second) == "raised ValueError: no such thing (3 calls)"
 
@@ -95,12 +95,12 @@ def function(tmp_path, monkeypatch):
     def made(body: str, signature: str = "messages"):
         name = f"own_agent_{tmp_path.name.replace('-', '_')}_{next(count)}"
         (tmp_path / f"{name}.py").write_text(f"def reply({signature}):\n    {body}\n")
-        return own(f"{name}:reply")
+        return function_agent(f"{name}:reply")
 
     return made
 
 
-def test_a_function_gets_messages_with_what_else_was_logged(function):
+def test_a_function_gets_messages_with_all_logged_keys(function):
     agent = function("return repr(messages)")
     turns = (Turn("assistant", None, extra={"tool_calls": [1]}), Turn("user", "hi"))
     said = agent(turns, np.random.default_rng(0)).content
@@ -111,18 +111,18 @@ def test_a_function_gets_messages_with_what_else_was_logged(function):
     assert said == repr(expected)
 
 
-def test_a_function_with_an_rng_can_be_had_again(function):
+def test_a_function_with_an_rng_is_reproducible(function):
     agent = function("return str(rng.integers(10**9))", "messages, rng")
     said = [agent((), np.random.default_rng(seed)).content for seed in (1, 1, 2)]
     assert said[0] == said[1] != said[2]
 
 
-def test_what_numpy_draws_is_a_string(function):
+def test_a_numpy_string_becomes_a_string(function):
     agent = function("return rng.choice(['one', 'two'])", "messages, rng")
     assert type(agent((), np.random.default_rng(0)).content) is str
 
 
-def test_a_reply_may_carry_an_outcome(function):
+def test_a_reply_may_have_an_outcome(function):
     agent = function("return {'content': 'booked', 'outcome': {'reward': 1}, 'relabelled': {'reward': 0.5}}")
     assert agent((), np.random.default_rng(0)) == Reply("booked", {"reward": 1.0}, {"reward": 0.5})
 
@@ -140,16 +140,16 @@ def test_a_reply_may_carry_an_outcome(function):
         ),
     ],
 )
-def test_what_is_no_reply_is_named_and_not_asked_for_again(function, returned, said):
+def test_an_invalid_return_value_is_reported_without_another_try(function, returned, said):
     agent = function(f"return {returned}")
-    (answer,) = Patience(tries=3).ask(agent, points(1))
+    (answer,) = CallLimits(tries=3).ask(agent, points(1))
     assert isinstance(answer, NoReply)
     assert said in str(answer)
 
 
-def test_a_module_or_function_that_is_not_there_is_a_clear_error(tmp_path, monkeypatch):
+def test_a_missing_module_or_function_is_an_error(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     with pytest.raises(UsageError, match="cannot import the agent `nowhere_at_all:f`"):
-        own("nowhere_at_all:f")
+        function_agent("nowhere_at_all:f")
     with pytest.raises(UsageError, match="has no function `nothing`"):
-        own("json:nothing")
+        function_agent("json:nothing")

@@ -1,0 +1,102 @@
+"""Requests many replies from one agent; returns replies and failures in the order of the requests.
+
+An agent with a method `replies` gets all requests at once (a language model in batches, an address with concurrent
+requests). Any other agent is called once per request, in up to `concurrency` threads. A call that exceeds its timeout
+is abandoned: a thread cannot be stopped, so it runs on as a daemon thread, and its result is ignored.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from queue import Empty, SimpleQueue
+from threading import Thread
+from time import monotonic
+from typing import NamedTuple, Protocol, TypeAlias, runtime_checkable
+
+import numpy as np
+
+from turnwise.errors import TurnwiseError, Unmeasured, counted
+from turnwise.types import Agent, Reply, Turn
+
+
+class NoReply(Unmeasured):
+    """The reason why an agent gave no reply to one request."""
+
+
+class ReplyRequest(NamedTuple):
+    """A request for one reply: the turns before it, and the seed of its random generator."""
+
+    turns: Sequence[Turn]
+    seed: int
+
+    @property
+    def rng(self) -> np.random.Generator:
+        """A new generator with the request's seed, equal at every try."""
+        return np.random.default_rng(self.seed)
+
+
+ReplyOrFailure: TypeAlias = Reply | NoReply
+
+
+@runtime_checkable
+class BatchAgent(Protocol):
+    """An agent that takes many requests at once."""
+
+    def replies(self, requests: Sequence[ReplyRequest], /) -> list[ReplyOrFailure]:
+        """The replies to all requests, in their order."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CallLimits:
+    """Limits on calls of an agent that takes one request at a time."""
+
+    concurrency: int = 1  # most calls at the same time
+    timeout: float = 120.0  # seconds per call
+    tries: int = 2  # calls per request, if calls raise an error
+
+    def ask(self, agent: Agent, requests: Sequence[ReplyRequest]) -> list[ReplyOrFailure]:
+        """The agent's reply, or the reason why there is none, for every request in order."""
+        if isinstance(agent, BatchAgent):
+            return agent.replies(requests)
+        answers: list[ReplyOrFailure] = [NoReply("was not asked") for _ in requests]
+        done: SimpleQueue[tuple[int, ReplyOrFailure]] = SimpleQueue()
+        waiting = list(range(len(requests)))[::-1]
+        running: dict[int, float] = {}  # index of a request -> time at which it is abandoned
+        while waiting or running:
+            while waiting and len(running) < self.concurrency:
+                index = waiting.pop()
+                running[index] = monotonic() + self.timeout
+                Thread(target=self._work, args=(agent, requests[index], index, done), daemon=True).start()
+            try:
+                index, answer = done.get(timeout=max(0.0, min(running.values()) - monotonic()))
+            except Empty:
+                index = min(running, key=running.__getitem__)
+                answer = NoReply(f"did not answer within {self.timeout:g} s")
+            if index in running:  # otherwise it was abandoned, and the reply comes too late
+                del running[index]
+                answers[index] = answer
+        return answers
+
+    def _work(
+        self, agent: Agent, request: ReplyRequest, index: int, done: "SimpleQueue[tuple[int, ReplyOrFailure]]"
+    ) -> None:
+        """Call the agent until it replies or the tries are used up, and put the result into `done`."""
+        for attempt in range(1, self.tries + 1):
+            try:
+                done.put((index, agent(request.turns, request.rng)))
+                return
+            except TurnwiseError as error:  # an invalid return value; another try would not help
+                done.put((index, NoReply(str(error))))
+                return
+            except BaseException as error:
+                if attempt == self.tries:
+                    raised = f"raised {type(error).__name__}: {error}".rstrip(": ")
+                    done.put((index, NoReply(f"{raised} ({counted(self.tries, 'call')})")))
+
+
+def single_reply(agent: BatchAgent, turns: Sequence[Turn], rng: np.random.Generator) -> Reply:
+    """One reply of an agent that takes many requests at once; a failure is raised."""
+    (answer,) = agent.replies([ReplyRequest(turns, int(rng.integers(2**63)))])
+    if isinstance(answer, NoReply):
+        raise answer
+    return answer

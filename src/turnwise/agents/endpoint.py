@@ -1,0 +1,98 @@
+"""An agent behind an OpenAI-compatible address. The key comes from the environment (see `llm/chat.py`).
+
+Each request has a seed of its own. A server may ignore it, so the replies of a hosted model may not be reproducible.
+A model's refusal counts as a reply, because people would have read it, and so does a reply cut off at `longest` tokens.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from turnwise.agents.calling import NoReply, ReplyOrFailure, ReplyRequest, single_reply
+from turnwise.agents.function import to_message
+from turnwise.errors import UsageError
+from turnwise.llm.chat import Chat, ChatError, Denied
+from turnwise.types import Reply, Signature, Turn
+
+# Keys of a message that servers accept; they reject requests with others.
+_ACCEPTED_KEYS = ("role", "content", "name", "tool_calls", "tool_call_id", "function_call")
+
+
+@dataclass(frozen=True, slots=True)
+class EndpointAgent:
+    """A chat model behind an address."""
+
+    concurrent: ClassVar[bool] = True
+
+    chat: Chat
+    model: str
+    temperature: float | None  # None: the server's default
+    longest: int  # most tokens of a reply
+    system: str | None  # system message before every dialogue
+
+    @property
+    def signature(self) -> Signature:
+        fields = {
+            "model": self.model,
+            "temperature": str(self.temperature),
+            "longest": str(self.longest),
+            "system": str(self.system),
+        }
+        return Signature(self.chat.address, tuple(fields.items()))
+
+    def __call__(self, turns: Sequence[Turn], rng: np.random.Generator, /) -> Reply:
+        return single_reply(self, turns, rng)
+
+    def replies(self, requests: Sequence[ReplyRequest], /) -> list[ReplyOrFailure]:
+        rng = np.random.default_rng()  # only for the waiting times between tries
+        answers = self.chat.ask([self._body(one) for one in requests], rng=rng)
+        found: list[ReplyOrFailure] = []
+        for answer in answers:
+            if isinstance(answer, Denied):  # further requests would be denied too
+                raise answer
+            found.append(NoReply(str(answer)) if isinstance(answer, ChatError) else Reply(answer.text))
+        return found
+
+    def _body(self, request: ReplyRequest) -> dict[str, Any]:
+        """The body of the HTTP request for one reply."""
+        messages = [_accepted_keys(to_message(turn)) for turn in request.turns]
+        system = [{"role": "system", "content": self.system}] if self.system else []
+        body = {
+            "model": self.model,
+            "messages": [*system, *messages],
+            "temperature": self.temperature,
+            "max_tokens": self.longest,
+            "seed": request.seed % 2**31,
+        }
+        return {key: value for key, value in body.items() if value is not None}
+
+
+def endpoint_agent(
+    url: str,
+    *,
+    model: str | None = None,
+    temperature: float | None = None,
+    longest: int = 256,
+    system: str | None = None,
+    concurrency: int = 8,
+    timeout: float = 120.0,
+    tries: int = 4,
+) -> EndpointAgent:
+    """The agent for a model behind an address. Nothing is sent before the first request."""
+    if not model:
+        raise UsageError(f"the agent at {url} needs the name of a model: --set model=NAME")
+    if temperature is not None and not temperature >= 0:
+        raise UsageError(f"a temperature is 0 or more, not {temperature}")
+    if longest < 1:
+        raise UsageError(f"a reply has 1 token or more, not {longest}")
+    chat = Chat(
+        address=url, concurrency=concurrency, silence=timeout, deadline=max(300.0, timeout), tries=tries
+    )
+    return EndpointAgent(chat, str(model), temperature, longest, system)
+
+
+def _accepted_keys(message: Mapping[str, Any]) -> dict[str, Any]:
+    """The message without keys that servers reject."""
+    return {key: message[key] for key in _ACCEPTED_KEYS if key in message}
