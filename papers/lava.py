@@ -265,7 +265,7 @@ def _finish(bench: Bench, stage: str, best: Model, search: Search, test: Judge, 
     }
     bench.write(stage, found)
     bench.log(_line(found))
-    found["last"] = bench.scores(search.now, "test", test)  # without the choice of a checkpoint
+    found["last"] = bench.scores(search.last, "test", test)  # without the choice of a checkpoint
     bench.write(stage, found)
 
 

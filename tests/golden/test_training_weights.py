@@ -1,8 +1,8 @@
 """Each kind of trainer ends in the weights (or values) that were recorded before the training loops became one.
 
 `training_weights.json` holds for each kind a digest of all final numbers and a few sums of them. The sums must agree to
-1e-3 everywhere; the digest must agree where torch, numpy and the processor's instruction set are those of the
-recording. `python -m tests.golden.test_training_weights` records again.
+1e-3 everywhere; the digest must agree where torch, numpy, the processor's instruction set and the number of threads
+are those of the recording. `OMP_NUM_THREADS=1 python -m tests.golden.test_training_weights` records again.
 """
 
 import json
@@ -44,7 +44,9 @@ Numbers = Mapping[str, Any]
 
 
 def environment() -> str:
-    return f"torch {torch.__version__}, numpy {np.__version__}, {torch.backends.cpu.get_cpu_capability()}"
+    threads = f"{torch.get_num_threads()} threads"  # sums are rounded differently when they are divided among more
+    versions = f"torch {torch.__version__}, numpy {np.__version__}"
+    return f"{versions}, {torch.backends.cpu.get_cpu_capability()}, {threads}"
 
 
 def _dialogue_model(module: Any, **settings: Any) -> Numbers:
@@ -110,9 +112,7 @@ def _guard() -> Numbers:
     """A guard of the retrieval metric against replies that copy the last turn."""
     task = tiny_trained.task("usr-ret", dialogues=[_defrauded(one) for one in tiny_trained.dialogues(80)])
     plain = retrieval.train(task)
-    made = guard.taught(
-        replace(task, settings={"epochs": 1, "guard": "fraud"}), "usr-ret", lambda: plain
-    )
+    made = guard.taught(replace(task, settings={"epochs": 1, "guard": "fraud"}), "usr-ret", lambda: plain)
     return {name: tensor for name, tensor in made.tensors.items() if name.startswith("guard.")}
 
 

@@ -7,7 +7,7 @@ from turnwise.networks.training.task import Trained, TrainingTask
 from turnwise.types import Finding
 
 if TYPE_CHECKING:
-    from turnwise.networks.training.training import Settings
+    from turnwise.networks.training.on_dialogues import Settings
 
     Chosen = TypeVar("Chosen", bound=Settings)
 _LATENT = 100  # dimensions of VHRED's latent variable (Serban et al. 2017)

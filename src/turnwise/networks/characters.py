@@ -19,9 +19,10 @@ from turnwise.encode.models import folder
 from turnwise.encode.neural.loading import default_device
 from turnwise.networks.hred.encoder import Tokens, fill, padded
 from turnwise.networks.subwords import PAD, Subwords
-from turnwise.networks.training import training
+from turnwise.networks.training import on_dialogues
+from turnwise.networks.training.checkpoint import Point
+from turnwise.networks.training.loop import Say
 from turnwise.networks.training.task import Trained
-from turnwise.networks.training.training import Point, Say
 from turnwise.types import Dialogue, Signature
 
 KIND = "characters"
@@ -29,7 +30,7 @@ _DECAY = 0.5  # of older turns in the vector of a context
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Settings(training.Settings):
+class Settings(on_dialogues.Settings):
     vocabulary: int = 8  # no merges
     embedding: int = 64
     utterance: int = 300  # of either direction
@@ -101,7 +102,7 @@ def train(
     say: Say = lambda _: None,
     work: Path | None = None,
 ) -> Trained:
-    return training.train(
+    return on_dialogues.train(
         dialogues,
         lambda subwords, _: Following(settings, Network(settings, len(subwords))),
         settings=settings,

@@ -15,16 +15,17 @@ import torch
 from torch import Tensor, nn
 
 from turnwise.networks.hred.encoder import HierarchicalEncoder, Tokens
-from turnwise.networks.training import training
+from turnwise.networks.training import on_dialogues
+from turnwise.networks.training.checkpoint import Point
+from turnwise.networks.training.loop import Say
 from turnwise.networks.training.task import Trained
-from turnwise.networks.training.training import Point, Say
 from turnwise.types import Dialogue
 
 _RIVALS = 9  # wrong replies of a measurement
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Settings(training.Settings):
+class Settings(on_dialogues.Settings):
     negatives: int = 8  # replies drawn for each dialogue
     pool: int = 10_000  # replies that the trained agent chooses from
 
@@ -52,7 +53,7 @@ def train(
     work: Path | None = None,
 ) -> Trained:
     """The network, and the replies that an agent of it chooses from."""
-    trained = training.train(
+    trained = on_dialogues.train(
         dialogues,
         lambda subwords, data: Matching(
             settings,

@@ -146,18 +146,18 @@ def test_a_training_that_was_stopped_ends_as_one_that_was_not(bert, tmp_path, mo
     whole = asked(None)
     from turnwise.estimators.neural import training
 
-    real, calls = training._note, [0]
+    real, calls = training.descend, [0]
 
-    def stop(*given: object) -> None:
+    def stop(*given: object, **more: object) -> None:
         calls[0] += 1
-        if calls[0] > 20:
+        if calls[0] > 30:
             raise Stopped
-        real(*given)
+        real(*given, **more)
 
-    monkeypatch.setattr(training, "_note", stop)
+    monkeypatch.setattr(training, "descend", stop)
     with pytest.raises(Stopped):
         asked(folder)
-    monkeypatch.setattr(training, "_note", real)
+    monkeypatch.setattr(training, "descend", real)
     assert len(list(Path(folder).iterdir())) == 1
     assert asked(folder) == whole
 

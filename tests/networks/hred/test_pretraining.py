@@ -84,7 +84,7 @@ def test_a_checkpoint_of_other_training_is_refused(tmp_path):
     trained(updates=3, every=3, work=tmp_path)
     with pytest.raises(UsageError, match="other data, settings or seed"):
         trained(updates=3, every=3, work=tmp_path, seed=1)
-    (tmp_path / "training.safetensors").write_bytes(b"\x05")
+    (tmp_path / "checkpoint.safetensors").write_bytes(b"\x05")
     with pytest.raises(DataError, match="is damaged"):
         trained(updates=3, every=3, work=tmp_path)
 
@@ -122,7 +122,7 @@ def test_the_divergence_is_that_of_the_library():
 
 def test_long_dialogues_are_read_in_pieces_and_no_turn_is_lost():
     from turnwise.networks.subwords import Subwords
-    from turnwise.networks.training.training import _encoded
+    from turnwise.networks.training.on_dialogues import _encoded
 
     texts = [[f"turn {place}" for place in range(count)] for count in (2, 6, 7, 20)]
     subwords = Subwords.learn([text for turns in texts for text in turns], size=60)

@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 import torch
 
-from turnwise.errors import DataError
-from turnwise.networks.training.loop import CHECKPOINT, Plan, fit
+from turnwise.errors import Unmeasured
+from turnwise.networks.training.checkpoint import FILE
+from turnwise.networks.training.loop import Plan, fit
 
 X = torch.tensor(np.random.default_rng(0).normal(size=(64, 5)), dtype=torch.float64)
 Y = X @ torch.arange(5, dtype=torch.float64) + 1
@@ -67,7 +68,7 @@ def test_a_checkpoint_of_other_settings_is_not_taken_up(tmp_path: Path) -> None:
 
 def test_a_damaged_checkpoint_is_passed_over(tmp_path: Path) -> None:
     plan = Plan(epochs=2, patience=None)
-    (tmp_path / CHECKPOINT).write_bytes(b"not a checkpoint")
+    (tmp_path / FILE).write_bytes(b"not a checkpoint")
     assert trained(plan, tmp_path)[1] == trained(plan)[1]
 
 
@@ -90,5 +91,5 @@ def test_training_stops_when_validation_gets_no_better_and_keeps_the_best() -> N
 
 def test_a_loss_that_is_no_number_is_an_error_with_a_remedy() -> None:
     net = model()
-    with pytest.raises(DataError, match="rate"):
+    with pytest.raises(Unmeasured, match="rate"):
         fit(net, lambda at: net(X[list(at)])[:, 0] * float("nan"), len(X), plan=Plan(epochs=1))

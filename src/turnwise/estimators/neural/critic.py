@@ -33,8 +33,9 @@ from turnwise.estimators.neural.actions import Points, points_of
 from turnwise.networks.hred.encoder import padded
 from turnwise.networks.lava.critic import Batch, Shape
 from turnwise.networks.lava.critic import Critic as Network
-from turnwise.networks.lava.network import Gaussian, Reader, Sizes, copied, follow, step
+from turnwise.networks.lava.network import Gaussian, Reader, Sizes, copied, follow
 from turnwise.networks.lava.words import Words
+from turnwise.networks.training.loop import descend, run
 from turnwise.types import Card, Episodes, Floats, Ints, Said, Signature
 
 LONGEST = 20  # words of a text: nine in ten replies have no more
@@ -217,15 +218,18 @@ class Learner:
     def train(self, dialogues: Ints) -> None:
         settings = self.training.critic
         size = min(settings.batch, len(dialogues))
-        for _ in range(max(1, settings.drawn // size)):
-            chosen = dialogues[torch.randperm(len(dialogues))[:size].numpy()]
-            self._step(self.training.batch(chosen))
 
-    def _step(self, batch: Batch) -> None:
+        def update(_: int) -> None:
+            chosen = dialogues[torch.randperm(len(dialogues))[:size].numpy()]
+            self._update(self.training.batch(chosen))
+
+        run(update, updates=max(1, settings.drawn // size))
+
+    def _update(self, batch: Batch) -> None:
         with torch.no_grad():
             target = self._bootstrapped(self.target, batch)
         loss = functional.mse_loss(self._of_logged(self.network, batch), target)
-        step(self.optimiser, loss)
+        descend(self.optimiser, [loss], clip=1.0)
         follow(self.network, self.target, self.training.critic.follow)
 
     def _of_logged(self, network: _Reading, batch: Batch) -> Tensor:

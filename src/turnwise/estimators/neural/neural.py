@@ -14,11 +14,11 @@ from turnwise.encode.episodes import leave_out
 from turnwise.encode.neural.dialogue import DialogueEncoder, ReplyPooling
 from turnwise.errors import UsageError
 from turnwise.estimators.neural.batches import Batches, Frozen, Source, Tuned
-from turnwise.estimators.neural.checkpoint import Checkpoint
 from turnwise.estimators.neural.experience import Experience, Reward, gather
 from turnwise.estimators.neural.rows import encoder, read
 from turnwise.estimators.neural.settings import PRESETS, Optimiser, Schedule, Settings, chosen
 from turnwise.estimators.neural.training import Learner, train
+from turnwise.networks.training.checkpoint import Checkpoint
 from turnwise.types import Card, Episodes, Estimate, Floats, Ints, Signature, digest
 
 Weights = Literal["trained", "random"]
@@ -162,7 +162,7 @@ class Neural(ABC):
             text for one in experience.dialogues for e in one for text in (e.user or "", e.reply, *e.others)
         )
         name = digest(str(self.signature), target, str(seed), experience.reward, *said)
-        return Checkpoint(Path(self.checkpoints) / f"{self.name}-{name}.safetensors")
+        return Checkpoint(Path(self.checkpoints) / f"{self.name}-{name}.safetensors", name, strict=True)
 
 
 def standardised(vectors: Vectors, components: int) -> Vectors:

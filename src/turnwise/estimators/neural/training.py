@@ -1,33 +1,33 @@
-"""The loop that all neural estimators share: batches, a schedule, clipping, curves, and going on after a stop."""
+"""How all neural estimators are trained: batches of dialogues, learning-rate schedule, clipping and curves."""
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Protocol
 
 import numpy as np
 import torch
 
-from turnwise.errors import Unmeasured
-from turnwise.estimators.neural.checkpoint import Checkpoint, Curves
 from turnwise.estimators.neural.settings import Settings
+from turnwise.networks.training.checkpoint import Checkpoint
+from turnwise.networks.training.loop import Hooks, descend, run
 from turnwise.types import Floats, Ints
 
 
 class Learner(Protocol):
-    size: int  # dialogues
+    size: int  # number of dialogues
 
     def groups(self) -> list[tuple[float, list[torch.nn.Parameter]]]:
-        """What learns, and how many times the learning rate."""
+        """Groups of parameters, each with the factor of its learning rate."""
         ...
 
     def state(self) -> list[torch.Tensor]:
-        """What it learnt beside those, and must be kept to go on."""
+        """Further tensors that a checkpoint must hold, e.g. a target network."""
         ...
 
     def loss(self, dialogues: Ints) -> torch.Tensor: ...
 
     def reading(self) -> Mapping[str, float]:
-        """What the curves show."""
+        """The numbers of one point of the curves."""
         ...
 
 
@@ -39,35 +39,33 @@ def train(
     readings: int = 40,
     checkpoint: Checkpoint | None = None,
 ) -> dict[str, Floats]:
-    """Trains in place; gives the curves, against `iteration`."""
+    """Train in place; returns the curves by name, with `iteration` as their x axis."""
     groups = learner.groups()
-    parameters = [parameter for _, group in groups for parameter in group]
     optimiser = _optimiser(groups, settings)
-    a_pass = -(-learner.size // settings.batch)
-    steps = settings.epochs * a_pass
-    shown = set(np.linspace(0, steps, readings + 1).astype(int).tolist())
-    learnt = [*parameters, *learner.state()]
-    begun, curves = (0, {}) if checkpoint is None else checkpoint.restore(learnt, optimiser)
-    if not begun:
-        _note(curves, 0, learner)
-    for step, dialogues in _batches(learner.size, settings, seed, begun):
+    steps = settings.epochs * -(-learner.size // settings.batch)
+    measured = set(np.linspace(0, steps, readings + 1).astype(int).tolist())
+    live = [*(parameter for _, group in groups for parameter in group), *learner.state()]
+
+    def update(step: int) -> None:
         for group, (times, _) in zip(optimiser.param_groups, groups, strict=True):
             group["lr"] = settings.rate * times * factor(settings, step, steps)
-        optimiser.zero_grad(set_to_none=True)
-        learner.loss(dialogues).backward()  # type: ignore[no-untyped-call]
-        norm = torch.nn.utils.clip_grad_norm_(parameters, settings.clip)
-        if not torch.isfinite(norm):
-            raise Unmeasured(f"the training diverged at step {step} of {steps}; a lower `rate` may hold it")
-        optimiser.step()
-        if step + 1 in shown:
-            _note(curves, step + 1, learner)
-            if checkpoint is not None:
-                checkpoint.save(step + 1, learnt, optimiser, curves)
-    return {name: np.array(values) for name, values in curves.items()}
+        dialogues = _batch(learner.size, settings, seed=seed, step=step)
+        descend(optimiser, [learner.loss(dialogues)], clip=settings.clip)
+
+    curve = run(
+        update,
+        lambda done: {"iteration": float(done), **learner.reading()},
+        updates=steps,
+        hooks=Hooks(measured=measured.__contains__),
+        weights=lambda: {str(number): tensor for number, tensor in enumerate(live)},
+        optimiser=optimiser,
+        checkpoint=checkpoint,
+    ).curve
+    return {name: np.array([point[name] for point in curve]) for name in curve[0]}
 
 
 def factor(settings: Settings, step: int, steps: int) -> float:
-    """What the learning rate is multiplied by in a step."""
+    """The factor of the learning rate in a step: warm-up and decay."""
     warmup = max(1, settings.warmup)
     warm = min(1.0, (step + 1) / warmup)
     if settings.schedule == "linear":
@@ -77,15 +75,11 @@ def factor(settings: Settings, step: int, steps: int) -> float:
     return warm
 
 
-def _batches(size: int, settings: Settings, seed: int, begun: int) -> Iterator[tuple[int, Ints]]:
-    """From step `begun` on. The order of an epoch depends on its number and the seed alone."""
-    step = 0
-    for epoch in range(settings.epochs):
-        order = np.random.default_rng([seed, epoch]).permutation(size)
-        for start in range(0, size, settings.batch):
-            if step >= begun:
-                yield step, order[start : start + settings.batch]
-            step += 1
+def _batch(size: int, settings: Settings, *, seed: int, step: int) -> Ints:
+    """The dialogues of a step. The order of an epoch depends on its number and the seed alone."""
+    epoch, place = divmod(step, -(-size // settings.batch))
+    order = np.random.default_rng([seed, epoch]).permutation(size)
+    return order[place * settings.batch : (place + 1) * settings.batch]
 
 
 def _optimiser(
@@ -95,8 +89,3 @@ def _optimiser(
     if settings.optimiser == "sgd":
         return torch.optim.SGD(learning, momentum=settings.momentum, weight_decay=settings.decay)
     return torch.optim.Adam(learning, weight_decay=settings.decay, foreach=True)
-
-
-def _note(curves: Curves, step: int, learner: Learner) -> None:
-    for name, value in {"iteration": float(step), **learner.reading()}.items():
-        curves.setdefault(name, []).append(value)

@@ -15,14 +15,15 @@ import torch
 
 from turnwise.networks.hred.dialogue_model import Bound, DialogueModel
 from turnwise.networks.hred.encoder import Tokens
-from turnwise.networks.training import training
+from turnwise.networks.training import on_dialogues
+from turnwise.networks.training.checkpoint import Point
+from turnwise.networks.training.loop import Say
 from turnwise.networks.training.task import Trained
-from turnwise.networks.training.training import Point, Say
 from turnwise.types import Dialogue
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Settings(training.Settings):
+class Settings(on_dialogues.Settings):
     decoder: int = 512
     latent: int = 0  # dimensions of the variable of a turn; 0 is HRED, and VHRED's paper has 100
     anneal: int = 60_000  # updates over which the weight of the KL rises
@@ -48,7 +49,7 @@ def train(
     work: Path | None = None,
 ) -> Trained:
     """HRED, or VHRED where the settings have a latent variable."""
-    return training.train(
+    return on_dialogues.train(
         dialogues,
         lambda subwords, _: Likelihood(settings, settings.network(len(subwords))),
         settings=settings,

@@ -16,8 +16,9 @@ from turnwise.encode.neural.loading import default_device
 from turnwise.errors import UsageError
 from turnwise.networks.lava.critic import Batch
 from turnwise.networks.lava.model import Ground, Model
-from turnwise.networks.lava.network import Gaussian, step, undropped
+from turnwise.networks.lava.network import Gaussian, undropped
 from turnwise.networks.lava.search import Search
+from turnwise.networks.training.loop import descend
 from turnwise.types import Floats
 
 
@@ -66,7 +67,7 @@ def train(
             success = learned.judge(model.texts(point), drawn.tolist())
             advantage = torch.as_tensor(_above_the_others(success, settings.samples), dtype=torch.float32)
             loss = -(_returns(advantage, batch, settings.gamma) * chosen.log_density(point)).mean()
-            step(optimiser, loss)
+            descend(optimiser, [loss], clip=1.0)
             return {"reward": float(success.mean()), "loss": float(loss.detach())}
 
         updates = settings.episodes // (settings.batch * settings.samples)

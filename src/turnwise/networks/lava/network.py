@@ -179,15 +179,6 @@ def undropped(encoder: StateEncoder) -> StateEncoder:
     return copy
 
 
-def step(optimiser: torch.optim.Optimizer, loss: Tensor) -> None:
-    """One update, its gradient no longer than 1."""
-    optimiser.zero_grad(set_to_none=True)
-    loss.backward()  # type: ignore[no-untyped-call]
-    for group in optimiser.param_groups:
-        torch.nn.utils.clip_grad_norm_(group["params"], 1.0)
-    optimiser.step()
-
-
 @torch.no_grad()
 def follow(one: nn.Module, target: nn.Module, rate: float) -> None:
     """Move the target's weights by a share of what they are apart."""

@@ -28,8 +28,9 @@ from turnwise.networks.lava import supervised
 from turnwise.networks.lava.corpus import Corpus
 from turnwise.networks.lava.critic import Batch, Critic, Shape
 from turnwise.networks.lava.model import Curve, Ground, Model, bounded
-from turnwise.networks.lava.network import Gaussian, copied, follow, step, undropped
+from turnwise.networks.lava.network import Gaussian, copied, follow, undropped
 from turnwise.networks.lava.search import Search
+from turnwise.networks.training.loop import descend
 from turnwise.types import Floats
 
 
@@ -151,7 +152,7 @@ class _Pair:
         drawn = logged.draw(torch.randn_like(logged.mean))
         after_logged, _ = self.critic.logged(self.critic.read(batch), drawn, batch.there)
         loss = functional.mse_loss(self.critic.estimate(after_logged), target)
-        step(self.of_critic, loss)
+        descend(self.of_critic, [loss], clip=1.0)
         return loss.detach()
 
     def _of_actor(self, batch: Batch, logged: Gaussian) -> dict[str, float]:
@@ -162,7 +163,7 @@ class _Pair:
         value = self.critic.estimate(self.critic.instead(known, chosen, before)).mean()
         far = functional.mse_loss(chosen, logged.mean.clamp(-self.settings.sigma, self.settings.sigma))
         loss = self.settings.closeness * far - value
-        step(self.of_actor, loss)
+        descend(self.of_actor, [loss], clip=1.0)
         found = {"actor_loss": loss, "value": value, "mse": far}
         return {name: float(one.detach()) for name, one in found.items()}
 

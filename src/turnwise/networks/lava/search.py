@@ -1,18 +1,20 @@
-"""The best of the policies that reinforcement learning passes through, by their success in held-out dialogues."""
+"""Reinforcement learning of a policy, keeping the one with the best success in held-out dialogues."""
 
 from collections.abc import Callable, Mapping
 
 from turnwise.networks.lava.model import Curve, Ground, Model
 from turnwise.networks.lava.network import StateEncoder, copied
+from turnwise.networks.training.checkpoint import Point, restore_weights
+from turnwise.networks.training.loop import Hooks, Stop, run
 
 
 class Search:
-    """Looks at an actor that stands in a model; where it started is the first that is looked at."""
+    """Trains the state encoder `actor` in place of the model's own; the initial policy is a candidate too."""
 
     def __init__(self, model: Model, actor: StateEncoder, held: Ground, say: Callable[[str], None]) -> None:
         self.model, self.actor, self.held, self.say = model, actor, held, say
         self.curve: Curve = []
-        self._kept = copied(actor)
+        self._best = copied(actor)
 
     def run(
         self,
@@ -23,33 +25,52 @@ class Search:
         after: int = 0,
         stop: Callable[[], bool] | None = None,
     ) -> None:
-        """So many updates; the policy is looked at first, every `every`th time once `after` are done, and last."""
-        told: Mapping[str, float] = {}
-        made = 0
-        for number in range(updates):
-            if number % every == 0 and (number == 0 or number > after):
-                self.look(number, told)
-            if stop is not None and stop():
-                break
-            told, made = update(number), number + 1
-        self.look(made, told)
+        """Make `updates` updates.
 
-    def look(self, number: int, told: Mapping[str, float]) -> None:
-        success = self.held.mean(self.now)
-        self.actor.train()
-        if success > max((point["success"] for point in self.curve), default=-1.0):
-            self._kept = copied(self.actor)
-        self.curve.append({"update": float(number), "success": success, **told})
-        more = "".join(f", {name} {value:.4f}" for name, value in told.items())
-        self.say(f"update {number}: held-out success {success:.4f}{more}")
+        The policy is measured at the start, every `every` updates once `after` are done, and at the end. `stop` is
+        asked before each update.
+        """
+        last: Mapping[str, float] = {}  # numbers of the last update
+
+        def unless_stopped(number: int) -> None:
+            nonlocal last
+            if stop is not None and stop():
+                raise Stop
+            last = update(number)
+
+        def measure(done: int) -> Point:
+            success = self.held.mean(self.last)
+            self.actor.train()
+            return {"update": float(done), "success": success, **last}
+
+        progress = run(
+            unless_stopped,
+            measure,
+            updates=updates,
+            hooks=Hooks(
+                measured=lambda done: done in (0, updates) or (done % every == 0 and done > after),
+                best=lambda curve: max(range(len(curve)), key=lambda place: curve[place]["success"]),
+                line=_line,
+            ),
+            weights=self.actor.state_dict,
+            say=self.say,
+        )
+        self.curve = list(progress.curve)
+        restore_weights(self._best.state_dict(), progress.best)
 
     @property
-    def now(self) -> Model:
+    def last(self) -> Model:
+        """The policy as it is now."""
         return self._with(self.actor)
 
     @property
     def best(self) -> Model:
-        return self._with(self._kept)
+        return self._with(self._best)
 
     def _with(self, actor: StateEncoder) -> Model:
         return self.model.acting(self.model.network.acting(actor), self.model.bound)
+
+
+def _line(point: Point) -> str:
+    rest = (f", {name} {value:.4f}" for name, value in point.items() if name not in ("update", "success"))
+    return f"update {point['update']:.0f}: held-out success {point['success']:.4f}{''.join(rest)}"

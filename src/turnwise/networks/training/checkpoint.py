@@ -1,56 +1,126 @@
-"""Training as it stands, on disk: weights, Adam's moments, the best weights so far and the curve. No pickle.
+"""The checkpoint of a training: weights, optimiser state, best weights so far and the curve, in one file. No pickle.
 
-A checkpoint of other data, settings or seed is refused.
+The file is written under another name and then moved into place, so a process that is killed at any moment leaves
+either the old checkpoint or the new one, never half of one.
 """
 
 import json
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 import torch
-from safetensors import SafetensorError
+from safetensors import SafetensorError, safe_open
+from safetensors.torch import save_file
+from torch import Tensor
 
 from turnwise.errors import DataError, UsageError
-from turnwise.networks.training import stored
 
-_STATE = "training.safetensors"
-State = tuple[int, list[dict[str, float]], dict[str, torch.Tensor]]  # updates done, curve, best weights
+FILE = "checkpoint.safetensors"  # its name in a work folder
+Point = dict[str, float]  # one record of the curve
+Curve = list[Point]
+Weights = Mapping[str, Tensor]
 
 
+@dataclass(slots=True)
+class Progress:
+    """How far a training has come."""
+
+    updates: int = 0  # updates done
+    curve: Curve = field(default_factory=list)
+    best: dict[str, Tensor] = field(default_factory=dict)  # weights at the best point of the curve
+
+
+@dataclass(frozen=True, slots=True)
 class Checkpoint:
-    """Without a folder nothing is kept and nothing is found."""
-
-    def __init__(self, folder: Path | None, identity: dict[str, Any]) -> None:
-        self.folder = folder
-        self.identity = json.dumps(identity, sort_keys=True)
+    path: Path
+    identity: str  # of data, settings and seed: a checkpoint of another training is not used
+    strict: bool = (
+        False  # raise an error if the file is damaged or of another training, instead of starting anew
+    )
 
     def write(
-        self,
-        network: torch.nn.Module,
-        optimiser: torch.optim.Adam,
-        done: int,
-        curve: list[dict[str, float]],
-        best: dict[str, torch.Tensor],
+        self, progress: Progress, weights: Weights, optimiser: torch.optim.Optimizer | None = None
     ) -> None:
-        if self.folder is None:
-            return
-        parts = {"now": network.state_dict(), "best": best, "adam": stored.moments(optimiser)}
-        told = {"identity": self.identity, "done": str(done), "curve": json.dumps(curve)}
-        stored.write(self.folder / _STATE, parts, told)
+        parts = {"weights": weights, "best": progress.best, "optimiser": _moments(optimiser)}
+        tensors = {
+            f"{part}.{name}": tensor.detach().cpu().clone().contiguous()
+            for part, named in parts.items()
+            for name, tensor in named.items()
+        }
+        header = {
+            "identity": self.identity,
+            "updates": str(progress.updates),
+            "curve": json.dumps(progress.curve),
+        }
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        draft = self.path.with_name(f"{self.path.name}.{os.getpid()}")
+        save_file(tensors, draft, metadata=header)
+        draft.replace(self.path)
 
-    def read(self, network: torch.nn.Module, optimiser: torch.optim.Adam) -> State | None:
-        """Puts network and optimiser back to where they were; None where there is nothing to go on from."""
-        if self.folder is None or not (path := self.folder / _STATE).is_file():
-            return None
+    def read(self, weights: Weights, optimiser: torch.optim.Optimizer | None = None) -> Progress | None:
+        """Restore `weights` and `optimiser` in place; None if there is nothing to resume from."""
         try:
-            parts, told = stored.read(path)
-            identity = told["identity"]
+            parts, header = _read(self.path)
+            identity, updates, curve = header["identity"], int(header["updates"]), json.loads(header["curve"])
+        except FileNotFoundError:
+            return None
         except (SafetensorError, OSError, ValueError, KeyError) as error:
-            raise DataError(f"{path}: is damaged: {error}; remove it to begin anew") from error
+            if self.strict:
+                raise DataError(f"{self.path}: is damaged: {error}; remove it to begin anew") from error
+            return None
         if identity != self.identity:
-            raise UsageError(
-                f"{path} is of training with other data, settings or seed; remove it, or give another folder"
-            )
-        network.load_state_dict(parts["now"])
-        stored.remind(optimiser, parts.get("adam", {}))
-        return int(told["done"]), json.loads(told["curve"]), parts.get("best", {})
+            if self.strict:
+                raise UsageError(
+                    f"{self.path} is of training with other data, settings or seed; "
+                    "remove it, or give another folder"
+                )
+            return None
+        restore_weights(weights, parts["weights"])
+        if optimiser is not None:
+            restore_optimizer(optimiser, parts.get("optimiser", {}))
+        return Progress(updates, curve, parts.get("best", {}))
+
+
+def copy_of(weights: Weights) -> dict[str, Tensor]:
+    return {name: tensor.detach().cpu().clone() for name, tensor in weights.items()}
+
+
+@torch.no_grad()
+def restore_weights(weights: Weights, saved: Weights) -> None:
+    """Copy the saved values into the tensors `weights`, which a model shares."""
+    if weights.keys() != saved.keys():
+        raise DataError("the checkpoint holds the weights of another network")
+    for name, tensor in weights.items():
+        tensor.copy_(saved[name])
+
+
+def restore_optimizer(optimiser: torch.optim.Optimizer, saved: Weights) -> None:
+    """Restore what `_moments` took from an optimiser of the same parameters."""
+    state: dict[int, dict[str, Tensor]] = {}
+    for key, tensor in saved.items():
+        number, _, name = key.partition(".")
+        state.setdefault(int(number), {})[name] = tensor
+    optimiser.load_state_dict({**optimiser.state_dict(), "state": state})
+
+
+def _moments(optimiser: torch.optim.Optimizer | None) -> dict[str, Tensor]:
+    """What an optimiser stores for each parameter (Adam: the moments), named `PARAMETER.NAME`."""
+    stored = {} if optimiser is None else optimiser.state_dict()["state"]
+    return {
+        f"{number}.{name}": torch.as_tensor(value)
+        for number, own in stored.items()
+        for name, value in own.items()
+        if value is not None
+    }
+
+
+def _read(path: Path) -> tuple[dict[str, dict[str, Tensor]], dict[str, str]]:
+    """The parts by name, and the header; a part without tensors is absent."""
+    parts: dict[str, dict[str, Tensor]] = {}
+    with safe_open(path, framework="pt") as file:
+        for key in file.keys():  # noqa: SIM118 - not a mapping
+            part, _, name = key.partition(".")
+            parts.setdefault(part, {})[name] = file.get_tensor(key)
+        return parts, dict(file.metadata() or {})

@@ -1,35 +1,143 @@
-"""The loop that trains every model of ours: epochs of batches, checkpoints, resumption, early stopping.
+"""The loop that every training runs in: updates, measurements, best weights, early stopping, checkpoints.
 
-An epoch's order is drawn from (seed, epoch), and everything else that moves a number is in the checkpoint, so a run
-that was killed and resumed ends in the same weights as one that was not (on one machine and device). The gradient of
-a batch is the sum over its examples divided by their number, whatever the size of the pieces it is computed in: eight
-pieces of one give the curve of one piece of eight, up to rounding.
+`run` counts updates and knows nothing of the model: what differs between trainings (the update, the measurement, when
+to measure, which point is best, when to stop) is passed in as small functions. `descend` is one gradient step, and
+`fit` is the usual training by epochs on top of both.
 
-Optimiser: AdamW, gradients clipped by norm.
+A run that was killed and resumed ends in the same weights as one that was not (on one machine and device): all
+randomness of an update must follow from the seed and the number of the update, and everything else that changes a
+number must be in the checkpoint.
 """
 
 import json
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import torch
-from safetensors import SafetensorError
+from torch import Tensor
 
-from turnwise.errors import DataError, UsageError
-from turnwise.networks.training import stored
+from turnwise.errors import Unmeasured, UsageError
+from turnwise.networks.training.checkpoint import (
+    FILE,
+    Checkpoint,
+    Curve,
+    Point,
+    Progress,
+    Weights,
+    copy_of,
+    restore_weights,
+)
 from turnwise.types import digest
 
-Losses = Callable[[Sequence[int]], torch.Tensor]  # places of examples -> (b,) a loss each
-CHECKPOINT = "checkpoint.safetensors"
+Losses = Callable[[Sequence[int]], Tensor]  # positions of examples -> (b,) the loss of each
+Say = Callable[[str], None]  # takes one line of progress
+
+
+class Stop(Exception):
+    """Raised by an update that must not be made: the training ends as it is."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Hooks:
+    """What differs between trainings, beside the update and the measurement. Defaults: measure never, keep no best."""
+
+    measured: Callable[[int], bool] = lambda _: False  # whether to measure after this number of updates
+    best: Callable[[Curve], int] | None = None  # which point of the curve is best: its weights are kept
+    finished: Callable[[Curve], bool] = lambda _: False  # early stopping, asked before every round
+    stop: Callable[[], bool] = lambda: False  # asked after every measurement, e.g. whether time is up
+    around: Callable[[int], AbstractContextManager[None]] = lambda _: (
+        nullcontext()
+    )  # of a round that begins there
+    line: Callable[[Point], str] | None = None  # the progress line of a point, "POSITION: ..."
+
+
+def run(
+    update: Callable[[int], object],
+    measure: Callable[[int], Point] = lambda _: {},
+    *,
+    updates: int,
+    hooks: Hooks = Hooks(),  # noqa: B008 - immutable
+    weights: Callable[[], Weights] = dict,
+    optimiser: torch.optim.Optimizer | None = None,
+    checkpoint: Checkpoint | None = None,
+    say: Say = lambda _: None,
+) -> Progress:
+    """Make `updates` updates, in rounds that end with a measurement; the best weights are in the result.
+
+    `weights` returns the live tensors of the model (`model.state_dict`). `update(number)` makes one update and
+    `measure(done)` returns a point of the curve.
+    """
+    progress = None if checkpoint is None else checkpoint.read(weights(), optimiser)
+    if progress is None:
+        progress = Progress()
+    elif hooks.line is not None:
+        say(f"resumed after {hooks.line(progress.curve[-1]).partition(':')[0]}")
+    measured_at = progress.updates if progress.curve else -1
+
+    def look() -> None:
+        nonlocal measured_at
+        measured_at = progress.updates
+        progress.curve.append(measure(measured_at))
+        if hooks.best is not None and hooks.best(progress.curve) == len(progress.curve) - 1:
+            progress.best = copy_of(weights())
+        if checkpoint is not None and measured_at:
+            checkpoint.write(progress, weights(), optimiser)
+        if hooks.line is not None:
+            say(hooks.line(progress.curve[-1]))
+
+    if not progress.updates and hooks.measured(0):
+        look()
+    try:
+        while progress.updates < updates and not hooks.finished(progress.curve):
+            with hooks.around(progress.updates):
+                _round(update, progress, updates, hooks.measured)
+            if hooks.measured(progress.updates):
+                look()
+                if hooks.stop():
+                    break
+    except Stop:
+        if measured_at != progress.updates:
+            look()
+    return progress
+
+
+def _round(
+    update: Callable[[int], object], progress: Progress, updates: int, measured: Callable[[int], bool]
+) -> None:
+    """Updates up to the next measurement, or to the last one."""
+    while True:
+        update(progress.updates)
+        progress.updates += 1
+        if progress.updates == updates or measured(progress.updates):
+            return
+
+
+def descend(optimiser: torch.optim.Optimizer, losses: Iterable[Tensor], *, clip: float | None) -> None:
+    """One gradient step: the gradients of the partial losses add up and are clipped by their norm."""
+    optimiser.zero_grad(set_to_none=True)
+    total = 0.0
+    for loss in losses:
+        loss.backward()  # type: ignore[no-untyped-call]
+        total += float(loss.detach())
+    if not math.isfinite(total):
+        raise Unmeasured("training diverged: the loss is not finite; a lower learning rate (`rate`) may help")
+    if clip is not None:
+        parameters = [parameter for group in optimiser.param_groups for parameter in group["params"]]
+        if not torch.isfinite(torch.nn.utils.clip_grad_norm_(parameters, clip)):
+            raise Unmeasured(
+                "training diverged: the gradient is not finite; a lower learning rate (`rate`) may help"
+            )
+    optimiser.step()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
+    """How `fit` trains: AdamW by epochs, with early stopping."""
+
     epochs: int = 20
     batch: int = 64
     piece: int | None = None  # examples computed at once; None: the whole batch
@@ -46,14 +154,18 @@ class Plan:
         if not self.rate > 0:
             raise UsageError(f"the learning rate is above 0, not {self.rate:g}")
 
+    def best(self, curve: Curve) -> int:
+        """The epoch with the best validation; a number is better than none."""
+        sign, best = (1 if self.better == "lower" else -1), 0
+        for place, point in enumerate(curve):
+            value = curve[best]["validation"]
+            if math.isnan(value) or sign * point["validation"] < sign * value:
+                best = place
+        return best
 
-@dataclass(slots=True)
-class _State:
-    epoch: int = 0  # epochs done
-    curve: list[dict[str, float]] = field(default_factory=list)
-    best: float = math.nan
-    waited: int = 0
-    kept: dict[str, torch.Tensor] = field(default_factory=dict)  # the weights of the best epoch
+    def is_stale(self, curve: Curve) -> bool:
+        waited = len(curve) - 1 - self.best(curve)
+        return self.patience is not None and bool(curve) and waited >= self.patience
 
 
 def fit(
@@ -67,101 +179,70 @@ def fit(
     work: Path | None = None,
     about: str = "",
     stop: Callable[[], bool] | None = None,
-    say: Callable[[str], None] = lambda _: None,
-) -> list[dict[str, float]]:
+    say: Say = lambda _: None,
+) -> Curve:
     """Train `model` on `n` examples in place, leave the weights of its best epoch, and return the curve.
 
-    `about` tells runs apart that share a folder: a checkpoint of another is not taken up. `measures` are further
-    numbers for the curve; `stop` is asked after every epoch whether it was the last. Losses that are not finite stop
-    the training with an error.
+    An epoch's order is drawn from (seed, epoch). The gradient of a batch is the sum over its examples divided by their
+    number, whatever the size of the pieces it is computed in: eight pieces of one give the curve of one piece of eight,
+    up to rounding. `about` tells runs apart that share a folder: a checkpoint of another is not used. `measures` are
+    further numbers for the curve; `stop` is asked after every epoch.
     """
     optimiser = torch.optim.AdamW(model.parameters(), lr=plan.rate, weight_decay=plan.decay)
-    name = digest(json.dumps(asdict(plan), sort_keys=True), about, str(n))
-    state = _State()
-    if work is not None and (found := _read(work / CHECKPOINT, name, model, optimiser)):
-        state = found
-        say(f"resumed after epoch {state.epoch}")
-    while state.epoch < plan.epochs and not _is_over(state, plan):
-        with _seeded(plan.seed, state.epoch):
-            loss = _epoch(model, losses, n, plan, optimiser, state.epoch)
+    steps = -(-n // plan.batch)
+    total, order = 0.0, list[int]()
+
+    def pieces(batch: Sequence[int]) -> Iterator[Tensor]:
+        nonlocal total
+        for at in range(0, len(batch), plan.piece or len(batch)):
+            loss = losses(batch[at : at + (plan.piece or len(batch))]).sum()
+            total += float(loss.detach())
+            yield loss / len(batch)
+
+    def update(number: int) -> None:
+        nonlocal total, order
+        epoch, step = divmod(number, steps)
+        if step == 0:
+            total, order = 0.0, np.random.default_rng([plan.seed, epoch]).permutation(n).tolist()
+        descend(optimiser, pieces(order[step * plan.batch : (step + 1) * plan.batch]), clip=plan.clip)
+
+    def measure(done: int) -> Point:
         model.eval()
+        loss = total / n
         with torch.no_grad():
             value = validate() if validate is not None else loss
-            more = dict(measures()) if measures is not None else {}
-        state.epoch += 1
-        state.curve.append({"epoch": state.epoch, "loss": loss, "validation": value, **more})
-        _note(state, model, value, plan)
-        say(f"epoch {state.epoch}/{plan.epochs}: loss {loss:.4f}, validation {value:.4f}")
-        if work is not None:
-            _write(work / CHECKPOINT, name, model, optimiser, state)
-        if stop is not None and stop():
-            break
-    if state.kept:
-        model.load_state_dict(state.kept)
+            more = measures() if measures is not None else {}
+        return {"epoch": done // steps, "loss": loss, "validation": value, **more}
+
+    @contextmanager
+    def seeded(done: int) -> Iterator[None]:
+        """Dropout and the like draw from torch's own generator: seeded for this epoch, and put back afterwards."""
+        model.train()
+        with torch.random.fork_rng(devices=range(torch.cuda.device_count())):
+            torch.manual_seed(int(digest(str(plan.seed), str(done // steps)), 16) % 2**63)
+            yield
+
+    identity = digest(json.dumps(asdict(plan), sort_keys=True), about, str(n))
+    progress = run(
+        update,
+        measure,
+        updates=plan.epochs * steps,
+        hooks=Hooks(
+            measured=lambda done: done > 0 and done % steps == 0,
+            best=plan.best,
+            finished=plan.is_stale,
+            stop=stop or (lambda: False),
+            around=seeded,
+            line=lambda point: (
+                f"epoch {point['epoch']}/{plan.epochs}: "
+                f"loss {point['loss']:.4f}, validation {point['validation']:.4f}"
+            ),
+        ),
+        weights=model.state_dict,
+        optimiser=optimiser,
+        checkpoint=None if work is None else Checkpoint(work / FILE, identity),
+        say=say,
+    )
+    restore_weights(model.state_dict(), progress.best)
     model.eval()
-    return state.curve
-
-
-def _epoch(
-    model: torch.nn.Module, losses: Losses, n: int, plan: Plan, optimiser: torch.optim.Optimizer, epoch: int
-) -> float:
-    model.train()
-    order = np.random.default_rng([plan.seed, epoch]).permutation(n)
-    total = 0.0
-    for start in range(0, n, plan.batch):
-        batch = order[start : start + plan.batch].tolist()
-        optimiser.zero_grad(set_to_none=True)
-        for at in range(0, len(batch), plan.piece or len(batch)):
-            piece = batch[at : at + (plan.piece or len(batch))]
-            loss = losses(piece).sum()
-            (loss / len(batch)).backward()  # type: ignore[no-untyped-call]
-            total += float(loss.detach())
-        if not math.isfinite(total):
-            raise DataError("the loss is no longer finite: training diverged; a smaller --set rate may help")
-        if plan.clip is not None:
-            torch.nn.utils.clip_grad_norm_(model.parameters(), plan.clip)
-        optimiser.step()
-    return total / n
-
-
-def _is_over(state: _State, plan: Plan) -> bool:
-    return plan.patience is not None and state.waited >= plan.patience
-
-
-def _note(state: _State, model: torch.nn.Module, value: float, plan: Plan) -> None:
-    sign = 1 if plan.better == "lower" else -1
-    if math.isnan(state.best) or sign * value < sign * state.best:
-        state.best, state.waited = value, 0
-        state.kept = {key: tensor.detach().cpu().clone() for key, tensor in model.state_dict().items()}
-    else:
-        state.waited += 1
-
-
-@contextmanager
-def _seeded(seed: int, epoch: int) -> Iterator[None]:
-    """Dropout and the like draw from torch's own generator: seeded for this epoch, and put back afterwards."""
-    with torch.random.fork_rng(devices=range(torch.cuda.device_count())):
-        torch.manual_seed(int(digest(str(seed), str(epoch)), 16) % 2**63)
-        yield
-
-
-def _write(
-    path: Path, name: str, model: torch.nn.Module, optimiser: torch.optim.Optimizer, state: _State
-) -> None:
-    parts = {"model": model.state_dict(), "kept": state.kept, "optimiser": stored.moments(optimiser)}
-    head = {key: getattr(state, key) for key in ("epoch", "curve", "best", "waited")}
-    stored.write(path, parts, {"state": json.dumps({"name": name, **head})})
-
-
-def _read(path: Path, name: str, model: torch.nn.Module, optimiser: torch.optim.Optimizer) -> _State | None:
-    """What a checkpoint of the same run holds; one of another run, or a damaged one, is passed over."""
-    try:
-        parts, told = stored.read(path)
-        head: dict[str, Any] = json.loads(told.get("state", "{}"))
-    except (FileNotFoundError, SafetensorError, json.JSONDecodeError):
-        return None
-    if head.get("name") != name:
-        return None
-    model.load_state_dict(parts["model"])
-    stored.remind(optimiser, parts.get("optimiser", {}))
-    return _State(head["epoch"], head["curve"], head["best"], head["waited"], parts.get("kept", {}))
+    return progress.curve

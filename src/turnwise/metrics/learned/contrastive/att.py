@@ -100,6 +100,7 @@ def _opposed(
     import torch
 
     from turnwise.metrics.learned.contrastive.training import Examples
+    from turnwise.networks.training.loop import descend, run
 
     n, (rows, width) = len(examples.reply), examples.vectors.shape
     vectors = torch.tensor(examples.vectors, device=device)
@@ -127,14 +128,14 @@ def _opposed(
         scores = torch.einsum("bk,bck->bc", seen @ sides[0].T, offered @ sides[1].T) / RANK**0.5
         return torch.log_softmax(scores, dim=1), logits
 
-    for _ in range(min(STEPS, 1 + n // 20)):
+    def update(_: int) -> None:
         at = torch.tensor(rng.integers(n, size=BATCH), device=device)
         logs, logits = policy(at)
         chance = logs.exp()
         reward = (chance * torch.sigmoid(logits)).sum(dim=1) - ENTROPY * (chance * logs).sum(dim=1)
-        optimiser.zero_grad()
-        (-reward.mean()).backward()  # type: ignore[no-untyped-call]
-        optimiser.step()
+        descend(optimiser, [-reward.mean()], clip=None)
+
+    run(update, updates=min(STEPS, 1 + n // 20))
     chosen, believed = np.zeros(n, dtype=np.int64), 0.0
     for begin in range(0, n, 1024):
         at = torch.arange(begin, min(begin + 1024, n), device=device)
