@@ -12,8 +12,8 @@ import numpy as np
 from benchmarks.harness import Line, peak
 from turnwise.encode.episodes import encode, whole
 from turnwise.estimators.linear.dice import LinearDice
-from turnwise.estimators.linear.fqe import Fqe
-from turnwise.estimators.linear.stream import streamed
+from turnwise.estimators.linear.regression import Fqe
+from turnwise.estimators.linear.stream import value_from_chunks
 from turnwise.types import Episodes
 from turnwise.worlds import booking
 
@@ -21,8 +21,8 @@ CHUNK = 20  # dialogues of each agent in a chunk
 SMALL, LARGE = 10, 100  # chunks in the two streams
 STREAM = """
 import sys
-from benchmarks.bench_ope import Fqe, TARGET, chunks, streamed
-streamed(Fqe("hashing"), chunks(int(sys.argv[1])), TARGET)
+from benchmarks.bench_ope import Fqe, TARGET, chunks, value_from_chunks
+value_from_chunks(Fqe("hashing"), chunks(int(sys.argv[1])), TARGET)
 """
 
 
@@ -52,13 +52,13 @@ def processor_seconds(estimator: Fqe | LinearDice, counts: Sequence[int]) -> flo
     """Processor seconds to estimate from streams of these numbers of chunks."""
     start = time.process_time()
     for count in counts:
-        streamed(estimator, chunks(count), TARGET)
+        value_from_chunks(estimator, chunks(count), TARGET)
     return time.process_time() - start
 
 
 def bench() -> Iterator[Line]:
     for estimator in (Fqe("hashing"), LinearDice("hashing")):
-        streamed(estimator, chunks(1), TARGET)
+        value_from_chunks(estimator, chunks(1), TARGET)
         # Other processes slow down what runs at the same time, so the small streams run before and after the large one.
         before, large, after = (
             processor_seconds(estimator, [SMALL] * 5),

@@ -20,7 +20,7 @@ import numpy as np
 from benchmarks.corpus import write
 from turnwise.encode.cache.shared import Segments
 from turnwise.encode.episodes import encode, whole
-from turnwise.estimators.linear.stream import First, Frame, Second
+from turnwise.estimators.linear.stream import FirstSums, SecondSums, TargetBasis
 from turnwise.logs import native
 from turnwise.logs.ids import FileIds, IdSet
 from turnwise.logs.items.items import Selection, all_items
@@ -90,16 +90,16 @@ def estimating(folder: Path) -> None:
         lambda: [encode(whole(part, rewards), rating="reward") for part in parts],
     )  # fmt: skip
     firsts = timed(
-        "ope, a dialogue: first pass", count, lambda: [First.of(one, "hashing") for one in encoded]
+        "ope, a dialogue: first pass", count, lambda: [FirstSums.of(one, "hashing") for one in encoded]
     )
     first = firsts[0]
     for other in firsts[1:]:
         first += other
-    frame = Frame.of(first, "hurries")
+    frame = TargetBasis.of(first, "hurries")
     speakers = list(first.rated)
     timed(
         "ope, a dialogue: second pass, 5 agents", count,
-        lambda: [Second.of(one, "hashing", frame, speakers) for one in encoded],
+        lambda: [SecondSums.of(one, "hashing", frame, speakers) for one in encoded],
     )  # fmt: skip
     sizes["a dialogue of `ope`, on disk"] = round(path.stat().st_size / count, 1)
 

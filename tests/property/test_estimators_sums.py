@@ -7,30 +7,29 @@ from hypothesis import strategies as st
 
 from tests.small_world import world
 from turnwise.encode.episodes import kept
-from turnwise.estimators.linear import moments
-from turnwise.estimators.linear.basis import Basis, spreads
-from turnwise.estimators.linear.points import Points
+from turnwise.estimators.linear import sums
+from turnwise.estimators.linear.raw_features import Basis, RawFeatures, text_moments
 from turnwise.estimators.vectors import vectors
 
 LOGS = world(agents=4, dialogues=10)
 VECTORS = vectors(LOGS.texts, "hashing")
-BASIS = Basis.fit(*spreads(LOGS, VECTORS))
+BASIS = Basis.fit(*text_moments(LOGS, VECTORS))
 
 
 @settings(max_examples=25)
 @given(st.lists(st.integers(0, 3), min_size=40, max_size=40), st.randoms(use_true_random=False))
 def test_sums_of_shards_in_any_order_are_the_sums_of_all(shard: list[int], random) -> None:
-    whole = Points(LOGS, VECTORS, BASIS, True)
+    whole = RawFeatures(LOGS, VECTORS, BASIS, True)
     parts = [kept(LOGS, np.array(shard) == number) for number in set(shard)]
     random.shuffle(parts)
-    points = [Points(part, VECTORS, BASIS, True) for part in parts]
-    logged = moments.merged(*(moments.logged(one) for one in points))
-    instead = moments.merged(
-        *(moments.instead(one, one.rows(one.episodes.alternatives["a1"])) for one in points)
+    points = [RawFeatures(part, VECTORS, BASIS, True) for part in parts]
+    logged = sums.merged(*(sums.logged_sums(one) for one in points))
+    instead = sums.merged(
+        *(sums.target_sums(one, one.rows(one.episodes.alternatives["a1"])) for one in points)
     )
     all_logged, all_instead = (
-        moments.logged(whole),
-        moments.instead(whole, whole.rows(LOGS.alternatives["a1"])),
+        sums.logged_sums(whole),
+        sums.target_sums(whole, whole.rows(LOGS.alternatives["a1"])),
     )
     assert set(logged) == set(all_logged)
     for agent in all_logged:
@@ -44,8 +43,8 @@ def test_sums_of_shards_in_any_order_are_the_sums_of_all(shard: list[int], rando
 @settings(max_examples=25)
 @given(st.lists(st.integers(0, 3), min_size=40, max_size=40))
 def test_spreads_of_shards_add_up(shard: list[int]) -> None:
-    parts = [spreads(kept(LOGS, np.array(shard) == number), VECTORS) for number in set(shard)]
-    for at, true in enumerate(spreads(LOGS, VECTORS)):
+    parts = [text_moments(kept(LOGS, np.array(shard) == number), VECTORS) for number in set(shard)]
+    for at, true in enumerate(text_moments(LOGS, VECTORS)):
         total = parts[0][at]
         for part in parts[1:]:
             total = total + part[at]

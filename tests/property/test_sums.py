@@ -16,9 +16,8 @@ from tests.small_world import world
 from turnwise.encode.episodes import kept
 from turnwise.estimators.calibration import line
 from turnwise.estimators.linear.dice import LinearDice
-from turnwise.estimators.linear.direct import Direct
-from turnwise.estimators.linear.fqe import Fqe, Lstdq
-from turnwise.estimators.linear.stream import First, Frame, Second
+from turnwise.estimators.linear.regression import Direct, Fqe, Lstdq
+from turnwise.estimators.linear.stream import FirstSums, SecondSums, TargetBasis
 from turnwise.metrics import resolve
 from turnwise.run.scoring import tally as tally_module
 from turnwise.run.scoring.blocks import score
@@ -140,15 +139,15 @@ def test_linear_estimators_and_what_calibrates_them(deal: tuple[Sequence[int], R
     def of(places: list[int]) -> Any:
         return kept(LOGS, np.isin(np.arange(COUNT), places))
 
-    first = added(lambda places: First.of(of(places), "hashing"), deal)
-    frame = Frame.of(first, "a2")
-    second = added(lambda places: Second.of(of(places), "hashing", frame, SPEAKERS), deal)
-    whole = First.of(LOGS, "hashing")
+    first = added(lambda places: FirstSums.of(of(places), "hashing"), deal)
+    frame = TargetBasis.of(first, "a2")
+    second = added(lambda places: SecondSums.of(of(places), "hashing", frame, SPEAKERS), deal)
+    whole = FirstSums.of(LOGS, "hashing")
     assert {name: first.mean(name) for name in whole.rated} == pytest.approx(
         {name: whole.mean(name) for name in whole.rated}, rel=1e-9
     )
-    at_once = Frame.of(whole, "a2")
-    gathered = Second.of(LOGS, "hashing", at_once, SPEAKERS)
+    at_once = TargetBasis.of(whole, "a2")
+    gathered = SecondSums.of(LOGS, "hashing", at_once, SPEAKERS)
     known = np.array([whole.mean(name) for name in OTHERS])
     for estimator in ESTIMATORS:
         parted, single = (

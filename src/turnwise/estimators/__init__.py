@@ -19,11 +19,11 @@ if TYPE_CHECKING:  # numpy comes with the nouns, and a list of names needs neith
 
 _OWN = {
     "robust": "linear.robust:Robust",
-    "balance": "linear.balance:Balance",
-    "fqe": "linear.fqe:Fqe",
-    "lstdq": "linear.fqe:Lstdq",
+    "balance": "linear.robust:Balance",
+    "fqe": "linear.regression:Fqe",
+    "lstdq": "linear.regression:Lstdq",
     "dice-linear": "linear.dice:LinearDice",
-    "direct": "linear.direct:Direct",
+    "direct": "linear.regression:Direct",
     "nearest": "baselines.nearest:Nearest",
     "mean": "baselines.means:Mean",
     "mean-relabelled": "baselines.means:Relabelled",

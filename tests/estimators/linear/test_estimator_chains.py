@@ -5,12 +5,11 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 
-from turnwise.estimators.linear.balance import Balance, balanced
-from turnwise.estimators.linear.design import Question
 from turnwise.estimators.linear.dice import LinearDice, looped, padded, ratio
-from turnwise.estimators.linear.fqe import Fqe, Lstdq
-from turnwise.estimators.linear.moments import LENGTHS, Logged
-from turnwise.estimators.linear.robust import Robust
+from turnwise.estimators.linear.problem import Problem
+from turnwise.estimators.linear.regression import Fqe, Lstdq
+from turnwise.estimators.linear.robust import Balance, Robust, balanced
+from turnwise.estimators.linear.sums import LENGTHS, LoggedSums
 from turnwise.types import Floats
 
 SEED = 3
@@ -51,8 +50,8 @@ CHAIN = Chain(
 LOGGING, TARGET = np.array([0.5, 0.5, 0.5]), np.array([0.2, 0.7, 0.4])
 
 
-def _expected(chain: Chain, logging: Floats, target: Floats) -> Question:
-    """The question with its sums in expectation, as if of very many dialogues: a feature a (turn, state, reply)."""
+def _expected(chain: Chain, logging: Floats, target: Floats) -> Problem:
+    """The problem with its sums in expectation, as if of very many dialogues: a feature a (turn, state, reply)."""
     n, T = len(logging), chain.longest
     visits = chain.visits(logging)
     d = T * n * 2
@@ -77,7 +76,7 @@ def _expected(chain: Chain, logging: Floats, target: Floats) -> Question:
                 onward[code(turn, state, 0)] = going * (chain.onward[state] @ replies(turn + 1))
             last[turn, code(turn, state, 1)] = ending
             arrived[code(turn, state, 1)] = ending * chain.reward[state]
-    sums = Logged(
+    sums = LoggedSums(
         dialogues=1.0,
         points=float(flat.sum()),
         longest=T,
@@ -93,45 +92,45 @@ def _expected(chain: Chain, logging: Floats, target: Floats) -> Question:
     )
     start = (chain.start @ replies(0))[None, :]
     empty = np.zeros((1, d))
-    return Question(
+    return Problem(
         kept=np.ones(1, dtype=np.bool_),
         reward=chain.reward,
         logged=sums,
         gram=np.diag(flat),
-        onward=onward,
-        arrived=arrived,
+        next_gram=onward,
+        end_reward=arrived,
         first=start,
         mean=empty,
         last=empty,
         shift=empty,
-        map=np.eye(d),
+        to_features=np.eye(d),
     )
 
 
 @pytest.fixture
-def question() -> Question:
+def problem() -> Problem:
     return _expected(CHAIN, LOGGING, TARGET)
 
 
 @pytest.mark.parametrize("estimator", [Fqe(ridge=1e-12), Lstdq(ridge=1e-12)])
-def test_fitted_q_is_dynamic_programming_on_a_chain(estimator: Fqe | Lstdq, question: Question) -> None:
-    contributions, _ = estimator.solve(question)
+def test_fitted_q_is_dynamic_programming_on_a_chain(estimator: Fqe | Lstdq, problem: Problem) -> None:
+    contributions, _ = estimator.solve(problem)
     assert contributions.mean() == pytest.approx(CHAIN.value(TARGET), abs=1e-6)
     assert CHAIN.value(TARGET) != pytest.approx(CHAIN.value(LOGGING), abs=0.01)  # the two do differ
 
 
-def test_linear_dice_recovers_the_exact_ratio_on_a_chain(question: Question) -> None:
-    a, c, b = padded(question)
+def test_linear_dice_recovers_the_exact_ratio_on_a_chain(problem: Problem) -> None:
+    a, c, b = padded(problem)
     w = ratio(a, c, b, 1e-10)
-    zeta = w[: len(question.gram)]
+    zeta = w[: len(problem.gram)]
     logged, wanted = CHAIN.visits(LOGGING).reshape(-1), CHAIN.visits(TARGET).reshape(-1)
     met = logged > 0
     assert zeta[met] == pytest.approx((wanted[met] / logged[met]), abs=1e-5)
 
 
-def test_linear_dice_gives_the_value_of_the_chain(question: Question) -> None:
-    w = ratio(*padded(question), 1e-10)[: len(question.gram)]
-    value = float(w @ question.arrived) / float(w @ question.logged.last.sum(axis=0))
+def test_linear_dice_gives_the_value_of_the_chain(problem: Problem) -> None:
+    w = ratio(*padded(problem), 1e-10)[: len(problem.gram)]
+    value = float(w @ problem.end_reward) / float(w @ problem.logged.last.sum(axis=0))
     assert value == pytest.approx(CHAIN.value(TARGET), abs=1e-5)
 
 
@@ -142,7 +141,7 @@ def test_the_ratio_of_an_agent_to_itself_is_one() -> None:
     assert w[met] == pytest.approx(np.ones(met.sum()), abs=1e-6)
 
 
-def _two_dialogues() -> Question:
+def _two_dialogues() -> Problem:
     """Example 1 of the paper's A.1: two dialogues of 2 and 5 turns, rewards 0 and 1; the target prefers the second."""
     lengths, rewards, logged, wanted = (
         (2, 5),
@@ -164,24 +163,24 @@ def _two_dialogues() -> Question:
     for start, length, share, reward in zip(starts, lengths, logged, rewards, strict=True):
         arrived[start + length - 1] = share * reward
     ends = np.eye(d)[[start + length - 1 for start, length in zip(starts, lengths, strict=True)]]
-    sums = Logged(
+    sums = LoggedSums(
         1.0, float(visits.sum()), max(lengths), visits, np.diag(visits), np.zeros((d, 1)), np.zeros(1),
         arrived, last.sum(axis=1), last, arrived, 0.5,
     )  # fmt: skip
-    return Question(
+    return Problem(
         np.ones(1, dtype=np.bool_), rewards, sums, np.diag(visits), onward, arrived, first, ends, ends, ends, np.eye(d)
     )  # fmt: skip
 
 
 def test_example_1_of_the_paper_needs_padding() -> None:
-    question = _two_dialogues()
-    zeta = ratio(*padded(question), 1e-10)[: len(question.gram)]
-    assert float(zeta @ question.arrived) == pytest.approx(0.8, abs=1e-5)  # the true value .2 * 0 + .8 * 1
-    zeta = ratio(*looped(question), 1e-10)
+    problem = _two_dialogues()
+    zeta = ratio(*padded(problem), 1e-10)[: len(problem.gram)]
+    assert float(zeta @ problem.end_reward) == pytest.approx(0.8, abs=1e-5)  # the true value .2 * 0 + .8 * 1
+    zeta = ratio(*looped(problem), 1e-10)
     per_state = 0.8 / (
         0.2 * 2 + 0.8 * 5
     )  # the paper's value of the chain without padding: it depends on lengths
-    assert float(zeta @ question.arrived) / question.logged.points == pytest.approx(per_state, abs=1e-5)
+    assert float(zeta @ problem.end_reward) / problem.logged.points == pytest.approx(per_state, abs=1e-5)
 
 
 def test_balanced_weights_have_mean_one_and_balance() -> None:

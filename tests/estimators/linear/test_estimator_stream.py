@@ -7,8 +7,8 @@ from tests.small_world import world
 from turnwise.encode.episodes import kept
 from turnwise.errors import Refused
 from turnwise.estimators.linear.dice import LinearDice
-from turnwise.estimators.linear.fqe import Fqe, Lstdq
-from turnwise.estimators.linear.stream import streamed
+from turnwise.estimators.linear.regression import Fqe, Lstdq
+from turnwise.estimators.linear.stream import value_from_chunks
 
 LOGS = world(agents=6, dialogues=20)
 
@@ -21,9 +21,9 @@ def test_chunks_give_the_value_of_the_whole(estimator: Fqe | Lstdq | LinearDice)
     place = np.arange(len(LOGS.dialogues))
     chunks = [kept(LOGS, place % 5 == number) for number in range(5)]
     whole = estimator.estimate(LOGS, "a2", rng=np.random.default_rng(0))
-    assert streamed(estimator, lambda: chunks, "a2") == pytest.approx(whole.value, abs=1e-7)
+    assert value_from_chunks(estimator, lambda: chunks, "a2") == pytest.approx(whole.value, abs=1e-7)
 
 
 def test_no_chunk_is_refused() -> None:
     with pytest.raises(Refused):
-        streamed(Fqe("hashing"), list, "a2")
+        value_from_chunks(Fqe("hashing"), list, "a2")

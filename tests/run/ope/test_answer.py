@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from tests.small_world import world
 from turnwise.estimators.calibration import known_means
-from turnwise.estimators.linear.direct import Direct
+from turnwise.estimators.linear.regression import Direct
 from turnwise.estimators.refusal import Reach
 from turnwise.run.ope.answer import Answer, Asked, _calibrated, answer
 from turnwise.run.ope.experience import Experience

@@ -13,7 +13,7 @@ import numpy as np
 
 from turnwise.encode.episodes import leave_out
 from turnwise.errors import Refused
-from turnwise.estimators.linear.contributions import ess
+from turnwise.estimators.linear.problem import ess
 from turnwise.types import Card, Episodes, Estimate, Floats, Signature
 
 

@@ -1,11 +1,12 @@
 """DICE in closed form: the ratio of the target's and the logs' stationary distributions, linear in features.
 
 ENIGMA's chain (Jiang et al. 2021, section 3.1): a dialogue is padded with pseudo states up to T, one turn more than
-the longest has, and then begins anew. With zeta = Phi w and nu = Phi theta its saddle point (eq. 6) is solved by
-w ~ inv(A inv(C) A' + kappa C) b, scaled to mean 1: A = Phi'Delta/n, C = Phi'Phi/n, b = the mean of Phi, Delta the
-features of the next state and the target's reply there less those here. The pads' part of the sums follows from how
-long the dialogues are. The value is sum(zeta r)/sum(zeta) over last turns; without that post-normalisation it is
-sum(zeta r)/N. Unlike the paper's squared output, zeta may be negative; `negative` says how often it is.
+the longest dialogue has, and then starts again. With zeta = Phi w and nu = Phi theta the saddle point (eq. 6) is
+w ~ inv(A inv(C) A' + kappa C) b, scaled to mean 1: A = Phi'Delta/n, C = Phi'Phi/n, b = the mean of Phi, and Delta the
+features of the next state with the target's reply minus those of the current state. The sums over pads follow from the
+lengths of the dialogues. The value is sum(zeta r)/sum(zeta) over last turns; without that post-normalisation it is
+sum(zeta r)/N. Unlike the paper's squared output, zeta may be negative; the diagnostic `negative` is the share of such
+ratios.
 """
 
 from collections.abc import Mapping
@@ -14,9 +15,8 @@ from typing import ClassVar
 
 import numpy as np
 
-from turnwise.estimators.linear.contributions import Linear, ess
-from turnwise.estimators.linear.design import Question
-from turnwise.estimators.linear.moments import LENGTHS
+from turnwise.estimators.linear.problem import Linear, Problem, ess
+from turnwise.estimators.linear.sums import LENGTHS
 from turnwise.types import Card, Floats
 
 
@@ -37,72 +37,70 @@ class LinearDice(Linear):
     normalised: bool = True  # post-normalisation, eq. 7
     padded: bool = True
 
-    def solve(self, question: Question) -> tuple[Floats, Mapping[str, float]]:
-        zeta = question.last @ self._weights(question)
+    def solve(self, problem: Problem) -> tuple[Floats, Mapping[str, float]]:
+        zeta = problem.last @ self._weights(problem)
         total = (
-            zeta.mean() if self.normalised else (1.0 if self.padded else question.logged.points / len(zeta))
+            zeta.mean() if self.normalised else (1.0 if self.padded else problem.logged.points / len(zeta))
         )
-        looked = {
+        diagnostics = {
             "mean_ratio": float(zeta.mean()),
             "negative": float(np.mean(zeta < 0)),
             "ess": ess(np.maximum(zeta, 0.0)),
         }
-        return zeta * question.reward / total, looked
+        return zeta * problem.reward / total, diagnostics
 
-    def value(self, question: Question) -> float:
-        """From sums alone."""
-        w, sums = self._weights(question), question.logged
-        total = float(w @ (sums.last.sum(axis=0) @ question.map))
+    def value(self, problem: Problem) -> float:
+        """The value from sums alone."""
+        w, sums = self._weights(problem), problem.logged
+        total = float(w @ (sums.last.sum(axis=0) @ problem.to_features))
         if not self.normalised:
             total = sums.dialogues if self.padded else sums.points
-        return float(w @ question.arrived) / total
+        return float(w @ problem.end_reward) / total
 
-    def _weights(self, question: Question) -> Floats:
-        """(d,) of the ratio in the features, without those of pads."""
-        a, c, b = padded(question) if self.padded else looped(question)
-        return ratio(a, c, b, self.kappa)[: len(question.gram)]
+    def _weights(self, problem: Problem) -> Floats:
+        """(d,) coefficients of the ratio, without those of pads."""
+        a, c, b = padded(problem) if self.padded else looped(problem)
+        return ratio(a, c, b, self.kappa)[: len(problem.gram)]
 
 
 def ratio(a: Floats, c: Floats, b: Floats, kappa: float) -> Floats:
-    """(d,) w of zeta = Phi w, with mean 1."""
-    # The turns' features add up to the 1: of several solutions the shortest is taken.
+    """(d,) w of zeta = Phi w, scaled so that zeta has mean 1."""
+    # The turn indicators add up to the constant 1, so the solution is not unique: take the one of least norm.
     inverse = np.linalg.pinv(c, rcond=1e-10, hermitian=True)
     w = np.linalg.pinv(a @ inverse @ a.T + kappa * c, rcond=1e-13, hermitian=True) @ b
     return w / (b @ w)
 
 
-def padded(question: Question) -> tuple[Floats, Floats, Floats]:
+def padded(problem: Problem) -> tuple[Floats, Floats, Floats]:
     """A, C and b of the padded chain; pads 2 to T are the last T - 1 features."""
-    d, n = len(question.gram), question.logged.dialogues
-    longest = min(question.longest, LENGTHS)
-    last = question.logged.last[:longest] @ question.map  # (T - 1, d) by length 1 to T - 1
-    waiting = np.cumsum(
-        question.logged.lengths[:longest]
-    )  # (T - 1,) dialogues that stand at pad 2, 3, ..., T
+    d, n = len(problem.gram), problem.logged.dialogues
+    longest = min(problem.longest, LENGTHS)
+    last = problem.logged.last[:longest] @ problem.to_features  # (T - 1, d) by length 1 to T - 1
+    waiting = np.cumsum(problem.logged.lengths[:longest])  # (T - 1,) number of dialogues at pad 2, 3, ..., T
     c = np.zeros((d + longest, d + longest))
     a = np.zeros_like(c)
     pads = np.arange(d, d + longest)
-    c[:d, :d] = question.gram
+    c[:d, :d] = problem.gram
     c[pads, pads] = waiting
-    a[:d, :d] = question.onward - question.gram
+    a[:d, :d] = problem.next_gram - problem.gram
     a[:d, pads] = last.T
     a[pads, pads] = -waiting
     a[pads[:-1], pads[1:]] = waiting[:-1]
-    a[pads[-1], :d] = n * question.first.mean(axis=0)  # from the last pad a dialogue begins
-    b = np.concatenate([logged_total(question), waiting])
+    a[pads[-1], :d] = n * problem.first.mean(axis=0)  # after the last pad a dialogue starts again
+    b = np.concatenate([logged_total(problem), waiting])
     rows = n * (longest + 1)
     return a / rows, c / rows, b / rows
 
 
-def looped(question: Question) -> tuple[Floats, Floats, Floats]:
-    """As `padded`, of the chain that begins anew where a dialogue ends: example 1 of the paper says why not."""
-    rows = question.logged.points
-    last = question.logged.last.sum(axis=0) @ question.map
-    start = question.first.mean(axis=0)
-    a = question.onward - question.gram + np.outer(last, start)
-    return a / rows, question.gram / rows, logged_total(question) / rows
+def looped(problem: Problem) -> tuple[Floats, Floats, Floats]:
+    """As `padded`, for a chain without pads; example 1 of the paper shows why its value is wrong."""
+    rows = problem.logged.points
+    last = problem.logged.last.sum(axis=0) @ problem.to_features
+    start = problem.first.mean(axis=0)
+    a = problem.next_gram - problem.gram + np.outer(last, start)
+    return a / rows, problem.gram / rows, logged_total(problem) / rows
 
 
-def logged_total(question: Question) -> Floats:
-    """(d,) the sum of features over logged points."""
-    return question.map.T @ question.logged.total
+def logged_total(problem: Problem) -> Floats:
+    """(d,) sum of features over logged points."""
+    return problem.to_features.T @ problem.logged.total

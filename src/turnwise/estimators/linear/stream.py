@@ -1,9 +1,9 @@
-"""Estimates from logs that do not fit in memory: two passes over chunks of dialogues, p x p sums, nothing else kept.
+"""Estimates from logs that do not fit in memory: two passes over chunks of dialogues, which keep only p x p sums.
 
-The first pass (`First`) finds the directions in which texts differ and what was rated, the second (`Second`)
-takes the sums of `moments`. Both add up in any order. What comes out is the value that `estimate` would give, without
-the contributions of single dialogues; `balance` and `robust`, whose weights are found by Newton steps over all
-dialogues, and everything trained by gradients are not among these.
+The first pass (`FirstSums`) collects the ratings and the principal components of the texts, the second (`SecondSums`)
+the sums of `sums.py`. Both can be added in any order. The result is the value that `estimate` would give, without the
+contributions of single dialogues. `balance` and `robust` need all dialogues at once, for the Newton steps that find
+their weights, and so does everything that is trained by gradients.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -16,38 +16,38 @@ import numpy as np
 
 from turnwise.encode.episodes import kept, leave_out
 from turnwise.errors import Refused
-from turnwise.estimators.linear import moments, phi
-from turnwise.estimators.linear.basis import Basis, Spread, spreads
-from turnwise.estimators.linear.design import Question
-from turnwise.estimators.linear.points import Layout, Points
+from turnwise.estimators.linear import sums
+from turnwise.estimators.linear.problem import Problem, added, chosen_strength, feature_map
+from turnwise.estimators.linear.raw_features import Basis, Layout, RawFeatures, TextMoments, text_moments
+from turnwise.estimators.linear.sums import LoggedSums, TargetSums
 from turnwise.estimators.vectors import vectors
 from turnwise.types import Episodes, Estimate, Floats
 
 
 @runtime_checkable
-class Summing(Protocol):
-    """An estimator that reads nothing but sums."""
+class SumEstimator(Protocol):
+    """An estimator that needs only sums."""
 
     @property
     def model(self) -> str: ...
 
-    def value(self, question: Question) -> float: ...
+    def value(self, problem: Problem) -> float: ...
 
 
 @dataclass(frozen=True, slots=True)
-class Rated:
-    """One agent's dialogues in the first pass."""
+class AgentSummary:
+    """What the first pass collects of one agent's rated dialogues."""
 
     dialogues: int
     reward: float
     low: float
     high: float
-    decided: bool  # whether all of them end by a decision whose score is known
-    replies: Spread
-    users: Spread
+    decided: bool  # whether all of them end with a decision whose score is known
+    replies: TextMoments
+    users: TextMoments
 
-    def __add__(self, other: "Rated") -> "Rated":
-        return Rated(
+    def __add__(self, other: "AgentSummary") -> "AgentSummary":
+        return AgentSummary(
             self.dialogues + other.dialogues,
             self.reward + other.reward,
             min(self.low, other.low),
@@ -59,115 +59,117 @@ class Rated:
 
 
 @dataclass(frozen=True, slots=True)
-class First:
-    """By agent that held the dialogues."""
+class FirstSums:
+    """The first pass: one summary for each agent that held dialogues."""
 
-    rated: Mapping[str, Rated] = field(default_factory=dict)
+    by_agent: Mapping[str, AgentSummary] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, episodes: Episodes, model: str) -> "First":
+    def of(cls, episodes: Episodes, model: str) -> "FirstSums":
         known = vectors(episodes.texts, model)
-        return cls({name: _rated(part, known) for name, part in _by_agent(episodes)})
+        return cls({name: _summary(part, known) for name, part in _by_agent(episodes)})
 
-    def __add__(self, other: "First") -> "First":
-        return First(_merged(self.rated, other.rated))
+    def __add__(self, other: "FirstSums") -> "FirstSums":
+        return FirstSums(_merged(self.by_agent, other.by_agent))
 
-    def without(self, target: str) -> Rated:
-        """All others' together."""
-        others = [one for name, one in self.rated.items() if name != target]
+    def without(self, target: str) -> AgentSummary:
+        """The summary of all other agents together."""
+        others = [one for name, one in self.by_agent.items() if name != target]
         if not others:
             raise Refused("no dialogue of another agent is rated; rate some")
         return reduce(add, others)
 
     def mean(self, agent: str) -> float:
-        return self.rated[agent].reward / self.rated[agent].dialogues
+        return self.by_agent[agent].reward / self.by_agent[agent].dialogues
 
 
 @dataclass(frozen=True, slots=True)
-class Frame:
-    """What the second pass is to know for one target: the directions of others' texts, and whether decisions count."""
+class TargetBasis:
+    """What the second pass needs for one target, computed from the dialogues of the other agents."""
 
     target: str
-    basis: Basis
+    components: Basis
     decided: bool
 
     @classmethod
-    def of(cls, first: First, target: str) -> "Frame":
+    def of(cls, first: FirstSums, target: str) -> "TargetBasis":
         others = first.without(target)
         return cls(target, Basis.fit(others.replies, others.users), others.decided)
 
 
 @dataclass(frozen=True, slots=True)
-class Second:
-    """Sums of the dialogues that one target did not hold, by who held them and by who would have spoken instead."""
+class SecondSums:
+    """Sums over the dialogues that one target did not hold, by the agent that held them and by alternative speaker."""
 
-    logged: Mapping[str, moments.Logged] = field(default_factory=dict)
-    instead: Mapping[str, Mapping[str, moments.Instead]] = field(default_factory=dict)
+    logged: Mapping[str, LoggedSums] = field(default_factory=dict)
+    speakers: Mapping[str, Mapping[str, TargetSums]] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, episodes: Episodes, model: str, frame: Frame, speakers: Sequence[str]) -> "Second":
-        part = leave_out(episodes, {frame.target})
+    def of(cls, episodes: Episodes, model: str, basis: TargetBasis, speakers: Sequence[str]) -> "SecondSums":
+        part = leave_out(episodes, {basis.target})
         part = kept(part, np.isfinite(part.reward))
         if not len(part.dialogues):
             return cls()
-        points = Points(part, vectors(part.texts, model), frame.basis, frame.decided)
+        raw = RawFeatures(part, vectors(part.texts, model), basis.components, basis.decided)
         there = [name for name in speakers if name in part.alternatives]
         return cls(
-            moments.logged(points),
-            {name: moments.instead(points, points.rows(part.alternatives[name])) for name in there},
+            sums.logged_sums(raw),
+            {name: sums.target_sums(raw, raw.rows(part.alternatives[name])) for name in there},
         )
 
-    def __add__(self, other: "Second") -> "Second":
-        both = dict.fromkeys([*self.instead, *other.instead])
-        return Second(
-            moments.merged(self.logged, other.logged),
-            {name: moments.merged(self.instead.get(name, {}), other.instead.get(name, {})) for name in both},
+    def __add__(self, other: "SecondSums") -> "SecondSums":
+        both = dict.fromkeys([*self.speakers, *other.speakers])
+        return SecondSums(
+            sums.merged(self.logged, other.logged),
+            {name: sums.merged(self.speakers.get(name, {}), other.speakers.get(name, {})) for name in both},
         )
 
-    def estimate(self, estimator: Summing, speaker: str, frame: Frame, first: First) -> Estimate:
-        """What this speaker would get, from the dialogues that neither it nor the target held."""
-        question = self._question(speaker, Layout.of(frame.basis), first)
-        value = estimator.value(question)
-        level = question.logged.reward / question.logged.dialogues
+    def estimate(self, estimator: SumEstimator, speaker: str, basis: TargetBasis, first: FirstSums) -> Estimate:
+        """The estimate of this speaker, from the dialogues that neither it nor the target held."""
+        problem = self._problem(speaker, Layout.of(basis.components), first)
+        value = estimator.value(problem)
+        level = problem.logged.reward / problem.logged.dialogues
         return Estimate(value=value, contributions=np.array([value]), level=level)
 
-    def _question(self, speaker: str, layout: Layout, first: First) -> Question:
+    def _problem(self, speaker: str, layout: Layout, first: FirstSums) -> Problem:
         names = [name for name in self.logged if name != speaker]
-        if not names or speaker not in self.instead:
+        if not names or speaker not in self.speakers:
             raise Refused(
                 f"the logs do not say what `{speaker}` would have said; `turnwise respond` fills that in"
             )
-        strength = phi.chosen_strength(layout, list(self.logged.values()))
-        total = phi.summed([self.logged[name] for name in names])
-        other = reduce(add, (self.instead[speaker][name] for name in names))
-        features = phi.feature_map(layout, total, strength)
+        strength = chosen_strength(layout, list(self.logged.values()))
+        total = added([self.logged[name] for name in names])
+        other = reduce(add, (self.speakers[speaker][name] for name in names))
+        features = feature_map(layout, total, strength)
         nothing = np.zeros((1, features.shape[1]))
-        ends = [first.rated[name] for name in names]
-        return Question(
+        ends = [first.by_agent[name] for name in names]
+        return Problem(
             kept=np.zeros(0, dtype=np.bool_),
             reward=np.array([min(one.low for one in ends), max(one.high for one in ends)]),
             logged=total,
             gram=features.T @ total.xx @ features,
-            onward=features.T @ other.xn @ features,
-            arrived=features.T @ total.last_reward,
+            next_gram=features.T @ other.xn @ features,
+            end_reward=features.T @ total.last_reward,
             first=(other.first / total.dialogues)[None, :] @ features,
             mean=(other.mean / total.dialogues)[None, :] @ features,
             last=nothing,
             shift=nothing,
-            map=features,
+            to_features=features,
         )
 
 
-def streamed(estimator: Summing, chunks: Callable[[], Iterable[Episodes]], target: str) -> float:
-    """The target's value, from chunks that can be gone through twice. Each holds whole dialogues."""
-    first = reduce(add, (First.of(chunk, estimator.model) for chunk in chunks()), First())
-    frame = Frame.of(first, target)
-    second = reduce(add, (Second.of(chunk, estimator.model, frame, [target]) for chunk in chunks()), Second())
-    return second.estimate(estimator, target, frame, first).value
+def value_from_chunks(estimator: SumEstimator, chunks: Callable[[], Iterable[Episodes]], target: str) -> float:
+    """The target's value, from chunks of whole dialogues that can be iterated over twice."""
+    first = reduce(add, (FirstSums.of(chunk, estimator.model) for chunk in chunks()), FirstSums())
+    basis = TargetBasis.of(first, target)
+    second = reduce(
+        add, (SecondSums.of(chunk, estimator.model, basis, [target]) for chunk in chunks()), SecondSums()
+    )
+    return second.estimate(estimator, target, basis, first).value
 
 
 def _by_agent(episodes: Episodes) -> Iterable[tuple[str, Episodes]]:
-    """The rated dialogues of each agent that has some."""
+    """Each agent with its rated dialogues; agents without any are left out."""
     rated = np.isfinite(episodes.reward)
     for place, name in enumerate(episodes.agents):
         mine = rated & (episodes.agent == place)
@@ -175,18 +177,18 @@ def _by_agent(episodes: Episodes) -> Iterable[tuple[str, Episodes]]:
             yield name, kept(episodes, mine)
 
 
-def _rated(part: Episodes, known: Floats) -> Rated:
-    return Rated(
+def _summary(part: Episodes, known: Floats) -> AgentSummary:
+    return AgentSummary(
         len(part.dialogues),
         float(part.reward.sum()),
         float(part.reward.min()),
         float(part.reward.max()),
         bool(np.isfinite(part.logged.outcome[part.first[1:] - 1, 0]).all()),
-        *spreads(part, known),
+        *text_moments(part, known),
     )
 
 
-def _merged(one: Mapping[str, Rated], other: Mapping[str, Rated]) -> dict[str, Rated]:
+def _merged(one: Mapping[str, AgentSummary], other: Mapping[str, AgentSummary]) -> dict[str, AgentSummary]:
     total = dict(one)
     for name, rated in other.items():
         total[name] = total[name] + rated if name in total else rated

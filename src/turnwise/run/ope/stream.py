@@ -17,7 +17,7 @@ import numpy as np
 from turnwise import estimators as registry
 from turnwise.encode.episodes import check_answers, encode, whole
 from turnwise.errors import DataError, UsageError
-from turnwise.estimators.linear.stream import First, Frame, Second, Summing
+from turnwise.estimators.linear.stream import FirstSums, SecondSums, SumEstimator, TargetBasis
 from turnwise.logs.scan import Census
 from turnwise.logs.shards import Shard, shards
 from turnwise.protocols import estimator_extras
@@ -49,14 +49,14 @@ class Pass:
     speakers: tuple[str, ...]  # whose replies are asked for
     needed: tuple[str, ...]  # those of them who may not be silent in another's rated dialogue
     below: Mapping[str, int]  # agent -> its rated dialogues whose digest lies below are in the sample
-    frames: tuple[Frame, ...] = ()  # of the second pass
+    frames: tuple[TargetBasis, ...] = ()  # of the second pass
 
 
 @dataclass(frozen=True, slots=True)
 class Begun:
     """What the first pass gathers: sums, and the dialogues of the sample."""
 
-    first: First = field(default_factory=First)
+    first: FirstSums = field(default_factory=FirstSums)
     sample: tuple[Dialogue, ...] = ()
 
     def __add__(self, other: "Begun") -> "Begun":
@@ -67,7 +67,7 @@ class Begun:
 class Gathered:
     """What the second pass gathers: sums for each frame."""
 
-    second: tuple[Second, ...]
+    second: tuple[SecondSums, ...]
 
     def __add__(self, other: "Gathered") -> "Gathered":
         return Gathered(tuple(one + two for one, two in zip(self.second, other.second, strict=True)))
@@ -76,17 +76,17 @@ class Gathered:
 class FromSums(Mapping[str, Estimate]):
     """Agent -> what an estimator makes of the sums when asked; it may refuse."""
 
-    def __init__(self, estimator: Summing, second: Second, frame: Frame, first: First) -> None:
+    def __init__(self, estimator: SumEstimator, second: SecondSums, frame: TargetBasis, first: FirstSums) -> None:
         self._estimator, self._second, self._frame, self._first = estimator, second, frame, first
 
     def __getitem__(self, agent: str) -> Estimate:
         return self._second.estimate(self._estimator, agent, self._frame, self._first)
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self._second.instead)
+        return iter(self._second.speakers)
 
     def __len__(self) -> int:
-        return len(self._second.instead)
+        return len(self._second.speakers)
 
 
 def check_streamable(spec: OpeSpec) -> None:
@@ -109,7 +109,7 @@ def check_streamable(spec: OpeSpec) -> None:
 def summing(names: Sequence[str], model: str | None) -> dict[str, Estimator]:
     """The estimators by name; each reads nothing but sums."""
     found = {name: registry.resolve(name, model=model) for name in names}
-    unable = [name for name, estimator in found.items() if not isinstance(estimator, Summing)]
+    unable = [name for name, estimator in found.items() if not isinstance(estimator, SumEstimator)]
     if unable:
         raise UsageError(
             f"{', '.join(unable)}: no function of sums; --stream has {', '.join(STREAMED)}. The others need logs that "
@@ -160,8 +160,8 @@ def streamed_answers(
             name = f"{rating} {some} {signatures}"
             answers = done.get(f"answers {name}", list[Answer])
             if answers is None:
-                frames = tuple(Frame.of(begun.first, target) for target in some)
-                here, none = replace(about, frames=frames), Gathered(tuple(Second() for _ in frames))
+                frames = tuple(TargetBasis.of(begun.first, target) for target in some)
+                here, none = replace(about, frames=frames), Gathered(tuple(SecondSums() for _ in frames))
                 sums = done.total(
                     workers, _second, here, parts, about=f"second {name}", nothing=none, **settings
                 )
@@ -191,20 +191,20 @@ def _answers(
     spec: OpeSpec,
     lived: Experience,
     estimators: Mapping[str, Estimator],
-    frame: Frame,
-    second: Second,
-    first: First,
+    frame: TargetBasis,
+    second: SecondSums,
+    first: FirstSums,
 ) -> list[Answer]:
     asked = Asked(
         experience=lived,
         estimators=estimators,
-        model=str(next(iter(estimators.values())).model),  # type: ignore[attr-defined]  # all are Summing
+        model=str(next(iter(estimators.values())).model),  # type: ignore[attr-defined]  # all are SumEstimator
         calibrate=spec.calibrate,
         seed=spec.seed,
         beforehand={
             name: FromSums(estimator, second, frame, first)
             for name, estimator in estimators.items()
-            if isinstance(estimator, Summing)
+            if isinstance(estimator, SumEstimator)
         },
     )
     return answer(asked, frame.target)
@@ -213,14 +213,14 @@ def _answers(
 def _sampled(
     spec: OpeSpec, about: Pass, census: Census, dialogues: Sequence[Dialogue], first: First
 ) -> Experience:
-    if not first.rated:
+    if not first.by_agent:
         raise DataError(f"no conversation is rated on `{about.rating}`")
     rated = [one for dialogue in dialogues for one in _rated(about, dialogue)]
     episodes = _encoded(about, rated, scale=census.dimensions[about.rating].scale)
     used = np.ones(len(episodes.dialogues), dtype=np.bool_)
-    there = [agent for agent in census.agents if agent in first.rated]
+    there = [agent for agent in census.agents if agent in first.by_agent]
     means = {agent: first.mean(agent) for agent in there}
-    counts = {agent: first.rated[agent].dialogues for agent in there}
+    counts = {agent: first.by_agent[agent].dialogues for agent in there}
     return Experience(about.rating, episodes, used, {}, paired=False, silent=0, means=means, counts=counts)
 
 
@@ -231,16 +231,16 @@ def _first(about: Pass, shard: Shard) -> Begun:
         for name in about.needed:
             check_answers(episodes, name)
         sample = tuple(one for one, _ in rated if int(digest(one.id), 16) < about.below.get(one.agent, 0))
-        total += Begun(First.of(episodes, about.model), sample)
+        total += Begun(FirstSums.of(episodes, about.model), sample)
     return total
 
 
 def _second(about: Pass, shard: Shard) -> Gathered:
-    total = Gathered(tuple(Second() for _ in about.frames))
+    total = Gathered(tuple(SecondSums() for _ in about.frames))
     for rated in _chunks(about, shard):
         episodes = _encoded(about, rated)
         total += Gathered(
-            tuple(Second.of(episodes, about.model, frame, about.speakers) for frame in about.frames)
+            tuple(SecondSums.of(episodes, about.model, frame, about.speakers) for frame in about.frames)
         )
     return total
 
