@@ -143,8 +143,8 @@ def test_linear_estimators_and_what_calibrates_them(deal: tuple[Sequence[int], R
     frame = TargetBasis.of(first, "a2")
     second = added(lambda places: SecondSums.of(of(places), "hashing", frame, SPEAKERS), deal)
     whole = FirstSums.of(LOGS, "hashing")
-    assert {name: first.mean(name) for name in whole.rated} == pytest.approx(
-        {name: whole.mean(name) for name in whole.rated}, rel=1e-9
+    assert {name: first.mean(name) for name in whole.by_agent} == pytest.approx(
+        {name: whole.mean(name) for name in whole.by_agent}, rel=1e-9
     )
     at_once = TargetBasis.of(whole, "a2")
     gathered = SecondSums.of(LOGS, "hashing", at_once, SPEAKERS)

@@ -211,7 +211,7 @@ def _answers(
 
 
 def _sampled(
-    spec: OpeSpec, about: Pass, census: Census, dialogues: Sequence[Dialogue], first: First
+    spec: OpeSpec, about: Pass, census: Census, dialogues: Sequence[Dialogue], first: FirstSums
 ) -> Experience:
     if not first.by_agent:
         raise DataError(f"no conversation is rated on `{about.rating}`")
