@@ -96,7 +96,7 @@ def estimating(folder: Path) -> None:
     for other in firsts[1:]:
         first += other
     frame = TargetBasis.of(first, "hurries")
-    speakers = list(first.rated)
+    speakers = list(first.by_agent)
     timed(
         "ope, a dialogue: second pass, 5 agents", count,
         lambda: [SecondSums.of(one, "hashing", frame, speakers) for one in encoded],
