@@ -44,7 +44,9 @@ Numbers = Mapping[str, Any]
 
 
 def environment() -> str:
-    threads = f"{torch.get_num_threads()} threads"  # sums are rounded differently when they are divided among more
+    threads = (
+        f"{torch.get_num_threads()} threads"  # sums are rounded differently when they are divided among more
+    )
     versions = f"torch {torch.__version__}, numpy {np.__version__}"
     return f"{versions}, {torch.backends.cpu.get_cpu_capability()}, {threads}"
 

@@ -124,7 +124,9 @@ class SecondSums:
             {name: sums.merged(self.speakers.get(name, {}), other.speakers.get(name, {})) for name in both},
         )
 
-    def estimate(self, estimator: SumEstimator, speaker: str, basis: TargetBasis, first: FirstSums) -> Estimate:
+    def estimate(
+        self, estimator: SumEstimator, speaker: str, basis: TargetBasis, first: FirstSums
+    ) -> Estimate:
         """The estimate of this speaker, from the dialogues that neither it nor the target held."""
         problem = self._problem(speaker, Layout.of(basis.components), first)
         value = estimator.value(problem)
@@ -158,7 +160,9 @@ class SecondSums:
         )
 
 
-def value_from_chunks(estimator: SumEstimator, chunks: Callable[[], Iterable[Episodes]], target: str) -> float:
+def value_from_chunks(
+    estimator: SumEstimator, chunks: Callable[[], Iterable[Episodes]], target: str
+) -> float:
     """The target's value, from chunks of whole dialogues that can be iterated over twice."""
     first = reduce(add, (FirstSums.of(chunk, estimator.model) for chunk in chunks()), FirstSums())
     basis = TargetBasis.of(first, target)

@@ -76,7 +76,9 @@ class Gathered:
 class FromSums(Mapping[str, Estimate]):
     """Agent -> what an estimator makes of the sums when asked; it may refuse."""
 
-    def __init__(self, estimator: SumEstimator, second: SecondSums, frame: TargetBasis, first: FirstSums) -> None:
+    def __init__(
+        self, estimator: SumEstimator, second: SecondSums, frame: TargetBasis, first: FirstSums
+    ) -> None:
         self._estimator, self._second, self._frame, self._first = estimator, second, frame, first
 
     def __getitem__(self, agent: str) -> Estimate:
