@@ -5,6 +5,7 @@
 * A link that works in the repository's file view works on the site: it leads to the page, or to the file on the forge.
 """
 
+import ast
 import posixpath
 import re
 from pathlib import Path
@@ -31,7 +32,15 @@ PAGES = {
     },
 }
 SOURCES = {page: source for source, page in PAGES.items()}
-PUBLIC = ("turnwise", "turnwise.plugins", "turnwise.testing", "turnwise.types", "turnwise.errors")
+PUBLIC = (
+    "turnwise",
+    "turnwise.plugins",
+    "turnwise.testing",
+    "turnwise.protocols",
+    "turnwise.types",
+    "turnwise.errors",
+)
+MEMBER = "    options: {show_root_heading: true, show_root_full_path: false, show_root_toc_entry: true}"
 
 
 def reference_pages() -> dict[str, str]:
@@ -41,7 +50,22 @@ def reference_pages() -> dict[str, str]:
         place = ROOT / "src" / module.replace(".", "/")
         if place.with_suffix(".py").exists() or (place / "__init__.py").exists():
             found[f"reference/{module}.md"] = f"# {module}\n\n::: {module}\n"
+    found["reference/turnwise.md"] = top_page()
     return found
+
+
+def top_page() -> str:
+    """The page of `turnwise`: its functions, then its classes, each in the order of `__all__`."""
+    tree = ast.parse((ROOT / "src" / "turnwise" / "__init__.py").read_text(encoding="utf-8"))
+    (listed,) = (
+        ast.literal_eval(one.value)
+        for one in tree.body
+        if isinstance(one, ast.Assign) and ast.unparse(one.targets[0]) == "__all__"
+    )
+    functions = [name for name in listed if name[0].islower()]
+    classes = [name for name in listed if name[0].isupper()]
+    parts = ["# turnwise", f"::: turnwise\n    options: {{members: [{', '.join(functions)}]}}"]
+    return "\n\n".join([*parts, *(f"::: turnwise.{name}\n{MEMBER}" for name in classes)]) + "\n"
 
 
 def on_config(config: MkDocsConfig) -> MkDocsConfig:
