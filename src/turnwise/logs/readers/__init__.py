@@ -113,6 +113,26 @@ READERS: Mapping[str, Reader] = {
         "ENIGMA's off-policy data: a target's data.json, or a folder of targets",
         '{"dialog": [{"text": e}, {"text": a}, {"text": a of the target}], "reward": {...}}',
     ),
+    "otel": Reader(
+        "turnwise.logs.readers.traces.otel",
+        "OpenTelemetry GenAI spans: OTLP JSON, a request a line, or the SDK's own JSON",
+        '{"resourceSpans": [{"scopeSpans": [{"spans": [{"attributes": [...]}]}]}]}',
+    ),
+    "langfuse": Reader(
+        "turnwise.logs.readers.traces.langfuse",
+        "traces and observations of Langfuse; scores become ratings",
+        '{"id": ..., "sessionId": ..., "input": [...], "output": {...}, "observations": [...]}',
+    ),
+    "langsmith": Reader(
+        "turnwise.logs.readers.traces.langsmith",
+        "runs of LangSmith; feedback becomes ratings",
+        '{"run_type": "llm", "inputs": {"messages": [...]}, "outputs": {...}}',
+    ),
+    "phoenix": Reader(
+        "turnwise.logs.readers.traces.phoenix",
+        "spans of Phoenix (OpenInference), as records",
+        '{"context.trace_id": ..., "attributes.llm.input_messages": [{"message.role": "user", ...}]}',
+    ),
     "chatgpt": Reader(
         "turnwise.logs.readers.chats.chatgpt",
         "ChatGPT's data export; the branch that was shown last",
@@ -160,7 +180,7 @@ READERS: Mapping[str, Reader] = {
     ),
     "openai": Reader(
         "turnwise.logs.readers.openai",
-        "OpenAI chat files: JSON Lines or a JSON list",
+        "OpenAI chat files, batches, responses and threads: JSON Lines, a JSON list or an object",
         '{"messages": [{"role": "user", "content": "hi"}, {"role": "assistant", "content": "hello"}]}',
     ),
     "messages": Reader(

@@ -1,4 +1,10 @@
-"""OpenAI chat files: fine-tuning JSON Lines, or a JSON list, of `{"messages": [...]}`.
+"""OpenAI's files: chats (`{"messages": [...]}`), batches, stored responses, and threads of the Assistants API.
+
+* Chats are JSON Lines or a JSON list; a `response` or `choices` beside the messages ends the dialogue;
+* a line of a batch's output has `response.body.choices`, of its input `body.messages`;
+* a response (`"object": "response"`) has `input` and `output`, lists of items: messages, calls of functions, results;
+* a thread is a list (`"object": "list"`) of messages (`"object": "thread.message"`), newest first: one dialogue a
+  thread.
 
 The native format is a superset of this one, so only other spellings are rewritten: content in parts, the
 roles `developer` and `function`, a refusal in place of content; what a rewritten key was is kept beside it.
@@ -8,26 +14,128 @@ Tool calls stay as they are, and so does every key that is not known here.
 from collections.abc import Iterator
 from typing import Any
 
-from turnwise.logs.checks import each, optional, record, required, text
+from turnwise.logs.checks import RuleError, array, each, optional, record, required, text
 from turnwise.logs.dialogue import from_record
-from turnwise.logs.readers.source import Options, dialogues
+from turnwise.logs.readers.messages import as_json, inner, text_at, tool_call
+from turnwise.logs.readers.sniff import Sample
+from turnwise.logs.readers.source import Options, records
 from turnwise.types import Dialogue
 
 ROLES = {"developer": "system", "function": "tool"}
 
 
-def read(path: str, _: Options | None = None) -> Iterator[Dialogue]:
-    return dialogues(path, dialogue)
+def recognises(sample: Sample) -> bool:
+    values = sample.first
+    if values.get("object") in ("response", "thread.message") or _is_thread(values):
+        return True
+    for found in (values, values.get("body"), inner(values, "response", "body")):
+        said = found.get("messages") if isinstance(found, dict) else None
+        if isinstance(said, list) and said and isinstance(said[0], dict) and "role" in said[0]:
+            return True
+    return isinstance(inner(values, "response", "body", "choices"), list)
+
+
+def read(path: str, options: Options | None = None) -> Iterator[Dialogue]:
+    threads: dict[str, list[dict[str, Any]]] = {}
+    for value, place, told in records(path):
+        with told():
+            values = record(value)
+            if values.get("object") == "thread.message" or _is_thread(values):
+                for one in values["data"] if _is_thread(values) else [values]:
+                    threads.setdefault(str(one.get("thread_id") or place), []).append(record(one))
+            else:
+                yield dialogue(values, place)
+    for identity, several in threads.items():
+        yield _thread(identity, several)
+
+
+def _is_thread(values: Any) -> bool:
+    listed = values.get("data") if isinstance(values, dict) else None
+    return (
+        isinstance(listed, list)
+        and bool(listed)
+        and all(isinstance(one, dict) and one.get("object") == "thread.message" for one in listed)
+    )
+
+
+def _thread(identity: str, several: list[dict[str, Any]]) -> Dialogue:
+    """Messages of a thread in the order of time; texts are inside `text.value`."""
+    ordered = sorted(several, key=lambda one: one.get("created_at") or 0)
+    said = []
+    for one in ordered:
+        parts = [_thread_part(part) for part in required(one, "content", each(record))]
+        only_text = len(parts) == 1 and parts[0]["type"] == "text"
+        said.append({"role": one.get("role"), "content": parts[0]["text"] if only_text else parts})
+    agents = {one["assistant_id"] for one in ordered if text_at(one, "assistant_id")}
+    native = {"id": identity, "agent": agents.pop() if len(agents) == 1 else None, "messages": said}
+    return from_record(native, default_id=identity)
+
+
+def _thread_part(part: dict[str, Any]) -> dict[str, Any]:
+    held = part.get("text")
+    if isinstance(held, dict):
+        return {"type": "text", "text": required(held, "value", text)}
+    kind = required(part, "type", text)
+    return {**part, "type": "image_url" if kind == "image_file" else kind}
 
 
 def dialogue(value: Any, default_id: str) -> Dialogue:
-    values = dict(record(value))
+    values = _flattened(dict(record(value)))
     values["messages"] = list(required(values, "messages", each(message)))
     if type(values.get("id")) is int:
         values["id"] = str(values["id"])
     if values.get("agent") is None and isinstance(values.get("model"), str):
         values["agent"] = values["model"]
     return from_record(values, default_id=default_id)
+
+
+def _flattened(values: dict[str, Any]) -> dict[str, Any]:
+    """Batches and stored responses in the shape of a chat."""
+    if values.get("object") == "response":
+        given = values.pop("input", [])
+        asked = [{"role": "user", "content": given}] if isinstance(given, str) else each(record)(given)
+        told = values.pop("instructions", None)
+        items = [*asked, *required(values, "output", each(record))]
+        del values["output"]
+        said = [one for item in items if (one := _item(item)) is not None]
+        values["messages"] = ([{"role": "system", "content": told}] if isinstance(told, str) else []) + said
+        return values
+    if "messages" not in values and isinstance(values.get("body"), dict):  # a line of a batch's input
+        values |= values.pop("body")
+    answered = inner(values, "response", "body") or values.get("response") or values
+    choices = answered.get("choices") if isinstance(answered, dict) else None
+    if isinstance(choices, list) and choices:
+        if "messages" not in values:
+            raise RuleError(
+                "has replies without what was asked; join the batch's output with its input by `custom_id`"
+            )
+        values["messages"] = [*array(values["messages"]), required(record(choices[0]), "message", record)]
+        values.setdefault("model", answered.get("model"))
+        values.pop("response", None)
+        values.pop("choices", None)
+    if "custom_id" in values:
+        values["id"] = str(values["custom_id"])
+    return values
+
+
+def _item(item: dict[str, Any]) -> dict[str, Any] | None:
+    """An item of the Responses API as a message; None for reasoning."""
+    kind = item.get("type", "message")
+    if kind == "message":
+        return {"role": item.get("role"), "content": item.get("content")}
+    if kind == "function_call":
+        call = tool_call(required(item, "name", text), item.get("arguments") or {}, text_at(item, "call_id"))
+        return {"role": "assistant", "content": None, "tool_calls": [call]}
+    if kind == "function_call_output":
+        return {"role": "tool", "content": as_json(item.get("output")), "tool_call_id": item.get("call_id")}
+    if kind == "reasoning":
+        return None
+    call = tool_call(
+        str(kind),
+        {key: one for key, one in item.items() if key not in ("type", "id", "status")},
+        text_at(item, "id"),
+    )
+    return {"role": "assistant", "content": None, "tool_calls": [call]}
 
 
 def message(value: Any) -> dict[str, Any]:

@@ -122,7 +122,7 @@ def records(path: str) -> Iterator[tuple[Any, str, Callable[[], AbstractContextM
             refuse(error, path)
         if isinstance(value, list):
             for index, one in enumerate(value):
-                yield one, str(index + 1), partial(_placed, path, None, index)
+                yield one, str(index), partial(_placed, path, None, index)
         else:
             yield value, "1", partial(_placed, path, None, None)
     else:

@@ -1,0 +1,1 @@
+"""Traces of model calls: OpenTelemetry, Langfuse, LangSmith, Phoenix."""

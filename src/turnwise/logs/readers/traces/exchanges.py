@@ -1,0 +1,207 @@
+"""From single calls of a model to dialogues: a later call that repeats an earlier one goes on with its dialogue.
+
+A trace has one record a call: the messages that the model was sent, and what it returned. In a chat each call is sent
+the whole dialogue so far. So calls of one group (a session, else a trace) are joined in the order of time: a call
+whose messages begin with those of an earlier one takes its place, any other begins a dialogue of its own.
+"""
+
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+from turnwise.logs.checks import RuleError, record, wrong
+from turnwise.logs.dialogue import from_record
+from turnwise.logs.readers.messages import as_json, present, text_at, tool_call
+from turnwise.logs.readers.source import Options
+from turnwise.types import ROLES, Dialogue
+
+Message = dict[str, Any]
+NAMES = {"human": "user", "ai": "assistant", "model": "assistant", "developer": "system", "function": "tool",
+         "HumanMessage": "user", "AIMessage": "assistant", "SystemMessage": "system", "ToolMessage": "tool",
+         "HumanMessageChunk": "user", "AIMessageChunk": "assistant", "FunctionMessage": "tool"}  # fmt: skip
+SAME = ("role", "content", "tool_calls", "tool_call_id")  # by which messages of two calls are equal
+
+
+@dataclass(slots=True)
+class Call:
+    """One call of a model."""
+
+    group: str  # session or trace
+    time: float
+    sent: list[Message]
+    returned: list[Message]
+    model: str | None = None
+    ratings: list[dict[str, Any]] = field(default_factory=list)  # of what was returned, without their turn
+    meta: Mapping[str, Any] = field(default_factory=dict)
+
+
+def dialogues(calls: Iterable[Call], options: Options) -> Iterator[Dialogue]:
+    """The calls, joined to dialogues."""
+    groups: dict[str, list[Call]] = {}
+    for call in calls:
+        groups.setdefault(call.group, []).append(call)
+    for group, several in groups.items():
+        drafts: list[_Draft] = []
+        for call in sorted(several, key=lambda one: one.time):
+            draft = next((one for one in reversed(drafts) if one.goes_on_with(call)), None)
+            if draft is None:
+                drafts.append(draft := _Draft())
+            draft.add(call)
+        for number, draft in enumerate(drafts, 1):
+            if not draft.messages:
+                options.dropped["calls without messages"] += 1
+                continue
+            identity = group if len(drafts) == 1 else f"{group}-{number}"
+            try:
+                yield from_record({"id": identity, **draft.record()}, default_id=identity)
+            except RuleError as error:
+                raise error.inside(identity) from None
+
+
+class _Draft:
+    def __init__(self) -> None:
+        self.messages: list[Message] = []
+        self.ratings: list[dict[str, Any]] = []
+        self.models: dict[str, None] = {}
+        self.meta: dict[str, Any] = {}
+
+    def goes_on_with(self, call: Call) -> bool:
+        """Whether a call was sent everything that was said here before."""
+        sent = [_key(one) for one in call.sent]
+        said = [_key(one) for one in self.messages]
+        return len(sent) >= len(said) and sent[: len(said)] == said
+
+    def add(self, call: Call) -> None:
+        self.messages = [*call.sent, *call.returned]
+        last = len(self.messages) - 1
+        self.ratings += [{**one, "turn": last} for one in call.ratings if call.returned]
+        if call.model:
+            self.models[call.model] = None
+        self.meta |= call.meta
+
+    def record(self) -> dict[str, Any]:
+        agent = next(iter(self.models)) if len(self.models) == 1 else None
+        return {"agent": agent, "messages": self.messages, "ratings": self.ratings, "meta": self.meta}
+
+
+def _key(message: Message) -> tuple[Any, ...]:
+    return tuple(as_json(message.get(key)) for key in SAME)
+
+
+def seconds(value: Any) -> float:
+    """A time as a number to sort by: a number, digits, or ISO 8601; 0 where there is none."""
+    if isinstance(value, int | float):
+        return float(value)
+    written = str(value or "")
+    if written.isdigit():
+        return float(written)
+    try:
+        return datetime.fromisoformat(written).timestamp()
+    except ValueError:
+        return 0.0
+
+
+def parsed(value: Any) -> Any:
+    """A value that may be JSON text."""
+    if isinstance(value, str) and value[:1] in "[{":
+        try:
+            return json.loads(value)
+        except ValueError:
+            return value
+    return value
+
+
+def messages(value: Any, *, role: str) -> list[Message]:
+    """What a tool logs as the input or output of a call, as native messages; a bare text has the given role."""
+    value = parsed(value)
+    if value is None or value == "":
+        return []
+    if isinstance(value, str):
+        return [{"role": role, "content": value}]
+    if isinstance(value, list):
+        return [one for inner in value for one in messages(inner, role=role)]
+    values = record(value)
+    for key in (
+        "messages",
+        "input",
+        "inputs",
+        "output",
+        "outputs",
+        "generations",
+        "choices",
+        "message",
+        "text",
+    ):
+        if key in values and "role" not in values and "type" not in values and "content" not in values:
+            return messages(values[key], role=role)
+    return [message(values, role=role)]
+
+
+def message(values: Message, *, role: str) -> Message:
+    """One message in any of the usual spellings: OpenAI's, LangChain's, OpenTelemetry's parts."""
+    if values.get("lc") and isinstance(values.get("kwargs"), dict):  # LangChain's serialised form
+        kind = values["id"][-1] if isinstance(values.get("id"), list) and values["id"] else ""
+        return message({"type": kind, **values["kwargs"]}, role=role)
+    if isinstance(values.get("data"), dict) and "role" not in values:  # {"type": "human", "data": {...}}
+        return message({**values["data"], "type": values.get("type")}, role=role)
+    if isinstance(values.get("message"), dict) and "content" not in values:
+        return message(values["message"], role=role)
+    said = str(values.get("role") or values.get("type") or role)
+    native_role = NAMES.get(said, said)
+    if native_role not in ROLES:
+        raise wrong(said, f"a role, one of {', '.join(ROLES)}").inside("role")
+    native: Message = {"role": native_role, "content": values.get("content")}
+    calls = list(values.get("tool_calls") or ())
+    if isinstance(values.get("parts"), list):
+        _parts(native, values["parts"], calls)
+    elif isinstance(native["content"], dict):
+        native["content"] = as_json(native["content"])
+    elif isinstance(native["content"], list):
+        native["content"] = [
+            {"type": "text", "text": one} if isinstance(one, str) else one for one in native["content"]
+        ]
+    if calls:
+        native["tool_calls"] = [_call(one) for one in calls]
+    for key in ("tool_call_id", "name"):
+        if text_at(values, key):
+            native[key] = values[key]
+    if native["content"] is None and not calls:
+        native["content"] = ""
+    return native
+
+
+def _parts(native: Message, parts: list[Any], calls: list[Any]) -> None:
+    """OpenTelemetry's parts: text, calls of tools and their results; anything else stays a part."""
+    found: list[dict[str, Any]] = []
+    for part in parts:
+        values = record(part)
+        kind = values.get("type")
+        if kind == "tool_call":
+            calls.append(values)
+        elif kind == "tool_call_response":
+            native["role"] = "tool"
+            native["tool_call_id"] = values.get("id")
+            answer = values.get("response", values.get("result"))
+            found.append({"type": "text", "text": answer if isinstance(answer, str) else as_json(answer)})
+        elif kind == "text":
+            found.append({"type": "text", "text": str(values.get("content", values.get("text", "")))})
+        elif kind == "reasoning":
+            native["reasoning"] = values.get("content")
+        else:
+            found.append({**values, "type": str(kind or "unknown")})
+    only_text = all(one["type"] == "text" for one in found)
+    native["content"] = ("\n".join(one["text"] for one in found) if only_text else found) if found else None
+
+
+def _call(value: Any) -> dict[str, Any]:
+    values = record(value)
+    if isinstance(values.get("function"), dict):
+        function = values["function"]
+        return tool_call(str(function.get("name")), function.get("arguments") or {}, text_at(values, "id"))
+    arguments = values.get("arguments", values.get("args", {}))
+    call = tool_call(
+        str(values.get("name")), arguments if arguments is not None else {}, text_at(values, "id")
+    )
+    return present(call)

@@ -1,0 +1,87 @@
+"""Langfuse's exports of traces or observations: JSON, or JSON Lines.
+
+A trace with observations has its model calls among them (`type` GENERATION); one without has `input` and `output`.
+Calls of one session, else of one trace, are joined to dialogues (`exchanges.py`). Scores become ratings of the last
+reply that the trace holds; categorical ones are counted.
+"""
+
+from collections.abc import Iterator
+from typing import Any
+
+from turnwise.logs.checks import RuleError, each, optional, record
+from turnwise.logs.readers.messages import present, rating, text_at
+from turnwise.logs.readers.sniff import Sample
+from turnwise.logs.readers.source import Options, records, refuse
+from turnwise.logs.readers.traces.exchanges import Call, dialogues, messages, seconds
+from turnwise.types import Dialogue
+
+
+def recognises(sample: Sample) -> bool:
+    values = sample.first
+    trace = {"id", "input", "output"} <= values.keys() and bool(
+        {"sessionId", "session_id", "userId", "observations", "htmlPath"} & values.keys()
+    )
+    return trace or (
+        "input" in values
+        and values.get("type") in ("GENERATION", "SPAN", "EVENT")
+        and bool({"traceId", "trace_id"} & values.keys())
+    )
+
+
+def read(path: str, options: Options | None = None) -> Iterator[Dialogue]:
+    options = options or Options()
+    calls: list[Call] = []
+    for value, place, told in records(path):
+        with told():
+            calls += _calls(record(value), place, options)
+    try:
+        yield from dialogues(calls, options)
+    except RuleError as error:
+        refuse(error, path)
+
+
+def _calls(values: dict[str, Any], place: str, options: Options) -> Iterator[Call]:
+    trace = text_at(values, "traceId") or text_at(values, "trace_id") or text_at(values, "id") or place
+    group = text_at(values, "sessionId") or text_at(values, "session_id") or trace
+    meta = present(
+        {
+            "trace": trace,
+            "name": values.get("name"),
+            "user": values.get("userId"),
+            "tags": values.get("tags") or None,
+        }
+    )
+    marks = list(_ratings(values, options))
+    observed = [
+        one
+        for one in optional(values, "observations", each(_observation), default=())
+        if one.get("type") == "GENERATION"
+    ]
+    kind = values.get("type")
+    if kind not in (None, "GENERATION") and not observed:
+        options.dropped["observations that are no model call"] += 1
+        return
+    for number, one in enumerate(observed or [values], 1):
+        yield Call(
+            group,
+            seconds(one.get("startTime") or one.get("start_time") or one.get("timestamp")),
+            messages(one.get("input"), role="user"),
+            messages(one.get("output"), role="assistant"),
+            text_at(one, "model"),
+            marks if number == len(observed or [values]) else [],
+            meta,
+        )
+
+
+def _observation(value: Any) -> dict[str, Any]:
+    return value if isinstance(value, dict) else {}  # some exports name observations by their ids alone
+
+
+def _ratings(values: dict[str, Any], options: Options) -> Iterator[dict[str, Any]]:
+    scores = values.get("scores")
+    for one in scores if isinstance(scores, list) else ():
+        value = one.get("value") if isinstance(one, dict) else None
+        if isinstance(value, bool) or not isinstance(value, int | float):
+            options.dropped["scores that are no number"] += 1
+            continue
+        yield rating(str(one.get("name")), value, rater=text_at(one, "source"), comment=one.get("comment"))

@@ -1,0 +1,84 @@
+"""LangSmith's exports of runs: JSON, or JSON Lines, with `run_type`, `inputs` and `outputs`.
+
+Runs of type `llm` are model calls; a root run of another type is one where the file has no `llm` run of its trace.
+Calls of one thread (`session_id` or `thread_id` in the metadata), else of one trace, are joined to dialogues
+(`exchanges.py`). Messages are read in LangChain's and in OpenAI's spelling. Feedback with a number becomes a rating
+of the run's reply.
+"""
+
+from collections.abc import Iterator
+from typing import Any
+
+from turnwise.logs.checks import RuleError, record
+from turnwise.logs.readers.messages import inner, present, rating, text_at
+from turnwise.logs.readers.sniff import Sample
+from turnwise.logs.readers.source import Options, records, refuse
+from turnwise.logs.readers.traces.exchanges import Call, dialogues, messages, seconds
+from turnwise.types import Dialogue
+
+THREADS = ("session_id", "thread_id", "conversation_id")
+
+
+def recognises(sample: Sample) -> bool:
+    return sample.has("run_type", "inputs")
+
+
+def read(path: str, options: Options | None = None) -> Iterator[Dialogue]:
+    options = options or Options()
+    runs: list[dict[str, Any]] = []
+    calls: list[Call] = []
+    places = []
+    for value, place, told in records(path):
+        with told():
+            runs.append(record(value))
+            places.append((place, told))
+    with_model = {_trace(one) for one in runs if one.get("run_type") == "llm"}
+    for one, (place, told) in zip(runs, places, strict=True):
+        root = not one.get("parent_run_id")
+        if one.get("run_type") == "llm" or (root and _trace(one) not in with_model):
+            with told():
+                calls.append(_call(one, place))
+        else:
+            options.dropped["runs that are no model call"] += 1
+    try:
+        yield from dialogues(calls, options)
+    except RuleError as error:
+        refuse(error, path)
+
+
+def _trace(values: dict[str, Any]) -> str:
+    return str(values.get("trace_id") or values.get("id"))
+
+
+def _call(values: dict[str, Any], place: str) -> Call:
+    about = inner(values, "extra", "metadata") or {}
+    group = next(
+        (str(about[key]) for key in THREADS if about.get(key)),
+        _trace(values) if _trace(values) != "None" else place,
+    )
+    model = text_at(about, "ls_model_name") or text_at(values, "extra", "invocation_params", "model")
+    return Call(
+        group,
+        seconds(values.get("start_time")),
+        messages(values.get("inputs"), role="user"),
+        messages(values.get("outputs"), role="assistant")[-1:],
+        model,
+        list(_ratings(values)),
+        present({"name": values.get("name"), "run": values.get("id")}),
+    )
+
+
+def _ratings(values: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    for key, about in (values.get("feedback_stats") or {}).items():
+        average = about.get("avg") if isinstance(about, dict) else None
+        if isinstance(average, int | float) and not isinstance(average, bool):
+            yield rating(key, average, rater="mean" if about.get("n", 1) != 1 else None)
+    for one in values.get("feedback") or ():
+        score = one.get("score") if isinstance(one, dict) else None
+        if isinstance(score, int | float):
+            yield rating(
+                str(one.get("key")),
+                float(score),
+                rater=text_at(one, "feedback_source", "type"),
+                comment=one.get("comment"),
+            )

@@ -1,0 +1,229 @@
+"""OpenTelemetry's GenAI spans: OTLP JSON (`resourceSpans`), such requests a line, or spans as the SDK prints them.
+
+Three generations of the semantic conventions are read, in this order of preference:
+
+* `gen_ai.input.messages`, `gen_ai.output.messages` and `gen_ai.system_instructions` (since 1.37);
+* events `gen_ai.user.message`, `gen_ai.choice` ... on the span, or in OTLP logs (`resourceLogs`) with the span's id;
+* `gen_ai.prompt.N.role`, `gen_ai.prompt.N.content`, `gen_ai.completion.N...` (OpenLLMetry).
+
+OpenInference's `llm.input_messages.N.message.role` (Phoenix) is read too. Calls of one `gen_ai.conversation.id`, else
+of one trace, are joined to dialogues (`exchanges.py`). Spans that call no model are counted. Where the application
+did not record contents, the spans have none, and an error says so.
+"""
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from turnwise.errors import DataError, Problem
+from turnwise.logs.checks import RuleError, each, optional, record
+from turnwise.logs.readers.messages import text_at
+from turnwise.logs.readers.sniff import Sample
+from turnwise.logs.readers.source import Options, records, refuse
+from turnwise.logs.readers.traces.exchanges import (
+    Call,
+    Message,
+    dialogues,
+    message,
+    messages,
+    parsed,
+    seconds,
+)
+from turnwise.types import Dialogue
+
+EVENT = re.compile(r"gen_ai\.(system|user|assistant|tool)\.message")
+CHOICE = "gen_ai.choice"
+NUMBERED = re.compile(r"(?:gen_ai\.)?(prompt|completion)\.(\d+)\.(.+)")
+OPEN_INFERENCE = re.compile(r"llm\.(input|output)_messages\.(\d+)\.message\.(.+)")
+TOOL_CALL = re.compile(r"(?:message\.)?tool_calls\.(\d+)\.(?:tool_call\.)?(?:function\.)?(name|arguments|id)")
+MODELS = ("gen_ai.response.model", "gen_ai.request.model", "llm.model_name", "llm.request.model")
+GROUPS = ("gen_ai.conversation.id", "session.id", "traceloop.association.properties.session_id")
+Attributes = dict[str, Any]
+
+
+def recognises(sample: Sample) -> bool:
+    values = sample.first
+    if "resourceSpans" in values or "resourceLogs" in values:
+        return True
+    attributes = values.get("attributes")
+    return (
+        isinstance(attributes, dict)
+        and "context" in values
+        and any(key.startswith(("gen_ai.", "llm.")) for key in attributes)
+    )
+
+
+def read(path: str, options: Options | None = None) -> Iterator[Dialogue]:
+    options = options or Options()
+    spans: list[dict[str, Any]] = []
+    events: dict[str, list[tuple[str, Any]]] = {}
+    for value, _, told in records(path):
+        with told():
+            spans += _spans(record(value))
+            for span, name, body in _logged(record(value)):
+                events.setdefault(span, []).append((name, body))
+    try:
+        calls = [
+            call for span in spans if (call := _call(span, events.get(span["id"], []), options)) is not None
+        ]
+        if not calls:
+            remedy = (
+                "the application must capture them (OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT=true)"
+            )
+            raise DataError(Problem(path, None, "", f"has no model call with recorded messages; {remedy}"))
+        yield from dialogues(calls, options)
+    except RuleError as error:
+        refuse(error, path)
+
+
+def _spans(values: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """Spans with plain attributes: of an OTLP request, or one that the SDK printed."""
+    if "context" in values and "attributes" in values:
+        context = record(values["context"])
+        yield {
+            "id": str(context.get("span_id", "")).removeprefix("0x"),
+            "trace": str(context.get("trace_id", "")).removeprefix("0x"),
+            "start": str(values.get("start_time", "")),
+            "attributes": dict(optional(values, "attributes", record, default={})),
+            "events": [(str(one.get("name")), one.get("attributes")) for one in values.get("events") or ()],
+        }
+        return
+    for resource in optional(values, "resourceSpans", each(record), default=()):
+        for scope in optional(resource, "scopeSpans", each(record), default=()):
+            for span in optional(scope, "spans", each(record), default=()):
+                yield {
+                    "id": str(span.get("spanId", "")),
+                    "trace": str(span.get("traceId", "")),
+                    "start": str(span.get("startTimeUnixNano", "")),
+                    "attributes": _attributes(span.get("attributes")),
+                    "events": [
+                        (str(one.get("name")), _attributes(one.get("attributes")))
+                        for one in span.get("events") or ()
+                    ],
+                }
+
+
+def _logged(values: dict[str, Any]) -> Iterator[tuple[str, str, Any]]:
+    """Span, name and body of the events in OTLP logs."""
+    for resource in optional(values, "resourceLogs", each(record), default=()):
+        for scope in optional(resource, "scopeLogs", each(record), default=()):
+            for entry in optional(scope, "logRecords", each(record), default=()):
+                attributes = _attributes(entry.get("attributes"))
+                name = entry.get("eventName") or attributes.get("event.name")
+                if isinstance(name, str):
+                    body = _any(entry.get("body")) if entry.get("body") is not None else attributes
+                    yield str(entry.get("spanId", "")), name, body
+
+
+def _attributes(listed: Any) -> Attributes:
+    if isinstance(listed, dict):
+        return listed
+    return {str(one.get("key")): _any(one.get("value")) for one in listed or () if isinstance(one, dict)}
+
+
+def _any(value: Any) -> Any:
+    """OTLP's AnyValue as a plain value."""
+    if not isinstance(value, dict):
+        return value
+    if "arrayValue" in value:
+        return [_any(one) for one in (value["arrayValue"] or {}).get("values", ())]
+    if "kvlistValue" in value:
+        return _attributes((value["kvlistValue"] or {}).get("values"))
+    if "intValue" in value:
+        return int(value["intValue"])
+    return next((one for key, one in value.items() if key.endswith("Value")), None)
+
+
+def _call(span: dict[str, Any], logged: list[tuple[str, Any]], options: Options) -> Call | None:
+    attributes: Attributes = span["attributes"]
+    sent, returned = _messages(attributes, [*span["events"], *logged])
+    if not sent and not returned:
+        about = (
+            "model calls without recorded messages" if _is_call(attributes) else "spans that call no model"
+        )
+        options.dropped[about] += 1
+        return None
+    group = next((str(attributes[key]) for key in GROUPS if attributes.get(key)), span["trace"])
+    model = next((str(attributes[key]) for key in MODELS if attributes.get(key)), None)
+    return Call(group, seconds(span["start"]), sent, returned, model, meta={"trace": span["trace"]})
+
+
+def _is_call(attributes: Mapping[str, Any]) -> bool:
+    return any(key in attributes for key in MODELS)
+
+
+def _messages(attributes: Attributes, events: list[tuple[str, Any]]) -> tuple[list[Message], list[Message]]:
+    if "gen_ai.input.messages" in attributes or "gen_ai.output.messages" in attributes:
+        system = parsed(attributes.get("gen_ai.system_instructions"))
+        told = (
+            [message({"role": "system", "parts": system}, role="system")]
+            if isinstance(system, list)
+            else messages(system, role="system")
+        )
+        sent = messages(attributes.get("gen_ai.input.messages"), role="user")
+        return [*told, *sent], messages(attributes.get("gen_ai.output.messages"), role="assistant")
+    from_events = _from_events(events)
+    if any(from_events):
+        return from_events
+    return _numbered(attributes)
+
+
+def _from_events(events: list[tuple[str, Any]]) -> tuple[list[Message], list[Message]]:
+    sent: list[Message] = []
+    returned: list[Message] = []
+    for name, body in events:
+        values = _body(body)
+        match = EVENT.fullmatch(name)
+        if match:
+            sent.append(
+                message(
+                    {**values, "role": values.get("role") or match[1], "tool_call_id": values.get("id")},
+                    role=match[1],
+                )
+            )
+        elif name == CHOICE:
+            inner = values.get("message")
+            returned.append(message(inner if isinstance(inner, dict) else values, role="assistant"))
+        elif name == "gen_ai.client.inference.operation.details":
+            more = _messages(values, [])
+            sent += more[0]
+            returned += more[1]
+    return sent, returned
+
+
+def _body(body: Any) -> dict[str, Any]:
+    """The content of an event: its body, or an attribute that holds it as JSON."""
+    values = body if isinstance(body, dict) else {"content": body}
+    held = parsed(values.get("gen_ai.event.content"))
+    found = (
+        held
+        if isinstance(held, dict)
+        else {key: parsed(one) if key == "message" else one for key, one in values.items()}
+    )
+    if isinstance(found.get("tool_calls"), str):
+        found = {**found, "tool_calls": parsed(found["tool_calls"])}
+    return found
+
+
+def _numbered(attributes: Attributes) -> tuple[list[Message], list[Message]]:
+    """`gen_ai.prompt.0.content` and its like, in the order of the numbers."""
+    found: dict[str, dict[int, dict[str, Any]]] = {"sent": {}, "returned": {}}
+    for key, value in attributes.items():
+        match = NUMBERED.fullmatch(key) or OPEN_INFERENCE.fullmatch(key)
+        if match is None:
+            continue
+        side = "sent" if match[1] in ("prompt", "input") else "returned"
+        one = found[side].setdefault(int(match[2]), {})
+        call = TOOL_CALL.fullmatch(match[3])
+        if call:
+            one.setdefault("calls", {}).setdefault(int(call[1]), {})[call[2]] = value
+        elif match[3] in ("role", "content", "tool_call_id", "name"):
+            one[match[3]] = parsed(value) if match[3] == "content" else value
+    sides = []
+    for side, role in (("sent", "user"), ("returned", "assistant")):
+        several = []
+        for _, one in sorted(found[side].items()):
+            calls = [call for _, call in sorted(one.pop("calls", {}).items())]
+            several.append(message({**one, "tool_calls": calls}, role=text_at(one, "role") or role))
+        sides.append(several)
+    return sides[0], sides[1]

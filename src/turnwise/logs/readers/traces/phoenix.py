@@ -1,0 +1,95 @@
+"""Phoenix's exports of spans: records with `attributes.llm.input_messages` and `context.trace_id` (JSON or JSON Lines).
+
+This is what `get_spans_dataframe().to_json(orient="records")` writes, with a column a key, or with nested objects.
+Messages have OpenInference's keys, `message.role` and `message.content`. Calls of one `session.id`, else of one
+trace, are joined to dialogues (`exchanges.py`); spans of other kinds than LLM are counted. OTLP files of Phoenix are
+read by `otel`.
+"""
+
+from collections.abc import Iterator
+from typing import Any
+
+from turnwise.logs.checks import RuleError, record
+from turnwise.logs.readers.messages import text_at
+from turnwise.logs.readers.sniff import Sample
+from turnwise.logs.readers.source import Options, records, refuse
+from turnwise.logs.readers.traces.exchanges import Call, Message, dialogues, message, parsed, seconds
+from turnwise.types import Dialogue
+
+INPUT, OUTPUT = "llm.input_messages", "llm.output_messages"
+
+
+def recognises(sample: Sample) -> bool:
+    return any(_at(sample.first, key) is not None for key in (INPUT, OUTPUT))
+
+
+def read(path: str, options: Options | None = None) -> Iterator[Dialogue]:
+    options = options or Options()
+    calls: list[Call] = []
+    for value, place, told in records(path):
+        with told():
+            values = record(value)
+            sent, returned = (
+                _messages(_at(values, key), role) for key, role in ((INPUT, "user"), (OUTPUT, "assistant"))
+            )
+            if not sent and not returned:
+                options.dropped["spans that are no model call"] += 1
+                continue
+            trace = str(values.get("context.trace_id") or text_at(values, "context", "trace_id") or place)
+            session = _at(values, "session.id")
+            model = _at(values, "llm.model_name")
+            calls.append(
+                Call(
+                    str(session or trace),
+                    seconds(values.get("start_time")),
+                    sent,
+                    returned,
+                    str(model) if model else None,
+                    meta={"trace": trace},
+                )
+            )
+    try:
+        yield from dialogues(calls, options)
+    except RuleError as error:
+        refuse(error, path)
+
+
+def _at(values: Any, key: str) -> Any:
+    """An attribute, as a column of its own or inside `attributes`, nested or not."""
+    if not isinstance(values, dict):
+        return None
+    for found in (
+        values.get(f"attributes.{key}"),
+        (values.get("attributes") or {}).get(key) if isinstance(values.get("attributes"), dict) else None,
+    ):
+        if found is not None:
+            return found
+    nested: Any = values.get("attributes")
+    for step in key.split("."):
+        nested = nested.get(step) if isinstance(nested, dict) else None
+    return nested
+
+
+def _messages(value: Any, role: str) -> list[Message]:
+    found = parsed(value)
+    return [message(_plain(record(one)), role=role) for one in found] if isinstance(found, list) else []
+
+
+def _plain(values: dict[str, Any]) -> dict[str, Any]:
+    """OpenInference's flat keys without their prefixes."""
+    inner = values.get("message")
+    if isinstance(inner, dict):
+        return inner
+    found = {key.removeprefix("message."): one for key, one in values.items()}
+    calls = parsed(found.get("tool_calls"))
+    if isinstance(calls, list):
+        found["tool_calls"] = [_call(record(one)) for one in calls]
+    return found
+
+
+def _call(values: dict[str, Any]) -> dict[str, Any]:
+    inner = values.get("tool_call")
+    if isinstance(inner, dict):
+        return inner
+    flat = {key.removeprefix("tool_call.").removeprefix("function."): one for key, one in values.items()}
+    return {"id": flat.get("id"), "name": flat.get("name"), "arguments": flat.get("arguments")}

@@ -1,0 +1,295 @@
+"""Traces of model calls: OpenTelemetry of three generations, Langfuse, LangSmith, Phoenix; objects of OpenAI."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from turnwise.errors import DataError
+from turnwise.logs.readers import READERS, recognise
+from turnwise.logs.readers.source import Options
+from turnwise.types import Dialogue
+
+SAID = [
+    ("system", "be brief"),
+    ("user", "hi"),
+    ("assistant", "hello"),
+    ("user", "bye"),
+    ("assistant", "ciao"),
+]
+
+
+def attribute(key: str, value: Any) -> dict[str, Any]:
+    return {"key": key, "value": {"stringValue": value if isinstance(value, str) else json.dumps(value)}}
+
+
+def otlp(*spans: dict[str, Any], **more: Any) -> dict[str, Any]:
+    return {"resourceSpans": [{"scopeSpans": [{"spans": list(spans)}]}], **more}
+
+
+def span(number: int, attributes: list[dict[str, Any]], **more: Any) -> dict[str, Any]:
+    about = [attribute("gen_ai.request.model", "m1"), *attributes]
+    return {
+        "traceId": "t",
+        "spanId": f"s{number}",
+        "startTimeUnixNano": str(number),
+        "attributes": about,
+        **more,
+    }
+
+
+def parts(said: list[tuple[str, str]]) -> list[dict[str, Any]]:
+    return [{"role": role, "parts": [{"type": "text", "content": text}]} for role, text in said]
+
+
+def read(name: str, path: Path, content: Any, options: Options | None = None) -> list[Dialogue]:
+    path.write_text(json.dumps(content))
+    assert recognise(str(path)) == name
+    return list(READERS[name].read(str(path), options or Options()))
+
+
+def spoken(dialogue: Dialogue) -> list[tuple[str, str]]:
+    return [(turn.role, turn.text) for turn in dialogue.turns]
+
+
+def test_calls_that_repeat_the_dialogue_so_far_are_one_dialogue(tmp_path: Path) -> None:
+    told = attribute("gen_ai.system_instructions", [{"type": "text", "content": "be brief"}])
+    calls = [
+        span(
+            2,
+            [
+                told,
+                attribute("gen_ai.input.messages", parts(SAID[1:4])),
+                attribute("gen_ai.output.messages", parts(SAID[4:])),
+            ],
+        ),
+        span(
+            1,
+            [
+                told,
+                attribute("gen_ai.input.messages", parts(SAID[1:2])),
+                attribute("gen_ai.output.messages", parts(SAID[2:3])),
+            ],
+        ),
+        {
+            "traceId": "t",
+            "spanId": "s3",
+            "startTimeUnixNano": "3",
+            "attributes": [attribute("http.method", "GET")],
+        },
+    ]
+    options = Options()
+    (dialogue,) = read("otel", tmp_path / "spans.json", otlp(*calls), options)
+    assert (dialogue.id, dialogue.agent, spoken(dialogue)) == ("t", "m1", SAID)
+    assert options.dropped == {"spans that call no model": 1}
+
+
+def test_calls_of_one_trace_that_do_not_go_on_are_dialogues_of_their_own(tmp_path: Path) -> None:
+    calls = [
+        span(
+            number,
+            [
+                attribute("gen_ai.input.messages", parts([("user", str(number))])),
+                attribute("gen_ai.output.messages", parts([("assistant", "ok")])),
+            ],
+        )
+        for number in (1, 2)
+    ]
+    found = read("otel", tmp_path / "spans.json", otlp(*calls))
+    assert [(one.id, spoken(one)[0]) for one in found] == [("t-1", ("user", "1")), ("t-2", ("user", "2"))]
+
+
+def test_events_of_a_span_hold_the_messages(tmp_path: Path) -> None:
+    events = [
+        {"name": "gen_ai.system.message", "attributes": [attribute("content", "be brief")]},
+        {"name": "gen_ai.user.message", "attributes": [attribute("content", "hi")]},
+        {
+            "name": "gen_ai.choice",
+            "attributes": [attribute("message", {"role": "assistant", "content": "hello"})],
+        },
+    ]
+    (dialogue,) = read("otel", tmp_path / "spans.json", otlp(span(1, [], events=events)))
+    assert spoken(dialogue) == SAID[:3]
+
+
+def test_events_in_the_logs_belong_to_their_span(tmp_path: Path) -> None:
+    def body(**values: str) -> dict[str, Any]:
+        return {
+            "kvlistValue": {
+                "values": [{"key": key, "value": {"stringValue": one}} for key, one in values.items()]
+            }
+        }
+
+    answer = {
+        "kvlistValue": {"values": [{"key": "message", "value": body(role="assistant", content="hello")}]}
+    }
+    logged = [
+        {"spanId": "s1", "eventName": "gen_ai.user.message", "body": body(content="hi")},
+        {"spanId": "s1", "attributes": [attribute("event.name", "gen_ai.choice")], "body": answer},
+    ]
+    content = otlp(span(1, []), resourceLogs=[{"scopeLogs": [{"logRecords": logged}]}])
+    (dialogue,) = read("otel", tmp_path / "spans.json", content)
+    assert spoken(dialogue) == SAID[1:3]
+
+
+def test_numbered_attributes_hold_the_messages_and_tool_calls(tmp_path: Path) -> None:
+    attributes = [
+        attribute("gen_ai.prompt.0.role", "user"),
+        attribute("gen_ai.prompt.0.content", "hi"),
+        attribute("gen_ai.completion.0.role", "assistant"),
+        attribute("gen_ai.completion.0.tool_calls.0.name", "look"),
+        attribute("gen_ai.completion.0.tool_calls.0.arguments", '{"x": 1}'),
+    ]
+    (dialogue,) = read("otel", tmp_path / "spans.json", otlp(span(1, attributes)))
+    assert spoken(dialogue) == [("user", "hi"), ("assistant", "")]
+    (call,) = dialogue.turns[1].tool_calls
+    assert call["function"] == {"name": "look", "arguments": '{"x": 1}'}
+
+
+def test_spans_without_contents_say_what_to_switch_on(tmp_path: Path) -> None:
+    path = tmp_path / "spans.json"
+    path.write_text(json.dumps(otlp(span(1, []))))
+    with pytest.raises(DataError, match="CAPTURE_MESSAGE_CONTENT=true"):
+        list(READERS["otel"].read(str(path), Options()))
+
+
+def test_langfuse_traces_of_a_session_are_one_dialogue_with_scores(tmp_path: Path) -> None:
+    said = [{"role": role, "content": text} for role, text in SAID]
+    traces = [
+        {
+            "id": "a",
+            "sessionId": "s",
+            "timestamp": "2024-01-01T10:00:00Z",
+            "input": said[:2],
+            "output": said[2],
+            "scores": [],
+        },
+        {
+            "id": "b",
+            "sessionId": "s",
+            "timestamp": "2024-01-01T10:01:00Z",
+            "input": None,
+            "output": None,
+            "observations": [
+                {"type": "SPAN"},
+                {
+                    "type": "GENERATION",
+                    "model": "m1",
+                    "input": {"messages": said[:4]},
+                    "output": "ciao",
+                    "startTime": "2024-01-01T10:01:01Z",
+                },
+            ],
+            "scores": [
+                {"name": "helpful", "value": 0.5, "source": "ANNOTATION"},
+                {"name": "tone", "value": "good"},
+            ],
+        },
+    ]
+    options = Options()
+    (dialogue,) = read("langfuse", tmp_path / "traces.json", traces, options)
+    assert (dialogue.id, dialogue.agent, spoken(dialogue)) == ("s", "m1", SAID)
+    assert [(one.dimension, one.value, one.turn) for one in dialogue.ratings] == [("helpful", 0.5, 4)]
+    assert options.dropped == {"scores that are no number": 1}
+
+
+def test_langsmith_runs_are_read_in_langchains_spelling(tmp_path: Path) -> None:
+    def chain(kind: str, text: str) -> dict[str, Any]:
+        return {
+            "lc": 1,
+            "type": "constructor",
+            "id": ["langchain", "schema", kind],
+            "kwargs": {"content": text},
+        }
+
+    runs = [
+        {
+            "id": "r1",
+            "trace_id": "t",
+            "run_type": "llm",
+            "parent_run_id": "r0",
+            "start_time": "2024-01-01T10:00:00",
+            "inputs": {"messages": [[chain("SystemMessage", "be brief"), chain("HumanMessage", "hi")]]},
+            "outputs": {"generations": [[{"text": "hello", "message": chain("AIMessage", "hello")}]]},
+            "extra": {"metadata": {"ls_model_name": "m1"}},
+            "feedback_stats": {"ok": {"n": 1, "avg": 1.0}},
+        },
+        {
+            "id": "r0",
+            "trace_id": "t",
+            "run_type": "chain",
+            "inputs": {"input": "hi"},
+            "outputs": {"output": "hello"},
+        },
+    ]
+    options = Options()
+    (dialogue,) = read("langsmith", tmp_path / "runs.json", runs, options)
+    assert (dialogue.agent, spoken(dialogue)) == ("m1", SAID[:3])
+    assert [(one.dimension, one.value) for one in dialogue.ratings] == [("ok", 1.0)]
+    assert options.dropped == {"runs that are no model call": 1}
+
+
+def test_phoenix_spans_are_read_from_flat_columns(tmp_path: Path) -> None:
+    call = {"tool_call.function.name": "look", "tool_call.function.arguments": "{}"}
+    rows = [
+        {
+            "context.trace_id": "t",
+            "start_time": 1,
+            "attributes.llm.model_name": "m1",
+            "attributes.llm.input_messages": [{"message.role": "user", "message.content": "hi"}],
+            "attributes.llm.output_messages": [
+                {"message.role": "assistant", "message.content": "hello", "message.tool_calls": [call]}
+            ],
+        },
+        {"context.trace_id": "t", "start_time": 2, "attributes.llm.input_messages": None},
+    ]
+    options = Options()
+    (dialogue,) = read("phoenix", tmp_path / "spans.json", rows, options)
+    assert (dialogue.agent, spoken(dialogue)) == ("m1", SAID[1:3])
+    assert dialogue.turns[1].tool_calls[0]["function"]["name"] == "look"
+    assert options.dropped == {"spans that are no model call": 1}
+
+
+def test_a_stored_response_of_openai_has_calls_and_results(tmp_path: Path) -> None:
+    response = {
+        "object": "response",
+        "id": "resp_1",
+        "model": "m1",
+        "instructions": "be brief",
+        "input": [
+            {"role": "user", "content": [{"type": "input_text", "text": "hi"}]},
+            {"type": "function_call", "name": "look", "arguments": "{}", "call_id": "c"},
+            {"type": "function_call_output", "call_id": "c", "output": "42"},
+        ],
+        "output": [
+            {"type": "reasoning", "summary": []},
+            {
+                "type": "message",
+                "role": "assistant",
+                "content": [{"type": "output_text", "text": "hello", "annotations": []}],
+            },
+        ],
+    }
+    (dialogue,) = read("openai", tmp_path / "response.json", response)
+    assert (dialogue.id, dialogue.agent) == ("resp_1", "m1")
+    assert [turn.role for turn in dialogue.turns] == ["system", "user", "assistant", "tool", "assistant"]
+    assert dialogue.turns[-1].text == "hello"
+
+
+def test_a_thread_of_the_assistants_is_one_dialogue_in_the_order_of_time(tmp_path: Path) -> None:
+    def said(role: str, value: str, at: int) -> dict[str, Any]:
+        content = [{"type": "text", "text": {"value": value, "annotations": []}}]
+        about = {"assistant_id": "asst_1"} if role == "assistant" else {"assistant_id": None}
+        return {
+            "object": "thread.message",
+            "thread_id": "th",
+            "role": role,
+            "content": content,
+            "created_at": at,
+            **about,
+        }
+
+    listed = {"object": "list", "data": [said("assistant", "hello", 2), said("user", "hi", 1)]}
+    (dialogue,) = read("openai", tmp_path / "thread.json", listed)
+    assert (dialogue.id, dialogue.agent, spoken(dialogue)) == ("th", "asst_1", SAID[1:3])
