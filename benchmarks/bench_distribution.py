@@ -30,10 +30,8 @@ from turnwise.types import Floats
 
 D = 384  # dimensions of MiniLM
 SMALL, LARGE = 100_000, 1_000_000  # vectors
-FEW, MANY = (
-    40_000,
-    160_000,
-)  # replies of 4 agents: more of each agent, and more real pairs, than are kept in memory
+# Replies of 4 agents: more of each agent, and more real pairs, than are kept in memory.
+FEW, MANY = (40_000, 160_000)
 PROBE = f"""
 import sys
 import numpy as np

@@ -1,4 +1,4 @@
-"""The tables of papers/adem.md, each by a sub-command that writes its own part of the page and of papers/adem.json.
+"""The tables of papers/adem.md; each sub-command writes its part of the page and of papers/adem.json.
 
     python papers/adem.py replies DATA [--encoder NAME|DIR]...   Tables 3 and 4: ADEM, C, R, start and word overlap
     python papers/adem.py encoders DATA --encoder NAME|DIR...    the same head on several encoders, with differences
@@ -11,7 +11,7 @@
     python papers/adem.py scatter DATA [--plot FILE]             figs 3 and 4 as data, and drawn where matplotlib is
     python papers/adem.py untrained VHRED -o DIR                 VHRED's encoder with random weights
 
-DATA is the folder of rated corpora. Predictions are always of contexts that were not trained on (five folds).
+DATA is the folder of rated corpora. All predictions are for contexts that were not trained on (five folds).
 """
 
 import argparse
@@ -85,7 +85,7 @@ def replies(data: Path, given: argparse.Namespace) -> tuple[Any, str]:
 
 
 def encoders(data: Path, given: argparse.Namespace) -> tuple[Any, str]:
-    """`adem` and its start on each encoder, and how far each is from the first, by contexts."""
+    """`adem` and `adem-start` on each encoder, with intervals of the difference from `adem` on the first encoder."""
     people = pool(data)
     fold = fold_of(people)
     scores: dict[str, Floats] = {}
@@ -107,7 +107,10 @@ def encoders(data: Path, given: argparse.Namespace) -> tuple[Any, str]:
 
 
 def unseen(data: Path, given: argparse.Namespace) -> tuple[Any, str]:
-    """Each system of a group of four or more is left out of training, and so are as many replies at random."""
+    """Agreement when one system is left out of training, for groups of four systems or more.
+
+    As a control, equally many random replies are left out.
+    """
     people = pool(data)
     seen, fold = examples(people, given.encoder[0]), fold_of(people)
     agents, everything = people.agents, np.ones(len(people.items), dtype=bool)
@@ -203,7 +206,7 @@ def speakers(data: Path, given: argparse.Namespace) -> tuple[Any, str]:
 
 
 def parted(data: Path, given: argparse.Namespace) -> tuple[Any, str]:
-    """On the raw ratings of the groups whose scale is 1 to 5."""
+    """Counts and examples of replies on which `adem`, word overlap and ratings (1 to 5) disagree."""
     people, adem = predicted(data, given.encoder[0])
     others = {name: overlap(people, name) for name in ("bleu-2", "rouge-l")}
     found = disagreements(adem, others, people.raw, (1.0, 5.0))

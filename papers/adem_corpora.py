@@ -1,7 +1,8 @@
-"""The rated replies behind papers/adem.md: six groups with references, three without, ratings on one scale.
+"""The rated replies for papers/adem.md: six groups with references and three without.
 
-`fbd`'s other parts are copies of `grade` and `usr_persona` and are left out. Ratings are standardised within each
-group; contexts that share a turn, within a group or across, are one context and never on two sides of a split.
+The other parts of `fbd` are copies of `grade` and `usr_persona` and are left out. Ratings are standardised within each
+group. Contexts that share a turn, within a group or across groups, count as one context, which is never split between
+training and test.
 """
 
 import sys
@@ -37,13 +38,16 @@ OVERLAP = "bleu-1 bleu-2 bleu-3 bleu-4 rouge-1 rouge-2 rouge-l rouge-l-b1.2 mete
 FOLDS = 5
 SCALE = (-3.0, 3.0)  # of standardised ratings
 BRIEF = Search(components=(20, 50), gamma=(0.0, 0.002), rate=(0.01,), batch=(64,))
-PLAIN = Search(components=(50,), gamma=(0.002,), rate=(0.01,), batch=(64,))  # mostly chosen by the search
+# The most frequent result of the search.
+PLAIN = Search(components=(50,), gamma=(0.002,), rate=(0.01,), batch=(64,))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Pool:
+    """Rated replies of all groups."""
+
     items: list[Item]
-    raw: Floats  # people's mean on the group's own scale
+    raw: Floats  # mean ratings on the group's own scale
     ratings: Floats  # standardised within the group
     groups: np.ndarray
     contexts: Ints
@@ -60,7 +64,7 @@ class Pool:
 
 @cache
 def pool(data: Path, *, referenced: bool = True) -> Pool:
-    """Every rated reply with a context; with `referenced`, those that have a reference."""
+    """All rated replies with a context; with `referenced`, only those that have a reference."""
     items: list[Item] = []
     raw: list[float] = []
     for name, (file, wanted, dimension) in GROUPS.items():
@@ -92,7 +96,7 @@ def fold_of(pool: Pool) -> Ints:
 def crossed(
     given: Examples, fold: Ints, sides: tuple[str, ...], search: Search, keep=None, seed: int = 0
 ) -> Floats:
-    """(m,) predictions of each fold by a head of the others; of those only the rows in `keep` are learned from."""
+    """(m,) predictions for each fold by a head trained on the other folds; only rows in `keep` are trained on."""
     scores = np.full(len(fold), np.nan)
     usable = given.triples.complete(sides) if keep is None else given.triples.complete(sides) & keep
     for number in range(FOLDS):
@@ -105,19 +109,19 @@ def crossed(
 
 
 def predicted(data: Path, encoder: str) -> tuple[Pool, Floats]:
-    """Every reply with a reference, and what `adem` with plain settings says of it unseen."""
+    """All replies with a reference, and the cross-validated predictions of `adem` with the settings `PLAIN`."""
     people = pool(data)
     return people, crossed(examples(people, encoder), fold_of(people), ("context", "reference"), PLAIN)
 
 
 def overlap(pool: Pool, name: str) -> Floats:
-    """A word-overlap metric's number of each reply."""
+    """The score of each reply by a word-overlap metric."""
     metric = resolve(name)
     return np.asarray(metric.of_sums(metric.rows(pool.items)))
 
 
 def marked(items: list[Item], rng: np.random.Generator) -> list[Item]:
-    """The artefact of Liu et al. 2016: a speaker's token before every reply and reference."""
+    """The items with a random speaker token before every reply and reference, an artefact of Liu et al. 2016."""
     names = ("<first_speaker>", "<second_speaker>")
     return [
         replace(item, turns=(*item.turns[:-1], replace(
@@ -130,7 +134,7 @@ def marked(items: list[Item], rng: np.random.Generator) -> list[Item]:
 
 
 def write_untrained(source: Path, target: Path) -> None:
-    """The encoder of a trained folder with the weights it was born with: what pretraining must beat."""
+    """Save the encoder of a trained folder with random weights, as a baseline for pretraining."""
     import torch
 
     from turnwise.encode.models import folder
@@ -141,6 +145,6 @@ def write_untrained(source: Path, target: Path) -> None:
     sizes = {name: settings[name] for name in ("embedding", "utterance", "context")}
     vocabulary = len(stored.tensors["encoder.embedding.weight"])
     torch.manual_seed(0)
-    born = HierarchicalEncoder(vocabulary=vocabulary, **sizes).state_dict()
-    tensors = {f"encoder.{name}": part.numpy() for name, part in born.items()}
+    random_weights = HierarchicalEncoder(vocabulary=vocabulary, **sizes).state_dict()
+    tensors = {f"encoder.{name}": part.numpy() for name, part in random_weights.items()}
     folder.save(target, kind=stored.kind, tensors=tensors, config=stored.config, card={})

@@ -1,4 +1,4 @@
-"""How papers/adem.py measures agreement and lays out a table."""
+"""Agreement with ratings and the tables of papers/adem.py."""
 
 from pathlib import Path
 from typing import Any
@@ -15,7 +15,7 @@ DRAWS = 1000
 
 
 def agreement(scores: Floats, people: Pool) -> dict[str, Any]:
-    """Spearman and Pearson with interval and p, by contexts."""
+    """Spearman and Pearson correlation with interval and p value; contexts are the clusters."""
     own, clusters = np.unique(people.contexts, return_inverse=True)
     found: dict[str, Any] = {"n": len(scores), "contexts": len(own)}
     for name, of in (("spearman", spearman), ("pearson", pearson)):
@@ -29,7 +29,7 @@ def agreement(scores: Floats, people: Pool) -> dict[str, Any]:
 
 
 def by_group(scores: Floats, people: Pool) -> dict[str, Any]:
-    """Each group's agreement where the metric scores it, and the mean Spearman over groups."""
+    """The agreement in each group with more than 30 scored replies."""
     known = np.isfinite(scores)
     found = {}
     for group in dict.fromkeys(people.groups):
@@ -44,7 +44,7 @@ def mean(found: dict[str, Any], groups: tuple[str, ...] = REFERENCED) -> float:
 
 
 def difference(one: Floats, other: Floats, people: Pool) -> tuple[float, float]:
-    """95 % of the difference of mean Spearman over groups, when contexts are drawn anew (percentiles)."""
+    """95 % percentile interval of the difference of two metrics' mean Spearman over groups, resampling contexts."""
     rng = np.random.default_rng(0)
     rows_of = [np.flatnonzero(people.contexts == code) for code in np.unique(people.contexts)]
     drawn = []
@@ -84,13 +84,14 @@ def systems(scores: Floats, people: Pool) -> dict[str, float]:
 
 
 def means(scores: Floats, people: Pool) -> tuple[Floats, Floats]:
+    """The mean score and the mean rating of each agent."""
     agents = people.agents
     names = np.unique(agents)
     return tuple(np.array([of[agents == name].mean() for name in names]) for of in (scores, people.raw))
 
 
 def draw(kept: dict[str, Any], target: Path) -> None:
-    """Replies and systems, people across and ADEM up."""
+    """Draw scatter plots of replies and of systems, with ratings on the x axis and ADEM on the y axis."""
     import matplotlib
 
     matplotlib.use("Agg")

@@ -1,8 +1,8 @@
-"""`python papers/agreement.py DATA`: how every metric agrees with people on five rated corpora, as papers/agreement.md.
+"""`python papers/agreement.py DATA`: agreement of all metrics with ratings on five corpora; writes papers/agreement.md.
 
-Runs the one `turnwise meta` command that the page shows, and lays its results out with the published figures of
-agreement_published.tsv. `--from FILE` takes the results of a run that was made before (its `--format json`).
-Needs `turnwise fetch minilm smollm2 word2vec`.
+Runs the `turnwise meta` command that the page shows, and prints its results beside the published figures of
+agreement_published.tsv. `--from FILE` uses the results of an earlier run (its `--format json`). Needs `turnwise fetch
+minilm smollm2 word2vec`.
 """
 
 import json
@@ -28,11 +28,13 @@ def command(data: Path) -> list[str]:
 
 
 def measured(data: Path) -> list[dict]:
+    """The results of the command."""
     run = [sys.executable, "-m", "turnwise", *command(data), "--format", "json", "-q"]
     return json.loads(subprocess.run(run, stdout=subprocess.PIPE, text=True, check=True).stdout)["results"]
 
 
-def by_place(results: list[dict]) -> Found:
+def by_level_and_group(results: list[dict]) -> Found:
+    """The results in nested dictionaries (see `Found`)."""
     found: Found = {}
     for row in results:
         if row.get("statistic"):
@@ -42,6 +44,7 @@ def by_place(results: list[dict]) -> Found:
 
 
 def cell(of_metric: dict[str, dict] | None) -> str:
+    """Spearman, Pearson and the interval of Spearman as a table cell."""
     known = of_metric or {}
     numbers = [known[name]["estimate"] for name in ("spearman", "pearson") if name in known]
     if not numbers or None in numbers:
@@ -52,7 +55,7 @@ def cell(of_metric: dict[str, dict] | None) -> str:
 
 
 def raters(of_metric: dict[str, dict[str, dict]]) -> str:
-    """How well one rater follows the others, over all that was rated: beside a metric that scored all of it."""
+    """The agreement of one rater with the others, from the metric that scored the most items."""
     known = [rows["spearman"] for rows in of_metric.values() if "spearman" in rows]
     known = [row for row in known if row.get("ceiling") is not None]
     if not known:
@@ -63,6 +66,7 @@ def raters(of_metric: dict[str, dict[str, dict]]) -> str:
 
 
 def rows(found: Found, level: str, columns: list[str]) -> Iterator[list[str]]:
+    """The lines of our table at a level."""
     for metric in METRICS:
         cells = [cell(found[level, column].get(metric)) for column in columns]
         if any(text != "-" for text in cells):
@@ -71,6 +75,7 @@ def rows(found: Found, level: str, columns: list[str]) -> Iterator[list[str]]:
 
 
 def published(level: str, columns: list[str]) -> Iterator[list[str]]:
+    """The lines of the table of published figures at a level."""
     lines = HERE.with_name("agreement_published.tsv").read_text().splitlines()
     head, *table = [line.split("\t") for line in lines if not line.startswith("#")]
     for line in table:
@@ -90,7 +95,7 @@ def main() -> None:
         if given[0] == "--from"
         else measured(Path(given[0]))
     )
-    found = by_place(results)
+    found = by_level_and_group(results)
     page = HERE.with_suffix(".md")
     parts = [page.read_text().partition("## Turn level")[0].rstrip()]
     for level in ("turn", "system"):

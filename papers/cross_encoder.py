@@ -1,9 +1,10 @@
-"""`python -m papers.cross_encoder DATA [--model DIR] [--pairs N] [--device cuda]`: a cross-encoder beside `turnwise`.
+"""`python -m papers.cross_encoder DATA [--model DIR] [--pairs N] [--device cuda]`: a cross-encoder against `turnwise`.
 
-A MiniLM that reads context and reply as one input, fine-tuned to tell given replies from random ones, turns of the same
-dialogue and copies of the last turn, on the text that the shipped heads learned from. Prints its mean Spearman over the
-nine groups by itself, and that of the leave-one-corpus-out ridge with and without its score. It is not shipped: 90 MB,
-and a pass through the model for each reply. Meant for a GPU; on a CPU 60,000 pairs take hours.
+A MiniLM that takes context and reply as one input is fine-tuned to separate the logged reply from random turns, turns
+of the same dialogue and copies of the last turn, on the dialogues that the shipped heads are trained on. Prints its
+mean Spearman over the nine groups, and that of the leave-one-corpus-out ridge regression with and without its score.
+It is not shipped, because it has 90 MB and needs a forward pass for each reply. Meant for a GPU; on a CPU 60,000 pairs
+take hours.
 """
 
 import argparse
@@ -34,7 +35,7 @@ class CrossEncoder:
     def __init__(self, folder: Path, device: str, *, seed: int = 0) -> None:
         from transformers import AutoModelForSequenceClassification
 
-        torch.manual_seed(seed)  # the head is new
+        torch.manual_seed(seed)  # for the random weights of the new head
         self.device, self.tokenizer = device, loading.read_tokenizer(folder)
         with loading.quiet():
             self.model = AutoModelForSequenceClassification.from_pretrained(folder, num_labels=1).float()
@@ -42,19 +43,19 @@ class CrossEncoder:
         self.longest = loading.longest(self.model.config, self.tokenizer, 128)
 
     def logits(self, pairs: Sequence[tuple[str, str]]) -> torch.Tensor:
-        """(n,) before the sigmoid; what is too long, most often the context, loses its oldest words."""
+        """(n,) logits of pairs of context and reply; the longer text of an overlong pair loses its first words."""
         self.tokenizer.truncation_side = "left"
-        read = self.tokenizer(
+        inputs = self.tokenizer(
             [context for context, _ in pairs], [reply for _, reply in pairs], padding=True,
             truncation="longest_first", max_length=self.longest, return_tensors="pt",
         )  # fmt: skip
-        found: torch.Tensor = self.model(**read.to(self.device)).logits[:, 0]
-        return found
+        logits: torch.Tensor = self.model(**inputs.to(self.device)).logits[:, 0]
+        return logits
 
     def train(
         self, examples: Sequence[tuple[str, list[str]]], *, rate: float = RATE, seed: int = 0
     ) -> Iterator[float]:
-        """One pass over (context, replies of which the first was given); yields the loss of each batch."""
+        """Train for one epoch on (context, replies), whose first reply is the logged one; yields each batch's loss."""
         optimiser = torch.optim.AdamW(self.model.parameters(), lr=rate)
         steps = -(-len(examples) // BATCH)
         schedule = torch.optim.lr_scheduler.LinearLR(optimiser, 1.0, 0.0, total_iters=steps)
@@ -77,20 +78,24 @@ class CrossEncoder:
         self.model.eval()
 
     def scores(self, items: Sequence[Item]) -> Floats:
-        """(n,) NaN for an item that cannot be read."""
-        found = np.full(len(items), np.nan)
-        told = [(at, one) for at, item in enumerate(items) if (one := reply_and_context(item)) is not None]
+        """(n,) logits of the items; NaN for an item without a reply or a context."""
+        scores = np.full(len(items), np.nan)
+        texts = [
+            (number, pair)
+            for number, item in enumerate(items)
+            if (pair := reply_and_context(item)) is not None
+        ]
         self.model.eval()
-        for start in range(0, len(told), BATCH):
-            some = told[start : start + BATCH]
+        for start in range(0, len(texts), BATCH):
+            batch = texts[start : start + BATCH]
             with torch.no_grad():
-                logits = self.logits([(joined(context), reply) for _, (reply, context) in some])
-            found[[at for at, _ in some]] = logits.cpu().numpy()
-        return found
+                logits = self.logits([(joined(context), reply) for _, (reply, context) in batch])
+            scores[[number for number, _ in batch]] = logits.cpu().numpy()
+        return scores
 
 
 def joined(context: Sequence[str]) -> str:
-    """Turns, newest first, as one text."""
+    """The last turns of a context (given newest first) as one text, oldest first."""
     return " . ".join(context[:TURNS][::-1])
 
 
@@ -109,7 +114,7 @@ def examples_of(
 
 
 def left_out(corpora: Corpora, tables: Sequence[Floats]) -> float:
-    """Mean Spearman over the groups, each foretold by the ridge of the others."""
+    """Mean Spearman over the groups, each predicted by a ridge regression on the others."""
     known = [~np.isnan(table).any(axis=1) for table in tables]
     x = [table[rows] for table, rows in zip(tables, known, strict=True)]
     y = [values[rows] for values, rows in zip(corpora.values, known, strict=True)]
@@ -127,7 +132,9 @@ def main(say: Callable[[str], None] = print) -> None:
     )
     parser.add_argument("data", type=Path)
     parser.add_argument("--model", default="minilm")
-    parser.add_argument("--pairs", type=int, default=50_000, help="given replies; each with three wrong ones")
+    parser.add_argument(
+        "--pairs", type=int, default=50_000, help="logged replies; each with three wrong ones"
+    )
     parser.add_argument("--device", default=loading.default_device())
     given = parser.parse_args()
     encoder = CrossEncoder(locate(given.model), given.device)

@@ -1,7 +1,7 @@
 """`python papers/enigma.py families|settings|chat|single DATA|show`: the tables of papers/enigma.md, by `ope --all`.
 
-Each part runs commands, adds what they found to papers/enigma.json, and rewrites its table. The booking logs are
-made in a temporary folder; their seeds (21 to 23) are not those on which settings were chosen (0 to 2, 11, 12).
+Each part runs commands, adds their results to papers/enigma.json, and rewrites its table. The booking logs are
+simulated in a temporary folder; their seeds (21 to 23) are not those on which settings were chosen (0 to 2, 11, 12).
 """
 
 import json
@@ -36,6 +36,7 @@ HERE = Path(__file__)
 
 
 def turnwise(*args: str) -> dict:
+    """Run a command and return its JSON document."""
     command = [sys.executable, "-m", "turnwise", *args, "--format", "json", "-q"]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode not in (0, 4):
@@ -44,13 +45,14 @@ def turnwise(*args: str) -> dict:
 
 
 def validation(*args: str) -> list[dict]:
+    """The validation rows of `ope --all`, with the seconds that the command took."""
     start = time.perf_counter()
     found = turnwise("ope", *args, "--all")["validation"]
     return [{**row, "seconds": round(time.perf_counter() - start, 1)} for row in found]
 
 
 def simulated(world: str, family: str, seed: int, folder: str) -> list[str]:
-    """The logs and the option that names their truth."""
+    """Simulate logs; returns their path and the option that names the file of their truth."""
     logs = Path(folder) / f"{family}-{seed}.jsonl"
     asked = ("--family", family, "--seed", str(seed), "--truth", "5000", "--jobs", "2")
     turnwise("simulate", world, *asked, "-o", str(logs))
@@ -116,7 +118,7 @@ def table(rows: list[dict], keys: tuple[str, ...]) -> str:
 
 
 def pooled(rows: list[dict]) -> str:
-    """Coverage over all agents, families and seeds, and the worst correlations a family."""
+    """A sentence on coverage over all agents, families and seeds, and on the worst correlations of each family."""
     mine = [row for row in rows if row["estimator"] == "robust" and row["coverage"] is not None]
     agents = sum(row["n_agents"] for row in mine)
     covered = sum(row["coverage"] * row["n_agents"] for row in mine)
@@ -142,7 +144,7 @@ PARTS: dict[str, tuple[Callable[..., list[dict]], list[tuple], tuple[str, ...], 
 
 
 def show(part: str, rows: list[dict]) -> None:
-    """Rewrites the part's table in the page."""
+    """Rewrite the part's table in the page."""
     keys, summary = PARTS[part][2:]
     shown = [row for row in rows if part == "single" or row["estimator"] in SHOWN]
     text = table(shown, keys) + (f"\n\n{summary(rows)}" if summary else "")

@@ -2,8 +2,8 @@
 
     python papers/enigma_curves.py LOGS -e enigma -e 'enigma[normalised=false]' -t noise-040 -o CURVES.json
 
-LOGS is what `turnwise simulate booking` writes; its truth, LOGS.truth.json, is put beside every estimate. Estimators
-have the names and settings of `turnwise ope`. Texts are left as they are, as in the paper.
+LOGS is a file that `turnwise simulate booking` wrote; the truth in LOGS.truth.json is printed beside every estimate.
+Estimators have the names and settings of `turnwise ope`. Texts are not delexicalised, as in the paper.
 """
 
 import argparse
@@ -28,7 +28,7 @@ def episodes(logs: str, rating: str) -> Episodes:
 
 
 def truth(logs: str, rating: str) -> dict[str, float]:
-    """The true mean of each agent, where it stands beside the logs."""
+    """The true mean of each agent; empty if there is no file of truths beside the logs."""
     path = Path(logs.removesuffix(".gz").removesuffix(".jsonl") + ".truth.json")
     if not path.is_file():
         return {}
@@ -52,16 +52,16 @@ def main() -> None:
     parser.add_argument("-m", "--model", help="name or folder of the encoder")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("-o", "--output", type=Path, required=True)
-    asked = parser.parse_args()
-    lived, known = episodes(asked.logs, asked.rating), truth(asked.logs, asked.rating)
+    options = parser.parse_args()
+    logged, known = episodes(options.logs, options.rating), truth(options.logs, options.rating)
     found = []
-    for name in asked.estimator:
-        estimator = estimators.resolve(name, model=asked.model)
-        for target in asked.target or lived.agents:
-            begun = time.perf_counter()
-            rng = np.random.default_rng(asked.seed)
-            estimate = estimator.estimate(leave_out(lived, {target}), target, rng=rng)
-            seconds = time.perf_counter() - begun
+    for name in options.estimator:
+        estimator = estimators.resolve(name, model=options.model)
+        for target in options.target or logged.agents:
+            start = time.perf_counter()
+            rng = np.random.default_rng(options.seed)
+            estimate = estimator.estimate(leave_out(logged, {target}), target, rng=rng)
+            seconds = time.perf_counter() - start
             print(
                 f"{name} {target}: {estimate.value:.3f}, truth {known.get(target)}, {seconds:.0f} s",
                 flush=True,
@@ -78,7 +78,7 @@ def main() -> None:
                 }
             )
             made = {"command": " ".join(sys.argv), "device": device(), "runs": found}
-            asked.output.write_text(json.dumps(made) + "\n")
+            options.output.write_text(json.dumps(made) + "\n")
 
 
 if __name__ == "__main__":

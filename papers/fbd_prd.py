@@ -1,11 +1,11 @@
-"""The tables of papers/fbd-prd.md: those that `turnwise meta` makes, laid out, and those that it cannot make.
+"""The tables of papers/fbd-prd.md: from results of `turnwise meta`, and those that it cannot compute.
 
     python papers/fbd_prd.py RESULTS table1|table3|plots
     python papers/fbd_prd.py DATA normality|layers|turns|unseen|few|seeds
 
-RESULTS is the folder that `turnwise meta -o` wrote; plots go there too. DATA is the folder of the corpora. Every number
-is a system-level correlation, signed: a metric for which lower is better is turned over first. Vectors are kept in the
-cache, so a second run takes seconds.
+RESULTS is the folder that `turnwise meta -o` wrote; plots are written there too. DATA is the folder of the corpora.
+Every number is a signed system-level correlation; scores of metrics for which lower is better are negated first.
+Vectors are cached, so a second run takes seconds.
 """
 
 import json
@@ -23,7 +23,7 @@ from turnwise.metrics import resolve
 from turnwise.stats.correlation import STATISTICS
 from turnwise.types import Fitted, Item
 
-COPY = "empathetic"  # which is dailyh reshuffled
+COPY = "empathetic"  # a corpus that is `dailyh` in another order
 PUBLISHED = {  # Table 1, BLEU: Spearman and Pearson, absolute
     "personam": (0.400, 0.672),
     "dailyh": (0.445, 0.444),
@@ -40,12 +40,13 @@ Record = dict[str, Any]  # a result of `turnwise meta`
 
 
 def records(folder: Path) -> list[Record]:
+    """The system-level results of a run of `turnwise meta`."""
     found: list[Record] = json.loads((folder / "results.json").read_text())["results"]
     return [record for record in found if record.get("level") == "system"]
 
 
 def table1(folder: Path) -> None:
-    """One dimension a file: `overall`, else the only one."""
+    """Table 1: all metrics on the six corpora, each with its default dimension."""
     found = records(folder)
     print(f"| | {' | '.join(SIX)} | mean of six | absolute | mean of five |\n|{'---|' * (len(SIX) + 4)}")
     for metric in dict.fromkeys(record["metric"] for record in found):
@@ -56,7 +57,7 @@ def table1(folder: Path) -> None:
 
 
 def table3(folder: Path) -> None:
-    """Every dimension of Daily(Z)."""
+    """Table 3: all metrics on every dimension of Daily(Z)."""
     found = records(folder)
     names = [record["dimension"] for record in found if record["group"] == "dailyz"]
     dimensions = list(dict.fromkeys(names))
@@ -67,6 +68,7 @@ def table3(folder: Path) -> None:
 
 
 def default(found: Sequence[Record], corpus: str) -> str:
+    """The dimension `overall` of a corpus, else its first one."""
     names = list(dict.fromkeys(record["dimension"] for record in found if record["group"] == corpus))
     return "overall" if "overall" in names else names[0]
 
@@ -82,7 +84,7 @@ def _record(found: Sequence[Record], *about: str) -> Record:
 
 
 def plots(folder: Path) -> None:
-    """Bars of each metric's agreement on each corpus, and a panel of systems for each metric and corpus."""
+    """Draw a bar chart of the agreement by metric and corpus, and a scatter plot of systems for each of them."""
     import matplotlib
 
     matplotlib.use("Agg")
@@ -148,7 +150,7 @@ class Corpus:
 def correlations(
     corpus: Corpus, numbers: Mapping[str, Sequence[float]], dimension: str | None = None
 ) -> dict[str, tuple[float, float]]:
-    """Spearman and Pearson of one number a system, in the order of `Corpus.systems`, by group."""
+    """Spearman and Pearson correlation, by group, of one number per system (in the order of `Corpus.systems`)."""
     found = {}
     by_item: dict[str, dict[str, float]] = {}
     for (item, name), value in corpus.ratings.items():
@@ -165,7 +167,7 @@ def correlations(
 
 
 def numbers(corpus: Corpus, name: str) -> dict[str, list[float]]:
-    """What a metric says of each system, oriented."""
+    """The metric's score of each system, by group; negated if lower is better."""
     metric = fitted(corpus, name)
     rows = metric.rows(corpus.items)
     sign = 1 if metric.higher_is_better else -1
@@ -181,14 +183,15 @@ def fitted(corpus: Corpus, name: str) -> Any:
 
 
 def normality(data: Path) -> None:
-    """Shapiro-Wilk's W of each dimension of the real pairs, and what its mean with p comes to."""
+    """Shapiro-Wilk's W of each dimension of the real pairs' vectors, and the mean of W and p."""
     from scipy.stats import shapiro
 
     corpus = Corpus.read(data / FILES["fbd"], "meta.corpus")
     print("| vectors | corpus | W | mean of W and p |\n|---|---|---|---|")
     for name in ("fbd-paper", "fbd"):
-        for group, side in fitted(corpus, name).real.items():
-            varying = side.vectors.T[np.ptp(side.vectors, axis=0) > 1e-12]  # one of MiniLM's [CLS] never does
+        for group, real in fitted(corpus, name).real.items():
+            # One dimension of [CLS] is constant.
+            varying = real.vectors.T[np.ptp(real.vectors, axis=0) > 1e-12]
             tests = np.array([tuple(shapiro(column)) for column in varying])
             both = tests.mean(axis=1)
             w = f"{tests[:, 0].mean():.2f} ± {tests[:, 0].std():.2f}"
@@ -199,14 +202,8 @@ def layers(data: Path) -> None:
     corpus = Corpus.read(data / FILES["fbd"], "meta.corpus")
     settings = [f"{name}[layer={layer}]" for name in ("fbd", "fbd-paper") for layer in range(1, 7)]
     settings += [f"fbd[model={model}]" for model in ("wordllama", "word2vec", "hashing")]
-    settings += [
-        "fbd-paper",
-        "fbd",
-        "prd",
-        "mmd",
-        "fbd[model=smollm2]",
-        "fbd[also=smollm2]",
-    ]  # slow ones last
+    # Slow ones last.
+    settings += ["fbd-paper", "fbd", "prd", "mmd", "fbd[model=smollm2]", "fbd[also=smollm2]"]
     _table(corpus, settings)
 
 
@@ -235,7 +232,7 @@ def unseen(data: Path) -> None:
 
 
 def seeds(data: Path) -> None:
-    """How far the seed of their clusters moves `prd` and `prd-paper`, the latter also with scikit-learn's k-means."""
+    """The variation of `prd` and `prd-paper` over k-means seeds, for the latter also with scikit-learn's k-means."""
     from sklearn.cluster import MiniBatchKMeans
 
     from turnwise.metrics.distribution import curve
@@ -245,11 +242,11 @@ def seeds(data: Path) -> None:
         return model.fit(points, sample_weight=weights).labels_
 
     corpus, own = Corpus.read(data / FILES["fbd"], "meta.corpus"), curve.mini_batches
-    ways = (("prd", own), ("prd-paper", own), ("prd-paper, scikit-learn", peer))
+    methods = (("prd", own), ("prd-paper", own), ("prd-paper, scikit-learn", peer))
     print(
         "| mean of six over 8 seeds | signed | its deviation | absolute | its deviation |\n|---|---|---|---|---|"
     )
-    for name, clusters in ways:
+    for name, clusters in methods:
         curve.mini_batches = clusters
         plain = name.partition(",")[0]
         found = [correlations(corpus, numbers(corpus, f"{plain}[seed={seed}]")) for seed in range(8)]
@@ -260,7 +257,7 @@ def seeds(data: Path) -> None:
 
 
 def few(data: Path) -> None:
-    """How well FBD of n replies ranks systems as FBD of all their replies does: why the guard is where it is."""
+    """Rank correlation of FBD from n replies per system with FBD from all replies: the reason for the minimum of 50."""
     corpus = Corpus.read(data / FILES["fbd"], "meta.corpus")
     metric = fitted(corpus, "fbd")
     rows, rng = metric.rows(corpus.items), np.random.default_rng(0)

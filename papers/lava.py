@@ -5,9 +5,9 @@
     SIZE=small papers/lava.sh                            # a smaller model, without a GPU, in hours
     python papers/lava_tables.py RESULTS                 # papers/lava.json, and the tables of papers/lava.md
 
-On a GPU there is a process for every seed and objective; each stage ends at its second of the clock, so that the whole
-is done in time whatever the machine, and the number of updates made is written with the result. Without one, the stages
-that follow the joint objective run one after the other, each to its end.
+On a GPU there is one process for each seed and objective. Each stage ends at a fixed time after the start, so that the
+whole run ends in time on any machine; the number of updates is written with the result. Without a GPU, the stages after
+the joint objective run one after the other, each to its end.
 """
 
 import argparse
@@ -38,7 +38,7 @@ from turnwise.networks.lava.words import Words
 from turnwise.run.train.policy_judge import Judge
 
 EVALUATORS: tuple[Evaluator, ...] = ("multiwoz2018", "leaderboard")
-# Seconds after the start of everything at which a stage ends; what is left is for the last evaluation.
+# Seconds after the start of the run at which each stage ends; the remaining time is for the last evaluation.
 ENDS = {
     "joint": 62.0,
     "warm": 71.0,
@@ -57,7 +57,7 @@ VARIANTS: dict[str, dict[str, Any]] = {
     "undiscounted": {**GENTLE, "gamma": 0.99},
     "close": {**GENTLE, "closeness": 4.0},
 }
-LATER = 58.0  # when the objectives that nothing goes on from begin
+LATER = 58.0  # seconds after which the objectives start that no other stage continues
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,10 +65,11 @@ class Size:
     supervised: Mapping[str, Any]
     plas: Mapping[str, Any]
     gradient: Mapping[str, Any]
-    dialogues: int | None = None  # of each split
-    stretch: float = 1.0  # of the clock
-    variants: tuple[str, ...] = ("plas", "undiscounted")  # that follow the warm-up in its own process
-    beside: bool = True  # other stages in processes of their own, each when it can begin
+    dialogues: int | None = None  # of each split; None: all
+    stretch: float = 1.0  # factor on the times of `ENDS`
+    # Stages that run after the warm-up in the same process.
+    variants: tuple[str, ...] = ("plas", "undiscounted")
+    beside: bool = True  # run other stages in parallel processes as soon as they can start
 
 
 SIZES = {
@@ -97,15 +98,15 @@ SIZES = {
 
 
 class Bench:
-    """One seed of one objective: its corpora, its clock and what it found."""
+    """One seed of one objective: its corpora, its time limits and its results."""
 
     def __init__(self, given: argparse.Namespace) -> None:
         self.size, self.given = SIZES[given.size], given
         self.device = "cuda" if torch.cuda.is_available() else "cpu"
-        told = json.loads((given.data / "corpus.json").read_text())
-        self.words = Words(tuple(told["words"]))
+        config = json.loads((given.data / "corpus.json").read_text())
+        self.words = Words(tuple(config["words"]))
         self.situation = Situation(
-            tuple(map(tuple, told["slots"])), tuple(map(tuple, told["wishes"])), told["pointer"]
+            tuple(map(tuple, config["slots"])), tuple(map(tuple, config["wishes"])), config["pointer"]
         )
         with np.load(given.data / "corpus.npz") as arrays:
             self.corpora = {name: self._corpus(arrays, name) for name in SPLITS}
@@ -139,16 +140,16 @@ class Bench:
 
     def write(self, stage: str, found: Mapping[str, Any]) -> None:
         target = self.given.output / f"{stage}-{self.given.seed}.json"
-        told = {
+        result = {
             "stage": stage,
             "seed": self.given.seed,
             "size": self.given.size,
             "device": self.device,
             **found,
         }
-        told["at"] = round(time.time() - self.given.start, 1)
+        result["at"] = round(time.time() - self.given.start, 1)
         draft = target.with_suffix(".part")
-        draft.write_text(json.dumps(told, indent=1))
+        draft.write_text(json.dumps(result, indent=1))
         os.replace(draft, target)
 
     def scores(self, model: Model, split: str, judge: Judge) -> dict[str, Any]:
@@ -168,7 +169,7 @@ class Bench:
         return Model.of(stored, device=self.device)
 
     def beside(self, stage: str) -> subprocess.Popen[bytes]:
-        """Another stage of this seed, in a process of its own."""
+        """Start another stage of this seed in a new process."""
         words = [sys.executable, __file__, stage]
         for name in ("seed", "size", "data", "tables", "work", "output", "start"):
             words += [f"--{name}", str(getattr(self.given, name))]
@@ -181,7 +182,7 @@ class Bench:
 
 
 def supervise(bench: Bench) -> None:
-    """One objective; what goes on from the joint one is started beside it."""
+    """Train one supervised objective; after the joint one, also run the stages that continue from it."""
     given, objective = bench.given, bench.given.stage
     if objective != "joint" and bench.size.stretch == 1.0:
         time.sleep(max(0.0, given.start + LATER - time.time()))
@@ -215,7 +216,7 @@ def supervise(bench: Bench) -> None:
 
 
 def warm(bench: Bench, model: Model) -> Curve:
-    """Eq. 5, in place."""
+    """The warm-up (eq. 5) of PLAS; changes the model in place."""
     epochs = plas.Settings(device=bench.device).warm
     curve = supervised.learn(
         model, bench.corpora["train"], bench.corpora["val"], task="vae", epochs=epochs,
@@ -226,7 +227,7 @@ def warm(bench: Bench, model: Model) -> Curve:
 
 
 def improve(bench: Bench, stage: str, model: Model, test: Judge) -> None:
-    """PLAS, from a model that was warmed up; what there is no time for is not begun."""
+    """Run PLAS from a model after the warm-up, unless the stage's time is already over."""
     if bench.until(stage)():
         return
     given = bench.given
@@ -240,7 +241,7 @@ def improve(bench: Bench, stage: str, model: Model, test: Judge) -> None:
 
 
 def climb(bench: Bench, model: Model) -> None:
-    """Policy gradient, from the same supervised model."""
+    """Run policy gradient from the joint supervised model."""
     ground = Ground(bench.corpora["train"], bench.judge("train").success)
     held, began = Ground(bench.corpora["val"], bench.judge("val").success), time.time()
     settings = gradient.Settings(**bench.size.gradient, device=bench.device)

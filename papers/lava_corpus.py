@@ -1,4 +1,4 @@
-"""What papers/lava.py reads, made beforehand: words, bits and rewards of MultiWOZ 2.0, and short dialogues to judge by.
+"""Prepare the input of papers/lava.py: encoded turns, states and rewards of MultiWOZ 2.0, and dialogues for evaluation.
 
 python papers/lava_corpus.py multiwoz_delex.jsonl.gz multiwoz_db out/lava-gpu
 """
@@ -24,7 +24,7 @@ PARTS = ("user", "state", "reply", "goal", "turns")
 
 
 def prepare(data: Path, tables: Path, to: Path) -> None:
-    """What takes time, done beforehand: words, bits, rewards; and the dialogues without what nobody reads."""
+    """Write the encoded corpus and rewards, and the dialogues without the parts that the evaluation does not need."""
     dialogues = list(read_all([str(data)]))
     by_split = {name: [one for one in dialogues if one.meta["split"] == name] for name in SPLITS}
     words = Words.learn((turn.text for one in by_split["train"] for turn in one.turns), fewest=5)
@@ -38,19 +38,20 @@ def prepare(data: Path, tables: Path, to: Path) -> None:
         arrays[f"{name}.success"] = Judge(mine, db=str(tables)).logged()
     to.mkdir(parents=True, exist_ok=True)
     np.savez_compressed(to / "corpus.npz", **arrays)
-    told = {
+    config = {
         "words": words.known,
         "slots": situation.slots,
         "wishes": situation.wishes,
         "pointer": situation.pointer,
     }
-    (to / "corpus.json").write_text(json.dumps(told))
+    (to / "corpus.json").write_text(json.dumps(config))
     for name in SPLITS:
         with gzip.open(to / f"{name}.jsonl.gz", "wt", compresslevel=9) as file:
             file.writelines(f"{json.dumps(_short(one))}\n" for one in by_split[name])
 
 
 def _short(dialogue: Dialogue) -> dict[str, Any]:
+    """The parts of a dialogue that the evaluation needs."""
     messages = [
         {"role": turn.role, "content": turn.text, **({"state": turn.state} if turn.state is not None else {})}
         for turn in dialogue.turns

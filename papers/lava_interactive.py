@@ -1,10 +1,10 @@
-"""LAVA, PLAS and policy gradient before simulated users: the figures of papers/lava-interactive.md.
+"""LAVA, PLAS and policy gradient with simulated users: the figures of papers/lava-interactive.md.
 
     python papers/lava_interactive.py MODEL... --data DIR
 
-MODEL is a folder that `turnwise train lava|plas|lava-pg` or papers/lava.py wrote. All meet the same 1,000 users, whose
-goals are those of MultiWOZ's test set, over its tables: `turnwise simulate task` with `--with NAME=MODEL`. Beside
-them stands the rule-based system of the world. What was measured before is kept in papers/lava-interactive.json.
+MODEL is a folder that `turnwise train lava|plas|lava-pg` or papers/lava.py wrote. All policies talk to the same 1,000
+simulated users with the goals and tables of MultiWOZ's test set (`turnwise simulate task` with `--with NAME=MODEL`),
+and so does the rule-based system of the world. Earlier results are kept in papers/lava-interactive.json.
 """
 
 import argparse
@@ -52,7 +52,7 @@ def goals(data: Path, to: Path) -> Path:
 
 
 def met(model: Path, data: Path, *, dialogues: int) -> dict[str, Any]:
-    """What users say of a policy, and of the world's own system; and how often it had to ask again."""
+    """The true scores of a policy and of the rule-based system, and how often the policy asked the user to repeat."""
     with tempfile.TemporaryDirectory() as folder:
         logs = Path(folder) / "logs.jsonl"
         simulation = Simulation(
@@ -80,9 +80,9 @@ def met(model: Path, data: Path, *, dialogues: int) -> dict[str, Any]:
 
 
 def strays(model: Path, data: Path, *, most: int = 1000) -> dict[str, float]:
-    """Of replies in logged test dialogues, while only one domain was talked about: how many name another one.
+    """The share of replies that name a wrong domain, in logged test turns at which only one domain is active.
 
-    The bracket's prefix and plain words count; `[value_name]` and the like name none.
+    A domain is named by the prefix of a placeholder or by a plain word; `[value_name]` and the like name none.
     """
     asked, domains = [], []
     for one in native.read(str(data / "multiwoz_delex.jsonl.gz")):

@@ -1,7 +1,7 @@
-"""The tables of papers/lava.md, put there from what papers/lava.py measured, which is kept in papers/lava.json.
+"""Write the tables of papers/lava.md from the results of papers/lava.py, and keep the results in papers/lava.json.
 
-python papers/lava_tables.py RESULTS            # a folder with a JSON file a stage and seed
-python papers/lava_tables.py papers/lava.json   # once more from what was kept of all sizes
+python papers/lava_tables.py RESULTS            # a folder with a JSON file for each stage and seed
+python papers/lava_tables.py papers/lava.json   # from the kept results
 """
 
 import json
@@ -30,7 +30,7 @@ NAMES = {
 
 
 def table(results: Path) -> None:
-    """The page's tables from what was measured, and from what was kept of other sizes; what is missing is left out."""
+    """Write the tables; new results replace the kept ones of the same size."""
     store = Path(__file__).with_name("lava.json")
     found: list[dict[str, Any]] = json.loads(store.read_text())
     if results.is_dir():
@@ -50,7 +50,7 @@ def table(results: Path) -> None:
 
 
 def _moved(run: dict[str, Any]) -> bool:
-    """Whether a policy of PLAS was trained at all: the critic has a lead, at whose end some had no time left."""
+    """Whether the policy was trained at all; in some PLAS runs the time ended while only the critic was trained."""
     return run["stage"] not in PLAS or any("actor_loss" in point for point in run["curve"])
 
 
@@ -96,13 +96,13 @@ def _seeds(found: list[dict[str, Any]]) -> Iterator[str]:
 
 
 def _kept(run: dict[str, Any]) -> float:
-    """The update whose policy was best in validation, the first of them."""
+    """The update of the policy that was kept: the first with the best validation success."""
     best = max(run["curve"], key=lambda point: point["success"])
     return float(best["update"])
 
 
 def _falls(found: list[dict[str, Any]]) -> Iterator[str]:
-    """What must show: PLAS above SL in match and success, BLEU falling less than by policy gradient."""
+    """Does the paper's claim hold: PLAS raises match and success over SL, and BLEU falls less than with gradients?"""
     for seed in sorted({one["seed"] for one in found}):
         runs = {one["stage"]: one["test"] for one in found if one["seed"] == seed}
         for stage in PLAS:

@@ -1,9 +1,10 @@
-"""`python -m papers.learned DATA [PART...]`: learned metrics against people on nine groups of rated replies.
+"""`python -m papers.learned DATA [PART...]`: agreement of learned metrics with ratings on nine groups of replies.
 
-Every number is of ratings that the metric had not seen: `turnwise` and `usr-full` are fitted anew for each group on the
-other eight (leave one corpus out), and their ingredients are chosen inside those eight (nested). Heads never see a
-rating, nor a dialogue that shares a turn with a rated item. Each part writes its numbers to papers/learned.json; the
-tables of papers/learned.md are laid out from there (`learned_page.py`). Needs `turnwise fetch minilm smollm2 word2vec`.
+No metric is tested on ratings that it was trained on: `turnwise` and `usr-full` are fitted again for each group on the
+other eight (leave one corpus out), and the signals of `turnwise` are selected within those eight (nested). Heads are
+trained without ratings and on dialogues that share no turn with a rated item. Each part writes its results to
+papers/learned.json, from which `learned_page.py` makes the tables of papers/learned.md. Needs `turnwise fetch minilm
+smollm2 word2vec`.
 """
 
 import json
@@ -43,13 +44,13 @@ REFERENCED = (
     "bleu-1 bleu-2 bleu-3 bleu-4 rouge-1 rouge-2 rouge-l rouge-l-b1.2 meteor chrf average greedy extrema extrema-max "
     "bertscore-p bertscore-r bertscore adem-start"
 ).split()
-# Beside `PENALTY`, which is used throughout: rows to see how little it matters.
+# Other penalties than `PENALTY`, for rows that show how little the penalty matters.
 PENALTIES = (500.0, 1000.0, 4000.0)
-DRAWS = 400
-OWN_DRAWS = 20
-COUNTS = (30, 60, 100)  # ratings of one's own
-MANY = 4  # systems, for a correlation over them
-# Kinds of columns, in the order in which they may be left out.
+DRAWS = 400  # bootstrap samples of an interval
+OWN_DRAWS = 20  # random sets of a user's own ratings
+COUNTS = (30, 60, 100)  # numbers of a user's own ratings
+MANY = 4  # systems needed for a correlation over systems
+# Sets of columns for the ablation: name -> which columns are used.
 KINDS: dict[str, Callable[[str], bool]] = {
     "all": lambda name: True,
     "without crossed columns": lambda name: " x " not in name,
@@ -76,7 +77,7 @@ def say(line: str) -> None:
 
 
 def agreement(group: Rated, predicted: Floats) -> Cell:
-    """Whole contexts are drawn anew for the intervals."""
+    """Spearman, Pearson and their intervals (resampling whole contexts); None if they are undefined."""
     known = ~np.isnan(predicted)
     x, y = predicted[known], np.array(group.values)[known]
     if known.sum() < 3 or np.ptp(x) == 0:
@@ -101,7 +102,7 @@ def over_systems(group: Rated, predicted: Floats) -> float | None:
 
 
 def numbers(metric: Metric, group: Rated) -> Floats:
-    """(n,) NaN where the metric needs a reference and there is none."""
+    """(n,) the metric's scores of a group; NaN for items without a reference that the metric needs."""
     there = [at for at, item in enumerate(group.items) if item.references or "references" not in metric.needs]
     found = np.full(len(group.items), np.nan)
     if there:
@@ -110,7 +111,7 @@ def numbers(metric: Metric, group: Rated) -> Floats:
 
 
 class Corpora:
-    """The nine groups with the signals of each."""
+    """The nine groups with the signals and ratings of each."""
 
     def __init__(self, data: Path) -> None:
         self.data = data
@@ -125,7 +126,7 @@ class Corpora:
     def fit(
         self, training: Sequence[int], kind: str, penalty: float, tables: list[Floats] | None = None
     ) -> RidgeWeights:
-        """The ridge of these groups on one kind of columns, or on the columns of other tables."""
+        """Ridge regression on these groups, with one set of columns or with other tables."""
         start = None
         if tables is None:
             chosen = self.chosen(kind)
@@ -138,9 +139,11 @@ class Corpora:
         return fit_ridge(x, y, penalty=penalty, prior=start)
 
     def chosen(self, kind: str) -> list[int]:
+        """The indices of a set of columns."""
         return [at for at, name in enumerate(self.columns) if KINDS[kind](name)]
 
     def predict(self, n: int, training: Sequence[int], kind: str, penalty: float) -> Floats:
+        """Predictions for group n by a regression on the training groups; copies get a low score."""
         found = self.fit(training, kind, penalty).predict(self.tables[n][:, self.chosen(kind)])
         found[self.copies[n]] = np.nanquantile(found, 0.01)
         return found
@@ -151,7 +154,7 @@ class Corpora:
         return float(STATISTICS["spearman"](found[known], self.values[n][known]))
 
     def nested(self, n: int, *, apart: Callable[[int, int], bool]) -> tuple[Floats, str, float]:
-        """The group foretold from the others by the variant that is best inside the others."""
+        """Predictions for group n from the others, with the set of columns that is best within the others."""
         training = [m for m in range(len(self.groups)) if m != n and not apart(n, m)]
         variants = [(kind, PENALTY) for kind in KINDS]
         inner = {
@@ -162,8 +165,8 @@ class Corpora:
         return self.predict(n, training, *best), *best
 
     def calibrated(self, n: int, count: int) -> Iterator[tuple[float, float]]:
-        """After `count` of the group's own ratings, by the steps of `train turnwise`: Spearman on replies of contexts
-        that were not rated, and the share of them inside their interval."""
+        """After calibration to `count` of the group's own ratings, as in `train turnwise`: Spearman on replies of the
+        other contexts, and the share of them inside their interval. One pair for each random draw of ratings."""
         weights = self.fit([m for m in range(len(self.groups)) if m != n], "all", PENALTY)
         known = np.flatnonzero(~np.isnan(self.tables[n]).any(axis=1))
         x, y, copies = (
@@ -180,7 +183,7 @@ class Corpora:
             rest = rows[~np.isin(contexts[rows], contexts[mine])]
             try:
                 own = calibrate(x[mine], y[mine], contexts[mine], weights.weights, rng=rng)
-            except DataError:  # all of one context, or rated alike: the command refuses these too
+            except DataError:  # only one context, or equal ratings: the command refuses these too
                 continue
             found = x @ own.weights + own.offset
             found[copies] = np.quantile(found[mine], 0.01)
@@ -194,7 +197,7 @@ def same_source(corpora: Corpora) -> Callable[[int, int], bool]:
 
 
 def by_name(names: Sequence[str]) -> Callable[[Corpora], dict[str, Any]]:
-    """The rows of metrics that learned from no rating."""
+    """A part with the rows of metrics that are not trained on ratings."""
 
     def part(corpora: Corpora) -> dict[str, Any]:
         found = {}
@@ -238,6 +241,8 @@ def own(corpora: Corpora) -> dict[str, Any]:
 
 
 def laid_out(corpora: Corpora, found: dict[str, list[Floats]]) -> dict[str, Any]:
+    """The agreement over replies and over systems, for each row and group."""
+
     def each(of: Callable[[Rated, Floats], Any]) -> dict[str, list[Any]]:
         return {
             name: [of(g, p) for g, p in zip(corpora.groups, row, strict=True)] for name, row in found.items()
@@ -247,7 +252,7 @@ def laid_out(corpora: Corpora, found: dict[str, list[Floats]]) -> dict[str, Any]
 
 
 def with_ratings(corpora: Corpora) -> dict[str, Any]:
-    """Means over the groups, each of which has its mean over draws."""
+    """Spearman and coverage after calibration, as means over draws and then over groups."""
     found = {}
     for count in COUNTS:
         means = [np.mean(list(corpora.calibrated(n, count)), axis=0) for n in range(len(corpora.groups))]
@@ -256,7 +261,7 @@ def with_ratings(corpora: Corpora) -> dict[str, Any]:
 
 
 def frauds(corpora: Corpora) -> dict[str, Any]:
-    """How often the reply that a person gave stands above a fraud, on the 60 contexts of usr_persona."""
+    """The share of the 60 contexts of usr_persona in which people's own reply scores above a fraud."""
     path = str(corpora.data / "usr_persona.jsonl")
     real = [d for d in native.read(path) if d.meta["system"] == "Original Ground Truth"]
     given = list(items(real, Selection(judged="rated", dimension="overall")))

@@ -9,17 +9,19 @@ import numpy as np
 
 HERE = Path(__file__).parent
 PAGE = HERE / "learned.md"
-# The means over nine corpora of this kind, not the same, that others published (README of exe1023/DialEvalMetrics).
+# Published mean correlations over nine other corpora of this kind (README of exe1023/DialEvalMetrics).
 PUBLISHED = {"DEB": 0.398, "GRADE": 0.391, "USL-H": 0.384, "USR": 0.382}
 ADEM = ("adem", "adem-c", "adem-r")
 Cells = dict[str, list[Any]]
 
 
 def lined(head: list[str], lines: list[list[str]]) -> str:
+    """A Markdown table."""
     return "\n".join(f"| {' | '.join(line)} |" for line in [head, ["---"] * len(head), *lines])
 
 
 def shown(cell: Any) -> str:
+    """Spearman and Pearson with their intervals as a table cell."""
     if cell is None:
         return "-"
     spearman, pearson, *bounds = cell
@@ -34,7 +36,7 @@ def mean(values: list[Any]) -> str:
 
 
 def learned_by_adem(groups: list[str]) -> tuple[Cells, Cells]:
-    """What `python papers/adem.py replies DATA` measured: contexts held out, and no corpus."""
+    """The results of `python papers/adem.py replies DATA`, where contexts were held out but no corpus."""
     replies = json.loads((HERE / "adem.json").read_text())["replies"]
 
     def cell(one: Any) -> Any:
@@ -48,7 +50,7 @@ def learned_by_adem(groups: list[str]) -> tuple[Cells, Cells]:
 
 
 def published(groups: list[str]) -> Cells:
-    """By others, on the same ratings (Yeh et al. 2021)."""
+    """Published results on the same ratings (Yeh et al. 2021)."""
     with (HERE / "agreement_published.tsv").open() as file:
         rows = [row for row in csv.reader(file, delimiter="\t") if row and not row[0].startswith("#")]
     places = [name.replace("/", " ").split()[0:2] for name in rows[0][2:]]
@@ -67,6 +69,7 @@ def published(groups: list[str]) -> Cells:
 
 
 def page(kept: dict[str, Any], *, variants: str) -> str:
+    """The part of papers/learned.md from the heading of the table on."""
     groups = kept["groups"]
     adem, adem_systems = learned_by_adem(groups)
     cells: Cells = {**kept["cells"], **adem, **published(groups)}

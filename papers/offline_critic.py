@@ -1,10 +1,10 @@
-"""The figures of papers/offline-critic.md, into papers/offline-critic.json.
+"""Compute the figures of papers/offline-critic.md and write them to papers/offline-critic.json.
 
     python papers/offline_critic.py PART... --data DIR
 
-Parts: `corpus` (inform and success beside the published ones), `systems` (values, controls, baselines, the grid of
-Table 4), `corruption`, `published` (reward 1 throughout), `printed` (Table 4 from Tables 2 and 3), `neural` (the
-recurrent critic), `turns` (Q along the dialogue of Table 5), `world` (known truth, in the task world).
+Parts: `corpus` (inform and success with the published figures), `systems` (values, controls, baselines, the grid of
+Table 4), `corruption`, `published` (reward 1 for every dialogue), `printed` (Table 4 from Tables 2 and 3), `neural`
+(the recurrent critic), `turns` (Q along the dialogue of Table 5), `world` (the task world, with known truth).
 """
 
 import argparse
@@ -44,11 +44,12 @@ from turnwise.types import Dialogue, Floats
 
 HERE = Path(__file__).parent / "offline-critic.json"
 SHARES = (0.2, 0.4, 0.6, 0.8, 1.0)
-INVISIBLE = ("misnames", "misinforms", "careless")  # err in values only, of which placeholders tell nothing
+# Systems whose errors are in values, which placeholders hide.
+INVISIBLE = ("misnames", "misinforms", "careless")
 
 
 def of_test(data: Path, systems: Sequence[str] = ()) -> tuple[list[Dialogue], list[str], dict[str, float]]:
-    """The dialogues in which these systems (all, unless named) have a reply everywhere, with their success."""
+    """The test dialogues in which these systems (default: all) have a reply at every turn, with their success."""
     dialogues = [
         one for one in read_all((str(data / "multiwoz_valtest.jsonl.gz"),)) if one.meta["split"] == "test"
     ]
@@ -59,7 +60,7 @@ def of_test(data: Path, systems: Sequence[str] = ()) -> tuple[list[Dialogue], li
 
 
 def corpus(data: Path) -> dict[str, Any]:
-    """Inform and success of every system by the leaderboard's evaluator, and of the paper's by the one of 2018."""
+    """Inform and success of all systems by the leaderboard's evaluator, and of the paper's systems by that of 2018."""
     path, db = str(data / "multiwoz_valtest.jsonl.gz"), str(data / "multiwoz_db")
     test = (("meta.split", "test"),)
     found: dict[str, Any] = {}
@@ -109,7 +110,7 @@ def corruption(data: Path) -> dict[str, Any]:
 
 
 def published(data: Path) -> dict[str, Any]:
-    """Reward 1 throughout and no negatives: what the published values are of; then each remedy alone."""
+    """Values with reward 1 for every dialogue and no negatives, as published, and with each of our changes alone."""
     dialogues, names, rewards = of_test(data)
     plain, facts = task_log.in_one_form(dialogues), task_log.facts(dialogues)
     ones = dict.fromkeys(rewards, 100.0)
@@ -126,7 +127,7 @@ def published(data: Path) -> dict[str, Any]:
 
 
 def turns(data: Path) -> dict[str, Any]:
-    """Q along the dialogue of Table 5: of people's replies and of LAVA's, by the default and by the paper's reading."""
+    """Q along the dialogue of Table 5, of people's replies and of LAVA's, with our default and the paper's settings."""
     dialogues, names, rewards = of_test(data, ["lava"])
     plain, facts = task_log.in_one_form(dialogues), task_log.facts(dialogues)
     ones = dict.fromkeys(rewards, 100.0)
@@ -146,7 +147,10 @@ def turns(data: Path) -> dict[str, Any]:
 
 
 def neural(data: Path) -> dict[str, Any]:
-    """Reward 1 throughout, at a twentieth of the paper's training: enough for people to be near their return."""
+    """The recurrent critic with reward 1 for every dialogue, after a twentieth of the paper's training.
+
+    This is enough for the value of people's replies to be near their return.
+    """
     import torch
 
     from turnwise.estimators.neural.critic import PaperCritic
@@ -170,7 +174,7 @@ def neural(data: Path) -> dict[str, Any]:
 
 
 def printed(_: Path) -> dict[str, Any]:
-    """Table 4 again, from the values that Tables 2 and 3 print."""
+    """Table 4, computed from the printed values of Tables 2 and 3."""
     return {
         metric: {what: float(np.corrcoef(values, people)[0, 1]) for what, people in PRINTED_PEOPLE.items()}
         for metric, values in PRINTED.items()
@@ -178,11 +182,12 @@ def printed(_: Path) -> dict[str, Any]:
 
 
 def _returned(first: Any, reward: Floats) -> float:
+    """The mean discounted return (gamma .9) of the dialogues."""
     return float(np.mean(0.9 ** (np.diff(first) - 1) * reward))
 
 
 def world(logs: Path) -> dict[str, Any]:
-    """Graded systems: critic values without each system's own dialogues, against its true success."""
+    """Critic values of graded systems, each without its own dialogues, against their true success."""
     known_truth = json.loads(logs.with_suffix("").with_suffix(".truth.json").read_text())
     truth = known_truth["agents"]
     dialogues = list(read_all((str(logs),)))
@@ -225,7 +230,7 @@ def world(logs: Path) -> dict[str, Any]:
 
 
 def _calibrated(raw: Floats, known: Floats, true: Floats) -> dict[str, Any]:
-    """Each system through the line of the others, refused as `ope` does where these are not ranked."""
+    """Each system's value calibrated on the other systems; refused, as in `ope`, if the values do not rank those."""
     found = {}
     for place in range(len(raw)):
         others = np.arange(len(raw)) != place
@@ -274,7 +279,7 @@ def _table(found: Judged) -> dict[str, Any]:
 
 
 def _grid(metrics: dict[str, dict[str, float]]) -> dict[str, Any]:
-    """Pearson and Spearman of each corpus metric with people's and the simulator's judgement."""
+    """Pearson and Spearman of each corpus metric with the results of people and of the simulator."""
     judged = {
         "people success": PEOPLE["success"],
         "people rating": PEOPLE["rating"],
@@ -293,6 +298,7 @@ def _grid(metrics: dict[str, dict[str, float]]) -> dict[str, Any]:
 
 
 def write(found: dict[str, Any]) -> None:
+    """Add results to the JSON file."""
     before = json.loads(HERE.read_text()) if HERE.is_file() else {}
     text = json.dumps(before | found, indent=1, default=lambda value: list(map(float, value)))
     HERE.write_text(text + "\n")

@@ -1,4 +1,4 @@
-"""What Lubis et al. 2022 and the leaderboard of MultiWOZ print, for papers/offline_critic.py."""
+"""Published figures of Lubis et al. 2022 and of the MultiWOZ leaderboard, for papers/offline_critic.py."""
 
 # Lubis et al. 2022, Table 3; ConvLab's success of further systems as their authors report it.
 PEOPLE = {

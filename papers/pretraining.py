@@ -1,11 +1,11 @@
 """Pretrain HRED, VHRED and a dual encoder on public dialogues; `papers/pretraining.json` has the curves.
 
-    python papers/pretraining.py prepare out/pretraining.json.gz       the text, without what rated corpora share
+    python papers/pretraining.py prepare out/pretraining.json.gz       the dialogues that share no turn with rated ones
     python papers/pretraining.py train out/pretraining.json.gz vhred -o out/vhred [--set KEY=VALUE]... [--half]
 
-`prepare` takes DailyDialog's training part and the BYU chit-chat corpus, and drops every dialogue that has a turn of
-six words or more in common with a rated corpus or with the other parts of DailyDialog. DailyDialog is CC BY-NC-SA:
-what is trained here is for experiments and is not shipped.
+`prepare` takes DailyDialog's training part and the BYU chit-chat corpus, and removes every dialogue that has a turn of
+six words or more in common with a rated corpus or with the other parts of DailyDialog. DailyDialog is under CC
+BY-NC-SA, so these models are for experiments and are not shipped.
 """
 
 import argparse
@@ -23,11 +23,11 @@ import numpy as np
 DATA = Path(os.environ.get("TURNWISE_DATA", Path(__file__).parents[2] / "shared" / "data"))
 RATED = ("usr_persona", "grade", "fed_turn", "fed_dialog", "engage", "holistic", "fbd", "dstc7", "ieval", "ji2022",
          "convai2_2018", "personachat", "empathetic_contexts", "dailydialog_multiref")  # fmt: skip
-LONG = 6  # words: shorter turns are everybody's
+LONG = 6  # words; shorter turns occur in many dialogues
 
 
 def prepare(target: Path) -> None:
-    """Write the dialogues that may be trained on, one list of texts each."""
+    """Write the dialogues for training, each as a list of texts."""
     known = {turn for name in RATED for record in _records(name) for turn in _long_turns(record)}
     held = [record for record in _records("dailydialog") if record["meta"]["split"] != "train"]
     known |= {turn for record in held for turn in _long_turns(record)}
@@ -57,7 +57,7 @@ def _long_turns(record: dict[str, Any]) -> set[str]:
 
 
 class _Enough(Exception):
-    """The time is up; the last look is in the checkpoint."""
+    """Raised when the time is over; the checkpoint has the last state."""
 
 
 def train(
@@ -91,7 +91,8 @@ def train(
     try:
         trained = go(say)
     except _Enough:
-        trained = go(print, updates=1)  # the checkpoint is beyond that: nothing more is trained
+        # Resumes from the checkpoint, which has more updates, so nothing is trained.
+        trained = go(print, updates=1)
     tensors = {name: array.astype(np.float16) if half else array for name, array in trained.tensors.items()}
     card = {**trained.card, "data": read["counts"], "seconds": time.perf_counter() - start,
             "licence": "CC BY-NC-SA 4.0 (DailyDialog), MIT (BYU): for experiments"}  # fmt: skip

@@ -1,17 +1,17 @@
-"""The probing paper's Table 2, its RL curves, and hardening, on real conversations; results go to papers/probing.json.
+"""The probing paper's Table 2, its RL curves, and hardening, on real dialogues; results go to papers/probing.json.
 
-    python -m papers.probing text DATA out/learn.jsonl.gz        what metrics are trained on here
-    python -m papers.probing bots DATA AGENT -o OUT              what an agent says, for the row `bot`
+    python -m papers.probing text DATA out/learn.jsonl.gz        write the training dialogues
+    python -m papers.probing bots DATA AGENT -o OUT              the replies of an agent, for the row `bot`
     python -m papers.probing table DATA NAME=METRIC... -o OUT    people, bot, copy, fixed, parrot, pattern
-    python -m papers.probing rl DATA NAME=METRIC... -o OUT       a policy tuned against each
+    python -m papers.probing rl DATA NAME=METRIC... -o OUT       a policy trained against each metric
     python -m papers.probing harden DATA METRIC --learn-from FILE -o OUT
-    python -m papers.probing guard DATA MODEL...                 what a guard costs, let through more or less
-    python -m papers.probing keep OUT...                         results of runs into papers/probing.json, and what
-                                                                 works into the cards of `turnwise ls metrics -v`
+    python -m papers.probing guard DATA MODEL...                 change of agreement by a guard, at several thresholds
+    python -m papers.probing keep OUT...                         copy results of runs to papers/probing.json, and frauds
+                                                                 to the cards of `turnwise ls metrics -v`
 
     python -m papers.probing show                                the tables of papers/probing.md
 
-DATA is the folder of the corpora. Contexts are of test parts, training text of the others.
+DATA is the folder of the corpora. Contexts are from test parts, training dialogues from the other parts.
 """
 
 import argparse
@@ -49,7 +49,7 @@ from turnwise.types import Dialogue
 
 RESULTS = Path(__file__).with_name("probing.json")
 CARDS = Path(__file__).parents[1] / "src" / "turnwise" / "data" / "attacks.json"
-# name -> file, and which of its conversations are contexts
+# name -> file, and the key and value that select the dialogues for contexts
 CORPORA = {
     "dailydialog": ("dailydialog.jsonl.gz", ("meta.split", "test")),
     "personachat": ("personachat.jsonl.gz", ("meta.split", "test")),
@@ -57,15 +57,17 @@ CORPORA = {
 }
 LEARNT = (("dailydialog.jsonl.gz", "train"), ("personachat.jsonl.gz", "valid"))
 ROWS = {"copy": "copy: last", "fixed": "fixed", "parrot": "parrot", "pattern": "pattern"}
-COUNT = 200
-MOST_WORDS = 10  # of a corpus in a row
+COUNT = 200  # contexts
+MOST_WORDS = 10  # largest number of consecutive words of a corpus that we publish
 
 
 def text(data: Path, path: str) -> None:
-    """Conversations that share no longer turn with a rated item, and are no contexts."""
+    """Write the training dialogues: those that share no long turn with a rated item and are not used as contexts."""
     files = sorted({file for file, _, _ in GROUPS.values()})
-    told = {plain(turn.text) for file in files for one in native.read(str(data / file)) for turn in one.turns}
-    rated = {turn for turn in told if len(turn.split()) >= SHARED_WORDS}
+    turns = {
+        plain(turn.text) for file in files for one in native.read(str(data / file)) for turn in one.turns
+    }
+    rated = {turn for turn in turns if len(turn.split()) >= SHARED_WORDS}
 
     def free(dialogue: Dialogue) -> bool:
         return not any(plain(turn.text) in rated for turn in dialogue.turns)
@@ -77,11 +79,11 @@ def text(data: Path, path: str) -> None:
         if dialogue.meta.get("split") == split and free(dialogue)
     ]
     native.write(kept, path)
-    print(f"{len(kept)} conversations", file=sys.stderr)
+    print(f"{len(kept)} dialogues", file=sys.stderr)
 
 
 def attacked(data: Path, corpus: str, metric: str, out: Path, *more: str) -> dict[str, Any]:
-    """The document of `turnwise attack`; one that is there already is not made again."""
+    """The results of `turnwise attack`, which is run only if the output folder has none."""
     file, (key, value) = CORPORA[corpus]
     if not (out / "results.json").exists():
         code = run(
@@ -95,7 +97,7 @@ def attacked(data: Path, corpus: str, metric: str, out: Path, *more: str) -> dic
 
 
 def judged_on(data: Path, corpus: str) -> list[Context]:
-    """The contexts that `turnwise attack` judges on: the same seed draws the same."""
+    """The contexts on which `turnwise attack` tests strategies, drawn with the same seed."""
     file, where = CORPORA[corpus]
     selection = Selection(judged="all", where=(where,))
     paths = (str(data / file),)
@@ -104,16 +106,16 @@ def judged_on(data: Path, corpus: str) -> list[Context]:
 
 
 def bots(data: Path, spec: str, corpora: Sequence[str], out: Path) -> None:
-    """What an agent, as it is, says in the contexts that are judged on."""
+    """Write an agent's replies to the test contexts."""
     agent = resolve(spec)
     for corpus in corpora:
         asked = [ReplyRequest(one.turns, seed) for seed, one in enumerate(judged_on(data, corpus))]
-        said = [getattr(answer, "content", "") for answer in CallLimits().ask(agent, asked)]
-        (out / f"bot-{corpus}.json").write_text(json.dumps(said))
+        replies = [getattr(answer, "content", "") for answer in CallLimits().ask(agent, asked)]
+        (out / f"bot-{corpus}.json").write_text(json.dumps(replies))
 
 
 def bot(data: Path, corpus: str, metric: str, kept: Path) -> float | None:
-    """Mean score of the bot's replies; None where they were not made."""
+    """Mean score of the bot's replies; None if `bots` has not written them."""
     if not kept.exists():
         return None
     file, where = CORPORA[corpus]
@@ -126,11 +128,11 @@ def bot(data: Path, corpus: str, metric: str, kept: Path) -> float | None:
 
 
 def quoted(description: str) -> str:
-    """The description with long stretches of the corpus, which is not ours to publish, cut to their first words."""
+    """The description, with long quotations of the corpus shortened, because we may not publish the corpus."""
 
-    def cut(stretch: re.Match[str]) -> str:
-        said = stretch[0].split()
-        return stretch[0] if len(said) <= MOST_WORDS else f" {' '.join(said[:4])} … ({len(said)} words) "
+    def cut(passage: re.Match[str]) -> str:
+        words = passage[0].split()
+        return passage[0] if len(words) <= MOST_WORDS else f" {' '.join(words[:4])} … ({len(words)} words) "
 
     def tidy(found: re.Match[str]) -> str:
         fixed = re.sub(r"[^\[\]]+(?![^\[]*\])", cut, found[1])  # outside of the brackets of slots
@@ -154,8 +156,8 @@ def table(data: Path, metrics: Sequence[str], corpora: Sequence[str], out: Path,
                     found[row] = {key: best[key] for key in keys} | {
                         "description": quoted(best["description"])
                     }
-            told = document["verdict"]
-            found["verdict"] = {**told, "description": quoted(told["description"] or ""), "worst": None}
+            verdict = document["verdict"]
+            found["verdict"] = {**verdict, "description": quoted(verdict["description"] or ""), "worst": None}
             found["signature"] = document["results"][0]["signature"]
             line = {"what": "table", "metric": name, "corpus": corpus, **found}
             (out / f"{name}-{corpus}.json").write_text(json.dumps(line))
@@ -172,7 +174,7 @@ def rl(data: Path, metrics: Sequence[str], corpora: Sequence[str], out: Path, mo
             judged = [
                 {"strategy": quoted(one["description"]), **{key: one[key] for key in keys}} for one in policy
             ]
-            # What it says may be a copy of the corpus: the folder of the run has it, and this file has not.
+            # The policy's replies may be copies of the corpus, so they are left out here.
             repetitions = [
                 {
                     **one,
@@ -189,7 +191,7 @@ def rl(data: Path, metrics: Sequence[str], corpora: Sequence[str], out: Path, mo
 
 
 def harden(data: Path, metric: str, learn_from: str, out: Path, more: Sequence[str]) -> None:
-    """On two corpora; agreement on usr_persona and grade."""
+    """Harden a metric against attacks on two corpora, and measure its agreement on usr_persona and grade."""
     parts = []
     for corpus in ("dailydialog", "personachat"):
         file, (key, value) = CORPORA[corpus]
@@ -221,32 +223,32 @@ def harden(data: Path, metric: str, learn_from: str, out: Path, more: Sequence[s
 
 
 def guard(data: Path, models: Sequence[str]) -> None:
-    """Change of Spearman by a hardened usr-ret, with its line where it is and lower or higher, on each rated group."""
+    """Change of Spearman by the guard of a hardened usr-ret on each rated group, at several thresholds."""
     spearman = STATISTICS["spearman"]
     for model in models:
         hardened = UsrRet(trained=model)
         encoder = encoder_of(hardened.folder)
         if hardened.guard is None:
             raise SystemExit(f"{model} has no guard")
-        lines = {by: replace(hardened.guard, offset=hardened.guard.offset + by) for by in (-1, 0, 1, 2)}
+        guards = {by: replace(hardened.guard, offset=hardened.guard.offset + by) for by in (-1, 0, 1, 2)}
         for group in rated(data):
             pairs = zip(encode_items(group.items, encoder), group.values, strict=True)
-            known = [(view, value) for view, value in pairs if view is not None]
-            seen, values = [view for view, _ in known], np.array([value for _, value in known])
-            plain_scores = np.array([probability(hardened.head.logit(view)) for view in seen])
+            known = [(item, value) for item, value in pairs if item is not None]
+            encoded, values = [item for item, _ in known], np.array([value for _, value in known])
+            plain_scores = np.array([probability(hardened.head.logit(item)) for item in encoded])
             before = spearman(plain_scores, values)
-            fell = {
-                by: spearman(np.array(one.scores(seen, encoder)), values) - before
-                for by, one in lines.items()
+            change = {
+                by: spearman(np.array(one.scores(encoded, encoder)), values) - before
+                for by, one in guards.items()
             }
             print(
-                json.dumps({"model": model, "group": group.name, "before": before, "change": fell}),
+                json.dumps({"model": model, "group": group.name, "before": before, "change": change}),
                 flush=True,
             )
 
 
 def keep(folders: Sequence[str]) -> None:
-    """Lines of runs into the kept file, one for each metric and corpus."""
+    """Copy results of runs to papers/probing.json, and the frauds to the cards; new results replace old ones."""
     kept = json.loads(RESULTS.read_text()) if RESULTS.exists() else []
     for folder in folders:
         for path in sorted(Path(folder).glob("*.json")):
@@ -272,6 +274,7 @@ def keep(folders: Sequence[str]) -> None:
 
 
 def _tidied(value: Any) -> Any:
+    """The value with all its descriptions shortened (see `quoted`)."""
     if isinstance(value, dict):
         return {
             key: quoted(part) if key == "description" and part else _tidied(part)
@@ -281,7 +284,7 @@ def _tidied(value: Any) -> Any:
 
 
 def show() -> None:
-    """The kept results as Markdown."""
+    """Print the kept results as Markdown."""
     kept = json.loads(RESULTS.read_text())
     lines = [one for one in kept if one["what"] == "table"]
     for corpus in CORPORA:

@@ -1,4 +1,4 @@
-"""The nine groups of rated replies that learned metrics are held against, and the text they may be pretrained on."""
+"""The nine groups of rated replies on which learned metrics are tested, and the dialogues for their pretraining."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ from turnwise.logs.items.items import Selection, items
 from turnwise.meta.gold import Gold, gold
 from turnwise.types import Dialogue, Item
 
-# name -> file, dimension, the value of meta.corpus or meta.part. Corpora of one publication stand under one source.
+# name -> file, dimension, and the key and value that select the group. Groups in one file are from one publication.
 GROUPS = {
     "usr_persona": ("usr_persona.jsonl", "overall", None),
     "grade dailydialog": ("grade.jsonl.gz", "coherence", ("meta.corpus", "dailydialog")),
@@ -23,21 +23,25 @@ GROUPS = {
     "fbd personaz": ("fbd.jsonl.gz", "overall", ("meta.corpus", "personaz")),
 }
 PRETRAINING = ("personachat.jsonl.gz", "dailydialogpp.jsonl.gz")  # licences: tools/model_cards.py
-SHARED_WORDS = 6  # a turn of so many words that is in a rated item too excludes its dialogue
+SHARED_WORDS = 6  # a turn of at least this many words that also occurs in a rated item excludes its dialogue
 
 
 @dataclass(frozen=True)
 class Rated:
+    """A group of rated replies."""
+
     name: str
     items: list[Item]
     gold: Gold
 
     @property
     def values(self) -> list[float]:
+        """The mean rating of each item."""
         return [self.gold.values[item.id] for item in self.items]
 
 
 def rated(data: Path) -> Iterator[Rated]:
+    """The nine groups."""
     for name, (file, dimension, where) in GROUPS.items():
         dialogues = list(native.read(str(data / file)))
         selection = Selection(judged="rated", dimension=dimension, where=(where,) if where else ())
@@ -48,7 +52,7 @@ def rated(data: Path) -> Iterator[Rated]:
 
 
 def pretraining(data: Path) -> list[Dialogue]:
-    """Permissively licensed dialogues that share no longer turn with any rated item."""
+    """Permissively licensed dialogues that share no turn of `SHARED_WORDS` words or more with a rated item."""
     files = sorted({file for file, _, _ in GROUPS.values()})
     texts = {plain(turn.text) for file in files for d in native.read(str(data / file)) for turn in d.turns}
     joined = "\n".join(sorted(texts))

@@ -1,9 +1,10 @@
-"""Self-play evaluation in worlds whose truth is known; prints a table and writes papers/selfplay.json.
+"""Self-play evaluation in worlds with known truth; prints a table and writes papers/selfplay.json.
 
     python papers/selfplay.py [--agents 16] [--dialogues 100] [--truth 2000]
 
-Booking: each seller talks to a customer that learned from the other sellers' logs, and the world scores it. Chat: each
-agent talks to itself, and a reward model learned from the other agents' rated dialogues predicts the rating.
+Booking: each seller talks to a customer model that is trained on the other sellers' logs, and the world scores the
+dialogue. Chat: each agent talks to itself, and a reward model trained on the other agents' rated dialogues predicts the
+rating.
 """
 
 import argparse
@@ -24,7 +25,7 @@ from turnwise.stats.correlation import pearson, spearman
 from turnwise.types import Agent, Dialogue, Turn
 
 RATING = {"booking": "reward", "chat": "overall"}
-REPLIES = 8  # of a conversation with itself
+REPLIES = 8  # in a dialogue of an agent with itself
 
 
 def logs(world: Any, agents: dict[str, Agent], count: int) -> list[Dialogue]:
@@ -35,23 +36,23 @@ def logs(world: Any, agents: dict[str, Agent], count: int) -> list[Dialogue]:
     ]
 
 
-def _told(agent: Agent, briefing: Turn) -> Agent:
-    """The agent on the other side, where it is told the same."""
+def _briefed(agent: Agent, briefing: Turn) -> Agent:
+    """The agent as its own partner, with the same briefing."""
     return lambda turns, rng: agent([briefing, *turns], rng)
 
 
 def alone(agent: Agent, name: str, openings: list[Dialogue]) -> list[Dialogue]:
-    """Conversations with itself, which begin as logged ones did, the agent's briefing before them."""
+    """Dialogues of an agent with itself, with the briefings and first turns of logged dialogues."""
     request = Request(data=(), agent="", name=name, output="-")
     held = []
     for dialogue in openings:
         briefing = Turn("system", dialogue.meta["briefing"])
         begun = [briefing, dialogue.turns[0]]
-        said = hold_dialogue(
-            agent, _told(agent, briefing), begun, request=request, replies=REPLIES, identity=dialogue.id
+        talked = hold_dialogue(
+            agent, _briefed(agent, briefing), begun, request=request, replies=REPLIES, identity=dialogue.id
         )
-        if isinstance(said, Dialogue):
-            held.append(said)
+        if isinstance(talked, Dialogue):
+            held.append(talked)
     return held
 
 

@@ -1,11 +1,12 @@
-"""`python -m tools.make_models DATA [NAME...]`: trains what the package ships, into src/turnwise/data/models.
+"""`python -m tools.make_models DATA [NAME...]`: train the models that the package ships, into src/turnwise/data/models.
 
-Heads, bank and lexicon come from conversations that share no turn with a rated item; weights come from published
-ratings. The card names both with their sha256 and licences (`model_cards.py`). Needs `turnwise fetch minilm` (and
-smollm2 for usr-full). Half an hour on one CPU core, most of it encoding.
+Heads, exchange index and lexicon are trained on dialogues that share no turn with a rated item; the weights of
+`turnwise` and `usr-full` are fitted to published ratings. The cards list the data with sha256 and licences
+(`model_cards.py`). Needs `turnwise fetch minilm` (and smollm2 for usr-full). It takes half an hour on one CPU core,
+mostly for encoding.
 
-NAME may also be `ridge`, which fits the weights of `turnwise` anew and leaves its heads as they are, and `cards`, which
-copies onto the cards what `python -m papers.learned DATA` has measured since.
+NAME can also be `ridge`, which fits only the weights of `turnwise` again, and `cards`, which copies the results of
+`python -m papers.learned DATA` to the cards.
 """
 
 import os
@@ -41,7 +42,8 @@ from turnwise.types import Dialogue, Floats, digest
 
 MODELS = Path(__file__).parents[1] / "src" / "turnwise" / "data" / "models"
 ENCODER = "minilm"
-EXCHANGES = 8000  # in the bank
+EXCHANGES = 8000  # in the exchange index
+# Heads trained on DailyDialog++: name -> kind of negatives, turns of context.
 WRITTEN = {"written": ("adversarial", 1), "written several": ("adversarial", 3), "apart": ("random", 1),
            "apart several": ("random", 3)}  # fmt: skip
 
@@ -51,6 +53,7 @@ def say(line: str) -> None:
 
 
 def keep(name: str, trained: Trained, **more: Any) -> folder.Folder:
+    """Save a trained model in the package, with further entries of its card."""
     made = folder.save(
         MODELS / name,
         kind=trained.kind,
@@ -64,34 +67,34 @@ def keep(name: str, trained: Trained, **more: Any) -> folder.Folder:
 
 
 def written_examples(dialogues: Sequence[Dialogue], kind: str) -> Examples:
-    """DailyDialog++: five replies that people wrote, and five that do not fit, to each context."""
-    places: dict[str, int] = {}
+    """Examples from DailyDialog++, which has five good replies by people and five wrong ones for each context."""
+    index: dict[str, int] = {}
 
     def place(text: str) -> int:
-        return places.setdefault(text, len(places))
+        return index.setdefault(text, len(index))
 
     context, reply, negatives, of = [], [], [], []
     for number, dialogue in enumerate(dialogues):
-        said = [plain(turn.text) for turn in dialogue.turns[:-1]][::-1][:TURNS]
+        turns = [plain(turn.text) for turn in dialogue.turns[:-1]][::-1][:TURNS]
         wrong = [plain(text) for text in dialogue.meta.get("random_negatives", ())]
         if kind == "adversarial":
             wrong += [plain(text) for text in dialogue.meta.get("adversarial_negatives", ())]
         wrong = [text for text in wrong if text]
         right = [text for text in map(plain, dialogue.meta.get("positives", ())) if text]
-        if not said or not all(said) or len(wrong) < 5:
+        if not turns or not all(turns) or len(wrong) < 5:
             continue
-        rows = [place(text) for text in said]
+        rows = [place(text) for text in turns]
         for text in right:
             context.append([*rows, *[-1] * (TURNS - len(rows))])
             reply.append(place(text))
             negatives.append([place(wrong[at % len(wrong)]) for at in range(10)])
             of.append(number)
-    (vectors,) = turn_vectors([list(places)], text_encoder(ENCODER))
+    (vectors,) = turn_vectors([list(index)], text_encoder(ENCODER))
     return Examples(vectors, *(np.array(part, dtype=np.int64) for part in (context, reply, negatives, of)))
 
 
 def make_signals(dialogues: Sequence[Dialogue], ret: folder.Folder) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Tensors and shapes of heads, bank and lexicon."""
+    """The tensors of heads, exchange index and lexicon, and the shapes of the heads."""
     names = {"one": "one", "several": "several"}
     tensors = {key: value for key, value in ret.tensors.items() if key.split(".")[0] in names}
     shapes: dict[str, Any] = {name: ret.config["heads"][name] for name in names}
@@ -119,12 +122,12 @@ def make_signals(dialogues: Sequence[Dialogue], ret: folder.Folder) -> tuple[dic
 
 @dataclass(frozen=True)
 class Group:
-    """A rated group as the ridge sees it."""
+    """The signals and ratings of a rated group."""
 
     name: str
-    table: Floats  # (n, k)
-    values: Floats  # (n,)
-    copies: NDArray[np.bool_]  # (n,)
+    table: Floats  # (n, k) signals
+    values: Floats  # (n,) mean ratings
+    copies: NDArray[np.bool_]  # (n,) whether the reply is a copy of its context
 
     @classmethod
     def of(cls, rated: Rated, signals: Signals, columns: Sequence[str]) -> "Group":
@@ -134,21 +137,22 @@ class Group:
         return cls(rated.name, table[known], np.array(rated.values)[known], copies[known])
 
 
-def foretold(group: Group, others: Sequence[Group], start: Floats) -> Floats:
-    """(n,) by the ridge of the others, with the gate against copies."""
+def predicted(group: Group, others: Sequence[Group], start: Floats) -> Floats:
+    """(n,) predictions for a group by a regression on the others; copies get the lowest score."""
     tables = [other.table for other in others]
     weights = fit_ridge(tables, [other.values for other in others], prior=start)
-    found = weights.predict(group.table)
-    found[group.copies] = floor_of(weights, tables)
-    return found
+    predictions = weights.predict(group.table)
+    predictions[group.copies] = floor_of(weights, tables)
+    return predictions
 
 
 def floor_of(weights: RidgeWeights, tables: Sequence[Floats]) -> float:
+    """The score of copies: the 1 % quantile of all predictions."""
     return float(np.quantile(np.concatenate([weights.predict(table) for table in tables]), 0.01))
 
 
 def even_half_width(errors: Sequence[Floats]) -> float:
-    """Holds 95 % of the errors where every corpus weighs alike."""
+    """The half-width that covers 95 % of the errors, with the same weight for every corpus."""
     pooled = np.concatenate(errors)
     shares = np.concatenate([np.full(len(one), 1 / len(one)) for one in errors])
     order = np.argsort(pooled)
@@ -163,14 +167,14 @@ def make_turnwise(data: Path, dialogues: Sequence[Dialogue], groups: Sequence[Ra
 
 
 def fit_turnwise(data: Path, rated_groups: Sequence[Rated], parts: folder.Folder) -> None:
-    """The ridge, on heads, bank and lexicon as they are after loading: before, they are rounded otherwise."""
+    """Fit and save the weights. The signals are computed with loaded tensors, which are rounded to fewer digits."""
     signals = Signals.load(parts)
     columns = list(parts.config.get("columns", signals.columns))
     start = prior(columns)
     groups = [Group.of(group, signals, columns) for group in rated_groups]
-    # Nothing is centred on the corpus that is foretold: a user's has no ratings to centre on.
+    # Predictions are not centred on the tested corpus, because a user's corpus has no ratings to centre on.
     errors = [
-        np.abs(standardised(group.values) - foretold(group, [g for g in groups if g is not group], start))
+        np.abs(standardised(group.values) - predicted(group, [g for g in groups if g is not group], start))
         for group in groups
     ]
     weights = fit_ridge([group.table for group in groups], [group.values for group in groups], prior=start)
@@ -205,7 +209,7 @@ def fit_turnwise(data: Path, rated_groups: Sequence[Rated], parts: folder.Folder
 
 
 def rated_task(groups: Sequence[Rated], metric: str) -> TrainingTask:
-    """All rated items, each group's ratings in its own standard deviations."""
+    """The training task with all rated items; the ratings are standardised within each group."""
     items, values = [], {}
     for group in groups:
         numbers = standardised(np.array(group.values))

@@ -1,4 +1,4 @@
-"""What the cards of the shipped models say: data with licences, raters, and what papers/learned.json measured."""
+"""The cards of the shipped models: data with licences, raters, and agreement with ratings from papers/learned.json."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -11,7 +11,7 @@ from turnwise.encode.models import folder
 from turnwise.ratings.ceiling import ceiling
 
 MEASURED = Path(__file__).parents[1] / "papers" / "learned.json"
-ROWS = {  # model -> its row there
+ROWS = {  # model -> its row in papers/learned.json
     "usr-ret": "usr-ret",
     "maude": "maude",
     "att": "att",
@@ -35,12 +35,15 @@ LICENCES = {  # of the ratings, as published
     "holistic.jsonl": "none stated",
     "fbd.jsonl.gz": "none stated",
 }
-FOOLED = 0.8  # a fraud above people's own reply in more than a fifth of contexts is an attack that works
+FOOLED = 0.8  # if people's own reply scores above a fraud in at most this share of contexts, the attack works
 
 
 def card(data: Path, groups: Sequence[Rated], *, ratings: bool) -> dict[str, Any]:
-    """Raters and ceiling are of the nine groups that it is held against; with `ratings` it has learned from them."""
-    judged = {
+    """The part of a card that all models share; with `ratings`, the model was trained on the ratings.
+
+    Raters and ceiling are those of the nine groups of rated replies.
+    """
+    rated_data = {
         "ratings": [{**of, "licence": LICENCES[of["file"]]} for of in _files(data, LICENCES)],
         "groups": list(GROUPS),
         "ratings_licence": RATED_LICENCE,
@@ -48,15 +51,13 @@ def card(data: Path, groups: Sequence[Rated], *, ratings: bool) -> dict[str, Any
     limits = {
         group.name: ceiling(group.gold.matrix) for group in groups if group.gold.matrix.identity != "mean"
     }
-    known = {
-        group.name: limits.get(group.name) for group in groups
-    }  # nothing is known where only means were published
+    known = {group.name: limits.get(group.name) for group in groups}  # None if only means were published
     return {
         "data": {
             "text": _files(data, PRETRAINING),
             "text_licence": TEXT_LICENCE,
             "left_out": "dialogues that share a turn with a rated item",
-            **(judged if ratings else {}),
+            **(rated_data if ratings else {}),
         },
         "raters": {name: one and one.per_item for name, one in known.items()},
         "ceiling": {name: one and one.correlation for name, one in known.items()},
@@ -67,13 +68,13 @@ def card(data: Path, groups: Sequence[Rated], *, ratings: bool) -> dict[str, Any
 
 
 def complete(path: Path, about: Mapping[str, Any]) -> None:
-    """Writes the card anew with what was measured; the weights and what training said of them stay."""
+    """Rewrite a model's card with the measured agreement and attacks; the weights do not change."""
     measured = json.loads(MEASURED.read_text())
     old = json.loads((path / folder.CARD).read_text())
-    cells = zip(measured["groups"], measured["cells"][ROWS[path.name]], strict=True)
+    by_group = zip(measured["groups"], measured["cells"][ROWS[path.name]], strict=True)
     people = {
         group: {"spearman": cell[0], "interval": cell[2], "pearson": cell[1], "pearson_interval": cell[3]}
-        for group, cell in cells
+        for group, cell in by_group
     }
     frauds = measured["frauds"].get(path.name, {})
     fooling = [

@@ -61,9 +61,8 @@ def median_distance(vectors: Floats) -> float:
 def _within(rows: Floats, width: float) -> float:
     """The mean kernel of two different rows."""
     total = sum(np.sum(block) for block in _kernel(rows, rows, width))
-    return float(
-        (total - len(rows)) / (len(rows) * (len(rows) - 1))
-    )  # minus the diagonal, where the kernel is 1
+    # Minus the diagonal, where the kernel is 1.
+    return float((total - len(rows)) / (len(rows) * (len(rows) - 1)))
 
 
 def _kernel(x: Floats, y: Floats, width: float) -> Iterator[Floats]:

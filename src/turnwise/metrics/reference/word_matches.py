@@ -16,10 +16,8 @@ from turnwise.metrics.reference.wordnet import synsets
 STAGES = ("exact", "stem", "synonym")
 
 Pair: TypeAlias = tuple[str, str]  # a word of the reply and one of the reference
-_SOURCE, _SINK = (
-    ">",
-    "<",
-)  # flow nodes; followed by a stem: the node of that stem on the reply's or reference's side
+# Flow nodes; followed by a stem: the node of that stem on the reply's or reference's side.
+_SOURCE, _SINK = (">", "<")
 
 
 class WordMatches(NamedTuple):
@@ -29,9 +27,8 @@ class WordMatches(NamedTuple):
     by_synonym: int  # of the synonym stage
     pairs: Mapping[str, list[str]]  # word of the reply -> words of the reference that it may match
     contested: frozenset[Pair]  # pairs whose match can make other matches impossible
-    capacity: Mapping[
-        str, int
-    ]  # copies of a word, or of a stem on either side, that the earlier stages leave over
+    # Copies of a word, or of a stem on either side, that the earlier stages leave over.
+    capacity: Mapping[str, int]
     synonyms: list[Pair]
 
     def allows(self, used: Sequence[Pair]) -> bool:
@@ -57,9 +54,8 @@ def word_matches(reply: Mapping[str, int], reference: Mapping[str, int]) -> Word
     if not common_stems and not with_synonym:
         return WordMatches(exact, 0, pairs, frozenset(), {}, [])
 
-    surplus: dict[str, int] = defaultdict(
-        int
-    )  # of a stem: remaining copies in the reply minus in the reference
+    # Of a stem: remaining copies in the reply minus in the reference.
+    surplus: dict[str, int] = defaultdict(int)
     for word, more in ours.items():
         surplus[stem(word)] += more
     for word, more in theirs.items():

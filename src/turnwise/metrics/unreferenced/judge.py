@@ -150,9 +150,8 @@ class Judge(Ratio):
         if len(items) > 1:
             self.partial.update(known)
         else:
-            self.partial.pop(
-                questions[0].code, None
-            )  # report an error once; the next call asks the server again
+            # Report an error once; the next call asks the server again.
+            self.partial.pop(questions[0].code, None)
         raise failure
 
     def _cached(self, questions: Sequence[Question]) -> dict[str, float]:

@@ -38,10 +38,8 @@ TRUSTED = (
     "cosine mean",
 )
 PRIOR_WEIGHT = 0.06  # in standard deviations of the rating per standard deviation of the signal
-CENTRES = {
-    "turns": 1.1,
-    "length of last": 2.3,
-}  # of the interacting columns: about their means over the rated corpora
+# Of the interacting columns: about their means over the rated corpora.
+CENTRES = {"turns": 1.1, "length of last": 2.3}
 
 
 @dataclass(frozen=True, slots=True, eq=False)
