@@ -6,7 +6,7 @@ import turnwise as tw
 from tools import make_api
 
 
-def test_the_page_is_that_of_the_docstrings():
+def test_the_api_page_matches_the_docstrings():
     assert make_api.PAGE.read_text() == make_api.page(), "run `python -m tools.make_api`"
 
 

@@ -9,7 +9,7 @@ from tests.corpus import corpus
 
 
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="the peak is read from /proc")
-def test_the_peak_of_a_command_is_its_own_and_not_that_of_whoever_started_it(tmp_path: Path) -> None:
+def test_the_peak_memory_of_a_command_does_not_include_its_parent(tmp_path: Path) -> None:
     """getrusage's begins where the parent's stands, so that a large parent would hide any growth."""
     data = corpus(tmp_path / "logs.jsonl", 3)
     large = bytearray(b"1") * 2**28

@@ -39,7 +39,7 @@ def test_every_topic_is_answered_once_by_each_agent(demo: list[Dialogue]) -> Non
     assert {d.id for d in demo} == {f"{t}-{a}" for t in topics for a in AGENTS}
 
 
-def test_every_conversation_says_that_it_is_made_up(demo: list[Dialogue]) -> None:
+def test_every_dialogue_is_marked_as_made_up(demo: list[Dialogue]) -> None:
     assert all(dialogue.meta["made_up"] is True for dialogue in demo)
 
 
@@ -48,7 +48,7 @@ def test_the_first_message_of_a_topic_is_shared_by_all_agents(demo: list[Dialogu
     assert len(first) == 10
 
 
-def test_conversations_alternate_and_end_with_the_assistant(demo: list[Dialogue]) -> None:
+def test_dialogues_alternate_and_end_with_the_assistant(demo: list[Dialogue]) -> None:
     for dialogue in demo:
         assert len(dialogue.turns) in (4, 6)
         assert [turn.role for turn in dialogue.turns] == ["user", "assistant"] * (len(dialogue.turns) // 2)
@@ -66,7 +66,7 @@ def test_no_reply_is_used_twice_except_where_an_agent_repeats_itself(demo: list[
     assert max(replies.values()) == 1
 
 
-def test_three_raters_judged_every_reply_and_every_conversation(
+def test_three_raters_rated_every_reply_and_every_dialogue(
     demo: list[Dialogue], ratings: list[Rating]
 ) -> None:
     for dimension, n in (("overall", sum(len(d.turns) // 2 for d in demo)), ("satisfaction", 40)):

@@ -66,7 +66,7 @@ def test_numbers_of_other_types_are_accepted_where_they_mean_the_same(logs):
         tw.ope(logs, targets="good", fraction=2)
 
 
-def test_what_cannot_be_read_is_an_error_of_the_data(logs):
+def test_unreadable_data_is_a_data_error(logs):
     with pytest.raises(DataError, match="cannot be read"):
         tw.score("nowhere.jsonl", metrics="length")
 
@@ -169,7 +169,7 @@ def test_a_hardened_metric_needs_a_folder_of_its_own(logs):
         tw.harden("usr-ret", logs)
 
 
-def test_what_a_run_writes_on_the_way_is_gone_unless_a_folder_was_named(logs, tmp_path, monkeypatch):
+def test_temporary_files_of_a_run_are_removed_unless_a_folder_is_given(logs, tmp_path, monkeypatch):
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "passing"))
     (tmp_path / "passing").mkdir()
     tw.score(logs, metrics="length", draws=100)

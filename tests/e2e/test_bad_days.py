@@ -49,7 +49,7 @@ def clean(done: subprocess.CompletedProcess[str]) -> str:
     return done.stderr
 
 
-def test_a_full_disk_is_told_in_a_line_and_nothing_half_written_is_left(mounted: Callable, tmp_path: Path):
+def test_a_full_disk_is_a_one_line_error_without_partial_files(mounted: Callable, tmp_path: Path):
     disk = mounted("size=32k")
     score = ("score", CORPUS, "-m", "length,rouge-l", "-o", str(disk / "out"), "-q")
     done = turnwise(*score, cwd=tmp_path)
@@ -62,7 +62,7 @@ def test_a_full_disk_is_told_in_a_line_and_nothing_half_written_is_left(mounted:
     assert turnwise(*score, cwd=tmp_path).returncode == 0
 
 
-def test_a_report_on_a_full_disk_leaves_nothing(mounted: Callable, tmp_path: Path):
+def test_a_report_on_a_full_disk_leaves_no_file(mounted: Callable, tmp_path: Path):
     assert turnwise("score", CORPUS, "-m", "length,rouge-l", "-o", "out", "-q", cwd=tmp_path).returncode == 0
     disk = mounted("size=16k")
     done = turnwise("report", "out", "-o", str(disk / "report.html"), cwd=tmp_path)
@@ -75,7 +75,7 @@ def test_a_report_on_a_full_disk_leaves_nothing(mounted: Callable, tmp_path: Pat
 @pytest.mark.parametrize(
     "words", [("ls", "metrics"), ("score", CORPUS, "-m", "length"), ("report", "--schema")]
 )
-def test_standard_output_that_cannot_be_written_is_told(words: tuple[str, ...], tmp_path: Path):
+def test_unwritable_standard_output_is_an_error(words: tuple[str, ...], tmp_path: Path):
     command = [sys.executable, "-m", "turnwise", *words]
     with open("/dev/full", "w") as full:
         done = subprocess.run(
@@ -103,7 +103,7 @@ def test_an_output_below_a_file_is_named(tmp_path: Path):
     assert "file/out: Not a directory" in clean(done)
 
 
-def test_a_metric_whose_weights_are_not_here_is_left_out_and_says_how_to_have_it(tmp_path: Path):
+def test_a_metric_without_its_weights_is_skipped_with_the_command_that_fetches_them(tmp_path: Path):
     done = turnwise(
         "score", CORPUS, "-m", "length,usr-ret", "--limit", "4", cwd=tmp_path, **no_weights(tmp_path)
     )
@@ -151,7 +151,7 @@ def listen() -> None:
     signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
-def test_the_demo_is_interrupted_goes_on_and_ends_without_any_weights(tmp_path: Path):
+def test_the_demo_resumes_after_an_interrupt_and_needs_no_weights(tmp_path: Path):
     command = [sys.executable, "-m", "turnwise", "demo", "--dialogues", "12", "-o", "out"]
     here = {**os.environ, **no_weights(tmp_path), "COLUMNS": "60"}
     with open(tmp_path / "said.txt", "w") as said:

@@ -48,7 +48,7 @@ def test_score_gives_a_number_an_interval_and_counts_for_each_agent(capsys, data
     assert good > poor
 
 
-def test_the_table_and_the_json_say_the_same(capsys, data):
+def test_the_table_and_the_json_have_the_same_numbers(capsys, data):
     found = answer(capsys, "score", data, "-m", "length")
     assert run(["score", data, "-m", "length"]) == 0
     lines = capsys.readouterr().out.splitlines()
@@ -56,7 +56,7 @@ def test_the_table_and_the_json_say_the_same(capsys, data):
     assert lines[2].split()[:3] == ["length", "good", f"{found['results'][0]['estimate']:.3f}"]
 
 
-def test_asking_for_another_metric_moves_no_other_number(capsys, data):
+def test_another_metric_does_not_change_the_numbers_of_the_first(capsys, data):
     alone = answer(capsys, "score", data, "-m", "bleu-2")["results"]
     beside = answer(capsys, "score", data, "-m", "length,bleu-2")["results"]
     assert alone == [row for row in beside if row["metric"] == "bleu-2"]
@@ -74,7 +74,7 @@ def test_a_metric_whose_needs_are_not_met_is_skipped_with_the_reason(capsys, tmp
     assert answer(capsys, "score", str(data), "-m", "bleu-4")["code"] == 3
 
 
-def test_one_dialogue_has_a_number_and_no_interval(capsys, tmp_path, data):
+def test_one_dialogue_has_a_score_but_no_interval(capsys, tmp_path, data):
     first = Path(data).read_text().splitlines()[0]
     (tmp_path / "one.jsonl").write_text(first)
     (row,) = answer(capsys, "score", str(tmp_path / "one.jsonl"), "-m", "length")["results"]
@@ -124,7 +124,7 @@ def test_gates_are_written_for_ci_also_when_nothing_could_be_measured_or_was_ref
     assert len(failures()) == 2
 
 
-def test_compare_names_the_better_agent_and_runs_compare_like_data(capsys, data, tmp_path):
+def test_compare_names_the_better_agent_also_from_finished_runs(capsys, data, tmp_path):
     found = answer(capsys, "compare", data, "-m", "rouge-l", "--agents", "good,poor", "--pair", "meta.number")
     (row,) = found["results"]
     assert row["verdict"] == "A is better"
@@ -139,7 +139,7 @@ def test_compare_names_the_better_agent_and_runs_compare_like_data(capsys, data,
     assert again["results"][0]["estimate"] == pytest.approx(row["estimate"])
 
 
-def test_runs_that_were_not_measured_alike_are_refused_unless_forced(capsys, data, tmp_path):
+def test_runs_with_different_signatures_are_refused_unless_forced(capsys, data, tmp_path):
     other = corpus(tmp_path / "other.jsonl", seed=9)
     for name, file in (("a", data), ("b", str(other))):  # specificity is fitted on the file itself
         run(["score", file, "-m", "specificity", "--where", "agent=good", "-o", str(tmp_path / name)])
@@ -166,14 +166,14 @@ def test_two_finished_runs_take_no_option_that_belongs_to_scoring(capsys, data, 
     assert run(["compare", *runs, "--agents", "good,poor", "--seed", "1"]) == 0
 
 
-def test_three_agents_are_not_two(capsys, data, tmp_path):
+def test_compare_refuses_three_agents(capsys, data, tmp_path):
     run(["score", data, "-m", "length", "-o", str(tmp_path / "run")])
     asked = ["--agents", "good,fair,poor"]
     for compared in ([data, "-m", "length"], [str(tmp_path / "run")] * 2):
         assert "names 3; two are compared" in refused(capsys, "compare", *compared, *asked)
 
 
-def test_compare_judges_what_agents_would_have_said(capsys, tmp_path):
+def test_compare_scores_alternatives(capsys, tmp_path):
     rng = np.random.default_rng(0)
     records = [dialogue(number, "human", rng, exchanges=2) for number in range(8)]
     for record in records:
@@ -192,7 +192,7 @@ def test_compare_judges_what_agents_would_have_said(capsys, tmp_path):
     assert "long, short, third" in refused(capsys, "compare", file, "-m", "length", "--as", "@alternatives")
 
 
-def test_meta_ranks_a_metric_that_people_follow_and_shows_its_ceiling(capsys, data):
+def test_meta_ranks_a_metric_that_agrees_with_ratings_highest_and_shows_its_ceiling(capsys, data):
     found = answer(capsys, "meta", data, "-m", "bleu-2,length")
     rows = {(row["metric"], row["level"], row["statistic"]): row for row in found["results"]}
     assert len(rows) == 16
@@ -206,7 +206,7 @@ def test_meta_ranks_a_metric_that_people_follow_and_shows_its_ceiling(capsys, da
     assert all(row["p_adjusted"] >= row["p"] for row in found["differences"] if row["p"] is not None)
 
 
-def test_no_ratings_and_equal_ratings_are_said(capsys, tmp_path, data):
+def test_missing_and_equal_ratings_are_reported(capsys, tmp_path, data):
     records = [json.loads(line) for line in Path(data).read_text().splitlines()]
     bare = write(tmp_path / "bare.jsonl", [{**record, "ratings": []} for record in records])
     assert "no ratings" in refused(capsys, "meta", str(bare), "-m", "length")
@@ -218,7 +218,7 @@ def test_no_ratings_and_equal_ratings_are_said(capsys, tmp_path, data):
     assert {row["reason"] for row in found["results"]} == {"all ratings are equal"}
 
 
-def test_raters_who_cannot_be_found_are_said_without_a_metric_too(capsys, tmp_path, data):
+def test_data_without_usable_ratings_are_refused_also_without_a_metric(capsys, tmp_path, data):
     records = [json.loads(line) for line in Path(data).read_text().splitlines()]
     bare = write(tmp_path / "bare.jsonl", [{**record, "ratings": []} for record in records])
     assert "no ratings in the data" in refused(capsys, "meta", str(bare))
@@ -229,7 +229,7 @@ def test_raters_who_cannot_be_found_are_said_without_a_metric_too(capsys, tmp_pa
     assert "no user turn" in refused(capsys, "meta", data, "--role", "user")
 
 
-def test_a_dimension_on_which_high_is_bad_is_turned_on_request(capsys, tmp_path, data):
+def test_a_dimension_on_which_lower_is_better_is_reversed_on_request(capsys, tmp_path, data):
     def spearman(*more: str) -> dict[str, float]:
         found = answer(
             capsys, "meta", data, "-m", "bleu-2", "--statistic", "spearman", "--level", "turn", *more
@@ -242,7 +242,7 @@ def test_a_dimension_on_which_high_is_bad_is_turned_on_request(capsys, tmp_path,
     assert "`overal`" in refused(capsys, "meta", data, "--lower-is-better", "overal")
 
 
-def test_several_dimensions_must_be_chosen_from(capsys, tmp_path, data):
+def test_one_of_several_dimensions_must_be_chosen(capsys, tmp_path, data):
     records = [json.loads(line) for line in Path(data).read_text().splitlines()]
     for record in records:
         for rating in record["ratings"]:
@@ -265,7 +265,7 @@ def test_several_dimensions_must_be_chosen_from(capsys, tmp_path, data):
         (b'{"id": "x", "messages": [{"role": "user", "content": "a"}]}\n' * 2, "$.id"),
     ],
 )
-def test_bad_files_are_named_with_the_place_and_nothing_is_written(capsys, tmp_path, content, said):
+def test_errors_in_files_name_the_line_and_nothing_is_written(capsys, tmp_path, content, said):
     file, out = tmp_path / "bad.jsonl", tmp_path / "out"
     file.write_bytes(content)
     complaint = refused(capsys, "score", str(file), "-m", "length", "-o", str(out))
@@ -275,7 +275,7 @@ def test_bad_files_are_named_with_the_place_and_nothing_is_written(capsys, tmp_p
 
 
 @pytest.mark.parametrize("value", ["NaN", "Infinity", "1e999", '"3"', "9"])
-def test_a_rating_that_is_no_number_in_its_scale_is_named(capsys, tmp_path, value):
+def test_a_rating_that_is_not_a_number_in_its_scale_is_an_error(capsys, tmp_path, value):
     file = tmp_path / "bad.jsonl"
     rating = f'{{"dimension": "overall", "value": {value}, "turn": 0, "scale": [1, 5]}}'
     file.write_text(f'{{"messages": [{{"role": "assistant", "content": "a"}}], "ratings": [{rating}]}}\n')
@@ -322,7 +322,7 @@ def test_a_metric_that_breaks_is_reported_and_too_many_errors_stop_the_run(
     )
 
 
-def test_options_come_from_a_file_and_the_command_line_wins(capsys, tmp_path, data):
+def test_options_of_the_command_line_override_those_of_a_file(capsys, tmp_path, data):
     config = tmp_path / "turnwise.toml"
     config.write_text('[common]\nseed = 5\n[score]\nmetrics = ["length", "bleu-1"]\nlimit = 6\n')
     found = answer(capsys, "score", data, "--config", str(config), "--limit", "3")
@@ -354,7 +354,7 @@ def test_standard_input_is_read_like_a_file(data):
     assert len(json.loads(done.stdout)["results"]) == 3
 
 
-def test_standard_input_is_called_by_the_name_it_was_given(data, tmp_path):
+def test_standard_input_can_be_given_a_name(data, tmp_path):
     def piped(content: bytes, *more: str) -> subprocess.CompletedProcess[bytes]:
         command = [sys.executable, "-m", "turnwise", *more]
         pinned = {**os.environ, "PATH": str(tmp_path)}  # no git, which might name the commit in time, or not
@@ -391,19 +391,19 @@ main(["ls"])
     assert done.stderr == "turnwise: interrupted\n"
 
 
-def test_a_reader_that_goes_away_is_no_error(data):
+def test_a_closed_pipe_is_not_an_error(data):
     command = f"{sys.executable} -m turnwise ls metrics -v | head -1"
     done = subprocess.run(["bash", "-c", f"set -o pipefail; {command}"], capture_output=True, check=False)
     assert done.returncode == 0
     assert done.stderr == b""
 
 
-def test_an_output_folder_that_cannot_be_written_is_said(capsys, data, tmp_path):
+def test_an_unwritable_output_folder_is_an_error(capsys, data, tmp_path):
     (tmp_path / "file").write_text("in the way")
     assert "file" in refused(capsys, "score", data, "-m", "length", "-o", str(tmp_path / "file"))
 
 
-def test_the_overview_lists_exactly_the_commands_with_their_own_first_words():
+def test_the_overview_lists_all_commands_with_their_first_sentence():
     import click
 
     context = click.Context(cli)
@@ -417,7 +417,7 @@ def test_the_overview_lists_exactly_the_commands_with_their_own_first_words():
         assert text in overview()
 
 
-def test_ls_json_has_what_other_programs_rely_on(capsys):
+def test_ls_json_has_the_documented_keys(capsys):
     assert run(["ls", "metrics", "--format", "json"]) == 0
     records = json.loads(capsys.readouterr().out)
     assert {"name", "kind", "level", "needs", "card"} <= set(records[0])
@@ -432,7 +432,7 @@ def test_ls_json_has_what_other_programs_rely_on(capsys):
     assert "ready" in capsys.readouterr().out
 
 
-def test_a_metric_that_refuses_is_marked_and_the_others_are_answered(capsys, tmp_path):
+def test_a_refused_metric_is_marked_and_the_others_are_scored(capsys, tmp_path):
     record = {"messages": [{"role": "user", "content": "hi"}, {"role": "assistant", "content": "hi"}]}
     data = str(write(tmp_path / "same.jsonl", [{**record, "id": name} for name in "abc"]))
     found = answer(capsys, "score", data, "-m", "specificity,length")

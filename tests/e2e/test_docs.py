@@ -20,7 +20,7 @@ ADDRESS = re.compile(r"https?://[\w.:]+/v1")
 
 
 @pytest.mark.parametrize("page", pages(), ids=lambda page: page.name)
-def test_what_a_page_shows_runs_and_prints_what_it_shows(page: Path, tmp_path: Path):
+def test_the_examples_of_a_page_print_what_the_page_shows(page: Path, tmp_path: Path):
     with judging(page.name) as environment:
         for fence in fences(page):
             place = f"{page.name}:{fence.line}"
@@ -88,7 +88,7 @@ def parse(words: list[str]) -> None:
     command.make_context(words[1], words[2:], resilient_parsing=False)
 
 
-def test_every_block_says_what_it_is():
+def test_every_fenced_block_has_a_language():
     unsaid = [f"{page.name}:{one.line}" for page in pages() for one in fences(page) if one.kind not in KINDS]
     assert unsaid == []
 

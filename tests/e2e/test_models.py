@@ -70,7 +70,7 @@ def test_a_model_that_is_not_here_is_skipped_with_the_command_that_fetches_it(fo
     assert all(row["estimate"] for row in rows if row["metric"] == "length")
 
 
-def test_distances_judge_users_too(folder):
+def test_distances_can_score_users(folder):
     """The fidelity of a simulated user: the same distance on the user's side."""
     options = "--role user --items all --real real.jsonl --format json"
     command = f"-m turnwise score logs.jsonl -m mmd[model=bert,fewest=5] {options}"

@@ -16,7 +16,7 @@ def results(capsys, *args: str) -> dict:
     return json.loads(capsys.readouterr().out)
 
 
-def test_several_samples_of_one_reply_weigh_as_one_reply(capsys, tmp_path):
+def test_several_samples_of_one_reply_have_the_weight_of_one_reply(capsys, tmp_path):
     record = dialogue(0, "human", np.random.default_rng(0), exchanges=2)
     record["messages"][1]["alternatives"] = {"bot": ["a", "a b c"]}
     record["messages"][3]["alternatives"] = {"bot": "a b c d e f"}
@@ -25,7 +25,7 @@ def test_several_samples_of_one_reply_weigh_as_one_reply(capsys, tmp_path):
     assert (row["estimate"], row["n_items"]) == (4.0, 2)  # (2 + 6) / 2, not (1 + 3 + 6) / 3
 
 
-def test_the_origin_names_the_bytes_that_were_read(capsys, tmp_path):
+def test_the_origin_has_a_digest_of_the_input(capsys, tmp_path):
     data = corpus(tmp_path / "logs.jsonl")
     found = results(capsys, "score", str(data), "-m", "length")
     expected = {"path": str(data), "sha256": hashlib.sha256(data.read_bytes()).hexdigest()}
@@ -33,7 +33,7 @@ def test_the_origin_names_the_bytes_that_were_read(capsys, tmp_path):
     assert set(found["origin"]) >= {"turnwise", "commit", "python", "packages", "settings"}
 
 
-def test_a_rater_who_answers_at_random_is_set_apart_and_the_agreement_rises(capsys, tmp_path):
+def test_excluding_a_random_rater_raises_the_agreement(capsys, tmp_path):
     rng = np.random.default_rng(1)
     records = [json.loads(line) for line in corpus(tmp_path / "a.jsonl", 40).read_text().splitlines()]
     for record in records:
@@ -61,7 +61,7 @@ def test_a_metric_that_scores_nothing_is_skipped_at_every_level(capsys, tmp_path
     assert {row["status"] for row in found["results"] if row["metric"] == "rouge-l"} == {"skipped"}
 
 
-def test_what_was_not_scored_is_counted_for_the_agents_compared_alone(capsys, tmp_path):
+def test_unscored_items_are_counted_only_for_the_compared_agents(capsys, tmp_path):
     records = [json.loads(line) for line in corpus(tmp_path / "a.jsonl").read_text().splitlines()]
     for record in records:
         if record["agent"] == "fair":
@@ -75,7 +75,7 @@ def test_what_was_not_scored_is_counted_for_the_agents_compared_alone(capsys, tm
     assert (row["unpaired_a"], row["unpaired_b"]) == (12, 0)
 
 
-def test_whole_dialogue_metrics_meet_ratings_of_turns_at_system_level(capsys, tmp_path):
+def test_dialogue_metrics_are_compared_with_turn_ratings_at_system_level(capsys, tmp_path):
     rng = np.random.default_rng(2)
     records = []
     for number in range(8):
@@ -94,7 +94,7 @@ def test_whole_dialogue_metrics_meet_ratings_of_turns_at_system_level(capsys, tm
     assert {row["level"] for row in found["results"] if row["status"] == "skipped"} <= {"turn", "dialogue"}
 
 
-def test_a_metric_with_too_many_errors_is_stopped_and_the_others_go_on(capsys, tmp_path, monkeypatch):
+def test_a_metric_with_too_many_errors_stops_and_the_others_continue(capsys, tmp_path, monkeypatch):
     data = str(corpus(tmp_path / "logs.jsonl"))
     (tmp_path / "broken.py").write_text("def always(records):\n    raise OSError('no line')\n")
     monkeypatch.chdir(tmp_path)
@@ -110,14 +110,14 @@ def test_a_metric_with_too_many_errors_is_stopped_and_the_others_go_on(capsys, t
 
 
 @pytest.mark.parametrize("command", ["meta", "compare"])
-def test_compare_and_meta_leave_the_items_too(command, capsys, tmp_path):
+def test_compare_and_meta_write_item_scores(command, capsys, tmp_path):
     data, out = str(corpus(tmp_path / "logs.jsonl")), tmp_path / "out"
     more = ["--agents", "good,poor"] if command == "compare" else []
     assert run([command, data, "-m", "length", "-o", str(out), *more]) == 0
     assert len((out / "items.jsonl").read_text().splitlines()) == 72
 
 
-def test_an_interval_ends_where_the_number_does(capsys, tmp_path):
+def test_an_interval_stays_within_the_range_of_the_metric(capsys, tmp_path):
     """Two dialogues, one of which shares no word: Student's interval would go far below 0 and above 1."""
     records = [
         {"id": name, "messages": [{"role": "assistant", "content": text, "references": ["a b c d"]}]}

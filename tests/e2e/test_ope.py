@@ -63,7 +63,7 @@ def test_leaving_each_agent_out_ranks_them_and_covers_the_truth(capsys, logs: st
     assert json.loads((tmp_path / "results.json").read_text())["validation"] == found["validation"]
 
 
-def test_a_target_gets_the_answer_that_leaving_it_out_gives(capsys, logs: str) -> None:
+def test_the_estimate_of_a_target_equals_its_leave_one_out_estimate(capsys, logs: str) -> None:
     alone = answer(capsys, logs, "--target", "a3", "--estimator", "robust")["results"]
     among = answer(capsys, logs, "--all", "--estimator", "robust")["results"]
     assert alone[0]["estimate"] == pytest.approx(next(r for r in among if r["target"] == "a3")["estimate"])
@@ -84,7 +84,7 @@ def test_a_targets_own_dialogues_are_used_for_truth_only(
     assert (new["logged"], old["logged"]) == (None, 0.5)
 
 
-def test_the_number_of_jobs_does_not_show(capsys, logs: str) -> None:
+def test_the_number_of_jobs_does_not_change_the_result(capsys, logs: str) -> None:
     one = answer(capsys, logs, "--all", "--estimator", "robust,mean-relabelled")
     two = answer(capsys, logs, "--all", "--estimator", "robust,mean-relabelled", "--jobs", "2")
     assert one["results"] == two["results"]
@@ -100,7 +100,7 @@ def test_truth_fraction_and_selected_agents(capsys, logs: str, tmp_path: Path) -
     assert "that mean is not known" in refused(capsys, logs, *options, "--min-truth", "charm=.5", code=2)
 
 
-def test_the_challenging_setting_leaves_out_dialogues_near_to_the_target(capsys, logs: str) -> None:
+def test_the_challenging_setting_leaves_out_dialogues_similar_to_the_target(capsys, logs: str) -> None:
     usual = answer(capsys, logs, "--target", "a5", "--estimator", "mean", "--no-calibrate")["results"][0]
     hard = answer(
         capsys, logs, "--target", "a5", "--estimator", "mean", "--no-calibrate", "--challenging", "15"
@@ -108,7 +108,7 @@ def test_the_challenging_setting_leaves_out_dialogues_near_to_the_target(capsys,
     assert hard["n_items"] < usual["n_items"]
 
 
-def test_what_is_not_calibrated_is_marked(capsys, logs: str) -> None:
+def test_uncalibrated_estimates_are_marked(capsys, logs: str) -> None:
     row = answer(capsys, logs, "--target", "a5", "--estimator", "robust", "--no-calibrate")["results"][0]
     assert row["diagnostics"]["calibrated"] is False
     assert row["method"].startswith("uncalibrated")
@@ -125,9 +125,7 @@ def test_a_metric_can_be_the_rating_and_the_estimator(capsys, logs: str) -> None
     assert found["results"][0]["rating"] == "metric:length"
 
 
-def test_a_metric_that_refuses_these_replies_leaves_the_other_estimators_their_answer(
-    capsys, logs: str
-) -> None:
+def test_a_refused_metric_does_not_stop_the_other_estimators(capsys, logs: str) -> None:
     names = "metric:fbd[model=hashing],robust"
     distance, robust = answer(capsys, logs, "--target", "a5", "--estimator", names)["results"]
     assert "give references" in distance["reason"]

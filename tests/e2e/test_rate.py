@@ -187,7 +187,7 @@ def test_the_loop_from_raters_of_whole_conversations_to_ope(serve, tmp_path: Pat
     assert validation(capsys, str(rated), "overall")["pearson"] > 0.9
 
 
-def test_the_same_command_goes_on_where_it_stopped_with_the_same_links(serve, tmp_path: Path):
+def test_the_same_command_resumes_a_study_with_the_same_links(serve, tmp_path: Path):
     corpus(tmp_path / "logs.jsonl", n=2)
     first = serve("logs.jsonl", "--raters", "2")
     links = {name: link.split("/r/")[1] for name, link in first.links(2).items()}
@@ -224,7 +224,7 @@ def test_the_same_command_goes_on_where_it_stopped_with_the_same_links(serve, tm
         (["--store", "postgresql://me:secret@localhost:1/none"], "error: postgresql://localhost:1/none"),
     ],
 )
-def test_what_cannot_be_done_is_said_in_words(arguments, words, tmp_path: Path, capsys, monkeypatch):
+def test_impossible_requests_are_errors_with_a_reason(arguments, words, tmp_path: Path, capsys, monkeypatch):
     monkeypatch.chdir(tmp_path)
     corpus(tmp_path / "logs.jsonl", n=2)
     assert run(["rate", "logs.jsonl", *arguments]) == 2

@@ -38,7 +38,7 @@ def test_the_version_is_the_same_everywhere():
     assert f"\n## {version} (" in (ROOT / "CHANGELOG.md").read_text()
 
 
-def test_the_wheel_holds_the_package_with_its_data_and_no_more(built: Path):
+def test_the_wheel_contains_only_the_package_and_its_data(built: Path):
     (wheel,) = built.glob("*.whl")
     names = zipfile.ZipFile(wheel).namelist()
     assert "turnwise/data/demo.jsonl" in names
@@ -58,7 +58,7 @@ def test_the_source_archive_builds_the_same_package(built: Path, tmp_path: Path)
     assert first.namelist() == again.namelist()
 
 
-def test_the_wheel_alone_works_and_names_the_extra_that_is_missing(built: Path, tmp_path: Path):
+def test_the_wheel_works_without_extras_and_names_missing_ones(built: Path, tmp_path: Path):
     """Core dependencies only: those of this environment, with everything else hidden."""
     (wheel,) = built.glob("*.whl")
     site = tmp_path / "site"
@@ -142,7 +142,7 @@ print(tw.meta_evaluate("demo/demo.jsonl", metrics="rouge-l", statistic="spearman
     ],
     ids=["neural", "web", "tables", "cluster"],
 )
-def test_what_is_missing_in_an_empty_environment_is_named_with_its_extra(
+def test_missing_extras_are_named_in_an_empty_environment(
     empty: Path, tmp_path: Path, words: tuple[str, ...], extra: str
 ):
     ran(empty / "turnwise", "demo", "--corpus", "-o", "demo", cwd=tmp_path)

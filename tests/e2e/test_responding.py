@@ -42,7 +42,7 @@ def run(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command(*words), cwd=folder, capture_output=True, text=True, check=False)
 
 
-def test_killed_in_the_middle_it_resumes_and_leaves_the_same_bytes(folder: Path):
+def test_a_killed_run_resumes_and_writes_the_same_bytes(folder: Path):
     words = ("--agent", "bot:reply", "--name", "new", "--samples", "2", "-o")
     assert run(folder, *words, "whole.jsonl").returncode == 0
     partial = folder / ".killed.jsonl.partial"
@@ -89,7 +89,7 @@ def test_replies_can_be_scored(folder: Path):
         ("http://127.0.0.1:1/v1", 2, "--set model=NAME"),
     ],
 )
-def test_what_goes_wrong_is_one_line_and_a_code(folder: Path, agent: str, code: int, said: str):
+def test_an_error_is_one_line_and_an_exit_code(folder: Path, agent: str, code: int, said: str):
     done = run(folder, "--agent", agent, "--name", "new", "--limit", "2", "-o", "out.jsonl")
     assert done.returncode == code
     assert said in done.stderr
@@ -97,7 +97,7 @@ def test_what_goes_wrong_is_one_line_and_a_code(folder: Path, agent: str, code: 
     assert not (folder / "out.jsonl").exists()
 
 
-def test_a_hanging_agent_is_given_up_and_the_program_ends(folder: Path):
+def test_a_hanging_agent_times_out_and_the_program_ends(folder: Path):
     begun = time.monotonic()
     done = run(
         folder, "--agent", "bot:hangs", "--name", "x", "--limit", "1", "--timeout", ".2", "-o", "out.jsonl"
@@ -107,7 +107,7 @@ def test_a_hanging_agent_is_given_up_and_the_program_ends(folder: Path):
     assert time.monotonic() - begun < 45
 
 
-def test_an_address_is_asked_through_the_same_command(folder: Path):
+def test_an_agent_at_an_address_uses_the_same_command(folder: Path):
     with serving(lambda exchange: exchange.say("served")) as server:
         done = run(
             folder, "--agent", server.address, "--set", "model=m", "--name", "s", "--limit", "3",
@@ -118,7 +118,7 @@ def test_an_address_is_asked_through_the_same_command(folder: Path):
     assert (folder / "out.jsonl").read_text().count('"s":"served"') == len(server.requests)
 
 
-def test_it_talks_to_itself(folder: Path):
+def test_an_agent_can_talk_to_itself(folder: Path):
     words = ("--agent", "bot:reply", "--name", "new", "--self-play", "3", "--limit", "2")
     assert run(folder, *words, "-o", "played.jsonl").returncode == 0
     played = [json.loads(line) for line in (folder / "played.jsonl").read_text().splitlines()]
@@ -130,7 +130,7 @@ def test_it_talks_to_itself(folder: Path):
     assert "--user stands in for people in --self-play" in done.stderr
 
 
-def test_a_pipe_works(folder: Path):
+def test_dialogues_can_be_read_from_a_pipe(folder: Path):
     words = [
         sys.executable,
         "-m",

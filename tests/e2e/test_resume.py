@@ -40,7 +40,7 @@ def contents(folder: Path, names: tuple[str, ...] = FILES) -> dict[str, bytes]:
     return {name: (folder / name).read_bytes() for name in names}
 
 
-def test_killed_at_ten_random_moments_it_leaves_the_same_bytes(folder: Path):
+def test_a_run_killed_at_ten_random_moments_writes_the_same_bytes(folder: Path):
     begun = time.perf_counter()
     output, _ = start(folder, "whole").communicate()
     lasted = time.perf_counter() - begun
@@ -58,7 +58,7 @@ def test_killed_at_ten_random_moments_it_leaves_the_same_bytes(folder: Path):
     assert killed >= 5, "the kills came too late to test anything"
 
 
-def test_the_number_of_processes_does_not_show(folder: Path):
+def test_the_number_of_processes_does_not_change_the_result(folder: Path):
     one, _ = start(folder, "one").communicate()
     two, _ = start(folder, "two", "--jobs", "2").communicate()
     assert one == two

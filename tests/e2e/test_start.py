@@ -26,7 +26,7 @@ def test_a_commands_help_loads_neither_scipy_nor_torch():
     assert not names.intersection({"scipy", "torch", "numpy"})
 
 
-def test_help_ends_quietly_when_its_reader_is_gone():
+def test_help_ends_without_an_error_when_the_pipe_is_closed():
     read, write = os.pipe()
     os.close(read)
     done = subprocess.run(
@@ -36,7 +36,7 @@ def test_help_ends_quietly_when_its_reader_is_gone():
     assert (done.returncode, done.stderr) == (0, b"")
 
 
-def test_help_starts_within_three_times_of_python_itself():
+def test_help_takes_at_most_three_times_as_long_as_starting_python():
     """The best of many: a ratio of two minima is steady even on a busy machine."""
 
     def best(*arguments: str) -> float:

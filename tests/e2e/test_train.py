@@ -22,7 +22,7 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return corpus(tmp_path_factory.mktemp("data") / "logs.jsonl", 20)
 
 
-def test_a_trained_head_scores_and_its_card_says_what_it_learned_from(data: Path, tmp_path: Path) -> None:
+def test_a_trained_metric_scores_and_its_card_names_the_training_data(data: Path, tmp_path: Path) -> None:
     made = turnwise(
         "train", "usr-ret", data, "-o", tmp_path / "ret", "--model", "hashing", "--set", "epochs=1"
     )
@@ -44,7 +44,7 @@ def test_the_same_command_writes_the_same_bytes(data: Path, tmp_path: Path) -> N
         assert (tmp_path / "a" / file).read_bytes() == (tmp_path / "b" / file).read_bytes()
 
 
-def test_meta_warns_where_the_corpus_was_learned_from_and_items_have_intervals(tmp_path: Path) -> None:
+def test_meta_warns_about_training_items_and_item_scores_have_intervals(tmp_path: Path) -> None:
     from tests.tiny_trained import rated_items, tiny_trained
 
     items, ratings = rated_items()
@@ -66,7 +66,7 @@ def test_meta_warns_where_the_corpus_was_learned_from_and_items_have_intervals(t
     assert low < line["scores"][name] < high
 
 
-def test_too_few_ratings_and_unknown_names_are_one_line_and_exit_2(tmp_path: Path) -> None:
+def test_too_few_ratings_and_unknown_names_are_one_line_errors_with_exit_code_2(tmp_path: Path) -> None:
     import numpy as np
 
     few = write(tmp_path / "few.jsonl", [dialogue(0, "good", np.random.default_rng(0))])

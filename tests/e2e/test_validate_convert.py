@@ -22,7 +22,7 @@ def turnwise(*args: str, folder: Path, stdin: bytes = b"") -> tuple[int, str, st
     return done.returncode, out, err
 
 
-def test_a_good_file_is_one_line(tmp_path: Path) -> None:
+def test_a_valid_file_is_reported_in_one_line(tmp_path: Path) -> None:
     rated = {**GOOD, "ratings": [{"dimension": "overall", "value": 3, "turn": 1, "scale": [1, 5]}]}
     (tmp_path / "a.jsonl").write_text(json.dumps(rated))
     code, out, err = turnwise("validate", "a.jsonl", folder=tmp_path)
@@ -30,7 +30,7 @@ def test_a_good_file_is_one_line(tmp_path: Path) -> None:
     assert out.splitlines()[-1].split() == ["a.jsonl", "1", "2", "bot", "1", "overall", "1-5", "-"]
 
 
-def test_json_says_all_that_was_counted(tmp_path: Path) -> None:
+def test_json_contains_all_counts(tmp_path: Path) -> None:
     code, out, _ = turnwise(
         "validate", "-", "--format", "json", folder=tmp_path, stdin=json.dumps(GOOD).encode()
     )
@@ -56,7 +56,7 @@ def test_twenty_problems_are_shown_and_the_rest_counted(tmp_path: Path) -> None:
     assert "bad.jsonl" not in out
 
 
-def test_a_conversion_is_written_whole(tmp_path: Path) -> None:
+def test_a_conversion_writes_a_complete_file(tmp_path: Path) -> None:
     (tmp_path / "in.csv").write_text("conv,who,text\n1,user,hi\n1,bot,yo\n")
     mapped = ("--map", "id=conv,role=who", "--map", "content=text")
     code, out, err = turnwise("convert", "--from", "csv", *mapped, "in.csv", "out.jsonl", folder=tmp_path)
@@ -64,7 +64,7 @@ def test_a_conversion_is_written_whole(tmp_path: Path) -> None:
     assert turnwise("validate", "out.jsonl", folder=tmp_path)[0] == 0
 
 
-def test_what_is_not_kept_is_said(tmp_path: Path) -> None:
+def test_dropped_data_are_reported(tmp_path: Path) -> None:
     (tmp_path / "log.jsonl").write_text(
         '{"dialog": [[{"id": "a", "text": "hi"}, {"id": "b", "text": null}]]}'
     )
@@ -75,7 +75,7 @@ def test_what_is_not_kept_is_said(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("target", ["out.jsonl", "-"])
-def test_a_bad_input_leaves_nothing_behind(tmp_path: Path, target: str) -> None:
+def test_an_invalid_input_leaves_no_file(tmp_path: Path, target: str) -> None:
     (tmp_path / "in.jsonl").write_text(json.dumps(GOOD) + "\n{}\n")
     code, out, err = turnwise("convert", "--from", "openai", "in.jsonl", target, folder=tmp_path)
     assert (code, out) == (2, "")
@@ -94,7 +94,7 @@ def test_a_bad_input_leaves_nothing_behind(tmp_path: Path, target: str) -> None:
         (("validate", "none.jsonl"), "none.jsonl: cannot be read: No such file"),
     ],
 )
-def test_a_wrong_command_is_answered_in_a_line(tmp_path: Path, args: tuple[str, ...], message: str) -> None:
+def test_a_wrong_command_is_a_one_line_error(tmp_path: Path, args: tuple[str, ...], message: str) -> None:
     code, out, err = turnwise(*args, folder=tmp_path)
     assert (code, out) == (2, "")
     assert message in err

@@ -18,7 +18,7 @@ def test_every_attack_is_of_a_metric_that_exists_and_beats_people() -> None:
             assert one["kind"] in ("fixed", "parrot", "pattern")
 
 
-def test_a_metric_that_nobody_attacked_has_no_attacks() -> None:
+def test_a_metric_without_known_attacks_has_an_empty_list() -> None:
     assert known_attacks("bleu-2") == []
 
 

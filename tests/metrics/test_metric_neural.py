@@ -43,7 +43,7 @@ def words(model: str, text: str) -> np.ndarray:
     return tokens.vectors[~tokens.special].astype(np.float64)
 
 
-def test_average_greedy_and_extrema_are_what_their_papers_say(bert):
+def test_average_greedy_and_extrema_follow_their_papers(bert):
     a, b = words(bert, "i like the piano"), words(bert, "you play a song")
     one = item("i like the piano", "you play a song")
     mean = unit(a.mean(axis=0)) @ unit(b.mean(axis=0))
@@ -58,7 +58,7 @@ def test_average_greedy_and_extrema_are_what_their_papers_say(bert):
 
 
 @pytest.mark.parametrize("name", ["average", "greedy", "extrema", "extrema-max", "bertscore"])
-def test_a_text_is_most_like_itself_and_the_best_reference_counts(name, bert):
+def test_a_copy_of_a_reference_scores_highest_and_the_best_reference_counts(name, bert):
     metric = resolve(name, model=bert)
     assert number(metric, item("i like the piano", "i like the piano")) == pytest.approx(1, abs=1e-6)
     apart = [number(metric, item("i like the piano", text)) for text in ("a dog", "we hear a song")]
@@ -66,7 +66,7 @@ def test_a_text_is_most_like_itself_and_the_best_reference_counts(name, bert):
     assert both == pytest.approx(max(apart), abs=1e-9)
 
 
-def test_relatedness_looks_at_the_partners_last_words(bert):
+def test_relatedness_compares_with_the_partners_last_message(bert):
     metric = resolve("relatedness", model=bert)
     assert number(metric, item("i love my cat")) == pytest.approx(1, abs=1e-6)  # a parrot
     turns = (Turn("user", "a dog"), Turn("assistant", "we play"), Turn("assistant", "a dog"))
@@ -86,7 +86,7 @@ def test_perplexity_likelihood_and_pmi_come_from_the_same_sums(llama):
     assert number(resolve("pmi-total", model=llama), one, two) == pytest.approx(gained.mean())
 
 
-def test_fed_is_the_difference_between_two_kinds_of_next_turn(llama):
+def test_fed_is_the_difference_between_positive_and_negative_follow_ups(llama):
     from turnwise.metrics.unreferenced.likelihood import NEGATIVE_FOLLOW_UPS, POSITIVE_FOLLOW_UPS
 
     one = item("i like the piano")
@@ -112,7 +112,7 @@ def test_a_regression_checkpoint_reads_reference_and_reply_together(tmp_path):
     assert number(metric, item("i like the piano", "a dog")) == pytest.approx(float(logits), abs=1e-6)
 
 
-def test_a_regression_without_its_head_is_refused_not_scored_by_chance(bert):
+def test_a_regression_without_a_trained_head_is_refused(bert):
     with pytest.raises(UsageError, match=r"no weights for classifier.bias, classifier.weight"):
         resolve("regression", model=bert).rows([item("i like the piano", "a dog")])
 
@@ -123,7 +123,7 @@ def test_a_regression_reads_long_texts_with_a_model_that_counts_positions_from_2
     assert np.isfinite(rows).all()
 
 
-def test_texts_that_were_cut_stand_in_the_results_however_often_they_are_asked_for(tmp_path, monkeypatch):
+def test_truncated_texts_are_counted_in_the_results_also_from_the_cache(tmp_path, monkeypatch):
     monkeypatch.setenv("TURNWISE_CACHE", str(tmp_path / "cache"))
     folder, checkpoint = write_bert(tmp_path / "bert", max_length=16), write_regression(tmp_path / "bleurt")
     turns = [
@@ -143,7 +143,7 @@ def test_texts_that_were_cut_stand_in_the_results_however_often_they_are_asked_f
         assert "its model read only the beginning of 1 text" in done.stderr
 
 
-def test_the_papers_recipe_refuses_a_decoder_whose_first_token_is_blind(llama):
+def test_fbd_paper_refuses_a_decoder_because_its_first_token_sees_no_context(llama):
     from turnwise.metrics.distribution.pair_encoding import PairEncoding
 
     with pytest.raises(UsageError, match="pooling=last"):

@@ -25,7 +25,7 @@ def plugins(monkeypatch: pytest.MonkeyPatch) -> list[EntryPoint]:
     metrics._table.cache_clear()
 
 
-def test_the_names_of_the_design_are_there() -> None:
+def test_all_metrics_of_the_design_are_registered() -> None:
     wanted = {"bleu-1", "bleu-2", "bleu-3", "bleu-4", "chrf", "rouge-1", "rouge-2", "rouge-l", "rouge-l-b1.2"}
     assert wanted | {"distinct-1", "distinct-2", "length", "question-rate", "specificity"} <= set(
         metrics.names()
@@ -73,7 +73,7 @@ def test_a_setting_that_is_not_what_its_metric_takes_is_refused(name: str, told:
         metrics.resolve(name)
 
 
-def test_a_setting_of_an_estimator_is_held_against_its_type_too() -> None:
+def test_a_setting_of_an_estimator_is_checked_against_its_type_too() -> None:
     for name in ("fqe[ridge=x]", "fqe[ridge=true]"):
         with pytest.raises(UsageError, match=r"estimator `fqe\[ridge=.*`ridge` is a number"):
             estimators.resolve(name)
@@ -81,7 +81,7 @@ def test_a_setting_of_an_estimator_is_held_against_its_type_too() -> None:
 
 
 @pytest.mark.parametrize("names", [metrics, estimators])
-def test_every_default_would_pass_as_a_setting(names: ModuleType) -> None:
+def test_every_default_is_a_valid_setting(names: ModuleType) -> None:
     """So that no annotation is one that a value cannot be held against."""
     for name in names.names():
         maker = names._maker(name)

@@ -81,14 +81,14 @@ def test_a_set_is_at_distance_0_from_itself_with_few_vectors_and_with_many(n: in
     assert frechet(rows, rows[rng.permutation(n)]) == pytest.approx(0, abs=1e-9)
 
 
-def test_the_two_ways_to_the_trace_agree() -> None:
+def test_both_computations_of_the_trace_agree() -> None:
     rng = np.random.default_rng(1)
     x, y = rng.normal(size=(200, 20)), rng.normal(size=(300, 20)) + 0.3
     by_rows = [Gaussian(rows.mean(0), (rows - rows.mean(0)) / np.sqrt(len(rows) - 1)) for rows in (x, y)]
     assert frechet(x, y) == pytest.approx(distance(*by_rows), rel=1e-12)
 
 
-def test_vectors_that_are_all_equal_have_a_distance() -> None:
+def test_equal_vectors_have_a_frechet_distance() -> None:
     real = np.random.default_rng(2).normal(size=(100, 8))
     same = np.ones((60, 8))
     spread = float(np.trace(np.cov(real, rowvar=False)))
@@ -97,7 +97,7 @@ def test_vectors_that_are_all_equal_have_a_distance() -> None:
     assert frechet(same, same + 2) == pytest.approx(8 * 4)
 
 
-def test_one_vector_and_none_are_refused() -> None:
+def test_fewer_than_two_vectors_are_refused() -> None:
     rows = np.zeros((5, 3))
     for few in (rows[:0], rows[:1]):
         with pytest.raises(TooFewItems, match="2 vectors or more"):
@@ -106,14 +106,14 @@ def test_one_vector_and_none_are_refused() -> None:
             Gaussian.of_moments(Moments.of(few))
 
 
-def test_a_nan_is_an_error_that_names_the_row() -> None:
+def test_a_nan_in_a_vector_is_an_error_with_its_row() -> None:
     rows = np.zeros((5, 3))
     rows[3, 1] = np.nan
     with pytest.raises(DataError, match=r"1 of 5 vectors .* row 3"):
         frechet(rows, np.zeros((5, 3)))
 
 
-def test_shrinkage_keeps_the_trace_and_ends_at_spheres() -> None:
+def test_shrinkage_keeps_the_trace_and_full_shrinkage_gives_a_multiple_of_the_identity() -> None:
     rng = np.random.default_rng(3)
     x, y = rng.normal(size=(10, 30)), 2 * rng.normal(size=(10, 30))
     sphere = [np.trace(np.cov(rows, rowvar=False)) / 30 for rows in (x, y)]
@@ -125,7 +125,7 @@ def test_shrinkage_keeps_the_trace_and_ends_at_spheres() -> None:
         frechet(x, y, shrinkage=1.5)
 
 
-def test_moments_far_from_zero_keep_their_digits() -> None:
+def test_moments_of_vectors_far_from_zero_are_precise() -> None:
     rng = np.random.default_rng(4)
     rows = 1e6 + rng.normal(size=(3000, 4))
     merged = Moments.of_parts(np.array_split(rows, 17))
@@ -157,7 +157,7 @@ def discrepancy(generated: np.ndarray, real: np.ndarray) -> float:
 
 @pytest.mark.parametrize("between", [frechet, discrepancy])
 @pytest.mark.parametrize(("n", "m", "d"), [(60, 240, 8), (100, 100, 8), (300, 100, 8), (60, 120, 80)])
-def test_new_people_fall_as_often_above_the_floor_as_below(
+def test_new_replies_by_people_are_above_and_below_the_floor_equally_often(
     between: DistanceFunction, n: int, m: int, d: int
 ) -> None:
     """With more vectors than dimensions and with fewer, and whether or not there are as many of them as real ones."""
@@ -173,7 +173,9 @@ def test_new_people_fall_as_often_above_the_floor_as_below(
 
 
 @pytest.mark.parametrize("n", [100, 40])
-def test_new_people_who_answer_the_same_queries_fall_as_often_above_the_floor_as_below(n: int) -> None:
+def test_new_replies_by_people_to_the_same_queries_are_above_and_below_the_floor_equally_often(
+    n: int,
+) -> None:
     """A pair's vector is mostly its query's: with those on both sides, people would be far below a plain floor."""
     above = []
     for seed in range(40):
@@ -186,19 +188,19 @@ def test_new_people_who_answer_the_same_queries_fall_as_often_above_the_floor_as
     assert 0.25 < np.mean(above) < 0.75
 
 
-def test_where_all_answer_one_query_the_floor_is_still_told() -> None:
+def test_the_floor_is_computed_also_if_all_replies_have_the_same_query() -> None:
     rng = np.random.default_rng(0)
     one, many = np.zeros(50), rng.normal(size=(50, 4))
     assert equal_size_distances(many, many, frechet, queries=(one, one), rng=rng).floor > 0
 
 
-def test_a_system_unlike_people_stands_above_their_floor() -> None:
+def test_an_agent_unlike_people_is_above_the_floor() -> None:
     rng = np.random.default_rng(0)
     found = equal_size_distances(0.5 + rng.normal(size=(100, 8)), rng.normal(size=(100, 8)), frechet, rng=rng)
     assert found.thinned > found.floor + 1
 
 
-def test_the_limit_is_nearer_the_true_distance_than_the_sample_is() -> None:
+def test_the_limit_is_closer_to_the_true_distance_than_the_sample_distance() -> None:
     true = 16 * 0.25
     found, limits = [], []
     for seed in range(20):
@@ -226,7 +228,7 @@ def test_a_system_that_repeats_the_references_is_at_distance_0() -> None:
     assert metric.reduce(metric.rows(items)) > 0.1
 
 
-def test_each_group_is_held_against_its_own_people() -> None:
+def test_each_group_is_compared_with_its_own_real_replies() -> None:
     one, two = talk(60, group="one"), talk(60, group="two", seed=1)
     together, alone = fitted(one + two), fitted(two)
     assert together.reduce(together.rows(two)) == pytest.approx(alone.reduce(alone.rows(two)), rel=1e-12)
@@ -234,7 +236,7 @@ def test_each_group_is_held_against_its_own_people() -> None:
         together.reduce(together.rows(one + two))
 
 
-def test_groups_without_people_of_their_own_share_those_of_the_real_file() -> None:
+def test_groups_without_real_replies_use_those_of_the_real_file() -> None:
     real = [replace(item, agent="human") for item in talk(60, references=False)]
     metric = fitted(real)
     grouped = talk(60, group="x", seed=2)
@@ -244,32 +246,32 @@ def test_groups_without_people_of_their_own_share_those_of_the_real_file() -> No
     )
 
 
-def test_without_references_the_replies_of_the_agent_human_are_real() -> None:
+def test_without_references_the_replies_of_the_agent_human_are_the_real_replies() -> None:
     people, bot = talk(60, "human", references=False), talk(60, seed=1, references=False)
     metric = fitted(people + bot)
     assert metric.reduce(metric.rows(people)) == pytest.approx(0, abs=1e-9)
     assert metric.reduce(metric.rows(bot)) > 0.1
 
 
-def test_no_reference_and_nobody_human_is_refused_with_the_remedy() -> None:
+def test_data_without_real_replies_is_refused_with_the_remedy() -> None:
     with pytest.raises(Refused, match=r"50 or more.*references.*`human`.*--real FILE"):
         fitted(talk(60, references=False))
 
 
-def test_fewer_real_replies_than_the_guard_are_refused_and_one_more_is_enough() -> None:
+def test_fewer_real_replies_than_the_minimum_are_refused() -> None:
     with pytest.raises(TooFewItems, match="50 or more, and there are 49"):
         fitted(talk(49))
     assert fitted(talk(50)).signature
 
 
-def test_a_group_with_too_few_people_has_no_rows_and_does_not_stop_the_others() -> None:
+def test_a_group_with_too_few_real_replies_is_unscored_and_the_others_are_scored() -> None:
     small, large = talk(10, group="small"), talk(60, group="large", seed=1)
     metric = fitted(small + large)
     assert not scored(metric.rows(small)).any()
     assert scored(metric.rows(large)).all()
 
 
-def test_fewer_replies_than_the_guard_are_refused_but_may_be_resampled() -> None:
+def test_fewer_replies_than_the_minimum_are_refused_but_can_be_resampled() -> None:
     items = talk(60)
     metric = fitted(items)
     metric.check(metric.rows(items[:50]))
@@ -278,19 +280,19 @@ def test_fewer_replies_than_the_guard_are_refused_but_may_be_resampled() -> None
     assert math.isfinite(metric.reduce(metric.rows(items[:25])))
 
 
-def test_one_reply_has_no_spread_and_no_number() -> None:
+def test_one_reply_has_no_distance() -> None:
     items = talk(60)
     metric = fitted(items)
     assert math.isnan(metric.reduce(metric.rows(items[:1])))
     assert math.isnan(metric.reduce(metric.rows([])))
 
 
-def test_a_reply_without_query_is_unscored_where_people_have_one() -> None:
+def test_a_reply_without_a_query_is_unscored_if_the_real_replies_have_queries() -> None:
     metric = fitted(talk(60))
     assert not scored(metric.rows(talk(3, query=False))).any()
 
 
-def test_without_any_context_the_reply_is_read_alone_and_the_signature_says_so(
+def test_without_contexts_replies_are_encoded_alone_and_the_signature_records_it(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     items = talk(60, query=False)
@@ -312,7 +314,7 @@ def always(reply: str, items: list[Item]) -> list[Item]:
 
 
 @pytest.mark.parametrize("name", ["fbd", "prd", "mmd"])
-def test_where_all_queries_are_the_same_replies_still_tell_systems_from_people(
+def test_agents_are_distinguished_from_people_also_if_all_queries_are_equal(
     name: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     items = asked_the_same(talk(80))
@@ -328,7 +330,7 @@ def test_where_all_queries_are_the_same_replies_still_tell_systems_from_people(
 
 
 @pytest.mark.parametrize("name", ["fbd", "prd", "mmd", "fbd-paper"])
-def test_a_system_that_says_one_thing_only_is_refused(name: str) -> None:
+def test_an_agent_that_always_gives_the_same_reply_is_refused(name: str) -> None:
     items = talk(60)
     metric = resolve(name, model="hashing")
     assert isinstance(metric, Fitted)
@@ -340,7 +342,7 @@ def test_a_system_that_says_one_thing_only_is_refused(name: str) -> None:
         metric.fit([replace(item, agent="human") for item in always("hm", talk(60, references=False))])
 
 
-def test_one_thing_said_many_times_is_refused_from_its_moments_too() -> None:
+def test_equal_replies_are_refused_also_from_their_moments() -> None:
     items = talk(60)
     metric = fitted(items)
     assert isinstance(metric, FittedFbd)
@@ -349,7 +351,9 @@ def test_one_thing_said_many_times_is_refused_from_its_moments_too() -> None:
         metric.of_moments(metric.moments(same[:30]) + metric.moments(same[30:]))
 
 
-def test_the_real_side_is_a_sample_that_no_order_moves(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_sample_of_real_replies_does_not_depend_on_the_order_of_the_data(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setattr(real_replies_module, "MAX_PAIRS", 60)
     items = talk(200)
     one, two = fitted(items), fitted(items[::-1])
@@ -359,7 +363,7 @@ def test_the_real_side_is_a_sample_that_no_order_moves(monkeypatch: pytest.Monke
     assert one.reduce(one.rows(items)) == two.reduce(two.rows(items))
 
 
-def test_details_tell_floor_limit_and_the_size_of_the_real_side() -> None:
+def test_details_contain_floor_thinned_and_the_number_of_real_replies() -> None:
     items = talk(80)
     metric = fitted(items)
     told = metric.details(metric.rows(items))
@@ -369,21 +373,21 @@ def test_details_tell_floor_limit_and_the_size_of_the_real_side() -> None:
     assert "at_infinity" not in told  # 80 vectors of 256 dimensions are no line
 
 
-def test_a_limit_is_told_where_there_are_two_vectors_a_dimension() -> None:
+def test_the_limit_is_computed_with_two_vectors_for_each_dimension() -> None:
     items = talk(600)
     metric = fitted(items)
     rows = metric.rows(items)
     assert metric.details(rows)["at_infinity"] < metric.reduce(rows)
 
 
-def test_two_models_add_the_logarithms_of_their_distances() -> None:
+def test_the_score_of_two_models_is_the_sum_of_the_logarithms_of_their_distances() -> None:
     items = talk(60)
     one, both = fitted(items), fitted(items, also="hashing")
     assert both.reduce(both.rows(items)) == pytest.approx(2 * math.log(one.reduce(one.rows(items))), rel=1e-9)
     assert "sum:log" in str(both.signature)
 
 
-def test_the_logarithms_of_people_against_themselves_are_refused() -> None:
+def test_a_distance_of_zero_has_no_logarithm_and_is_refused() -> None:
     people, bot = talk(60, "human", references=False), talk(60, seed=1, references=False)
     both = fitted(people + bot, also="hashing")
     with pytest.raises(Refused, match="a distance of 0 has no logarithm"):
@@ -394,26 +398,26 @@ def test_the_logarithms_of_people_against_themselves_are_refused() -> None:
 @pytest.mark.parametrize(
     "option", [{"turns": 2}, {"way": "together"}, {"shrinkage": 0.1}, {"also": "hashing"}, {"fewest": 20}]
 )
-def test_every_setting_that_moves_the_number_stands_in_the_signature(option: dict[str, object]) -> None:
+def test_every_setting_that_changes_the_score_is_in_the_signature(option: dict[str, object]) -> None:
     items = talk(60)
     assert fitted(items).signature != fitted(items, **option).signature
 
 
-def test_a_way_to_read_that_does_not_exist_is_an_error_that_lists_those_that_do() -> None:
+def test_an_unknown_way_of_encoding_is_an_error_that_lists_the_known_ones() -> None:
     with pytest.raises(UsageError, match="product, together"):
         fitted(talk(60), way="sum")
     with pytest.raises(UsageError, match="0 for the whole"):
         fitted(talk(60), turns=-1)
 
 
-def test_a_fitted_metric_travels_to_another_process() -> None:
+def test_a_fitted_metric_can_be_pickled() -> None:
     items = talk(60)
     metric = fitted(items)
     again = pickle.loads(pickle.dumps(metric))  # noqa: S301 - what the process pool does
     assert again.reduce(again.rows(items)) == metric.reduce(metric.rows(items))
 
 
-def test_the_paper_reads_the_whole_context_and_both_texts_in_one_input() -> None:
+def test_fbd_paper_encodes_the_whole_context_and_the_reply_as_one_input() -> None:
     items = talk(60)
     metric = resolve("fbd-paper", model="hashing")
     assert isinstance(metric, Fbd)

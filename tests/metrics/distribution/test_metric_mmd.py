@@ -8,7 +8,7 @@ from turnwise.metrics.distribution.frechet import frechet
 from turnwise.metrics.distribution.kernel import RealSample, median_distance
 
 
-def test_equal_distributions_come_to_0_on_average_and_below_it_half_of_the_time() -> None:
+def test_mmd_of_equal_distributions_is_zero_on_average_and_often_negative() -> None:
     rng = np.random.default_rng(0)
     reference = RealSample.of(rng.normal(size=(400, 5)))
     found = []
@@ -28,7 +28,7 @@ def test_a_worked_example_by_hand() -> None:
     assert reference.discrepancy(np.array([[1.0], [1.0]])) == pytest.approx(1 + far - 2 * near)
 
 
-def test_it_tells_two_shapes_apart_that_have_the_same_moments() -> None:
+def test_mmd_distinguishes_distributions_with_the_same_moments() -> None:
     rng = np.random.default_rng(1)
     real = rng.normal(size=(2000, 1))
     two_points = np.repeat([[-1.0], [1.0]], 1000, axis=0)
@@ -36,7 +36,7 @@ def test_it_tells_two_shapes_apart_that_have_the_same_moments() -> None:
     assert RealSample.of(real).discrepancy(two_points) > 0.05
 
 
-def test_blocks_do_not_show(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_block_size_does_not_change_the_result(monkeypatch: pytest.MonkeyPatch) -> None:
     from turnwise.metrics.distribution import kernel
 
     rng = np.random.default_rng(2)
@@ -46,7 +46,7 @@ def test_blocks_do_not_show(monkeypatch: pytest.MonkeyPatch) -> None:
     assert RealSample.of(y).discrepancy(x) == pytest.approx(whole, rel=1e-12)
 
 
-def test_vectors_that_are_all_equal_have_a_width() -> None:
+def test_equal_vectors_have_a_kernel_width() -> None:
     assert median_distance(np.ones((10, 3))) == 1
     assert RealSample.of(np.ones((10, 3))).discrepancy(np.ones((5, 3))) == pytest.approx(0, abs=1e-12)
 

@@ -35,7 +35,7 @@ def test_two_modes_where_people_have_one_have_full_recall_and_half_the_precision
     assert curve.recall.max() == pytest.approx(1, abs=0.02)
 
 
-def test_sets_that_share_nothing_score_0() -> None:
+def test_sets_without_a_common_cluster_score_0() -> None:
     shares = both(cloud(300, 0, 0), cloud(300, FAR, 1))
     assert shares.f1() == 0
     assert shares.curve().f1 == 0
@@ -52,7 +52,7 @@ def test_samples_of_one_distribution_score_high_and_below_1() -> None:
     assert 0.8 < both(cloud(1000, 0, 0), cloud(1000, 0, 1)).f1() < 1
 
 
-def test_the_exact_maximum_is_not_below_any_angle_and_the_angles_come_near() -> None:
+def test_the_exact_maximum_is_at_least_that_of_the_angles_and_close_to_it() -> None:
     shares = both(cloud(300, 0, 0), cloud(300, 0.7, 1))
     assert shares.f1() >= shares.at_angles(1001).f1
     assert shares.f1() == pytest.approx(shares.at_angles(100_001).f1, abs=1e-4)
@@ -69,7 +69,7 @@ def test_a_worked_example_by_hand() -> None:
 
 
 @pytest.mark.parametrize("batch", [None, 256])
-def test_rounding_of_the_vectors_moves_no_cluster(batch: int | None) -> None:
+def test_rounding_of_the_vectors_does_not_change_the_clusters(batch: int | None) -> None:
     """What another batch size or machine does to a neural vector: 1e-7 of its length."""
     rng = np.random.default_rng(8)
     real, generated = (rng.normal(size=(150, 64)) + shift for shift in (0.0, 0.2))
@@ -83,7 +83,7 @@ def test_rounding_of_the_vectors_moves_no_cluster(batch: int | None) -> None:
     np.testing.assert_array_equal(one.generated, two.generated)
 
 
-def test_neither_side_may_be_empty_or_hold_a_nan() -> None:
+def test_an_empty_side_and_a_nan_are_errors() -> None:
     rows = cloud(5, 0, 0)
     with pytest.raises(TooFewItems):
         both(rows, rows[:0])
@@ -93,7 +93,7 @@ def test_neither_side_may_be_empty_or_hold_a_nan() -> None:
         both(rows, broken)
 
 
-def test_kmeans_finds_clusters_that_are_there() -> None:
+def test_kmeans_finds_separated_clusters() -> None:
     points = np.vstack([cloud(50, FAR * place, place, 3) for place in range(5)])
     labels = kmeans(points, 5, weights=np.ones(250), rng=np.random.default_rng(0))
     groups = labels.reshape(5, 50)
@@ -101,7 +101,7 @@ def test_kmeans_finds_clusters_that_are_there() -> None:
     assert len(set(groups[:, 0].tolist())) == 5
 
 
-def test_mini_batches_find_them_too() -> None:
+def test_mini_batches_find_separated_clusters() -> None:
     points = np.vstack([cloud(50, FAR * place, place, 3) for place in range(5)])
     labels = mini_batches(points, 5, weights=np.ones(250), rng=np.random.default_rng(0), size=100)
     assert all(len(set(group)) == 1 for group in labels.reshape(5, 50).tolist())
@@ -109,7 +109,7 @@ def test_mini_batches_find_them_too() -> None:
     assert few.tolist() == [0, 1, 2]
 
 
-def test_a_weight_is_as_many_equal_points() -> None:
+def test_a_weighted_point_equals_repeated_points() -> None:
     points = cloud(40, 0, 0, 3)
     weights = np.arange(1.0, 41.0)
     labels = kmeans(points, 4, weights=weights, rng=np.random.default_rng(0))
@@ -120,11 +120,11 @@ def test_a_weight_is_as_many_equal_points() -> None:
     assert nearest.tolist() == labels.tolist()  # Lloyd has settled on the weighted means
 
 
-def test_fewer_points_than_clusters_are_a_cluster_each() -> None:
+def test_with_fewer_points_than_clusters_each_point_is_a_cluster() -> None:
     assert kmeans(cloud(3, 0, 0), 20, weights=np.ones(3), rng=np.random.default_rng(0)).tolist() == [0, 1, 2]
 
 
-def test_points_that_are_all_equal_do_not_hang() -> None:
+def test_kmeans_ends_for_equal_points() -> None:
     labels = kmeans(np.zeros((30, 2)), 5, weights=np.ones(30), rng=np.random.default_rng(0))
     assert len(labels) == 30
 
@@ -172,14 +172,14 @@ def test_the_default_is_exact_and_its_curve_ends_at_both_axes() -> None:
     assert "angles:exact|runs:1|batch:all" in str(metric.signature)
 
 
-def test_another_seed_of_the_clusters_is_another_signature_and_may_be_another_number() -> None:
+def test_the_seed_of_the_clusters_is_in_the_signature() -> None:
     values = {seed: fitted("prd", seed=seed) for seed in range(4)}
     assert len({str(metric.signature) for metric in values.values()}) == 4
     rows = values[0].rows(items(80, 1))
     assert len({metric.reduce(rows) for metric in values.values()}) > 1
 
 
-def test_runs_without_angles_and_no_clusters_are_errors() -> None:
+def test_invalid_numbers_of_runs_angles_and_clusters_are_errors() -> None:
     with pytest.raises(UsageError, match="angles"):
         resolve("prd", runs=10)
     with pytest.raises(UsageError, match="1 cluster"):

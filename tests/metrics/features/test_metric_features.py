@@ -58,7 +58,7 @@ def test_distinct_counts_different_words_over_all_replies() -> None:
     assert number("distinct-2", item("a b"), item("a b"), item("b a")) == pytest.approx(2 / 3)
 
 
-def test_the_order_of_words_makes_another_pair() -> None:
+def test_word_pairs_depend_on_the_order_of_words() -> None:
     assert number("distinct-2", item("x y"), item("y x")) == 1.0
 
 
@@ -70,7 +70,7 @@ def test_entropy_is_in_bits() -> None:
     assert number("entropy-2", item("a b"), item("c d")) == pytest.approx(1.0)
 
 
-def test_rows_of_variety_are_sparse_and_as_wide_as_the_hash() -> None:
+def test_rows_of_variety_are_sparse_with_one_column_for_each_hash() -> None:
     rows = resolve("distinct-2").rows([item("a b a b c"), item("one"), item("")])
     assert rows.shape == (3, 2**61)
     assert rows.nnz == 5  # ab (twice), ba, bc, and a NaN for each reply without a pair
@@ -83,7 +83,7 @@ def test_a_word_has_the_same_column_on_every_machine() -> None:
     assert resolve("distinct-1").rows([item("hello")]).indices.tolist() == [1127760968602728148]
 
 
-def test_msttr_averages_segments_and_leaves_the_rest() -> None:
+def test_msttr_averages_segments_and_ignores_the_remainder() -> None:
     different = " ".join(f"w{place}" for place in range(50))
     # 50 different words (1.0), 50 of one word (1/50), then 10 words that fill no segment.
     talk = whole("hi", different, "go on", "same " * 50, "and", "left over " * 5)
@@ -101,11 +101,11 @@ def test_length_counts_words_per_reply() -> None:
 
 
 @pytest.mark.parametrize("text", ["Really?", "本当ですか？", "حقا؟"])
-def test_question_rate_is_the_share_of_replies_that_ask(text: str) -> None:
+def test_question_rate_is_the_share_of_replies_with_a_question_mark(text: str) -> None:
     assert number("question-rate", item(text), item("No."), item("It is so."), item("")) == 0.25
 
 
-def test_external_repetition_looks_at_the_agent_s_own_turns() -> None:
+def test_external_repetition_counts_words_of_the_agent_s_earlier_turns() -> None:
     talk = item("cats", "I love green tea", "dogs and birds", "green dogs love me")
     # Content words of the reply: green dogs love; the agent said love and green, the user said dogs.
     assert number("repeat-external-1", talk) == pytest.approx(2 / 3)
@@ -119,18 +119,18 @@ def test_repetition_of_pairs_keeps_stop_words() -> None:
     assert number("repeat-partner-2", talk) == pytest.approx(2 / 4)
 
 
-def test_internal_repetition_is_what_stands_earlier_in_the_reply() -> None:
+def test_internal_repetition_counts_words_that_occur_earlier_in_the_reply() -> None:
     assert number("repeat-internal-1", item("hi", "tea tea and tea and cake")) == pytest.approx(2 / 4)
     assert number("repeat-internal-2", item("hi", "tea and tea and cake")) == pytest.approx(1 / 4)
 
 
-def test_nothing_said_before_is_zero_and_nothing_to_repeat_is_unscored() -> None:
+def test_repetition_is_zero_without_earlier_turns_and_unscored_without_content_words() -> None:
     assert number("repeat-external-1", item("hi", "green tea")) == 0.0
     assert math.isnan(number("repeat-external-1", item("a", "b", "c", "it is what it is")))
     assert math.isnan(number("repeat-external-2", item("a", "yes", "c", "yes")))
 
 
-def test_a_user_can_be_judged_too() -> None:
+def test_repetition_can_be_computed_for_the_user() -> None:
     talk = item("green tea", "black tea", "green dogs")
     talk = dataclasses.replace(talk, role="user", turns=(*talk.turns, Turn("user", "black dogs bark")))
     # The user said nothing but 'black tea' before, the assistant 'green tea' and 'green dogs'.
@@ -138,7 +138,7 @@ def test_a_user_can_be_judged_too() -> None:
     assert number("repeat-partner-1", talk) == pytest.approx(1 / 3)
 
 
-def test_system_and_tool_turns_are_nobody_s_words() -> None:
+def test_system_and_tool_turns_do_not_count_as_repeated() -> None:
     turns = (Turn("system", "green tea"), Turn("tool", "green tea"), Turn("assistant", "green tea"))
     asked = Item("d#2", "d", "bot", turns, 2, cluster="d", pair="d")
     assert number("repeat-external-1", asked) == number("repeat-partner-1", asked) == 0.0
@@ -150,7 +150,7 @@ def test_stop_words_are_words_of_our_own_tokeniser() -> None:
     assert STOPWORDS.isdisjoint({"good", "friend", "go", "sea"})
 
 
-def test_specificity_by_hand() -> None:
+def test_specificity_of_a_worked_example() -> None:
     # Texts: 'a b', 'a c', 'a b': two different ones with 'a', one each with b and c. nidf a = 0, b = c = 1.
     talk = [item("a b", "a c"), item("a b", "a b")]
     metric = resolve("specificity").fit(talk)
@@ -158,13 +158,13 @@ def test_specificity_by_hand() -> None:
     assert metric.rows([item("a a b c")]).tolist() == [[0.5, 1.0]]
 
 
-def test_specificity_lies_between_by_the_logarithm_of_counts() -> None:
+def test_specificity_is_linear_in_the_logarithm_of_counts() -> None:
     talk = [item("a b c"), item("a b d"), item("a e f"), item("a g h")]
     # c: a 4, b 2, the rest 1: nidf b = log(4/2) / log(4/1) = 1/2.
     assert resolve("specificity").fit(talk).nidf["b"] == pytest.approx(0.5)
 
 
-def test_unknown_words_are_passed_over_and_never_called_rare() -> None:
+def test_unknown_words_are_ignored_by_specificity() -> None:
     metric = resolve("specificity").fit([item("a b", "a c")])
     rows = metric.rows([item("zzz"), item("zzz b"), item("")])
     np.testing.assert_equal(rows, [[np.nan, 1], [1, 1], [np.nan, 1]])

@@ -78,7 +78,7 @@ def test_an_encoder_that_gives_every_reply_one_vector_is_refused():
         constants(np.zeros(5), np.arange(5.0), (0.0, 4.0))
 
 
-def test_training_finds_a_planted_relation_that_the_dot_product_does_not_see():
+def test_training_learns_a_relation_that_the_dot_product_misses():
     found = learn(
         planted(count=600), sides=BOTH, scale=None, search=replace(QUICK, components=(6,), epochs=40), seed=0
     )
@@ -86,7 +86,7 @@ def test_training_finds_a_planted_relation_that_the_dot_product_does_not_see():
     assert found.curve[-1]["loss"] < found.curve[0]["loss"] / 2
 
 
-def test_a_head_without_the_side_that_matters_learns_nothing():
+def test_a_head_without_the_informative_side_learns_nothing():
     examples = planted(count=600)
     search = replace(QUICK, components=(6,), epochs=30)
     with_it = learn(examples, sides=("context",), scale=None, search=search, seed=0)
@@ -108,7 +108,7 @@ def test_the_gradient_is_the_slope_of_the_squared_error():
         assert slope[place] == pytest.approx((high - low) / 2e-5, rel=1e-5)
 
 
-def test_eight_pieces_of_one_give_the_curve_of_one_piece_of_eight():
+def test_the_curve_does_not_depend_on_the_piece_size():
     curves = [
         learn(planted(), sides=BOTH, scale=None, search=replace(QUICK, piece=piece), seed=0).curve
         for piece in (1, None)
@@ -118,7 +118,7 @@ def test_eight_pieces_of_one_give_the_curve_of_one_piece_of_eight():
     assert abs((one - eight).mean()) < 1e-10
 
 
-def test_settings_trained_side_by_side_are_those_trained_alone():
+def test_settings_trained_together_equal_those_trained_separately():
     together = learn(planted(), sides=BOTH, scale=None, search=QUICK, seed=0)
     alone = [
         learn(planted(), sides=BOTH, scale=None, search=replace(QUICK, gamma=(gamma,)), seed=0)
@@ -127,7 +127,7 @@ def test_settings_trained_side_by_side_are_those_trained_alone():
     assert together.validation == pytest.approx(max(one.validation for one in alone), abs=1e-12)
 
 
-def test_another_seed_is_another_split_and_the_same_seed_the_same_weights():
+def test_the_same_seed_gives_the_same_weights_and_another_seed_another_split():
     first, again, other = (
         learn(planted(), sides=BOTH, scale=None, search=QUICK, seed=seed) for seed in (0, 0, 1)
     )
@@ -135,7 +135,7 @@ def test_another_seed_is_another_split_and_the_same_seed_the_same_weights():
     assert not np.array_equal(first.head.matrices["context"], other.head.matrices["context"])
 
 
-def test_a_run_that_was_killed_goes_on_and_ends_in_the_same_weights(tmp_path, monkeypatch):
+def test_an_interrupted_training_resumes_and_gives_the_same_weights(tmp_path, monkeypatch):
     search = replace(QUICK, components=(2, 4))
     whole = learn(planted(), sides=BOTH, scale=None, search=search, seed=0)
     real, calls = bilinear_fit._train, []
@@ -156,7 +156,7 @@ def test_a_run_that_was_killed_goes_on_and_ends_in_the_same_weights(tmp_path, mo
 
 
 @given(st.lists(st.integers(0, 9), min_size=12, max_size=60), st.integers(0, 5))
-def test_no_context_is_on_both_sides_of_a_split(contexts, seed):
+def test_no_context_is_in_both_training_and_validation(contexts, seed):
     codes = np.array(contexts)
     if len(np.unique(codes)) < 2:
         return
@@ -171,7 +171,7 @@ def said(name, *texts):
     return Item(name, name, "bot", turns, len(turns) - 1, cluster=name, pair=name)
 
 
-def test_contexts_that_share_a_turn_are_one_and_short_greetings_do_not_join_them():
+def test_contexts_that_share_a_long_turn_are_one_group():
     shared = "where did you go on holiday"
     items = [
         said("a", "hi there", shared, "x"),
@@ -182,14 +182,14 @@ def test_contexts_that_share_a_turn_are_one_and_short_greetings_do_not_join_them
     assert codes[0] == codes[1] != codes[2]
 
 
-def test_ratings_of_two_corpora_are_put_on_one_scale():
+def test_ratings_are_standardised_within_each_corpus():
     found = standardised(np.array([1.0, 3.0, 50.0, 90.0]), ["a", "a", "b", "b"])
     assert found == pytest.approx([-1, 1, -1, 1])
     with pytest.raises(DataError, match="are equal"):
         standardised(np.ones(4), ["a", "a", "b", "b"])
 
 
-def test_a_system_left_out_and_less_data_are_measured_beside_the_head_that_is_kept():
+def test_training_without_a_system_and_with_less_data_is_measured():
     given_ = adem_task("adem")
     apart = [
         replace(item, turns=(Turn("user", f"what about number {at} then"), item.turns[-1]), turn=1)
@@ -232,7 +232,7 @@ def test_with_several_references_the_score_is_the_mean_of_the_scores():
     assert scored(one, two) == pytest.approx((scored(one) + scored(two)) / 2)
 
 
-def test_a_trained_folder_scores_what_training_saw_and_knows_it():
+def test_a_trained_model_recognises_its_training_items():
     given_ = adem_task("adem")
     metric = resolve("adem", trained=tiny_trained("adem"))
     rows = metric.rows(given_.items)
@@ -242,7 +242,7 @@ def test_a_trained_folder_scores_what_training_saw_and_knows_it():
     assert set(card["held_out"]) == {"spearman", "pearson"}
 
 
-def test_punctuation_and_case_cannot_move_a_score_on_single_text_encoders():
+def test_punctuation_and_case_do_not_change_scores_with_single_text_encoders():
     metric = resolve("adem-c", trained=tiny_trained("adem-c"))
     item = adem_task("adem-c").items[0]
     dressed = replace(
@@ -256,12 +256,12 @@ def test_an_untrained_metric_says_which_command_trains_it():
         resolve("adem-r").rows([])
 
 
-def test_a_model_of_another_form_is_refused():
+def test_a_model_of_another_kind_is_refused():
     with pytest.raises(UsageError, match="kind `adem-c`"):
         resolve("adem", trained=tiny_trained("adem-c")).rows([])
 
 
-def test_a_model_of_an_encoder_that_changed_is_refused(tmp_path):
+def test_a_model_whose_encoder_has_changed_is_refused(tmp_path):
     stored = folder.load(tiny_trained("adem"), "adem")
     about = {**stored.config["encoder"], "signature": "hashing|d:999|v:1"}
     folder.save(
@@ -276,7 +276,7 @@ def test_a_model_of_an_encoder_that_changed_is_refused(tmp_path):
 
 
 @pytest.mark.parametrize("broken", ["head.axes", "head.context"])
-def test_a_head_that_is_not_whole_is_a_clear_error(tmp_path, broken):
+def test_an_incomplete_head_is_a_clear_error(tmp_path, broken):
     stored = folder.load(tiny_trained("adem"), "adem")
     tensors = {name: part for name, part in stored.tensors.items() if name != broken}
     folder.save(tmp_path / "m", kind="adem", tensors=tensors, config=stored.config, card={})
@@ -284,7 +284,7 @@ def test_a_head_that_is_not_whole_is_a_clear_error(tmp_path, broken):
         resolve("adem", trained=str(tmp_path / "m")).rows([])
 
 
-def test_replies_without_references_are_told_of_the_form_that_needs_none():
+def test_training_without_references_suggests_adem_c():
     with pytest.raises(DataError, match="`train adem-c` needs no references"):
         train(task("adem", settings={}))
 
@@ -317,7 +317,7 @@ def test_one_rater_is_a_warning_and_a_misspelt_setting_an_error():
         train(adem_task("adem", settings={"components": "7,20"}))
 
 
-def test_a_model_on_a_trained_encoder_carries_it_along(tmp_path):
+def test_a_model_contains_a_copy_of_its_trained_encoder(tmp_path):
     pytest.importorskip("torch")
     from tests.small_talk import TINY, small_talk
     from turnwise.networks import characters

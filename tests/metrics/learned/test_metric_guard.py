@@ -20,7 +20,7 @@ WORDS = st.lists(
 )
 
 
-def test_what_a_reply_took_from_its_context_is_left_out() -> None:
+def test_the_remainder_has_no_words_of_the_context() -> None:
     said = ("why do you paint the river", "tell me about the guitar")
     assert remainder_of("you paint the river really", said) == "really"
     assert remainder_of("the bakery is closed", said) == "the bakery is closed"
@@ -28,7 +28,9 @@ def test_what_a_reply_took_from_its_context_is_left_out() -> None:
 
 
 @given(reply=WORDS, said=st.lists(WORDS, min_size=1, max_size=3))
-def test_a_copy_has_no_rest_and_a_rest_is_never_longer(reply: list[str], said: list[list[str]]) -> None:
+def test_a_copy_has_an_empty_remainder_and_a_remainder_is_never_longer_than_the_reply(
+    reply: list[str], said: list[list[str]]
+) -> None:
     turns = [" ".join(turn) for turn in said]
     assert len(remainder_of(" ".join(reply), turns).split()) <= len(reply)
     if len(said[0]) > 1:
@@ -37,7 +39,7 @@ def test_a_copy_has_no_rest_and_a_rest_is_never_longer(reply: list[str], said: l
 
 @settings(max_examples=25)
 @given(seed=st.integers(0, 2**32 - 1))
-def test_no_reply_fits_more_than_half_of_all_contexts_better_than_it_usually_does(seed: int) -> None:
+def test_the_contrast_with_other_contexts_averages_at_most_one_half(seed: int) -> None:
     rng = np.random.default_rng(seed)
     first, bias, last, reply = (
         rng.normal(scale=3, size=size).astype(np.float32) for size in ((5, 16), 5, 5, 4)
@@ -69,7 +71,9 @@ def hardened(tmp_path_factory: pytest.TempPathFactory, kind: str) -> tuple[Path,
     return folder / "plain", folder / "guarded"
 
 
-def test_a_guard_keeps_the_heads_and_stands_in_the_signature(hardened: tuple[Path, Path], kind: str) -> None:
+def test_training_a_guard_keeps_the_heads_and_the_signature_names_the_guard(
+    hardened: tuple[Path, Path], kind: str
+) -> None:
     before, after = (load(path, kind) for path in hardened)
     assert all(np.array_equal(part, after.tensors[name]) for name, part in before.tensors.items())
     plain, guarded = (resolve(f"{kind}[trained={path}]") for path in hardened)
@@ -77,7 +81,9 @@ def test_a_guard_keeps_the_heads_and_stands_in_the_signature(hardened: tuple[Pat
     assert "guard:49signs+64contexts" in str(guarded.signature)
 
 
-def test_a_guard_stops_frauds_and_lets_people_pass(hardened: tuple[Path, Path], kind: str) -> None:
+def test_a_guard_lowers_the_scores_of_frauds_but_not_of_people(
+    hardened: tuple[Path, Path], kind: str
+) -> None:
     contexts = talks(60, 9)
     people = [context.item for context in contexts]
     frauds = [context.answered(f"you said {context.last}") for context in contexts]

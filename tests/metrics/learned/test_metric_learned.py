@@ -45,17 +45,17 @@ def item(*said: str) -> Item:
         ("?!", ""),
     ],
 )
-def test_spellings_of_one_thing_are_one_plain_text(dressed: str, bare: str) -> None:
+def test_spellings_of_one_text_are_normalised_to_the_same(dressed: str, bare: str) -> None:
     assert plain(dressed) == plain(bare)
 
 
 @given(st.text(max_size=60))
-def test_plain_text_is_plain_already(text: str) -> None:
+def test_normalisation_is_idempotent(text: str) -> None:
     assert plain(plain(text)) == plain(text)
 
 
 @pytest.mark.parametrize("name", ["turnwise", "usr-ret", "maude", "att"])
-def test_case_and_punctuation_move_nothing(name: str) -> None:
+def test_case_and_punctuation_do_not_change_scores(name: str) -> None:
     metric = resolve(name, trained=tiny_trained(name))
     items = rated_items()[0]
 
@@ -85,7 +85,7 @@ def test_a_copy_of_the_context_gets_the_worst_score() -> None:
     assert metric.rows([item(said, "oh i had a bike once")])[0, 0] != floor
 
 
-def test_a_reply_that_is_short_may_be_a_copy() -> None:
+def test_a_short_reply_is_never_a_copy() -> None:
     metric = resolve("turnwise", trained=tiny_trained("turnwise"))
     floor = folder.load(tiny_trained("turnwise"), "turnwise").config["floor"]
     assert metric.rows([item("thank you", "thank you")])[0, 0] != floor
@@ -97,7 +97,7 @@ def test_an_untrained_metric_says_how_to_train_it(monkeypatch: pytest.MonkeyPatc
         str(resolve("maude").signature)
 
 
-def test_the_retrieval_head_tells_what_was_said_from_what_was_not() -> None:
+def test_the_retrieval_head_separates_logged_replies_from_random_ones() -> None:
     made = retrieval.train(task("usr-ret", dialogues=dialogues(200), settings={"epochs": 15, "patience": 15}))
     above = {str(finding.what["statistic"]): finding.estimate for finding in made.findings}
     assert above["above a negative, one"] is not None
@@ -112,7 +112,7 @@ def test_training_twice_gives_the_same_weights_and_another_seed_others() -> None
     assert any(tensor.tobytes() != other.tensors[name].tobytes() for name, tensor in first.tensors.items())
 
 
-def test_numpy_reads_a_head_as_torch_does() -> None:
+def test_a_head_gives_the_same_logits_in_numpy_and_torch() -> None:
     import torch
 
     from turnwise.metrics.learned.contrastive.training import Network, Shape
@@ -140,7 +140,7 @@ def test_numpy_reads_a_head_as_torch_does() -> None:
             )
 
 
-def test_a_bank_finds_the_exchange_it_holds() -> None:
+def test_the_exchange_index_finds_an_exchange_that_it_contains() -> None:
     rng = np.random.default_rng(0)
     turns, replies = (rng.normal(size=(300, 40)).astype(np.float32) for _ in range(2))
     bank = ExchangeIndex.load(ExchangeIndex.of(turns, replies).tensors)
@@ -149,7 +149,7 @@ def test_a_bank_finds_the_exchange_it_holds() -> None:
     assert held[-1] > other[-1]
 
 
-def test_a_sequence_that_was_seen_is_more_fluent_than_its_words_shuffled() -> None:
+def test_a_counted_sequence_is_more_fluent_than_its_words_shuffled() -> None:
     lexicon = Lexicon.load(Lexicon.of(["i like the old bike near the sea"] * 3).tensors)
     fluent = text_features("i like the old bike", ("hello",), lexicon)
     shuffled = text_features("bike the i old like", ("hello",), lexicon)
@@ -157,7 +157,7 @@ def test_a_sequence_that_was_seen_is_more_fluent_than_its_words_shuffled() -> No
     assert fluent["rarity"] == pytest.approx(shuffled["rarity"])
 
 
-def test_a_ridge_over_corpora_does_not_learn_what_separates_them() -> None:
+def test_the_ridge_regression_does_not_learn_differences_between_corpora() -> None:
     rng = np.random.default_rng(0)
     signal = [rng.normal(size=200) for _ in range(3)]
     tables = [np.stack([x + 10 * corpus, rng.normal(size=200)], axis=1) for corpus, x in enumerate(signal)]
@@ -168,7 +168,7 @@ def test_a_ridge_over_corpora_does_not_learn_what_separates_them() -> None:
     assert np.corrcoef(weights.predict(tables[0]), ratings[0])[0, 1] > 0.95
 
 
-def test_thirty_ratings_are_enough_to_calibrate_and_the_scale_is_theirs(tmp_path: Path) -> None:
+def test_thirty_ratings_calibrate_predictions_to_their_scale(tmp_path: Path) -> None:
     made = calibration.train(task("turnwise", model=None, settings={"start": tiny_trained("turnwise")}))
     folder.save(tmp_path / "mine", kind=made.kind, tensors=made.tensors, config=made.config, card=made.card)
     metric = resolve("turnwise", trained=str(tmp_path / "mine"))
@@ -181,7 +181,7 @@ def test_thirty_ratings_are_enough_to_calibrate_and_the_scale_is_theirs(tmp_path
     assert made.card["held_out"]["spearman"]["n"] == len(items)
 
 
-def test_thirty_ratings_give_intervals_that_hold_ninety_five_in_a_hundred_new_replies() -> None:
+def test_intervals_from_thirty_ratings_cover_95_percent_of_new_replies() -> None:
     rng = np.random.default_rng(0)
     truth = rng.normal(size=12)
     prior = truth + rng.normal(size=12)
@@ -215,7 +215,7 @@ def people(values: dict[str, float], per_item: float = 3.0) -> Ratings:
     return Ratings(dimension="overall", values=values, scale=(1, 5), per_item=per_item, ceiling=float("nan"))
 
 
-def test_ratings_that_cannot_teach_are_refused_with_the_reason() -> None:
+def test_unusable_ratings_are_refused_with_the_reason() -> None:
     items, ratings = rated_items()
     few = dict(list(ratings.items())[:29])
     start = {"start": tiny_trained("turnwise")}
@@ -270,13 +270,13 @@ def test_standardised_ratings_have_mean_zero_and_spread_one() -> None:
 
 
 @pytest.mark.parametrize("name", TRAINED)
-def test_a_parrot_of_weights_in_another_metrics_folder_is_refused(name: str) -> None:
+def test_the_model_of_another_metric_is_refused(name: str) -> None:
     other = "att" if name != "att" else "maude"
     with pytest.raises(UsageError, match=f"`{other}`"):
         str(resolve(name, trained=tiny_trained(other)).signature)
 
 
-def test_punctuation_and_case_move_the_shipped_metric_by_less_than_a_tenth_of_a_deviation(
+def test_punctuation_and_case_change_the_shipped_metric_by_less_than_a_tenth_of_a_deviation(
     corpora: Path,
 ) -> None:
     from turnwise.logs import native

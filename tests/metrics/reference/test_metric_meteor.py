@@ -36,7 +36,7 @@ def table(tmp_path: Path) -> Path:
     return path
 
 
-def test_the_formula_by_hand() -> None:
+def test_meteor_of_a_worked_example() -> None:
     # 3 matches in 2 chunks (the cat | mat): P = 3/4, R = 3/5.
     precision, recall = 3 / 4, 3 / 5
     f = precision * recall / (0.9 * precision + 0.1 * recall)
@@ -44,7 +44,7 @@ def test_the_formula_by_hand() -> None:
     assert score("the cat and mat", "the cat sat on mat") == pytest.approx(value, abs=1e-15)
 
 
-def test_no_word_in_common_is_zero_and_so_is_saying_nothing() -> None:
+def test_no_common_word_and_an_empty_reply_score_zero() -> None:
     assert score("seven trees", "yellow music") == 0
     assert score("", "yellow music") == 0
 
@@ -66,18 +66,18 @@ def test_no_word_in_common_is_zero_and_so_is_saying_nothing() -> None:
         ("the dog", "", (0, 0)),
     ],
 )
-def test_alignments_that_can_be_checked_by_eye(reply: str, reference: str, expected: tuple[int, int]) -> None:
+def test_alignments_of_short_texts(reply: str, reference: str, expected: tuple[int, int]) -> None:
     assert align(words(reply), words(reference)) == expected
 
 
-def test_a_text_that_repeats_itself_for_ever_is_aligned_in_time_and_well() -> None:
+def test_very_repetitive_texts_are_aligned_well_in_limited_time() -> None:
     start = time.process_time()
     assert align(["again"] * 150, ["again"] * 120) == (120, 1)
     assert align(words("no way") * 60, words("way no") * 60) == (120, 2)
     assert time.process_time() - start < 5  # measured 0.4
 
 
-def test_short_words_keep_their_s() -> None:
+def test_words_of_two_letters_are_not_stemmed() -> None:
     assert [stem(word) for word in ("is", "as", "i", "a")] == ["is", "as", "i", "a"]
 
 
@@ -91,7 +91,7 @@ def test_words_are_synonyms_through_any_synset_and_base_form() -> None:
     assert not synonyms("xyzzy", "xyzzy")
 
 
-def test_words_of_the_closed_classes_have_no_chemical_synonyms() -> None:
+def test_closed_class_words_have_no_synonyms() -> None:
     for word, other in [
         ("as", "arsenic"),
         ("me", "maine"),
@@ -102,7 +102,7 @@ def test_words_of_the_closed_classes_have_no_chemical_synonyms() -> None:
         assert not synonyms(word, other)
 
 
-def test_the_table_is_small_whole_and_has_its_licence() -> None:
+def test_the_wordnet_table_is_small_complete_and_has_a_licence() -> None:
     packed = files("turnwise.data").joinpath("wordnet.txt.gz").read_bytes()
     assert len(packed) < 600_000
     assert packed[4:8] == bytes(4)  # no time: the same input gives the same bytes
@@ -113,7 +113,7 @@ def test_the_table_is_small_whole_and_has_its_licence() -> None:
     assert "permission to use, copy, modify and distribute" in " ".join(licence.lower().split())
 
 
-def test_the_table_is_read_when_needed_once_and_in_well_under_half_a_second() -> None:
+def test_the_wordnet_table_is_read_once_on_first_use_in_under_half_a_second() -> None:
     code = (
         "import time, turnwise.metrics.reference.meteor as m, turnwise.metrics.reference.wordnet as w;"
         "m.Meteor(); assert w.parts.cache_info().misses == 0;"
@@ -138,7 +138,7 @@ def test_a_paraphrase_is_one_match_that_counts_its_words_on_each_side(table: Pat
     assert score("kick the bucket", "pass away") == 0
 
 
-def test_a_phrase_that_both_texts_have_is_no_paraphrase(table: Path) -> None:
+def test_a_phrase_that_occurs_in_both_texts_is_not_a_paraphrase(table: Path) -> None:
     metric = Meteor(table)
     for reply, reference in [
         ("a lot of tea", "many a lot of"),
@@ -152,7 +152,7 @@ def test_each_paraphrase_is_used_once(table: Path) -> None:
     assert score("bike bike", "cycle", Meteor(table)) == score("dog bike", "dog", Meteor(table))
 
 
-def test_the_signature_tells_the_paraphrases(table: Path) -> None:
+def test_the_signature_contains_a_digest_of_the_paraphrases(table: Path) -> None:
     first = resolve("meteor", paraphrases=str(table)).signature
     assert str(first) != str(resolve("meteor").signature)
     table.write_text(table.read_text() + "sofa\tsettee\n")
@@ -162,14 +162,14 @@ def test_the_signature_tells_the_paraphrases(table: Path) -> None:
 @pytest.mark.parametrize(
     "line", ["one phrase", "a\tb\tc", "a\t", "!\tb", "one two three four five six seven eight\tb"]
 )
-def test_a_bad_line_of_paraphrases_is_named(tmp_path: Path, line: str) -> None:
+def test_an_invalid_line_of_paraphrases_is_an_error_with_its_number(tmp_path: Path, line: str) -> None:
     path = tmp_path / "bad.tsv"
     path.write_text(f"good\tfine\n{line}\n")
     with pytest.raises(DataError, match=r"bad\.tsv:2: is not two phrases of 1 to 7 words"):
         Meteor(path)
 
 
-def test_paraphrases_that_are_not_there_or_not_text_are_refused(tmp_path: Path) -> None:
+def test_a_missing_or_undecodable_file_of_paraphrases_is_refused(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="cannot be read"):
         Meteor(tmp_path / "none.tsv")
     (tmp_path / "latin.tsv").write_bytes("café\tbar\n".encode("latin-1"))

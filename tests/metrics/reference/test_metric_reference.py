@@ -65,11 +65,11 @@ def test_no_reference_and_a_blank_reference_are_unscored(name: str) -> None:
     )
 
 
-def test_chrf_of_a_text_with_itself_is_full_even_if_it_is_short() -> None:
+def test_chrf_of_a_short_text_with_itself_is_100() -> None:
     assert number("chrf", item("hi", "hi")) == 100.0
 
 
-def test_rouge_on_an_example_by_hand() -> None:
+def test_rouge_of_a_worked_example() -> None:
     pair = item("the cat sat on the mat", "the cat lay on a mat")
     # Unigrams the(1) cat on mat = 4 of 6 and 6. Bigrams: 'the cat' alone, 1 of 5. LCS: the cat on mat = 4.
     assert number("rouge-1", pair) == pytest.approx(4 / 6)
@@ -95,7 +95,7 @@ def test_rouge_is_the_mean_over_replies() -> None:
     assert number("rouge-l", *pair) == 0.5
 
 
-def test_tokens_of_13a_know_numbers_and_punctuation() -> None:
+def test_tokens_of_13a_handle_numbers_and_punctuation() -> None:
     assert tokens_13a("It's 3.5, well-known: $5-10 &quot;ok&quot;.") == (
         ["It's", "3.5", ",", "well-known", ":", "$", "5", "-", "10", '"', "ok", '"', "."]
     )
@@ -105,7 +105,7 @@ def test_tokens_of_rouge_are_ascii_runs() -> None:
     assert tokens_rouge("Café-au-lait, 2x! Ünïque") == ["caf", "au", "lait", "2x", "n", "que"]
 
 
-def test_of_a_hundred_thousand_words_nothing_hangs() -> None:
+def test_texts_of_a_hundred_thousand_words_are_scored_in_time() -> None:
     long = "word " * 100_000
     assert number("bleu-4", item(long, long)) == pytest.approx(100)
     assert number("rouge-2", item(long, long)) == 1.0

@@ -63,7 +63,7 @@ def test_an_offer_counts_however_its_placeholder_is_spelt(db: str, name: str) ->
     assert judged(db, item) == (100, 100)
 
 
-def test_an_offer_that_is_too_wide_does_not_inform(db: str) -> None:
+def test_an_offer_with_a_venue_that_does_not_meet_the_goal_does_not_count_for_inform(db: str) -> None:
     item = dialogue(["[name], [phone]"], [{"restaurant": {"food": "indian"}}], CHEAP_INDIAN)
     assert judged(db, item) == (0, 0)
 
@@ -77,18 +77,20 @@ def test_the_last_offer_counts(db: str) -> None:
     assert judged(db, dialogue(["[name] [phone]", "[name]"], [narrow, wide], CHEAP_INDIAN)) == (0, 0)
 
 
-def test_what_was_asked_for_and_not_told_informs_without_success(db: str) -> None:
+def test_a_dialogue_without_a_requested_slot_counts_for_inform_but_not_for_success(db: str) -> None:
     state = {"restaurant": {"food": "indian", "pricerange": "cheap"}}
     assert judged(db, dialogue(["[name]"], [state], CHEAP_INDIAN)) == (100, 0)
 
 
-def test_a_phone_told_while_another_domain_is_talked_about_is_not_the_restaurants(db: str) -> None:
+def test_a_phone_number_given_while_another_domain_is_active_does_not_count_for_the_restaurant(
+    db: str,
+) -> None:
     restaurant = {"food": "indian", "pricerange": "cheap"}
     states = [{"restaurant": restaurant}, {"restaurant": restaurant, "hotel": {"stars": "4"}}]
     assert judged(db, dialogue(["[name]", "[phone]"], states, CHEAP_INDIAN)) == (100, 0)
 
 
-def test_a_reference_counts_once_the_booking_was_made(db: str) -> None:
+def test_a_reference_number_counts_only_after_the_booking_was_made(db: str) -> None:
     goal = {"restaurant": {"info": {"food": "chinese"}, "book": {"people": "2"}}}
     states = [{"restaurant": {"food": "chinese"}}] * 2
     early = dialogue(["[name] [reference]", "bye"], states, goal, {"booked_domains": [[], ["restaurant"]]})
@@ -98,20 +100,22 @@ def test_a_reference_counts_once_the_booking_was_made(db: str) -> None:
     assert resolve("booking", db=db).rows([early, late])[:, 0].tolist() == [0, 100]  # type: ignore[union-attr]
 
 
-def test_a_train_need_not_be_named_unless_its_number_is_asked_for(db: str) -> None:
+def test_a_train_must_be_named_only_if_its_number_is_requested(db: str) -> None:
     info = {"departure": "cambridge", "destination": "ely", "leaveAt": "10:00"}
     silent = ["booked"], [{"train": {"departure": "cambridge"}}]
     assert judged(db, dialogue(*silent, {"train": {"info": info}})) == (100, 100)
     assert judged(db, dialogue(*silent, {"train": {"info": info, "reqt": ["trainID"]}})) == (0, 0)
 
 
-def test_trains_may_leave_later_than_asked_and_not_earlier(db: str) -> None:
+def test_a_train_that_leaves_later_than_requested_meets_the_constraint_and_an_earlier_one_does_not(
+    db: str,
+) -> None:
     venues = Venues(Path(db), MULTIWOZ)
     assert venues.find("train", MULTIWOZ.constraints({"leave at": "17 : 00"})) == {"TR2"}
     assert venues.find("train", MULTIWOZ.constraints({"leaveAt": "0900"})) == {"TR1", "TR2"}
 
 
-def test_a_systems_own_states_count_and_not_the_true_ones(db: str) -> None:
+def test_predicted_states_of_a_system_are_used_instead_of_the_logged_ones(db: str) -> None:
     true = {"restaurant": {"food": "indian", "pricerange": "cheap"}}
     own = [{"restaurant": {"food": "indian", "pricerange": "expensive"}}]
     item = dialogue(["[name] [phone]"], [true], CHEAP_INDIAN, {"predicted_states": {"bot": own}})
@@ -137,11 +141,11 @@ def test_spellings_of_values_do_not_matter() -> None:
     }
 
 
-def test_placeholders_that_no_rule_resolves_are_named() -> None:
+def test_placeholders_with_an_unknown_slot_are_listed() -> None:
     assert MULTIWOZ.unknown("[value_name] costs [xyz] at [train_trainID]") == ["[xyz]"]
 
 
-def test_surface_text_is_delexicalised_by_its_acts() -> None:
+def test_values_in_dialogue_acts_are_replaced_by_placeholders() -> None:
     acts = [["Restaurant-Inform", "Name", "Curry King"], ["Restaurant-Inform", "Area", "centre"]]
     text = "Curry King is in the centre, not the city-centres."
     assert delexicalised(text, acts, MULTIWOZ) == "[name] is in the [area], not the city-centres."
@@ -186,7 +190,7 @@ def test_the_combined_score_is_bleu_and_half_of_inform_and_success(db: str) -> N
         resolve("combined[evaluator=mine]", db=db)
 
 
-def test_a_call_of_a_tool_does_not_change_what_is_talked_about(db: str) -> None:
+def test_a_tool_call_does_not_change_the_active_domains(db: str) -> None:
     hotel, restaurant = (
         {"hotel": {"area": "north"}},
         {"restaurant": {"food": "Indian", "price range": "cheap"}},
@@ -201,7 +205,7 @@ def test_a_call_of_a_tool_does_not_change_what_is_talked_about(db: str) -> None:
     assert [turn.active for turn in system_turns(called, MULTIWOZ)] == [*active, {"restaurant"}]
 
 
-def test_score_tells_which_placeholders_the_ontology_does_not_know(
+def test_score_lists_the_placeholders_that_the_ontology_does_not_know(
     capsys: pytest.CaptureFixture[str], tmp_path: Path, db: str
 ) -> None:
     turns = [
@@ -219,7 +223,7 @@ def test_score_tells_which_placeholders_the_ontology_does_not_know(
     assert [line for line in said.splitlines() if "placeholder" in line] == [note]
 
 
-def test_another_ontology_is_a_file(tmp_path: Path, db: str) -> None:
+def test_an_ontology_can_be_read_from_a_file(tmp_path: Path, db: str) -> None:
     shipped = Path(ontologies.__file__).parents[2] / "data" / "task" / "multiwoz.toml"
     own = tmp_path / "shops.toml"
     own.write_text(shipped.read_text("utf-8").replace("domains.restaurant]", "domains.shop]"))
@@ -233,12 +237,12 @@ def test_another_ontology_is_a_file(tmp_path: Path, db: str) -> None:
     ("goal", "words"),
     [({"spaceship": {"info": {}}}, "domain `spaceship`"), ({"hotel": ["cheap"]}, "is no object")],
 )
-def test_a_goal_that_cannot_be_understood_is_an_error(db: str, goal: Mapping[str, Any], words: str) -> None:
+def test_a_goal_with_unknown_names_is_an_error(db: str, goal: Mapping[str, Any], words: str) -> None:
     with pytest.raises(DataError, match=words):
         judged(db, dialogue(["hello"], [{}], goal))
 
 
-def test_slots_that_a_state_makes_up_exclude_nothing(db: str) -> None:
+def test_unknown_slots_of_a_state_exclude_no_venue(db: str) -> None:
     state = {"restaurant": {"food": "indian", "pricerange": "cheap", "parking": "yes"}, "moon": "x"}
     assert judged(db, dialogue(["[name] [phone]"], [state], CHEAP_INDIAN)) == (100, 100)
 
@@ -259,7 +263,9 @@ def test_predicted_states_of_another_number_than_the_replies_are_an_error(db: st
         judged(db, item)
 
 
-def test_published_inform_and_success_are_met_within_a_point_by_eleven_of_thirteen(corpora: Path) -> None:
+def test_published_inform_and_success_are_reproduced_within_a_point_for_eleven_of_thirteen_systems(
+    corpora: Path,
+) -> None:
     chosen = Selection(judged="all", where=(("meta.split", "test"),), as_agents=("@alternatives",))
     metric = Success(db=str(corpora / "multiwoz_db"))
     found: dict[str, list[tuple[float, float]]] = {name: [] for name in PUBLISHED}

@@ -27,7 +27,7 @@ def trained(
     return net, curve
 
 
-def test_eight_pieces_of_one_give_the_curve_of_one_piece_of_eight() -> None:
+def test_the_curve_does_not_depend_on_the_piece_size() -> None:
     whole = trained(Plan(epochs=6, batch=8, patience=None))[1]
     pieces = trained(Plan(epochs=6, batch=8, piece=1, patience=None))[1]
     residuals = np.array([a["loss"] - b["loss"] for a, b in zip(whole, pieces, strict=True)])

@@ -16,6 +16,7 @@ import numpy as np
 
 from turnwise.errors import TooFewItems
 from turnwise.metrics.distribution import sampling
+from turnwise.metrics.distribution.pair_encoding import PairEncoding, Way
 from turnwise.metrics.distribution.real_replies import RealReplies
 from turnwise.metrics.rows import Resampling, scored
 from turnwise.types import Floats, Item, Level, Need, Rows, Signature, digest
@@ -39,6 +40,21 @@ class DistanceAttributes:
     unscored: ClassVar[str] = (
         "no context where the real replies have one, nothing to encode, or a group with too few real replies"
     )
+
+
+@dataclass(frozen=True, slots=True)
+class EncodingSettings:
+    """The settings of every distribution metric that say how pairs of query and reply are encoded."""
+
+    model: str = "minilm"
+    layer: int | None = None
+    pooling: str | None = None
+    way: Way = "product"
+    turns: int = 1
+
+    @property
+    def encoding(self) -> PairEncoding:
+        return PairEncoding(self.model, self.way, self.turns, self.layer, self.pooling)
 
 
 @dataclass(frozen=True, eq=False)

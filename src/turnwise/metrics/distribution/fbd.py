@@ -33,6 +33,7 @@ from turnwise.metrics.distribution.distance import (
     SEED,
     Distance,
     DistanceAttributes,
+    EncodingSettings,
 )
 from turnwise.metrics.distribution.frechet import Gaussian, distance
 from turnwise.metrics.distribution.moments import Moments
@@ -64,22 +65,17 @@ class _Attributes(DistanceAttributes):
 
 
 @dataclass(frozen=True, slots=True)
-class Fbd(_Attributes):
+class Fbd(_Attributes, EncodingSettings):
     """`fbd` before it is fitted to real replies."""
 
     name: ClassVar[str] = "fbd"
 
-    model: str = "minilm"
-    layer: int | None = None
-    pooling: str | None = None
-    way: Way = "product"
-    turns: int = 1
     shrinkage: float = 0.0
     also: str | None = None
     fewest: int = FEWEST
 
     def fit(self, items: Iterable[Item], /) -> "FittedFbd":
-        encodings = [PairEncoding(self.model, self.way, self.turns, self.layer, self.pooling)]
+        encodings = [self.encoding]
         if self.also is not None:
             encodings.append(PairEncoding(self.also, self.way, self.turns))
         return FittedFbd(real_replies(items, encodings, fewest=self.fewest), self)

@@ -9,9 +9,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import ClassVar
 
-from turnwise.metrics.distribution.distance import FEWEST, Distance, DistanceAttributes
+from turnwise.metrics.distribution.distance import FEWEST, Distance, DistanceAttributes, EncodingSettings
 from turnwise.metrics.distribution.kernel import RealSample
-from turnwise.metrics.distribution.pair_encoding import PairEncoding, Way
 from turnwise.metrics.distribution.real_replies import real_replies
 from turnwise.types import Card, Floats, Item, Signature
 
@@ -32,19 +31,13 @@ class _Attributes(DistanceAttributes):
 
 
 @dataclass(frozen=True, slots=True)
-class Mmd(_Attributes):
+class Mmd(_Attributes, EncodingSettings):
     """`mmd` before it is fitted to real replies."""
 
-    model: str = "minilm"
-    layer: int | None = None
-    pooling: str | None = None
-    way: Way = "product"
-    turns: int = 1
     fewest: int = FEWEST
 
     def fit(self, items: Iterable[Item], /) -> "FittedMmd":
-        encoding = PairEncoding(self.model, self.way, self.turns, self.layer, self.pooling)
-        return FittedMmd(real_replies(items, [encoding], fewest=self.fewest), self)
+        return FittedMmd(real_replies(items, [self.encoding], fewest=self.fewest), self)
 
 
 @dataclass(frozen=True, eq=False)

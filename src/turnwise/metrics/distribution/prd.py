@@ -23,8 +23,15 @@ import numpy as np
 
 from turnwise.errors import UsageError
 from turnwise.metrics.distribution.curve import Curve, Histograms, histograms
-from turnwise.metrics.distribution.distance import FEWEST, HEADER, MIXED_GROUPS, Distance, DistanceAttributes
-from turnwise.metrics.distribution.pair_encoding import PairEncoding, Way
+from turnwise.metrics.distribution.distance import (
+    FEWEST,
+    HEADER,
+    MIXED_GROUPS,
+    Distance,
+    DistanceAttributes,
+    EncodingSettings,
+)
+from turnwise.metrics.distribution.pair_encoding import Way
 from turnwise.metrics.distribution.quantised import QuantisedVectors, draw_centres
 from turnwise.metrics.distribution.real_replies import real_replies
 from turnwise.metrics.rows import scored
@@ -50,16 +57,11 @@ class _Attributes(DistanceAttributes):
 
 
 @dataclass(frozen=True, slots=True)
-class Prd(_Attributes):
+class Prd(_Attributes, EncodingSettings):
     """`prd` before it is fitted to real replies."""
 
     name: ClassVar[str] = "prd"
 
-    model: str = "minilm"
-    layer: int | None = None
-    pooling: str | None = None
-    way: Way = "product"
-    turns: int = 1
     clusters: int = 20
     components: int = 32  # principal components; 0: all dimensions
     angles: int = 0  # points of the curve; 0: the exact maximum
@@ -86,8 +88,7 @@ class Prd(_Attributes):
             )
 
     def fit(self, items: Iterable[Item], /) -> "FittedPrd":
-        encoding = PairEncoding(self.model, self.way, self.turns, self.layer, self.pooling)
-        return FittedPrd(real_replies(items, [encoding], fewest=self.fewest), self)
+        return FittedPrd(real_replies(items, [self.encoding], fewest=self.fewest), self)
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,9 +25,8 @@ _PARTNERS = {"assistant": "user", "user": "assistant"}
 _SEE = "See et al. 2019, What makes a good conversation? How controllable attributes affect human judgments"
 
 
+@dataclass(frozen=True, slots=True)
 class _Repetition(Mean):
-    __slots__ = ()
-
     level: ClassVar[Level] = "turn"
     needs: ClassVar[frozenset[Need]]
     higher_is_better: ClassVar[bool] = False
@@ -74,8 +73,6 @@ class External(_Repetition):
         citation=_SEE,
     )
 
-    order: int
-
     def repeated(self, in_reply: Sequence[Hashable], item: Item) -> int:
         return self.used_before(in_reply, item, by=item.role)
 
@@ -93,8 +90,6 @@ class Internal(_Repetition):
         "worse. The stop words are English.",
         citation=_SEE,
     )
-
-    order: int
 
     def repeated(self, in_reply: Sequence[Hashable], item: Item) -> int:
         return len(in_reply) - len(set(in_reply))
@@ -114,8 +109,6 @@ class Partner(_Repetition):
         "English.",
         citation=_SEE,
     )
-
-    order: int
 
     def repeated(self, in_reply: Sequence[Hashable], item: Item) -> int:
         return self.used_before(in_reply, item, by=_PARTNERS.get(item.role, "user"))

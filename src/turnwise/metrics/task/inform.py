@@ -46,10 +46,9 @@ class GoalResult:
     booking: float | None  # share of the wanted bookings whose reference number was given; None without any
 
 
+@dataclass(frozen=True, slots=True)
 class _GoalMetric(OntologyReader, Mean):
     """A metric of a whole dialogue against its goal."""
-
-    __slots__ = ()
 
     level: ClassVar[Level] = "dialogue"
     needs: ClassVar[frozenset[Need]] = frozenset({"dialogue", "goal", "state"})
@@ -58,9 +57,9 @@ class _GoalMetric(OntologyReader, Mean):
     unscored: ClassVar[str] = "the goal asks for nothing that this metric looks at"
     name: ClassVar[str]
 
-    evaluator: Evaluator
-    ontology: str
-    db: str | None
+    evaluator: Evaluator = "leaderboard"
+    ontology: str = "multiwoz"
+    db: str | None = None
 
     def __post_init__(self) -> None:
         if self.evaluator not in EVALUATORS:
@@ -125,10 +124,6 @@ class Inform(_GoalMetric):
         citation=_CITATION,
     )
 
-    evaluator: Evaluator = "leaderboard"
-    ontology: str = "multiwoz"
-    db: str | None = None
-
     def of(self, result: GoalResult) -> float:
         return 100 * result.inform
 
@@ -145,10 +140,6 @@ class Success(_GoalMetric):
         citation=_CITATION,
     )
 
-    evaluator: Evaluator = "leaderboard"
-    ontology: str = "multiwoz"
-    db: str | None = None
-
     def of(self, result: GoalResult) -> float:
         return 100 * result.success
 
@@ -163,10 +154,6 @@ class Booking(_GoalMetric):
         limits=_LIMITS + " Whether a booking was made is taken from the log, not from the scored system.",
         citation=_CITATION,
     )
-
-    evaluator: Evaluator = "leaderboard"
-    ontology: str = "multiwoz"
-    db: str | None = None
 
     def of(self, result: GoalResult) -> float:
         return float("nan") if result.booking is None else 100 * result.booking
