@@ -170,7 +170,7 @@ def test_compare_refuses_three_agents(capsys, data, tmp_path):
     run(["score", data, "-m", "length", "-o", str(tmp_path / "run")])
     asked = ["--agents", "good,fair,poor"]
     for compared in ([data, "-m", "length"], [str(tmp_path / "run")] * 2):
-        assert "names 3; two are compared" in refused(capsys, "compare", *compared, *asked)
+        assert "names 3 agents; two are compared" in refused(capsys, "compare", *compared, *asked)
 
 
 def test_compare_scores_alternatives(capsys, tmp_path):

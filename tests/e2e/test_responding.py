@@ -62,7 +62,7 @@ def test_a_killed_run_resumes_and_writes_the_same_bytes(folder: Path):
 
 def test_replies_can_be_scored(folder: Path):
     done = run(folder, "--agent", "bot:reply", "--name", "new", "--limit", "5", "-o", "out.jsonl")
-    assert "out.jsonl: 5 conversations written, new answers at" in done.stderr
+    assert "out.jsonl: 5 dialogues written, new replies at" in done.stderr
     score = [
         sys.executable,
         "-m",
@@ -127,7 +127,7 @@ def test_an_agent_can_talk_to_itself(folder: Path):
     assert [record["agent"] for record in played] == ["new", "new"]
     done = run(folder, "--agent", "bot:reply", "--name", "new", "--user", "bot:reply", "-o", "x.jsonl")
     assert done.returncode == 2
-    assert "--user stands in for people in --self-play" in done.stderr
+    assert "--user plays the user in --self-play" in done.stderr
 
 
 def test_dialogues_can_be_read_from_a_pipe(folder: Path):

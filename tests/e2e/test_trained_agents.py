@@ -44,7 +44,7 @@ def test_an_agent_is_trained_and_answers(folder: Path, kind: str):
         folder, "respond", "talk.jsonl", "--agent", kind, "--name", "new", "--limit", "3", "-o", "out.jsonl"
     )
     assert said.returncode == 0, said.stderr
-    assert "new answers at 6 of 6 points" in said.stderr
+    assert "new replies at 6 of 6 points" in said.stderr
     if kind == "vhred":
         assert "perplexity" in made.stdout
         assert "update 6: held-out loss" in made.stderr

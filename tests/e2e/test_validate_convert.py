@@ -60,7 +60,7 @@ def test_a_conversion_writes_a_complete_file(tmp_path: Path) -> None:
     (tmp_path / "in.csv").write_text("conv,who,text\n1,user,hi\n1,bot,yo\n")
     mapped = ("--map", "id=conv,role=who", "--map", "content=text")
     code, out, err = turnwise("convert", "--from", "csv", *mapped, "in.csv", "out.jsonl", folder=tmp_path)
-    assert (code, out, err) == (0, "", "out.jsonl: 1 conversation written\n")
+    assert (code, out, err) == (0, "", "out.jsonl: 1 dialogue written\n")
     assert turnwise("validate", "out.jsonl", folder=tmp_path)[0] == 0
 
 

@@ -1,4 +1,4 @@
-"""The command line: one file a command, each of which parses, builds a spec, calls `run` and prints.
+"""The command line: one file for each command, which parses options, calls its library function and prints the result.
 
 `turnwise --help` is answered from the table below, because importing click alone takes twice as long as
 starting Python; a test holds the table equal to the commands' own help.
@@ -9,22 +9,22 @@ import os
 import sys
 
 COMMANDS = {
-    "validate": "Check conversation files; every bad line is named with its place.",
-    "convert": "Turn another format's conversations into the native one.",
+    "validate": "Check files of dialogues; every bad line is named with its place.",
+    "convert": "Convert dialogues of another format to the native one.",
     "score": "Score replies, dialogues and agents with metrics.",
-    "compare": "Is agent A better than agent B? Paired test, effect size, items that flipped.",
+    "compare": "Is agent A better than agent B? Paired test, effect size, items that differ most.",
     "meta": "Does a metric agree with people? At turn, dialogue and system level.",
-    "attack": "How is a metric gamed? Searches for replies that it scores above people's.",
-    "train": "Train a metric (or an agent) on conversations or ratings; writes a model's folder.",
-    "simulate": "Make conversations of agents whose true quality is known.",
-    "rate": "Let people rate conversations, or talk to agents and rate them.",
-    "respond": "Fill in what an agent would have said at each assistant message of the logs.",
-    "ope": "What would people say of an agent they have not met? Off-policy evaluation from other agents' logs.",
-    "report": "Tables and figures of finished runs, as one HTML file that fetches nothing; also Markdown and JSON.",
+    "attack": "How can a metric be gamed? Searches for replies that it scores above people's.",
+    "train": "Train a metric (or an agent) on dialogues or ratings; writes the folder of a model.",
+    "simulate": "Simulate dialogues of agents whose true quality is known.",
+    "rate": "Let people rate dialogues, or chat with agents and rate them.",
+    "respond": "Add what an agent would have said at each assistant message of the logs.",
+    "ope": "How would people rate an agent they have not met? Off-policy evaluation from other agents' logs.",
+    "report": "Tables and figures of finished runs, as one self-contained HTML file; also Markdown and JSON.",
     "demo": "The whole loop on an embedded world: a dozen agents, their raters, and a report.",
     "fetch": "Fetch weights into the cache, sha256-checked; everything else works offline.",
     "ls": "List metrics, estimators, readers, statistics and weights.",
-    "doctor": "What is installed here, and what each missing part would allow.",
+    "doctor": "What is installed, and what each missing extra would add.",
 }
 
 INTERRUPTED = 130  # what a shell expects after Ctrl-C
@@ -39,7 +39,7 @@ def overview() -> str:
         [
             "Usage: turnwise COMMAND [OPTIONS] [ARGS]...",
             "",
-            "Evaluate dialogue systems from their conversations, with numbers that can be believed.",
+            "Evaluate dialogue systems from their dialogues, with numbers that can be believed.",
             "",
             "Commands:",
             *lines,
@@ -50,8 +50,8 @@ def overview() -> str:
     )
 
 
-def _speak_plainly() -> None:
-    """A terminal that lacks a letter gets its number instead: no result is worth a traceback."""
+def _escape_unprintable() -> None:
+    """Print characters that the terminal's encoding lacks as escapes, instead of failing."""
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper) and stream.encoding.lower().replace("-", "") != "utf8":
             stream.reconfigure(errors="backslashreplace")
@@ -59,7 +59,7 @@ def _speak_plainly() -> None:
 
 def main(argv: list[str] | None = None) -> None:
     """Entry point of the console script: runs the command and exits with its code."""
-    _speak_plainly()
+    _escape_unprintable()
     args = sys.argv[1:] if argv is None else argv
     if not args or args[0] in ("-h", "--help"):
         try:

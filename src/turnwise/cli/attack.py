@@ -15,33 +15,33 @@ from turnwise.report.text import number
 # Options of --harden alone.
 HARDENING = ("rounds", "learn_from", "taught", "agree_with")
 SHOWN = 12  # strategies in the table; results.json has all
-REASONS = 3  # why replies have no score, that are told; results.json has more
-STRONG = 0.3  # a correlation worth a line
+REASONS = 3  # reasons for missing scores that are printed; results.json has more
+STRONG = 0.3  # correlations from this one on are printed
 
 
 def tuning(function: Any) -> Any:
-    """What the stage `rl` can be told."""
+    """The options of the stage `rl`."""
     for option in reversed((
         click.option("--policy", default="smollm2", show_default=True, metavar="NAME|DIR",
                      help="rl: the language model to tune, causal or encoder-decoder."),
         click.option("--epochs", default=5, show_default=True, type=click.IntRange(min=1),
                      help="rl: the reward is tracked after each. The paper has 15."),
         click.option("--updates", default=20, show_default=True, type=click.IntRange(min=1),
-                     help="rl: of the policy, in an epoch. The paper has 500."),
+                     help="rl: updates of the policy in an epoch. The paper has 500."),
         click.option("--batch", default=16, show_default=True, type=click.IntRange(min=2),
                      help="rl: replies in an update."),
         click.option("--repetitions", default=1, show_default=True, type=click.IntRange(min=1),
-                     help="rl: from the start, of which the best is kept. The paper has 10."),
+                     help="rl: trainings from the start, of which the best is kept. The paper has 10."),
         click.option("--learning-rate", default=1e-5, show_default=True,
-                     type=click.FloatRange(0, min_open=True), help="rl: of the policy."),
+                     type=click.FloatRange(0, min_open=True), help="rl: learning rate of the policy."),
         click.option("--kl", default=0.05, show_default=True, type=click.FloatRange(0),
-                     help="rl: what a nat a token away from the untuned model costs; 0 is the paper's."),
+                     help="rl: penalty for a nat per token of divergence from the untuned model; the paper has 0."),
         click.option("--entropy", default=0.0, show_default=True, type=click.FloatRange(0),
-                     help="rl: what a nat of the words' entropy earns."),
+                     help="rl: reward for a nat of entropy of the words."),
         click.option("--longest", default=40, show_default=True, type=click.IntRange(min=2),
-                     help="rl: tokens of a reply."),
+                     help="rl: tokens of a reply, at most."),
         click.option("--minutes", type=click.FloatRange(0, min_open=True),
-                     help="rl: after which a repetition ends with what it has. Default: never."),
+                     help="rl: minutes after which a repetition ends with what it has. Default: no limit."),
     )):  # fmt: skip
         function = option(function)
     return function
@@ -52,11 +52,11 @@ def tuning(function: Any) -> Any:
 @click.argument("metric", metavar="METRIC")
 @click.option(
     "--contexts", multiple=True, required=True, metavar="DATA",
-    help="Conversations of people: where the strategies must answer. Repeatable.",
+    help="Dialogues of people, in which the strategies must reply. Repeatable.",
 )  # fmt: skip
 @click.option(
     "--count", default=200, show_default=True, type=click.IntRange(min=40),
-    help="Contexts: half to search on, half to judge on.",
+    help="Number of contexts: half to search on, half to test on.",
 )  # fmt: skip
 @click.option(
     "--budget", default=20_000, show_default=True, type=click.IntRange(min=500),
@@ -64,33 +64,35 @@ def tuning(function: Any) -> Any:
 )  # fmt: skip
 @click.option(
     "--stages", default="baselines,search", show_default=True, callback=options.names, metavar="NAMES",
-    help="baselines, search, rl (a language model is tuned to please the metric; wants a GPU or patience).",
+    help="baselines, search, rl (tunes a language model on the metric; slow without a GPU).",
 )  # fmt: skip
 @tuning
 @click.option(
     "--perturb/--no-perturb", default=True, show_default=True,
-    help="Also report how the score moves under edits that change no meaning, and under ruined contexts.",
+    help="Also report how the score changes under edits that keep the meaning, and under damaged contexts.",
 )  # fmt: skip
 @click.option(
     "--timeout", default=120.0, show_default=True, type=click.FloatRange(0, min_open=True), metavar="SECONDS",
-    help="After which a reply that the metric does not answer has no score; it is left after ten of these.",
+    help="Time after which a reply is unscored; after ten of these the metric is given up.",
 )  # fmt: skip
 @click.option(
     "--harden", is_flag=True,
-    help="Teach usr-ret, maude or att what fooled it, and attack again, until nothing found beats people.",
+    help="Train usr-ret, maude or att on the frauds found, and attack again, until nothing found scores above people.",
 )  # fmt: skip
-@click.option("--rounds", default=4, show_default=True, type=click.IntRange(min=1), help="harden: at most.")
+@click.option(
+    "--rounds", default=4, show_default=True, type=click.IntRange(min=1), help="harden: rounds, at most."
+)
 @click.option(
     "--learn-from", multiple=True, metavar="DATA",
-    help="harden: conversations to train on. Default: those of --contexts that are not attacked. Repeatable.",
+    help="harden: dialogues to train on. Default: those of --contexts that are not attacked. Repeatable.",
 )  # fmt: skip
 @click.option(
     "--taught", default=2000, show_default=True, type=click.IntRange(min=100),
-    help="harden: turns at which frauds are taught; their texts take time on a CPU.",
+    help="harden: turns at which frauds are taught; encoding their texts takes time on a CPU.",
 )  # fmt: skip
 @click.option(
     "--agree-with", multiple=True, metavar="RATED",
-    help="harden: rated replies, to see what it cost in agreement with people. Repeatable.",
+    help="harden: rated replies, to measure the change of the agreement with people. Repeatable.",
 )  # fmt: skip
 @click.option(
     "--card", is_flag=True, help="Write the frauds on the card of the trained model that is attacked."
@@ -103,12 +105,12 @@ def tuning(function: Any) -> Any:
 @options.running
 @options.printing
 def command(**given: Any) -> int:
-    """How is a metric gamed? Searches for replies that it scores above people's.
+    """How can a metric be gamed? Searches for replies that it scores above people's.
 
     METRIC is any name of `turnwise ls metrics`, with settings in brackets, a `module:function` or an http
-    address. Strategies are searched on one half of the contexts and judged on the other: a metric is gameable
+    address. Strategies are searched on one half of the contexts and tested on the other: a metric is gameable
     when a strategy's gain over people has an interval above zero, at a level shared among all that were
-    judged.
+    tested.
 
     \b
       turnwise attack length --contexts talks.jsonl
@@ -153,7 +155,7 @@ def _short(row: Mapping[str, Any], width: int = 72) -> dict[str, Any]:
 
 
 def _told(document: Mapping[str, Any]) -> str:
-    """The verdict, what the scores run with, and what the worst fraud says."""
+    """The verdict, what the scores correlate with, and replies of the worst fraud."""
     verdict = document.get("verdict")
     if verdict is None:
         return ""
@@ -162,14 +164,14 @@ def _told(document: Mapping[str, Any]) -> str:
     lines = [
         "",
         f"people score {number(people['score'])}; {document['tried']} strategies in {document['calls']} calls",
-        *([] if named else ["no agent is called `human`: all agents' replies stand for people's"]),
+        *([] if named else ["no agent is called `human`: the replies of all agents are used as people's"]),
     ]
     if document["unsearched"]:
-        lines.append(
-            "nothing was searched for: --budget does for judging alone; give it more, or lower --count"
-        )
+        lines.append("nothing was searched: --budget is enough for testing alone; raise it, or lower --count")
     if document["unjudged"]:
-        lines.append(f"not judged: {document['unjudged']} strategies, for want of budget or of answers")
+        lines.append(
+            f"not tested: {document['unjudged']} strategies, because of the budget or missing scores"
+        )
     lines += [
         f"no score for {times} replies: {why}" for why, times in islice(document["errors"].items(), REASONS)
     ]
@@ -180,9 +182,9 @@ def _told(document: Mapping[str, Any]) -> str:
         lines.append(f"GAMEABLE: {counted(verdict['frauds'], 'fraud')} above people; the worst {told}")
         worst = next(row for row in document["results"] if row["strategy"] == verdict["worst"])
         for heard, said in worst["transcript"]:
-            lines += [f"  they said:  {_cut(heard)}", f"  it answers: {_cut(said)}"]
+            lines += [f"  context: {_cut(heard)}", f"  reply:   {_cut(said)}"]
     else:
-        lines.append(f"no strategy was shown to score above people ({verdict['judged']} judged)")
+        lines.append(f"no strategy was shown to score above people ({verdict['judged']} tested)")
     if verdict["note"]:
         lines.append(f"but {verdict['note']}")
     lines += [
@@ -203,7 +205,7 @@ def _told(document: Mapping[str, Any]) -> str:
 
 
 def _rounds(document: Mapping[str, Any]) -> str:
-    """Round after round, what it cost, and what is shown in the end."""
+    """Each round, the change of the agreement with people, and the conclusion."""
     lines = [""]
     for one in document["rounds"]:
         for attacked in one["attacked"]:

@@ -18,7 +18,7 @@ SCORING = ("items", "role", "where", "by", "pair", "cluster", "limit", "as_agent
 @options.data
 @click.option(
     "-m", "--metric", "metrics", multiple=True, callback=options.names, metavar="NAMES",
-    help="Metrics, by comma. For two finished runs: default is every metric that both have.",
+    help="Metrics, separated by commas. Default for two finished runs: every metric that both have.",
 )  # fmt: skip
 @click.option(
     "--agents", callback=options.names, metavar="A,B",
@@ -31,11 +31,11 @@ SCORING = ("items", "role", "where", "by", "pair", "cluster", "limit", "as_agent
 @options.gating
 @options.printing
 def command(**given: Any) -> int:
-    """Is agent A better than agent B? Paired test, effect size, items that flipped.
+    """Is agent A better than agent B? Paired test, effect size, items that differ most.
 
-    DATA is conversation files, or exactly two folders written by `turnwise score -o`: the first is A.
-    The estimate is A minus B, and so is what a --gate looks at. A judge is asked of each reply by itself;
-    docs/judge.md has how to show it two.
+    DATA is files of dialogues, or exactly two folders written by `turnwise score -o`: the first is A. The estimate
+    is A minus B, and a --gate applies to it. A judge scores each reply by itself; docs/judge.md explains how to
+    show it two replies.
 
     \b
       turnwise compare logs.jsonl -m bleu-4 --agents new,old
@@ -56,7 +56,7 @@ def command(**given: Any) -> int:
 
 
 def _flips(document: Mapping[str, Any]) -> str:
-    """The items that moved most, for each metric."""
+    """The items whose scores differ most, for each metric."""
     from turnwise.report import text
 
     parts = []
@@ -67,5 +67,5 @@ def _flips(document: Mapping[str, Any]) -> str:
                 for flip in record["flips"]
             ]
             head = ["item of A", "item of B", "A", "B", "A-B"]
-            parts.append(f"\nitems that moved most by {record['metric']}:\n{text.table(rows, head)}")
+            parts.append(f"\nitems that differ most by {record['metric']}:\n{text.table(rows, head)}")
     return "\n".join(parts)

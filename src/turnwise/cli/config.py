@@ -1,7 +1,7 @@
 """`--config FILE.toml`: defaults for options, under [common] or a command's own section.
 
-What stands in the file means what it would mean if it were typed, and what is not understood is refused: a
-setting that is passed over in silence is a result nobody asked for.
+A value in the file means what it would mean on the command line. An unknown key is an error, because a setting that is
+silently ignored gives a result that nobody asked for.
 """
 
 import tomllib
@@ -24,7 +24,7 @@ FORMER = {
 
 
 def configure(ctx: click.Context, option: click.Parameter, path: str | None) -> str | None:
-    """Values of FILE.toml become defaults: what stands on the command line wins."""
+    """Use the values of FILE.toml as defaults; the command line takes precedence."""
     if path is None:
         return None
     try:
@@ -42,7 +42,7 @@ def configure(ctx: click.Context, option: click.Parameter, path: str | None) -> 
 
 
 def _configurable(ctx: click.Context, option: click.Parameter) -> dict[str, dict[str, click.Parameter]]:
-    """command -> key -> parameter, of every command that takes a --config."""
+    """command -> key -> parameter, for every command that has --config."""
     root = ctx.find_root().command
     commands = [ctx.command]
     if isinstance(root, click.Group):
@@ -64,7 +64,7 @@ def _configurable(ctx: click.Context, option: click.Parameter) -> dict[str, dict
 
 
 def _keys(parameter: click.Parameter) -> Iterable[str]:
-    """What a parameter may be called: its long names, with - or _, and the name it has inside."""
+    """The names of a parameter: its long options, with - or _, and the name of its Python parameter."""
     long = [text[2:] for text in (*parameter.opts, *parameter.secondary_opts) if text.startswith("--")]
     inside = parameter.name or ""
     return {name.replace("-", "_") for name in (*long, inside, *FORMER.get(inside, ()))}
@@ -74,14 +74,14 @@ def _check_sections(path: str, settings: dict[str, Any], sections: list[str]) ->
     for name, value in settings.items():
         if not isinstance(value, dict):
             raise UsageError(
-                f"{path}: `{name}` stands outside a section; keys go under [{COMMON}] or the command's own"
+                f"{path}: `{name}` is outside a section; keys go under [{COMMON}] or the command's own"
             )
         if name not in sections:
             raise UsageError(f"{path}: there is no section [{name}]; {nearest(name, sections)}")
 
 
 def _values(place: str, table: dict[str, Any], known: dict[str, click.Parameter]) -> dict[str, Any]:
-    """A section as click takes defaults: by the parameter's inner name."""
+    """A section as click takes defaults: by the name of the Python parameter."""
     found: dict[str, Any] = {}
     for key, value in table.items():
         name = key.replace("-", "_")
@@ -96,17 +96,17 @@ def _values(place: str, table: dict[str, Any], known: dict[str, click.Parameter]
 
 
 def _typed(place: str, value: Any, parameter: click.Parameter, name: str) -> Any:
-    """The value as it would come from the command line, where all is text."""
+    """The value as text, as it would come from the command line."""
     values = value if isinstance(value, list) else [value]
     if any(isinstance(one, (dict, list)) for one in values):
-        raise UsageError(f"{place}: expected a plain value or a list of such")
+        raise UsageError(f"{place}: expected a value or a list of values")
     texts = [str(one) for one in values]
     if parameter.multiple or parameter.nargs == -1:
         return texts
     if isinstance(value, list):
         if parameter.type is not click.STRING or parameter.callback is None:
             raise UsageError(f"{place}: takes one value, not a list")
-        return ",".join(texts)  # an option that takes names by comma
+        return ",".join(texts)  # an option that takes names separated by commas
     if f"--{name.replace('_', '-')}" in parameter.secondary_opts:
         return not click.BOOL.convert(texts[0], parameter, None)
     return texts[0]

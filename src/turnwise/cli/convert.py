@@ -4,17 +4,23 @@ import click
 
 
 @click.command(name="convert")
-@click.option("--from", "reader", required=True, metavar="FORMAT", help="`turnwise ls readers` lists them.")
+@click.option(
+    "--from",
+    "reader",
+    required=True,
+    metavar="FORMAT",
+    help="The format of IN; `turnwise ls readers` lists them.",
+)
 @click.option(
     "--map", "columns", multiple=True, metavar="MEANING=COLUMN,...",
-    help="What a table's columns are: id, role, content, turn, agent, context, response, rater, reference, "
+    help="The columns of a table: id, role, content, turn, agent, context, response, rater, reference, "
     "rating:NAME, dialogue-rating:NAME, alternative:AGENT. A rating may have a scale: rating:NAME[1-5].",
 )  # fmt: skip
-@click.option("--split", metavar="TEXT", help="What separates the turns of a table's context.")
+@click.option("--split", metavar="TEXT", help="The text that separates the turns of a table's context.")
 @click.argument("source", metavar="IN")
 @click.argument("target", metavar="OUT")
 def command(reader: str, columns: tuple[str, ...], split: str | None, source: str, target: str) -> None:
-    """Turn another format's conversations into the native one.
+    """Convert dialogues of another format to the native one.
 
     OUT appears whole or not at all, and is compressed if its name ends in .gz. `-` is a pipe.
 
@@ -26,6 +32,6 @@ def command(reader: str, columns: tuple[str, ...], split: str | None, source: st
     from turnwise.library import convert
 
     done = convert(source, target, reader=reader, columns=",".join(columns), split=split)
-    click.echo(f"{target}: {counted(done.n_dialogues, 'conversation')} written", err=True)
+    click.echo(f"{target}: {counted(done.n_dialogues, 'dialogue')} written", err=True)
     for what, count in done.dropped.items():
         click.echo(f"not kept: {count} {what}", err=True)

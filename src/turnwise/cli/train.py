@@ -24,7 +24,7 @@ def _settings(_: click.Context, __: click.Parameter, values: tuple[str, ...]) ->
 @click.argument("metric", metavar="METRIC")
 @options.data
 @click.option(
-    "-o", "--output", required=True, metavar="MODEL", help="The folder to write; a killed run resumes."
+    "-o", "--output", required=True, metavar="MODEL", help="The folder to write; an interrupted run resumes."
 )
 @click.option("--dimension", metavar="D", help="What people rated. Default: overall, else the only one.")
 @click.option(
@@ -36,28 +36,28 @@ def _settings(_: click.Context, __: click.Parameter, values: tuple[str, ...]) ->
     help="A setting of the trainer, e.g. epochs=10. Repeatable; docs/train.md lists them.",
 )  # fmt: skip
 @click.option("--where", multiple=True, callback=options.pairs, metavar="KEY=VALUE",
-              help="Only these conversations, e.g. meta.corpus=dailyz. Repeatable.")  # fmt: skip
-@click.option("--by", metavar="KEY", help="Ratings are standardised within each group, e.g. meta.corpus.")
+              help="Only these dialogues, e.g. meta.corpus=dailyz. Repeatable.")  # fmt: skip
+@click.option("--by", metavar="KEY", help="Standardise ratings within each value of KEY, e.g. meta.corpus.")
 @click.option("--role", default="assistant", show_default=True, type=click.Choice(["assistant", "user"]),
-              help="Whose messages are judged.")  # fmt: skip
-@click.option("--limit", type=click.IntRange(min=1), metavar="N", help="Only the first N conversations.")
+              help="Whose messages are scored.")  # fmt: skip
+@click.option("--limit", type=click.IntRange(min=1), metavar="N", help="Only the first N dialogues.")
 @click.option("--model", "--from", "model", metavar="NAME|DIR",
               help="The encoder, language model or trained folder to build on.")  # fmt: skip
 @click.option("--device", default="auto", show_default=True, metavar="auto|cpu|cuda")
 @click.option("--seed", default=0, show_default=True, type=click.IntRange(min=0))
-@click.option("--restart", is_flag=True, help="Forget the checkpoints of a run that was stopped.")
+@click.option("--restart", is_flag=True, help="Ignore the checkpoints of an interrupted run.")
 @click.option("--format", "style", default="table", show_default=True, type=click.Choice(["table", "json"]))
-@click.option("-q", "--quiet", is_flag=True, help="Say nothing of progress.")
+@click.option("-q", "--quiet", is_flag=True, help="No progress lines.")
 def command(**given: Any) -> int:
-    """Train a metric (or an agent) on conversations or ratings; writes a model's folder.
+    """Train a metric (or an agent) on dialogues or ratings; writes the folder of a model.
 
-    The folder holds model.safetensors, config.json and card.json. Use it by name and setting. Numbers printed
-    are of replies that the model was not trained on.
+    The folder holds model.safetensors, config.json and card.json. A setting of the metric names it. The printed
+    results are of replies that the model was not trained on.
 
     \b
       turnwise train turnwise rated.jsonl -o mine
       turnwise score logs.jsonl -m 'turnwise[trained=mine]'
-      turnwise train usr-ret conversations.jsonl -o ret --set epochs=5
+      turnwise train usr-ret dialogues.jsonl -o ret --set epochs=5
     """
     from turnwise.library import train
     from turnwise.library.results import table

@@ -10,7 +10,7 @@ from turnwise.errors import USAGE
 @options.data
 @click.option("--format", "style", default="table", show_default=True, type=click.Choice(["table", "json"]))
 def command(data: tuple[str, ...], style: str) -> int:
-    """Check conversation files; every bad line is named with its place.
+    """Check files of dialogues; every bad line is named with its place.
 
     What good files hold goes to standard output; the first 20 problems go to standard error, then a count.
 

@@ -87,7 +87,8 @@ def ope(
     named = split_names(targets)
     if bool(named) == all_agents:
         raise UsageError(
-            "name agents with --target NAMES or @alternatives, or leave each out in turn with --all"
+            "name agents with --target NAMES or @alternatives, or leave each out in turn with --all "
+            "(in Python, targets=... or all_agents=True)"
         )
     with files(data) as given, folder_of(output, figures=figures) as folder:
         from turnwise.run.ope.command import ope as run

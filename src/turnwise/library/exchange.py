@@ -122,7 +122,7 @@ def make_report(
 
     named = paths(folders)
     if not named:
-        raise UsageError("name the folders that -o wrote: turnwise report DIR...")
+        raise UsageError("name the folders of finished runs, as -o wrote them: turnwise report DIR...")
     made = report(named, title=title)
     written = {path: tuple(write(made, Path(path))) for path in paths(output)}
     return Report(title=title, claims=made.headlines, n_figures=len(made.figures), written=written)

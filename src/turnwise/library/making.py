@@ -136,7 +136,7 @@ def respond(
     """
     if user and not self_play:
         raise UsageError(
-            "--user stands in for people in --self-play; elsewhere the user's turns are the logged ones"
+            "--user plays the user in --self-play; without --self-play the user's turns are the logged ones"
         )
     with files(data) as given:
         from turnwise.agents.calling import CallLimits

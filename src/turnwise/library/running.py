@@ -78,7 +78,7 @@ def pairs(where: Where | None) -> tuple[tuple[str, str], ...]:
 def check_place(on: Place, address: str | None) -> None:
     """An address without `on="ray"` would have no effect."""
     if address and on != "ray":
-        raise UsageError(f"--address {address} is that of a Ray cluster: add --on ray")
+        raise UsageError(f'--address {address} is that of a Ray cluster: add --on ray (in Python, on="ray")')
 
 
 def reporter(*, progress: bool) -> Callable[[str], None]:

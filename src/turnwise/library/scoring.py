@@ -175,7 +175,7 @@ def compare(
     check_place(on, address)
     named, would = split_names(agents), split_names(as_agents)
     if len(named) > 2:
-        raise UsageError(f"--agents {','.join(named)} names {len(named)}; two are compared")
+        raise UsageError(f"--agents {','.join(named)} names {len(named)} agents; two are compared")
     selection = selected(
         items=items, role=role, where=where, by=by, pair=pair, cluster=cluster, limit=limit, as_agents=would
     )
@@ -190,7 +190,9 @@ def compare(
                 cluster=cluster, limit=limit, as_agents=as_agents, real=real, model=model,
             )  # fmt: skip
         elif not split_names(metrics):
-            raise UsageError("name the metrics with -m; `turnwise ls metrics` lists them")
+            raise UsageError(
+                "name the metrics with -m (in Python, metrics=...); `turnwise ls metrics` lists them"
+            )
         spec = CompareSpec(
             data=given.paths,
             names=given.names,
@@ -219,7 +221,7 @@ def _are_finished_runs(paths: Sequence[str]) -> bool:
     if not any(folders):
         return False
     if folders != [True, True]:
-        raise UsageError("two finished runs are compared as two folders, and nothing else beside them")
+        raise UsageError("finished runs are compared as exactly two folders, without other files")
     return True
 
 

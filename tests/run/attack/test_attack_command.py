@@ -61,7 +61,7 @@ def test_the_table_ends_with_a_verdict_in_words(capsys, corpus: str) -> None:
     assert run(["attack", "question-rate", "--contexts", corpus, "--budget", "3000"]) == 0
     said = capsys.readouterr().out
     assert "GAMEABLE" in said
-    assert "it answers:" in said
+    assert "  reply:   " in said
     assert "the score grows with question marks" in said
 
 

@@ -118,7 +118,7 @@ def test_the_command_prints_the_truth_and_names_its_files(tmp_path, capsys):
     assert document == json.loads(Path(truth_path(path)).read_text())
     assert document["world"] == "chat"
     assert set(document["agents"]) == {"lively-good", "plain-contradicts", "lively-repeats"}
-    assert "6 conversations" in came.err
+    assert "6 dialogues" in came.err
 
 
 @pytest.mark.parametrize(
@@ -164,7 +164,7 @@ def test_functions_of_the_user_join_the_family(tmp_path, monkeypatch, capsys, jo
     mine = ["--with", f"mine=own_{jobs}:texts", "--with", f"whole=own_{jobs}:whole"]
     few = ["--agents", "1", "--dialogues", "2", "--truth", "20", "--jobs", jobs]
     assert run(["simulate", "booking", "-o", "logs.jsonl", *few, *mine]) == 0
-    assert "6 conversations" in capsys.readouterr().err
+    assert "6 dialogues" in capsys.readouterr().err
     dialogues = list(native.read("logs.jsonl"))
     assert [dialogue.agent for dialogue in dialogues] == ["noise-00"] * 2 + ["mine"] * 2 + ["whole"] * 2
     assert all(set(dialogue.turns[1].alternatives) == {"noise-00", "mine", "whole"} for dialogue in dialogues)
@@ -215,4 +215,7 @@ def test_an_interrupted_simulation_does_not_promise_to_resume(tmp_path, monkeypa
 
     monkeypatch.setattr("turnwise.run.dialogues.simulate.simulate", stopped)
     assert run(["simulate", "booking", "-o", str(tmp_path / "logs.jsonl"), "--agents", "1"]) == 130
-    assert capsys.readouterr().err.strip() == "turnwise: interrupted; the same command begins anew"
+    assert (
+        capsys.readouterr().err.strip()
+        == "turnwise: interrupted; the same command starts again from the beginning"
+    )

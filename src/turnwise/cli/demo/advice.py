@@ -1,4 +1,4 @@
-"""What the demo's results come to for a person who must choose: ratings, an estimate and a metric side by side."""
+"""The conclusion of the demo for a person who must choose an agent: ratings, an estimate and a metric."""
 
 from collections.abc import Mapping, Sequence
 
@@ -14,13 +14,13 @@ def two_best(records: Sequence[Record]) -> tuple[str, str]:
 
 
 def means_by_people(records: Sequence[Record]) -> dict[str, float]:
-    """What people gave each agent, overall."""
+    """The mean overall rating of each agent."""
     systems = next(r["systems"] for r in records if r.get("systems") and r["dimension"] == "overall")
     return {one["agent"]: one["people"] for one in systems}
 
 
 def reached(record: Record, means: Mapping[str, float]) -> str:
-    """What an estimate can be used for: with most agents in its interval it ranks nobody."""
+    """What an estimate can be used for. An interval that contains most agents ranks none of them."""
     ends = interval(record)
     if ends is None:
         return ""
@@ -32,7 +32,7 @@ def reached(record: Record, means: Mapping[str, float]) -> str:
 
 
 def chosen(record: Record, means: Mapping[str, float]) -> str:
-    """Which of the two best to take. A metric need not say what people say, and here people were asked."""
+    """Which of the two best agents to choose. Ratings decide, because a metric may disagree with people."""
     first, second, metric = record["agent_a"], record["agent_b"], record["metric"]
     people = f"People put {first} ({number(means[first], 2)}) before {second} ({number(means[second], 2)})"
     by = f"A - B {number(record['estimate'])}, p {p_value(record['p_adjusted'])}"

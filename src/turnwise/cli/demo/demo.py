@@ -88,16 +88,16 @@ TOLD = ("meta", "attack", "ope", "ope-all", "compare")  # whose first sentence s
 )
 @click.option(
     "--dialogues", default=20, show_default=True, type=click.IntRange(min=12), metavar="N",
-    help="Conversations of each agent.",
+    help="Dialogues of each agent.",
 )  # fmt: skip
 @click.option("--seed", default=0, show_default=True, type=click.IntRange(min=0))
-@click.option("-q", "--quiet", is_flag=True, help="No progress.")
+@click.option("-q", "--quiet", is_flag=True, help="No progress bar.")
 def command(output: str, corpus: bool, dialogues: int, seed: int, quiet: bool) -> int:
     """The whole loop on an embedded world: a dozen agents, their raters, and a report.
 
-    Agents chat in a simulated world and are rated by simulated people; metrics score them and are held against the
-    ratings, and the best is attacked; an agent that nobody rated is estimated; the two best are compared. The truth is
-    known, and nothing here means anything about a real system. The same command goes on where it was stopped.
+    Agents chat in a simulated world and are rated by simulated people. Metrics score them and are compared with the
+    ratings, and the best metric is attacked. An agent that nobody rated is estimated, and the two best are compared.
+    The truth is known, and no result says anything about a real system. An interrupted demo resumes.
 
     \b
       turnwise demo -o demo
@@ -157,7 +157,7 @@ class Demo:
         return 0
 
     def _facts(self) -> dict[str, str]:
-        """What is known before the first step."""
+        """Names that are known before the first step."""
         ready = neural()
         files = {"logs": "logs.jsonl", "people": "people.jsonl", "truth": "chat.truth.json", "sales": "booking.jsonl",
                  "worth": "booking.truth.json"}  # fmt: skip
@@ -172,7 +172,7 @@ class Demo:
         }
 
     def _learnt(self, name: str) -> dict[str, str]:
-        """What later steps must know of this one."""
+        """Names that later steps take from this one."""
         from turnwise.cli.demo.advice import two_best
         from turnwise.cli.demo.stage import stage
         from turnwise.report.headlines import agreement
@@ -188,7 +188,7 @@ class Demo:
         return {"best": best, "first": first, "second": second, "others": others}
 
     def _made(self, line: list[str], file: str) -> int:
-        """Simulated logs; not made again where this very command has made them."""
+        """Simulate logs, unless the same command has written them before."""
         key = self.folder / f"{Path(file).stem}.made"
         wanted = shlex.join(line)
         if key.exists() and key.read_text() == wanted:
@@ -200,7 +200,7 @@ class Demo:
         return code
 
     def _run(self, line: list[str], to: str) -> int:
-        """The command, whose table goes into a file; its code, where the demo cannot go on."""
+        """Run the command with its table in a file; return its exit code where the demo cannot continue."""
         from turnwise.cli.group import run
 
         whole = [*line, "-o", str(self.folder / to)]
@@ -242,7 +242,7 @@ class Demo:
 
 
 def _words(part: str, facts: Mapping[str, str]) -> list[str]:
-    """A part of a line with its names filled in: one word, or the options that `{size}` stands for."""
+    """A part of a line with its names replaced: one word, or the options of `{size}`."""
     return facts["size"].split() if part == "{size}" else [part.format_map(facts)]
 
 
@@ -253,7 +253,7 @@ def _read(folder: Path) -> "Run":
 
 
 def neural() -> bool:
-    """Whether learned metrics can be had: the extra is installed and the encoder's weights are here."""
+    """Whether learned metrics can run: the extra is installed and the weights of the encoder are here."""
     from importlib.util import find_spec
 
     from turnwise.encode.models.catalogue import NotFetched, locate
@@ -276,7 +276,7 @@ def _say(words: str) -> None:
 
 
 def _command(words: Sequence[str]) -> None:
-    """A command as one would type it, in lines that fit."""
+    """Print a command as a user types it, in lines that fit the terminal."""
     width = _width()
     lines = ["> turnwise"]
     for word in map(shlex.quote, words):
