@@ -1,9 +1,8 @@
-"""Dialogues become `Episodes`: arrays of what was logged and what every agent would have said, each text once.
+"""Convert dialogues to `Episodes`: arrays of the logged replies and of all alternatives, with each text stored once.
 
 Where whole dialogues were rated, a dialogue is an episode and each of its assistant messages a point. Where single
-turns were rated, each rated turn is an episode of one point, as what follows it was not judged. Agents that answered
-the same context in records of their own are each other's alternatives there: `paired` finds them, and nothing needs
-to be filled in.
+turns were rated, each rated turn is an episode of one point, because what follows it was not rated. Agents that replied
+to the same context in separate records are each other's alternatives there: `single` pairs them.
 
 By default texts are copy-delexicalised (see `delexicalise`), a reply against what the user had said before it.
 """
@@ -18,20 +17,22 @@ from turnwise.encode.text.delexicalise import delexicalise, values
 from turnwise.errors import DataError, counted
 from turnwise.types import Dialogue, Episodes, Floats, Item, Reply, Said, Turn
 
-LOG_PROBS = "logprobs"  # key of a logged message: agent -> log-probability of this reply, said by it
+LOG_PROBS = "logprobs"  # key of a logged message: agent -> log-probability of this reply under that agent
 
 
 @dataclass(frozen=True, slots=True)
 class Episode:
-    """One dialogue or judged reply, before it is arrays."""
+    """One dialogue, or one rated reply, before conversion to arrays."""
 
     id: str
     agent: str
     cluster: str
     turns: tuple[Turn, ...]
-    points: tuple[int, ...]  # places of the replies in `turns`
-    reward: float  # NaN where nobody gave one
-    instead: Mapping[str, tuple[Reply, ...]] = field(default_factory=dict)  # at the only point, if paired
+    points: tuple[int, ...]  # positions of the replies in `turns`
+    reward: float  # NaN if not rated
+    instead: Mapping[str, tuple[Reply, ...]] = field(
+        default_factory=dict
+    )  # alternatives at the only point, if paired
 
 
 def whole(dialogues: Iterable[Dialogue], rewards: Mapping[str, float]) -> Iterator[Episode]:
@@ -48,7 +49,7 @@ def whole(dialogues: Iterable[Dialogue], rewards: Mapping[str, float]) -> Iterat
 
 
 def single(items: Iterable[Item], rewards: Mapping[str, float]) -> list[Episode]:
-    """Each judged reply alone, with the reward of its id; agents that answered the same pair are alternatives."""
+    """Each rated reply as an episode with the reward of its id; agents that replied to one pair are alternatives."""
     found = list(items)
     by_pair: dict[str, dict[str, tuple[Reply, ...]]] = {}
     for item in found:
@@ -76,7 +77,7 @@ def encode(
     delexicalised: bool = True,
     samples: int | None = None,
 ) -> Episodes:
-    """The arrays of these episodes. Of each agent's replies at a point the first `samples` are kept."""
+    """Convert episodes to arrays; of each agent's replies at a point the first `samples` are kept."""
     gathered = _Gathered(rating, delexicalised, samples)
     for episode in episodes:
         gathered.add(episode)
@@ -119,7 +120,7 @@ class _Gathered:
         self.user.append(user)
         self.logged.append((Reply(turn.text, turn.outcome if ends else None),))
         self.codes.append((self._code(turn.text, said),))
-        here: dict[str, int] = {}  # at one point many agents say the same
+        here: dict[str, int] = {}  # several agents often give the same reply at a point
         for agent, replies in instead.items():
             coded = []
             for reply in replies[: self.samples]:
@@ -184,13 +185,13 @@ def _column(at: Mapping[int, float], n: int) -> Floats:
 
 
 def leave_out(episodes: Episodes, agents: Collection[str]) -> Episodes:
-    """The episodes that none of these agents held."""
+    """The episodes without those that these agents held."""
     gone = [place for place, name in enumerate(episodes.agents) if name in agents]
     return kept(episodes, ~np.isin(episodes.agent, gone)) if gone else episodes
 
 
 def kept(episodes: Episodes, chosen: NDArray[np.bool_]) -> Episodes:
-    """Some of the dialogues, (N,) of which are chosen; texts stay where they are."""
+    """The dialogues where `chosen` (N,) is true; the table of texts is unchanged."""
     lengths = np.diff(episodes.first)
     points = np.repeat(chosen, lengths)
     names = [name for place, name in enumerate(episodes.agents) if (episodes.agent[chosen] == place).any()]
@@ -215,7 +216,7 @@ def _rows(said: Said, points: NDArray[np.bool_]) -> Said:
 
 
 def check_answers(episodes: Episodes, target: str) -> None:
-    """Raises where the target is silent at a point of another agent's dialogue."""
+    """Raise an error if the target has no reply at a point of another agent's dialogue."""
     others = np.repeat(_not_by(episodes, target), np.diff(episodes.first))
     said = episodes.alternatives.get(target)
     silent = others if said is None else others & (said.text < 0).all(axis=1)

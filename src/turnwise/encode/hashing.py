@@ -1,8 +1,8 @@
 """Feature hashing (Weinberger et al. 2009): n-grams of words and characters, signed, in d dimensions.
 
-A real encoder without weights: near duplicates are near, unrelated texts nearly orthogonal (an inner product has
-standard deviation 1/sqrt(d)). It knows no meaning, which makes it the baseline that a neural one must beat.
-Counts are damped by a square root, and words weigh as much in all as characters do.
+An encoder without weights: near duplicates have similar vectors, unrelated texts are nearly orthogonal (an inner
+product has standard deviation 1/sqrt(d)). It does not represent meaning, so it is the baseline that a neural encoder
+must beat. The square root of each count is taken, and words have the same total weight as characters.
 """
 
 from collections import Counter
@@ -21,8 +21,8 @@ from turnwise.types import Signature
 @dataclass(frozen=True, slots=True)
 class Hashing:
     dimension: int = 256
-    word_order: int = 2  # the longest n-gram of words
-    char_orders: tuple[int, int] = (3, 4)  # the shortest and the longest n-gram of characters
+    word_order: int = 2  # largest n of word n-grams
+    char_orders: tuple[int, int] = (3, 4)  # smallest and largest n of character n-grams
 
     @property
     def signature(self) -> Signature:
@@ -41,7 +41,7 @@ class Hashing:
         return np.array(rows, dtype=np.float32).reshape(len(texts), self.dimension)
 
     def tokens(self, texts: Sequence[str], /) -> list[Tokens]:
-        """A vector of each word: that of its characters, so that `walk` and `walked` are near."""
+        """A vector of each word from its characters, so that `walk` and `walked` are similar."""
         return [self._tokens(words_and_marks(text)) for text in texts]
 
     def _tokens(self, words: list[str]) -> Tokens:

@@ -1,9 +1,10 @@
-"""Static vectors: one for a word or a subword, whatever stands around it. No torch.
+"""Static vectors: one for each word or subword, independent of its context. No torch.
 
 `WordVectors` reads word2vec's binary format (Mikolov et al. 2013): a line `count dimension`, then each word, a
-space and its float32 numbers. The file is mapped, not read: words are indexed once, vectors are touched as needed.
+space and its float32 numbers. The file is memory-mapped: words are indexed once, and vectors are read when needed.
 `SubwordVectors` reads a table of a tokenizer's vectors from safetensors (WordLlama's are float16).
-A text's vector is the mean of its tokens'. Words without a vector are left out, a text of none but such is NaN.
+The vector of a text is the mean of its tokens' vectors. Words without a vector are left out; a text without any known
+word is NaN.
 """
 
 import mmap
@@ -34,8 +35,8 @@ def mean_vectors(texts: Sequence[Tokens], dimension: int) -> Vectors:
 class WordVectors:
     label: str  # name@hash
     places: dict[str, int]  # word -> row
-    table: Vectors | NDArray[np.uint8]  # mapped: (n, d) bytes of unaligned rows are copied out one by one
-    offsets: NDArray[np.int64]  # (n,) where each row begins in the map
+    table: Vectors | NDArray[np.uint8]  # memory-mapped bytes: rows are unaligned and are copied one by one
+    offsets: NDArray[np.int64]  # (n,) offset of each row
     dimension: int
 
     @classmethod
@@ -84,7 +85,7 @@ class WordVectors:
         return Tokens(vectors, np.array(rows, dtype=np.int64), np.zeros(len(rows), dtype=np.bool_))
 
     def _row(self, word: str) -> int | None:
-        """The word as written, else in lower case: the table tells `US` from `us` where it has both."""
+        """The row of the word as written, otherwise in lower case: the table may have both `US` and `us`."""
         row = self.places.get(word)
         return self.places.get(word.lower()) if row is None else row
 

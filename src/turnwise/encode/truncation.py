@@ -1,7 +1,7 @@
-"""Texts that were longer than their model reads, counted for whoever asked for numbers of them.
+"""Counts of texts that were longer than a model's input and were cut.
 
-A model that cuts a text says so here, whether its answer is computed or comes from the cache. It goes to the log, and
-to the block of work that is listening (run/scoring/blocks.py), which keeps it with its rows.
+An encoder reports them here, whether its vectors are computed or come from the cache. The count is logged, and the
+block that is being scored (run/scoring/blocks.py) stores it with its rows.
 """
 
 import logging
@@ -14,7 +14,7 @@ _counts: ContextVar[list[int] | None] = ContextVar("counts", default=None)
 
 
 def tell(model: str, longest: int, count: int) -> None:
-    """`count` texts did not fit into the `longest` tokens that the model reads."""
+    """Report that `count` texts were longer than the `longest` tokens of the model's input."""
     if not count:
         return
     log.warning("%s read only %d tokens of each of %d longer texts", model, longest, count)
@@ -24,7 +24,7 @@ def tell(model: str, longest: int, count: int) -> None:
 
 @contextmanager
 def listening() -> Iterator[list[int]]:
-    """The counts that are told in the meantime."""
+    """Collect the counts that are reported inside this context."""
     heard: list[int] = []
     token = _counts.set(heard)
     try:

@@ -7,7 +7,7 @@ share one copy of the weights.
 from functools import cache
 from typing import Any
 
-from turnwise.encode import Cache, JointEncoder, LanguageModel, TextEncoder, TokenEncoder, load, load_lm
+from turnwise.encode import Cache, LanguageModel, TextEncoder, TokenEncoder, load, load_lm
 from turnwise.errors import UsageError
 
 
@@ -22,14 +22,6 @@ def token_encoder(spec: str, **options: Any) -> TokenEncoder:
     encoder = text_encoder(spec, **options)
     if not isinstance(encoder, TokenEncoder):
         raise UsageError(f"`{spec}` has no token vectors; choose another --model")
-    return encoder
-
-
-def joint_encoder(spec: str, **options: Any) -> JointEncoder:
-    """The encoder of this name, which can encode two texts as one input."""
-    encoder = text_encoder(spec, **options)
-    if not isinstance(encoder, JointEncoder):
-        raise UsageError(f"`{spec}` cannot encode two texts as one input; choose another --model")
     return encoder
 
 

@@ -1,9 +1,9 @@
-"""Vectors of texts read letter by letter: a bidirectional GRU, as tweet2vec has it (Dhingra et al. 2016).
+"""A character-level text encoder: a bidirectional GRU, as in tweet2vec (Dhingra et al. 2016).
 
-tweet2vec learns to name a post's hashtags, and conversations have none: here a turn's vector learns to find the turn
-that follows it among the other turns of its batch (a softmax over dot products, in both directions). Letters are
-subwords without merges: a vocabulary that has no room for any keeps the alphabet alone. A vector is the sum of two
-projections, of the state at either end, as in the paper's eq. 3.
+tweet2vec learns to predict a post's hashtags, and dialogues have none: here the vector of a turn learns to identify the
+next turn among the other turns of the batch (a softmax over dot products, in both directions). Characters are subwords
+without merges: a vocabulary too small for merges keeps only the alphabet. A vector is the sum of projections of the
+last states of both directions, as in the paper's eq. 3.
 """
 
 from collections.abc import Iterator, Sequence
@@ -26,16 +26,16 @@ from turnwise.networks.training.task import Trained
 from turnwise.types import Dialogue, Signature
 
 KIND = "characters"
-_DECAY = 0.5  # of older turns in the vector of a context
+_DECAY = 0.5  # weight of a turn relative to the next newer one, in the vector of a context
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings(on_dialogues.Settings):
     vocabulary: int = 8  # no merges
     embedding: int = 64
-    utterance: int = 300  # of either direction
+    utterance: int = 300  # of each direction
     context: int = 300  # the vector
-    max_tokens: int = 140  # letters, a post's old limit
+    max_tokens: int = 140  # characters: the old limit of a post
 
 
 class CharacterEncoder(nn.Module):
@@ -46,7 +46,7 @@ class CharacterEncoder(nn.Module):
         self.out = nn.Linear(2 * utterance, context)
 
     def forward(self, tokens: Sequence[Sequence[int]]) -> Tensor:
-        """(n, c)"""
+        """(n, c) the vectors of the texts."""
         inputs = self.embedding(padded(tokens, self.embedding.weight.device))
         lengths = torch.tensor([len(row) for row in tokens])
         packed = nn.utils.rnn.pack_padded_sequence(inputs, lengths, batch_first=True, enforce_sorted=False)
@@ -63,7 +63,7 @@ class Network(nn.Module):
 
 
 class Following:
-    """Which of the turns in the batch comes next."""
+    """The objective: which turn of the batch comes next?"""
 
     kind = KIND
 
@@ -74,7 +74,7 @@ class Following:
         return 1.0
 
     def losses(self, batch: Tokens, _: int, generator: torch.Generator) -> Iterator[Tensor]:
-        """One part: the turns of a batch are each other's rivals, so it cannot be cut."""
+        """One part: every turn of a batch is a negative for the others, so a batch cannot be divided."""
         yield self._loss(batch, generator)[0]
 
     def measure(self, held: Tokens, generator: torch.Generator) -> Point:
@@ -84,7 +84,7 @@ class Following:
         return {"bound": loss, "recall": found}
 
     def _loss(self, dialogues: Tokens, generator: torch.Generator) -> tuple[Tensor, Tensor]:
-        """One pair of neighbours of each dialogue; the loss, and how often the true turn scores highest."""
+        """Loss on one random pair of adjacent turns of each dialogue, and the share of true turns that rank first."""
         places = [int(torch.randint(len(turns) - 1, (1,), generator=generator)) for turns in dialogues]
         before = self.network.encoder([turns[at] for turns, at in zip(dialogues, places, strict=True)])
         after = self.network.encoder([turns[at + 1] for turns, at in zip(dialogues, places, strict=True)])
@@ -114,7 +114,7 @@ def train(
 
 @dataclass(frozen=True, eq=False)
 class Characters:
-    """A trained encoder at work."""
+    """A trained encoder of texts."""
 
     network: CharacterEncoder
     subwords: Subwords

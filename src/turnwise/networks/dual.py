@@ -1,9 +1,9 @@
 """The dual encoder (Lowe et al. 2015): the probability that a reply follows a context is sigmoid(c' M r).
 
 c is the state of the hierarchical encoder after the context and r that of its lower RNN after the reply; the paper has
-one flat LSTM for both. Each true pair stands against `negatives` replies drawn from the training text at random, which
-weigh as much as it together; `recall` is how often none of nine replies scores above the true one (R@1 in 10; one
-of them may be the same words).
+one flat LSTM for both. Each true pair is contrasted with `negatives` replies drawn at random from the training text,
+whose total weight equals that of the true pair. `recall` is the share of pairs for which none of nine random replies
+scores above the true one (R@1 in 10; a random reply may have the same words).
 """
 
 from collections.abc import Iterator, Sequence
@@ -21,13 +21,13 @@ from turnwise.networks.training.loop import Say
 from turnwise.networks.training.task import Trained
 from turnwise.types import Dialogue
 
-_RIVALS = 9  # wrong replies of a measurement
+_RIVALS = 9  # random replies in a measurement
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings(on_dialogues.Settings):
     negatives: int = 8  # replies drawn for each dialogue
-    pool: int = 10_000  # replies that the trained agent chooses from
+    pool: int = 10_000  # largest number of replies that the trained agent chooses from
 
 
 class DualEncoder(nn.Module):
@@ -52,7 +52,7 @@ def train(
     say: Say = lambda _: None,
     work: Path | None = None,
 ) -> Trained:
-    """The network, and the replies that an agent of it chooses from."""
+    """Train the network, and store the replies that its agent chooses from."""
     trained = on_dialogues.train(
         dialogues,
         lambda subwords, data: Matching(
@@ -79,6 +79,8 @@ def train(
 
 
 class Matching:
+    """The objective: does a reply follow a context?"""
+
     kind = "dual"
 
     def __init__(self, settings: Settings, network: DualEncoder, data: Tokens) -> None:
@@ -104,7 +106,7 @@ class Matching:
     def _scores(
         self, dialogues: Tokens, generator: torch.Generator, rivals: int
     ) -> Iterator[tuple[Tensor, Tensor]]:
-        """Logits of the true replies (n,) and of drawn ones (n, rivals), a part of the batch at a time."""
+        """Logits of the true replies (n,) and of random ones (n, rivals), for each part of the batch."""
         drawn = torch.randint(len(self.replies), (len(dialogues), rivals), generator=generator).tolist()
         size, encoder = self.settings.at_once, self.network.encoder
         for first in range(0, len(dialogues), size):

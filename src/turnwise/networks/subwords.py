@@ -1,8 +1,8 @@
 """Byte pair encoding, learned from the training text (Sennrich et al. 2016), as ADEM's section 5.1 has it.
 
 Text is lower-cased and split at spaces and punctuation before the pairs are merged, so that `Hello !` and `hello!`
-are the same tokens: rated corpora differ in their tokenisation, and an encoder must not see that. What a decoder
-says comes back with the spaces that people write.
+are the same tokens: rated corpora differ in their tokenisation, and an encoder must not see that. Decoded text has
+ordinary spacing.
 """
 
 import json
@@ -36,8 +36,8 @@ class Subwords:
     def learn(cls, texts: Iterable[str], *, size: int) -> "Subwords":
         tokenizer = Tokenizer(models.BPE(unk_token=MARKS[UNKNOWN]))
         tokenizer.normalizer = normalizers.Sequence([normalizers.NFKC(), normalizers.Lowercase()])
-        # A mark at the beginning of a word and not at its end: the library numbers pieces with a mark at the end in
-        # the order of a hash table, breaks ties by number, and so would learn other subwords every time.
+        # The mark is at the beginning of a word: the library numbers pieces with a mark at the end in the order of a
+        # hash table and breaks ties by number, so it would learn different subwords in every run.
         tokenizer.pre_tokenizer = pre_tokenizers.Sequence(
             [pre_tokenizers.BertPreTokenizer(), pre_tokenizers.Metaspace(prepend_scheme="always")]
         )
@@ -45,7 +45,7 @@ class Subwords:
         trainer = trainers.BpeTrainer(
             vocab_size=size,
             special_tokens=MARKS,
-            limit_alphabet=256,  # a script seen once is unknown, and takes no room
+            limit_alphabet=256,  # rare scripts become the unknown token
             show_progress=False,
         )
         tokenizer.train_from_iterator(texts, trainer)
@@ -53,7 +53,7 @@ class Subwords:
 
     @classmethod
     def read(cls, stored: Any) -> "Subwords":
-        """From the JSON value that `stored` gave."""
+        """Read what `stored` returned."""
         try:
             return cls(Tokenizer.from_str(json.dumps(stored)))
         except Exception as error:  # the library raises plain exceptions
@@ -63,7 +63,7 @@ class Subwords:
         return json.loads(self.tokenizer.to_str())
 
     def encode(self, texts: Sequence[str], *, longest: int) -> list[list[int]]:
-        """The tokens of each text and the mark of its end, no more than `longest` in all."""
+        """The tokens of each text with the end mark, at most `longest`."""
         encoded = self.tokenizer.encode_batch(list(texts), add_special_tokens=False)
         return [[*encoding.ids[: longest - 1], END] for encoding in encoded]
 

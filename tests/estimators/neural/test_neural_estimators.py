@@ -18,13 +18,13 @@ from turnwise import estimators
 from turnwise.errors import DataError, Refused, Unmeasured, UsageError
 from turnwise.estimators.neural.batches import Batches, Frozen
 from turnwise.estimators.neural.enigma import Enigma
-from turnwise.estimators.neural.experience import gather
 from turnwise.estimators.neural.fqe import NeuralFqe, NeuralLstdq
 from turnwise.estimators.neural.minimax import Dice
 from turnwise.estimators.neural.neural import Setup
 from turnwise.estimators.neural.padding import horizon, padded
 from turnwise.estimators.neural.settings import PRESETS, chosen
 from turnwise.estimators.neural.training import factor, train
+from turnwise.estimators.neural.training_data import gather
 from turnwise.types import Episodes, Said
 
 LOGGED = ("i love", "the cat")  # how the two dialogues of Example 1 begin
@@ -78,18 +78,18 @@ def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def tabular(episodes: Episodes, target: str, **settings: object) -> Setup:
     """Every (s, a) has a parameter of its own: equal ones of different dialogues share it."""
-    experience = gather(episodes, target)
+    data = gather(episodes, target)
     names: dict[tuple[str, ...], int] = {}
     places = []
-    for dialogue in experience.dialogues:
+    for dialogue in data.dialogues:
         before: tuple[str, ...] = ()
         for user, reply, others in dialogue:
             before = (*before, user or "")
             places += [names.setdefault((*before, text), len(names)) for text in (reply, *others)]
             before = (*before, reply)
     vectors = torch.eye(len(names))[places]
-    batches = Batches(experience, Frozen(vectors), "cpu")
-    return Setup(experience, batches, 0, chosen("quick", **settings), torch.Generator().manual_seed(0), "cpu")
+    batches = Batches(data, Frozen(vectors), "cpu")
+    return Setup(data, batches, 0, chosen("quick", **settings), torch.Generator().manual_seed(0), "cpu")
 
 
 def test_the_target_of_example_1_has_its_value_by_neural_fqe_and_lstdq_on_a_table() -> None:
@@ -276,8 +276,8 @@ def test_relabelled_rewards_are_taken_where_all_are_known() -> None:
 
 def test_unrated_dialogues_are_left_out_and_counted() -> None:
     episodes = replace(two_ways(1, 3), reward=np.array([np.nan, 1.0]))
-    experience = gather(episodes, "target")
-    assert (experience.unrated, len(experience.reward), len(experience.logged)) == (1, 1, 3)
+    data = gather(episodes, "target")
+    assert (data.unrated, len(data.reward), len(data.logged)) == (1, 1, 3)
     with pytest.raises(Refused, match="rating `reward`"):
         gather(replace(episodes, reward=np.full(2, np.nan)), "target")
 
@@ -290,10 +290,10 @@ def test_a_silent_target_is_an_error_that_counts_its_turns() -> None:
 
 
 def test_a_reply_that_the_log_has_is_one_row() -> None:
-    experience = gather(two_ways(1, 3), "target")
-    assert experience.row[-1] == 6  # four logged replies, and at each first point the other way
-    assert experience.target[0].tolist() == [0, 1, 1, 1, 1]
-    np.testing.assert_allclose(experience.weight.sum(axis=1), 1)
+    data = gather(two_ways(1, 3), "target")
+    assert data.row[-1] == 6  # four logged replies, and at each first point the other way
+    assert data.target[0].tolist() == [0, 1, 1, 1, 1]
+    np.testing.assert_allclose(data.weight.sum(axis=1), 1)
 
 
 @given(lengths=st.lists(st.integers(1, 5), min_size=1, max_size=4), more=st.integers(0, 3))
@@ -315,15 +315,15 @@ def test_the_loss_is_that_of_algorithm_2_and_its_gradient_is_turned_around_for_z
         dice.nu_pseudo.uniform_(-1, 1)
         dice.nu.last.weight.uniform_(-1, 1)
     batch = setup.batches[np.arange(2)]
-    experience, lengths = setup.experience, [1, 3]
+    data, lengths = setup.data, [1, 3]
     zeta, nu = dice.zeta(batch.rows) ** 2, dice.nu(batch.rows)
     total, point = torch.zeros(()), 0
     for length in lengths:  # lines 10 to 19, with pad T_max at index 0
         z, v, ahead = [dice.zeta_pseudo[0] ** 2], [dice.nu_pseudo[0]], [dice.nu_pseudo[0]]
         for _ in range(length):
-            z.append(zeta[experience.logged[point]])
-            v.append(nu[experience.logged[point]])
-            ahead.append(nu[experience.target[point]].mean())
+            z.append(zeta[data.logged[point]])
+            v.append(nu[data.logged[point]])
+            ahead.append(nu[data.target[point]].mean())
             point += 1
         for t in range(length + 1, 6):
             z.append(dice.zeta_pseudo[t] ** 2)

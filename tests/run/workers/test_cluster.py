@@ -44,11 +44,11 @@ def length(records):
     if taken(HERE / "once") or last and (HERE / "deadly").exists():
         die()
     return [len(record["response"]) for record in records]
-def answer(asked, target):
-    from turnwise.run.ope.answer import answer
+def estimate_target(request, target):
+    from turnwise.run.ope import estimate
     if target == "a2" and taken(HERE / "once"):
         die()
-    return answer(asked, target)
+    return estimate.estimate_target(request, target)
 def second(about, shard):
     from turnwise.run.ope.stream import _second
     gathered = _second(about, shard)
@@ -237,7 +237,7 @@ def test_meta_of_a_killed_worker_is_the_same(folder: Path, on: str) -> None:
 @pytest.mark.parametrize(
     ("work", "command"),
     [
-        ("turnwise.run.ope.command.answer", COMMANDS["ope"]),
+        ("turnwise.run.ope.command.estimate_target", COMMANDS["ope"]),
         ("turnwise.run.ope.stream._second", "ope part0.jsonl part1.jsonl --all --model hashing --stream"),
     ],
     ids=["by agent", "by shard"],

@@ -1,14 +1,14 @@
-"""What was computed once is kept on disk, by (model, options, text).
+"""A cache of vectors on disk, by (model, options, text).
 
 One SQLite file, chosen over segment files of our own because it is safe for several processes, survives a kill at any
-point, and is fast enough to be out of the way: 100,000 vectors of 384 float32 are written in 2.6 s of processor time
-and read in 1.1 s; 800 replies take MiniLM 3.9 s and the cache .008 s. A space is everything made with one signature;
-a key is a digest of the text. Each value carries a checksum: a damaged one is dropped and made again, and a file that
-SQLite cannot read is set aside. Beyond the limit the least recently used spaces go first, and within one the oldest
-values. A cache that cannot be written (no space, no permission) is a warning: the numbers do not depend on it.
+point, and is fast: 100,000 vectors of 384 float32 are written in 2.6 s of processor time and read in 1.1 s; 800 replies
+take MiniLM 3.9 s and the cache .008 s. A space holds all values of one signature; a key is a digest of the text. Each
+value has a checksum: a damaged value is dropped and computed again, and a file that SQLite cannot read is moved aside.
+Above the size limit the least recently used spaces are deleted first, and within a space the oldest values. A cache
+that cannot be written (no space, no permission) causes a warning: the numbers do not depend on it.
 
-TURNWISE_SHARED_CACHE names a folder on storage that several machines share: what this machine lacks is looked for
-there, and what it makes is written there too (segments.py).
+TURNWISE_SHARED_CACHE names a folder on storage that several machines share: missing values are looked up there, and new
+ones are written there too (shared.py).
 """
 
 import logging
@@ -35,9 +35,9 @@ log = logging.getLogger(__name__)
 T = TypeVar("T")
 Array = NDArray[Any]
 LIMIT = 4 * 2**30  # bytes: over two million vectors of MiniLM
-_ASK = 500  # keys in a question
-_PART = 2048  # values made before they are stored: what an interruption may cost
-_FRESH = 3600.0  # seconds within which a use is not noted again
+_ASK = 500  # keys in one query
+_PART = 2048  # values computed before they are stored: an interruption loses at most these
+_FRESH = 3600.0  # seconds within which a further use of a space is not recorded
 _TYPES = ("<f2", "<f4", "<f8")
 _LAYOUT = """
 PRAGMA auto_vacuum = INCREMENTAL;
@@ -52,7 +52,7 @@ CREATE INDEX age ON entries (space, id);
 
 
 def limit_set() -> int:
-    """TURNWISE_CACHE_LIMIT in bytes, else 4 GiB."""
+    """TURNWISE_CACHE_LIMIT in bytes, by default 4 GiB."""
     text = os.environ.get("TURNWISE_CACHE_LIMIT")
     if text is None:
         return LIMIT
@@ -62,7 +62,7 @@ def limit_set() -> int:
 
 
 def shared_set() -> Segments | None:
-    """TURNWISE_SHARED_CACHE, a folder that other machines see too."""
+    """The folder TURNWISE_SHARED_CACHE, if it is set."""
     folder = os.environ.get("TURNWISE_SHARED_CACHE")
     return Segments(Path(folder)) if folder else None
 
@@ -84,7 +84,7 @@ class Cache:
     def remember(
         self, space: str, names: Sequence[tuple[str, ...]], make: Callable[[list[int]], Sequence[Array]]
     ) -> list[Array]:
-        """The array of each name. Those not kept are made, in parts, from their indices; equal names are one."""
+        """The array of each name. Missing ones are computed in parts, from their indices, equal names once."""
         different, inverse = distinct([_key(name) for name in names])
         first = dict(zip(reversed(inverse), range(len(names) - 1, -1, -1), strict=True))
         found = self.read(space, different)
@@ -98,7 +98,7 @@ class Cache:
         return [found[different[place]] for place in inverse]
 
     def read(self, space: str, keys: Sequence[bytes]) -> dict[bytes, Array]:
-        """The kept arrays of these keys."""
+        """The stored arrays of these keys."""
         nothing: dict[bytes, Array] = {}
         found = self._attempt(lambda base: self._read(base, space, keys), nothing)
         missing = [key for key in keys if key not in found]
@@ -169,7 +169,7 @@ class Cache:
             self._evict(base)
 
     def _evict(self, base: sqlite3.Connection) -> None:
-        """Down to nine tenths of the limit, so that it does not happen at every write."""
+        """Delete down to nine tenths of the limit, so that not every write has to delete."""
         oldest = "SELECT id FROM entries WHERE space = ? ORDER BY id LIMIT 256"
         for (space,) in base.execute("SELECT id FROM spaces ORDER BY used").fetchall():
             while _size(base) > 0.9 * self.limit:
@@ -178,7 +178,7 @@ class Cache:
         base.execute("PRAGMA incremental_vacuum").fetchall()
 
     def _attempt(self, act: Callable[[sqlite3.Connection], T], otherwise: T) -> T:
-        """One transaction on a connection of its own: none is kept, so none is carried into a forked process."""
+        """One transaction on a new connection: no connection stays open, so a forked process inherits none."""
         try:
             with closing(self._connect()) as base, base:
                 base.execute("PRAGMA synchronous = NORMAL")
@@ -199,7 +199,7 @@ class Cache:
         return sqlite3.connect(self.path, timeout=60)
 
     def _lay_out(self) -> None:
-        """A new file is made aside and linked into place: no process sees half a layout, and the first one's stays."""
+        """Create the file under another name and link it into place, so that no process sees a partial layout."""
         part = self.path.with_name(f"{self.path.name}.{os.getpid()}")
         try:
             with closing(sqlite3.connect(part)) as base:
@@ -226,7 +226,7 @@ def _key(name: tuple[str, ...]) -> bytes:
 
 
 def _pack(array: Array) -> bytes:
-    """A byte for the type, a byte for the rank, four for each length, then the numbers."""
+    """One byte for the type, one for the number of dimensions, four for each length, then the data."""
     head = bytes([_TYPES.index(array.dtype.newbyteorder("<").str), array.ndim])
     return head + np.array(array.shape, dtype="<u4").tobytes() + np.ascontiguousarray(array).tobytes()
 
@@ -238,7 +238,7 @@ def _unpack(value: bytes) -> Array:
 
 
 def _size(base: sqlite3.Connection) -> int:
-    """Bytes in use: pages less those that wait to be used again."""
+    """Bytes in use: all pages except the free ones."""
     pages, free, width = (
         base.execute(f"PRAGMA {name}").fetchone()[0] for name in ("page_count", "freelist_count", "page_size")
     )

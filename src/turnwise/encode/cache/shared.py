@@ -1,10 +1,10 @@
-"""What was computed by many machines, kept on storage that they share: files that are written whole and never changed.
+"""A cache of vectors on storage that several machines share: segment files that are never changed once written.
 
-SQLite, which keeps one machine's values (cache.py), needs locks that network file systems do not keep. Here nobody
-locks: each write is a file of its own under a name that no one else has, put in place by a rename, so any number of
-writers lose and mix nothing, and a reader sees a whole segment or none. The same value written twice is the same
-value. A segment that is damaged is passed over, and what it held is made again. Nothing is ever deleted here: the
-oldest files may be, at any time, by whoever owns the storage.
+The SQLite cache of one machine (disk.py) needs locks, which network file systems do not provide reliably. This cache
+has no locks: each write is a new file with a unique name, moved into place by a rename. Writers cannot overwrite each
+other, and a reader sees a whole segment or none. A value that is written twice is stored twice, with equal bytes. A
+damaged segment is ignored and its values are computed again. Nothing is deleted here: the owner of the storage may
+delete the oldest files at any time.
 """
 
 import logging
@@ -21,7 +21,7 @@ from uuid import uuid4
 log = logging.getLogger(__name__)
 ENDING = ".seg"
 _HEAD = struct.Struct("<4sII")  # magic, number of values, CRC-32 of the index
-_ENTRY = struct.Struct("<16sQII")  # key, where the value begins, its length, its CRC-32
+_ENTRY = struct.Struct("<16sQII")  # key, offset of the value, its length, its CRC-32
 _MAGIC = b"TWS1"
 
 
@@ -34,14 +34,14 @@ class _Place(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Segments:
-    """Where each value lies is held in memory, for all keys of a space that is asked for: some 280 bytes a key."""
+    """The index of every space that was used is held in memory: about 280 bytes a key."""
 
     folder: Path
-    _known: dict[str, set[str]] = field(default_factory=dict)  # space -> files that were looked into
+    _known: dict[str, set[str]] = field(default_factory=dict)  # space -> segment files that were indexed
     _places: dict[tuple[str, bytes], _Place] = field(default_factory=dict)
 
     def read(self, space: str, keys: Sequence[bytes]) -> dict[bytes, bytes]:
-        """The values of these keys, as far as anyone has written them; what others write is looked for on a miss."""
+        """The stored values of these keys. After a miss, new segments of other machines are indexed."""
         if any((space, key) not in self._places for key in keys):
             self._look(space)
         wanted = [(self._places[space, key], key) for key in keys if (space, key) in self._places]
@@ -49,7 +49,7 @@ class Segments:
         for place, key in sorted(wanted):  # file by file
             value = _value(place)
             if value is None:
-                # So that the next read looks for whoever has made it again.
+                # The next read then looks for a newer copy.
                 self._places.pop((space, key), None)
             else:
                 found[key] = value
@@ -81,7 +81,7 @@ class Segments:
         return self.folder / blake2b(space.encode(), digest_size=8).hexdigest()
 
     def _look(self, space: str) -> None:
-        """Take in the segments that have come since."""
+        """Index the segments that are new since the last call."""
         known = self._known.setdefault(space, set())
         try:
             there = [one.path for one in os.scandir(self._folder(space)) if one.name.endswith(ENDING)]

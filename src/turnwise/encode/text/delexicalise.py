@@ -1,8 +1,8 @@
 """Copy-delexicalisation: a value becomes `[same]` if the user has already said it, else `[new]`.
 
-What a reply does in a task is seldom in its values and often in whether they are the user's: "one seat from HOU to
-DFW" says little, "one seat from [same] to [new]" says that the agent got the second airport wrong. It also leaves few
-distinct texts (30,000 become under 1,000 in a booking world), so that each is encoded once and met often.
+In a task the values of a reply matter less than whether the user gave them: "one seat from HOU to DFW" says little,
+"one seat from [same] to [new]" shows that the agent got the second airport wrong. There are also fewer distinct texts
+(30,000 become under 1,000 in a booking world), so each is encoded once and occurs often.
 
 A value is a word with a digit in it, or a proper noun: a capitalised word that does not begin a sentence, one that
 begins a sentence and was a value before, or two in a row that do. Neighbouring values of one kind become one mark.
@@ -16,10 +16,10 @@ from typing import NamedTuple
 SAME, NEW = "[same]", "[new]"
 
 _WORD = re.compile(r"[^\W_]+(?:[-.,:/'’&][^\W_]+)*")
-_OPENS = re.compile(r"(?:^|[.!?…:;\n])[\s\"'“”‘(*-]*$")  # what stands before the first word of a sentence
+_OPENS = re.compile(r"(?:^|[.!?…:;\n])[\s\"'“”‘(*-]*$")  # characters before the first word of a sentence
 _RUNS = re.compile(r"(\[same\]|\[new\])(?:[ ,$€£#-]+\1)+")
 _PLAIN = frozenset("i i'm i'd i'll i've i’m i’d i’ll i’ve ok okay mr mrs ms dr sir madam".split())
-_OPENERS = frozenset(  # words that begin sentences, also before a name
+_OPENERS = frozenset(  # words that begin sentences and are no names
     "hello hi hey dear thanks thank welcome good goodbye bye sorry yes no sure great well so and but or if when where "
     "what who which why how is are was were am be do does did can could will would shall should may might must have "
     "has had let please the a an this that these those my your his her its our their we you he she it they there here "
@@ -31,7 +31,7 @@ class _Word(NamedTuple):
     start: int
     end: int
     form: str  # folded
-    certain: bool  # a value wherever it stands; else only if it was one before
+    certain: bool  # a value in every position; otherwise only if it was a value before
 
 
 def delexicalise(text: str, said: Set[str]) -> str:
@@ -51,13 +51,13 @@ def values(text: str) -> Iterator[str]:
 
 
 def copies(text: str) -> tuple[int, int]:
-    """How many runs of values a delexicalised text has, that the user had said and that he had not."""
+    """The numbers of `[same]` and of `[new]` marks in a delexicalised text."""
     return text.count(SAME), text.count(NEW)
 
 
-@lru_cache(maxsize=1 << 14)  # the same words come again within a few dialogues
+@lru_cache(maxsize=1 << 14)  # the same words recur within a few dialogues
 def _words(text: str) -> tuple[_Word, ...]:
-    """The words that are values or may be."""
+    """The words that are, or may be, values."""
     found: list[_Word] = []
     for match in _WORD.finditer(text):
         token, start = match[0], match.start()

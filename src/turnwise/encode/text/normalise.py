@@ -1,8 +1,8 @@
-"""A text without its dress: lower case, no punctuation, contractions in one spelling.
+"""Normalise case, punctuation and contractions.
 
-A judge of what is said must not be moved by a full stop (Sai et al. 2019 raised 64 % of ADEM's scores by taking
-punctuation away), so metrics of ours read every text in this form. `Don't!`, `dont`, `don ' t` and `do n't` are all
-`don't`. What is lost is the question mark; a question mostly shows in its words too.
+A metric must not depend on a full stop (Sai et al. 2019 raised 64 % of ADEM's scores by removing punctuation), so our
+learned metrics read every text in this form. `Don't!`, `dont`, `don ' t` and `do n't` all become `don't`. The question
+mark is lost; most questions are also recognisable by their words.
 """
 
 import re
@@ -10,7 +10,7 @@ import unicodedata
 from functools import lru_cache
 
 _APOSTROPHES = "'’`´"
-_TAILS = frozenset("s t m d ll ve re nt".split())  # what tokenisers cut off: `it s`, `do nt`
+_ENDINGS = frozenset("s t m d ll ve re nt".split())  # endings that tokenisers split off: `it s`, `do nt`
 # Spellings that are no other word: `its`, `well`, `were`, `ill`, `id` and the like stay as they are.
 _CONTRACTED = {
     word.replace("'", ""): word
@@ -32,9 +32,9 @@ def plain(text: str) -> str:
     kept = normal if normal.isalnum() else "".join(sign if _is_word(sign) else " " for sign in normal)
     words: list[str] = []
     for word in _SPACES.split(kept.strip()):
-        if word in _TAILS and words:
+        if word in _ENDINGS and words:
             words[-1] += word
-            if words[-1] in _TAILS and len(words) > 1:  # `do n t`: n and t are a tail together
+            if words[-1] in _ENDINGS and len(words) > 1:  # `do n t`: n and t form one ending
                 words[-2:] = ["".join(words[-2:])]
         elif word:
             words.append(word)

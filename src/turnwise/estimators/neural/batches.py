@@ -8,7 +8,7 @@ import torch
 
 from turnwise.encode.neural.dialogue import DialogueEncoder
 from turnwise.encode.neural.dialogue_layout import Script
-from turnwise.estimators.neural.experience import Experience
+from turnwise.estimators.neural.training_data import TrainingData
 from turnwise.types import Ints
 
 
@@ -60,23 +60,23 @@ class Tuned:
 
 
 class Batches:
-    """Any dialogues of an experience as a batch."""
+    """Any dialogues of an data as a batch."""
 
-    def __init__(self, experience: Experience, source: Source, device: str) -> None:
+    def __init__(self, data: TrainingData, source: Source, device: str) -> None:
         self.source, self.device = source, device
-        self.first_row = experience.row
-        lengths = experience.lengths
+        self.first_row = data.row
+        lengths = data.lengths
         self.size = len(lengths)
         turn = np.arange(int(lengths.max()))
         inside = turn < lengths[:, None]  # (N, T)
-        point = np.where(inside, experience.first[:-1, None] + turn, 0)
-        start = experience.row[:-1, None]
+        point = np.where(inside, data.first[:-1, None] + turn, 0)
+        start = data.row[:-1, None]
         # Rows are counted from the first of their dialogue, and shifted by what stands before it in a batch.
-        self.logged = np.where(inside, experience.logged[point] - start, 0)
-        weight = np.where(inside[..., None], experience.weight[point], 0.0)
-        self.target = np.where(weight > 0, experience.target[point] - start[..., None], 0)
+        self.logged = np.where(inside, data.logged[point] - start, 0)
+        weight = np.where(inside[..., None], data.weight[point], 0.0)
+        self.target = np.where(weight > 0, data.target[point] - start[..., None], 0)
         self.weight, self.inside, self.last = weight, inside, lengths - 1
-        self.reward = experience.reward
+        self.reward = data.reward
 
     def __getitem__(self, dialogues: Ints) -> Batch:
         start, stop = self.first_row[dialogues], self.first_row[dialogues + 1]

@@ -58,7 +58,7 @@ class _Game:
     def __init__(self, asked: Enigma, setup: Setup) -> None:
         self.asked, self.setup, self.batches = asked, setup, setup.batches
         self.size = setup.batches.size
-        steps = horizon(setup.experience.lengths, asked.t_max) if asked.padding else None
+        steps = horizon(setup.data.lengths, asked.t_max) if asked.padding else None
         self.dice = Dice(
             setup.batches.source.width,
             setup.hidden,
@@ -85,12 +85,12 @@ class _Game:
 
     def reading(self) -> Mapping[str, float]:
         objective, zeta = self._whole()
-        value = float(self._weights(zeta) @ self.setup.experience.reward / self.size)
+        value = float(self._weights(zeta) @ self.setup.data.reward / self.size)
         return {"objective": objective, "estimate": value, "mean_zeta": float(zeta.mean())}
 
     def answer(self) -> Answer:
         objective, zeta = self._whole()
-        reward, mean = self.setup.experience.reward, float(zeta.mean())
+        reward, mean = self.setup.data.reward, float(zeta.mean())
         if not SOUND[0] <= mean <= SOUND[1]:
             log.warning(
                 "enigma: the mean zeta of last turns is %.2f, far from 1: do not trust the estimate", mean
@@ -99,7 +99,7 @@ class _Game:
         value = float(weights @ reward / self.size)
         # With weights of mean 1 this is the influence of each dialogue on a ratio; its mean is the ratio.
         contributions = value + weights * (reward - value) if self.asked.normalised else weights * reward
-        rating = self.setup.experience.rating
+        rating = self.setup.data.rating
         return Answer(
             contributions,
             {

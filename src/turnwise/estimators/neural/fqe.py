@@ -35,7 +35,7 @@ class _Q:
     def __init__(self, setup: Setup, *, tuned: bool) -> None:
         self.setup, self.batches, self.size = setup, setup.batches, setup.batches.size
         self.at_once = 64 if tuned else 4096
-        reward = setup.experience.reward
+        reward = setup.data.reward
         self.centre, self.spread = float(reward.mean()), float(reward.std()) or 1.0
         self.q = self.head()
 

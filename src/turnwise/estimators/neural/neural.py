@@ -14,10 +14,10 @@ from turnwise.encode.episodes import leave_out
 from turnwise.encode.neural.dialogue import DialogueEncoder, ReplyPooling
 from turnwise.errors import UsageError
 from turnwise.estimators.neural.batches import Batches, Frozen, Source, Tuned
-from turnwise.estimators.neural.experience import Experience, Reward, gather
-from turnwise.estimators.neural.rows import encoder, read
+from turnwise.estimators.neural.row_vectors import encoder, read
 from turnwise.estimators.neural.settings import PRESETS, Optimiser, Schedule, Settings, chosen
 from turnwise.estimators.neural.training import Learner, train
+from turnwise.estimators.neural.training_data import Reward, TrainingData, gather
 from turnwise.networks.training.checkpoint import Checkpoint
 from turnwise.types import Card, Episodes, Estimate, Floats, Ints, Signature, digest
 
@@ -44,7 +44,7 @@ class Answering(Learner, Protocol):
 class Setup(NamedTuple):
     """What a learner is made of."""
 
-    experience: Experience
+    data: TrainingData
     batches: Batches
     hidden: int
     settings: Settings
@@ -102,33 +102,33 @@ class Neural(ABC):
 
     def estimate(self, episodes: Episodes, target: str, /, *, rng: np.random.Generator) -> Estimate:
         others = leave_out(episodes, {target})
-        experience = gather(others, target, reward=self.reward)
+        data = gather(others, target, reward=self.reward)
         seed = int(rng.integers(2**62))
         reader, settings = self._reader(), self.settings()
-        source, cut = self._source(reader, others, target, experience, settings)
+        source, cut = self._source(reader, others, target, data, settings)
         setup = Setup(
-            experience,
-            Batches(experience, source, reader.device),
+            data,
+            Batches(data, source, reader.device),
             reader.dimension if self.hidden is None else self.hidden,
             settings,
             torch.Generator().manual_seed(seed),
             reader.device,
         )
         learner = self.learner(setup)
-        checkpoint = self._checkpoint(experience, target, seed)
+        checkpoint = self._checkpoint(data, target, seed)
         readings = 20 if self.tuned else 40
         curves = train(learner, settings, seed=seed, readings=readings, checkpoint=checkpoint)
         contributions, diagnostics = learner.answer()
         seen = {
-            "dialogues": len(experience.reward),
-            "unrated": experience.unrated,
+            "dialogues": len(data.reward),
+            "unrated": data.unrated,
             "cut": cut,
-            "relabelled": experience.relabelled,
+            "relabelled": data.relabelled,
         }
         return Estimate(
             value=float(contributions.mean()),
             contributions=contributions,
-            level=0.0 if experience.relabelled else float(np.mean(experience.reward)),
+            level=0.0 if data.relabelled else float(np.mean(data.reward)),
             diagnostics={**diagnostics, **{key: float(value) for key, value in seen.items()}},
             curves=curves,
         )
@@ -143,25 +143,23 @@ class Neural(ABC):
         reader: DialogueEncoder,
         episodes: Episodes,
         target: str,
-        experience: Experience,
+        data: TrainingData,
         settings: Settings,
     ) -> tuple[Source, int]:
         """Where vectors come from, and how many dialogues were too long for the encoder."""
         if self.tuned:
-            scripts = reader.scripts(experience.dialogues)
+            scripts = reader.scripts(data.dialogues)
             return Tuned(reader, scripts), sum(script.cut > 0 for script in scripts)
         wide = gather(episodes, target, reward=self.reward, everyone=True)
-        vectors, cut = read(reader, wide, experience)
+        vectors, cut = read(reader, wide, data)
         ready = standardised(vectors, settings.components)
         return Frozen(torch.from_numpy(ready).to(reader.device)), cut
 
-    def _checkpoint(self, experience: Experience, target: str, seed: int) -> Checkpoint | None:
+    def _checkpoint(self, data: TrainingData, target: str, seed: int) -> Checkpoint | None:
         if self.checkpoints is None:
             return None
-        said = (
-            text for one in experience.dialogues for e in one for text in (e.user or "", e.reply, *e.others)
-        )
-        name = digest(str(self.signature), target, str(seed), experience.reward, *said)
+        said = (text for one in data.dialogues for e in one for text in (e.user or "", e.reply, *e.others))
+        name = digest(str(self.signature), target, str(seed), data.reward, *said)
         return Checkpoint(Path(self.checkpoints) / f"{self.name}-{name}.safetensors", name, strict=True)
 
 

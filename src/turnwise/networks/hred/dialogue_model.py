@@ -1,9 +1,8 @@
 """HRED and VHRED: dialogue models that predict a turn from the turns before it (Serban et al. 2016a, b; ADEM app. C).
 
 HRED decodes the next turn from the state of the hierarchical encoder. VHRED also draws a Gaussian variable for each
-turn, from a prior that sees the context only; while training it is drawn from a posterior that has read the turn
-too, and the bound of the likelihood pays for what the posterior tells: KL(posterior || prior). A KL of zero says that
-the variable carries nothing.
+turn, from a prior given the context. In training it is drawn from a posterior given context and turn, and the lower
+bound of the likelihood subtracts KL(posterior || prior). A KL of zero means that the variable carries no information.
 
 Differences from the papers: the output layer is tied to the embedding; the decoder reads context and variable at every
 word as well as at its start; the first turn of a dialogue is context only and is not predicted.
@@ -18,7 +17,7 @@ from torch import Tensor, nn
 from turnwise.networks.hred.encoder import HierarchicalEncoder, Tokens, padded
 from turnwise.networks.subwords import BEGIN, PAD, UNKNOWN
 
-_SCALE = 0.1  # of the softplus that makes a standard deviation: begins near it, as in VHRED's code
+_SCALE = 0.1  # scale of the softplus that gives a standard deviation, its initial value, as in VHRED's code
 
 
 class Gaussian(NamedTuple):
@@ -78,7 +77,7 @@ class DialogueModel(nn.Module):
         self.bias = nn.Parameter(torch.zeros(vocabulary))
 
     def bound(self, dialogues: Tokens, noise: Tensor, dropped: Tensor) -> Bound:
-        """The likelihood of every turn but the first, or its lower bound.
+        """The likelihood of every turn except the first, or its lower bound.
 
         `noise` (predicted turns, latent) makes the draws; `dropped` (predicted turns, longest) says which words
         the decoder reads as unknown.
@@ -93,7 +92,7 @@ class DialogueModel(nn.Module):
         targets = padded([turn for dialogue in dialogues for turn in dialogue[1:]], before.device)
         read = torch.full_like(targets, BEGIN)
         read[:, 1:] = targets[:, :-1]
-        # The mark of the beginning is no word.
+        # The begin mark is never dropped.
         read[:, 1:] = read[:, 1:].masked_fill(dropped[:, : targets.shape[1] - 1], UNKNOWN)
         states, _ = self.decode(read, *self.begin(torch.cat(known, dim=1)))
         there = targets != PAD
@@ -101,7 +100,7 @@ class DialogueModel(nn.Module):
         return Bound(loss, divergence, sum(len(turn) for one in dialogues for turn in one[1:]), len(targets))
 
     def begin(self, known: Tensor) -> tuple[Tensor, tuple[Tensor, Tensor]]:
-        """What the decoder reads at every word, and the state it starts from."""
+        """The decoder's input at every word, and its initial state."""
         state, cell = self.start(known).tanh().chunk(2, dim=1)
         return self.condition(known), (state.unsqueeze(0).contiguous(), cell.unsqueeze(0).contiguous())
 

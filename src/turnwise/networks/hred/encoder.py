@@ -1,8 +1,9 @@
 """The hierarchical encoder of ADEM (section 4): an RNN over the words of a turn, and one over the turns.
 
-A context is the last state of the upper one; a reply is encoded as a context of one turn, as the paper has it.
-The network is pretrained as a dialogue model (`dialogue_model.py`), without which its vectors mean nothing. Both
-RNNs are LSTMs with layer normalisation; the paper's context vector has 2,000 dimensions, ours 1,000 unless told.
+The vector of a context is the last state of the upper RNN; a reply is encoded as a context of one turn, as in the
+paper. The network must be pretrained as a dialogue model (`dialogue_model.py`): without that its vectors carry no
+information. Both RNNs are LSTMs with layer normalisation. The paper's context vector has 2,000 dimensions, ours 1,000
+by default.
 """
 
 from collections.abc import Sequence
@@ -24,8 +25,8 @@ from turnwise.networks.hred.recurrent import NormalisedLSTM
 from turnwise.networks.subwords import PAD, Subwords
 from turnwise.types import Signature
 
-Tokens = Sequence[Sequence[Sequence[int]]]  # dialogue -> turn -> tokens, the mark of the end last
-KINDS = ("hred", "vhred", "dual")  # trained folders that have this encoder in them
+Tokens = Sequence[Sequence[Sequence[int]]]  # dialogue -> turn -> tokens, the end mark last
+KINDS = ("hred", "vhred", "dual")  # kinds of model folders that hold this encoder
 
 
 class HierarchicalEncoder(nn.Module):
@@ -37,18 +38,18 @@ class HierarchicalEncoder(nn.Module):
         nn.init.normal_(self.embedding.weight, std=embedding**-0.5)
 
     def utterances(self, tokens: Sequence[Sequence[int]]) -> Tensor:
-        """(u, h): the state at the end of each turn."""
+        """(u, h) the state of the lower RNN at the end of each turn."""
         lengths = [len(turn) for turn in tokens]
         states: Tensor = self.utterance(self.embedding(padded(tokens, self.device)), lengths)
         return states[:, -1]
 
     def contexts(self, vectors: Tensor, lengths: Sequence[int]) -> Tensor:
-        """(b, n, h) turns -> (b, n, c): the state after each turn."""
+        """(b, n, h) turn vectors -> (b, n, c) states of the upper RNN after each turn."""
         states: Tensor = self.context(vectors, lengths)
         return states
 
     def turns(self, dialogues: Tokens) -> tuple[Tensor, Tensor]:
-        """For each turn but the first of its dialogue: its vector (n, h), and the state before it (n, c)."""
+        """For each turn except the first of a dialogue: its vector (n, h), and the state before it (n, c)."""
         lengths = [len(dialogue) for dialogue in dialogues]
         vectors = self.utterances([turn for dialogue in dialogues for turn in dialogue])
         rows = nn.utils.rnn.pad_sequence(list(torch.split(vectors, lengths)), batch_first=True)
@@ -72,14 +73,14 @@ def padded(rows: Sequence[Sequence[int]], device: torch.device) -> Tensor:
 
 @dataclass(frozen=True, eq=False)
 class Hierarchical:
-    """A pretrained encoder at work."""
+    """A pretrained encoder of contexts and replies."""
 
     network: HierarchicalEncoder
     subwords: Subwords
     label: str  # kind@digest
     max_tokens: int
     max_turns: int
-    at_once: int = 256  # turns, or contexts, in a batch
+    at_once: int = 256  # turns or contexts computed together
 
     @classmethod
     def load(cls, path: str | Path, *, device: str | None = None) -> "Hierarchical":
@@ -124,8 +125,8 @@ class Hierarchical:
         return Signature(self.label, (("tokens", str(self.max_tokens)), ("turns", str(self.max_turns))))
 
     def encode(self, contexts: Sequence[str | Sequence[str]], /) -> Vectors:
-        """(n, c): the vector of each context, its turns oldest first. One text is a context of one turn; a context
-        without a turn has no vector. Beyond the greatest length the oldest turns are left out."""
+        """(n, c) the vector of each context, whose turns are ordered from the oldest. A single text is a context of one
+        turn; a context without turns has no vector. The oldest turns beyond the largest length are left out."""
         turns = [
             [context] if isinstance(context, str) else list(context)[-self.max_turns :]
             for context in contexts
@@ -145,11 +146,11 @@ class Hierarchical:
         return vectors
 
     def encode_reply(self, replies: Sequence[str], /) -> Vectors:
-        """(n, c): each reply as a context of one turn."""
+        """(n, c) the vector of each reply as a context of one turn."""
         return self.encode(replies)
 
     def utterances(self, texts: Sequence[str], /) -> Vectors:
-        """(n, h): the state of the lower RNN after each text."""
+        """(n, h) the state of the lower RNN after each text."""
         vectors: Vectors = self._spoken(texts).float().cpu().numpy()
         return vectors
 
@@ -173,7 +174,7 @@ class Hierarchical:
 
 
 def fill(network: nn.Module, tensors: dict[str, NDArray[Any]]) -> None:
-    """Stored weights into a network; what does not fit is a damaged or foreign folder."""
+    """Load stored weights into a network; raises an error if names or shapes do not match."""
     weights = {name: torch.as_tensor(np.asarray(array, dtype=np.float32)) for name, array in tensors.items()}
     try:
         network.load_state_dict(weights)

@@ -1,8 +1,8 @@
 """How HRED and VHRED are pretrained: Adam on the likelihood of the next turn, or on its lower bound (ADEM 5.1).
 
-As in the paper, a quarter of the words that the decoder reads is dropped and the weight of the KL term rises from 0 to
-1 over `anneal` updates, without which the decoder learns to do without the latent variable. Early stopping looks at
-the bound with the KL at its full weight, and only once the weight has risen: before that the bound means little.
+As in the paper, a quarter of the decoder's input words are dropped and the weight of the KL term rises from 0 to 1 over
+`anneal` updates; otherwise the decoder learns to ignore the latent variable. Early stopping uses the bound with the KL
+at its full weight, and only once the weight has reached 1: before that the bound is not comparable.
 """
 
 from collections.abc import Iterator, Sequence
@@ -25,8 +25,8 @@ from turnwise.types import Dialogue
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings(on_dialogues.Settings):
     decoder: int = 512
-    latent: int = 0  # dimensions of the variable of a turn; 0 is HRED, and VHRED's paper has 100
-    anneal: int = 60_000  # updates over which the weight of the KL rises
+    latent: int = 0  # dimensions of the latent variable of a turn; 0: HRED; VHRED's paper: 100
+    anneal: int = 60_000  # updates over which the weight of the KL rises to 1
     word_drop: float = 0.25
 
     def network(self, vocabulary: int) -> DialogueModel:
@@ -48,7 +48,7 @@ def train(
     say: Say = lambda _: None,
     work: Path | None = None,
 ) -> Trained:
-    """HRED, or VHRED where the settings have a latent variable."""
+    """Train HRED, or VHRED if the settings have a latent variable."""
     return on_dialogues.train(
         dialogues,
         lambda subwords, _: Likelihood(settings, settings.network(len(subwords))),
@@ -60,6 +60,8 @@ def train(
 
 
 class Likelihood:
+    """The objective: negative log-likelihood of the next turn, or its variational bound."""
+
     def __init__(self, settings: Settings, network: DialogueModel) -> None:
         self.settings, self.network = settings, network
         self.kind: Literal["hred", "vhred"] = "vhred" if settings.latent else "hred"
@@ -70,13 +72,13 @@ class Likelihood:
         )
 
     def losses(self, batch: Tokens, number: int, generator: torch.Generator) -> Iterator[torch.Tensor]:
-        """Nats a word of the whole batch."""
+        """Nats per word of the whole batch."""
         tokens = sum(len(turn) for dialogue in batch for turn in dialogue[1:])
         for bound in self._bounds(batch, generator, drop=self.settings.word_drop):
             yield (bound.loss + self.weight(number) * bound.divergence) / tokens
 
     def measure(self, held: Tokens, generator: torch.Generator) -> Point:
-        """Nats a word without the KL (`loss`) and with it (`bound`), and the KL of a turn."""
+        """Nats per word without the KL (`loss`) and with it (`bound`), and the KL per turn."""
         bounds = list(self._bounds(held, generator, drop=0.0))
         tokens, turns = sum(bound.tokens for bound in bounds), sum(bound.turns for bound in bounds)
         loss = sum(float(bound.loss) for bound in bounds)
@@ -86,7 +88,7 @@ class Likelihood:
         return {"loss": loss / tokens, "kl": divergence / turns, "bound": total, "perplexity": perplexity}
 
     def _bounds(self, dialogues: Tokens, generator: torch.Generator, *, drop: float) -> Iterator[Bound]:
-        """The bound of each part of a batch; chance is drawn for the whole batch."""
+        """The bound of each part of a batch; random numbers are drawn for the whole batch at once."""
         counts = [len(dialogue) - 1 for dialogue in dialogues]
         noise = torch.randn(sum(counts), self.settings.latent, generator=generator)
         dropped = torch.rand(sum(counts), self.settings.max_tokens, generator=generator) < drop

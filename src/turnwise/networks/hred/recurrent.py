@@ -8,7 +8,7 @@ from torch import Tensor, nn
 
 
 class NormalisedLSTM(nn.Module):
-    """Sequences of different lengths; padding is not computed, so it cannot be seen."""
+    """A recurrent layer for sequences of different lengths; padding is not computed."""
 
     def __init__(self, inputs: int, hidden: int) -> None:
         super().__init__()
@@ -19,12 +19,16 @@ class NormalisedLSTM(nn.Module):
         self.norm_state = nn.LayerNorm(4 * hidden, bias=False)
         self.norm_cell = nn.LayerNorm(hidden)
         with torch.no_grad():
-            self.norm_input.bias[hidden : 2 * hidden] = 1.0  # remember first, forget later
+            self.norm_input.bias[hidden : 2 * hidden] = (
+                1.0  # bias of the forget gate: keep the state at first
+            )
 
     def forward(self, inputs: Tensor, lengths: Sequence[int]) -> Tensor:
         """(b, t, d) -> (b, t, h); each length is 1 or more, and after its end a sequence keeps its last state."""
         sizes = np.asarray(lengths)
-        order = np.argsort(-sizes, kind="stable")  # so that those that go on are always the first
+        order = np.argsort(
+            -sizes, kind="stable"
+        )  # longest first, so the sequences that continue are always a prefix
         alive = [int(np.sum(sizes > step)) for step in range(int(sizes.max()))]
         driven = self.norm_input(self.of_input(inputs[torch.as_tensor(order, device=inputs.device)]))
         state = cell = inputs.new_zeros(len(sizes), self.hidden)

@@ -1,4 +1,4 @@
-"""Delexicalised dialogues as tensors: a row a system turn, dialogue after dialogue."""
+"""Delexicalised dialogues as tensors with one row for each system turn."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -14,16 +14,16 @@ from turnwise.networks.lava.situation import Situation
 from turnwise.networks.lava.words import Words
 from turnwise.types import Dialogue
 
-_FEWEST = 10  # dialogues
+_FEWEST = 10  # smallest number of dialogues
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Corpus:
-    """n system turns of N dialogues, all of the same device."""
+    """n system turns of N dialogues, on one device."""
 
-    user: Tensor  # (n, u) words that the user said last
+    user: Tensor  # (n, u) words of the user's last turn
     state: Tensor  # (n, b) belief state and database
-    reply: Tensor  # (n, r) words that were said, the mark of the end last
+    reply: Tensor  # (n, r) words of the logged reply, the end mark last
     goal: Tensor  # (N, g)
     turns: Tensor  # (N, t) rows of each dialogue; -1 after its end
 
@@ -38,7 +38,7 @@ class Corpus:
 
 
 def spoken(dialogue: Dialogue) -> list[int]:
-    """Places of the turns that are learned: replies of the system to a user."""
+    """Positions of the turns to learn from: replies of the system to a user."""
     pairs = enumerate(zip(dialogue.turns, dialogue.turns[1:], strict=False), start=1)
     return [
         place
@@ -48,7 +48,7 @@ def spoken(dialogue: Dialogue) -> list[int]:
 
 
 def pointer(dialogue: Dialogue, place: int) -> str:
-    """The database's bits at the user's turn before this place."""
+    """The database bits at the user's turn before this position."""
     bits: Sequence[str] = dialogue.meta.get(POINTER, ())
     number = sum(turn.role == "user" for turn in dialogue.turns[:place]) - 1
     if not bits:

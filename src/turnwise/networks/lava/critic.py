@@ -1,8 +1,8 @@
-"""The offline critic of latent actions (section 4): a GRU over the turns of a dialogue, under its goal.
+"""The offline critic of latent actions (section 4): a GRU over the turns of a dialogue and its goal.
 
 Q(s, a) reads the user's words, the belief state, the action's point and the goal; every earlier action is the logged
-one. Its estimate is the least of K passes with dropout, which stands in for the double critic of PLAS; K is not
-stated in the paper.
+one. Its estimate is the minimum of K passes with dropout, in place of the double critic of PLAS; the paper does not
+state K.
 """
 
 from dataclasses import dataclass
@@ -18,12 +18,12 @@ from turnwise.networks.lava.network import Reader, Sizes
 class Batch(NamedTuple):
     """Dialogues and their turns; rows are all turns, dialogue after dialogue."""
 
-    rows: Tensor  # (m,) in the corpus
-    there: Tensor  # (b, t)
+    rows: Tensor  # (m,) rows of the corpus
+    there: Tensor  # (b, t) whether a dialogue has such a turn
     user: Tensor  # (m, u)
     state: Tensor  # (m, s)
     goal: Tensor  # (m, g)
-    last: Tensor  # (m,) whether a turn ends its dialogue
+    last: Tensor  # (m,) whether a turn is the last of its dialogue
 
     @classmethod
     def of(cls, corpus: Corpus, dialogues: Tensor) -> "Batch":
@@ -44,7 +44,7 @@ class Shape:
     goal: int
     hidden: int
     dropout: float
-    passes: int  # K
+    passes: int  # K, dropout passes
 
 
 class Critic(nn.Module):
@@ -58,11 +58,11 @@ class Critic(nn.Module):
         self.value = nn.Linear(shape.hidden, 1)
 
     def read(self, batch: Batch) -> Tensor:
-        """(m, d): what is known at each turn but the action."""
+        """(m, d) the input at each turn, without the action."""
         return torch.cat([self.reader(batch.user), batch.state, batch.goal], dim=1)
 
     def logged(self, known: Tensor, action: Tensor, there: Tensor) -> tuple[Tensor, Tensor]:
-        """(m, h) states after the logged actions, and (m, h) before them."""
+        """(m, h) hidden states after the logged actions, and (m, h) before them."""
         inputs = known.new_zeros(*there.shape, known.shape[1] + action.shape[1])
         inputs[there] = torch.cat([known, action], dim=1)
         states, _ = self.recurrent(inputs)
@@ -70,14 +70,14 @@ class Critic(nn.Module):
         return states[there], before[there]
 
     def instead(self, known: Tensor, action: Tensor, before: Tensor) -> Tensor:
-        """(m, h): states after another action, where all before it were the logged ones."""
+        """(m, h) hidden states after another action; all earlier actions are the logged ones."""
         _, state = self.recurrent(
             torch.cat([known, action], dim=1).unsqueeze(1), before.unsqueeze(0).contiguous()
         )
         return torch.as_tensor(state).squeeze(0)
 
     def estimate(self, states: Tensor) -> Tensor:
-        """(m,) in 0 to 1: the least of K passes with dropout."""
+        """(m,) Q between 0 and 1: the minimum of K passes with dropout."""
         dropped = self.dropout(states.unsqueeze(0).expand(self.passes, -1, -1))
         least: Tensor = self.value(dropped).squeeze(2).sigmoid().amin(dim=0)
         return least

@@ -1,8 +1,9 @@
-"""Policy gradient on corpus success, LAVA's own reinforcement learning (eq. 3), to compare PLAS with.
+"""Policy gradient on corpus success, LAVA's own reinforcement learning (eq. 3), for comparison with PLAS.
 
-A point is drawn for each turn of a dialogue, the decoder says it, and the dialogue's success, discounted, is the return
-of its turns. Only the state encoder moves. Ours: several rollouts of each dialogue in an update, whose baseline is the
-mean success of the others; dialogues differ more in how hard they are than rollouts in how good.
+A latent point is drawn for each turn of a dialogue, the decoder turns it into a reply, and the dialogue's discounted
+success is the return of its turns. Only the state encoder is trained. Ours: an update has several rollouts of each
+dialogue, and the baseline of a rollout is the mean success of the others; the difficulty of dialogues varies more than
+the quality of rollouts.
 """
 
 from collections.abc import Callable
@@ -28,7 +29,7 @@ class Settings:
     gamma: float = 0.99  # LaRL's
     episodes: int = 40_000  # rollouts
     batch: int = 32  # dialogues in an update
-    samples: int = 4  # rollouts of each
+    samples: int = 4  # rollouts of each dialogue
     every: int = 20
     device: str = field(default_factory=default_device)
 
@@ -65,7 +66,7 @@ def train(
             with torch.no_grad():
                 point = chosen.draw(torch.randn_like(chosen.mean))
             success = learned.judge(model.texts(point), drawn.tolist())
-            advantage = torch.as_tensor(_above_the_others(success, settings.samples), dtype=torch.float32)
+            advantage = torch.as_tensor(_advantages(success, settings.samples), dtype=torch.float32)
             loss = -(_returns(advantage, batch, settings.gamma) * chosen.log_density(point)).mean()
             descend(optimiser, [loss], clip=1.0)
             return {"reward": float(success.mean()), "loss": float(loss.detach())}
@@ -75,8 +76,8 @@ def train(
     return search.best, search
 
 
-def _above_the_others(success: Floats, samples: int) -> Floats:
-    """How much better a rollout did than the mean of the others of its dialogue."""
+def _advantages(success: Floats, samples: int) -> Floats:
+    """Success of a rollout minus the mean success of the other rollouts of its dialogue."""
     by_dialogue = success.reshape(-1, samples)
     others = (by_dialogue.sum(axis=1, keepdims=True) - by_dialogue) / (samples - 1)
     advantage: Floats = (by_dialogue - others).ravel()
@@ -84,7 +85,7 @@ def _above_the_others(success: Floats, samples: int) -> Floats:
 
 
 def _returns(advantage: Tensor, batch: Batch, gamma: float) -> Tensor:
-    """(m,): what a dialogue's end is worth at each of its turns."""
+    """(m,) discounted advantage of a dialogue at each of its turns."""
     lengths = batch.there.sum(dim=1, keepdim=True)
     steps = torch.arange(batch.there.shape[1], device=lengths.device)
     discount = gamma ** (lengths - 1 - steps).float()

@@ -1,4 +1,4 @@
-"""A latent policy at work: what it was told becomes a point, and the point becomes words."""
+"""A trained latent policy: the state is mapped to a latent point and the point to a reply."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -18,8 +18,8 @@ from turnwise.networks.lava.situation import Bits, Situation
 from turnwise.networks.lava.words import Words
 from turnwise.types import Dialogue
 
-KINDS = ("lava", "plas", "lava-pg")  # trained folders that hold such a policy
-_AT_ONCE = 8192  # replies
+KINDS = ("lava", "plas", "lava-pg")  # kinds of model folders that hold such a policy
+_AT_ONCE = 8192  # replies generated together
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,13 +28,15 @@ class Model:
     words: Words
     situation: Situation
     sizes: Sizes
-    longest: int  # words of an utterance, the mark of the end included
-    bound: float | None = None  # greatest coordinate of a point that the policy may choose; None: any
+    longest: int  # largest number of words of an utterance, with the end mark
+    bound: float | None = (
+        None  # largest absolute coordinate of a point that the policy may choose; None: no bound
+    )
 
     @classmethod
     def new(cls, words: Words, situation: Situation, *, longest: int, seed: int = 0, **sizes: Any) -> "Model":
         chosen = Sizes(vocabulary=len(words), state=situation.width, **sizes)
-        # The library initialises from its global generator, whose state is put back.
+        # torch initialises from its global generator, whose state is restored.
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(seed)
             network = Lava.new(chosen)
@@ -57,7 +59,7 @@ class Model:
         return model.acting(model.network.eval().to(device), config["bound"])
 
     def acting(self, network: Lava, bound: float | None) -> "Model":
-        """The same with other weights."""
+        """The same model with another network."""
         return Model(network, self.words, self.situation, self.sizes, self.longest, bound)
 
     @property
@@ -85,13 +87,13 @@ class Model:
         return corpus(dialogues, self.words, self.situation, longest=self.longest).to(str(self.device))
 
     def answer(self, said: Sequence[tuple[str, Bits]]) -> list[str]:
-        """To each user's utterance, in its situation, what the policy says."""
+        """The policy's reply to each user utterance with its state bits."""
         user = padded([self.words.encode(text, longest=self.longest) for text, _ in said], self.device)
         return self.speak(user, torch.as_tensor(np.stack([bits for _, bits in said]), device=self.device))
 
     @torch.no_grad()
     def speak(self, user: Tensor, state: Tensor) -> list[str]:
-        """The policy's replies; it takes the mean of its distribution, and draws nothing."""
+        """The policy's replies, from the means of its distributions."""
         self.network.eval()
         texts: list[str] = []
         for first in range(0, len(user), _AT_ONCE):
@@ -106,7 +108,7 @@ class Model:
 
 
 def bounded(choice: Gaussian, bound: float | None) -> Gaussian:
-    """With a mean inside [-bound, bound] in every coordinate, as PLAS has it: where the prior is likely."""
+    """Squash the mean to [-bound, bound] in every coordinate, as in PLAS: the prior has its mass there."""
     if bound is None:
         return choice
     return Gaussian(bound * (choice.mean / bound).tanh(), choice.log_var)
@@ -117,7 +119,7 @@ Success = Callable[[int, Sequence[str]], float]  # number of a dialogue, the rep
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Ground:
-    """Dialogues to act in, and how well a policy's replies do in each of them."""
+    """Dialogues, and the function that judges a policy's replies in each of them."""
 
     corpus: Corpus
     success: Success
@@ -126,7 +128,7 @@ class Ground:
         return len(self.corpus.turns)
 
     def judge(self, replies: Sequence[str], dialogues: Sequence[int]) -> NDArray[np.float64]:
-        """The success of each dialogue; replies are those of these dialogues, one after the other."""
+        """The success of each dialogue; `replies` are those of all these dialogues, concatenated."""
         counts = self.corpus.there[list(dialogues)].sum(dim=1).tolist()
         ends = np.cumsum([0, *counts])
         return np.array(
@@ -137,7 +139,7 @@ class Ground:
         )
 
     def mean(self, model: Model) -> float:
-        """Success of a policy over all dialogues."""
+        """Mean success of a policy over all dialogues."""
         replies = model.speak(self.corpus.user, self.corpus.state)
         return float(self.judge(replies, range(len(self))).mean())
 

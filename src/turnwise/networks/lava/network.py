@@ -1,12 +1,12 @@
 """LAVA's three parts: the state encoder (theta), the action encoder (phi) and the decoder (omega).
 
-A state is the user's last utterance, the belief state and the database; an action is a reply. Both become a Gaussian
-over the same latent space, and the decoder says what a point of that space means, from the point alone. The parts
-share no weights, so that each can be trained while the others are held still.
+A state is the user's last utterance, the belief state and the database; an action is a reply. Each becomes a Gaussian
+over the same latent space, and the decoder generates a reply from a point of that space alone. The parts share no
+weights, so each can be trained while the others are frozen.
 
-As LaRL and LAVA have it: GRUs, attention over the words of an utterance, the mean and the variance of the latent
-variable linear in what was read. Ours: the point is told to the decoder at every word, not only at the first, by which
-a change of the point is a change of the reply even at its end; all cells are GRUs (theirs: an LSTM decodes).
+As in LaRL and LAVA: GRUs, attention over the words of an utterance, mean and variance of the latent variable linear in
+the encoding. Ours: the decoder gets the point at every word, not only at the first, so a change of the point can change
+the end of a reply too; all cells are GRUs (their decoder is an LSTM).
 """
 
 from copy import deepcopy
@@ -19,7 +19,7 @@ from torch.nn import functional
 
 from turnwise.networks.subwords import BEGIN, END, PAD, UNKNOWN
 
-_LOOK = 8  # words between questions whether all replies are at their ends: an answer keeps a GPU waiting
+_LOOK = 8  # words between checks whether all replies have ended; each check synchronises the GPU
 Copied = TypeVar("Copied", bound=nn.Module)
 
 
@@ -34,7 +34,7 @@ class Sizes:
 
 
 class Gaussian(NamedTuple):
-    """Diagonal; (n, z) each."""
+    """Diagonal Gaussians; mean and log variance are (n, z)."""
 
     mean: Tensor
     log_var: Tensor
@@ -43,14 +43,14 @@ class Gaussian(NamedTuple):
         return self.mean + noise * (0.5 * self.log_var).exp()
 
     def divergence(self, other: "Gaussian | None" = None) -> Tensor:
-        """(n,): KL(self || other); from the standard normal without another."""
+        """(n,) KL(self || other); without another, from the standard normal."""
         mean, log_var = (0.0, torch.zeros(())) if other is None else other
         log_var = log_var.to(self.mean) if other is None else log_var
         ratio = self.log_var - log_var
         return 0.5 * (ratio.exp() + (self.mean - mean) ** 2 / log_var.exp() - 1 - ratio).sum(dim=1)
 
     def log_density(self, point: Tensor) -> Tensor:
-        """(n,), up to a constant."""
+        """(n,) log density up to a constant."""
         return -0.5 * ((point - self.mean) ** 2 / self.log_var.exp() + self.log_var).sum(dim=1)
 
 
@@ -74,7 +74,7 @@ class Reader(nn.Module):
 
 
 class StateEncoder(nn.Module):
-    """p(z|s), and once PLAS has trained it the policy."""
+    """p(z|s); after training with PLAS, the policy."""
 
     def __init__(self, sizes: Sizes) -> None:
         super().__init__()
@@ -112,9 +112,9 @@ class Decoder(nn.Module):
         self.logits = nn.Linear(sizes.hidden, sizes.vocabulary)
 
     def loss(self, point: Tensor, reply: Tensor) -> Tensor:
-        """(n,): nats of each reply, said from its point."""
-        heard = torch.cat([torch.full_like(reply[:, :1], BEGIN), reply[:, :-1]], dim=1)
-        states, _ = self._states(heard, point, self.begin(point).tanh().unsqueeze(0))
+        """(n,) negative log-likelihood of each reply given its point, in nats."""
+        inputs_before = torch.cat([torch.full_like(reply[:, :1], BEGIN), reply[:, :-1]], dim=1)
+        states, _ = self._states(inputs_before, point, self.begin(point).tanh().unsqueeze(0))
         logits = self.logits(self.dropout(states))
         nats = functional.cross_entropy(
             logits.flatten(0, 1).float(), reply.flatten(), ignore_index=PAD, reduction="none"
@@ -123,7 +123,7 @@ class Decoder(nn.Module):
 
     @torch.no_grad()
     def say(self, point: Tensor, *, longest: int) -> Tensor:
-        """(n, at most `longest`): the likeliest words one after the other; after its end a reply is padding."""
+        """(n, at most `longest`) greedy decoding; a reply is padded after its end."""
         state = self.begin(point).tanh().unsqueeze(0)
         word = torch.full((len(point), 1), BEGIN, device=point.device)
         over = torch.zeros(len(point), dtype=torch.bool, device=point.device)
@@ -157,12 +157,12 @@ class Lava(nn.Module):
         return cls(StateEncoder(sizes), ActionEncoder(sizes), Decoder(sizes))
 
     def acting(self, actor: StateEncoder) -> "Lava":
-        """With another policy; the other parts are the same objects."""
+        """The network with another policy; the other parts are shared."""
         return Lava(actor, self.action, self.decoder)
 
 
 def copied(part: Copied) -> Copied:
-    """A copy whose recurrent weights lie together, as a GPU wants them."""
+    """A copy with contiguous recurrent weights, as cuDNN requires."""
     copy = deepcopy(part)
     for inner in copy.modules():
         if isinstance(inner, nn.GRU):
@@ -171,7 +171,7 @@ def copied(part: Copied) -> Copied:
 
 
 def undropped(encoder: StateEncoder) -> StateEncoder:
-    """A copy without dropout that can be trained: a GPU's GRU has gradients in training mode only."""
+    """A copy without dropout in training mode: a GRU on a GPU has gradients only in training mode."""
     copy = copied(encoder).train()
     for part in copy.modules():
         if isinstance(part, nn.Dropout):
@@ -181,6 +181,6 @@ def undropped(encoder: StateEncoder) -> StateEncoder:
 
 @torch.no_grad()
 def follow(one: nn.Module, target: nn.Module, rate: float) -> None:
-    """Move the target's weights by a share of what they are apart."""
+    """Soft update: move the target's weights towards those of the network by this rate."""
     for new, old in zip(one.parameters(), target.parameters(), strict=True):
         old.lerp_(new, rate)

@@ -1,17 +1,18 @@
 """PLAS (Zhou et al. 2020) in LAVA's latent space, as Lubis et al. 2022, section 4.1.
 
-The state encoder becomes a deterministic policy within [-sigma, sigma]; the action encoder says which point a logged
-reply is; the decoder says what a point means; both are held still. Critic and actor are trained in turn on episodes
-drawn from the logs, with target networks that follow softly, and the checkpoint with the best success on held-out
-dialogues is kept (the start is one of them).
+The state encoder becomes a deterministic policy within [-sigma, sigma]. The action encoder maps a logged reply to a
+point of the latent space and the decoder maps a point to a reply; both are frozen. Critic and actor are updated in turn
+on episodes drawn from the logs, with soft updates of their target networks. The policy with the best success on
+held-out dialogues is kept; the initial policy is a candidate.
 
 Where the paper is silent or wrong: eq. 6 as printed would minimise Q, we maximise it. Eq. 7 adds a KL term that does
-not depend on the critic's weights and so trains nothing: here it is taken from the target, r + gamma (Q' - lambda KL),
-by which actions far from the logged ones are worth less, with the KL a dimension and the target kept within 0 to 1.
-Not stated: gamma (.9, by which the published value of people follows), K (5), sigma (2, Zhou et al.), the optimiser
-(Adam), how many episodes an update sees (32; theirs reads as one), the rate of the soft update (.05; Zhou et al. have
-.005, for many more updates). Ours: the critic has a lead of some updates, as an actor that follows a random critic
-unlearns to speak.
+not depend on the critic's weights and so trains nothing: here it is subtracted in the target,
+r + gamma (Q' - lambda KL), so actions far from the logged ones are worth less; the KL is per dimension and the target
+is clipped to 0 to 1.
+Not stated: gamma (.9, which reproduces the published value of people), K (5), sigma (2, Zhou et al.), the optimiser
+(Adam), the number of episodes in an update (32; theirs seems to be one), the rate of the soft update (.05; Zhou et al.
+have .005, for many more updates). Ours: the critic is updated alone at first, because an actor that follows a random
+critic loses its language.
 """
 
 from collections.abc import Callable
@@ -44,15 +45,15 @@ class Settings:
     dropout: float = 0.3
     passes: int = 5
     penalty: float = 0.1  # lambda
-    closeness: float = 1.0  # weight of the MSE in the actor's loss
+    closeness: float = 1.0  # weight of the squared distance to the logged action in the actor's loss
     sigma: float = 2.0
     gamma: float = 0.9
-    follow: float = 0.05  # how far the targets go in an update
+    follow: float = 0.05  # rate of the soft update of the target networks
     episodes: int = 10_000
     batch: int = 32
-    lead: int = 100  # updates of the critic before the actor first follows it
-    every: int = 20  # updates between looks at the held-out dialogues
-    warm: int = 2  # epochs of eq. 5 before
+    lead: int = 100  # updates of the critic before the first update of the actor
+    every: int = 20  # updates between measurements on the held-out dialogues
+    warm: int = 2  # epochs of eq. 5 beforehand
     device: str = field(default_factory=default_device)
 
     def __post_init__(self) -> None:
@@ -75,7 +76,7 @@ def train(
     stop: Callable[[], bool] | None = None,
     say: Callable[[str], None] = lambda _: None,
 ) -> tuple[Model, Search]:
-    """A policy that starts from the model's; `rewards` are those of the logged dialogues, at their ends."""
+    """Train a policy that starts as the model's; `rewards` are those at the ends of the logged dialogues."""
     with torch.random.fork_rng(devices=range(torch.cuda.device_count())):
         torch.manual_seed(seed)
         pair = _Pair(model, learned, rewards, settings)
@@ -102,7 +103,7 @@ def warm_up(
     stop: Callable[[], bool] | None = None,
     say: Callable[[str], None] = lambda _: None,
 ) -> Curve:
-    """Eq. 5: the action encoder and the decoder once more by themselves, in place."""
+    """Eq. 5: train the action encoder and the decoder once more, without the state encoder, in place."""
     if not settings.warm:
         return []
     how = supervised.Settings(device=settings.device, patience=settings.warm)
@@ -112,7 +113,7 @@ def warm_up(
 
 
 class _Pair:
-    """Actor and critic, and the targets that follow them."""
+    """Actor and critic with their target networks."""
 
     def __init__(self, model: Model, learned: Corpus, rewards: Floats, settings: Settings) -> None:
         self.settings, self.learned = settings, learned
@@ -121,25 +122,25 @@ class _Pair:
         shape = Shape(model.sizes, learned.goal.shape[1], settings.hidden, settings.dropout, settings.passes)
         self.critic = Critic(shape).to(learned.user.device)
         self.actor = undropped(model.network.state)
-        # The words that the critic reads are those that the policy learned to read.
+        # The critic starts with the policy's word reader.
         self.critic.reader.load_state_dict(self.actor.reader.state_dict())
         self.target_critic, self.target_actor = copied(self.critic), copied(self.actor)
-        self.of_critic = torch.optim.Adam(self.critic.parameters(), lr=settings.critic_rate)
-        self.of_actor = torch.optim.Adam(self.actor.parameters(), lr=settings.actor_rate)
+        self.critic_optimiser = torch.optim.Adam(self.critic.parameters(), lr=settings.critic_rate)
+        self.actor_optimiser = torch.optim.Adam(self.actor.parameters(), lr=settings.actor_rate)
 
     def update(self, dialogues: Tensor, *, leading: bool) -> dict[str, float]:
         batch = Batch.of(self.learned, dialogues)
         reward = torch.zeros(len(batch.rows), device=dialogues.device)
         reward[batch.last] = self.rewards[dialogues]
         logged = Gaussian(self.behaviour.mean[batch.rows], self.behaviour.log_var[batch.rows])
-        told = {"critic_loss": float(self._of_critic(batch, logged, reward))}
+        numbers = {"critic_loss": float(self._update_critic(batch, logged, reward))}
         follow(self.critic, self.target_critic, self.settings.follow)
         if not leading:
-            told |= self._of_actor(batch, logged)
+            numbers |= self._update_actor(batch, logged)
             follow(self.actor, self.target_actor, self.settings.follow)
-        return told
+        return numbers
 
-    def _of_critic(self, batch: Batch, logged: Gaussian, reward: Tensor) -> Tensor:
+    def _update_critic(self, batch: Batch, logged: Gaussian, reward: Tensor) -> Tensor:
         with torch.no_grad():
             chosen = bounded(self.target_actor(batch.user, batch.state), self.settings.sigma)
             known = self.target_critic.read(batch)
@@ -148,14 +149,14 @@ class _Pair:
             worth = worth - self.settings.penalty * logged.divergence(chosen) / chosen.mean.shape[1]
             after = torch.cat([worth[1:], worth[:1]]).masked_fill(batch.last, 0.0)
             target = (reward + self.settings.gamma * after).clamp(0.0, 1.0)
-        # Drawn, not the mean: in dimensions that say nothing the critic would otherwise believe anything.
+        # A draw and not the mean: otherwise the critic is arbitrary in dimensions that carry no information.
         drawn = logged.draw(torch.randn_like(logged.mean))
         after_logged, _ = self.critic.logged(self.critic.read(batch), drawn, batch.there)
         loss = functional.mse_loss(self.critic.estimate(after_logged), target)
-        descend(self.of_critic, [loss], clip=1.0)
+        descend(self.critic_optimiser, [loss], clip=1.0)
         return loss.detach()
 
-    def _of_actor(self, batch: Batch, logged: Gaussian) -> dict[str, float]:
+    def _update_actor(self, batch: Batch, logged: Gaussian) -> dict[str, float]:
         chosen = bounded(self.actor(batch.user, batch.state), self.settings.sigma).mean
         with torch.no_grad():
             known = self.critic.read(batch)
@@ -163,13 +164,13 @@ class _Pair:
         value = self.critic.estimate(self.critic.instead(known, chosen, before)).mean()
         far = functional.mse_loss(chosen, logged.mean.clamp(-self.settings.sigma, self.settings.sigma))
         loss = self.settings.closeness * far - value
-        descend(self.of_actor, [loss], clip=1.0)
+        descend(self.actor_optimiser, [loss], clip=1.0)
         found = {"actor_loss": loss, "value": value, "mse": far}
         return {name: float(one.detach()) for name, one in found.items()}
 
 
 def _points(model: Model, corpus: Corpus, at_once: int = 4096) -> Gaussian:
-    """Where the logged replies lie."""
+    """The latent distributions of the logged replies."""
     model.network.eval()
     with torch.no_grad():
         found = [

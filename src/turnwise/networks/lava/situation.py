@@ -1,9 +1,9 @@
-"""What a policy is told beside the words, as bits: the belief state and the database; and the goal, for a critic.
+"""The input of a policy beside the words, as bits: belief state and database; and the goal, for a critic.
 
-A slot has two bits in the belief state: that it has a value, and that any value will do. The database's bits come
-with the corpus (`meta.db_pointer`: how many venues the state finds, and whether a booking went through). The goal has a
-bit for everything that must hold, is asked for, or is to be booked; where a dialogue has none, it is derived from its
-last state, as the paper allows. The goal is for critics only: no policy knows what its user is after.
+A slot has two bits in the belief state: whether it has a value, and whether any value will do. The database bits come
+with the corpus (`meta.db_pointer`: how many venues match the state, and whether a booking succeeded). The goal has one
+bit for every constraint, request and booking; where a dialogue has no goal, it is derived from its last state, as the
+paper allows. Only critics see the goal: a policy does not know what its user wants.
 """
 
 import re
@@ -26,11 +26,11 @@ _ANY = re.compile(r"any|not mentioned|none|(do|does)(n'?t| ?n'?t| not) ?(care|ma
 
 @dataclass(frozen=True)
 class Situation:
-    """Which bit stands for what; as the training dialogues have it."""
+    """The meaning of each bit, from the training dialogues."""
 
     slots: tuple[tuple[str, str], ...]  # domain, slot
     wishes: tuple[tuple[str, str, str], ...]  # domain, part of the goal, slot
-    pointer: int  # bits of the database; 0 where the corpus has none
+    pointer: int  # number of database bits; 0 if the corpus has none
 
     @classmethod
     def learn(cls, dialogues: Sequence[Dialogue]) -> "Situation":
@@ -51,7 +51,7 @@ class Situation:
         return 2 * len(self.slots) + self.pointer
 
     def bits(self, state: Mapping[str, Any] | None, pointer: str) -> Bits:
-        """(width,). Foreign slots are passed over."""
+        """(width,) the bits of a state; unknown slots are ignored."""
         if len(pointer) != self.pointer:
             raise DataError(
                 f"the database has {len(pointer)} bits here, and the model was trained with {self.pointer}"
@@ -64,7 +64,7 @@ class Situation:
         return found
 
     def is_foreign(self, state: Mapping[str, Any]) -> bool:
-        """Whether no slot of this state is known: it is of another task, or names its slots otherwise."""
+        """Whether no slot of this state is known: another task, or other slot names."""
         said = [slot for slot, _ in _filled(state)]
         return bool(said) and not any(slot in self._slots for slot in said)
 

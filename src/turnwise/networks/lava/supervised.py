@@ -1,12 +1,12 @@
 """LAVA's supervised training: response generation (RG) and the responses' autoencoder (VAE), in three ways.
 
 `joint` is eq. 4 of Lubis et al. 2022, both losses in every update; `alternate` is LAVA_mt as it was first published
-(Lubis et al. 2020), 10 updates of RG to one of the VAE; `kl` is LAVA_kl, a VAE that is trained first and then held
-still, to whose posterior the policy is drawn. `vae` alone is eq. 5, the warm-up before PLAS.
+(Lubis et al. 2020), 10 updates of RG to one of the VAE; `kl` is LAVA_kl: a VAE is trained first and frozen, and the
+policy is regularised towards its posterior. `vae` alone is eq. 5, the warm-up before PLAS.
 
-The expectations are over one draw. Nats are divided by the mean length of a reply, as LaRL does, and KL terms weigh
-.01 (LaRL's and LAVA's value; the paper does not state its own). The original alternates epochs: we alternate updates,
-so that a short training has both.
+Expectations are estimated from one draw. The loss in nats is divided by the mean length of a reply, as in LaRL, and KL
+terms have the weight .01 (LaRL's and LAVA's value; the paper does not state its own). The original alternates epochs;
+we alternate updates, so that a short training has both.
 """
 
 from collections.abc import Callable, Sequence
@@ -28,7 +28,7 @@ from turnwise.networks.training.loop import Plan, fit
 Objective: TypeAlias = Literal["joint", "alternate", "kl"]
 OBJECTIVES: tuple[Objective, ...] = get_args(Objective)
 Task: TypeAlias = Literal["joint", "alternate", "rg", "rg-kl", "vae"]
-_CYCLE = 11  # updates, of which the last is the VAE's
+_CYCLE = 11  # updates of a cycle; the last is the VAE's
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,16 +40,16 @@ class Settings:
     hidden: int = 300
     latent: int = 200
     dropout: float = 0.3
-    fewest: int = 5  # times that a word is said, to be known
-    longest: int = 36  # words of an utterance: 99 % are shorter
+    fewest: int = 5  # smallest number of occurrences of a word of the vocabulary
+    longest: int = 36  # largest number of words of an utterance; 99 % are shorter
     alpha: float = 0.01  # weight of the KL of the state's distribution
     beta: float = 0.01  # of the action's
     rate: float = 5e-4
     batch: int = 128
     epochs: int = 30  # at most
-    patience: int = 3  # epochs without a better one
+    patience: int = 3  # epochs without improvement before stopping
     first: int = 5  # epochs of the VAE before LAVA_kl
-    held_out: float = 0.05  # of the dialogues, where the data names no split `val`
+    held_out: float = 0.05  # share of the dialogues, if the data has no split `val`
     device: str = field(default_factory=default_device)
 
     def __post_init__(self) -> None:
@@ -82,7 +82,7 @@ def train(
     stop: Callable[[], bool] | None = None,
     say: Callable[[str], None] = lambda _: None,
 ) -> Curve:
-    """Trains the model in place by the objective of its settings; the weights of the best epoch are kept."""
+    """Train the model in place by the objective of the settings; the weights of the best epoch are kept."""
     if settings.objective != "kl":
         task: Task = "joint" if settings.objective == "joint" else "alternate"
         stages = [(task, settings.epochs)]
@@ -113,7 +113,7 @@ def learn(
 ) -> Curve:
     network, teacher = model.network, _Teacher(model.network, learned, settings, task)
     for name, parameter in network.named_parameters():
-        parameter.requires_grad_(not name.startswith(_STILL.get(task, "-")))
+        parameter.requires_grad_(not name.startswith(_FROZEN.get(task, "-")))
     records = fit(
         teacher,
         teacher.losses,
@@ -130,7 +130,7 @@ def learn(
     return [dict(record) for record in records]
 
 
-_STILL = {"vae": "state.", "rg-kl": "action."}  # what a task does not move
+_FROZEN = {"vae": "state.", "rg-kl": "action."}  # parts that a task does not train
 
 
 class _Teacher(torch.nn.Module):
@@ -139,12 +139,12 @@ class _Teacher(torch.nn.Module):
         self.network, self.learned, self.settings, self.task = network, learned, settings, task
         self.words = float((learned.reply != PAD).sum(dim=1).float().mean())
         self.seen: dict[str, float] = {}
-        # In the checkpoint, so that a resumed run goes on in the cycle where it was.
+        # A buffer, so that the checkpoint holds the position in the cycle.
         self.updates: Tensor
         self.register_buffer("updates", torch.zeros((), dtype=torch.long))
 
     def losses(self, places: Sequence[int]) -> Tensor:
-        """(b,): nats a word and weighted divergences."""
+        """(b,) nats per word plus weighted divergences."""
         rows = torch.as_tensor(places, device=self.learned.user.device)
         data, task = self.learned, self.task
         if task == "alternate":
@@ -169,13 +169,13 @@ class _Teacher(torch.nn.Module):
             posterior = self.network.action(reply)
             chosen.append(posterior)
             penalty = penalty + beta * posterior.divergence()
-        # Both expectations in one pass of the decoder.
+        # One pass of the decoder for both expectations.
         points = torch.cat([one.draw(torch.randn_like(one.mean)) for one in chosen])
         nats = self.network.decoder.loss(points, reply.repeat(len(chosen), 1))
         return nats.view(len(chosen), -1).sum(dim=0) / self.words + penalty
 
     def bound(self, held: Corpus) -> float:
-        """What early stopping looks at: the loss at the means, without a draw."""
+        """The validation loss: at the means, without draws."""
         found = self.seen = self.measures(held)
         if self.task == "vae":
             return found["vae"] + self.settings.beta * found["kl_action"]
@@ -184,7 +184,7 @@ class _Teacher(torch.nn.Module):
 
     @torch.no_grad()
     def measures(self, held: Corpus, at_once: int = 2048) -> dict[str, float]:
-        """Nats a word of both tasks at the means, and the divergences from the prior."""
+        """Nats per word of both tasks at the means, and the divergences from the prior."""
         sums = torch.zeros(5, device=held.user.device)
         self.network.eval()
         for first in range(0, len(held.user), at_once):

@@ -1,4 +1,4 @@
-"""The words of delexicalised text: it is tokenised already, and a placeholder must stay whole, so spaces divide it."""
+"""The vocabulary of delexicalised text, split at spaces: it is tokenised already, and placeholders must stay whole."""
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -10,7 +10,7 @@ from turnwise.networks.subwords import END, MARKS, UNKNOWN
 
 @dataclass(frozen=True)
 class Words:
-    known: tuple[str, ...]  # the marks first
+    known: tuple[str, ...]  # the special marks, then words
 
     @classmethod
     def learn(cls, texts: Iterable[str], *, fewest: int) -> "Words":
@@ -27,11 +27,11 @@ class Words:
         return {word: place for place, word in enumerate(self.known)}
 
     def encode(self, text: str, *, longest: int) -> list[int]:
-        """The words of a text and the mark of its end, no more than `longest` in all."""
+        """The words of a text and the end mark, at most `longest` tokens."""
         words = text.lower().split()[: longest - 1]
         return [*(self._places.get(word, UNKNOWN) for word in words), END]
 
     def decode(self, tokens: Sequence[int]) -> str:
-        """Up to the mark of the end."""
+        """The text of the tokens before the end mark."""
         end = tokens.index(END) if END in tokens else len(tokens)
         return " ".join(self.known[token] for token in tokens[:end] if token > UNKNOWN)

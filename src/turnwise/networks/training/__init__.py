@@ -1,1 +1,1 @@
-"""What every training shares: the data it gets, the loop, checkpoints."""
+"""What all trainings share: the training task, the loop, the checkpoint, and training on dialogues."""

@@ -1,8 +1,8 @@
 """`turnwise ope`: the mean rating that people would give an agent nobody has rated, from other agents' logs.
 
-Every estimator is asked about the target and about each logged agent in turn, always without the dialogues of the
-agent in question; the logged agents' known means calibrate it (see `estimators.calibration`). With --all each logged
-agent is the target once, its dialogues nowhere in sight, and the answers are held against its known mean.
+Every estimator estimates the target and each logged agent in turn, always without that agent's own dialogues. The known
+mean ratings of the logged agents calibrate it (see `estimators.calibration`). With --all each logged agent is the
+target once, and the estimates are compared with its known mean.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -15,13 +15,19 @@ from turnwise.logs.scan import Census, scan
 from turnwise.protocols import estimator_extras
 from turnwise.report import regression, results
 from turnwise.run.ope import task_log
-from turnwise.run.ope.answer import Answer, Asked, answer, beforehand, nested
 from turnwise.run.ope.critic import asked_of_task, controls, is_critic, ope_of_task
-from turnwise.run.ope.encoding import encoded
+from turnwise.run.ope.estimate import (
+    Request,
+    TargetEstimate,
+    estimate_target,
+    nested,
+    precompute,
+    text_vectors,
+)
 from turnwise.run.ope.estimators import made
-from turnwise.run.ope.experience import Experience, experience, left_out, ratings_asked, wanted
-from turnwise.run.ope.plane import planes
-from turnwise.run.ope.stream import STREAMED, check_streamable, streamed_answers, summing
+from turnwise.run.ope.logged_data import LoggedData, left_out, prepare, requested_ratings, selected_dialogues
+from turnwise.run.ope.projection import projections
+from turnwise.run.ope.stream import STREAMED, check_streamable, streamed_estimates, sum_estimators
 from turnwise.run.ope.truth import Mean, least_means, logged_means, read_truth, true_means, validation
 from turnwise.run.outcome import Outcome, finish
 from turnwise.run.progress import progress
@@ -44,7 +50,7 @@ def _ope(spec: OpeSpec, scanned: Census, done: Unfinished) -> Outcome:
     stream = spec.stream
     if stream:
         check_streamable(spec)
-    dialogues, census = ([], scanned) if stream else wanted(spec)
+    dialogues, census = ([], scanned) if stream else selected_dialogues(spec)
     names = tuple(dict.fromkeys(spec.estimators or (STREAMED if stream else registry.CHEAP)))
     truths = read_truth(spec.truth)
     targets = _targets(census, spec)
@@ -61,42 +67,42 @@ def _ope(spec: OpeSpec, scanned: Census, done: Unfinished) -> Outcome:
     criticised: dict[str, Any] = {}
     notes: list[str] = []
     with spec.executor() as workers:
-        for rating in ratings_asked(census, spec.rating):
+        for rating in requested_ratings(census, spec.rating):
             about: dict[str, Any] = {"rating": rating, "targets": targets, "workers": workers, "done": done}
             if stream:
-                ready = summing(names, spec.model or ENCODER)
-                lived, answers = streamed_answers(spec, census, ready, everyone=everyone, **about)
-                truth, chosen = true_means(lived, truths), targets
+                ready = sum_estimators(names, spec.model or ENCODER)
+                logged_data, estimates = streamed_estimates(spec, census, ready, everyone=everyone, **about)
+                truth, chosen = true_means(logged_data, truths), targets
             else:
-                lived = experience(spec, dialogues, census, rating=rating, targets=targets, others=others)
-                truth = true_means(lived, truths)
+                logged_data = prepare(spec, dialogues, census, rating=rating, targets=targets, others=others)
+                truth = true_means(logged_data, truths)
                 least = least_means(spec.min_truth, rating, truth, truths)
                 chosen = tuple(one for one in targets if least(one))
                 if not chosen:
                     raise UsageError("--min-truth leaves no agent to estimate")
-                unseen = set() if spec.all_agents or lived.paired else set(targets)
-                held = [one for one in lived.held(dialogues) if one.agent not in unseen]
-                ready = made(spec, held, names, everyone, rating=rating, scale=lived.episodes.scale)
-                if note := left_out(lived):
+                unseen = set() if spec.all_agents or logged_data.paired else set(targets)
+                held = [one for one in logged_data.used_dialogues(dialogues) if one.agent not in unseen]
+                ready = made(spec, held, names, everyone, rating=rating, scale=logged_data.episodes.scale)
+                if note := left_out(logged_data):
                     notes.append(f"{rating}: {note}")
-                answers = _answers(spec, lived, ready, chosen, everyone, workers, done)
+                estimates = _target_estimates(spec, logged_data, ready, chosen, everyone, workers, done)
                 criticised |= controls(
-                    spec, [] if lived.paired else held, census, ready, answers, rating=rating
+                    spec, [] if logged_data.paired else held, census, ready, estimates, rating=rating
                 )
-            logged = logged_means(lived)
+            logged = logged_means(logged_data)
             findings += [
                 _finding(one, rating, logged.get(one.target), truths.get(one.target, {}).get(rating))
-                for one in answers
+                for one in estimates
             ]
             if spec.all_agents:
-                validated += validation(rating, names, answers, truth)
-            _write_figures(spec, rating, answers, truth)
-            _write_planes(spec, lived, chosen)
+                validated += validation(rating, names, estimates, truth)
+            _write_figures(spec, rating, estimates, truth)
+            _write_projections(spec, logged_data, chosen)
     sections: dict[str, Any] = {"validation": validated} if spec.all_agents else {}
     sections |= {"critics": criticised} if criticised else {}
     sections |= {"notes": notes} if notes else {}
     document = finish(spec, tuple(findings), scanned.sha256, **sections).document
-    # What stands beside the answer is no answer: the code is that of what was asked for.
+    # The exit code depends on the estimators that were asked for, not on those that are shown for comparison.
     main = spec.estimators or (names[0],)
     return Outcome(tuple(one for one in findings if one.what["estimator"] in main), document)
 
@@ -112,19 +118,19 @@ def _targets(census: Census, spec: OpeSpec) -> tuple[str, ...]:
     return tuple(dict.fromkeys(named))
 
 
-def _answers(
+def _target_estimates(
     spec: OpeSpec,
-    lived: Experience,
+    logged_data: LoggedData,
     estimators: Mapping[str, Estimator],
     targets: Sequence[str],
     everyone: Sequence[str],
     workers: Executor,
     done: Unfinished,
-) -> list[Answer]:
-    """Every target's answers. Texts are encoded once, slow estimates made once, and then all targets asked for."""
+) -> list[TargetEstimate]:
+    """The estimates of every target. Texts are encoded once, and slow estimators run once for each agent."""
     model = spec.model or ENCODER
-    asked = Asked(
-        experience=lived,
+    request = Request(
+        data=logged_data,
         estimators=estimators,
         model=model,
         calibrate=spec.calibrate,
@@ -132,14 +138,15 @@ def _answers(
         seeds=_seeds(spec, estimators),
         hidden=frozenset() if spec.all_agents else frozenset(targets),
         vectors={
-            name: encoded(lived.episodes.texts, name, workers) for name in {model, *_models(estimators)}
+            name: text_vectors(logged_data.episodes.texts, name, workers)
+            for name in {model, *_models(estimators)}
         },
     )
-    asked = replace(asked, beforehand=beforehand(asked, everyone, workers, done))
-    found: list[Answer] = []
-    kept: dict[str, Any] = {"about": asked.about("answers"), "kind": list[Answer]}
-    with progress(f"estimating {lived.rating}", len(targets), quiet=spec.quiet) as advance:
-        for _, each in done.each(workers, answer, asked, targets, **kept):
+    request = replace(request, precomputed=precompute(request, everyone, workers, done))
+    found: list[TargetEstimate] = []
+    kept: dict[str, Any] = {"about": request.about("answers"), "kind": list[TargetEstimate]}
+    with progress(f"estimating {logged_data.rating}", len(targets), quiet=spec.quiet) as advance:
+        for _, each in done.each(workers, estimate_target, request, targets, **kept):
             advance(1)
             found += each
     return found
@@ -153,13 +160,13 @@ def _seeds(spec: OpeSpec, estimators: Mapping[str, Estimator]) -> int:
 
 
 def _models(estimators: Mapping[str, Estimator]) -> Iterator[str]:
-    """The encoders of those that take vectors of texts as they are."""
+    """The encoders of the estimators that use text vectors directly."""
     for estimator in estimators.values():
         if nested(estimator) and (model := estimator_extras(estimator).model) is not None:
             yield model
 
 
-def _finding(one: Answer, rating: str, logged: float | None, truth: Mean | None) -> Finding:
+def _finding(one: TargetEstimate, rating: str, logged: float | None, truth: Mean | None) -> Finding:
     refused = one.estimate is None
     return Finding(
         what={"target": one.target, "rating": rating, "estimator": one.estimator},
@@ -182,20 +189,22 @@ def _finding(one: Answer, rating: str, logged: float | None, truth: Mean | None)
     )
 
 
-def _write_planes(spec: OpeSpec, lived: Experience, targets: Sequence[str]) -> None:
-    """Where the targets' replies lie among the logged ones, into -o."""
+def _write_projections(spec: OpeSpec, logged_data: LoggedData, targets: Sequence[str]) -> None:
+    """Write the projection of the targets' and the logged replies into -o."""
     if spec.output is not None:
-        found = planes(lived, tuple(targets), model=spec.model or ENCODER, seed=spec.seed)
-        results.write(spec.output / lived.rating.replace(":", "-") / "pairs.json", found)
+        found = projections(logged_data, tuple(targets), model=spec.model or ENCODER, seed=spec.seed)
+        results.write(spec.output / logged_data.rating.replace(":", "-") / "pairs.json", found)
 
 
-def _write_figures(spec: OpeSpec, rating: str, answers: Sequence[Answer], truth: Mapping[str, float]) -> None:
-    """The regression plot of each estimator, and the curves of those that have them, into -o."""
+def _write_figures(
+    spec: OpeSpec, rating: str, estimates: Sequence[TargetEstimate], truth: Mapping[str, float]
+) -> None:
+    """Write the regression plot of each estimator and, for trained ones, the training curves into -o."""
     if spec.output is None:
         return
     place = spec.output / rating.replace(":", "-")
-    for name in dict.fromkeys(one.estimator for one in answers):
-        mine = [one for one in answers if one.estimator == name and one.estimate is not None]
+    for name in dict.fromkeys(one.estimator for one in estimates):
+        mine = [one for one in estimates if one.estimator == name and one.estimate is not None]
         drawn = [
             regression.Dot(one.target, truth[one.target], one.estimate, one.interval)
             for one in mine

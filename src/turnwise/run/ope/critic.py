@@ -20,9 +20,9 @@ from turnwise.estimators.critic.evaluation import Evaluation
 from turnwise.logs.scan import Census
 from turnwise.report import results
 from turnwise.run.ope import task_log
-from turnwise.run.ope.answer import Answer
 from turnwise.run.ope.critic_values import Judged, criticise
-from turnwise.run.ope.experience import METRIC, experience
+from turnwise.run.ope.estimate import TargetEstimate
+from turnwise.run.ope.logged_data import METRIC, prepare
 from turnwise.run.ope.reward import scored
 from turnwise.run.outcome import Outcome, finish
 from turnwise.run.progress import progress
@@ -105,7 +105,7 @@ def controls(
     dialogues: Sequence[Dialogue],
     census: Census,
     estimators: Mapping[str, Estimator],
-    answers: Sequence[Answer],
+    answers: Sequence[TargetEstimate],
     *,
     rating: str,
 ) -> dict[str, Any]:
@@ -119,7 +119,7 @@ def controls(
     values: dict[str, dict[str, float]] = {name: {} for name in critics}
     if dialogues:
         controlled = with_controls(dialogues, generator(spec.seed, "controls"))
-        episodes = experience(spec, controlled, census, rating=rating, targets=(), others=()).episodes
+        episodes = prepare(spec, controlled, census, rating=rating, targets=(), others=()).episodes
         names = [name for name in episodes.alternatives if name == LOGGED or name.startswith(PREFIX)]
         for name, critic in critics.items():
             evaluation = critic.evaluation(episodes, seed=spec.seed)

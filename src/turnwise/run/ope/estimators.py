@@ -14,7 +14,7 @@ from turnwise.estimators.critic.critic import TaskCritic
 from turnwise.protocols import TakesMetrics
 from turnwise.run.dialogues.selfplay import self_play_estimator
 from turnwise.run.ope import task_log
-from turnwise.run.ope.experience import METRIC
+from turnwise.run.ope.logged_data import METRIC
 from turnwise.run.ope.reward import scored
 from turnwise.run.spec import OpeSpec
 from turnwise.types import Dialogue, Estimator

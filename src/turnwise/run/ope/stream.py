@@ -1,10 +1,10 @@
-"""`turnwise ope --stream`: logs of any length in constant memory, by passes over shards that workers read themselves.
+"""`turnwise ope --stream`: logs of any length in constant memory, in passes over shards that the workers read.
 
-The first pass takes what the texts' directions and the known means need, the second the sums of the linear estimators
-(`estimators.stream`); what cannot be a sum is looked at in a sample. How far a target's replies lie from the
-logged ones is such a thing: it is measured on about `SAMPLE` rated dialogues, chosen by a hash of their ids. Shards
-are cut by the files' bytes and merged in their order, so the numbers do not depend on who read what. On a cluster
-the files must lie where every node finds them.
+The first pass collects the principal components of the texts and the known mean ratings, the second the sums of the
+linear estimators (`estimators/linear/stream.py`). What is not a sum is computed from a sample: the distance of a
+target's replies from the logged ones is measured on about `SAMPLE` rated dialogues, chosen by a hash of their ids.
+Shards are byte ranges of the files and are merged in order, so the numbers do not depend on which worker read which. On
+a cluster every node must be able to read the files.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -21,8 +21,8 @@ from turnwise.estimators.linear.stream import FirstSums, SecondSums, SumEstimato
 from turnwise.logs.scan import Census
 from turnwise.logs.shards import Shard, shards
 from turnwise.protocols import estimator_extras
-from turnwise.run.ope.answer import Answer, Asked, answer
-from turnwise.run.ope.experience import METRIC, Experience, check_scale
+from turnwise.run.ope.estimate import Request, TargetEstimate, estimate_target
+from turnwise.run.ope.logged_data import METRIC, LoggedData, check_scale
 from turnwise.run.progress import progress
 from turnwise.run.resume.unfinished import Unfinished
 from turnwise.run.spec import OpeSpec
@@ -30,59 +30,59 @@ from turnwise.run.workers.execute import Executor
 from turnwise.types import Dialogue, Episodes, Estimate, Estimator, digest
 
 CHUNK = 512  # rated dialogues in memory at a time
-SAMPLE = 2000  # rated dialogues that are looked at beside the sums
-LEAST = 30  # of them by each agent, however few of all it held: those of the others are what a target is held against
-AT_ONCE = 4  # targets in one second pass: each costs p x p sums for every two agents
-STREAMED = ("fqe", "lstdq", "dice-linear", "direct")  # by default; the first is the answer
-_SPAN = 2**64  # of a digest
+SAMPLE = 2000  # rated dialogues in the sample
+LEAST = 30  # smallest number of each agent's rated dialogues in the sample, if it has as many
+AT_ONCE = 4  # targets in one second pass: each needs p x p sums for every pair of agents
+STREAMED = ("fqe", "lstdq", "dice-linear", "direct")  # the default; the first is the main estimator
+_SPAN = 2**64  # number of different digests
 
-Rated = tuple[Dialogue, float]  # with its reward
+Rated = tuple[Dialogue, float]  # a dialogue and its reward
 
 
 @dataclass(frozen=True, slots=True)
 class Pass:
-    """What a worker needs in either pass."""
+    """What a worker needs in both passes."""
 
     rating: str
     delexicalised: bool
     model: str
-    speakers: tuple[str, ...]  # whose replies are asked for
-    needed: tuple[str, ...]  # those of them who may not be silent in another's rated dialogue
-    below: Mapping[str, int]  # agent -> its rated dialogues whose digest lies below are in the sample
-    frames: tuple[TargetBasis, ...] = ()  # of the second pass
+    speakers: tuple[str, ...]  # agents whose alternatives are used
+    needed: tuple[str, ...]  # speakers that must have a reply at every point of other agents' rated dialogues
+    below: Mapping[str, int]  # agent -> its rated dialogues with a digest below this are in the sample
+    bases: tuple[TargetBasis, ...] = ()  # one for each target of a second pass
 
 
 @dataclass(frozen=True, slots=True)
-class Begun:
-    """What the first pass gathers: sums, and the dialogues of the sample."""
+class FirstPass:
+    """Result of the first pass: sums, and the dialogues of the sample."""
 
     first: FirstSums = field(default_factory=FirstSums)
     sample: tuple[Dialogue, ...] = ()
 
-    def __add__(self, other: "Begun") -> "Begun":
-        return Begun(self.first + other.first, self.sample + other.sample)
+    def __add__(self, other: "FirstPass") -> "FirstPass":
+        return FirstPass(self.first + other.first, self.sample + other.sample)
 
 
 @dataclass(frozen=True, slots=True)
-class Gathered:
-    """What the second pass gathers: sums for each frame."""
+class SecondPass:
+    """Result of the second pass: sums for each target."""
 
     second: tuple[SecondSums, ...]
 
-    def __add__(self, other: "Gathered") -> "Gathered":
-        return Gathered(tuple(one + two for one, two in zip(self.second, other.second, strict=True)))
+    def __add__(self, other: "SecondPass") -> "SecondPass":
+        return SecondPass(tuple(one + two for one, two in zip(self.second, other.second, strict=True)))
 
 
 class FromSums(Mapping[str, Estimate]):
-    """Agent -> what an estimator makes of the sums when asked; it may refuse."""
+    """The estimate of each agent, computed from the sums when it is looked up; it may be refused."""
 
     def __init__(
-        self, estimator: SumEstimator, second: SecondSums, frame: TargetBasis, first: FirstSums
+        self, estimator: SumEstimator, second: SecondSums, basis: TargetBasis, first: FirstSums
     ) -> None:
-        self._estimator, self._second, self._frame, self._first = estimator, second, frame, first
+        self._estimator, self._second, self._basis, self._first = estimator, second, basis, first
 
     def __getitem__(self, agent: str) -> Estimate:
-        return self._second.estimate(self._estimator, agent, self._frame, self._first)
+        return self._second.estimate(self._estimator, agent, self._basis, self._first)
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._second.speakers)
@@ -92,7 +92,7 @@ class FromSums(Mapping[str, Estimate]):
 
 
 def check_streamable(spec: OpeSpec) -> None:
-    """Raises where what was asked needs all dialogues at once."""
+    """Raise an error if an option needs all dialogues at once."""
     idle = {"--where": spec.selection.where, "--limit": spec.selection.limit, "--pair": spec.selection.pair,
             "--challenging": spec.challenging is not None, "--fraction": spec.fraction != 1,
             "--min-truth": spec.min_truth}  # fmt: skip
@@ -108,8 +108,8 @@ def check_streamable(spec: OpeSpec) -> None:
         )
 
 
-def summing(names: Sequence[str], model: str | None) -> dict[str, Estimator]:
-    """The estimators by name; each reads nothing but sums."""
+def sum_estimators(names: Sequence[str], model: str | None) -> dict[str, Estimator]:
+    """The estimators by name; raises an error if one needs more than sums."""
     found = {name: registry.resolve(name, model=model) for name in names}
     unable = [name for name, estimator in found.items() if not isinstance(estimator, SumEstimator)]
     if unable:
@@ -126,7 +126,7 @@ def summing(names: Sequence[str], model: str | None) -> dict[str, Estimator]:
     return found
 
 
-def streamed_answers(
+def streamed_estimates(
     spec: OpeSpec,
     census: Census,
     estimators: Mapping[str, Estimator],
@@ -136,8 +136,8 @@ def streamed_answers(
     everyone: Sequence[str],
     workers: Executor,
     done: Unfinished,
-) -> tuple[Experience, list[Answer]]:
-    """A sample of the dialogues, with the means of all of them, and every target's answers."""
+) -> tuple[LoggedData, list[TargetEstimate]]:
+    """The sample with the mean ratings of all dialogues, and the estimates of every target."""
     dimension = census.dimensions[rating]
     check_scale(census, rating)
     if dimension.n_turn and not dimension.n_dialogue:
@@ -145,43 +145,51 @@ def streamed_answers(
             f"--stream takes ratings of whole dialogues, and `{rating}` was given to single turns"
         )
     (model,) = {str(estimator_extras(estimator).model) for estimator in estimators.values()}
-    # Another agent that answers nowhere cannot calibrate, which is said where it is missed.
+    # Another agent without alternatives cannot calibrate, and the calibration reports that.
     needed = tuple(name for name in everyone if name in targets or name in census.alternatives)
     about = Pass(rating, spec.delexicalise, model, tuple(everyone), needed, _below(dimension.rated))
     parts = shards(spec.data)
     rounds = [tuple(targets[at : at + AT_ONCE]) for at in range(0, len(targets), AT_ONCE)]
     signatures = " ".join(str(estimator.signature) for estimator in estimators.values())
-    found: list[Answer] = []
+    found: list[TargetEstimate] = []
     with progress(f"reading {rating}", len(parts) * (1 + len(rounds)), quiet=spec.quiet) as advance:
         settings: dict[str, Any] = {"advance": advance}
-        begun = done.total(
-            workers, _first, about, parts, about=f"first {rating} {signatures}", nothing=Begun(), **settings
+        first_pass = done.total(
+            workers,
+            _first,
+            about,
+            parts,
+            about=f"first {rating} {signatures}",
+            nothing=FirstPass(),
+            **settings,
         )
-        lived = _sampled(spec, about, census, begun.sample, begun.first)
+        logged_data = _sampled(spec, about, census, first_pass.sample, first_pass.first)
         for some in rounds:
             name = f"{rating} {some} {signatures}"
-            answers = done.get(f"answers {name}", list[Answer])
-            if answers is None:
-                frames = tuple(TargetBasis.of(begun.first, target) for target in some)
-                here, none = replace(about, frames=frames), Gathered(tuple(SecondSums() for _ in frames))
+            estimates = done.get(f"answers {name}", list[TargetEstimate])
+            if estimates is None:
+                bases = tuple(TargetBasis.of(first_pass.first, target) for target in some)
+                here, none = replace(about, bases=bases), SecondPass(tuple(SecondSums() for _ in bases))
                 sums = done.total(
                     workers, _second, here, parts, about=f"second {name}", nothing=none, **settings
                 )
-                answers = [
+                estimates = [
                     one
-                    for frame, gathered in zip(frames, sums.second, strict=True)
-                    for one in _answers(spec, lived, estimators, frame, gathered, begun.first)
+                    for basis, gathered in zip(bases, sums.second, strict=True)
+                    for one in _target_estimates(
+                        spec, logged_data, estimators, basis, gathered, first_pass.first
+                    )
                 ]
-                done.put(f"answers {name}", answers)
+                done.put(f"answers {name}", estimates)
                 done.forget(f"second {name}")
             else:
                 advance(len(parts))
-            found += answers
-    return lived, found
+            found += estimates
+    return logged_data, found
 
 
 def _below(rated: Mapping[str, int]) -> dict[str, int]:
-    """Agent -> where digests of ids end that are in the sample, from how many of its dialogues are rated."""
+    """The threshold of each agent's sample, from the number of its rated dialogues."""
     total = sum(rated.values())
     return {
         agent: min(_SPAN, max(_SPAN * SAMPLE // total, _SPAN * LEAST // count))
@@ -189,32 +197,32 @@ def _below(rated: Mapping[str, int]) -> dict[str, int]:
     }
 
 
-def _answers(
+def _target_estimates(
     spec: OpeSpec,
-    lived: Experience,
+    logged_data: LoggedData,
     estimators: Mapping[str, Estimator],
-    frame: TargetBasis,
+    basis: TargetBasis,
     second: SecondSums,
     first: FirstSums,
-) -> list[Answer]:
-    asked = Asked(
-        experience=lived,
+) -> list[TargetEstimate]:
+    request = Request(
+        data=logged_data,
         estimators=estimators,
         model=str(next(iter(estimators.values())).model),  # type: ignore[attr-defined]  # all are SumEstimator
         calibrate=spec.calibrate,
         seed=spec.seed,
-        beforehand={
-            name: FromSums(estimator, second, frame, first)
+        precomputed={
+            name: FromSums(estimator, second, basis, first)
             for name, estimator in estimators.items()
             if isinstance(estimator, SumEstimator)
         },
     )
-    return answer(asked, frame.target)
+    return estimate_target(request, basis.target)
 
 
 def _sampled(
     spec: OpeSpec, about: Pass, census: Census, dialogues: Sequence[Dialogue], first: FirstSums
-) -> Experience:
+) -> LoggedData:
     if not first.by_agent:
         raise DataError(f"no conversation is rated on `{about.rating}`")
     rated = [one for dialogue in dialogues for one in _rated(about, dialogue)]
@@ -223,26 +231,26 @@ def _sampled(
     there = [agent for agent in census.agents if agent in first.by_agent]
     means = {agent: first.mean(agent) for agent in there}
     counts = {agent: first.by_agent[agent].dialogues for agent in there}
-    return Experience(about.rating, episodes, used, {}, paired=False, silent=0, means=means, counts=counts)
+    return LoggedData(about.rating, episodes, used, {}, paired=False, silent=0, means=means, counts=counts)
 
 
-def _first(about: Pass, shard: Shard) -> Begun:
-    total = Begun()
+def _first(about: Pass, shard: Shard) -> FirstPass:
+    total = FirstPass()
     for rated in _chunks(about, shard):
         episodes = _encoded(about, rated)
         for name in about.needed:
             check_answers(episodes, name)
         sample = tuple(one for one, _ in rated if int(digest(one.id), 16) < about.below.get(one.agent, 0))
-        total += Begun(FirstSums.of(episodes, about.model), sample)
+        total += FirstPass(FirstSums.of(episodes, about.model), sample)
     return total
 
 
-def _second(about: Pass, shard: Shard) -> Gathered:
-    total = Gathered(tuple(SecondSums() for _ in about.frames))
+def _second(about: Pass, shard: Shard) -> SecondPass:
+    total = SecondPass(tuple(SecondSums() for _ in about.bases))
     for rated in _chunks(about, shard):
         episodes = _encoded(about, rated)
-        total += Gathered(
-            tuple(SecondSums.of(episodes, about.model, frame, about.speakers) for frame in about.frames)
+        total += SecondPass(
+            tuple(SecondSums.of(episodes, about.model, basis, about.speakers) for basis in about.bases)
         )
     return total
 
@@ -253,13 +261,13 @@ def _chunks(about: Pass, shard: Shard) -> Iterator[list[Rated]]:
 
 
 def _rated(about: Pass, dialogue: Dialogue) -> Iterator[Rated]:
-    """The dialogue with its mean rating, if it was rated."""
+    """The dialogue with its mean rating; nothing if it is not rated."""
     given = [one.value for one in dialogue.ratings if one.dimension == about.rating and one.turn is None]
     if given:
         yield dialogue, float(np.mean(given))
 
 
 def _encoded(about: Pass, rated: Sequence[Rated], scale: tuple[float, float] | None = None) -> Episodes:
-    """Each reward goes with the dialogue beside it, whatever others are called."""
+    """Encode dialogues with their rewards; several dialogues may have the same id."""
     episodes = (one for dialogue, reward in rated for one in whole([dialogue], {dialogue.id: reward}))
     return encode(episodes, rating=about.rating, scale=scale, delexicalised=about.delexicalised)

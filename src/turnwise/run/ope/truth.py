@@ -1,4 +1,4 @@
-"""What the agents' means really are, where somebody knows, and how well estimates came up to them."""
+"""The agents' true mean ratings, where they are known, and the agreement of estimates with them."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -7,14 +7,14 @@ import msgspec
 import numpy as np
 
 from turnwise.errors import UsageError
-from turnwise.run.ope.answer import Answer
-from turnwise.run.ope.experience import Experience
+from turnwise.run.ope.estimate import TargetEstimate
+from turnwise.run.ope.logged_data import LoggedData
 from turnwise.stats.correlation import pearson, spearman
 
 
 class Mean(msgspec.Struct):
     mean: float
-    se: float | None = None  # its own standard error, where somebody knows
+    se: float | None = None  # standard error of the mean, if known
 
 
 Truth = Mapping[str, Mapping[str, Mean]]  # agent -> dimension -> mean
@@ -25,7 +25,7 @@ class _File(msgspec.Struct):
 
 
 def read_truth(path: str | None) -> Truth:
-    """A file as `turnwise simulate` writes it beside its logs."""
+    """Read a truth file as `turnwise simulate` writes it."""
     if path is None:
         return {}
     try:
@@ -38,20 +38,18 @@ def read_truth(path: str | None) -> Truth:
     return found.agents
 
 
-def true_means(experience: Experience, truth: Truth) -> dict[str, float]:
-    """Agent -> its mean as the truth has it, else as its own dialogues have."""
-    known = logged_means(experience)
-    told = {
-        agent: means[experience.rating].mean for agent, means in truth.items() if experience.rating in means
-    }
-    return known | told
+def true_means(data: LoggedData, truth: Truth) -> dict[str, float]:
+    """The mean of each agent: from the truth file, otherwise from its own dialogues."""
+    known = logged_means(data)
+    from_file = {agent: means[data.rating].mean for agent, means in truth.items() if data.rating in means}
+    return known | from_file
 
 
-def logged_means(experience: Experience) -> dict[str, float]:
-    """Agent -> the mean rating of all dialogues that it held."""
-    if experience.means is not None:
-        return dict(experience.means)
-    episodes = experience.episodes
+def logged_means(data: LoggedData) -> dict[str, float]:
+    """The mean rating of each agent over all dialogues that it held."""
+    if data.means is not None:
+        return dict(data.means)
+    episodes = data.episodes
     return {
         agent: float(np.mean(episodes.reward[episodes.agent == place]))
         for place, agent in enumerate(episodes.agents)
@@ -61,10 +59,10 @@ def logged_means(experience: Experience) -> dict[str, float]:
 def least_means(
     least: Sequence[tuple[str, float]], rating: str, means: Mapping[str, float], truth: Truth
 ) -> Callable[[str], bool]:
-    """Whether an agent is good enough for --min-truth: the paper's 'selected agents'."""
+    """A function that tells whether an agent's true means reach --min-truth (the paper's 'selected agents')."""
     known = {rating: means}
-    for agent, told in truth.items():
-        for dimension, one in told.items():
+    for agent, stated in truth.items():
+        for dimension, one in stated.items():
             if dimension != rating:
                 known[dimension] = {**known.get(dimension, {}), agent: one.mean}
     for dimension, _ in least:
@@ -79,18 +77,18 @@ def least_means(
 
 
 def validation(
-    rating: str, names: Sequence[str], answers: Sequence[Answer], truth: Mapping[str, float]
+    rating: str, names: Sequence[str], estimates: Sequence[TargetEstimate], truth: Mapping[str, float]
 ) -> list[dict[str, Any]]:
-    """How each estimator's answers compare with the truth, over the agents for which it did not refuse."""
+    """Agreement of each estimator with the truth, over the agents for which it gave an estimate."""
     return [
-        _agreement(rating, name, [one for one in answers if one.estimator == name], truth) for name in names
+        _agreement(rating, name, [one for one in estimates if one.estimator == name], truth) for name in names
     ]
 
 
 def _agreement(
-    rating: str, name: str, answers: Sequence[Answer], truth: Mapping[str, float]
+    rating: str, name: str, estimates: Sequence[TargetEstimate], truth: Mapping[str, float]
 ) -> dict[str, Any]:
-    given = [one for one in answers if one.estimate is not None and one.target in truth]
+    given = [one for one in estimates if one.estimate is not None and one.target in truth]
     x = np.array([one.estimate for one in given], dtype=np.float64)
     y = np.array([truth[one.target] for one in given])
     bounds = np.array([one.interval or (np.nan, np.nan) for one in given]).reshape(-1, 2)
@@ -105,7 +103,7 @@ def _agreement(
         "coverage": float(covered[bounded].mean()) if bounded.any() else None,
         "half_width": float(np.mean(bounds[bounded, 1] - bounds[bounded, 0]) / 2) if bounded.any() else None,
         "n_agents": len(given),
-        "refused": len(answers) - sum(one.estimate is not None for one in answers),
+        "refused": len(estimates) - sum(one.estimate is not None for one in estimates),
     }
 
 

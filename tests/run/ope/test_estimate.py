@@ -9,8 +9,8 @@ from tests.small_world import world
 from turnwise.estimators.calibration import known_means
 from turnwise.estimators.linear.regression import Direct
 from turnwise.estimators.refusal import Reach
-from turnwise.run.ope.answer import Answer, Asked, _calibrated, answer
-from turnwise.run.ope.experience import Experience
+from turnwise.run.ope.estimate import Request, TargetEstimate, _calibrated, estimate_target
+from turnwise.run.ope.logged_data import LoggedData
 from turnwise.types import Estimate
 
 TRUTH = np.array([0.3, 0.42, 0.5, 0.61, 0.8, 0.95])
@@ -22,9 +22,11 @@ def estimate(value: float, level: float) -> Estimate:
     return Estimate(value=value, contributions=np.array([value]), level=level)
 
 
-def calibrated(own: Estimate, others: list[Estimate], means: np.ndarray) -> Answer:
+def calibrated(own: Estimate, others: list[Estimate], means: np.ndarray) -> TargetEstimate:
     reaches = {"new": NEAR, **{str(place): NEAR for place in range(len(others))}}
-    return _calibrated(Answer(target="new", estimator="any"), own, others, means, reaches, calibrate=True)
+    return _calibrated(
+        TargetEstimate(target="new", estimator="any"), own, others, means, reaches, calibrate=True
+    )
 
 
 @given(strength=st.floats(0.01, 3), up=st.floats(-10, 10))
@@ -69,14 +71,14 @@ def test_only_what_calibrates_and_was_estimated_once_saw_the_targets_dialogues(k
     everyone = np.ones(len(logs.dialogues), dtype=np.bool_)
     means = known_means(logs)
     ready = {name: Estimate(value=mean, contributions=logs.reward, level=0.0) for name, mean in means.items()}
-    asked = Asked(
-        experience=Experience("reward", logs, everyone, {}, False, 0),
+    asked = Request(
+        data=LoggedData("reward", logs, everyone, {}, False, 0),
         estimators={"any": kind(model="hashing")},
         model="hashing",
         calibrate=calibrate,
         seed=0,
-        beforehand={"any": ready},
+        precomputed={"any": ready},
     )
-    (found,) = answer(asked, "a3")
+    (found,) = estimate_target(asked, "a3")
     assert found.interval is not None
     assert ("saw the target's dialogues" in found.method) is saw

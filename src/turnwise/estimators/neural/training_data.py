@@ -20,7 +20,7 @@ Reward = Literal["auto", "logged", "relabelled"]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Experience:
+class TrainingData:
     dialogues: Sequence[Sequence[Exchange]]  # N; the others of an exchange are the target's replies
     first: Ints  # (N + 1,) the points of dialogue i are first[i] to first[i + 1]
     row: Ints  # (N + 1,) likewise its rows
@@ -37,7 +37,9 @@ class Experience:
         return np.diff(self.first)
 
 
-def gather(episodes: Episodes, target: str, *, reward: Reward = "auto", everyone: bool = False) -> Experience:
+def gather(
+    episodes: Episodes, target: str, *, reward: Reward = "auto", everyone: bool = False
+) -> TrainingData:
     """What there is to learn from about the target; with `everyone`, the other agents' replies have rows too.
 
     ENIGMA's released data has the score of the decision that the target would have taken on the logged conversation
@@ -56,7 +58,7 @@ def gather(episodes: Episodes, target: str, *, reward: Reward = "auto", everyone
     heard = [said.text for said in episodes.alternatives.values()] if everyone else [own]
     exchanges, logged, rows, size = _rows(episodes, own, np.hstack(heard))
     first, spoken = episodes.first, own >= 0
-    return Experience(
+    return TrainingData(
         dialogues=[exchanges[start:stop] for start, stop in pairwise(first.tolist())],
         first=first,
         row=np.append(logged, size)[first],

@@ -16,7 +16,7 @@ from turnwise.encode.models.catalogue import label, locate
 from turnwise.encode.neural.dialogue import DialogueEncoder, ReplyPooling
 from turnwise.encode.neural.dialogue_layout import Exchange
 from turnwise.encode.neural.loading import default_device
-from turnwise.estimators.neural.experience import Experience
+from turnwise.estimators.neural.training_data import TrainingData
 from turnwise.types import digest
 
 _MOST = 2**28  # numbers kept in memory: 1 GiB
@@ -43,7 +43,7 @@ class Read(NamedTuple):
     cut: bool  # whether something of it was too long for the encoder
 
 
-def read(reader: DialogueEncoder, wide: Experience, narrow: Experience) -> tuple[Vectors, int]:
+def read(reader: DialogueEncoder, wide: TrainingData, narrow: TrainingData) -> tuple[Vectors, int]:
     """(rows of `narrow`, d) and how many dialogues were cut; `wide`, which has everyone's replies, is read once."""
     names = [_name(dialogue) for dialogue in wide.dialogues]
     kept = _memory(reader)

@@ -1,4 +1,4 @@
-"""The experience that `ope` learns from: rated dialogues of the logged agents, as episodes of each rating."""
+"""The data of `ope`: rated dialogues of the logging agents, as episodes with one rating as their reward."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -17,43 +17,45 @@ from turnwise.run.scoring.tally import generator
 from turnwise.run.spec import OpeSpec
 from turnwise.types import Dialogue, Episodes
 
-METRIC = "metric:"  # before the name of a metric that is the rating
+METRIC = "metric:"  # prefix of a rating that is a metric's number
 
 
 @dataclass(frozen=True, slots=True)
-class Experience:
+class LoggedData:
     rating: str
-    episodes: Episodes  # all that was read
-    used: NDArray[np.bool_]  # (N,) what --fraction leaves
-    near: Mapping[str, NDArray[np.bool_]]  # target -> (N,) dialogues that --challenging takes from it
-    paired: bool  # whether agents answered in records of their own
-    silent: int  # episodes left out because an agent has no reply there
-    means: Mapping[str, float] | None = None  # where the episodes are a sample: of all dialogues, by agent
-    counts: Mapping[str, int] | None = None  # then too: all rated dialogues, by agent
+    episodes: Episodes  # all episodes that were read
+    used: NDArray[np.bool_]  # (N,) the episodes that --fraction keeps
+    near: Mapping[str, NDArray[np.bool_]]  # target -> (N,) episodes that --challenging leaves out for it
+    paired: bool  # whether each agent's replies are in separate records
+    silent: int  # number of episodes left out because an agent has no reply
+    means: Mapping[str, float] | None = (
+        None  # mean ratings by agent over all dialogues, where the episodes are a sample
+    )
+    counts: Mapping[str, int] | None = None  # number of rated dialogues by agent, likewise
 
     @property
     def agents(self) -> tuple[str, ...]:
         return self.episodes.agents
 
     def rated(self, target: str) -> Episodes:
-        """All dialogues that are used but the target's own: what the other agents' means are known from."""
+        """All used dialogues except the target's own; the other agents' mean ratings are computed from them."""
         return leave_out(kept(self.episodes, self.used), {target})
 
     def known(self, target: str) -> dict[str, float]:
-        """Agent -> the mean rating of its own dialogues; without the target's."""
+        """The mean rating of each agent except the target."""
         if self.means is None:
             return known_means(self.rated(target))
         return {agent: mean for agent, mean in self.means.items() if agent != target}
 
     def others(self, target: str, seen: Episodes) -> tuple[int, int]:
-        """How many other agents have rated dialogues, and how many these are; `seen` are the ones at hand."""
+        """The number of other agents with rated dialogues, and of these dialogues; `seen` are those in memory."""
         if self.counts is None:
             return len(seen.agents), len(seen.dialogues)
         held = [count for agent, count in self.counts.items() if agent != target]
         return len(held), sum(held)
 
-    def held(self, dialogues: Sequence[Dialogue]) -> list[Dialogue]:
-        """Of all that were read, those that are used."""
+    def used_dialogues(self, dialogues: Sequence[Dialogue]) -> list[Dialogue]:
+        """The dialogues that are used."""
         there = {
             name.partition("#")[0]
             for name, used in zip(self.episodes.dialogues, self.used, strict=True)
@@ -62,12 +64,12 @@ class Experience:
         return [dialogue for dialogue in dialogues if dialogue.id in there]
 
     def without(self, target: str) -> Episodes:
-        """What may be looked at to answer for this target."""
+        """The episodes from which this target may be estimated."""
         return leave_out(kept(self.episodes, self.used & ~self.near.get(target, ~self.used)), {target})
 
 
-def ratings_asked(census: Census, rating: str | None) -> tuple[str, ...]:
-    """The dimensions to estimate: the one that is named, `all`, or by default `overall`, else the only one."""
+def requested_ratings(census: Census, rating: str | None) -> tuple[str, ...]:
+    """The rating dimensions to estimate: the named one, `all`, or by default `overall`, otherwise the only one."""
     known = tuple(census.dimensions)
     if rating is not None and rating.startswith(METRIC):
         return (rating,)
@@ -84,8 +86,8 @@ def ratings_asked(census: Census, rating: str | None) -> tuple[str, ...]:
     return (rating,)
 
 
-def wanted(spec: OpeSpec) -> tuple[list[Dialogue], Census]:
-    """The conversations that --where and --limit leave, and what they hold."""
+def selected_dialogues(spec: OpeSpec) -> tuple[list[Dialogue], Census]:
+    """The dialogues that --where and --limit select, and their census."""
     chosen = spec.selection
     there = [
         one for one in read_all(spec.data) if all(lookup(one, key) == value for key, value in chosen.where)
@@ -99,7 +101,7 @@ def wanted(spec: OpeSpec) -> tuple[list[Dialogue], Census]:
     return there[: chosen.limit], census
 
 
-def experience(
+def prepare(
     spec: OpeSpec,
     dialogues: Sequence[Dialogue],
     census: Census,
@@ -107,8 +109,8 @@ def experience(
     rating: str,
     targets: Sequence[str],
     others: Sequence[str],
-) -> Experience:
-    """The episodes of one rating; the replies of `targets` are needed, and of the `others` all or none."""
+) -> LoggedData:
+    """The episodes of one rating. Targets must have replies everywhere, each of `others` everywhere or nowhere."""
     check_scale(census, rating)
     turnwise = rating in census.turn_rated and not census.dimensions[rating].n_dialogue
     paired = turnwise and not census.alternatives
@@ -126,15 +128,17 @@ def experience(
         for name in targets:
             check_answers(episodes, name)
         for name in others:
-            if name in episodes.alternatives:  # else it cannot calibrate, which is said where it is missed
+            if (
+                name in episodes.alternatives
+            ):  # otherwise it cannot calibrate, and the calibration reports that
                 check_answers(episodes, name)
     if not len(episodes.dialogues):
         raise DataError(_nothing(rating, [*targets, *others], paired=paired))
     used = _fraction(episodes, spec.fraction, generator(spec.seed, "fraction"))
     near = {}
     if spec.challenging is not None:
-        near = {target: unlike(found, target, spec.challenging) for target in (*targets, *others)}
-    return Experience(rating, episodes, used, near, paired, silent)
+        near = {target: close_to_target(found, target, spec.challenging) for target in (*targets, *others)}
+    return LoggedData(rating, episodes, used, near, paired, silent)
 
 
 def _nothing(rating: str, targets: Sequence[str], *, paired: bool) -> str:
@@ -147,7 +151,7 @@ def _nothing(rating: str, targets: Sequence[str], *, paired: bool) -> str:
 
 
 def check_scale(census: Census, rating: str) -> None:
-    """Raises where the ratings cannot be averaged."""
+    """Raise an error if the ratings are on several scales."""
     scales = list(census.dimensions[rating].scales) if rating in census.dimensions else []
     if len(scales) > 1:
         named = ", ".join("none" if scale is None else f"{scale[0]:g} to {scale[1]:g}" for scale in scales)
@@ -179,7 +183,7 @@ def _single(dialogues: Sequence[Dialogue], selection: Selection, rating: str) ->
 
 
 def _complete(episodes: Episodes, targets: Sequence[str]) -> NDArray[np.bool_]:
-    """(N,) whether all targets have a reply; one point an episode."""
+    """(N,) whether all targets have a reply; each episode has one point."""
     spoken = [
         (episodes.alternatives[name].text >= 0).any(axis=1)
         for name in targets
@@ -189,7 +193,7 @@ def _complete(episodes: Episodes, targets: Sequence[str]) -> NDArray[np.bool_]:
 
 
 def _fraction(episodes: Episodes, share: float, rng: np.random.Generator) -> NDArray[np.bool_]:
-    """Of each agent's dialogues the share to be used, one or more, drawn at random."""
+    """(N,) a random share of each agent's dialogues, at least one."""
     used = np.zeros(len(episodes.dialogues), dtype=np.bool_)
     for place in range(len(episodes.agents)):
         mine = np.flatnonzero(episodes.agent == place)
@@ -197,10 +201,10 @@ def _fraction(episodes: Episodes, share: float, rng: np.random.Generator) -> NDA
     return used
 
 
-def unlike(episodes: Sequence[Episode], target: str, distance: int) -> NDArray[np.bool_]:
-    """(N,) dialogues in which every reply lies within this edit distance of one that the target would have given.
+def close_to_target(episodes: Sequence[Episode], target: str, distance: int) -> NDArray[np.bool_]:
+    """(N,) whether every reply of a dialogue is within this edit distance of a reply that the target would have given.
 
-    The paper's 'challenging' setting leaves these out: what remains differs from the target somewhere.
+    The paper's 'challenging' setting leaves these dialogues out; the others differ from the target in some reply.
     """
     from rapidfuzz.distance import Levenshtein
 
@@ -220,7 +224,7 @@ def unlike(episodes: Sequence[Episode], target: str, distance: int) -> NDArray[n
     return np.array([all_close(episode) for episode in episodes], dtype=np.bool_)
 
 
-def left_out(experience: Experience) -> str | None:
-    if not experience.silent:
+def left_out(data: LoggedData) -> str | None:
+    if not data.silent:
         return None
-    return f"{counted(experience.silent, 'item')} left out: not every agent answered there"
+    return f"{counted(data.silent, 'item')} left out: not every agent answered there"

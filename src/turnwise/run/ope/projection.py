@@ -1,0 +1,52 @@
+"""Pairs of user turn and reply, the logged ones and a target's, projected on their first two principal components.
+
+ENIGMA's figure 26 shows the same by t-SNE. The components are computed from both sets together.
+"""
+
+from typing import Any
+
+import numpy as np
+
+from turnwise.estimators.vectors import vectors
+from turnwise.run.ope.logged_data import LoggedData
+from turnwise.run.scoring.tally import generator
+
+POINTS = 300  # largest number of points of each set
+TARGETS = 4  # largest number of targets
+
+
+def projections(
+    logged_data: LoggedData, targets: tuple[str, ...], *, model: str, seed: int
+) -> dict[str, Any]:
+    """For each target: coordinates of the logged and of its own pairs, and the share of variance of each axis."""
+    chosen_targets = [name for name in targets if name in logged_data.episodes.alternatives][:TARGETS]
+    return {
+        "model": model,
+        "seed": seed,
+        "targets": {
+            name: _projection(logged_data, name, model, generator(seed, "plane", name))
+            for name in chosen_targets
+        },
+    }
+
+
+def _projection(logged_data: LoggedData, target: str, model: str, rng: np.random.Generator) -> dict[str, Any]:
+    episodes = logged_data.without(target)
+    said = episodes.alternatives[target].text[:, 0]
+    spoken = np.flatnonzero(said >= 0)
+    chosen = np.sort(rng.permutation(spoken)[:POINTS])
+    unit = vectors(episodes.texts, model)
+    unit = unit / np.maximum(np.linalg.norm(unit, axis=1, keepdims=True), 1e-12)
+    user = episodes.user[chosen]
+    user_vectors = np.where(user[:, None] >= 0, unit[user], 0.0)
+    logged = np.hstack([user_vectors, unit[episodes.logged.text[chosen, 0]]])
+    both = np.vstack([logged, np.hstack([user_vectors, unit[said[chosen]]])])
+    centred = both - both.mean(axis=0)
+    left, sizes, _ = np.linalg.svd(centred, full_matrices=False)
+    coordinates = np.round((left * sizes)[:, :2], 4)
+    total = float(np.sum(sizes**2)) or 1.0
+    return {
+        "logged": coordinates[: len(chosen)].tolist(),
+        "target": coordinates[len(chosen) :].tolist(),
+        "variance": [float(share) for share in np.round(sizes[:2] ** 2 / total, 4)],
+    }
