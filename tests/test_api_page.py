@@ -37,6 +37,15 @@ def test_the_public_names_are_these():
         "convert", "harden", "make_report", "meta_evaluate", "ope", "respond", "score", "simulate", "train", "validate",
     ]  # fmt: skip
     assert sorted(make_api.public("turnwise.plugins")) == [
-        "Offer", "check", "offered", "own_function", "settings",
+        "Agent", "AgentExtras", "Card", "Curved", "DataError", "Dialogue", "Episodes", "Estimate", "EstimatesMany",
+        "Estimator", "EstimatorExtras", "Finding", "Fitted", "Floats", "GROUPS", "Guarded", "Ints", "Item", "Kind",
+        "KnowsTraining", "Learns", "Level", "Mean", "Merged", "Metric", "MetricExtras", "Need", "Options",
+        "PluginError", "Priced", "Problem", "Rating", "Ratings", "Ratio", "ReadsPlaceholders", "Refused", "Reply",
+        "Role", "Rows", "Said", "Scene", "Scores", "Signature", "Summed", "Sums", "TakesMetrics", "Trained",
+        "TrainerExtras", "TrainingTask", "Turn", "UsageError", "World", "WorldExtras",
+    ]  # fmt: skip
+    assert sorted(make_api.public("turnwise.testing")) == [
+        "ContractError", "check_agent", "check_estimator", "check_metric", "check_reader", "check_trainer",
+        "check_world", "dialogue_items", "dialogues", "episodes", "training_task", "turn_items",
     ]  # fmt: skip
     assert all(getattr(tw, name) is not None for name in tw.__all__)

@@ -15,7 +15,7 @@ PAGE = Path(__file__).parents[1] / "docs" / "api.md"
 MODULES = {  # the public boundary; a name that is not in one of these is not promised
     "turnwise": "The commands as functions, their results, the errors and the types of dialogues",
     "turnwise.testing": "Checks for the tests of plugins",
-    "turnwise.plugins": "Names and settings that other packages add",
+    "turnwise.plugins": "What a package needs to add a metric, an estimator, a reader, an agent, a world or a trainer",
 }
 HEAD = """# The library
 

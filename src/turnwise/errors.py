@@ -12,6 +12,8 @@ LISTS = {
     "metric": "`turnwise ls metrics` has all",
     "estimator": "`turnwise ls estimators` has all",
     "reader": "`turnwise ls readers` has all",
+    "world": "`turnwise ls worlds` has all",
+    "trainer": "`turnwise ls trainers` has all",
     "statistic": "`turnwise ls statistics` has all",
     "model": "`turnwise ls weights` has all",
     "command": "`turnwise --help` has all",
@@ -26,6 +28,10 @@ class TurnwiseError(Exception):
 
 class UsageError(TurnwiseError):
     """An option or a name that is not valid."""
+
+
+class PluginError(UsageError):
+    """A plugin that does not keep its contract. The message names it, what is wrong and what is expected."""
 
 
 class MissingExtra(UsageError):

@@ -3,7 +3,8 @@
 `turnwise.types` declares what every metric, estimator and agent must have. This module declares what they may have in
 addition. There are two forms:
 
-- An attribute with a default. `MetricExtras`, `EstimatorExtras`, `AgentExtras` and `WorldExtras` list them. Nothing in
+- An attribute with a default. `MetricExtras`, `EstimatorExtras`, `AgentExtras`, `TrainerExtras` and
+  `WorldExtras` list them. Nothing in
   turnwise reads such an attribute from a plugin directly: `metric_extras(metric).span` reads it and supplies the
   default where the plugin does not have it.
 - A method. Each has a `runtime_checkable` protocol (`Priced`, `Curved`, ...), and `isinstance(metric, Priced)` asks
@@ -14,7 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from math import inf
-from typing import Any, Protocol, cast, runtime_checkable
+from typing import Any, Literal, Protocol, cast, runtime_checkable
 
 from turnwise.types import Episodes, Estimate, Estimator, Item, Metric, Rows, Signature
 
@@ -42,7 +43,7 @@ class MetricExtras(Protocol):
     """For a metric that must be fitted: a metric that reduces its stored rows without a fit. `compare` of two
     finished runs needs it."""
 
-    about: float = 0.0
+    summary_error: float = 0.0
     """How far `of_moments` may lie from `reduce` on the same rows."""
 
 
@@ -71,6 +72,17 @@ class AgentExtras(Protocol):
     """Whether several threads may call the agent at once. The rating app otherwise calls it one at a time."""
 
 
+Learns = Literal["ratings", "dialogues"]
+
+
+class TrainerExtras(Protocol):
+    """Optional attributes of a trainer, each with the value that is assumed where it is absent."""
+
+    learns: Learns = "dialogues"
+    """What the training data must contain. With `ratings`, `train` fills `TrainingTask.ratings` and passes on rated
+    items only."""
+
+
 class WorldExtras(Protocol):
     """Optional attributes of a world's module, each with the value that is assumed where it is absent."""
 
@@ -92,6 +104,11 @@ def estimator_extras(estimator: object) -> EstimatorExtras:
 def agent_extras(agent: object) -> AgentExtras:
     """The optional attributes of an agent, with defaults for those it does not have."""
     return cast("AgentExtras", _WithDefaults(agent, AgentExtras))
+
+
+def trainer_extras(trainer: object) -> TrainerExtras:
+    """The optional attributes of a trainer, with defaults for those it does not have."""
+    return cast("TrainerExtras", _WithDefaults(trainer, TrainerExtras))
 
 
 def world_extras(module: object) -> WorldExtras:

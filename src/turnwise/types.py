@@ -252,7 +252,9 @@ class Guarded(Protocol):
 
 @runtime_checkable
 class Fitted(Protocol):
-    """A metric that must first see data: the real side of a distance, document frequencies, a trained head."""
+    """A metric that must be fitted on data first, for example on the references of a distance between distributions."""
+
+    needs: ClassVar[frozenset[Need]]
 
     def fit(self, items: Iterable[Item], /) -> Metric: ...
 

@@ -1,4 +1,4 @@
-"""The metric `judge` needs an address: here is one, for the whole suite and for the processes that it starts."""
+"""Serves the address that the metric `judge` needs, for all tests here and the processes that they start."""
 
 from collections.abc import Iterator
 

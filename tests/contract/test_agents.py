@@ -1,8 +1,5 @@
-"""What every agent keeps to: replies in their places, by their own seeds, from inputs that are left as they were."""
+"""The contract of agents (`turnwise.testing.check_agent`) on every kind of agent."""
 
-from copy import deepcopy
-
-import numpy as np
 import pytest
 
 pytest.importorskip("torch")
@@ -15,7 +12,9 @@ from turnwise.agents import training as trainers
 from turnwise.agents.calling import CallLimits, ReplyRequest
 from turnwise.encode.models import folder
 from turnwise.networks.training.task import TrainingTask
-from turnwise.types import Reply, Turn
+from turnwise.testing import check_agent
+from turnwise.testing.agents import CHECKS
+from turnwise.types import Turn
 
 KINDS = ("own", "address", "lm", "tfidf", "dual", "hred", "vhred")
 
@@ -63,28 +62,14 @@ def points(seed: int) -> list[ReplyRequest]:
     return [ReplyRequest(turn[: 1 + place % 3], seed + place) for place, turn in enumerate(turns)]
 
 
-def test_replies_stand_in_their_places_and_depend_on_their_own_seeds(agent):
-    together = CallLimits(concurrency=3).ask(agent, points(0))
-    assert all(isinstance(answer, Reply) for answer in together)
-    assert together == [answer for one in points(0) for answer in CallLimits().ask(agent, [one])]
-    assert list(reversed(together)) == CallLimits().ask(agent, points(0)[::-1])
-    assert together != CallLimits().ask(agent, points(1000))
+@pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.__name__)
+def test_every_agent_keeps_the_contract(agent, check):
+    check_agent(agent, [point.turns for point in points(0)], checks=(check,))
 
 
-def test_one_call_is_one_reply_and_can_be_had_again(agent):
-    first, again = (agent(points(0)[1].turns, np.random.default_rng(3)) for _ in range(2))
-    assert isinstance(first, Reply)
-    assert first == again
+def test_replies_depend_on_their_seeds(agent):
+    assert CallLimits().ask(agent, points(0)) != CallLimits().ask(agent, points(1000))
 
 
-def test_nothing_asked_is_nothing_said_and_turns_are_left_alone(agent):
-    assert CallLimits().ask(agent, []) == []
-    given = points(0)
-    kept = deepcopy(given)
-    CallLimits().ask(agent, given)
-    assert given == kept
-
-
-def test_what_it_is_stands_in_its_signature(agent):
-    assert str(agent.signature) == str(agent.signature)
+def test_the_signature_has_a_version(agent):
     assert "|v:1" in str(agent.signature)

@@ -9,8 +9,8 @@ import pytest
 
 import turnwise.estimators as estimators
 import turnwise.metrics as metrics
-import turnwise.plugins as registry
-from turnwise.errors import UsageError
+import turnwise.registry as registry
+from turnwise.errors import PluginError, UsageError
 from turnwise.metrics.features.surface import Length
 from turnwise.metrics.reference.bleu import Bleu
 
@@ -20,9 +20,9 @@ def plugins(monkeypatch: pytest.MonkeyPatch) -> list[EntryPoint]:
     """Entry points that another package would bring."""
     points: list[EntryPoint] = []
     monkeypatch.setattr(registry, "entry_points", lambda group: [p for p in points if p.group == group])
-    metrics._table.cache_clear()
+    metrics._others.cache_clear()
     yield points
-    metrics._table.cache_clear()
+    metrics._others.cache_clear()
 
 
 def test_all_metrics_of_the_design_are_registered() -> None:
@@ -97,16 +97,26 @@ def test_another_package_can_add_a_metric(plugins: list[EntryPoint]) -> None:
     assert metrics.describe("words").card is Length.card
 
 
-def test_a_second_owner_of_a_name_is_refused(plugins: list[EntryPoint]) -> None:
+def test_our_own_metric_keeps_its_name_and_the_other_is_reported(plugins: list[EntryPoint]) -> None:
     plugins.append(EntryPoint("length", "their.module:Length", "turnwise.metrics"))
+    assert metrics.resolve("length") == Length()
+    (problem,) = metrics.broken()
+    assert str(problem).startswith(
+        "metric `length` of their.module:Length: turnwise itself has a metric of this"
+    )
+
+
+def test_a_name_that_two_packages_offer_belongs_to_neither(plugins: list[EntryPoint]) -> None:
+    plugins += [EntryPoint("twice", f"{one}:Length", "turnwise.metrics") for one in ("first", "second")]
+    assert "twice" not in metrics.names()
     with pytest.raises(
-        UsageError, match=r"two packages offer `length` among the metrics: turnwise and their.module:Length"
+        PluginError, match=r"`twice`: first:Length and second:Length offer this name, and neither"
     ):
-        metrics.names()
+        metrics.resolve("twice")
 
 
 def test_an_entry_point_that_cannot_be_imported_names_its_owner(plugins: list[EntryPoint]) -> None:
     plugins.append(EntryPoint("broken", "no_such_package_here:Metric", "turnwise.metrics"))
     assert "broken" in metrics.names()
-    with pytest.raises(UsageError, match=r"metric `broken` of no_such_package_here:Metric cannot be loaded"):
+    with pytest.raises(UsageError, match=r"metric `broken` of no_such_package_here:Metric: cannot be loaded"):
         metrics.resolve("broken")

@@ -1,22 +1,25 @@
-"""Agents by specification: an address, a function, a trained folder or a language model.
+"""Agents by what the user wrote: an address, a function, a trained folder, a plugin or a language model.
 
-    https://HOST/v1      a model behind an OpenAI-compatible address; --set model=NAME names the model
+    https://HOST/v1      a model behind an OpenAI-compatible address; --set model=NAME says which
     module:function      a function of the user
-    DIR                  a folder that `turnwise train hred|vhred|dual|tfidf|lava|plas` wrote
+    DIR                  what `turnwise train hred|vhred|dual|tfidf|lava|plas` wrote
+    NAME                 an agent of another package: the entry point group `turnwise.agents`
     NAME, DIR, hub id    any language model of transformers: `smollm2`
 
 An agent is called with the turns so far and a random generator, and returns a `Reply`. The module of an agent is
-imported only when the agent is used.
+imported when the agent is used.
 """
 
 from __future__ import annotations
 
 import inspect
+from functools import cache
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from turnwise.errors import UsageError
+from turnwise import registry
+from turnwise.errors import PluginError, TurnwiseError, UsageError
 
 if TYPE_CHECKING:
     from turnwise.types import Agent
@@ -39,7 +42,7 @@ NUMBERS: dict[str, Any] = {
 
 
 def resolve(spec: str, **settings: Any) -> Agent:
-    """The agent with the specification `spec` and its settings."""
+    """The agent that a user means by `spec`, made with `settings`; raises `PluginError` for a wrong plugin."""
     if spec.startswith(("http://", "https://")):
         from turnwise.agents.endpoint import endpoint_agent
 
@@ -50,7 +53,70 @@ def resolve(spec: str, **settings: Any) -> Agent:
         from turnwise.agents.function import function_agent
 
         return _build(function_agent, spec, spec, settings)
+    if (offer := _others().find(spec)) is not None:
+        return _plugin(offer, settings)
     return _language_model(spec, settings)
+
+
+def names() -> tuple[str, ...]:
+    """Names of the agents of other packages."""
+    return tuple(_others().usable)
+
+
+def describe(name: str) -> str:
+    """The first line of an agent plugin's docstring; raises `PluginError` where it cannot be loaded."""
+    offer = _others().usable[name]
+    return _summary(_maker(offer)) or f"of the package {offer.owner}"
+
+
+def broken() -> tuple[PluginError, ...]:
+    """Plugins that cannot be used because of their names."""
+    return tuple(_others().problems.values())
+
+
+def _plugin(offer: registry.Offer, settings: dict[str, Any]) -> Agent:
+    """The agent that a plugin's class or function makes from the settings."""
+    maker = _maker(offer)
+    parameters = inspect.signature(maker).parameters
+    required = [
+        name for name, one in parameters.items() if one.default is one.empty and one.kind < one.VAR_POSITIONAL
+    ]
+    if lacking := [name for name in required if name not in settings]:
+        raise offer.error(
+            f"{offer.target} has a parameter `{lacking[0]}` without a default; expected a class or a function that "
+            "makes the agent from settings (--set KEY=VALUE), each with a default"
+        )
+    _check(offer.name, settings, list(parameters))
+    registry.check(settings, maker, f"agent `{offer.name}`")
+    try:
+        agent: Agent = maker(**settings)
+    except TurnwiseError:
+        raise
+    except Exception as error:  # foreign code may raise anything
+        raise offer.error(f"cannot be made: {registry.described(error)}") from error
+    if not callable(agent):
+        raise offer.error(
+            f"{offer.target} made a {type(agent).__name__}; expected something to call with turns and rng"
+        )
+    return agent
+
+
+def _maker(offer: registry.Offer) -> Any:
+    maker = offer.load()
+    if not callable(maker):
+        raise offer.error(f"{offer.target} is no class and no function; expected one that makes the agent")
+    return maker
+
+
+def _summary(maker: object) -> str:
+    return (inspect.getdoc(maker) or "").partition("\n")[0]
+
+
+@cache
+def _others() -> registry.Offers:
+    from turnwise.encode.models.catalogue import MODELS
+
+    return registry.offered("agents", tuple(MODELS))
 
 
 def _trained(spec: str, settings: dict[str, Any]) -> Agent | None:

@@ -14,7 +14,8 @@ from typing import NamedTuple, Protocol, TypeAlias, runtime_checkable
 
 import numpy as np
 
-from turnwise.errors import TurnwiseError, Unmeasured, counted
+from turnwise.conformance import reply_problem
+from turnwise.errors import PluginError, TurnwiseError, Unmeasured, counted
 from turnwise.types import Agent, Reply, Turn
 
 
@@ -57,7 +58,7 @@ class CallLimits:
     def ask(self, agent: Agent, requests: Sequence[ReplyRequest]) -> list[ReplyOrFailure]:
         """The agent's reply, or the reason why there is none, for every request in order."""
         if isinstance(agent, BatchAgent):
-            return agent.replies(requests)
+            return _checked(agent.replies(requests), len(requests))
         answers: list[ReplyOrFailure] = [NoReply("was not asked") for _ in requests]
         done: SimpleQueue[tuple[int, ReplyOrFailure]] = SimpleQueue()
         waiting = list(range(len(requests)))[::-1]
@@ -83,7 +84,9 @@ class CallLimits:
         """Call the agent until it replies or the tries are used up, and put the result into `done`."""
         for attempt in range(1, self.tries + 1):
             try:
-                done.put((index, agent(request.turns, request.rng)))
+                reply = agent(request.turns, request.rng)
+                problem = reply_problem(reply)
+                done.put((index, reply if problem is None else NoReply(problem)))
                 return
             except TurnwiseError as error:  # an invalid return value; another try would not help
                 done.put((index, NoReply(str(error))))
@@ -92,6 +95,17 @@ class CallLimits:
                 if attempt == self.tries:
                     raised = f"raised {type(error).__name__}: {error}".rstrip(": ")
                     done.put((index, NoReply(f"{raised} ({counted(self.tries, 'call')})")))
+
+
+def _checked(answers: object, n: int) -> list[ReplyOrFailure]:
+    """What `replies` returned, where it is one answer a request; raises `PluginError` where it is not."""
+    if not isinstance(answers, Sequence) or len(answers) != n:
+        found = f"{len(answers)} answers" if isinstance(answers, Sequence) else f"a {type(answers).__name__}"
+        raise PluginError(f"the agent's `replies` got {counted(n, 'request')} and returned {found}")
+    problems = [None if isinstance(one, NoReply) else reply_problem(one) for one in answers]
+    return [
+        one if problem is None else NoReply(problem) for one, problem in zip(answers, problems, strict=True)
+    ]
 
 
 def single_reply(agent: BatchAgent, turns: Sequence[Turn], rng: np.random.Generator) -> Reply:

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from turnwise.errors import UsageError
-from turnwise.plugins import own_function
+from turnwise.registry import own_function
 from turnwise.types import Reply, Scores, Signature, Turn, digest
 
 _KEYS = ("content", "outcome", "relabelled")

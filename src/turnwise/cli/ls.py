@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from turnwise.cli import options
+from turnwise.errors import PluginError
 
 if TYPE_CHECKING:
     from turnwise.types import Card
@@ -16,16 +18,23 @@ if TYPE_CHECKING:
 @click.argument(
     "kind",
     default="metrics",
-    type=click.Choice(["metrics", "estimators", "readers", "statistics", "weights"]),
+    type=click.Choice(
+        ["metrics", "estimators", "readers", "agents", "worlds", "trainers", "statistics", "weights"]
+    ),
 )
 @options.printing
 def command(kind: str, style: str, quiet: bool, verbose: bool) -> None:
-    """List metrics, estimators, readers, statistics and weights; with -v, each metric's whole card."""
+    """List metrics, estimators, readers, agents, worlds, trainers, statistics and weights; with -v, whole cards.
+
+    A plugin that cannot be used is left out and reported on stderr.
+    """
     from turnwise.report import results, text
 
     records = LISTS[kind]()
     if style == "json":
         click.echo(results.to_json(records).decode(), nl=False)
+    elif not records:
+        click.echo(f"no {kind} are installed")
     elif verbose and "card" in records[0]:
         click.echo("\n\n".join(_card(record) for record in records))
     else:
@@ -34,12 +43,28 @@ def command(kind: str, style: str, quiet: bool, verbose: bool) -> None:
         click.echo(text.table(rows, columns))
 
 
+def _usable(
+    names: Iterable[str], record: Callable[[str], dict[str, Any]], broken: Iterable[PluginError]
+) -> list[dict[str, Any]]:
+    """A record for each name; plugins that cannot be used are reported on stderr, a line each."""
+    found, problems = [], list(broken)
+    for name in names:
+        try:
+            found.append(record(name))
+        except PluginError as error:
+            problems.append(error)
+    for problem in problems:
+        click.echo(f"note: {problem}", err=True)
+    return found
+
+
 def _metrics() -> list[dict[str, Any]]:
-    from turnwise.metrics import describe, names
+    from turnwise import metrics
     from turnwise.metrics.attacks import known_attacks
 
-    return [
-        {
+    def record(name: str) -> dict[str, Any]:
+        info = metrics.describe(name)
+        return {
             "name": info.name,
             "kind": info.kind,
             "level": info.level,
@@ -48,15 +73,16 @@ def _metrics() -> list[dict[str, Any]]:
             "card": info.card,
             "attacks": known_attacks(info.name),
         }
-        for info in map(describe, names())
-    ]
+
+    return _usable(metrics.names(), record, metrics.broken())
 
 
 def _estimators() -> list[dict[str, Any]]:
-    from turnwise.estimators import names
+    from turnwise import estimators
 
-    return [
-        {
+    def record(name: str) -> dict[str, Any]:
+        card = _estimator_card(name)
+        return {
             "name": name,
             "kind": card.kind,
             "level": "system",
@@ -64,8 +90,8 @@ def _estimators() -> list[dict[str, Any]]:
             "says": card.meaning,
             "card": card,
         }
-        for name, card in ((name, _estimator_card(name)) for name in names())
-    ]
+
+    return _usable(estimators.names(), record, estimators.broken())
 
 
 def _estimator_card(name: str) -> Card:
@@ -81,9 +107,49 @@ def _estimator_card(name: str) -> Card:
 
 
 def _readers() -> list[dict[str, Any]]:
-    from turnwise.logs.readers import all_readers
+    from turnwise.logs import readers
 
-    return [{"name": name, "kind": "reader", "reads": one.summary} for name, one in all_readers().items()]
+    known = readers.all_readers()
+
+    def record(name: str) -> dict[str, Any]:
+        readers.check_loads(known[name])
+        return {"name": name, "kind": "reader", "reads": known[name].summary}
+
+    return _usable(known, record, readers.broken())
+
+
+def _agents() -> list[dict[str, Any]]:
+    from turnwise import agents
+
+    def record(name: str) -> dict[str, Any]:
+        return {"name": name, "kind": "agent", "what": agents.describe(name)}
+
+    return _usable(agents.names(), record, agents.broken())
+
+
+def _worlds() -> list[dict[str, Any]]:
+    from turnwise import worlds
+
+    def record(name: str) -> dict[str, Any]:
+        module = worlds.named(name)
+        return {
+            "name": name,
+            "kind": "world",
+            "families": list(module.FAMILIES),
+            "dimensions": list(module.WORLD.dimensions),
+        }
+
+    return _usable(worlds.names(), record, worlds.broken())
+
+
+def _trainers() -> list[dict[str, Any]]:
+    from turnwise.run.train import command as training
+
+    def record(name: str) -> dict[str, Any]:
+        one = training.trainer(name)
+        return {"name": name, "kind": "trainer", "learns from": one.learns, "what": one.what}
+
+    return _usable(training.names(), record, training.broken())
 
 
 def _statistics() -> list[dict[str, Any]]:
@@ -113,6 +179,9 @@ LISTS = {
     "metrics": _metrics,
     "estimators": _estimators,
     "readers": _readers,
+    "agents": _agents,
+    "worlds": _worlds,
+    "trainers": _trainers,
     "statistics": _statistics,
     "weights": _weights,
 }

@@ -1,7 +1,8 @@
-"""The names under which estimators are asked for, and what stands behind each.
+"""The table of estimators by name.
 
 Entries are `"module:class"` strings that are imported when their estimator is used. A name may carry settings:
-`fqe[ridge=10]`. Other packages add theirs through the entry point group `turnwise.estimators`.
+`fqe[ridge=10]`. Other packages add estimators through the entry point group `turnwise.estimators`; these are checked
+when they are resolved.
 """
 
 from __future__ import annotations
@@ -11,10 +12,10 @@ from functools import cache
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from turnwise import plugins
-from turnwise.errors import MissingExtra, UsageError, unknown
+from turnwise import registry
+from turnwise.errors import MissingExtra, PluginError, TurnwiseError, UsageError, unknown
 
-if TYPE_CHECKING:  # numpy comes with the nouns, and a list of names needs neither
+if TYPE_CHECKING:  # `types` imports numpy, which is slow and not needed to list names
     from turnwise.types import Card, Estimator
 
 _OWN = {
@@ -41,11 +42,20 @@ CHEAP = ("robust", "balance", "fqe", "lstdq", "dice-linear", "direct", "nearest"
 
 
 def names() -> tuple[str, ...]:
-    return (*_OWN, *_others())
+    """All names, those of other packages last. A listed plugin may still fail its check when it is resolved."""
+    return (*_OWN, *_others().usable)
+
+
+def broken() -> tuple[PluginError, ...]:
+    """Plugins that cannot be used because of their names."""
+    return tuple(_others().problems.values())
 
 
 def resolve(name: str, *, model: str | None = None) -> Estimator:
-    """The estimator of this name, which may carry settings; `model` is its encoder where it has one."""
+    """The estimator of this name, which may carry settings; `model` is its encoder where it has one.
+
+    Raises `PluginError` for a plugin that is no estimator.
+    """
     plain, written = settings(name)
     maker = _maker(plain)
     signature = inspect.signature(maker)
@@ -56,27 +66,45 @@ def resolve(name: str, *, model: str | None = None) -> Estimator:
     except TypeError as error:
         known = ", ".join(signature.parameters) or "none"
         raise UsageError(f"estimator `{name}`: {error}; its settings are: {known}") from None
-    plugins.check(written, maker, f"estimator `{name}`")
-    made: Estimator = maker(**written)
+    registry.check(written, maker, f"estimator `{name}`")
+    if (offer := _others().usable.get(plain)) is None:
+        own: Estimator = maker(**written)
+        return own
+    try:
+        made: Estimator = maker(**written)
+    except TurnwiseError:
+        raise
+    except Exception as error:  # foreign code may raise anything
+        raise offer.error(f"cannot be made: {registry.described(error)}") from error
+    _check(offer, made)
     return made
 
 
 def describe(name: str) -> Card:
-    """What is known of an estimator without making it: its class carries its card."""
-    card: Card = _maker(name).card
+    """The card of an estimator, read from its class; raises `PluginError` for a wrong plugin."""
+    maker = _maker(name)
+    facts = maker if isinstance(maker, type) else resolve(name)
+    if (offer := _others().usable.get(name)) is not None:
+        _check(offer, facts)
+    card: Card = facts.card  # type: ignore[union-attr]
     return card
 
 
 def settings(name: str) -> tuple[str, dict[str, Any]]:
-    """`name[key=value,...]` taken apart."""
-    return plugins.settings(name, "fqe[ridge=10]")
+    """Split `name[key=value,...]`."""
+    return registry.settings(name, "fqe[ridge=10]")
 
 
 def _maker(name: str) -> Any:
-    if name in (others := _others()):
-        return others[name].load(f"estimator `{name}`")
     if name not in _OWN:
-        raise unknown("estimator", name, names())
+        if (offer := _others().find(name)) is None:
+            raise unknown("estimator", name, names())
+        maker = offer.load()
+        if not callable(maker):
+            raise offer.error(
+                f"{offer.target} is no class and no function; expected one that makes the estimator"
+            )
+        return maker
     module, _, attribute = _OWN[name].partition(":")
     try:
         return getattr(import_module(f"turnwise.estimators.{module}"), attribute)
@@ -86,6 +114,13 @@ def _maker(name: str) -> Any:
         raise
 
 
+def _check(offer: registry.Offer, estimator: object) -> None:
+    from turnwise.conformance import estimator_problem
+
+    if (problem := estimator_problem(estimator)) is not None:
+        raise offer.error(problem)
+
+
 @cache
-def _others() -> dict[str, plugins.Offer]:
-    return plugins.offered("estimators", _OWN)
+def _others() -> registry.Offers:
+    return registry.offered("estimators", _OWN)

@@ -17,6 +17,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from turnwise.conformance import estimate_of, estimates_of
 from turnwise.encode.episodes import leave_out
 from turnwise.errors import Refused, counted
 from turnwise.protocols import EstimatesMany
@@ -95,8 +96,8 @@ def estimates(
 ) -> list[Estimate]:
     """Of each target, from the dialogues that it did not hold."""
     if isinstance(estimator, EstimatesMany):
-        return estimator.estimates(episodes, targets, rng=rng)
-    return [estimator.estimate(leave_out(episodes, {target}), target, rng=rng) for target in targets]
+        return estimates_of(estimator, episodes, targets, rng=rng)
+    return [estimate_of(estimator, leave_out(episodes, {target}), target, rng=rng) for target in targets]
 
 
 def known_means(episodes: Episodes) -> dict[str, float]:

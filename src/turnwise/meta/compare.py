@@ -10,12 +10,14 @@ difference says how large a difference this much data could have shown.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from turnwise.errors import Refused
+from turnwise.conformance import number_of, numbers_of
+from turnwise.errors import PluginError, Refused
 from turnwise.meta.table import ScoreTable, better_direction, dense, stack_rows, unit_means
 from turnwise.stats import effect, permutation, power, unpaired
 from turnwise.stats.clusters import cluster_sums, codes, connected_components
@@ -92,6 +94,8 @@ def compare(
         answer = _paired(a.metric, pairs, draws, rng) if pairs else _unpaired(a, b, draws, rng)
     except Refused as error:
         return Finding.refusal(shared["what"], error, shared["signature"])
+    except PluginError as error:
+        return Finding(**shared, estimate=None, status="error", reason=str(error))
     if pairs:
         left = {"unpaired_a": len(a) - len(pairs.a), "unpaired_b": len(b) - len(pairs.b)}
         answer["details"] = {**answer["details"], **left}
@@ -124,18 +128,23 @@ def _paired(metric: Metric, found: MatchedPairs, draws: int, rng: np.random.Gene
 
         def difference_of_rows(chosen: Ints) -> float:
             ours, theirs = chosen[~second[chosen]], chosen[second[chosen]]
-            return metric.reduce(rows[ours]) - metric.reduce(rows[theirs])
+            return number_of(metric, rows[ours]) - number_of(metric, rows[theirs])
 
         bounds, method = interval_of_rows(difference_of_rows, row_codes, n_clusters, draws=draws, rng=rng)
         test = permutation.paired_test_rows(
-            lambda chosen: metric.reduce(rows[chosen]), second, row_codes, n_clusters, draws=draws, rng=rng
+            lambda chosen: number_of(metric, rows[chosen]),
+            second,
+            row_codes,
+            n_clusters,
+            draws=draws,
+            rng=rng,
         )
-        values = metric.reduce(found.a.rows), metric.reduce(found.b.rows)
+        values = number_of(metric, found.a.rows), number_of(metric, found.b.rows)
         return _finding_fields(
             metric, *values, bounds, test.p, method=f"paired; {method}; {SWAP_METHOD}", **counts
         )
 
-    of_sums = metric.of_sums
+    of_sums = partial(numbers_of, metric)
     each = _pair_rows(found.a, found.pairs_a, n_pairs), _pair_rows(found.b, found.pairs_b, n_pairs)
     a, b = (cluster_sums(rows, found.codes, n_clusters) for rows in each)
 
@@ -170,19 +179,20 @@ def _unpaired(a: ScoreTable, b: ScoreTable, draws: int, rng: np.random.Generator
             cluster_sums(dense(a.rows) * a.weights[:, None], codes_a, n_a),
             cluster_sums(dense(b.rows) * b.weights[:, None], codes_b, n_b),
         )
-        bounds, method = unpaired.interval_of_sums(*sums, metric.of_sums, draws=draws, rng=rng)
-        test = unpaired.permutation_test(*sums, metric.of_sums, draws=draws, rng=rng)
-        values = float(metric.of_sums(sums[0].sum(axis=0))), float(metric.of_sums(sums[1].sum(axis=0)))
+        of_sums = partial(numbers_of, metric)
+        bounds, method = unpaired.interval_of_sums(*sums, of_sums, draws=draws, rng=rng)
+        test = unpaired.permutation_test(*sums, of_sums, draws=draws, rng=rng)
+        values = float(of_sums(sums[0].sum(axis=0))), float(of_sums(sums[1].sum(axis=0)))
     else:
         rows = stack_rows([a.rows, b.rows])
 
         def score(chosen: Ints) -> float:
-            return metric.reduce(rows[chosen])
+            return number_of(metric, rows[chosen])
 
         arguments = (score, codes_a, n_a, codes_b, n_b)
         bounds, method = unpaired.interval_of_rows(*arguments, draws=draws, rng=rng)
         test = unpaired.permutation_test_rows(*arguments, draws=draws, rng=rng)
-        values = metric.reduce(a.rows), metric.reduce(b.rows)
+        values = number_of(metric, a.rows), number_of(metric, b.rows)
     return _finding_fields(
         metric,
         *values,

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple, cast
 
 import numpy as np
 
+from turnwise.conformance import number_of, numbers_of
 from turnwise.stats.clusters import cluster_sums
 from turnwise.types import Direction, Floats, Ints, Metric, Rows, Status, Summed
 
@@ -112,5 +113,5 @@ def unit_means(rows: Floats, codes: Ints, n_units: int, weights: Floats) -> Floa
 def unit_scores(metric: Metric, rows: Rows, codes: Ints, n_units: int) -> Floats:
     """The metric's score of each unit: an item, a dialogue or an agent."""
     if isinstance(metric, Summed):
-        return metric.of_sums(cluster_sums(dense(rows), codes, n_units))
-    return np.array([metric.reduce(rows[np.flatnonzero(codes == unit)]) for unit in range(n_units)])
+        return numbers_of(metric, cluster_sums(dense(rows), codes, n_units))
+    return np.array([number_of(metric, rows[np.flatnonzero(codes == unit)]) for unit in range(n_units)])

@@ -1,9 +1,8 @@
-"""The names under which metrics are asked for, and what stands behind each.
+"""The table of metrics by name.
 
-Entries are `"module:attribute"` strings that are imported when their metric is used, so that a list of names
-costs nothing. Other packages add theirs through the entry point group `turnwise.metrics`; a name has one
-owner, and a second is refused. A name with a colon in it is not looked up: it is the user's own
-`module:function`.
+Entries are `"module:attribute"` strings that are imported when their metric is used, so that listing names is fast.
+Other packages add metrics through the entry point group `turnwise.metrics`; these are checked when they are resolved.
+A name with a colon in it is the user's own `module:function` or an http address, and is not looked up.
 """
 
 from __future__ import annotations
@@ -14,10 +13,11 @@ from dataclasses import dataclass, field
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from turnwise import plugins
-from turnwise.errors import UsageError, unknown
+from turnwise import registry
+from turnwise.errors import PluginError, TurnwiseError, UsageError, unknown
+from turnwise.registry import Offer
 
-if TYPE_CHECKING:  # numpy comes with the nouns, and a list of names needs neither
+if TYPE_CHECKING:  # `types` imports numpy, which is slow and not needed to list names
     from turnwise.types import Card, Fitted, Kind, Level, Metric, Need
 
 
@@ -90,7 +90,7 @@ _OWN: dict[str, Entry] = {
 
 @dataclass(frozen=True, slots=True)
 class MetricInfo:
-    """What `turnwise ls metrics` tells of one name."""
+    """What `turnwise ls metrics` shows for one name."""
 
     name: str
     kind: Kind
@@ -98,11 +98,17 @@ class MetricInfo:
     needs: frozenset[Need]
     higher_is_better: bool
     card: Card
-    fitted: bool  # must see data before it can score
+    fitted: bool  # must be fitted on data before it can score
 
 
 def names() -> tuple[str, ...]:
+    """All names, those of other packages last. A listed plugin may still fail its check when it is resolved."""
     return tuple(_table())
+
+
+def broken() -> tuple[PluginError, ...]:
+    """Plugins that cannot be used because of their names."""
+    return tuple(_others().problems.values())
 
 
 def resolve(
@@ -115,15 +121,16 @@ def resolve(
 ) -> Metric | Fitted:
     """The metric of this name, which may carry settings: `bertscore[layer=4,idf=true]`.
 
-    `options` are settings too; `model`, `db` (venue tables) and `cache` (may it use verdicts that it was given
-    before) are those to use where the metric takes them and its name does not say.
+    `options` are further settings. `model`, `db` (venue tables) and `cache` (whether a judge's stored verdicts may
+    be used) are defaults for settings of these names. Raises `PluginError` for a plugin that is no metric.
     """
     plain, written = settings(name)
     if ":" in plain and not written:
         from turnwise.metrics.custom import own_metric
 
         return own_metric(plain)
-    maker, own = _maker(plain), _entry(plain).options
+    entry = _entry(plain)
+    maker, own = _maker(plain), entry.options
     chosen = {**own, **written, **options}
     signature = inspect.signature(maker)
     for setting, default in (("model", model), ("db", db), ("cache", cache)):
@@ -134,26 +141,28 @@ def resolve(
     except TypeError as error:
         known = ", ".join(key for key in signature.parameters if key not in own) or "none"
         raise UsageError(f"metric `{name}`: {error}; its settings are: {known}") from None
-    plugins.check(written, maker, f"metric `{name}`")
-    return maker(**chosen)
+    registry.check(written, maker, f"metric `{name}`")
+    return maker(**chosen) if entry.owner == "turnwise" else _checked(_offer(plain, entry), maker, chosen)
 
 
 def settings(name: str) -> tuple[str, dict[str, Any]]:
-    """`name[key=value,...]` taken apart."""
-    return plugins.settings(name, "bertscore[layer=4,idf=true]")
+    """Split `name[key=value,...]`."""
+    return registry.settings(name, "bertscore[layer=4,idf=true]")
 
 
 def parameters(name: str) -> dict[str, Any]:
-    """The settings that a metric takes, with their defaults."""
+    """The settings of a metric with their defaults."""
     own = _entry(name).options
     taken = inspect.signature(_maker(name)).parameters
     return {key: own.get(key, parameter.default) for key, parameter in taken.items()}
 
 
 def describe(name: str) -> MetricInfo:
-    """What is known of a metric without making it: its class carries the facts."""
+    """The attributes of a metric, read from its class where it has one; raises `PluginError` for a wrong plugin."""
     maker = None if ":" in name else _maker(name)
     facts: Any = maker if isinstance(maker, type) else resolve(name)
+    if ":" not in name and (entry := _entry(name)).owner != "turnwise":
+        _check(_offer(name, entry), facts)
     return MetricInfo(
         name=name,
         kind=facts.card.kind,
@@ -166,19 +175,50 @@ def describe(name: str) -> MetricInfo:
 
 
 def _maker(name: str) -> Callable[..., Metric | Fitted]:
-    entry = _entry(name)
-    maker: Callable[..., Metric | Fitted] = plugins.Offer(entry.target, entry.owner).load(f"metric `{name}`")
+    offer = _offer(name, _entry(name))
+    maker: Callable[..., Metric | Fitted] = offer.load()
+    if not callable(maker):
+        raise offer.error(f"{offer.target} is no class and no function; expected one that makes the metric")
     return maker
 
 
-def _entry(name: str) -> Entry:
+def _checked(
+    offer: Offer, maker: Callable[..., Metric | Fitted], chosen: Mapping[str, Any]
+) -> Metric | Fitted:
+    """The metric that a plugin's class or function makes."""
     try:
-        return _table()[name]
-    except KeyError:
-        raise unknown("metric", name, names()) from None
+        metric = maker(**chosen)
+    except TurnwiseError:
+        raise
+    except Exception as error:  # foreign code may raise anything
+        raise offer.error(f"cannot be made: {registry.described(error)}") from error
+    _check(offer, metric)
+    return metric
+
+
+def _check(offer: Offer, metric: object) -> None:
+    from turnwise.conformance import metric_problem
+
+    if (problem := metric_problem(metric)) is not None:
+        raise offer.error(problem)
+
+
+def _offer(name: str, entry: Entry) -> Offer:
+    return Offer("metric", name, entry.target, entry.owner)
+
+
+def _entry(name: str) -> Entry:
+    if name in (table := _table()):
+        return table[name]
+    _others().find(name)
+    raise unknown("metric", name, names())
+
+
+def _table() -> dict[str, Entry]:
+    others = _others().usable
+    return _OWN | {name: Entry(offer.target, owner=offer.owner) for name, offer in others.items()}
 
 
 @cache
-def _table() -> dict[str, Entry]:
-    others = plugins.offered("metrics", _OWN)
-    return _OWN | {name: Entry(offer.target, owner=offer.owner) for name, offer in others.items()}
+def _others() -> registry.Offers:
+    return registry.offered("metrics", _OWN)

@@ -16,7 +16,7 @@ import numpy as np
 from turnwise.errors import UsageError
 from turnwise.metrics.address import asked
 from turnwise.metrics.rows import Ratio
-from turnwise.plugins import own_function
+from turnwise.registry import own_function
 from turnwise.types import Card, Floats, Item, Level, Need, Signature, digest
 
 

@@ -6,7 +6,7 @@ No rows at all is no number: every `of_sums` here answers NaN to a sum over noth
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from math import inf
+from math import inf, nan
 from typing import ClassVar, Literal, TypeAlias
 
 import numpy as np
@@ -58,12 +58,12 @@ class Mean(Ratio):
     __slots__ = ()
 
     @abstractmethod
-    def value(self, item: Item, /) -> float:
-        """The item's own number; NaN where it has none."""
+    def value(self, item: Item, /) -> float | None:
+        """The item's own number; None or NaN where it has none."""
 
     def rows(self, items: Sequence[Item], /) -> Floats:
         rows = np.ones((len(items), 2))
-        rows[:, 0] = [self.value(item) for item in items]
+        rows[:, 0] = [nan if (value := self.value(item)) is None else value for item in items]
         return rows
 
 

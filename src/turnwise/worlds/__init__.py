@@ -8,28 +8,45 @@ from functools import cache
 from importlib import import_module
 from types import ModuleType
 
-from turnwise import plugins
-from turnwise.errors import unknown
+from turnwise import registry
+from turnwise.errors import PluginError, unknown
 
 WORLDS = ("booking", "chat", "task")
 
 
 def names() -> tuple[str, ...]:
     """The names of all worlds, including those of plugins."""
-    return (*WORLDS, *_plugins())
+    return (*WORLDS, *_others().usable)
+
+
+def broken() -> tuple[PluginError, ...]:
+    """Plugins that cannot be used because of their names."""
+    return tuple(_others().problems.values())
+
+
+def is_own(name: str) -> bool:
+    """Whether the world is one of turnwise's own."""
+    return name in WORLDS
 
 
 def named(name: str) -> ModuleType:
-    """The module of a world, which has `WORLD`, `FAMILIES` and `family`."""
-    if name in (offered := _plugins()):
-        found: ModuleType = offered[name].load(f"world `{name}`")
-        return found
-    if name not in WORLDS:
+    """The module of a world, which has `WORLD`, `FAMILIES` and `family`.
+
+    Raises `PluginError` for a plugin that is no world.
+    """
+    if name in WORLDS:
+        return import_module(f"turnwise.worlds.{name}")
+    if (offer := _others().find(name)) is None:
         raise unknown("world", name, names())
-    return import_module(f"turnwise.worlds.{name}")
+    from turnwise.conformance import world_problem
+
+    found: ModuleType = offer.load()
+    if (problem := world_problem(found)) is not None:
+        raise offer.error(problem)
+    return found
 
 
 @cache
-def _plugins() -> dict[str, plugins.Offer]:
+def _others() -> registry.Offers:
     """Worlds of other packages: the entry point group `turnwise.worlds`."""
-    return plugins.offered("worlds", WORLDS)
+    return registry.offered("worlds", WORLDS)

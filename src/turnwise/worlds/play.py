@@ -8,6 +8,7 @@ from zlib import crc32
 
 import numpy as np
 
+from turnwise.conformance import reply_of
 from turnwise.types import Agent, Dialogue, Floats, Rating, Reply, Scores, Turn
 
 
@@ -117,7 +118,7 @@ def simulate_turns(scene: Scene, agent: Agent, rng: np.random.Generator) -> tupl
     """Simulate a dialogue of `agent` and return its turns, the briefing first."""
     turns = [scene.briefing, Turn("user", scene.first_message(rng))]
     while True:
-        reply = agent(turns, rng)
+        reply = reply_of(agent, turns, rng)
         outcome = scene.outcome(turns, reply.content)
         annotated = reply if isinstance(reply, AnnotatedReply) else AnnotatedReply(reply.content)
         turns.append(annotated.turn(outcome))
@@ -169,11 +170,11 @@ def _reply(
     At the last turn of the log an alternative without a decision gets `relabelled`: the scores of the decision that the
     agent takes when the user asks for one.
     """
-    content = agent(before, rng).content
+    content = reply_of(agent, before, rng).content
     outcome = scene.outcome(before, content)
     relabelled = None
     if last and outcome is None:
         asked = scene.with_decision_request(before)
         if asked is not None:
-            relabelled = scene.outcome(asked, agent(asked, rng).content)
+            relabelled = scene.outcome(asked, reply_of(agent, asked, rng).content)
     return Reply(content, outcome, relabelled)

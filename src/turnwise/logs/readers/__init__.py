@@ -6,12 +6,13 @@ beginning of a file whether it has the format. `recognise` asks all of them, spe
 
 import importlib
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from functools import cache
 from typing import NamedTuple
 
-from turnwise import plugins
-from turnwise.errors import DataError, Problem, UsageError, unknown
+from turnwise import registry
+from turnwise.errors import DataError, PluginError, Problem, TurnwiseError, UsageError, counted, unknown
 from turnwise.logs import native
 from turnwise.logs.checks import RuleError, shown
 from turnwise.logs.dialogue import from_record
@@ -26,11 +27,14 @@ UNKNOWN = "unknown"  # the agent of records that name none
 
 @dataclass(frozen=True, slots=True)
 class Reader:
-    module: str  # with a function `read`; of another package: module:function
+    """One format: where its `read` function is, and what it reads."""
+
+    module: str  # with a function `read`; empty for a plugin
     summary: str
-    example: str  # of what it expects
-    tabular: bool = False  # whether a column map means something to it
+    example: str  # of the expected input
+    tabular: bool = False  # whether it takes a column map (--map) and --split
     several: bool = False  # whether one source may be several files
+    offer: registry.Offer | None = None  # the entry point of another package
 
     def read(self, path: str, options: Options) -> Iterator[Dialogue]:
         if (options.columns or options.split) and not self.tabular:
@@ -38,21 +42,46 @@ class Reader:
             raise UsageError(
                 f"--map and --split are for tables ({tabular}), not for {self.module.rpartition('.')[2]}"
             )
-        if ":" in self.module:
-            read = plugins.Offer(self.module, self.summary).load("reader")
-        else:
-            read = importlib.import_module(self.module).read
         if options.more and not self.several:
             raise UsageError(f"{path}: this format is read from one file; convert the others one by one")
-        found: Iterator[Dialogue] = read(path, options)
+        if self.offer is not None:
+            return _of_plugin(self.offer, path, options)
+        found: Iterator[Dialogue] = importlib.import_module(self.module).read(path, options)
         return found
 
     def recognises(self, looked: Sample) -> bool:
         """Whether a file that begins so has this format; False where the reader has no test for it."""
-        if ":" in self.module:
+        if self.offer is not None:
             return False
         test = getattr(importlib.import_module(self.module), "recognises", None)
         return bool(test is not None and test(looked))
+
+
+def _of_plugin(offer: registry.Offer, path: str, options: Options) -> Iterator[Dialogue]:
+    """The dialogues that another package's reader yields; raises `PluginError` for anything else."""
+    read = offer.load()
+    if not callable(read):
+        raise offer.error(
+            f"{offer.target} is no function; expected read(path, options) -> Iterator[Dialogue]"
+        )
+    place = 0
+    try:
+        found = read(path, options)
+        if not isinstance(found, Iterable) or isinstance(found, str | bytes | Mapping):
+            raise offer.error(f"returned {shown(found)}; expected an iterator of turnwise.types.Dialogue")
+        for place, dialogue in enumerate(found, 1):
+            if not isinstance(dialogue, Dialogue):
+                raise offer.error(
+                    f"dialogue {place} is a {type(dialogue).__name__}; expected a turnwise.types.Dialogue"
+                )
+            yield dialogue
+    except (TurnwiseError, OSError, GeneratorExit):
+        raise
+    except Exception as error:  # foreign code may raise anything
+        raise offer.error(
+            f"raised {registry.described(error)} in {path} after {counted(place, 'dialogue')}; "
+            "expected a turnwise.errors.DataError for malformed input"
+        ) from error
 
 
 # In the order in which a file is recognised: special formats before general ones.
@@ -216,15 +245,30 @@ READERS: Mapping[str, Reader] = {
 
 
 def all_readers() -> dict[str, Reader]:
-    """With those of other packages: the entry point group `turnwise.readers`, functions of a path and options."""
-    others = plugins.offered("readers", READERS)
+    """Our readers and those of other packages: functions of a path and options, in the group `turnwise.readers`."""
     return dict(READERS) | {
-        name: Reader(offer.target, f"of the package {offer.owner}", "see there", tabular=True)
-        for name, offer in others.items()
+        name: Reader("", f"of the package {offer.owner}", "see there", tabular=True, offer=offer)
+        for name, offer in _others().usable.items()
     }
 
 
-ALIASES = {"convlab-unified": "convlab"}  # other names that are taken and not listed
+def broken() -> tuple[PluginError, ...]:
+    """Readers of other packages that cannot be used because of their names."""
+    return tuple(_others().problems.values())
+
+
+def check_loads(reader: Reader) -> None:
+    """Raise `PluginError` where the function of another package's reader cannot be imported."""
+    if reader.offer is not None and not callable(reader.offer.load()):
+        raise reader.offer.error(f"{reader.offer.target} is no function; expected read(path, options)")
+
+
+@cache
+def _others() -> registry.Offers:
+    return registry.offered("readers", (*READERS, *ALIASES))
+
+
+ALIASES = {"convlab-unified": "convlab"}  # other names that are accepted and not listed
 
 
 class Converted(NamedTuple):
@@ -253,11 +297,12 @@ def convert(
     readers = all_readers()
     reader = readers.get(ALIASES.get(found, found))
     if reader is None:
+        _others().find(found)
         raise unknown("reader", found, list(readers))
     account = Account()
 
     def dialogues() -> Iterator[Dialogue]:
-        for dialogue in _checked(_named(reader.read(source, options), options), source):
+        for dialogue in checked(_named(reader.read(source, options), options), source):
             account.add(dialogue)
             yield dialogue
         if strict and options.dropped:
@@ -288,7 +333,7 @@ def _named(dialogues: Iterator[Dialogue], options: Options) -> Iterator[Dialogue
             yield dialogue
 
 
-def _checked(dialogues: Iterator[Dialogue], source: str) -> Iterator[Dialogue]:
+def checked(dialogues: Iterator[Dialogue], source: str) -> Iterator[Dialogue]:
     """What is written keeps the native rules, whatever the reader let pass."""
     seen = IdSet()
     place = 0
@@ -297,6 +342,13 @@ def _checked(dialogues: Iterator[Dialogue], source: str) -> Iterator[Dialogue]:
             from_record(decoded(native.dump(dialogue)), default_id="")
         except RuleError as error:
             refuse(error, f"{source}: dialogue {place}, as converted")
+        except (
+            AttributeError,
+            TypeError,
+            ValueError,
+        ) as error:  # fields of a plugin's dialogue with wrong types
+            about = f"dialogue {place}, as converted, cannot be written: {registry.described(error)}"
+            raise DataError(Problem(source, None, "", about)) from error
         if dialogue.id in seen:
             expected = "expected ids that differ"
             raise DataError(Problem(source, None, "", f"has the id {shown(dialogue.id)} twice; {expected}"))

@@ -12,6 +12,7 @@ from turnwise.attacks.context import Context, contexts, halves
 from turnwise.attacks.perturb import CALLS, Perturbation, perturbed
 from turnwise.attacks.target import Target
 from turnwise.attacks.verdict import Judged
+from turnwise.conformance import rows_of
 from turnwise.errors import Unmeasured, UsageError
 from turnwise.logs.items.items import all_items
 from turnwise.logs.items.selection import FILE
@@ -131,7 +132,7 @@ def _scores(metric: Metric, items: Sequence[Item]) -> Floats:
     found = np.full(len(items), np.nan)
     able = [place for place, item in enumerate(items) if missing(metric, item) is None]
     if able:
-        found[able] = item_scores(metric, metric.rows([items[place] for place in able]))
+        found[able] = item_scores(metric, rows_of(metric, [items[place] for place in able]))
     return found
 
 

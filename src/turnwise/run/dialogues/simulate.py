@@ -6,7 +6,7 @@ are not in the logs. In these all agents talk to the same users, so the differen
 standard errors than their means.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache, partial
 from pathlib import Path
@@ -17,9 +17,11 @@ import numpy as np
 
 from turnwise import worlds
 from turnwise.agents import resolve
-from turnwise.errors import UsageError
+from turnwise.conformance import foreign, shown
+from turnwise.errors import PluginError, TurnwiseError, UsageError
 from turnwise.logs import native
 from turnwise.logs.files import PIPE, replacing
+from turnwise.registry import described
 from turnwise.report.results import to_json
 from turnwise.run.progress import progress
 from turnwise.run.workers.execute import Executor, Local
@@ -124,7 +126,7 @@ def _world_and_agents(simulation: Simulation) -> tuple[World, Mapping[str, Agent
         raise UsageError(
             f"--db, --goals, --delexicalised and --user are options of the world task, not of {simulation.world}"
         )
-    agents: dict[str, Agent] = dict(family(simulation.family, agents=simulation.agents))
+    agents = _family(family, simulation)
     for name, address in simulation.outsiders:
         if name in agents:
             raise UsageError(
@@ -132,6 +134,23 @@ def _world_and_agents(simulation: Simulation) -> tuple[World, Mapping[str, Agent
             )
         agents[name] = resolve(address)
     return world, agents
+
+
+def _family(family: Callable[..., Any], simulation: Simulation) -> dict[str, Agent]:
+    """The agents of the family; raises `PluginError` where a plugin's `family` returns no dict of agents."""
+    try:
+        found = family(simulation.family, agents=simulation.agents)
+    except TurnwiseError:
+        raise
+    except Exception as error:
+        if worlds.is_own(simulation.world):
+            raise
+        raise PluginError(f"world `{simulation.world}`: `family` raised {described(error)}") from error
+    if not isinstance(found, Mapping) or not all(map(callable, found.values())):
+        raise PluginError(
+            f"world `{simulation.world}`: `family` returned {shown(found)}; expected a dict of agents by name"
+        )
+    return dict(found)
 
 
 def _task_world(simulation: Simulation) -> World:
@@ -182,6 +201,19 @@ def _tasks(simulation: Simulation, agents: Mapping[str, Agent]) -> Iterator[Task
 def _run_task(simulation: Simulation, task: Task) -> bytes | Sums:
     """Do one task: lines of the log, or sums of true scores."""
     world, agents = _world_and_agents(simulation)
+    try:
+        return _play_task(simulation, task, world, agents)
+    except TurnwiseError:
+        raise
+    except Exception as error:
+        if not foreign(world) and not any(map(foreign, agents.values())):
+            raise
+        raise PluginError(
+            f"world `{simulation.world}` with agent `{task.agent}` raised {described(error)}"
+        ) from error
+
+
+def _play_task(simulation: Simulation, task: Task, world: World, agents: Mapping[str, Agent]) -> bytes | Sums:
     numbers = range(task.start, task.stop)
     if task.purpose == LOG:
         lines = []

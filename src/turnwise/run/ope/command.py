@@ -176,7 +176,7 @@ def _finding(one: TargetEstimate, rating: str, logged: float | None, truth: Mean
         n_clusters=one.n_agents,
         method=one.method,
         signature=one.signature,
-        status="refused" if refused else "ok",
+        status="ok" if not refused else "error" if one.failed else "refused",
         reason=one.reason,
         details={
             "raw": one.diagnostics.get("raw"),

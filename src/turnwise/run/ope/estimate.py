@@ -6,8 +6,9 @@ from typing import Any
 
 import numpy as np
 
+from turnwise.conformance import estimate_of
 from turnwise.encode.episodes import leave_out
-from turnwise.errors import Refused
+from turnwise.errors import PluginError, Refused
 from turnwise.estimators.calibration import can_rank, estimates, line
 from turnwise.estimators.refusal import Reach, check_enough, check_reach, reach
 from turnwise.estimators.vectors import encoded, give
@@ -60,6 +61,7 @@ class TargetEstimate:
     estimate: float | None = None
     interval: Interval | None = None
     reason: str | None = None  # why there is no estimate
+    failed: bool = False  # whether the estimator broke its contract, and did not refuse
     method: str = ""
     n_dialogues: int = 0
     n_agents: int = 0
@@ -106,6 +108,9 @@ def estimate_target(request: Request, target: str) -> list[TargetEstimate]:
                 raise Refused(refusal)
             rng = generator(request.seed, name, target, request.data.rating)
             own, others = _raw(request, name, estimator, seen, target, here, rng)
+        except PluginError as error:
+            found.append(replace(about, reason=str(error), failed=True))
+            continue
         except (Refused, np.linalg.LinAlgError) as error:
             found.append(replace(about, reason=str(error)))
             continue
@@ -138,13 +143,13 @@ def _raw(
     others = here if request.calibrate else ()
     if name in request.precomputed:
         ready = request.precomputed[name]
-        own = ready[target] if target in ready else estimator.estimate(seen, target, rng=rng)
+        own = ready[target] if target in ready else estimate_of(estimator, seen, target, rng=rng)
         return own, [ready[agent] for agent in others]
     if not request.data.near:
         own, *rest = estimates(estimator, seen, [target, *others], rng=rng)
         return own, rest
-    return estimator.estimate(seen, target, rng=rng), [
-        estimator.estimate(leave_out(request.data.without(agent), {target}), agent, rng=rng)
+    return estimate_of(estimator, seen, target, rng=rng), [
+        estimate_of(estimator, leave_out(request.data.without(agent), {target}), agent, rng=rng)
         for agent in others
     ]
 
@@ -171,7 +176,7 @@ def _estimate_once(request: Request, task: tuple[str, str, int]) -> Estimate:
     name, agent, seed = task
     rng = generator(seed, name, agent, request.data.rating)
     seen = leave_out(request.data.without(agent), request.hidden)
-    return request.estimators[name].estimate(seen, agent, rng=rng)
+    return estimate_of(request.estimators[name], seen, agent, rng=rng)
 
 
 def _mean(trained: Sequence[Estimate]) -> Estimate:

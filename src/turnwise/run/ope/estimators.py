@@ -6,9 +6,13 @@ conversations with a stand-in for people.
 """
 
 from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
 
 from turnwise import estimators as registry
-from turnwise.errors import Refused
+from turnwise.errors import PluginError, Refused
 from turnwise.estimators.baselines.ranker import Ranker
 from turnwise.estimators.critic.critic import TaskCritic
 from turnwise.protocols import TakesMetrics
@@ -17,7 +21,30 @@ from turnwise.run.ope import task_log
 from turnwise.run.ope.logged_data import METRIC
 from turnwise.run.ope.reward import scored
 from turnwise.run.spec import OpeSpec
-from turnwise.types import Dialogue, Estimator
+from turnwise.types import Card, Dialogue, Episodes, Estimate, Estimator, Signature
+
+
+@dataclass(frozen=True)
+class Unusable:
+    """In the place of a plugin that is no estimator: it reports what is wrong for every target."""
+
+    card: ClassVar[Card] = Card(
+        kind="estimator",
+        meaning="None: the plugin cannot be used.",
+        range="none",
+        limits="none",
+        citation="none",
+    )
+
+    name: str
+    problem: str
+
+    @property
+    def signature(self) -> Signature:
+        return Signature(self.name)
+
+    def estimate(self, episodes: Episodes, target: str, /, *, rng: np.random.Generator) -> Estimate:
+        raise PluginError(self.problem)
 
 
 def made(
@@ -40,7 +67,11 @@ def made(
                 name, rating, model=spec.model, scale=scale, delexicalised=delexicalised
             )
             continue
-        estimator = registry.resolve(name, model=spec.model)
+        try:
+            estimator = registry.resolve(name, model=spec.model)
+        except PluginError as error:  # the other estimators go on without it
+            found[name] = Unusable(name, str(error))
+            continue
         if isinstance(estimator, TakesMetrics):
             columns = {metric: scored(spec, dialogues, metric, agents) for metric in estimator.metrics}
             estimator = estimator.given(columns)

@@ -5,12 +5,13 @@ from dataclasses import replace
 
 import numpy as np
 
+from turnwise.conformance import fitted_on, number_of, rows_of
 from turnwise.errors import DataError, Refused, UsageError
 from turnwise.logs.items.items import Selection, items
 from turnwise.meta.table import stack_rows
 from turnwise.metrics import resolve
 from turnwise.run.spec import OpeSpec
-from turnwise.types import Dialogue, Fitted, Floats, Item, Metric, Need
+from turnwise.types import Dialogue, Fitted, Floats, Item, Metric
 
 MOST = (
     400  # dialogues in which an agent's replies are scored: enough for a mean that is compared with 16 others
@@ -60,10 +61,9 @@ def _ready(
     spec: OpeSpec, name: str, judged: Selection, dialogues: Sequence[Dialogue]
 ) -> tuple[Metric, list[Item]]:
     metric = resolve(name, model=spec.model, db=spec.db)
-    needs: frozenset[Need] = getattr(metric, "needs", frozenset())
-    found = list(items(dialogues, judged, whole="dialogue" in needs))
+    found = list(items(dialogues, judged, whole="dialogue" in metric.needs))
     if isinstance(metric, Fitted):
-        metric = metric.fit(item for item in found if item.missing is None)
+        metric = fitted_on(metric, (item for item in found if item.missing is None))
     if not isinstance(metric, Metric):
         raise UsageError(f"`{name}` cannot be used as a number of single dialogues")
     return metric, found
@@ -71,7 +71,7 @@ def _ready(
 
 def _by(metric: Metric, found: Sequence[Item], keys: Sequence[str]) -> dict[str, float]:
     """The metric's number of the items of each key."""
-    rows = metric.rows(found)
+    rows = rows_of(metric, found)
     places: dict[str, list[int]] = {}
     whole = np.isfinite(_row_sums(rows))
     for place, key in enumerate(keys):
@@ -80,7 +80,7 @@ def _by(metric: Metric, found: Sequence[Item], keys: Sequence[str]) -> dict[str,
     numbers = {}
     for key, mine in places.items():
         try:
-            value = float(metric.reduce(stack_rows([rows[mine]])))
+            value = float(number_of(metric, stack_rows([rows[mine]])))
         except Refused:
             continue
         if np.isfinite(value):

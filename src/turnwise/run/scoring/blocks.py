@@ -11,8 +11,9 @@ from typing import Any
 import msgspec
 import numpy as np
 
+from turnwise.conformance import foreign, number_of, numbers_of, rows_of
 from turnwise.encode.truncation import listening
-from turnwise.errors import Refused, UsageError
+from turnwise.errors import PluginError, Refused, UsageError
 from turnwise.meta.table import stack_rows
 from turnwise.metrics.rows import scored as has_evidence
 from turnwise.run.workers.execute import out_of_memory
@@ -90,25 +91,44 @@ def score(metric: Metric, items: Sequence[Item]) -> Block:
 
 
 def _rows_or_errors(metric: Metric, items: Sequence[Item]) -> tuple[Rows, dict[int, Exception]]:
-    """A setting that cannot be honoured is no failure of an item, and ends the run; so does a want of memory."""
+    """Rows of the items that the metric scored, and by place the errors of the others.
+
+    A metric that breaks its contract (`PluginError`) fails on all items. A setting that cannot be honoured ends the
+    run, and so does a lack of memory.
+    """
     try:
-        return metric.rows(items), {}
+        return rows_of(metric, items), {}
+    except PluginError as broken:
+        return no_rows(metric), dict.fromkeys(range(len(items)), broken)
     except UsageError:
         raise
     except Exception as whole:
         if len(items) == 1 and not out_of_memory(whole):
-            return metric.rows([]), {0: whole}
-    rows, errors = [], {}
+            return no_rows(metric), {0: whole}
+    rows: list[Rows] = []
+    errors: dict[int, Exception] = {}
     for place, item in enumerate(items):
         try:
-            rows.append(metric.rows([item]))
+            rows.append(rows_of(metric, [item]))
+        except PluginError as error:
+            errors[place] = error
         except UsageError:
             raise
         except Exception as error:
             if out_of_memory(error):
                 raise
             errors[place] = error
-    return stack_rows(rows) if rows else metric.rows([]), errors
+    return stack_rows(rows) if rows else no_rows(metric), errors
+
+
+def no_rows(metric: Metric) -> Rows:
+    """The metric's rows for no items; without columns where it fails even then."""
+    try:
+        return rows_of(metric, [])
+    except Exception:
+        if not foreign(metric):
+            raise
+        return np.zeros((0, 0))
 
 
 def _status(error: Exception) -> Status:
@@ -116,7 +136,7 @@ def _status(error: Exception) -> Status:
 
 
 def _words(error: Exception) -> str:
-    return f"{type(error).__name__}: {error}"
+    return str(error) if isinstance(error, PluginError) else f"{type(error).__name__}: {error}"
 
 
 def item_scores(metric: Metric, rows: Rows) -> Floats:
@@ -124,8 +144,8 @@ def item_scores(metric: Metric, rows: Rows) -> Floats:
     if metric.level != "turn" and "dialogue" not in metric.needs:
         return np.full(rows.shape[0], np.nan)
     if isinstance(metric, Summed) and isinstance(rows, np.ndarray):
-        return metric.of_sums(rows)
-    return np.array([metric.reduce(rows[at : at + 1]) for at in range(rows.shape[0])], dtype=np.float64)
+        return numbers_of(metric, rows) if len(rows) else np.zeros(0)
+    return np.array([number_of(metric, rows[at : at + 1]) for at in range(rows.shape[0])], dtype=np.float64)
 
 
 def encode(block: Block, key: str) -> bytes:

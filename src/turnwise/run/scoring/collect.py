@@ -10,6 +10,7 @@ from turnwise.logs.scan import Census
 from turnwise.meta.table import COLUMNS, ScoreTable, UnscoredItem, stack_rows
 from turnwise.run.progress import progress
 from turnwise.run.resume.store import Store
+from turnwise.run.scoring.blocks import no_rows
 from turnwise.run.scoring.listing import Listing
 from turnwise.run.scoring.shards import Watch, shards
 from turnwise.run.spec import Spec
@@ -26,7 +27,7 @@ class _Growing:
         self.lost: list[UnscoredItem] = []
 
     def table(self) -> ScoreTable:
-        rows = stack_rows(self.rows) if self.rows else self.metric.rows([])
+        rows = stack_rows(self.rows) if self.rows else no_rows(self.metric)
         columns: dict[str, Any] = {column: tuple(values) for column, values in self.columns.items()}
         return ScoreTable(
             name=self.name,

@@ -12,12 +12,14 @@ from typing import Any, BinaryIO
 import msgspec
 import numpy as np
 
+from turnwise.conformance import number_of
+from turnwise.errors import PluginError
 from turnwise.meta.table import stack_rows
 from turnwise.protocols import metric_extras
 from turnwise.report.results import replacing
 from turnwise.run.scoring.blocks import item_scores
 from turnwise.run.scoring.shards import Shard
-from turnwise.types import Item, Metric, Rows
+from turnwise.types import Floats, Item, Metric, Rows
 
 _encoder = msgspec.json.Encoder()
 TALKS = 4  # conversations whose words are kept
@@ -45,7 +47,7 @@ class Listing:
     def add(self, shard: Shard) -> None:
         lines = [_line(item) for item in shard.items]
         for name, block in shard.blocks.items():
-            scores = item_scores(self._metrics[name], block.rows)
+            scores = self._scores(name, block.rows)
             half = metric_extras(self._metrics[name]).half_width
             for at, value in zip(block.scored, scores.tolist(), strict=True):
                 lines[at]["scores"][name] = value if math.isfinite(value) else None
@@ -57,6 +59,13 @@ class Listing:
                 lines[failure.position].setdefault("unscored", {})[name] = reason
         self._items.writelines(_encoder.encode(line) + b"\n" for line in lines)
         self._gather(shard)
+
+    def _scores(self, name: str, rows: Rows) -> Floats:
+        """One number a row; NaN where the metric breaks its contract, which its finding reports."""
+        try:
+            return item_scores(self._metrics[name], rows)
+        except PluginError:
+            return np.full(rows.shape[0], np.nan)
 
     def _gather(self, shard: Shard) -> None:
         rows_of = {
@@ -99,7 +108,10 @@ class Listing:
     def _score(self, name: str, rows: list[Rows] | None) -> float | None:
         if rows is None or self._metrics[name].level == "system":
             return None
-        value = self._metrics[name].reduce(stack_rows(rows))
+        try:
+            value = number_of(self._metrics[name], stack_rows(rows))
+        except PluginError:  # its finding reports it
+            return None
         return value if math.isfinite(value) else None
 
 

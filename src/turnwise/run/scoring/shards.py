@@ -12,8 +12,9 @@ from pathlib import Path
 
 import numpy as np
 
+from turnwise.conformance import fitted_on, foreign, number_of, numbers_of, signature_of
 from turnwise.encode.models.catalogue import NotFetched
-from turnwise.errors import MissingExtra, Refused, TooManyErrors
+from turnwise.errors import MissingExtra, PluginError, Refused, TooManyErrors
 from turnwise.logs import native
 from turnwise.logs.items.items import Selection, all_items, items
 from turnwise.logs.scan import Census
@@ -21,11 +22,11 @@ from turnwise.metrics import resolve
 from turnwise.metrics.task.tables import FOLDER, NoTables
 from turnwise.protocols import Priced
 from turnwise.run.resume.store import Store
-from turnwise.run.scoring.blocks import Block, Failure, content_key, score
+from turnwise.run.scoring.blocks import Block, Failure, content_key, no_rows, score
 from turnwise.run.scoring.costs import announce
 from turnwise.run.spec import Spec
 from turnwise.run.workers.execute import Executor
-from turnwise.types import Finding, Fitted, Item, Metric, Turn, digest
+from turnwise.types import Finding, Fitted, Item, Metric, Summed, Turn, digest
 
 SHARD = 512  # items: large enough to batch a model and to amortise a sync, small enough to lose
 
@@ -53,9 +54,11 @@ def prepare(spec: Spec, census: Census) -> tuple[dict[str, Metric], list[Finding
         try:
             db, cache = spec.db or beside(spec.data), None if spec.reuse else False
             metric = _fitted(resolve(name, model=spec.model, db=db, cache=cache), spec, census)
-            str(metric.signature)  # says now, and not at the first item, that a model is missing
+            signature_of(metric)  # a missing model is reported now and not at the first item
         except Refused as error:
             absent.append(Finding.refusal(what, error))
+        except PluginError as error:  # the other metrics go on without it
+            absent.append(Finding(what=what, estimate=None, status="error", reason=str(error)))
         except (MissingExtra, NotFetched, NoTables) as error:
             absent.append(Finding(what=what, estimate=None, status="skipped", reason=str(error)))
         else:
@@ -74,9 +77,9 @@ def _fitted(metric: Metric | Fitted, spec: Spec, census: Census) -> Metric:
         return metric
     if spec.real is None:
         there = all_items(spec.data, spec.selection, census)
-        return metric.fit(item for item in there if item.missing is None)
+        return fitted_on(metric, (item for item in there if item.missing is None))
     there = items(native.read(spec.real), Selection(judged="all", role=spec.selection.role))
-    return metric.fit(_real(item) for item in there)
+    return fitted_on(metric, (_real(item) for item in there))
 
 
 def _real(item: Item) -> Item:
@@ -91,6 +94,7 @@ class Watch:
         self.allowed = allowed
         self.stopped: dict[str, str] = {}  # metric -> why
         self._errors: Counter[str] = Counter()
+        self._widths: dict[str, int] = {}  # metric -> columns of its rows
 
     def look(self, name: str, block: Block) -> None:
         failed = [failure for failure in block.failures if failure.status == "error"]
@@ -100,6 +104,25 @@ class Watch:
                 f"failed on {self._errors[name]} items, more than --max-errors {self.allowed} allows; "
                 f"the last: {failed[-1].reason}"
             )
+
+    def check_reduction(self, name: str, metric: Metric, block: Block) -> None:
+        """Stop a metric whose rows change their width, or reduce to something that is not a number."""
+        rows = block.rows
+        if name in self.stopped or not rows.shape[0]:
+            return
+        try:
+            width = self._widths.setdefault(name, rows.shape[1])
+            if rows.shape[1] != width:
+                raise PluginError(f"rows have {rows.shape[1]} columns here and had {width} before")
+            if isinstance(metric, Summed):
+                if not isinstance(rows, np.ndarray):
+                    raise PluginError("a metric with `of_sums` returned sparse rows; expected a numpy array")
+                numbers_of(metric, rows[:1])
+            number_of(metric, rows[:1])
+        except Refused:  # too few rows for this metric
+            return
+        except PluginError as error:
+            self.stopped[name] = f"was stopped: {error}"
 
     def findings(self) -> list[Finding]:
         return [
@@ -145,6 +168,8 @@ def _scored(
             if name in fresh:
                 store.put(key, block)
             watch.look(name, block)
+            if name in fresh and foreign(metrics[name]):
+                watch.check_reduction(name, metrics[name], block)
             blocks[name] = block
         yield Shard(task.items, blocks, task.keys)
         if all(name in watch.stopped for name in metrics):
@@ -154,7 +179,7 @@ def _scored(
 def _nothing(metric: Metric, batch: Sequence[Item], reason: str) -> Block:
     """The block of a metric that was stopped."""
     failures = tuple(Failure(position, "error", f"stopped: {reason}") for position in range(len(batch)))
-    return Block(np.zeros(0, dtype=np.int64), metric.rows([]), failures)
+    return Block(np.zeros(0, dtype=np.int64), no_rows(metric), failures)
 
 
 def _task(metrics: Mapping[str, Metric], store: Store, batch: Sequence[Item], watch: Watch) -> _Task:

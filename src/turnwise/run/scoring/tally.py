@@ -8,12 +8,14 @@ they are added up, and a seeded sample of clusters stays behind for the interval
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 from zlib import crc32
 
 import numpy as np
 
-from turnwise.errors import Refused, counted
+from turnwise.conformance import called, number_of, numbers_of
+from turnwise.errors import PluginError, Refused, counted
 from turnwise.logs.ids import IdSet
 from turnwise.meta.table import better_direction, dense, stack_rows
 from turnwise.protocols import Curved, metric_extras
@@ -143,10 +145,10 @@ class Tally:
     def _merge(self, items: Sequence[Item], rows: Floats) -> None:
         if isinstance(self.metric, Merged):
             if self._moments is not None:
-                self._moments += self.metric.moments(rows)
+                self._moments += called(self.metric, "moments", rows)
             elif self._sample.seen + len(rows) > self._sample.max_rows:
                 kept = [self._sample.table()[0]] if self._sample.seen else []
-                self._moments = self.metric.moments(np.concatenate([*kept, rows]))
+                self._moments = called(self.metric, "moments", np.concatenate([*kept, rows]))
         for item, row in zip(items, rows, strict=True):
             self._sample.add(item.cluster, item.id, row)
 
@@ -159,8 +161,12 @@ class Tally:
     def finding(self, what: dict[str, str | None], *, draws: int, rng: np.random.Generator) -> Finding:
         try:
             estimate, interval, method = self._measure(draws, rng)
+            details = self._details() if not np.isnan(estimate) else {}
         except Refused as error:
             return Finding.refusal(what, error, str(self.metric.signature))
+        except PluginError as error:
+            signature = str(self.metric.signature)
+            return Finding(what=what, estimate=None, status="error", reason=str(error), signature=signature)
         found = not np.isnan(estimate)
         return Finding(
             what=what,
@@ -173,7 +179,7 @@ class Tally:
             signature=str(self.metric.signature),
             status="ok" if found else self._status(),
             reason=None if found else self._reason(),
-            details={"better": better_direction(self.metric), **(self._details() if found else {})},
+            details={"better": better_direction(self.metric), **details},
         )
 
     def _clipped(self, interval: tuple[float, float] | None) -> tuple[float, float] | None:
@@ -185,8 +191,10 @@ class Tally:
         if not isinstance(self.metric, Guarded):
             return {}
         rows = self._table()[0]
-        curve = {"curve": _thinned(self.metric.curve(rows))} if isinstance(self.metric, Curved) else {}
-        return {**self.metric.details(rows), **curve}
+        curve = (
+            {"curve": _thinned(called(self.metric, "curve", rows))} if isinstance(self.metric, Curved) else {}
+        )
+        return {**called(self.metric, "details", rows), **curve}
 
     def _status(self) -> Status:
         """Of a number that is not there: the gravest that befell its items."""
@@ -209,30 +217,32 @@ class Tally:
                 return self._of_draws(metric, self._drawn)
             sums = self._sums[:n_groups]
             bounds = metric_extras(metric).bounds
-            interval, method = interval_of_sums(sums, metric.of_sums, draws=draws, rng=rng, bounds=bounds)
-            return float(metric.of_sums(sums.sum(axis=0))), interval, method
+            interval, method = interval_of_sums(
+                sums, partial(numbers_of, metric), draws=draws, rng=rng, bounds=bounds
+            )
+            return float(numbers_of(metric, sums.sum(axis=0))), interval, method
         rows, codes, n_kept = self._table()
         if isinstance(metric, Merged) and self._moments is not None:
-            estimate = metric.of_moments(self._moments)
+            estimate = called(metric, "of_moments", self._moments)
         else:
             if isinstance(metric, Guarded):
-                metric.check(rows)
-            estimate = metric.reduce(rows)
+                called(metric, "check", rows)
+            estimate = number_of(metric, rows)
         interval, method = interval_of_rows(
-            lambda chosen: metric.reduce(rows[chosen]), codes, n_kept, draws=draws, rng=rng
+            lambda chosen: number_of(metric, rows[chosen]), codes, n_kept, draws=draws, rng=rng
         )
         if self._moments is None:
             return estimate, interval, method if self._sample.complete else f"{method}, {self._share(rows)}"
         share = n_kept / len(self._clusters)
-        centre = metric.reduce(rows)
+        centre = number_of(metric, rows)
         told = f"{method}, {self._share(rows)}"
         return estimate, interval and rescaled(interval, centre, estimate, share=share), told
 
     def _of_draws(self, metric: Summed, drawn: PoissonSums) -> tuple[float, tuple[float, float] | None, str]:
-        estimate = float(metric.of_sums(self._sums[0]))
+        estimate = float(numbers_of(metric, self._sums[0]))
         if edge := self._at_the_edge(estimate):
             return estimate, edge, "Wilson by cluster"
-        interval = percentile(metric.of_sums(drawn.sums), n_clusters=len(self._clusters))
+        interval = percentile(numbers_of(metric, drawn.sums), n_clusters=len(self._clusters))
         told = f"percentile of the Poisson bootstrap by cluster, {self.draws} draws"
         return estimate, interval, told if interval else "none: no variation"
 

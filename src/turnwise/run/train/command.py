@@ -1,23 +1,29 @@
 """`turnwise train`: reads dialogues and ratings, calls a trainer and writes a model folder. Resumable.
 
-A trainer is one entry of `TRAINERS`; its module is imported when it is used. This module reads the data, reports what
-is wrong with it before training starts, and writes what the trainer returns.
+A trainer is one entry of `TRAINERS`, or an entry point of another package in the group `turnwise.trainers`; its module
+is imported when it is used. This module reads the data, reports what is wrong with it before training starts, and
+writes what the trainer returns.
 """
 
-import importlib
+import inspect
 import shutil
 from collections.abc import Callable
 from dataclasses import replace
+from functools import cache
+from importlib import import_module
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
+from turnwise import registry
 from turnwise.encode.models import folder
-from turnwise.errors import DataError, UsageError, unknown
+from turnwise.errors import DataError, PluginError, TurnwiseError, UsageError, unknown
 from turnwise.logs.items.items import Selection, all_items
 from turnwise.logs.native import read_all
 from turnwise.logs.scan import Census, scan
 from turnwise.meta.gold import gold
+from turnwise.networks.training.checks import trained_problem, trainer_problem
 from turnwise.networks.training.task import Ratings, Trained, TrainingTask
+from turnwise.protocols import Learns, trainer_extras
 from turnwise.ratings.ceiling import ceiling
 from turnwise.report import results
 from turnwise.run.origin import origin
@@ -26,8 +32,6 @@ from turnwise.run.scoring.raters import turned
 from turnwise.run.spec import TrainSpec
 from turnwise.types import Item
 
-Learns = Literal["ratings", "dialogues"]
-
 
 class Trainer(NamedTuple):
     """One entry of the table of trainers."""
@@ -35,6 +39,7 @@ class Trainer(NamedTuple):
     target: str  # module:function, called with a `TrainingTask`, returns a `Trained`
     learns: Learns  # what the data must contain
     what: str  # one line for `turnwise ls trainers`
+    owner: str = "turnwise"  # the package
 
 
 def _learned(module: str, learns: Learns, what: str) -> Trainer:
@@ -103,7 +108,7 @@ def train(spec: TrainSpec, *, say: Callable[[str], None] = lambda _: None) -> Ou
         data=_data(spec, census),
         say=say,
     )
-    trained = _call(chosen, task)
+    trained = _call(metric, chosen, task)
     card = {"data": task.data, "command": _command(spec, metric), **trained.card}
     made = folder.save(
         spec.output, kind=trained.kind, tensors=trained.tensors, config=trained.config, card=card
@@ -119,16 +124,50 @@ def train(spec: TrainSpec, *, say: Callable[[str], None] = lambda _: None) -> Ou
     return Outcome(tuple(trained.findings), document)
 
 
-def trainer(metric: str) -> Trainer:
-    if metric not in TRAINERS:
-        raise unknown("trainer", metric, tuple(TRAINERS))
-    return TRAINERS[metric]
+def names() -> tuple[str, ...]:
+    """All names, those of other packages last. A listed plugin may still fail its check when it is used."""
+    return (*TRAINERS, *_others().usable)
 
 
-def _call(chosen: Trainer, task: TrainingTask) -> Trained:
-    module, _, name = chosen.target.partition(":")
-    trained: Trained = getattr(importlib.import_module(module), name)(task)
-    return trained
+def broken() -> tuple[PluginError, ...]:
+    """Plugins that cannot be used because of their names."""
+    return tuple(_others().problems.values())
+
+
+def trainer(name: str) -> Trainer:
+    """The entry of a trainer; raises `PluginError` for a plugin that is no trainer."""
+    if name in TRAINERS:
+        return TRAINERS[name]
+    if (offer := _others().find(name)) is None:
+        raise unknown("trainer", name, names())
+    function = offer.load()
+    if (problem := trainer_problem(function)) is not None:
+        raise offer.error(problem)
+    what = (inspect.getdoc(function) or "").partition("\n")[0] or f"of the package {offer.owner}"
+    return Trainer(offer.target, trainer_extras(function).learns, what, offer.owner)
+
+
+def _call(name: str, chosen: Trainer, task: TrainingTask) -> Trained:
+    if chosen.owner == "turnwise":
+        module, _, attribute = chosen.target.partition(":")
+        trained: Trained = getattr(import_module(module), attribute)(task)
+        return trained
+    offer = registry.Offer("trainer", name, chosen.target, chosen.owner)
+    function = offer.load()
+    try:
+        made = function(task)
+    except TurnwiseError:
+        raise
+    except Exception as error:  # foreign code may raise anything
+        raise offer.error(f"raised {registry.described(error)}") from error
+    if (problem := trained_problem(made)) is not None:
+        raise offer.error(problem)
+    return made  # type: ignore[no-any-return]
+
+
+@cache
+def _others() -> registry.Offers:
+    return registry.offered("trainers", TRAINERS)
 
 
 def _items(spec: TrainSpec, census: Census, **judged: Any) -> list[Item]:

@@ -1,0 +1,44 @@
+"""Checks of a trainer of another package and of what it returns, each with one sentence for what is wrong."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, get_args
+
+import numpy as np
+
+from turnwise.conformance import shown
+from turnwise.networks.training.task import Trained
+from turnwise.protocols import Learns, trainer_extras
+from turnwise.types import Finding
+
+
+def trainer_problem(trainer: object) -> str | None:
+    """What keeps an object from being a trainer; None where nothing does."""
+    if isinstance(trainer, type):
+        return f"is the class {trainer.__name__}; expected a function, or an instance of the class"
+    if not callable(trainer):
+        return f"is {shown(trainer)}; expected a function of a TrainingTask that returns a Trained"
+    learns: object = trainer_extras(trainer).learns
+    if learns not in get_args(Learns):
+        return f"`learns` is {shown(learns)}; expected one of {', '.join(get_args(Learns))}"
+    return None
+
+
+def trained_problem(trained: object) -> str | None:
+    """What keeps a trainer's result from being written as a model folder; None where nothing does."""
+    if not isinstance(trained, Trained):
+        return f"returned {shown(trained)}; expected a turnwise.plugins.Trained"
+    parts: Any = trained  # fields may hold anything, whatever their annotations say
+    if not isinstance(parts.kind, str) or not parts.kind:
+        return f"returned a Trained with {shown(parts.kind)} as `kind`; expected a name"
+    if not isinstance(parts.tensors, Mapping) or not all(
+        isinstance(name, str) and isinstance(one, np.ndarray) for name, one in parts.tensors.items()
+    ):
+        return "returned a Trained whose `tensors` is not a dict of numpy arrays"
+    for name in ("config", "card"):
+        if not isinstance(getattr(parts, name), Mapping):
+            return f"returned a Trained with {shown(getattr(parts, name))} as `{name}`; expected a dict"
+    if not isinstance(parts.findings, Sequence) or not all(
+        isinstance(one, Finding) for one in parts.findings
+    ):
+        return "returned a Trained whose `findings` are not a list of turnwise.types.Finding"
+    return None

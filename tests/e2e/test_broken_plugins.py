@@ -1,0 +1,383 @@
+"""A package of broken plugins: each gets one clear line, and everything else goes on.
+
+The package is installed as a folder with a module and dist-info metadata, as pip would leave it.
+"""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import turnwise
+from turnwise.logs import native
+from turnwise.testing import dialogues
+
+MODULE = '''
+from turnwise.plugins import *
+from turnwise.plugins import Mean
+import numpy as np
+
+CARD = Card(kind="feature", meaning="m", range="r", limits="l", citation="c")
+WHOLE = Card(kind="estimator", meaning="m", range="r", limits="l", citation="c")
+
+
+class Good(Mean):
+    level, needs, higher_is_better = "turn", frozenset(), True
+    unscored, card = "never", CARD
+    signature = property(lambda self: Signature("good"))
+
+    def value(self, item, /):
+        return float(len(item.reply))
+
+
+class NoCard(Good):
+    card = None
+
+
+class WrongLevel(Good):
+    level = "paragraph"
+
+
+class WrongNeeds(Good):
+    needs = frozenset({"money"})
+
+
+class TextSignature(Good):
+    signature = "good"
+
+
+class ListRows(Good):
+    signature = property(lambda self: Signature("list-rows"))
+
+    def rows(self, items, /):
+        return [[1.0, 1.0] for _ in items]
+
+
+class FewRows(Good):
+    signature = property(lambda self: Signature("few-rows"))
+
+    def rows(self, items, /):
+        return np.ones((max(0, len(items) - 1), 2))
+
+
+class IntRows(Good):
+    signature = property(lambda self: Signature("int-rows"))
+
+    def rows(self, items, /):
+        return np.ones((len(items), 2), dtype=int)
+
+
+class TextNumber(Good):
+    signature = property(lambda self: Signature("text-number"))
+    of_sums = None
+
+    def reduce(self, rows, /):
+        return "much"
+
+
+class Raises(Good):
+    signature = property(lambda self: Signature("raises"))
+
+    def __init__(self):
+        raise RuntimeError("no licence\\nfor this machine")
+
+
+class FloatEstimator:
+    card = WHOLE
+    signature = property(lambda self: Signature("float"))
+
+    def estimate(self, episodes, target, /, *, rng):
+        return 0.5
+
+
+class NoEstimate:
+    card = WHOLE
+    signature = property(lambda self: Signature("none"))
+
+
+def records(path, options):
+    yield {"id": "1"}
+
+
+def misread(path, options):
+    raise KeyError("speaker")
+
+
+class Silent:
+    """An agent that says nothing."""
+
+    def __call__(self, turns, rng):
+        return None
+
+
+def answer(turns, rng):
+    return Reply("hello")
+
+
+def train(task):
+    """Trains nothing."""
+    return {"weights": 1}
+
+
+class TrainerClass:
+    """A class and not an instance."""
+'''
+WORLD = """
+from turnwise.worlds import chat
+WORLD, family = chat.WORLD, chat.family
+"""
+POINTS = """
+[turnwise.metrics]
+good = broken_pack:Good
+no-card = broken_pack:NoCard
+wrong-level = broken_pack:WrongLevel
+wrong-needs = broken_pack:WrongNeeds
+text-signature = broken_pack:TextSignature
+list-rows = broken_pack:ListRows
+few-rows = broken_pack:FewRows
+int-rows = broken_pack:IntRows
+text-number = broken_pack:TextNumber
+raises = broken_pack:Raises
+no-module = no_such_module:Metric
+no-class = broken_pack:NoSuchClass
+length = broken_pack:Good
+a:b = broken_pack:Good
+twice = broken_pack:Good
+
+[turnwise.estimators]
+float = broken_pack:FloatEstimator
+no-estimate = broken_pack:NoEstimate
+
+[turnwise.readers]
+records = broken_pack:records
+misread = broken_pack:misread
+no-reader = broken_pack:CARD
+
+[turnwise.agents]
+silent = broken_pack:Silent
+bare = broken_pack:answer
+
+[turnwise.worlds]
+no-families = broken_world
+
+[turnwise.trainers]
+dict = broken_pack:train
+class = broken_pack:TrainerClass
+"""
+
+
+def install(site: Path, package: str, points: str) -> None:
+    info = site / f"{package.replace('-', '_')}-1.0.dist-info"
+    info.mkdir(parents=True)
+    (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {package}\nVersion: 1.0\n")
+    (info / "entry_points.txt").write_text(points)
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    site = tmp_path_factory.mktemp("site")
+    (site / "broken_pack.py").write_text(MODULE)
+    (site / "broken_world.py").write_text(WORLD)
+    install(site, "broken-pack", POINTS)
+    install(site, "other-pack", "[turnwise.metrics]\ntwice = broken_pack:Good\n")
+    native.write(dialogues(agents=7, each=6), str(site / "logs.jsonl"))
+    return site
+
+
+def run(site: Path, *args: str) -> tuple[int, str, list[str]]:
+    """The exit code, standard output and the lines of standard error of one command."""
+    paths = [str(site), str(Path(turnwise.__file__).parent.parent)]
+    done = subprocess.run(
+        [sys.executable, "-m", "turnwise", *args],
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(paths)},
+        cwd=site,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert "Traceback" not in done.stderr, done.stderr
+    return done.returncode, done.stdout, done.stderr.splitlines()
+
+
+UNLISTED = {
+    "no-card": "metric `no-card` of broken-pack: `card` is None; expected a turnwise.types.Card",
+    "wrong-level": "metric `wrong-level` of broken-pack: `level` is 'paragraph'; expected one of turn, dialogue",
+    "wrong-needs": "metric `wrong-needs` of broken-pack: `needs` has `money` in it; expected a frozenset of context",
+    "text-signature": "metric `text-signature` of broken-pack: `signature` is 'good'; expected a property that returns",
+    "no-module": "metric `no-module` of broken-pack: cannot be loaded from no_such_module:Metric: ModuleNotFoundError",
+    "no-class": "metric `no-class` of broken-pack: cannot be loaded from broken_pack:NoSuchClass: AttributeError",
+    "length": "metric `length` of broken-pack: turnwise itself has a metric of this name, which is used",
+    "a:b": "metric `a:b` of broken-pack: a name has none of the characters",
+    "twice": "metric `twice`: broken-pack and other-pack offer this name, and neither is used",
+}
+
+
+def test_ls_lists_the_good_ones_and_names_each_broken_one_in_a_line(site: Path) -> None:
+    code, out, told = run(site, "ls", "metrics")
+    assert code == 0
+    names = [line.split()[0] for line in out.splitlines()[2:]]
+    assert {"good", "length", "bleu-4", "list-rows"} <= set(names)
+    assert not set(UNLISTED) - {"length"} & set(names)
+    for line in UNLISTED.values():
+        assert sum(one.startswith(f"note: {line}") for one in told) == 1, (line, told)
+    assert len(told) == len(UNLISTED)
+
+
+@pytest.mark.parametrize(
+    ("kind", "there", "line"),
+    [
+        (
+            "estimators",
+            "robust",
+            "estimator `no-estimate` of broken-pack: has no `estimate`; expected a function",
+        ),
+        (
+            "readers",
+            "native",
+            "reader `no-reader` of broken-pack: broken_pack:CARD is no function; expected read(",
+        ),
+        (
+            "worlds",
+            "chat",
+            "world `no-families` of broken-pack: has no `FAMILIES`; expected a dict of family names",
+        ),
+        (
+            "trainers",
+            "tfidf",
+            "trainer `class` of broken-pack: is the class TrainerClass; expected a function, or",
+        ),
+    ],
+)
+def test_ls_of_other_kinds_goes_on_too(site: Path, kind: str, there: str, line: str) -> None:
+    code, out, told = run(site, "ls", kind)
+    assert code == 0
+    assert any(one.split()[0] == there for one in out.splitlines())
+    assert [one for one in told if one.startswith("note: ")] == told
+    assert sum(one.startswith(f"note: {line}") for one in told) == 1, told
+
+
+def test_ls_agents_shows_plugins(site: Path) -> None:
+    code, out, told = run(site, "ls", "agents")
+    assert code == 0
+    assert "An agent that says nothing." in out
+    assert told == []
+
+
+BROKEN = {
+    "no-card": "metric `no-card` of broken-pack: `card` is None",
+    "raises": "metric `raises` of broken-pack: cannot be made: RuntimeError: no licence for this machine",
+    "list-rows": "broken_pack.ListRows.rows returned a list; expected a float64 array of shape",
+    "few-rows": "broken_pack.FewRows.rows returned an array of shape (",
+    "int-rows": "broken_pack.IntRows.rows returned an array of int64; expected a float64 array",
+    "text-number": "broken_pack.TextNumber.reduce returned 'much'; expected a float",
+}
+
+
+def test_score_reports_each_broken_metric_and_scores_the_others(site: Path) -> None:
+    names = ",".join(["good", "length", *BROKEN])
+    code, out, told = run(site, "score", "logs.jsonl", "-m", names, "--format", "json", "-q", "-o", "out")
+    assert code in (0, 3), told
+    found = json.loads(out)["results"]
+    scored = {one["metric"] for one in found if one["estimate"] is not None}
+    assert scored == {"good", "length"}
+    for name, line in BROKEN.items():
+        reasons = {one["reason"] for one in found if one["metric"] == name}
+        assert all(one["status"] == "error" for one in found if one["metric"] == name)
+        assert any(line in reason for reason in reasons), (name, reasons)
+        assert all("\n" not in reason for reason in reasons)
+
+
+def test_compare_and_meta_go_on_without_the_broken_metrics(site: Path) -> None:
+    agents = sorted({one.agent for one in dialogues(agents=7, each=6)})
+    code, out, told = run(
+        site, "compare", "logs.jsonl", "--agents", f"{agents[0]},{agents[-1]}", "-m",
+        "length,text-number,no-card", "--format", "json", "-q",
+    )  # fmt: skip
+    assert code in (0, 3), told
+    assert {one["metric"] for one in json.loads(out)["results"] if one["estimate"] is not None} == {"length"}
+
+
+def test_ope_reports_a_broken_estimator_and_estimates_with_the_others(site: Path) -> None:
+    target = dialogues(agents=7, each=6)[0].agent
+    code, out, told = run(
+        site, "ope", "logs.jsonl", "--rating", "reward", "--target", target, "--model", "hashing",
+        "--estimator", "mean,float,no-estimate", "--no-calibrate", "--format", "json", "-q",
+    )  # fmt: skip
+    assert code in (0, 3), (told, out)
+    found = {one["estimator"]: one for one in json.loads(out)["results"]}
+    assert found["mean"]["estimate"] is not None
+    assert found["float"]["status"] == found["no-estimate"]["status"] == "error"
+    assert found["float"]["reason"] == (
+        "broken_pack.FloatEstimator.estimate returned 0.5; expected a turnwise.types.Estimate"
+    )
+    assert found["no-estimate"]["reason"].startswith(
+        "estimator `no-estimate` of broken-pack: has no `estimate`"
+    )
+
+
+@pytest.mark.parametrize(
+    ("args", "line"),
+    [
+        (
+            ("convert", "--from", "records", "logs.jsonl", "new.jsonl"),
+            "reader `records` of broken-pack: dialogue 1 is a dict; expected a turnwise.types.Dialogue",
+        ),
+        (
+            ("convert", "--from", "misread", "logs.jsonl", "new.jsonl"),
+            "reader `misread` of broken-pack: raised KeyError: 'speaker' in logs.jsonl after 0 dialogues",
+        ),
+        (
+            ("convert", "--from", "no-reader", "logs.jsonl", "new.jsonl"),
+            "reader `no-reader` of broken-pack: broken_pack:CARD is no function",
+        ),
+        (
+            (
+                "respond",
+                "logs.jsonl",
+                "--agent",
+                "silent",
+                "--name",
+                "silent",
+                "-o",
+                "new.jsonl",
+                "--limit",
+                "1",
+            ),
+            "returned None; expected a turnwise.types.Reply",
+        ),
+        (
+            ("respond", "logs.jsonl", "--agent", "bare", "--name", "bare", "-o", "new.jsonl", "--limit", "1"),
+            "agent `bare` of broken-pack: broken_pack:answer has a parameter `turns` without a default",
+        ),
+        (
+            ("simulate", "no-families", "-o", "new.jsonl"),
+            "world `no-families` of broken-pack: has no `FAMILIES`",
+        ),
+        (
+            ("train", "dict", "logs.jsonl", "-o", "model"),
+            "trainer `dict` of broken-pack: returned {'weights': 1}; expected a turnwise.plugins.Trained",
+        ),
+        (
+            ("score", "logs.jsonl", "-m", "twice"),
+            "metric `twice`: broken-pack and other-pack offer this name",
+        ),
+    ],
+)
+def test_each_broken_plugin_is_named_in_one_line(site: Path, args: tuple[str, ...], line: str) -> None:
+    code, _, told = run(site, *args)
+    assert code in (2, 3)
+    assert sum(line in one for one in told) == 1, told
+    assert not (site / "new.jsonl").exists()
+
+
+def test_a_package_with_unreadable_entry_points_does_not_stop_the_others(site: Path, tmp_path: Path) -> None:
+    install(tmp_path, "garbled-pack", "[turnwise.metrics]\nno equals sign here\n")
+    os.symlink(site / "broken_pack.py", tmp_path / "broken_pack.py")
+    install(tmp_path, "fine-pack", "[turnwise.metrics]\nfine = broken_pack:Good\n")
+    code, out, told = run(tmp_path, "ls", "metrics")
+    assert code == 0
+    assert "bleu-4" in out
+    assert any(line.startswith("fine ") for line in out.splitlines()), told
