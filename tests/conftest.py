@@ -1,4 +1,4 @@
-"""Shared fixtures. Real corpora live outside the repository; tests that need them skip where they are absent."""
+"""Shared fixtures. Real corpora are outside of the repository; tests that need them are skipped without them."""
 
 import os
 import sys
@@ -23,8 +23,8 @@ def corpora() -> Path:
 
 
 @pytest.fixture(autouse=True)
-def own_modules_forgotten(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """A `mine.py` that one test writes is not the `mine` of another test in the same process."""
+def modules_of_the_test_are_removed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Remove modules that a test wrote and imported, so that another test can write one of the same name."""
     modules, path = set(sys.modules), list(sys.path)
     yield
     sys.path[:] = path
@@ -54,7 +54,7 @@ def chat_llama(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """An empty cache of turnwise's own."""
+    """The folder of an empty cache."""
     folder = tmp_path / "cache"
     monkeypatch.setenv("TURNWISE_CACHE", str(folder))
     monkeypatch.delenv("TURNWISE_WEIGHTS", raising=False)

@@ -1,11 +1,11 @@
-"""The fenced blocks of a page: whatever can be run is run, in one folder a page, in the order of the page.
+"""Run the fenced blocks of documentation pages, in the order of the page and in one folder per page.
 
-* ```console: each `$ ` line is run and compared with what is shown; `...` there stands for anything.
+* ```console: each `$ ` line is run and its output compared with the page; `...` on the page matches anything.
 * ```python is run; a block that defines tests is run by pytest.
-* ```sh: each command is run on what stands in for a reader's data and machine (stand_ins.py).
-* ```json is a conversation, ```toml the settings of a study.
+* ```sh: each command is run on small replacements of a reader's data and models (stand_ins.py).
+* ```json is a dialogue, ```toml the settings of a study.
 
-`python -m tests.console PAGE...` writes what comes out of console blocks into the page.
+`python -m tests.console PAGE...` updates the output of console blocks in the page.
 """
 
 import os
@@ -31,9 +31,9 @@ class Example:
 
 @dataclass(frozen=True)
 class Fence:
-    kind: str  # console, python, sh, ...; "" where the page does not say
+    kind: str  # console, python, sh, ...; "" if the page names none
     text: str
-    line: int  # of the page
+    line: int  # number in the page
 
 
 def pages() -> list[Path]:
@@ -66,7 +66,7 @@ def examples(block: str) -> Iterator[Example]:
 
 
 def run(command: str, folder: Path, **environment: str) -> tuple[int, str]:
-    """The code, and what a person sees: both streams, as they come."""
+    """Run a command; returns the exit code and the merged output of both streams."""
     path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
     done = subprocess.run(
         ["bash", "-c", command],
@@ -86,7 +86,7 @@ def output(example: Example, folder: Path) -> str:
 
 
 def run_python(code: str, folder: Path, environment: Mapping[str, str]) -> tuple[int, str]:
-    """A script; tests are run by pytest."""
+    """Run a Python block as a script, or with pytest if it defines tests."""
     tests = "def test_" in code
     file = folder / ("test_of_the_page.py" if tests else "page.py")
     file.write_text(code)
@@ -94,21 +94,23 @@ def run_python(code: str, folder: Path, environment: Mapping[str, str]) -> tuple
     return run(f"python {how} {file.name}", folder, **environment)
 
 
-def matches(shown: str, came: str) -> bool:
+def matches(shown: str, actual: str) -> bool:
+    """Whether an output matches what a page shows."""
     pattern = ".*".join(re.escape(part) for part in shown.split("..."))
-    return re.fullmatch(pattern, came, re.DOTALL) is not None
+    return re.fullmatch(pattern, actual, re.DOTALL) is not None
 
 
 def rewrite(page: Path) -> None:
+    """Update the output of the console blocks of a page."""
     with tempfile.TemporaryDirectory() as folder:
 
         def filled(block: re.Match[str]) -> str:
             parts = []
             for example in examples(block[1]):
-                came = output(example, Path(folder))
-                kept = "..." in example.shown and matches(example.shown, came)
+                actual = output(example, Path(folder))
+                kept = "..." in example.shown and matches(example.shown, actual)
                 parts.append(
-                    "\n".join(filter(None, [f"$ {example.command}", example.shown if kept else came]))
+                    "\n".join(filter(None, [f"$ {example.command}", example.shown if kept else actual]))
                 )
             return "```console\n" + "\n".join(parts) + "\n```"
 

@@ -1,4 +1,4 @@
-"""Small conversations that tests write for themselves."""
+"""Small generated dialogues with references and ratings."""
 
 import json
 from pathlib import Path
@@ -12,7 +12,7 @@ WORDS = [f"{word}{end}" for word in ("cat", "dog", "mat", "log", "sat", "ran") f
 def dialogue(
     number: int, agent: str, rng: np.random.Generator, *, exchanges: int = 2, **more: Any
 ) -> dict[str, Any]:
-    """A conversation whose replies share more words with their references the better the agent."""
+    """A dialogue; the better the agent, the more words its replies share with their references."""
     skill = {"good": 0.8, "fair": 0.5, "poor": 0.2}.get(agent, 0.5)
     messages: list[dict[str, Any]] = []
     ratings: list[dict[str, Any]] = []
@@ -47,5 +47,6 @@ def write(path: Path, records: list[dict[str, Any]]) -> Path:
 def corpus(
     path: Path, n: int = 12, *, agents: tuple[str, ...] = ("good", "fair", "poor"), seed: int = 0
 ) -> Path:
+    """Write n dialogues of each agent."""
     rng = np.random.default_rng(seed)
     return write(path, [dialogue(number, agent, rng) for number in range(n) for agent in agents])

@@ -1,4 +1,4 @@
-"""Results of every command, made by the commands themselves on small data: what a report is tested on."""
+"""Results of every command on small data, produced by the commands themselves, for tests of reports."""
 
 import contextlib
 import io
@@ -21,12 +21,13 @@ KINDS = {
 
 
 def ran(*words: str) -> int:
-    """Runs a command line without a word; the code."""
+    """Run a command line without output; returns the exit code."""
     with contextlib.redirect_stdout(io.StringIO()):
         return run([*words, "-q"])
 
 
 def write_talks(folder: Path) -> str:
+    """Write dialogues of six agents and a file of their true means; returns the path of the dialogues."""
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / "talks.jsonl"
     native.write(held(agents=6, dialogues=20), str(path))
@@ -36,7 +37,7 @@ def write_talks(folder: Path) -> str:
 
 
 def write_runs(folder: Path, *, neural: bool = True) -> Path:
-    """One folder a run below `folder`: every kind of figure has results there (those of a model only if `neural`)."""
+    """Write a folder for each run, with results for every kind of figure (those that need a model only if `neural`)."""
     talks = write_talks(folder)
     out = folder / "runs"
     tasks = str(folder / "tasks.jsonl")
@@ -63,7 +64,7 @@ def write_runs(folder: Path, *, neural: bool = True) -> Path:
 
 
 def write_neural(folder: Path) -> list[str]:
-    """Runs in which a model is trained: a policy tuned against a metric, ENIGMA by gradients."""
+    """Write runs in which a model is trained: a policy against a metric, and ENIGMA by gradients."""
     talks = write_talks(folder)
     bert, llama = write_bert(folder / "bert"), write_llama(folder / "llama")
     lines: dict[str, tuple[str, ...]] = {
@@ -89,7 +90,7 @@ def _run_all(out: Path, lines: dict[str, tuple[str, ...]]) -> None:
 
 
 def write_hostile(folder: Path) -> None:
-    """Runs on conversations whose every word is markup."""
+    """Write runs on dialogues in which every text is markup."""
     talks = [
         Dialogue(
             f"{EVIL}{k}",

@@ -1,7 +1,7 @@
-"""Real HTTP servers on this machine that speak the chat-completions interface, well or badly.
+"""Local HTTP servers with the chat-completions interface, which answer correctly or fail in a chosen way.
 
-`serving(behave)` starts one; `behave` is called with each request and answers it as it likes. The server counts how
-many requests it has had, and how many were there at once.
+`serving(behave)` starts one; `behave` is called with each request and must answer it. The server records all requests
+and the largest number of simultaneous ones.
 """
 
 import json
@@ -19,15 +19,15 @@ FORM = re.compile(r"VERDICT ([0-9a-f]+): X")
 
 @dataclass
 class Exchange:
-    """One request, and the ways to answer it."""
+    """One request, with methods to answer it."""
 
     number: int  # from 0
     path: str
     headers: dict[str, str]
     body: dict[str, Any]
     socket: socket.socket
-    closing: Event  # set when the server goes down: what hangs must hang on this
-    ended: Callable[[], None]  # the request no longer counts as running
+    closing: Event  # set when the server stops; a behaviour that hangs must wait for it
+    ended: Callable[[], None]  # marks the request as no longer running
 
     def send(self, status: int, data: bytes | str, **headers: str) -> None:
         data = data.encode() if isinstance(data, str) else data
@@ -37,11 +37,11 @@ class Exchange:
         self.raw(f"HTTP/1.1 {status} X\r\n{head}\r\n".encode() + data)
 
     def raw(self, data: bytes) -> None:
-        self.ended()  # before the client can know, and ask the next
+        self.ended()  # before the client receives the answer and sends its next request
         self.socket.sendall(data)
 
     def say(self, text: str | None, **more: Any) -> None:
-        """A chat completion with this text."""
+        """Answer with a chat completion of this text."""
         finish = more.pop("finish_reason", "stop")
         choice = {
             "index": 0,
@@ -52,11 +52,11 @@ class Exchange:
 
     @property
     def code(self) -> str:
-        """The code that the verdict must carry."""
+        """The code that the verdict must contain."""
         return FORM.findall(self.body["messages"][-1]["content"])[-1]
 
     def quoted(self) -> list[dict[str, str]]:
-        """The messages that are quoted in the question, the judged replies last."""
+        """The messages that are quoted in the question; the scored replies come last."""
         lines = self.body["messages"][1]["content"].splitlines()
         return [json.loads(line) for line in lines if line.startswith('{"role"')]
 
@@ -95,7 +95,7 @@ def serving(behave: Callable[[Exchange], None]) -> Iterator[Server]:
                 server.most_at_once = max(server.most_at_once, len(server.running))
             try:
                 behave(exchange)
-            except ConnectionError:  # the client has had enough
+            except ConnectionError:  # the client closed the connection
                 pass
             finally:
                 exchange.ended()
@@ -121,7 +121,7 @@ def serving(behave: Callable[[Exchange], None]) -> Iterator[Server]:
 
 
 def by_length(exchange: Exchange) -> None:
-    """A judge with a rule instead of a taste: a point for every four words, five at most, and the longer of two."""
+    """A judge that scores by length: a point for every four words, at most five; of a pair the longer reply wins."""
     *_, first, last = ["", *(len(message["content"].split()) for message in exchange.quoted())]
     if "Compare two replies" in exchange.body["messages"][1]["content"]:
         value = "TIE" if first == last else "AB"[last > first]

@@ -1,4 +1,4 @@
-"""A language model behind the chat-completions interface: real weights, or a tiny random Llama written here."""
+"""A language model with the chat-completions interface: real weights, or a tiny random Llama."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -22,7 +22,7 @@ TEMPLATE = (
 
 
 def write_tiny_llama(folder: Path) -> Path:
-    """Two layers of random weights, and a tokenizer of bytes with a chat template: small, but of the real kind."""
+    """Save a Llama with two layers of random weights, and a byte tokenizer with a chat template."""
     from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
 
     special = ["<|endoftext|>", "<|im_start|>", "<|im_end|>"]
@@ -50,8 +50,11 @@ def write_tiny_llama(folder: Path) -> Path:
 
 
 def speaking(folder: Path) -> Callable[[Exchange], None]:
-    """Answers by greedy generation. With `guided` in a request the form of the last line is given, as servers with
-    constrained decoding do it, and the model chooses only the value: the likeliest of the digits 1 to 5."""
+    """A behaviour that answers by greedy generation.
+
+    With `guided` in a request, decoding is constrained to the form of a verdict, and the model chooses only the most
+    probable of the digits 1 to 5.
+    """
     tokenizer = AutoTokenizer.from_pretrained(folder, local_files_only=True)
     model = AutoModelForCausalLM.from_pretrained(folder, local_files_only=True, dtype=torch.float32).eval()
     digits = [tokenizer(str(digit), add_special_tokens=False)["input_ids"][-1] for digit in range(1, 6)]

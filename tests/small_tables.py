@@ -1,4 +1,4 @@
-"""Venue tables of a few entries, written as the published ones are."""
+"""Small venue tables in the format of the published ones."""
 
 import json
 from pathlib import Path

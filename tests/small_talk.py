@@ -1,4 +1,4 @@
-"""Made-up small talk with rules that a model can learn: a question has its answer, and a greeting a greeting."""
+"""Generated small talk that a small model can learn: every question has a fixed answer."""
 
 import numpy as np
 
@@ -28,12 +28,13 @@ TINY = {
 
 
 def small_talk(count: int = 40, *, seed: int = 0) -> list[Dialogue]:
+    """Dialogues of two exchanges each."""
     rng = np.random.default_rng(seed)
-    found = []
+    dialogues = []
     for number in range(count):
         pairs = [PAIRS[place] for place in rng.permutation(len(PAIRS))[:2]]
         turns = [
             Turn(role, text) for pair in pairs for role, text in zip(("user", "assistant"), pair, strict=True)
         ]
-        found.append(Dialogue(f"talk{number}", "human", tuple(turns)))
-    return found
+        dialogues.append(Dialogue(f"talk{number}", "human", tuple(turns)))
+    return dialogues

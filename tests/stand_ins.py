@@ -1,7 +1,7 @@
-"""What stands in for a reader's data, models and machine where a page shows a command without its output.
+"""Small replacements of a reader's data and models, for commands that a page shows without their output.
 
-Options that come twice are taken from the last: what is appended here makes a command small enough for a test, and
-leaves everything that the page says of it in force.
+If an option is given twice, the last one counts. So options are appended here that make a command small enough for a
+test.
 """
 
 import gzip
@@ -19,7 +19,7 @@ from tests.tiny_models import write_llama
 from turnwise.logs import native
 from turnwise.types import Dialogue, Reply
 
-# What only a person, a cluster or another machine can end: such commands are parsed, and not run.
+# Commands that need a person, a cluster or another machine: they are parsed but not run.
 ELSEWHERE = {
     "turnwise rate ": "a server that runs until it is stopped",
     "--on ray --address": "a running cluster",
@@ -28,7 +28,7 @@ SETTINGS = " ".join(f"--set {key}={value}" for key, value in {**LAVA, "epochs": 
 SMALL_ADEM = "--set epochs=1 --set components=7 --set gamma=0 --set rate=0.01 --set batch=64 --set folds=2"
 SMALL_PLAS = "--set hidden=8 --set episodes=64 --set batch=16 --set every=2 --set lead=2 --set warm=1"
 SMALL_TALKER = "--set embedding=8 --set utterance=8 --set context=8 --set updates=2 --set every=1"
-# Beginning of a command -> what makes it small.
+# Beginning of a command -> options that make it small.
 SMALLER = {
     "turnwise train adem": SMALL_ADEM,
     "turnwise train vhred": SMALL_TALKER,
@@ -45,7 +45,7 @@ SMALLER = {
 
 
 def demo(folder: Path, name: str) -> None:
-    """The embedded corpus under another name."""
+    """Write the demo corpus under another name."""
     path = folder / name
     path.parent.mkdir(parents=True, exist_ok=True)
     data = (resources.files("turnwise") / "data" / "demo.jsonl").read_bytes()
@@ -53,7 +53,7 @@ def demo(folder: Path, name: str) -> None:
 
 
 def others(folder: Path, name: str) -> None:
-    """The same conversations under other ids: what `meta --by file` or a training takes beside them."""
+    """Write the demo corpus with other ids, for commands that take several files."""
     demo(folder, name)
     path = folder / name
     opened = gzip.open if path.suffix == ".gz" else open
@@ -66,7 +66,7 @@ def others(folder: Path, name: str) -> None:
 
 
 def tasks(folder: Path, name: str) -> None:
-    """Task dialogues of three splits with what two systems would have said, and venue tables beside them."""
+    """Write task dialogues of three splits with alternatives of two systems, and venue tables beside them."""
     write_tables(folder / "multiwoz_db")
     write_tables(folder / "tables")
     write_tables(folder / "corpora" / "multiwoz_db")
@@ -76,14 +76,14 @@ def tasks(folder: Path, name: str) -> None:
 def _answered(dialogue: Dialogue, place: int) -> Dialogue:
     turns = list(dialogue.turns)
     for at, (good, bad) in zip((1, 3), zip(GOOD, BAD, strict=True), strict=True):
-        said = {"augpt": (Reply(good if place % 3 else bad),), "lava": (Reply(good),)}
-        turns[at] = replace(turns[at], alternatives=said)
+        alternatives = {"augpt": (Reply(good if place % 3 else bad),), "lava": (Reply(good),)}
+        turns[at] = replace(turns[at], alternatives=alternatives)
     split = ("train", "val", "test")[place % 3]
     return replace(dialogue, turns=tuple(turns), meta={**dialogue.meta, "split": split})
 
 
 def shards(folder: Path, name: str) -> None:
-    """Conversations in several files: some with references, and rated ones of several agents."""
+    """Write dialogues in several files: some with references, and rated ones of several agents."""
     from turnwise.cli.group import run
 
     for part in ("a", "b"):
@@ -99,7 +99,7 @@ def policy(folder: Path, name: str) -> None:
     write_llama(folder / name)
 
 
-# Page -> files that its reader has.
+# Page -> the reader's files, with the function that writes each.
 FILES: dict[str, dict[str, Callable[[Path, str], None]]] = {
     "adem.md": {"rated.jsonl": demo, "logs.jsonl": demo, "other.jsonl": others, "conversations.jsonl": demo},
     "attack-a-judge.md": {"logs.jsonl": demo},
@@ -117,7 +117,7 @@ FILES: dict[str, dict[str, Callable[[Path, str], None]]] = {
 
 
 def provided(page: str, folder: Path) -> Path:
-    """Where commands without a shown output are run: a folder with the reader's files, else that of the page."""
+    """The folder in which commands without a shown output are run: one with the reader's files, else the page's."""
     if page not in FILES:
         return folder
     place = folder / "of the reader"
@@ -130,7 +130,7 @@ def provided(page: str, folder: Path) -> Path:
 
 @contextmanager
 def judging(page: str) -> Iterator[dict[str, str]]:
-    """The environment of a page that speaks of a judge: the address of one that really answers."""
+    """The environment variables of a page about judges, with the address of a running server; empty for others."""
     if "judge" not in page:
         yield {}
         return
@@ -139,5 +139,5 @@ def judging(page: str) -> Iterator[dict[str, str]]:
 
 
 def smaller(command: str) -> list[str]:
-    """What makes the command small enough for a test."""
+    """The options that make the command small enough for a test."""
     return next((words.split() for start, words in SMALLER.items() if command.startswith(start)), [])

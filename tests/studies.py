@@ -1,4 +1,4 @@
-"""A rating study in one process, for tests: started, visited, exported, started again."""
+"""A rating study that runs in the test's process."""
 
 import json
 from collections.abc import Callable
@@ -17,14 +17,14 @@ PLAIN = {"quality": {"shared": 0, "checks": 0, "repeats": 0}}
 
 
 def conversation(number: int, agent: str, reply: str = "") -> Dialogue:
-    """One of several agents' replies to the same question."""
-    said = reply or f"reply of number {number} in words of its own"
-    turns = (Turn("user", f"question {number}?"), Turn("assistant", said))
+    """A dialogue of one question and an agent's reply; all agents get the same question."""
+    text = reply or f"reply of number {number} in words of its own"
+    turns = (Turn("user", f"question {number}?"), Turn("assistant", text))
     return Dialogue(f"{agent}-{number}", agent, turns)
 
 
 class Running:
-    """A study with its app and a client, as it is at one time: `restarted` is the next."""
+    """A running study with its app and a test client; `restarted` starts it again from its file."""
 
     def __init__(self, place: str, asked: Study, dialogues: list[Dialogue], **options: object) -> None:
         self.place, self.study, self.dialogues, self.options = place, asked, dialogues, options
@@ -52,7 +52,7 @@ Starting = Callable[..., Running]
 
 
 def finish(visitor: Visitor, value: str = "4") -> int:
-    """Answers everything with the same value; how many that were."""
+    """Answer all questions with the same value; returns the number of answers."""
     visitor.send()
     count = 0
     while visitor.is_asked:
@@ -66,6 +66,7 @@ def finish(visitor: Visitor, value: str = "4") -> int:
 
 
 def exported(admin: Visitor, query: str = "") -> list[dict]:
+    """The records of the export."""
     admin.look(f"{admin.path}/export.jsonl{query}")
     assert admin.status == 200
     return [json.loads(line) for line in admin.html.splitlines()]

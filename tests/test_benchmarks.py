@@ -1,4 +1,4 @@
-"""What the benches measure with."""
+"""The measurement functions of the benchmarks."""
 
 from pathlib import Path
 
@@ -10,7 +10,7 @@ from tests.corpus import corpus
 
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="the peak is read from /proc")
 def test_the_peak_memory_of_a_command_does_not_include_its_parent(tmp_path: Path) -> None:
-    """getrusage's begins where the parent's stands, so that a large parent would hide any growth."""
+    """The peak of getrusage includes the parent's memory at the fork, so a large parent would hide any growth."""
     data = corpus(tmp_path / "logs.jsonl", 3)
     large = bytearray(b"1") * 2**28
     found = cost("validate {}", data)

@@ -1,4 +1,4 @@
-"""The corpus that ships with the package is valid, balanced, and says that it is made up."""
+"""The corpus that ships with the package is valid, balanced, and marked as made up."""
 
 from collections import Counter
 from importlib import resources

@@ -1,6 +1,7 @@
-"""Models of a few thousand random weights, written to disk as real ones are: what a loader test needs, offline."""
+"""Models with a few thousand random weights, saved like real ones, for tests without network and weights."""
 
 from pathlib import Path
+from typing import Any
 
 WORDS = "i you we they like love hate hear play see the a my your guitar piano song cat dog day and or not".split()
 MARKS = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
@@ -12,8 +13,29 @@ CHAT = (
 
 def write_bert(folder: Path, *, seed: int = 0, max_length: int = 32) -> Path:
     """A two-layer BERT with token types."""
+    from transformers import BertModel
+
+    return _write_bert(folder, BertModel, seed=seed, max_length=max_length)
+
+
+def write_regression(folder: Path, *, seed: int = 0) -> Path:
+    """A two-layer BERT with one output, like BLEURT."""
+    from transformers import BertForSequenceClassification
+
+    return _write_bert(folder, BertForSequenceClassification, seed=seed, num_labels=1)
+
+
+def write_masked(folder: Path, *, seed: int = 0) -> Path:
+    """A two-layer BERT with the head of a masked language model."""
+    from transformers import BertForMaskedLM
+
+    return _write_bert(folder, BertForMaskedLM, seed=seed)
+
+
+def _write_bert(folder: Path, kind: Any, *, seed: int, max_length: int = 256, **more: Any) -> Path:
+    """Save a two-layer BERT of this class with its tokenizer."""
     import torch
-    from transformers import BertConfig, BertModel
+    from transformers import BertConfig
 
     torch.manual_seed(seed)
     config = BertConfig(
@@ -23,56 +45,16 @@ def write_bert(folder: Path, *, seed: int = 0, max_length: int = 32) -> Path:
         num_attention_heads=2,
         intermediate_size=32,
         max_position_embeddings=max_length,
-        initializer_range=0.5,  # large enough for texts to differ
+        initializer_range=0.5,  # large enough for texts to have different vectors
+        **more,
     )
-    BertModel(config).eval().save_pretrained(folder)
-    _tokenizer(pair="[CLS] $A [SEP] $B:1 [SEP]:1", single="[CLS] $A [SEP]").save_pretrained(folder)
-    return folder
-
-
-def write_regression(folder: Path, *, seed: int = 0) -> Path:
-    """A BERT of two layers with one output, as BLEURT has."""
-    import torch
-    from transformers import BertConfig, BertForSequenceClassification
-
-    torch.manual_seed(seed)
-    config = BertConfig(
-        vocab_size=len(_vocabulary()),
-        hidden_size=16,
-        num_hidden_layers=2,
-        num_attention_heads=2,
-        intermediate_size=32,
-        max_position_embeddings=256,
-        initializer_range=0.5,
-        num_labels=1,
-    )
-    BertForSequenceClassification(config).eval().save_pretrained(folder)
-    _tokenizer(pair="[CLS] $A [SEP] $B:1 [SEP]:1", single="[CLS] $A [SEP]").save_pretrained(folder)
-    return folder
-
-
-def write_masked(folder: Path, *, seed: int = 0) -> Path:
-    """A BERT of two layers with the head of a masked language model."""
-    import torch
-    from transformers import BertConfig, BertForMaskedLM
-
-    torch.manual_seed(seed)
-    config = BertConfig(
-        vocab_size=len(_vocabulary()),
-        hidden_size=16,
-        num_hidden_layers=2,
-        num_attention_heads=2,
-        intermediate_size=32,
-        max_position_embeddings=256,
-        initializer_range=0.5,
-    )
-    BertForMaskedLM(config).eval().save_pretrained(folder)
+    kind(config).eval().save_pretrained(folder)
     _tokenizer(pair="[CLS] $A [SEP] $B:1 [SEP]:1", single="[CLS] $A [SEP]").save_pretrained(folder)
     return folder
 
 
 def write_llama(folder: Path, *, seed: int = 0, chat: bool = False) -> Path:
-    """A two-layer Llama, with grouped keys as in SmolLM2."""
+    """A two-layer Llama with grouped-query attention, like SmolLM2."""
     import torch
     from transformers import LlamaConfig, LlamaForCausalLM
 
@@ -99,7 +81,7 @@ def write_llama(folder: Path, *, seed: int = 0, chat: bool = False) -> Path:
 
 
 def write_sliding(folder: Path, kind: str, *, window: int = 24, seed: int = 0) -> Path:
-    """A decoder whose tokens see only the last `window`: a `mistral` in all layers, a `gemma3` in one of two."""
+    """A decoder with sliding-window attention: in all layers for `mistral`, in one of two for `gemma3`."""
     import torch
     from transformers import Gemma3ForCausalLM, Gemma3TextConfig, MistralConfig, MistralForCausalLM
 
@@ -130,7 +112,7 @@ def write_sliding(folder: Path, kind: str, *, window: int = 24, seed: int = 0) -
 
 
 def write_roberta(folder: Path, *, seed: int = 0, places: int = 34, labels: int | None = None) -> Path:
-    """A RoBERTa of two layers, which counts its positions from 2; with `labels`, a classifier on top."""
+    """A two-layer RoBERTa, whose position numbers start at 2; with `labels`, a classifier."""
     import torch
     from transformers import RobertaConfig, RobertaForSequenceClassification, RobertaModel
 
@@ -154,7 +136,7 @@ def write_roberta(folder: Path, *, seed: int = 0, places: int = 34, labels: int 
 
 
 def write_bart(folder: Path, *, seed: int = 3) -> Path:
-    """An encoder-decoder of one layer each."""
+    """An encoder-decoder with one layer each."""
     import torch
     from transformers import BartConfig, BartForConditionalGeneration
 

@@ -1,4 +1,4 @@
-"""Learned metrics trained for a moment on a handful of dialogues, on vectors of n-gram hashes: no weights needed."""
+"""Learned metrics trained for one epoch on a few generated dialogues, with hashed n-gram vectors."""
 
 from dataclasses import replace
 from functools import cache
@@ -24,7 +24,7 @@ from turnwise.networks.training.task import Ratings, TrainingTask
 from turnwise.types import Dialogue, Item, Turn
 
 TOPICS = "bike sea book film dog cat rain train soup song garden market".split()
-SAID = (
+TURNS = (
     "i like the {0}",
     "which {0} do you mean",
     "the old {0} near the {1}",
@@ -34,22 +34,22 @@ SAID = (
 
 
 def dialogues(count: int = 24, seed: int = 0) -> list[Dialogue]:
-    """Small talk in which a topic goes on from turn to turn."""
+    """Generated dialogues in which all turns share two topics."""
     rng = np.random.default_rng(seed)
-    found = []
+    generated = []
     for number in range(count):
         first, second = rng.choice(TOPICS, 2, replace=False)
-        order = rng.permutation(len(SAID))
+        order = rng.permutation(len(TURNS))
         turns = tuple(
-            Turn(("user", "assistant")[at % 2], SAID[which].format(first, second))
+            Turn(("user", "assistant")[at % 2], TURNS[which].format(first, second))
             for at, which in enumerate(order)
         )
-        found.append(Dialogue(f"d{number}", "human", turns))
-    return found
+        generated.append(Dialogue(f"d{number}", "human", turns))
+    return generated
 
 
 def rated_items(count: int = 40, seed: int = 0) -> tuple[list[Item], dict[str, float]]:
-    """Replies, and ratings that like those on the topic."""
+    """Replies, and ratings that are higher for replies on the topic."""
     rng = np.random.default_rng(seed)
     items, ratings = [], {}
     for number, dialogue in enumerate(dialogues(count, seed)):
@@ -78,19 +78,19 @@ def task(metric: str, **more: object) -> TrainingTask:
 
 
 def adem_task(metric: str, **more: object) -> TrainingTask:
-    """With a reference beside every reply: the next thing that was really said."""
+    """The task with the next turn of the dialogue as a reference of every reply."""
     items, _ = rated_items()
-    said = [dialogue.turns[3].text for dialogue in dialogues(40)]
+    references = [dialogue.turns[3].text for dialogue in dialogues(40)]
     given = [
         replace(item, turns=(*item.turns[:-1], replace(item.turns[-1], references=(text,))))
-        for item, text in zip(items, said, strict=True)
+        for item, text in zip(items, references, strict=True)
     ]
     quick = {"components": "5/9", "gamma": 0.002, "rate": 0.01, "batch": 16, "epochs": 4}
     return task(metric, **{"items": given, "settings": quick, **more})
 
 
 def write(kind: str, path: Path) -> Path:
-    """The folder of a metric, trained for one epoch."""
+    """Write the model's folder of a metric that is trained for one epoch."""
     if kind == "turnwise":
         return write_turnwise(path)
     trainers = {"usr-ret": retrieval.train, "maude": maude.train, "att": att.train}
@@ -106,16 +106,16 @@ def write(kind: str, path: Path) -> Path:
 
 
 def write_turnwise(path: Path) -> Path:
-    """Signals of the tiny retrieval heads, a bank of the dialogues, and a ridge on the tiny ratings."""
+    """Write a model of `turnwise` with small retrieval heads, exchange index, lexicon and regression."""
     ret = folder.load(tiny_trained("usr-ret"), "usr-ret")
     encoder = text_encoder("hashing")
-    said = [[turn.text for turn in dialogue.turns] for dialogue in dialogues()]
-    vectors = turn_vectors(said, encoder)
-    bank = ExchangeIndex.of(
+    texts = [[turn.text for turn in dialogue.turns] for dialogue in dialogues()]
+    vectors = turn_vectors(texts, encoder)
+    exchanges = ExchangeIndex.of(
         np.concatenate([rows[:-1] for rows in vectors]), np.concatenate([rows[1:] for rows in vectors])
     )
-    lexicon = Lexicon.of([text for turns in said for text in turns])
-    tensors = {**ret.tensors, **bank.tensors, **lexicon.tensors}
+    lexicon = Lexicon.of([text for turns in texts for text in turns])
+    tensors = {**ret.tensors, **exchanges.tensors, **lexicon.tensors}
     config = {"encoder": encoder_card("hashing"), "heads": ret.config["heads"]}
     signals = Signals.load(folder.Folder(path, "turnwise", tensors, config, {}, ""))
     items, ratings = rated_items()

@@ -1,4 +1,4 @@
-"""A rater without a browser: reads a page's forms as they stand in its HTML, and sends them back filled in."""
+"""A rater without a browser: parses the forms of a page and sends them with changed fields."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -63,7 +63,7 @@ def read(html: str) -> tuple[list[Form], str]:
 
 
 class Visitor:
-    """Somebody with a link."""
+    """A person who opens a link of the rating app."""
 
     def __init__(self, client: Any, path: str) -> None:
         self.client, self.path = client, path
@@ -73,13 +73,13 @@ class Visitor:
         return self._arrive(self.client.get(path or self.path))
 
     def send(self, changes: Mapping[str, str] | None = None, *, form: str = "") -> "Visitor":
-        """The page's form (whose action ends in `form`), with these fields changed."""
+        """Send the page's form (whose action ends in `form`) with these fields changed."""
         wanted = next(one for one in self.forms if one.action.endswith(form))
         self.last = (wanted.action or self.path, {**wanted.fields, **(changes or {})})
         return self.again()
 
     def again(self) -> "Visitor":
-        """The last form once more, as a double click sends it."""
+        """Send the last form again, as a double click does."""
         return self._arrive(self.client.post(self.last[0], data=self.last[1]))
 
     def _arrive(self, response: Any) -> "Visitor":

@@ -1,4 +1,4 @@
-"""A user's bad day: a full disk, a folder that cannot be written, Ctrl-C, no weights, a poor terminal."""
+"""Failures of a user's system: a full disk, an unwritable folder, Ctrl-C, no weights, a terminal without UTF-8."""
 
 import os
 import signal

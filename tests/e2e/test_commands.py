@@ -1,4 +1,4 @@
-"""The commands as a user runs them: good days, bad days, exit codes."""
+"""The commands as a user runs them: results, errors and exit codes."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""Every command in README and docs runs, and prints what the page shows; every other block is what it claims to be."""
+"""All commands in README and docs print what the page shows, and all other blocks are valid."""
 
 import io
 import json

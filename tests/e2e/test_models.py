@@ -1,4 +1,4 @@
-"""Metrics with models, as commands: processes and caches do not show, and a missing model is said."""
+"""Metrics with models on the command line: processes and caches do not change results; missing models are reported."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""The plugin as a user's own test suite meets it."""
+"""The pytest plugin in a user's test suite."""
 
 import subprocess
 import sys

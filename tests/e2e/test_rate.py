@@ -1,4 +1,4 @@
-"""`turnwise rate` as a user meets it, and the loop that it closes."""
+"""`turnwise rate` on the command line, and the use of its export by the other commands."""
 
 import json
 import signal

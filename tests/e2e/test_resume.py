@@ -1,4 +1,4 @@
-"""A run killed at any moment resumes, and leaves the same bytes as one that was not."""
+"""A run that is killed at any moment resumes and writes the same bytes as an uninterrupted one."""
 
 import os
 import random

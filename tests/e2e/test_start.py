@@ -1,4 +1,4 @@
-"""Starting up: what is loaded, and how long it takes beside Python itself."""
+"""Start-up: which modules are loaded, and how long it takes compared with Python itself."""
 
 import os
 import subprocess

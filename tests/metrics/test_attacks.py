@@ -1,4 +1,4 @@
-"""The attacks on the cards are of metrics that exist, and are shown with them."""
+"""The shipped attacks are on existing metrics and are shown on their cards."""
 
 import json
 

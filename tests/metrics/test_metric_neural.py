@@ -1,4 +1,4 @@
-"""Metrics on encoders and language models, on tiny models whose numbers are recomputed here by hand."""
+"""Metrics with encoders and language models, on tiny models whose scores are recomputed in the test."""
 
 import json
 import math

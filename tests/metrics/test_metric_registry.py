@@ -1,4 +1,4 @@
-"""Names of metrics: how they are found, and how they are refused."""
+"""Resolution of metric names and settings, and errors for unknown ones."""
 
 import inspect
 import re

@@ -1,4 +1,4 @@
-"""FBD: the Frechet distance itself, moments that merge, what samples do to it, and the metric around it."""
+"""FBD: the Frechet distance, mergeable moments, the effect of sample size, and the metric."""
 
 import math
 import pickle

@@ -1,4 +1,4 @@
-"""MMD: unbiased, and what it sees that moments do not."""
+"""MMD: it is unbiased and detects differences beyond the first two moments."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""PRD: exact maxima on planted distributions, clusters that nothing but the data moves, and the paper's way."""
+"""PRD: exact maxima on known distributions, stable clusters, and the paper's variant."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""ADEM: the bilinear head, how it is trained, and what it says to data that cannot teach it."""
+"""ADEM: the bilinear head, its training, and errors for unusable training data."""
 
 import shutil
 from dataclasses import replace

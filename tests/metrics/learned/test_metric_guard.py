@@ -1,4 +1,4 @@
-"""The guard of a hardened retrieval metric: what it leaves out, what it bounds, what it lets through."""
+"""The guard of a hardened retrieval metric: the remainder of a reply, the contrast of contexts, and its factor."""
 
 import json
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Learned metrics: what they learn on small talk, what cannot move them, and what they refuse to learn from."""
+"""Learned metrics: training on small talk, invariances of their scores, and refused training data."""
 
 import string
 from dataclasses import replace
@@ -143,8 +143,8 @@ def test_a_head_gives_the_same_logits_in_numpy_and_torch() -> None:
 def test_the_exchange_index_finds_an_exchange_that_it_contains() -> None:
     rng = np.random.default_rng(0)
     turns, replies = (rng.normal(size=(300, 40)).astype(np.float32) for _ in range(2))
-    bank = ExchangeIndex.load(ExchangeIndex.of(turns, replies).tensors)
-    held, other = bank.signals(turns[3], replies[3]), bank.signals(turns[3], replies[9])
+    index = ExchangeIndex.load(ExchangeIndex.of(turns, replies).tensors)
+    held, other = index.signals(turns[3], replies[3]), index.signals(turns[3], replies[9])
     assert held[0] > 0.9
     assert held[-1] > other[-1]
 

@@ -1,4 +1,4 @@
-"""METEOR: its formula by hand, its stages, its table of synonyms and the user's paraphrases."""
+"""METEOR: a worked example, its matching stages, the table of synonyms and the user's paraphrases."""
 
 import gzip
 import subprocess

@@ -1,4 +1,4 @@
-"""Inform, success and the rest, on dialogues small enough to be judged by hand, and on the published systems."""
+"""Inform, success and the other task metrics on small worked examples and on published systems."""
 
 import json
 from collections.abc import Mapping, Sequence

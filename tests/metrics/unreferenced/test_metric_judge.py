@@ -1,4 +1,4 @@
-"""The judge against real servers on this machine: ones with a rule, ones that fail, and ones with a language model."""
+"""The judge with local servers: some answer by a rule, some fail, and some run a language model."""
 
 import dataclasses
 import json

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tests.misfortune import KILLED, dies_after
+from tests.failing_runs import SELF_KILLING_COMMAND, interrupt_after
 from tests.small_world import held
 from turnwise.cli.group import run
 from turnwise.errors import UsageError
@@ -72,7 +72,7 @@ def test_killed_it_goes_on_from_its_last_part_and_leaves_the_same_bytes(
         assert run([*command.split(), kind]) == 0
     broken = f"{kind}-{after}"
     process = subprocess.run(
-        [sys.executable, "-c", KILLED, str(after), *command.split(), broken], check=False
+        [sys.executable, "-c", SELF_KILLING_COMMAND, str(after), *command.split(), broken], check=False
     )
     assert process.returncode == -signal.SIGKILL
     assert not (folder / broken / "results.json").exists()
@@ -84,7 +84,7 @@ def test_killed_it_goes_on_from_its_last_part_and_leaves_the_same_bytes(
 
 def test_other_settings_begin_anew(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(folder)
-    dies_after(monkeypatch, 3)
+    interrupt_after(monkeypatch, 3)
     with suppress(KeyboardInterrupt):
         run([*WHOLE.split(), "other"])
     monkeypatch.undo()
@@ -108,7 +108,7 @@ def test_numbers_of_a_metric_that_has_changed_since_are_not_mixed_with_the_old(
     command += ["--estimator", "fqe"] if name == "computed" else []
     monkeypatch.chdir(folder)
     with monkeypatch.context() as patch, suppress(KeyboardInterrupt):
-        dies_after(patch, 3)
+        interrupt_after(patch, 3)
         run([*command, "-o", f"{name}-broken"])
     true = getattr(module, name)
 
@@ -130,7 +130,7 @@ def test_the_commit_is_no_part_of_what_a_run_goes_on_from(
     monkeypatch.chdir(folder)
     with monkeypatch.context() as patch, suppress(KeyboardInterrupt):
         patch.setattr(origin, "_commit", lambda: None)
-        dies_after(patch, 4)
+        interrupt_after(patch, 4)
         run([*WHOLE.split(), "committed"])
     monkeypatch.setattr(origin, "_commit", lambda: "f00d")
     seen = counted(monkeypatch, ope_module, "answer")

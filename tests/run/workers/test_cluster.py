@@ -17,7 +17,7 @@ from typing import NoReturn
 import pytest
 
 from tests.corpus import corpus
-from tests.misfortune import HUNGRY, dies_after
+from tests.failing_runs import OUT_OF_MEMORY_METRIC, interrupt_after
 from tests.small_world import held
 from turnwise.cli.group import run
 from turnwise.encode.models.catalogue import folder_of
@@ -114,7 +114,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
         native.write(talks[number::2], str(place / f"part{number}.jsonl"))
     (place / "own_on_ray.py").write_text(OWN)
     (place / "driver").write_text(str(os.getpid()))
-    (place / "hungry_on_ray.py").write_text(HUNGRY.replace("LAST", "29"))
+    (place / "hungry_on_ray.py").write_text(OUT_OF_MEMORY_METRIC.replace("LAST", "29"))
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(place)
         patch.syspath_prepend(str(place))
@@ -182,7 +182,7 @@ def test_a_pass_that_was_begun_here_is_finished_there(folder: Path, monkeypatch)
     command = "ope part0.jsonl part1.jsonl --all --model hashing --stream"
     here = finished(folder, "stream-here", command)
     with monkeypatch.context() as patch:
-        dies_after(patch, 1)
+        interrupt_after(patch, 1)
         finished(folder, "stream", command, code=130)
     assert (folder / "stream" / unfinished.FOLDER).exists()
     assert finished(folder, "stream", command, *on_ray(2)) == here

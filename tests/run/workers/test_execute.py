@@ -17,7 +17,7 @@ from typing import NoReturn
 import pytest
 
 from tests.corpus import corpus
-from tests.misfortune import HUNGRY
+from tests.failing_runs import OUT_OF_MEMORY_METRIC
 from turnwise.cli.group import run
 from turnwise.errors import UNMEASURED, TurnwiseError, UsageError
 from turnwise.run.workers.execute import TRIES, Local, WorkersLost
@@ -387,7 +387,7 @@ def test_a_bad_line_is_named_before_any_worker_starts(tmp_path, capsys):
 @pytest.mark.parametrize("jobs", ["1", "2"])
 def test_a_worker_that_finds_no_memory_says_so_and_what_was_done_is_kept(tmp_path, monkeypatch, capsys, jobs):
     corpus(tmp_path / "logs.jsonl", 400, agents=("good",))
-    (tmp_path / f"hungry{jobs}.py").write_text(HUNGRY.replace("LAST", "399"))
+    (tmp_path / f"hungry{jobs}.py").write_text(OUT_OF_MEMORY_METRIC.replace("LAST", "399"))
     monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(str(tmp_path))
     asked = [

@@ -1,11 +1,11 @@
-"""What befalls runs and their workers, for tests of what is left of them."""
+"""Ways to make runs and their workers fail, for tests of resuming and error reports."""
 
 import pytest
 
 from turnwise.run.resume.unfinished import Unfinished
 
-# A metric that asks for more than it is allowed, for `question LAST`, while `hungry` lies beside it.
-HUNGRY = """
+# A metric that runs out of memory on the reply to `question LAST` while there is a file `hungry` in its folder.
+OUT_OF_MEMORY_METRIC = """
 import pathlib, resource
 HERE = pathlib.Path(__file__).parent
 def length(records):
@@ -22,32 +22,33 @@ def length(records):
         file.write(f"{len(records)} ")
     return [len(record["response"]) for record in records]
 """
-# A command that is killed for good after so many parts of its run: no handler runs, nothing is flushed.
-KILLED = """
+# A script that runs a command and kills itself with SIGKILL after writing a number of parts of the run.
+SELF_KILLING_COMMAND = """
 import os, signal, sys
 from turnwise.cli.group import run
 from turnwise.run.resume import unfinished
 from turnwise.run.resume.unfinished import Unfinished
-unfinished.SHARE = 0  # sums are written after every shard, however fast it was
+unfinished.SHARE = 0  # write sums after every shard, however fast it was
 left, put = int(sys.argv[1]), Unfinished.put
-def deadly(self, name, value):
+def put_or_die(self, name, value):
     global left
     put(self, name, value)
     left -= 1
     if not left:
         os.kill(os.getpid(), signal.SIGKILL)
-Unfinished.put = deadly
+Unfinished.put = put_or_die
 run(sys.argv[2:])
 """
 
 
-def dies_after(monkeypatch: pytest.MonkeyPatch, parts: int) -> None:
+def interrupt_after(monkeypatch: pytest.MonkeyPatch, parts: int) -> None:
+    """Interrupt the run after it has written this many parts."""
     put, left = Unfinished.put, [parts]
 
-    def deadly(self: Unfinished, name: str, value: object) -> None:
+    def put_or_interrupt(self: Unfinished, name: str, value: object) -> None:
         put(self, name, value)
         left[0] -= 1
         if not left[0]:
             raise KeyboardInterrupt
 
-    monkeypatch.setattr(Unfinished, "put", deadly)
+    monkeypatch.setattr(Unfinished, "put", put_or_interrupt)
