@@ -25,7 +25,7 @@ from turnwise.encode.models import folder
 from turnwise.encode.text.normalise import plain
 from turnwise.metrics.learned import training_items
 from turnwise.metrics.learned.contrastive import att, maude
-from turnwise.metrics.learned.contrastive.training import Examples, Shape, contrast
+from turnwise.metrics.learned.contrastive.training import Examples, Shape, train_head
 from turnwise.metrics.learned.encoded_items import TURNS, turn_vectors
 from turnwise.metrics.learned.trained import encoder_card
 from turnwise.metrics.learned.turnwise.calibration import ATTACKS, COVERAGE
@@ -102,7 +102,7 @@ def make_signals(dialogues: Sequence[Dialogue], ret: folder.Folder) -> tuple[dic
     for name, (kind, turns) in WRITTEN.items():
         say(f"head {name}")
         shape = Shape(turns=turns, dropout=0.3)
-        network, _ = contrast(
+        network, _ = train_head(
             written_examples(dialogues, kind), shape, plan=retrieval.plan_of(task), rng=task.rng, say=say
         )
         tensors |= network.tensors(name)

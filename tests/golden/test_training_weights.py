@@ -114,7 +114,9 @@ def _guard() -> Numbers:
     """A guard of the retrieval metric against replies that copy the last turn."""
     task = tiny_trained.task("usr-ret", dialogues=[_defrauded(one) for one in tiny_trained.dialogues(80)])
     plain = retrieval.train(task)
-    made = guard.taught(replace(task, settings={"epochs": 1, "guard": "fraud"}), "usr-ret", lambda: plain)
+    made = guard.train_with_guard(
+        replace(task, settings={"epochs": 1, "guard": "fraud"}), "usr-ret", lambda: plain
+    )
     return {name: tensor for name, tensor in made.tensors.items() if name.startswith("guard.")}
 
 

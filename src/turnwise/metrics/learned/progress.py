@@ -8,7 +8,7 @@ from turnwise.errors import MissingExtra
 from turnwise.types import Floats, digest
 
 
-def remembered(
+def load_or_compute(
     work: Path | None, name: tuple[str, ...], make: Callable[[], dict[str, Floats]]
 ) -> dict[str, Floats]:
     """The result of `make`, read from the folder `work` if it is there; a missing or damaged file is computed again."""

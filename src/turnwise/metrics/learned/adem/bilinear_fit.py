@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from turnwise.errors import DataError, UsageError
 from turnwise.metrics.learned.adem.bilinear import Bilinear, Components
 from turnwise.metrics.learned.adem.triples import Triples
-from turnwise.metrics.learned.progress import remembered
+from turnwise.metrics.learned.progress import load_or_compute
 from turnwise.stats.correlation import row_correlations
 from turnwise.types import Floats, Ints
 
@@ -117,7 +117,7 @@ def learn(
     tried = 0
     for n, batch in product(search.components, search.batch):
         part = _Part(components.first(n), train, valid, watch, tuple(sides), scale)
-        found = remembered(
+        found = load_or_compute(
             work,
             (about, str(search), str(seed), f"{n} {batch}"),
             lambda: _train(part, search, batch, seed),  # noqa: B023 - called at once

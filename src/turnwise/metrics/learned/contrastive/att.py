@@ -45,19 +45,21 @@ class Att(Contrastive):
 
 
 def train(task: TrainingTask) -> Trained:
-    from turnwise.metrics.learned.guard.training import SETTINGS, taught
+    """Train the discriminator on dialogues, or take that of the setting `start`; with `guard`, train a guard."""
+    from turnwise.metrics.learned.guard.training import SETTINGS, train_with_guard
 
     task.check_settings(
         ("epochs", "batch", "piece", "rate", "patience", "hidden", "pairs", "rounds", *SETTINGS)
     )
-    return taught(task, "att", lambda: _trained(task))
+    return train_with_guard(task, "att", lambda: _trained(task))
 
 
 def _trained(task: TrainingTask) -> Trained:
+    """Train discriminator and opponents in turn."""
     from turnwise.metrics.learned.contrastive.corpus import Corpus
-    from turnwise.metrics.learned.contrastive.training import Shape, contrast
+    from turnwise.metrics.learned.contrastive.training import Shape, train_head
     from turnwise.metrics.learned.trained import encoder_card
-    from turnwise.metrics.learned.usr.retrieval import plan_of, ranked
+    from turnwise.metrics.learned.usr.retrieval import plan_of, ranking_finding
     from turnwise.metrics.models import text_encoder
 
     name, rng = task.model or "minilm", task.rng
@@ -67,8 +69,8 @@ def _trained(task: TrainingTask) -> Trained:
     curves: list[dict[str, float]] = []
     rounds = task.setting("rounds", ROUNDS)
     for number in range(rounds + 1):
-        task.say(f"round {number}: the judge meets {examples.negatives.shape[1]} kinds of wrong replies")
-        judge, curve = contrast(
+        task.say(f"round {number}: {examples.negatives.shape[1]} kinds of wrong replies")
+        discriminator, curve = train_head(
             examples,
             shape,
             plan=plan_of(task),
@@ -80,12 +82,12 @@ def _trained(task: TrainingTask) -> Trained:
         )
         curves += [{"round": float(number), **point} for point in curve]
         if number < rounds:
-            examples, passed = _opposed(examples, judge, rng, task.device)
-            task.say(f"the opponent passes for a person in {passed:.0%} of contexts")
-    finding = ranked(task.metric, "last judge", curve, examples.dialogue)
+            examples, success_rate = _with_opponent(examples, discriminator, rng, task.device)
+            task.say(f"the opponent fools the discriminator in {success_rate:.0%} of contexts")
+    finding = ranking_finding(task.metric, "last judge", curve, examples.dialogue)
     return Trained(
         kind="att",
-        tensors=judge.tensors("head"),
+        tensors=discriminator.tensors("head"),
         config={"encoder": encoder_card(name), "heads": {"head": asdict(shape)}, "rounds": rounds},
         card={"held_out": {finding.what["statistic"]: finding.estimate}, "attacks": list(ATTACKS)},
         curve=curves,
@@ -93,8 +95,8 @@ def _trained(task: TrainingTask) -> Trained:
     )
 
 
-def _opposed(
-    examples: "Examples", judge: "Network", rng: np.random.Generator, device: str
+def _with_opponent(
+    examples: "Examples", discriminator: "Network", rng: np.random.Generator, device: str
 ) -> "tuple[Examples, float]":
     """Train an opponent; return the examples with its choices as one more column of negatives, and its success rate."""
     import torch
@@ -106,45 +108,47 @@ def _opposed(
     vectors = torch.tensor(examples.vectors, device=device)
     candidates: Ints = rng.integers(rows, size=(n, CANDIDATES))
     candidates[:, 0] = examples.context[:, 0]
-    context = torch.tensor(examples.context[:, : judge.shape.turns], device=device)
+    context = torch.tensor(examples.context[:, : discriminator.shape.turns], device=device)
     pool = torch.tensor(candidates, device=device)
     start = 1 / width**0.5
-    sides = [
+    projections = [
         torch.tensor(rng.normal(0, start, (RANK, width)), dtype=torch.float32, device=device)
         for _ in range(2)
     ]
-    for side in sides:
-        side.requires_grad_(True)
-    optimiser = torch.optim.Adam(sides, lr=RATE)
+    for projection in projections:
+        projection.requires_grad_(True)
+    optimiser = torch.optim.Adam(projections, lr=RATE)
 
     def policy(at: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-        """(b, c) log-probabilities of the candidates, and the judge's logits."""
+        """(b, c) log-probabilities of the candidates, and the discriminator's logits."""
         turns = context[at]
-        there = (turns >= 0).float()
+        exists = (turns >= 0).float()
         with torch.no_grad():
-            seen = judge.context(vectors[turns.clamp(min=0)] * there[:, :, None], there)
-            offered = vectors[pool[at]]
-            logits = judge(seen[:, None].expand_as(offered), offered)
-        scores = torch.einsum("bk,bck->bc", seen @ sides[0].T, offered @ sides[1].T) / RANK**0.5
+            context_vectors = discriminator.context(vectors[turns.clamp(min=0)] * exists[:, :, None], exists)
+            candidate_vectors = vectors[pool[at]]
+            logits = discriminator(context_vectors[:, None].expand_as(candidate_vectors), candidate_vectors)
+        left, right = context_vectors @ projections[0].T, candidate_vectors @ projections[1].T
+        scores = torch.einsum("bk,bck->bc", left, right) / RANK**0.5
         return torch.log_softmax(scores, dim=1), logits
 
     def update(_: int) -> None:
         at = torch.tensor(rng.integers(n, size=BATCH), device=device)
         logs, logits = policy(at)
-        chance = logs.exp()
-        reward = (chance * torch.sigmoid(logits)).sum(dim=1) - ENTROPY * (chance * logs).sum(dim=1)
+        probabilities = logs.exp()
+        bonus = -ENTROPY * (probabilities * logs).sum(dim=1)
+        reward = (probabilities * torch.sigmoid(logits)).sum(dim=1) + bonus
         descend(optimiser, [-reward.mean()], clip=None)
 
     run(update, updates=min(STEPS, 1 + n // 20))
-    chosen, believed = np.zeros(n, dtype=np.int64), 0.0
+    chosen, successes = np.zeros(n, dtype=np.int64), 0.0
     for begin in range(0, n, 1024):
         at = torch.arange(begin, min(begin + 1024, n), device=device)
         with torch.no_grad():
             logs, logits = policy(at)
         picks = (logs.cpu().numpy() + rng.gumbel(size=logs.shape)).argmax(axis=1)  # a draw from the policy
         chosen[at.cpu().numpy()] = candidates[at.cpu().numpy(), picks]
-        believed += float((logits.cpu().numpy()[np.arange(len(picks)), picks] > 0).sum())
+        successes += float((logits.cpu().numpy()[np.arange(len(picks)), picks] > 0).sum())
     negatives = np.concatenate([examples.negatives, chosen[:, None]], axis=1)
     return Examples(
         examples.vectors, examples.context, examples.reply, negatives, examples.dialogue
-    ), believed / n
+    ), successes / n

@@ -41,18 +41,19 @@ class Maude(Contrastive):
 
 
 def train(task: TrainingTask) -> Trained:
-    from turnwise.metrics.learned.guard.training import SETTINGS, taught
+    """Train the head on dialogues, or take that of the setting `start`; with the setting `guard`, train a guard."""
+    from turnwise.metrics.learned.guard.training import SETTINGS, train_with_guard
 
     task.check_settings(("epochs", "batch", "piece", "rate", "patience", "hidden", "pairs", *SETTINGS))
-    return taught(task, "maude", lambda: _trained(task))
+    return train_with_guard(task, "maude", lambda: _trained(task))
 
 
 def _trained(task: TrainingTask) -> Trained:
     from turnwise.metrics.learned.contrastive.corpus import Corpus
-    from turnwise.metrics.learned.contrastive.training import Examples, Shape, contrast
+    from turnwise.metrics.learned.contrastive.training import Examples, Shape, train_head
     from turnwise.metrics.learned.encoded_items import turn_vectors
     from turnwise.metrics.learned.trained import encoder_card
-    from turnwise.metrics.learned.usr.retrieval import plan_of, ranked
+    from turnwise.metrics.learned.usr.retrieval import plan_of, ranking_finding
     from turnwise.metrics.models import text_encoder
 
     name, rng = task.model or "minilm", task.rng
@@ -80,7 +81,7 @@ def _trained(task: TrainingTask) -> Trained:
         corpus.pairs[:, 0],
     )
     shape = Shape(turns=4, hidden=task.setting("hidden", 64), recurrent=True)
-    network, curve = contrast(
+    network, curve = train_head(
         examples,
         shape,
         plan=plan_of(task),
@@ -90,7 +91,7 @@ def _trained(task: TrainingTask) -> Trained:
         about=task.fingerprint,
         say=task.say,
     )
-    finding = ranked(task.metric, "in context", curve, examples.dialogue)
+    finding = ranking_finding(task.metric, "in context", curve, examples.dialogue)
     return Trained(
         kind="maude",
         tensors=network.tensors("head"),
@@ -102,15 +103,18 @@ def _trained(task: TrainingTask) -> Trained:
 
 
 def _shuffled(words: list[str], rng: np.random.Generator) -> str:
+    """The words in random order."""
     return " ".join(words[at] for at in rng.permutation(len(words)))
 
 
 def _dropped(words: list[str], rng: np.random.Generator) -> str:
+    """The words without a random `SHARE` of them."""
     kept = [word for word in words if rng.random() >= SHARE]
     return " ".join(kept or words[:1])
 
 
 def _repeated(words: list[str], rng: np.random.Generator) -> str:
+    """The words with a random `SHARE` of them doubled."""
     return " ".join(part for word in words for part in ([word, word] if rng.random() < SHARE else [word]))
 
 

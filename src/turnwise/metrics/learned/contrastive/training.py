@@ -56,14 +56,14 @@ class Network(torch.nn.Module):
         self.first = torch.nn.Linear(4 * dimension, shape.hidden)
         self.last = torch.nn.Linear(shape.hidden, 1)
 
-    def context(self, turns: torch.Tensor, there: torch.Tensor) -> torch.Tensor:
+    def context(self, turns: torch.Tensor, exists: torch.Tensor) -> torch.Tensor:
         """(b, d) context vectors from turns (b, t, d), newest first, and a mask (b, t) of the turns that exist."""
         if self.unit is None:
             ages = torch.arange(turns.shape[1], device=turns.device)
-            weights = there * self.shape.decay**ages
+            weights = exists * self.shape.decay**ages
             return torch.einsum("bt,btd->bd", weights / weights.sum(dim=1, keepdim=True), turns)
         # Oldest first: the turns of each context are reversed and missing ones come last.
-        lengths = there.sum(dim=1).long()
+        lengths = exists.sum(dim=1).long()
         order = (lengths[:, None] - 1 - torch.arange(turns.shape[1], device=turns.device)).clamp(min=0)
         packed = turns.gather(1, order[:, :, None].expand_as(turns))
         states, _ = self.unit(packed)
@@ -72,8 +72,8 @@ class Network(torch.nn.Module):
 
     def forward(self, context: torch.Tensor, reply: torch.Tensor) -> torch.Tensor:
         """(...) logits of replies (..., d) in contexts (..., d)."""
-        seen = torch.cat([context * reply, (context - reply).abs(), context, reply], dim=-1)
-        logits: torch.Tensor = self.last(self.drop(torch.relu(self.first(self.drop(seen))))).squeeze(-1)
+        inputs = torch.cat([context * reply, (context - reply).abs(), context, reply], dim=-1)
+        logits: torch.Tensor = self.last(self.drop(torch.relu(self.first(self.drop(inputs))))).squeeze(-1)
         return logits
 
     def tensors(self, name: str) -> dict[str, NDArray[Any]]:
@@ -91,7 +91,7 @@ class Network(torch.nn.Module):
         }
 
 
-def contrast(
+def train_head(
     examples: Examples,
     shape: Shape,
     *,
@@ -107,10 +107,9 @@ def contrast(
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
         network = Network(examples.vectors.shape[1], shape).to(device)
-    held = rng.permutation(np.unique(examples.dialogue))
-    held = held[: max(1, round(HELD_OUT * len(held)))]
-    apart = np.isin(examples.dialogue, held)
-    learn, test = (np.flatnonzero(part).astype(np.int64) for part in (~apart, apart))
+    shuffled = rng.permutation(np.unique(examples.dialogue))
+    in_test = np.isin(examples.dialogue, shuffled[: max(1, round(HELD_OUT * len(shuffled)))])
+    learn, test = (np.flatnonzero(part).astype(np.int64) for part in (~in_test, in_test))
     data = _Data(examples, shape, network, device)
 
     def measures() -> dict[str, float]:
@@ -118,7 +117,7 @@ def contrast(
 
     curve = fit(
         network,
-        lambda places: data.losses(learn[np.asarray(places)]),
+        lambda rows: data.losses(learn[np.asarray(rows)]),
         len(learn),
         plan=plan,
         validate=lambda: data.loss(test),
@@ -140,36 +139,39 @@ class _Data:
         self.reply = torch.tensor(examples.reply, device=device)
         self.negatives = torch.tensor(examples.negatives, device=device)
 
-    def logits(self, places: Ints, columns: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-        at = torch.as_tensor(places, device=self.context.device)
-        rows = self.context[at]
-        there = (rows >= 0).float()
-        context = self.network.context(self.vectors[rows.clamp(min=0)] * there[:, :, None], there)
-        others = self.vectors[self.negatives[at[:, None], columns]]
-        given = self.network(context, self.vectors[self.reply[at]])
-        return given, self.network(context[:, None].expand_as(others), others)
+    def logits(self, rows: Ints, columns: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        """The logits of the logged replies (b,), and of the negatives in these columns (b, k)."""
+        at = torch.as_tensor(rows, device=self.context.device)
+        turns = self.context[at]
+        exists = (turns >= 0).float()
+        context = self.network.context(self.vectors[turns.clamp(min=0)] * exists[:, :, None], exists)
+        wrong = self.vectors[self.negatives[at[:, None], columns]]
+        logged = self.network(context, self.vectors[self.reply[at]])
+        return logged, self.network(context[:, None].expand_as(wrong), wrong)
 
-    def losses(self, places: Ints) -> torch.Tensor:
-        """The loss of each example, with negatives drawn anew."""
+    def losses(self, rows: Ints) -> torch.Tensor:
+        """The loss of each example, with randomly drawn negatives."""
         pool = self.negatives.shape[1]
-        chosen = torch.randint(pool, (len(places), self.drawn), device=self.context.device)
-        return _losses(*self.logits(places, chosen))
+        chosen = torch.randint(pool, (len(rows), self.drawn), device=self.context.device)
+        return _losses(*self.logits(rows, chosen))
 
-    def loss(self, places: Ints) -> float:
-        return float(torch.cat([_losses(*part) for part in self._parts(places)]).mean())
+    def loss(self, rows: Ints) -> float:
+        """The mean loss of examples, with all their negatives."""
+        return float(torch.cat([_losses(*part) for part in self._parts(rows)]).mean())
 
-    def above(self, places: Ints) -> float:
+    def above(self, rows: Ints) -> float:
         """The share of negatives that score below the logged reply."""
         return float(
-            torch.cat([(given[:, None] > others).float() for given, others in self._parts(places)]).mean()
+            torch.cat([(logged[:, None] > wrong).float() for logged, wrong in self._parts(rows)]).mean()
         )
 
-    def _parts(self, places: Ints) -> list[tuple[torch.Tensor, torch.Tensor]]:
+    def _parts(self, rows: Ints) -> list[tuple[torch.Tensor, torch.Tensor]]:
+        """The logits of examples with all their negatives, 1024 examples at a time."""
         columns = torch.arange(self.negatives.shape[1], device=self.context.device)
-        pieces = [places[start : start + 1024] for start in range(0, len(places), 1024)]
+        pieces = [rows[start : start + 1024] for start in range(0, len(rows), 1024)]
         return [self.logits(piece, columns.expand(len(piece), -1)) for piece in pieces]
 
 
-def _losses(given: torch.Tensor, others: torch.Tensor) -> torch.Tensor:
+def _losses(logged: torch.Tensor, wrong: torch.Tensor) -> torch.Tensor:
     softplus = torch.nn.functional.softplus
-    return softplus(-given) + softplus(others).mean(dim=1)
+    return softplus(-logged) + softplus(wrong).mean(dim=1)

@@ -61,9 +61,9 @@ class _Rows:
     real: NDArray[np.bool_]  # (n,) False for frauds
 
 
-def taught(task: TrainingTask, kind: str, afresh: Callable[[], Trained]) -> Trained:
-    """The model that `afresh` trains, or that of the setting `start`; with a guard if the setting `guard` is given."""
-    made = _kept(task, kind) if "start" in task.settings else afresh()
+def train_with_guard(task: TrainingTask, kind: str, train_heads: Callable[[], Trained]) -> Trained:
+    """The model that `train_heads` trains, or that of the setting `start`; with a guard if `guard` is set."""
+    made = _start_model(task, kind) if "start" in task.settings else train_heads()
     agent = task.setting("guard", "")
     if not agent:
         return made
@@ -71,7 +71,7 @@ def taught(task: TrainingTask, kind: str, afresh: Callable[[], Trained]) -> Trai
         name: Head.of(made.tensors, name, turns=int(shape["turns"]), decay=float(shape["decay"]))
         for name, shape in made.config["heads"].items()
     }
-    more, found = guarded(task, agent, heads, text_encoder(made.config["encoder"]["name"]))
+    more, found = train_guards(task, agent, heads, text_encoder(made.config["encoder"]["name"]))
     findings = [*made.findings, *found]
     held_out = {finding.what["statistic"]: finding.estimate for finding in findings}
     return replace(
@@ -83,7 +83,7 @@ def taught(task: TrainingTask, kind: str, afresh: Callable[[], Trained]) -> Trai
     )
 
 
-def _kept(task: TrainingTask, kind: str) -> Trained:
+def _start_model(task: TrainingTask, kind: str) -> Trained:
     """The heads of the model that the setting `start` names, without its guard."""
     start = load_trained(kind, task.setting("start", ""))
     encoder_of(start)  # raises if the encoder has changed
@@ -96,7 +96,7 @@ def _kept(task: TrainingTask, kind: str) -> Trained:
     )
 
 
-def guarded(
+def train_guards(
     task: TrainingTask, agent: str, heads: Mapping[str, Head], encoder: TextEncoder
 ) -> tuple[dict[str, NDArray[Any]], list[Finding]]:
     """Train a guard for each head. Returns the tensors for `guard_of`, and the mean factors on held-out replies."""
@@ -117,16 +117,16 @@ def guarded(
     elsewhere = turn_vectors(_contexts(dialogues, rng), encoder)
     tensors: dict[str, NDArray[Any]] = dict(lexicons[0].tensors)
     findings: list[Finding] = []
-    for which, head in heads.items():
+    for head_name, head in heads.items():
         contexts = np.stack([head.context(np.nan_to_num(turns)) for turns in elsewhere])
         learned, tested = (_rows(part, ContextContrast(head, contexts)) for part in (learn, test))
-        parts, passed = _fitted(learned, tested, task, f"{KEY} {which}")
+        parts, factors = _train_network(learned, tested, task, f"{KEY} {head_name}")
         parts["contexts"] = contexts
-        tensors |= {f"{KEY}.{which}.{name}": part.astype(np.float32) for name, part in parts.items()}
+        tensors |= {f"{KEY}.{head_name}.{name}": part.astype(np.float32) for name, part in parts.items()}
         findings += [
             Finding(
-                what={"metric": task.metric, "statistic": f"let through, {which}: {name}"},
-                estimate=float(passed[kind].mean()),
+                what={"metric": task.metric, "statistic": f"let through, {head_name}: {name}"},
+                estimate=float(factors[kind].mean()),
                 n_items=int(kind.sum()),
                 method="dialogues held out",
             )
@@ -194,7 +194,7 @@ def _rows(replies: Sequence[_Replies], contrast: ContextContrast) -> _Rows:
     return _Rows(np.concatenate(known), np.concatenate([part.real for part in replies]))
 
 
-def _fitted(
+def _train_network(
     learn: _Rows, test: _Rows, task: TrainingTask, about: str
 ) -> tuple[dict[str, NDArray[Any]], Floats]:
     """Train the network. Returns its tensors, and its factor for each held-out reply."""

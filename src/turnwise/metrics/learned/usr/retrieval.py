@@ -61,15 +61,16 @@ class UsrRet(Contrastive):
 
 def train(task: TrainingTask) -> Trained:
     """Train both heads on dialogues, or take those of the setting `start`; with the setting `guard`, train a guard."""
-    from turnwise.metrics.learned.guard.training import SETTINGS, taught
+    from turnwise.metrics.learned.guard.training import SETTINGS, train_with_guard
 
     task.check_settings(
         ("epochs", "batch", "piece", "rate", "patience", "hidden", "pairs", "negatives", "wrong", *SETTINGS)
     )
-    return taught(task, "usr-ret", lambda: _trained(task))
+    return train_with_guard(task, "usr-ret", lambda: _trained(task))
 
 
 def _trained(task: TrainingTask) -> Trained:
+    """Train both heads."""
     from turnwise.metrics.learned.trained import encoder_card
     from turnwise.metrics.models import text_encoder
 
@@ -97,7 +98,7 @@ def _heads(
     task: TrainingTask, encoder: TextEncoder
 ) -> tuple[dict[str, NDArray[Any]], dict[str, Any], list[dict[str, float]], list[Finding]]:
     from turnwise.metrics.learned.contrastive.corpus import Corpus
-    from turnwise.metrics.learned.contrastive.training import Shape, contrast
+    from turnwise.metrics.learned.contrastive.training import Shape, train_head
     from turnwise.metrics.learned.contrastive.wrong_replies import with_wrong_replies
 
     rng = task.rng
@@ -118,7 +119,7 @@ def _heads(
     for which, turns in CONTEXTS.items():
         shape = Shape(turns=turns, hidden=task.setting("hidden", 64))
         task.say(f"{which} of context: {len(corpus.pairs)} pairs")
-        network, curve = contrast(
+        network, curve = train_head(
             examples,
             shape,
             plan=plan_of(task),
@@ -131,12 +132,13 @@ def _heads(
         tensors |= network.tensors(which)
         heads[which] = asdict(shape)
         curves += [{"turns": turns, **point} for point in curve]
-        findings.append(ranked(task.metric, which, curve, examples.dialogue))
+        findings.append(ranking_finding(task.metric, which, curve, examples.dialogue))
     config = {"heads": heads, "negatives": [*kinds, *([wrong] if wrong else [])]}
     return tensors, config, curves, findings
 
 
 def plan_of(task: TrainingTask) -> "Plan":
+    """The training plan of a contrastive head, from the task's settings."""
     from turnwise.networks.training.loop import Plan
 
     return Plan(
@@ -151,7 +153,7 @@ def plan_of(task: TrainingTask) -> "Plan":
     )
 
 
-def ranked(metric: str, which: str, curve: list[dict[str, float]], dialogues: Ints) -> Finding:
+def ranking_finding(metric: str, which: str, curve: list[dict[str, float]], dialogues: Ints) -> Finding:
     """The ranking accuracy of the best epoch on held-out dialogues: the share of negatives below the logged reply."""
     best = min(curve, key=lambda point: point["validation"])
     return Finding(
