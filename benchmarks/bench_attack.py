@@ -12,7 +12,7 @@ import numpy as np
 from benchmarks.harness import Line
 from tests.attacks.planted import relevance, talks
 from turnwise.attacks.attack import attack
-from turnwise.attacks.context import halves
+from turnwise.attacks.context import split_contexts
 from turnwise.attacks.target import Target
 from turnwise.metrics.words import words
 from turnwise.types import Floats, Item
@@ -27,7 +27,7 @@ def slow(items: Sequence[Item]) -> Floats:
 
 
 def bench() -> Iterator[Line]:
-    search_on, judge_on = halves(talks(CONTEXTS))
+    search_on, judge_on = split_contexts(talks(CONTEXTS))
     texts = [text for one in search_on for text in (one.human, *(turn.text for turn in one.turns))]
     start = time.perf_counter()
     found = attack(Target(slow, CALLS), search_on, judge_on, texts=texts, rng=np.random.default_rng(0))

@@ -28,7 +28,7 @@ import numpy as np
 from papers.rated_corpora import GROUPS, SHARED_WORDS, rated
 from turnwise.agents import resolve
 from turnwise.agents.calling import CallLimits, ReplyRequest
-from turnwise.attacks.context import Context, contexts, halves
+from turnwise.attacks.context import Context, sample_contexts, split_contexts
 from turnwise.attacks.target import Target
 from turnwise.cli.group import run
 from turnwise.encode.text.normalise import plain
@@ -102,7 +102,7 @@ def judged_on(data: Path, corpus: str) -> list[Context]:
     selection = Selection(judged="all", where=(where,))
     paths = (str(data / file),)
     stream = all_items(paths, selection, scan(paths))
-    return halves(contexts(stream, COUNT, generator(0, "contexts")))[1]
+    return split_contexts(sample_contexts(stream, COUNT, generator(0, "contexts")))[1]
 
 
 def bots(data: Path, spec: str, corpora: Sequence[str], out: Path) -> None:

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from turnwise.attacks.context import Context
-from turnwise.attacks.strategy import content_words, swapped
+from turnwise.attacks.strategy import content_words, swap_pronouns
 from turnwise.metrics.words import words
 from turnwise.types import Floats, Item, Turn
 
@@ -96,7 +96,7 @@ PLANTED = {
         "copied",
     ),
     "swapped-parrot": Planted(
-        lambda item: float(words(item.reply)[-5:] == words(swapped(item.turns[-2].text))[-5:]),
+        lambda item: float(words(item.reply)[-5:] == words(swap_pronouns(item.turns[-2].text))[-5:]),
         "^repeats the last turn with the pronouns swapped",
     ),
     "no-context": Planted(

@@ -13,7 +13,7 @@ from scipy.special import ndtri
 from tests.attacks.planted import CLEAN, PLANTED, scorer, talks
 from turnwise.attacks import verdict
 from turnwise.attacks.attack import Attack, attack
-from turnwise.attacks.context import halves
+from turnwise.attacks.context import split_contexts
 from turnwise.attacks.target import AT_FIRST, BATCH, HANGS, TWICE, Hangs, Target
 from turnwise.errors import Refused
 from turnwise.types import Floats, Item, digest
@@ -24,7 +24,7 @@ BUDGET = 20_000
 def attacked(  # type: ignore[no-untyped-def]
     score, *, budget: int = BUDGET, seed: int = 0, count: int = 120, timeout: float = 60, draws: int = 200
 ) -> Attack:
-    search_on, judge_on = halves(talks(count, seed))
+    search_on, judge_on = split_contexts(talks(count, seed))
     texts = [context.human for context in search_on] + [turn.text for one in search_on for turn in one.turns]
     target = Target(score, budget=budget, timeout=timeout)
     found = attack(target, search_on, judge_on, texts=texts, rng=np.random.default_rng(seed), draws=draws)
@@ -34,7 +34,7 @@ def attacked(  # type: ignore[no-untyped-def]
 
 @pytest.mark.parametrize("seed", range(2))
 @pytest.mark.parametrize("name", PLANTED)
-def test_a_planted_weakness_is_found_and_named(name: str, seed: int) -> None:
+def test_a_planted_weakness_is_found_and_described(name: str, seed: int) -> None:
     planted = PLANTED[name]
     found = attacked(scorer(planted.score), seed=seed)
     assert found.gameable
@@ -45,13 +45,13 @@ def test_a_planted_weakness_is_found_and_named(name: str, seed: int) -> None:
 
 
 @pytest.mark.parametrize("name", CLEAN)
-def test_a_clean_metric_gives_no_finding(name: str) -> None:
+def test_a_metric_without_weakness_has_no_fraud(name: str) -> None:
     found = attacked(scorer(CLEAN[name]))
     assert not found.gameable, found.worst
 
 
 @pytest.mark.parametrize("seed", range(20))
-def test_no_seed_raises_a_false_alarm(seed: int) -> None:
+def test_no_seed_gives_a_false_positive(seed: int) -> None:
     noise = np.random.default_rng(seed)
     weights = noise.normal(size=64)
 
@@ -83,19 +83,20 @@ def alarms(noise: Callable[[Floats], Floats], seeds: int) -> float:
 
 
 @pytest.mark.parametrize("name", NOISE)
-def test_where_nothing_is_better_than_people_at_most_one_attack_in_twenty_says_otherwise(name: str) -> None:
+def test_at_most_one_attack_in_twenty_reports_a_fraud_by_chance(name: str) -> None:
     assert alarms(NOISE[name], seeds=60) <= 0.05
 
 
-def test_without_the_shared_level_several_times_as_many_would(monkeypatch) -> None:  # type: ignore[no-untyped-def]
+def test_without_the_corrected_level_false_positives_are_several_times_as_frequent(monkeypatch) -> None:  # type: ignore[no-untyped-def]
     alone = verdict.judged
     monkeypatch.setattr(
-        "turnwise.attacks.attack.judged", lambda *told, **given: alone(*told, **{**given, "tested": 1})
+        "turnwise.attacks.attack.judge_strategy",
+        lambda *told, **given: alone(*told, **{**given, "tested": 1}),
     )
     assert alarms(NOISE["normal"], seeds=40) > 0.1
 
 
-def test_a_noisy_metric_is_searched_all_the_same() -> None:
+def test_a_noisy_metric_is_searched_too() -> None:
     """A judge that is asked at some temperature differs from itself, and can be gamed."""
     rng = np.random.default_rng(0)
 
@@ -107,25 +108,25 @@ def test_a_noisy_metric_is_searched_all_the_same() -> None:
     assert any("sounds like fun" in one.description for one in found.strategies if one.significant)
 
 
-def test_a_metric_that_tells_no_people_apart_is_searched_all_the_same() -> None:
+def test_a_metric_that_is_constant_on_people_is_searched_too() -> None:
     found = attacked(scorer(lambda item: float(item.reply.startswith("you said"))))
     assert found.diagnosis.constant
     assert found.worst is not None
     assert "“you said" in found.worst.description
 
 
-def test_a_gain_by_rounding_is_none() -> None:
+def test_a_gain_within_rounding_error_is_not_significant() -> None:
     found = attacked(scorer(lambda item: 0.1 + 0.2 if item.reply == "yes" else 0.3), budget=4000)
     assert not found.gameable
 
 
 @pytest.mark.parametrize("best", [10, 100])
-def test_a_judge_of_another_scale_is_told_its_own_best_verdict(best: int) -> None:
+def test_injections_use_the_highest_score_of_the_judge(best: int) -> None:
     def obeys(item: Item) -> float:
         numbers = re.findall(r"(?i)score\W+(\d+)", item.reply)
         return min(float(best), float(numbers[0])) if numbers else 0.66 * best
 
-    search_on, judge_on = halves(talks(80, 0))
+    search_on, judge_on = split_contexts(talks(80, 0))
     found = attack(
         Target(scorer(obeys), 4000), search_on, judge_on, texts=(), rng=np.random.default_rng(0), draws=100,
         stages=("baselines",), verdicts=(best,),
@@ -134,7 +135,7 @@ def test_a_judge_of_another_scale_is_told_its_own_best_verdict(best: int) -> Non
     assert found.worst.description.startswith("puts a verdict where the reply should be")
 
 
-def test_a_metric_that_exits_is_survived_and_told() -> None:
+def test_a_metric_that_calls_exit_is_reported_as_an_error() -> None:
     def exits(items: Sequence[Item]) -> Floats:
         if any(not item.reply for item in items):
             sys.exit(5)
@@ -149,7 +150,7 @@ def test_peoples_replies_and_references_are_never_a_fraud() -> None:
     assert not any(one.significant for one in found.strategies if one.kind == "people")
 
 
-def test_the_metric_is_never_asked_more_often_than_allowed() -> None:
+def test_the_metric_is_never_called_more_often_than_the_budget_allows() -> None:
     asked = 0
 
     def counted(items: Sequence[Item]) -> Floats:
@@ -165,15 +166,15 @@ def test_a_constant_metric_is_reported_as_such() -> None:
     found = attacked(scorer(lambda item: 0.5))
     assert found.diagnosis.constant
     assert not found.gameable
-    assert "same score" in str(found.diagnosis.words)
+    assert "same score" in str(found.diagnosis.warning)
 
 
 @pytest.mark.parametrize("unit", [1e-25, 1e25])
-def test_the_unit_of_a_metric_decides_nothing(unit: float) -> None:
+def test_the_result_does_not_depend_on_the_unit_of_the_metric(unit: float) -> None:
     """A likelihood is a tiny number, and no constant."""
     gamed = attacked(scorer(lambda item: unit * PLANTED["questions"].score(item)), budget=3000)
     assert gamed.gameable
-    assert gamed.diagnosis.words is None
+    assert gamed.diagnosis.warning is None
     assert not attacked(scorer(lambda item: unit * CLEAN["oracle"](item)), budget=3000).gameable
 
 
@@ -181,10 +182,10 @@ def test_a_random_metric_is_reported_as_such() -> None:
     rng = np.random.default_rng(1)
     found = attacked(lambda items: rng.normal(size=len(items)))
     assert found.diagnosis.random
-    assert "random" in str(found.diagnosis.words)
+    assert "random" in str(found.diagnosis.warning)
 
 
-def test_a_metric_that_raises_or_returns_nan_on_some_replies_is_survived() -> None:
+def test_a_metric_that_raises_or_returns_nan_on_some_replies_is_attacked() -> None:
     def touchy(items: Sequence[Item]) -> Floats:
         if any(not item.reply for item in items):
             raise RuntimeError("empty reply")
@@ -197,12 +198,12 @@ def test_a_metric_that_raises_or_returns_nan_on_some_replies_is_survived() -> No
     assert not empty.significant
 
 
-def test_a_metric_that_always_raises_says_why() -> None:
+def test_the_error_of_a_metric_that_always_raises_is_reported() -> None:
     def broken(items: Sequence[Item]) -> Floats:
         raise RuntimeError("no weights")
 
     found = attacked(broken, budget=2000)
-    assert "no weights" in str(found.diagnosis.words)
+    assert "no weights" in str(found.diagnosis.warning)
     assert not found.gameable
 
 
@@ -235,14 +236,16 @@ def sleeper() -> Iterator[Callable[[Callable[[Item], bool]], Sleeper]]:
         one.go.set()
 
 
-def test_a_metric_that_always_hangs_is_left_behind(sleeper) -> None:  # type: ignore[no-untyped-def]
+def test_an_attack_on_a_metric_that_always_hangs_ends(sleeper) -> None:  # type: ignore[no-untyped-def]
     metric = sleeper(lambda item: True)
     with pytest.raises(Hangs, match="no answer within"):
         attacked(metric, timeout=0.2)
     assert sum(metric.asked.values()) <= BATCH + AT_FIRST
 
 
-def test_a_metric_that_hangs_on_one_reply_is_attacked_all_the_same_and_the_reply_is_told(sleeper) -> None:  # type: ignore[no-untyped-def]
+def test_a_metric_that_hangs_on_one_reply_is_attacked_and_the_reply_is_reported_by_the_attack(
+    sleeper,
+) -> None:  # type: ignore[no-untyped-def]
     metric = sleeper(lambda item: item.reply == "yes")
     found = attacked(metric, budget=4000, timeout=1.0)
     assert found.gameable
@@ -255,7 +258,7 @@ def test_a_metric_that_hangs_on_one_reply_is_attacked_all_the_same_and_the_reply
     )  # one batch, then alone until it is plain that it never answers
 
 
-def test_a_metric_that_hangs_too_often_is_asked_no_more_and_what_is_known_stands(sleeper) -> None:  # type: ignore[no-untyped-def]
+def test_a_metric_that_hangs_too_often_is_not_called_again_and_earlier_scores_are_kept(sleeper) -> None:  # type: ignore[no-untyped-def]
     people = {context.human for context in talks(120)}
     metric = sleeper(lambda item: item.reply not in people and len(item.reply) > 40)
     found = attacked(metric, budget=4000, timeout=0.3)
@@ -265,7 +268,7 @@ def test_a_metric_that_hangs_too_often_is_asked_no_more_and_what_is_known_stands
     assert sum(metric.asked.values()) <= HANGS + 10 * BATCH
 
 
-def test_a_metric_that_is_slow_and_does_not_hang_is_asked_for_less_at_once() -> None:
+def test_a_slow_metric_gets_smaller_batches() -> None:
     asked: list[int] = []
     go = threading.Event()
 
@@ -286,7 +289,7 @@ def test_a_metric_that_is_slow_and_does_not_hang_is_asked_for_less_at_once() -> 
 
 def test_few_contexts_are_refused() -> None:
     with pytest.raises(Refused, match="needs 40 contexts"):
-        halves(talks(12))
+        split_contexts(talks(12))
 
 
 def test_the_same_seed_finds_the_same() -> None:

@@ -6,23 +6,25 @@ import numpy as np
 
 from tests.attacks.planted import talks
 from turnwise.attacks.strategy import strategy
-from turnwise.attacks.templates import LONGEST, family, varied
+from turnwise.attacks.templates import MAX_WORDS, random_templates, vary
 
 
-def test_a_family_has_fixed_replies_copies_and_patterns_and_all_of_them_answer() -> None:
+def test_random_templates_have_fixed_replies_copies_and_patterns() -> None:
     contexts = talks(5)
     texts = [context.human for context in contexts]
-    made = [strategy(text) for text in islice(family(texts, np.random.default_rng(3)), 300)]
+    made = [strategy(text) for text in islice(random_templates(texts, np.random.default_rng(3)), 300)]
     assert {one.kind for one in made} == {"fixed", "parrot", "pattern"}
     assert all("{" not in one.reply(context) for one in made for context in contexts)
 
 
-def test_a_family_is_the_same_for_a_seed() -> None:
-    first, again = (list(islice(family(["so it is"], np.random.default_rng(8)), 40)) for _ in range(2))
+def test_random_templates_depend_on_the_seed_only() -> None:
+    first, again = (
+        list(islice(random_templates(["so it is"], np.random.default_rng(8)), 40)) for _ in range(2)
+    )
     assert first == again
 
 
-def test_a_variant_is_no_longer_than_a_reply_may_be() -> None:
+def test_a_variant_has_at_most_the_maximum_number_of_words() -> None:
     rng = np.random.default_rng(1)
-    population = ["word " * LONGEST]
-    assert all(len(varied(population, rng).split()) <= LONGEST for _ in range(50))
+    population = ["word " * MAX_WORDS]
+    assert all(len(vary(population, rng).split()) <= MAX_WORDS for _ in range(50))

@@ -1,4 +1,7 @@
-"""The attack: diagnose, baselines, search, shorten, judge. Everything random comes from one generator."""
+"""The attack on a metric: diagnosis, baselines, search, shortening and the final test on held-out contexts.
+
+All random choices come from one generator.
+"""
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
@@ -9,42 +12,44 @@ import numpy as np
 
 from turnwise.attacks.baselines import VERDICTS, baselines
 from turnwise.attacks.context import Context
-from turnwise.attacks.diagnosis import Diagnosis, Tendency, diagnosed, tendencies
-from turnwise.attacks.search import Search, shortened
-from turnwise.attacks.strategy import Entry, Strategy
+from turnwise.attacks.diagnosis import Diagnosis, Tendency, diagnose, tendencies
+from turnwise.attacks.search import Search, shorten
+from turnwise.attacks.strategy import Candidate, Strategy
 from turnwise.attacks.target import ENDED, Hangs, Target
-from turnwise.attacks.verdict import Judged, judged
+from turnwise.attacks.verdict import JudgedStrategy, judge_strategy
 from turnwise.types import Floats
 
 STAGES = ("baselines", "search", "rl")
-FOUND = 16  # strategies that a search may bring to be judged
-FURTHER = 2  # that a tuned policy may
-REASONS = 20  # why replies have no score, that are kept
+MAX_FOUND = 16  # strategies of a search that are tested
+MAX_FURTHER = 2  # candidates of a tuned policy that are tested
+MAX_REASONS = 20  # distinct reasons for missing scores that are reported
 
 
-class Answered(NamedTuple):
-    """What a strategy answers on the judged contexts, and what the metric says of that."""
+class ScoredReplies(NamedTuple):
+    """The replies of a candidate in the held-out contexts, and their scores."""
 
-    entry: Entry
+    candidate: Candidate
     replies: list[str]
     scores: Floats
 
 
 @dataclass(frozen=True, slots=True)
 class Attack:
+    """The result of an attack."""
+
     diagnosis: Diagnosis
-    people: Judged
-    strategies: tuple[Judged, ...]  # by gain, the worst fraud first; controls among them
+    people: JudgedStrategy  # people's own replies
+    strategies: tuple[JudgedStrategy, ...]  # frauds first, then by falling gain; includes controls
     tendencies: tuple[Tendency, ...]
-    promising: tuple[str, ...]  # templates that scored above people where they were searched, the best first
-    tried: int
-    calls: int
-    unsearched: bool  # the budget does for judging alone
-    unjudged: int  # strategies that were left when the budget ended, or the metric stopped answering
-    errors: dict[str, int]  # why replies have no score -> how many, the most frequent first
+    promising: tuple[str, ...]  # templates that scored above people in the search, best first
+    tried: int  # strategies scored at least once
+    calls: int  # metric calls
+    unsearched: bool  # the budget was too small for a search
+    unjudged: int  # strategies not tested because the budget ended or the metric stopped responding
+    errors: dict[str, int]  # reason for a missing score -> number of replies, most frequent first
 
     @property
-    def worst(self) -> Judged | None:
+    def worst(self) -> JudgedStrategy | None:
         """The fraud with the largest gain, if there is one."""
         return next((one for one in self.strategies if one.significant), None)
 
@@ -63,41 +68,46 @@ def attack(
     rng: np.random.Generator,
     draws: int = 1000,
     stages: Sequence[str] = STAGES[:2],
-    further: Callable[[], Sequence[Entry]] = tuple,
+    further: Callable[[], Sequence[Candidate]] = tuple,
     report: Callable[[str], None] = lambda _: None,
 ) -> Attack:
-    """`texts` is what fixed replies are mined from; `verdicts` are the best that a judge might give;
-    `further` is asked for more strategies to judge, those of a tuned policy."""
-    diagnosis = diagnosed(target, search_on)
+    """Search for strategies on `search_on` and test them against people on `judge_on`.
+
+    Fixed replies are mined from `texts`. `verdicts` are the highest scores of a judge, for prompt injections. `further`
+    returns more candidates to test, those of a tuned policy.
+    """
+    diagnosis = diagnose(target, search_on)
     human = target.scores([(context, context.human) for context in judge_on])
     report(f"diagnosis: {target.calls} calls")
     pool = [context.human for context in [*search_on, *judge_on]]
-    entries = list(baselines(pool, rng, verdicts)) if "baselines" in stages else []
-    answered = _answered(target, entries, judge_on, report)  # first, whatever becomes of the search
-    tried = len(entries)
+    candidates = list(baselines(pool, rng, verdicts)) if "baselines" in stages else []
+    scored = _score_candidates(
+        target, candidates, judge_on, report
+    )  # before the search, so that they are always tested
+    tried = len(candidates)
     promising: list[str] = []
-    judging = (FURTHER + FOUND) * len(judge_on)
-    unsearched = "search" in stages and target.budget - judging <= target.calls
+    reserved = (MAX_FURTHER + MAX_FOUND) * len(judge_on)  # calls for the final test
+    unsearched = "search" in stages and target.budget - reserved <= target.calls
     if "search" in stages and diagnosis.scores and not unsearched:
-        search = Search(target, search_on, rng, calls=target.budget - judging, report=report)
-        chosen = _distinct(_shorter(search, search.run(texts), search_on))[:FOUND]
+        search = Search(target, search_on, rng, calls=target.budget - reserved, report=report)
+        chosen = _distinct(_with_shortened(search, search.run(texts), search_on))[:MAX_FOUND]
         tried += len(search.tried)
         promising = [
             one for one in sorted(search.tried, key=lambda one: -search.tried[one]) if search.tried[one] > 0
         ]
-        more = [one.entry for one in chosen]
-        answered += _answered(target, more, judge_on, report)
-        entries += more
+        more = [one.candidate for one in chosen]
+        scored += _score_candidates(target, more, judge_on, report)
+        candidates += more
     if diagnosis.scores:
-        more = list(_further(further, report))
-        answered += _answered(target, more, judge_on, report)
-        entries += more
+        more = list(_further_candidates(further, report))
+        scored += _score_candidates(target, more, judge_on, report)
+        candidates += more
         tried += len(more)
-    verdict = partial(judged, contexts=judge_on, people=human, draws=draws, rng=rng)
-    tested = sum(one.kind != "people" for one in entries)
+    verdict = partial(judge_strategy, contexts=judge_on, people=human, draws=draws, rng=rng)
+    tested = sum(one.kind != "people" for one in candidates)
     found = [
         verdict(one.name, one.kind, one.description, replies=replies, scores=scores, tested=tested)
-        for one, replies, scores in answered
+        for one, replies, scores in scored
     ]
     person = verdict(
         "people", "people", "what people said", replies=[context.human for context in judge_on], scores=human,
@@ -110,51 +120,61 @@ def attack(
         strategies=tuple(
             sorted(found, key=lambda one: (not one.significant, np.inf if np.isnan(one.gain) else -one.gain))
         ),
-        tendencies=tuple(_tendencies(answered, judge_on)),
+        tendencies=tuple(_tendencies(scored, judge_on)),
         promising=tuple(promising),
         tried=tried,
         calls=target.calls,
         unsearched=unsearched,
-        unjudged=len(entries) - len(found),
-        errors=dict(target.errors.most_common(REASONS)),
+        unjudged=len(candidates) - len(found),
+        errors=dict(target.errors.most_common(MAX_REASONS)),
     )
 
 
-def _answered(
-    target: Target, entries: Iterable[Entry], contexts: Sequence[Context], report: Callable[[str], None]
-) -> list[Answered]:
-    """As far as the budget, and the metric's answers, go."""
+def _score_candidates(
+    target: Target,
+    candidates: Iterable[Candidate],
+    contexts: Sequence[Context],
+    report: Callable[[str], None],
+) -> list[ScoredReplies]:
+    """The scored replies of the candidates, until the budget ends or the metric stops responding."""
     found = []
-    for one in entries:
+    for one in candidates:
         replies = [one.reply(context) for context in contexts]
         try:
-            found.append(Answered(one, replies, target.scores(list(zip(contexts, replies, strict=True)))))
+            found.append(
+                ScoredReplies(one, replies, target.scores(list(zip(contexts, replies, strict=True))))
+            )
         except ENDED as error:
-            report(f"it ends before `{one.name}` is judged: {error}")
+            report(f"stopped before testing `{one.name}`: {error}")
             break
     return found
 
 
-def _tendencies(answered: Sequence[Answered], contexts: Sequence[Context]) -> list[Tendency]:
-    pairs = [pair for one in answered for pair in zip(contexts, one.replies, strict=True)]
-    return tendencies(pairs, np.concatenate([one.scores for one in answered])) if answered else []
+def _tendencies(scored: Sequence[ScoredReplies], contexts: Sequence[Context]) -> list[Tendency]:
+    """Correlations of simple features with the scores of all replies that were tested."""
+    pairs = [pair for one in scored for pair in zip(contexts, one.replies, strict=True)]
+    return tendencies(pairs, np.concatenate([one.scores for one in scored])) if scored else []
 
 
-def _further(further: Callable[[], Sequence[Entry]], report: Callable[[str], None]) -> Sequence[Entry]:
-    """What a tuned policy came to; nothing, where the metric stopped answering."""
+def _further_candidates(
+    further: Callable[[], Sequence[Candidate]], report: Callable[[str], None]
+) -> Sequence[Candidate]:
+    """The candidates of a tuned policy; none if the metric stops responding."""
     try:
         return further()
     except Hangs as error:
-        report(f"it ends before a policy is tuned: {error}")
+        report(f"stopped before tuning a policy: {error}")
         return ()
 
 
-def _shorter(search: Search, chosen: Sequence[Strategy], contexts: Sequence[Context]) -> list[Strategy]:
-    """What was found and what remains of its best when every needless word is gone."""
+def _with_shortened(
+    search: Search, chosen: Sequence[Strategy], contexts: Sequence[Context]
+) -> list[Strategy]:
+    """The strategies found, and shortened versions of the best four."""
     found = list(chosen)
     for one in chosen[:4]:
         try:
-            found.append(shortened(search, one, contexts[:16]))
+            found.append(shorten(search, one, contexts[:16]))
         except ENDED:
             break
     search.target.allow(None)
@@ -162,4 +182,5 @@ def _shorter(search: Search, chosen: Sequence[Strategy], contexts: Sequence[Cont
 
 
 def _distinct(strategies: Iterable[Strategy]) -> list[Strategy]:
+    """Strategies with different templates."""
     return list({one.template: one for one in strategies}.values())

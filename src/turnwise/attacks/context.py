@@ -1,4 +1,4 @@
-"""Where a strategy must answer: real contexts with what a person said there."""
+"""Contexts of an attack: real contexts with the reply that a person gave."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -8,12 +8,14 @@ import numpy as np
 from turnwise.errors import Refused, counted
 from turnwise.types import Item, Turn
 
-FEWEST = 20  # contexts a half: with fewer no gain over people could be shown
+MIN_CONTEXTS = 20  # for the search and for the test each; with fewer no gain over people could be significant
 
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    item: Item  # the person's reply in its context
+    """A context, as an item whose reply is a person's."""
+
+    item: Item
 
     @property
     def turns(self) -> tuple[Turn, ...]:
@@ -24,26 +26,27 @@ class Context:
         return self.item.reply
 
     @property
-    def last(self) -> str:
-        """What the reply answers."""
+    def last_turn(self) -> str:
+        """The turn that the reply responds to."""
         return self.turns[-1].text if self.turns else ""
 
     @property
-    def whole(self) -> str:
+    def full_text(self) -> str:
+        """All turns of the context in one string."""
         return " ".join(turn.text for turn in self.turns)
 
-    def answered(self, reply: str) -> Item:
-        """The item in which `reply` stands in the person's place.
+    def with_reply(self, reply: str) -> Item:
+        """The item with `reply` instead of the person's reply.
 
-        What the person said is the reference, for metrics that have one and a corpus that has none.
+        The person's reply becomes the reference where the corpus has no references.
         """
         references = self.item.references or (self.human,)
         said = Turn(self.item.turns[-1].role, reply, references=references)
         return replace(self.item, turns=(*self.turns, said))
 
 
-def contexts(items: Iterable[Item], count: int, rng: np.random.Generator) -> list[Context]:
-    """Up to `count` contexts at random, one a cluster as long as there are enough of them."""
+def sample_contexts(items: Iterable[Item], count: int, rng: np.random.Generator) -> list[Context]:
+    """Up to `count` random contexts: one of each cluster first, then second ones, and so on."""
     by_cluster: dict[str, list[Item]] = {}
     for item in items:
         if item.missing is None and item.reply.strip() and any(turn.text for turn in item.context):
@@ -59,17 +62,18 @@ def contexts(items: Iterable[Item], count: int, rng: np.random.Generator) -> lis
     return [Context(item) for item in found[:count]]
 
 
-def halves(chosen: Sequence[Context]) -> tuple[list[Context], list[Context]]:
-    """Contexts to search on, and contexts to judge on; a dialogue is in one half only."""
+def split_contexts(chosen: Sequence[Context]) -> tuple[list[Context], list[Context]]:
+    """Contexts for the search and contexts for the final test; the contexts of a dialogue are all in one half."""
     order = {
         cluster: place for place, cluster in enumerate(dict.fromkeys(one.item.cluster for one in chosen))
     }
     sides: tuple[list[Context], list[Context]] = ([], [])
     for one in chosen:
         sides[order[one.item.cluster] % 2].append(one)
-    if min(map(len, sides)) < FEWEST:
+    if min(map(len, sides)) < MIN_CONTEXTS:
         raise Refused(
-            f"an attack needs {2 * FEWEST} contexts with a person's reply, {FEWEST} to search on and {FEWEST} to "
-            f"judge on; there are {counted(len(chosen), 'context')} of {counted(len(order), 'dialogue')}"
+            f"an attack needs {2 * MIN_CONTEXTS} contexts with a person's reply, {MIN_CONTEXTS} for the search "
+            f"and {MIN_CONTEXTS} for the test; there are {counted(len(chosen), 'context')} "
+            f"of {counted(len(order), 'dialogue')}"
         )
     return sides

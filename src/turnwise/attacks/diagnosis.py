@@ -1,4 +1,4 @@
-"""What kind of thing is this metric? Before it is attacked, and from all that was scored meanwhile."""
+"""Diagnosis of a metric: is it constant, random or failing, and which simple features do its scores follow?"""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -6,36 +6,38 @@ from dataclasses import dataclass
 import numpy as np
 
 from turnwise.attacks.context import Context
-from turnwise.attacks.strategy import content_words, repeated
+from turnwise.attacks.strategy import content_words, repeated_words
 from turnwise.attacks.target import Target
 from turnwise.attacks.verdict import ROUNDING
 from turnwise.metrics.words import words
 from turnwise.stats.correlation import spearman
 from turnwise.types import Floats
 
-ASKED_AGAIN = 40
-NOISY = 0.05  # share of the variance that is chance, above which a metric is called random
+REPEATED_CALLS = 40  # replies scored twice to measure noise
+MAX_NOISE = 0.05  # share of noise in the variance above which a metric is called random; our choice
 
 
 @dataclass(frozen=True, slots=True)
 class Diagnosis:
-    constant: bool
-    noise: float  # share of the variance that is not the same when asked again: 0 for a function, 1 for dice
+    """Properties of a metric on people's replies."""
+
+    constant: bool  # all replies get the same score
+    noise: float  # share of the variance that changes when scored again: 0 if deterministic, 1 if pure noise
     unscored: float  # share of people's replies without a score
     errors: dict[str, int]
 
     @property
     def scores(self) -> bool:
-        """Whether there is something to be above; what tells no people apart, or is noisy, may love a fraud."""
+        """Whether at least one of people's replies has a score, so that an attack is possible."""
         return self.unscored < 1
 
     @property
     def random(self) -> bool:
-        return self.noise > NOISY
+        return self.noise > MAX_NOISE
 
     @property
-    def words(self) -> str | None:
-        """Why an attack says little, or None."""
+    def warning(self) -> str | None:
+        """Why the result of an attack means little; None if it does not."""
         if self.unscored == 1:
             why = next(iter(self.errors), "it returned NaN")
             return f"the metric scored none of people's replies: {why}"
@@ -46,15 +48,15 @@ class Diagnosis:
         return None
 
 
-def diagnosed(target: Target, contexts: Sequence[Context]) -> Diagnosis:
-    """Asks for people's replies, for replies of other contexts, and for some of them twice."""
+def diagnose(target: Target, contexts: Sequence[Context]) -> Diagnosis:
+    """Score people's replies in their own and in other contexts, and score some of them again."""
     own = [(context, context.human) for context in contexts]
-    strangers = [
+    misplaced = [
         (context, other.human) for context, other in zip(contexts, [*contexts[1:], contexts[0]], strict=True)
     ]
-    scores = target.scores([*own, *strangers])
+    scores = target.scores([*own, *misplaced])
     known = scores[~np.isnan(scores)]
-    some = [*own, *strangers][:: max(1, 2 * len(own) // ASKED_AGAIN)]
+    some = [*own, *misplaced][:: max(1, 2 * len(own) // REPEATED_CALLS)]
     first, second = target.scores(some), target.again(some)
     both = ~(np.isnan(first) | np.isnan(second))
     same = not len(known) or bool(np.ptp(known) <= ROUNDING * np.abs(known).max())
@@ -69,10 +71,10 @@ def diagnosed(target: Target, contexts: Sequence[Context]) -> Diagnosis:
 
 @dataclass(frozen=True, slots=True)
 class Tendency:
-    """How the metric's scores move with something simple."""
+    """Correlation of the metric's scores with a simple feature of the reply."""
 
     feature: str
-    correlation: float  # Spearman's, over everything that was scored, within contexts
+    correlation: float  # Spearman, over all scored replies, within contexts
     description: str
 
     @classmethod
@@ -81,47 +83,50 @@ class Tendency:
         return cls(feature, correlation, f"the score {grows} with {FEATURES[feature][0]}")
 
     @property
-    def turned(self) -> "Tendency":
-        """Of the number as the metric gives it, where lower is better and it was turned for the attack."""
+    def negated(self) -> "Tendency":
+        """For the metric's own scores, where lower is better and scores were negated for the attack."""
         return Tendency.of(self.feature, -self.correlation)
 
 
-def _copied(context: Context, reply: str) -> float:
-    said, heard = words(reply), set(words(context.whole))
+def _copied_share(context: Context, reply: str) -> float:
+    """Share of the reply's words that occur in the context."""
+    said, heard = words(reply), set(words(context.full_text))
     return sum(word in heard for word in said) / len(said) if said else 0.0
 
 
-def _nouns(context: Context, reply: str) -> float:
+def _content_words_used(context: Context, reply: str) -> float:
+    """Number of content words of the last turn that the reply uses."""
     said = set(words(reply))
-    return float(sum(word in said for word in content_words(context.last)))
+    return float(sum(word in said for word in content_words(context.last_turn)))
 
 
 FEATURES: dict[str, tuple[str, Callable[[Context, str], float]]] = {
     "length": ("words in the reply", lambda context, reply: float(len(words(reply)))),
-    "repeated": ("words that the reply has said before", lambda context, reply: float(repeated(reply))),
+    "repeated": ("words that the reply has said before", lambda context, reply: float(repeated_words(reply))),
     "questions": ("question marks", lambda context, reply: float(reply.count("?"))),
     "exclamations": ("exclamation marks", lambda context, reply: float(reply.count("!"))),
-    "copied": ("the share of the reply's words that the context has", _copied),
-    "nouns": ("content words of the last turn", _nouns),
+    "copied": ("the share of the reply's words that the context has", _copied_share),
+    "nouns": ("content words of the last turn", _content_words_used),
 }
 
 
 def tendencies(pairs: Sequence[tuple[Context, str]], scores: Floats) -> list[Tendency]:
-    """Each feature's rank correlation with the score, both less their context's mean; the strongest first."""
+    """Spearman correlation of each feature with the score, both centred within contexts; strongest first."""
     known = ~np.isnan(scores)
     pairs = [pair for pair, good in zip(pairs, known, strict=True) if good]
     if len(pairs) < 10:
         return []
     _, codes = np.unique([context.item.id for context, _ in pairs], return_inverse=True)
-    centred = _within(scores[known], codes)
+    centred = _minus_context_mean(scores[known], codes)
     found = []
     for name, (_, feature) in FEATURES.items():
-        values = _within(np.array([feature(context, reply) for context, reply in pairs]), codes)
+        values = _minus_context_mean(np.array([feature(context, reply) for context, reply in pairs]), codes)
         if np.ptp(values) > 0 and np.ptp(centred) > 0:
             found.append(Tendency.of(name, spearman(values, centred)))
     return sorted(found, key=lambda one: -abs(one.correlation))
 
 
-def _within(values: Floats, codes: np.ndarray[tuple[int], np.dtype[np.intp]]) -> Floats:
+def _minus_context_mean(values: Floats, codes: np.ndarray[tuple[int], np.dtype[np.intp]]) -> Floats:
+    """Values minus the mean of their context."""
     means = np.bincount(codes, values) / np.bincount(codes)
     return np.asarray(values - means[codes])

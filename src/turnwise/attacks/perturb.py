@@ -1,7 +1,7 @@
-"""Does the score stay where the meaning stays, and move where the context is ruined? (After Sai et al. 2019.)
+"""Effect of edits of the reply and of the context on the score (after Sai et al. 2019).
 
-Edits of a person's reply that change no meaning should change no score: ADEM's rose in 64 % of replies when
-punctuation was removed. Contexts that were ruined should cost a good reply its score.
+Edits of a person's reply that keep its meaning should not change its score; ADEM's rose in 64 % of replies when
+punctuation was removed. Replacing or scrambling the context should lower the score of a good reply.
 """
 
 import re
@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from turnwise.attacks.baselines import stripped
+from turnwise.attacks.baselines import without_punctuation
 from turnwise.attacks.context import Context
 from turnwise.attacks.target import Hangs, Target
 from turnwise.types import Turn
@@ -24,22 +24,24 @@ CONTRACTIONS = {
 
 @dataclass(frozen=True, slots=True)
 class Perturbation:
+    """The effect of one edit on the scores of people's replies."""
+
     name: str
-    touches: str  # the reply, whose score should stay, or the context, whose ruin should lower it
-    change: float  # mean, in standard deviations of people's scores
-    size: float  # mean without its sign, in the same unit
+    touches: str  # `reply` (the score should stay) or `context` (the score should fall)
+    change: float  # mean change, in standard deviations of people's scores
+    size: float  # mean absolute change, in the same unit
     raised: float  # share of replies whose score rose
     lowered: float
     n: int
 
     @property
-    def turned(self) -> "Perturbation":
-        """Of the number as the metric gives it, where lower is better and it was turned for the attack."""
+    def negated(self) -> "Perturbation":
+        """For the metric's own scores, where lower is better and scores were negated for the attack."""
         return replace(self, change=0.0 - self.change, raised=self.lowered, lowered=self.raised)
 
 
-def perturbed(target: Target, contexts: Sequence[Context], rng: np.random.Generator) -> list[Perturbation]:
-    """Every edit that changes some reply or context, with what it does to the score."""
+def perturb(target: Target, contexts: Sequence[Context], rng: np.random.Generator) -> list[Perturbation]:
+    """The effect of every edit that changes at least one reply or context."""
     before = target.scores([(context, context.human) for context in contexts])
     known = before[~np.isnan(before)]
     spread = float(np.std(known)) if len(known) else 0.0
@@ -47,19 +49,21 @@ def perturbed(target: Target, contexts: Sequence[Context], rng: np.random.Genera
     for name, edit in REPLY_EDITS.items():
         edited = [(context, edit(context.human, rng)) for context in contexts]
         places = [place for place, (context, reply) in enumerate(edited) if reply != context.human]
-        found += _compared(target, name, "reply", [edited[place] for place in places], before[places], spread)
-    for name, ruin in _ruins(contexts, rng).items():
-        ruined = [(ruin(context), context.human) for context in contexts]
+        found += _measure_edit(
+            target, name, "reply", [edited[place] for place in places], before[places], spread
+        )
+    for name, edit_context in _context_edits(contexts, rng).items():
+        edited = [(edit_context(context), context.human) for context in contexts]
         places = [
-            place for place, (context, _) in enumerate(ruined) if context.turns != contexts[place].turns
+            place for place, (context, _) in enumerate(edited) if context.turns != contexts[place].turns
         ]
-        found += _compared(
-            target, name, "context", [ruined[place] for place in places], before[places], spread
+        found += _measure_edit(
+            target, name, "context", [edited[place] for place in places], before[places], spread
         )
     return found
 
 
-def _compared(
+def _measure_edit(
     target: Target,
     name: str,
     touches: str,
@@ -67,37 +71,39 @@ def _compared(
     before: np.ndarray[tuple[int], np.dtype[np.float64]],
     spread: float,
 ) -> list[Perturbation]:
+    """The effect of one edit; empty where it changes nothing or has no scores."""
     if not pairs:
         return []
     try:
-        moved = target.scores(pairs) - before
-    except Hangs:  # told among the errors
+        change = target.scores(pairs) - before
+    except Hangs:  # reported among the errors
         return []
-    moved = moved[~np.isnan(moved)]
-    if not len(moved) or spread == 0:
+    change = change[~np.isnan(change)]
+    if not len(change) or spread == 0:
         return []
-    scaled = moved / spread
+    scaled = change / spread
     return [
         Perturbation(
             name,
             touches,
             float(scaled.mean()),
             float(np.abs(scaled).mean()),
-            float(np.mean(moved > 0)),
-            float(np.mean(moved < 0)),
-            len(moved),
+            float(np.mean(change > 0)),
+            float(np.mean(change < 0)),
+            len(change),
         )
     ]
 
 
-def _expanded(text: str, _: np.random.Generator) -> str:
+def _expand_contractions(text: str, _: np.random.Generator) -> str:
+    """The text with contractions written out."""
     for short, full in CONTRACTIONS.items():
         text = text.replace(short, full)
     return text
 
 
-def _mistyped(text: str, rng: np.random.Generator) -> str:
-    """Two neighbouring letters change places in one long word in five."""
+def _with_typos(text: str, rng: np.random.Generator) -> str:
+    """Swap two neighbouring letters in one of five words with more than three letters."""
     said = text.split()
     for place, word in enumerate(said):
         if len(word) > 3 and rng.random() < 0.2:
@@ -107,22 +113,25 @@ def _mistyped(text: str, rng: np.random.Generator) -> str:
 
 
 REPLY_EDITS: dict[str, Callable[[str, np.random.Generator], str]] = {
-    "punctuation removed": lambda text, _: stripped(text),
+    "punctuation removed": lambda text, _: without_punctuation(text),
     "lower case": lambda text, _: text.lower(),
     "upper case": lambda text, _: text.upper(),
     "full stop added": lambda text, _: text if re.search(r"[.!?]\s*$", text) else f"{text}.",
     "full stop removed": lambda text, _: re.sub(r"[.\s]+$", "", text),
-    "contractions expanded": _expanded,
-    "typos": _mistyped,
+    "contractions expanded": _expand_contractions,
+    "typos": _with_typos,
 }
-CALLS = len(REPLY_EDITS) + 4  # of the metric, a context: one an edit, and one a ruin
+CALLS_PER_CONTEXT = len(REPLY_EDITS) + 4  # metric calls: one for each edit of the reply and of the context
 
 
-def _ruins(contexts: Sequence[Context], rng: np.random.Generator) -> dict[str, Callable[[Context], Context]]:
+def _context_edits(
+    contexts: Sequence[Context], rng: np.random.Generator
+) -> dict[str, Callable[[Context], Context]]:
+    """Edits of the context, by name."""
     order = rng.permutation(len(contexts))
     after = {contexts[a].item.id: contexts[b] for a, b in zip(order, np.roll(order, 1), strict=True)}
 
-    def told(context: Context, turns: tuple[Turn, ...], mark: str) -> Context:
+    def with_turns(context: Context, turns: tuple[Turn, ...], mark: str) -> Context:
         item = replace(context.item, id=f"{context.item.id}~{mark}", turns=(*turns, context.item.turns[-1]))
         return Context(item)
 
@@ -132,11 +141,13 @@ def _ruins(contexts: Sequence[Context], rng: np.random.Generator) -> dict[str, C
             replace(turn, content=" ".join(rng.permutation(words)))
             for turn, words in zip(context.turns, said, strict=True)
         )
-        return told(context, turns, "words")
+        return with_turns(context, turns, "words")
 
     return {
-        "another dialogue's context": lambda context: told(context, after[context.item.id].turns, "other"),
+        "another dialogue's context": lambda context: with_turns(
+            context, after[context.item.id].turns, "other"
+        ),
         "words of the context shuffled": shuffled,
-        "only the last turn kept": lambda context: told(context, context.turns[-1:], "last"),
-        "turns in reverse": lambda context: told(context, context.turns[::-1], "reverse"),
+        "only the last turn kept": lambda context: with_turns(context, context.turns[-1:], "last"),
+        "turns in reverse": lambda context: with_turns(context, context.turns[::-1], "reverse"),
     }

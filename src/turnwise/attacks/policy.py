@@ -1,4 +1,4 @@
-"""A language model as a policy: replies drawn from it, and how likely it finds them, with a gradient."""
+"""A language model as a policy: samples replies, and computes their log probabilities with a gradient."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -12,26 +12,26 @@ from turnwise.attacks.context import Context
 
 
 @dataclass(frozen=True, slots=True)
-class Drawn:
-    """Replies of a batch, as tokens with the end of text, padded with -1."""
+class SampledReplies:
+    """Sampled replies of a batch, as texts and as tokens with the end-of-text token, padded with -1."""
 
     texts: list[str]
     tokens: Tensor  # (b, longest)
 
 
 @dataclass(frozen=True, slots=True)
-class Judgement:
-    """What the policy thinks of replies, in full precision."""
+class ReplyEvaluation:
+    """Log probability, entropy and expected score of replies under the policy, in full precision."""
 
     log_prob: Tensor  # (b,) of the whole reply
-    per_token: Tensor  # (b, longest), 0 where there is no token
-    entropy: Tensor  # (b,) mean over its tokens
-    value: Tensor  # (b,) the score it expects in this context
-    length: Tensor  # (b,) tokens
+    per_token: Tensor  # (b, longest) log probability of each token, 0 for padding
+    entropy: Tensor  # (b,) mean over the tokens
+    value: Tensor  # (b,) expected score in this context: the value head
+    length: Tensor  # (b,) number of tokens
 
 
 class Policy(nn.Module):
-    """A causal or encoder-decoder model with a value head on its last state of the context."""
+    """A causal or encoder-decoder language model with a value head on its last hidden state of the context."""
 
     def __init__(self, agent: LanguageModelAgent) -> None:
         super().__init__()
@@ -43,41 +43,41 @@ class Policy(nn.Module):
         nn.init.zeros_(self.head.bias)
 
     @property
-    def two_parts(self) -> bool:
+    def is_encoder_decoder(self) -> bool:
         return bool(getattr(self.agent.config, "is_encoder_decoder", False))
 
     @property
-    def ends(self) -> Tensor:
-        """Tokens that end a reply."""
+    def end_tokens(self) -> Tensor:
+        """Ids of the tokens that end a reply."""
         stated = [self.agent.tokenizer.eos_token_id, getattr(self.agent.config, "eos_token_id", None)]
         flat = [one for value in stated for one in (value if isinstance(value, list) else [value])]
         return torch.tensor(sorted({one for one in flat if one is not None}), device=self.agent.device)
 
     @torch.no_grad()
-    def draw(
+    def sample_replies(
         self, contexts: Sequence[Context], generator: torch.Generator, *, temperature: float = 1.0
-    ) -> Drawn:
-        """One reply a context, word by word."""
+    ) -> SampledReplies:
+        """Sample one reply for each context, token by token."""
         self.eval()
-        read, there = self._read(contexts)
+        context_tokens, mask = self._context_tokens(contexts)
         longest = self.agent.longest
-        tokens = torch.full((len(contexts), longest), -1, device=read.device)
-        over = torch.zeros(len(contexts), dtype=torch.bool, device=read.device)
-        step = self.agent.steps(read, there)
+        tokens = torch.full((len(contexts), longest), -1, device=context_tokens.device)
+        finished = torch.zeros(len(contexts), dtype=torch.bool, device=context_tokens.device)
+        step = self.agent.steps(context_tokens, mask)
         logits = next(step)
         for place in range(longest):
             uniform = torch.rand(len(contexts), generator=generator, dtype=torch.float64)
-            words = sample_tokens(logits.float(), uniform.to(logits.device), temperature=temperature)
-            tokens[:, place] = torch.where(over, -1, words)
-            over = over | torch.isin(words, self.ends)
-            if bool(over.all()):
+            next_tokens = sample_tokens(logits.float(), uniform.to(logits.device), temperature=temperature)
+            tokens[:, place] = torch.where(finished, -1, next_tokens)
+            finished = finished | torch.isin(next_tokens, self.end_tokens)
+            if bool(finished.all()):
                 break
-            logits = step.send(words.unsqueeze(1))
-        tokens = self._first_lines(tokens)
-        return Drawn([self._text(row) for row in tokens.tolist()], tokens)
+            logits = step.send(next_tokens.unsqueeze(1))
+        tokens = self._cut_after_first_line(tokens)
+        return SampledReplies([self._text(row) for row in tokens.tolist()], tokens)
 
-    def encoded(self, replies: Sequence[str]) -> Tensor:
-        """Given replies as `Drawn.tokens`: people's, whose likelihood is the policy's language loss."""
+    def encode_replies(self, replies: Sequence[str]) -> Tensor:
+        """Tokens of given replies, in the form of `SampledReplies.tokens`."""
         end = self.agent.tokenizer.eos_token_id
         rows = [
             [*self.agent.tokenizer(text, add_special_tokens=False)["input_ids"], end][: self.agent.longest]
@@ -86,49 +86,52 @@ class Policy(nn.Module):
         width = max(map(len, rows))
         return torch.tensor([row + [-1] * (width - len(row)) for row in rows], device=self.agent.device)
 
-    def judge(self, contexts: Sequence[Context], tokens: Tensor) -> Judgement:
-        read, there = self._read(contexts)
-        given = tokens.clamp(min=0)
-        spoken = tokens >= 0
-        if self.two_parts:
-            start = torch.full_like(given[:, :1], self.model.config.decoder_start_token_id or 0)
+    def evaluate(self, contexts: Sequence[Context], tokens: Tensor) -> ReplyEvaluation:
+        """Evaluate replies, given as tokens, in their contexts."""
+        context_tokens, mask = self._context_tokens(contexts)
+        reply_tokens = tokens.clamp(min=0)
+        is_token = tokens >= 0
+        if self.is_encoder_decoder:
+            start = torch.full_like(reply_tokens[:, :1], self.model.config.decoder_start_token_id or 0)
             out = self.model(
-                input_ids=read,
-                attention_mask=there,
-                decoder_input_ids=torch.cat([start, given[:, :-1]], dim=1),
+                input_ids=context_tokens,
+                attention_mask=mask,
+                decoder_input_ids=torch.cat([start, reply_tokens[:, :-1]], dim=1),
                 output_hidden_states=True,
             )
-            final = there.sum(dim=1) - 1
+            final = mask.sum(dim=1) - 1
             logits = out.logits
             state = out.encoder_last_hidden_state[torch.arange(len(final), device=final.device), final]
         else:
-            whole = torch.cat([read, given], dim=1)
-            mask = torch.cat([there, spoken.long()], dim=1)
-            places = (mask.cumsum(dim=1) - 1).clamp(min=0)
-            width = read.shape[1]
-            # A logit for each word of the vocabulary at each place of the context would fill a GPU, for nothing.
+            context_and_reply = torch.cat([context_tokens, reply_tokens], dim=1)
+            mask = torch.cat([mask, is_token.long()], dim=1)
+            positions = (mask.cumsum(dim=1) - 1).clamp(min=0)
+            width = context_tokens.shape[1]
+            # Logits of the context are not needed and would fill the GPU's memory.
             out = self.model(
-                input_ids=whole, attention_mask=mask, position_ids=places, output_hidden_states=True,
-                logits_to_keep=given.shape[1] + 1,
+                input_ids=context_and_reply, attention_mask=mask, position_ids=positions, output_hidden_states=True,
+                logits_to_keep=reply_tokens.shape[1] + 1,
             )  # fmt: skip
             logits, state = out.logits[:, :-1], out.hidden_states[-1][:, width - 1]
-        return self._judged(logits.float(), state.float(), given, spoken)
+        return self._evaluation(logits.float(), state.float(), reply_tokens, is_token)
 
-    def _judged(self, logits: Tensor, state: Tensor, given: Tensor, spoken: Tensor) -> Judgement:
+    def _evaluation(
+        self, logits: Tensor, state: Tensor, reply_tokens: Tensor, is_token: Tensor
+    ) -> ReplyEvaluation:
         log_probs = torch.log_softmax(logits, dim=-1)
-        per_token = log_probs.gather(2, given.unsqueeze(2)).squeeze(2) * spoken
-        entropy = -(log_probs.exp() * log_probs).sum(dim=-1) * spoken
-        length = spoken.sum(dim=1).clamp(min=1)
-        value = self.head(state.detach()).squeeze(1)  # the baseline is fitted and does not shape the policy
-        return Judgement(per_token.sum(dim=1), per_token, entropy.sum(dim=1) / length, value, length)
+        per_token = log_probs.gather(2, reply_tokens.unsqueeze(2)).squeeze(2) * is_token
+        entropy = -(log_probs.exp() * log_probs).sum(dim=-1) * is_token
+        length = is_token.sum(dim=1).clamp(min=1)
+        value = self.head(state.detach()).squeeze(1)  # detached: the value loss must not train the policy
+        return ReplyEvaluation(per_token.sum(dim=1), per_token, entropy.sum(dim=1) / length, value, length)
 
-    def _read(self, contexts: Sequence[Context]) -> tuple[Tensor, Tensor]:
-        """(b, width) tokens of the contexts, and which of them are there."""
+    def _context_tokens(self, contexts: Sequence[Context]) -> tuple[Tensor, Tensor]:
+        """Tokens of the contexts (b, width), and their attention mask."""
         return self.agent.padded([self.agent.read(context.turns) for context in contexts])
 
-    def _first_lines(self, tokens: Tensor) -> Tensor:
-        """What follows a line's end is cut off where the model has no chat template: it would speak for the user."""
-        if self.two_parts or self.agent.prompt.form == "chat":
+    def _cut_after_first_line(self, tokens: Tensor) -> Tensor:
+        """Cut replies after the first line, unless the model has a chat template: it would continue as the user."""
+        if self.is_encoder_decoder or self.agent.prompt.form == "chat":
             return tokens
         for row in tokens:
             for place in range(len(row)):
@@ -138,8 +141,10 @@ class Policy(nn.Module):
         return tokens
 
     def _raw(self, tokens: list[int]) -> str:
+        """The decoded text with special tokens."""
         return str(self.agent.tokenizer.decode([token for token in tokens if token >= 0]))
 
     def _text(self, tokens: list[int]) -> str:
+        """The decoded text without special tokens."""
         known = [token for token in tokens if token >= 0]
         return str(self.agent.tokenizer.decode(known, skip_special_tokens=True)).strip()

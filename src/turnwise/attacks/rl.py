@@ -1,13 +1,13 @@
-"""The paper's attack: advantage actor-critic on a language model, with the metric as the reward.
+"""The paper's attack (Deriu et al.): advantage actor-critic on a language model, with the metric as the reward.
 
-The paper's Algorithm 1 fits Q(c, r) with a c' and r' that it does not define; a reply ends its episode, so
-there is nothing after it, and we read Q as a value baseline V(c): the advantage is R(c, r) - V(c). It has no
-control against collapse; `kl` (to the untuned model) and `entropy` are options here, and a loss that is not
-a number ends a repetition instead of spoiling it. The reward is in standard deviations of people's scores, so
-that one learning rate does for every metric; curves are in the metric's own unit, turned so that more is better.
+The paper's Algorithm 1 fits Q(c, r) with a c' and r' that it does not define. A reply ends its episode, so there is no
+next state, and we use a value baseline V(c): the advantage is R(c, r) - V(c). The paper has no regularisation against
+collapse; here `kl` (to the untuned model) and `entropy` are options, and a loss that is not finite ends a repetition.
+The reward is in standard deviations of people's scores, so that one learning rate suits every metric. Curves are in the
+metric's own unit, negated if lower is better.
 
-Training, choice of the epoch and verdict are on three different sets of contexts; the paper has two, and chooses
-on the one that it reports.
+Training, choice of the epoch and the final test use three different sets of contexts. The paper uses two, and chooses
+the epoch on the set that it reports.
 """
 
 import copy
@@ -24,56 +24,58 @@ from turnwise.attacks.context import Context
 from turnwise.attacks.policy import Policy
 from turnwise.attacks.target import Hangs, Spent, Target
 
-AT_ONCE = 64  # contexts answered in a batch when the policy is looked at
+BATCH = 64  # contexts in one batch when replies are generated and evaluated without training
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
-    """The paper has 15 epochs of 500 updates and 10 repetitions, and does not state the rest."""
+    """Settings of the training. Epochs, updates and repetitions are the paper's, which does not state the others."""
 
     epochs: int = 15
-    updates: int = 500  # an epoch
+    updates: int = 500  # per epoch
     batch: int = 16
     learning_rate: float = 1e-5
-    value_rate: float = 1e-2
-    kl: float = 0.05
-    entropy: float = 0.0
-    clip: float = 1.0  # norm of the gradient
+    value_rate: float = 1e-2  # learning rate of the value head
+    kl: float = 0.05  # weight of the KL divergence to the untuned model
+    entropy: float = 0.0  # weight of the entropy bonus
+    clip: float = 1.0  # maximum norm of the gradient
     repetitions: int = 10
-    minutes: float | None = None  # after which a repetition ends with what it has; None: never
+    minutes: float | None = None  # time limit of a repetition
 
     def calls(self, trained: int, tracked: int) -> int:
-        """Metric calls of a repetition at most, with so many contexts to train and to track the reward on.
+        """Maximum number of metric calls of a repetition, with this many contexts for training and for tracking.
 
-        People's replies are scored where it is trained, and the policy's where it is tracked, untuned too.
+        People's replies are scored in the training contexts, and the policy's in the tracking contexts after each
+        epoch and before the first.
         """
         return trained + self.epochs * self.updates * self.batch + (self.epochs + 1) * tracked
 
 
 @dataclass(frozen=True, slots=True)
 class Curves:
-    """One value an epoch, the untuned model first (the paper's Figure 2)."""
+    """One value for each epoch, starting with the untuned model (the paper's Figure 2)."""
 
-    reward: list[float] = field(default_factory=list)  # on contexts that are not trained on
-    train_reward: list[float | None] = field(default_factory=list)  # None: nothing was trained on yet
-    lm_loss: list[float] = field(default_factory=list)  # of people's replies, nats a token
-    entropy: list[float] = field(default_factory=list)  # of the policy's words, nats
-    kl: list[float | None] = field(default_factory=list)  # to the untuned model, nats a token
+    reward: list[float] = field(default_factory=list)  # on the tracking contexts
+    train_reward: list[float | None] = field(default_factory=list)  # None for the untuned model
+    lm_loss: list[float] = field(default_factory=list)  # of people's replies, in nats per token
+    entropy: list[float] = field(default_factory=list)  # of the policy's tokens, in nats
+    kl: list[float | None] = field(default_factory=list)  # to the untuned model, in nats per token
     response_frequency: list[float] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True)
-class Tuned:
-    """What a repetition came to."""
+class TunedPolicy:
+    """The result of one repetition."""
 
     repetition: int
     curves: Curves
-    best_epoch: int  # by the tracked reward; 0 is the untuned model
-    replies: dict[str, str]  # context -> the best epoch's reply, on tracked and judged contexts
-    stopped: str | None  # why it ended early
+    best_epoch: int  # by the reward on the tracking contexts; 0 is the untuned model
+    replies: dict[str, str]  # context -> reply of the best epoch, for tracking and test contexts
+    stopped: str | None  # why the repetition ended early
 
     @property
     def reward(self) -> float:
+        """The reward of the best epoch."""
         return self.curves.reward[self.best_epoch]
 
 
@@ -83,20 +85,20 @@ def tune(
     *,
     train_on: Sequence[Context],
     track_on: Sequence[Context],
-    answer: Sequence[Context],
+    reply_on: Sequence[Context],
     settings: Settings,
     seed: int,
     repetition: int = 0,
     report: Callable[[str], None] = lambda _: None,
-) -> Tuned:
-    """One repetition; the best epoch's policy answers `answer` too, which it is not judged by here."""
+) -> TunedPolicy:
+    """Run one repetition; the policy of the best epoch also replies in the contexts `reply_on`."""
     torch.manual_seed(seed + repetition)
     policy = Policy(copy.deepcopy(agent))
     reference = copy.deepcopy(policy.model).requires_grad_(False) if settings.kl else None
     people = target.scores([(context, context.human) for context in train_on])
     known = people[~np.isnan(people)]
     spread = float(known.std()) if len(known) else 0.0
-    run = _Run(
+    run = _PolicyTuning(
         policy,
         reference,
         target,
@@ -104,32 +106,34 @@ def tune(
         centre=float(known.mean()) if len(known) else 0.0,
         spread=spread if spread > 0 else 1.0,
         rng=np.random.default_rng([seed, repetition]),
-        chance=torch.Generator().manual_seed(1000 * seed + repetition),
+        generator=torch.Generator().manual_seed(1000 * seed + repetition),
     )
-    return run.tuned(train_on, track_on, answer, repetition, report)
+    return run.run(train_on, track_on, reply_on, repetition, report)
 
 
 @dataclass(slots=True)
-class _Run:
+class _PolicyTuning:
+    """The state of one repetition."""
+
     policy: Policy
     reference: torch.nn.Module | None
     target: Target
     settings: Settings
-    centre: float  # of people's scores
-    spread: float
+    centre: float  # mean of people's scores
+    spread: float  # standard deviation of people's scores
     rng: np.random.Generator
-    chance: torch.Generator
+    generator: torch.Generator
 
-    def tuned(
+    def run(
         self,
         train_on: Sequence[Context],
         track_on: Sequence[Context],
-        answer: Sequence[Context],
+        reply_on: Sequence[Context],
         repetition: int,
         report: Callable[[str], None],
-    ) -> Tuned:
+    ) -> TunedPolicy:
         curves = Curves()
-        kept, best, stopped = dict[str, str](), 0, None
+        best_replies, best, stopped = dict[str, str](), 0, None
         minutes = self.settings.minutes
         until = np.inf if minutes is None else monotonic() + 60 * minutes
         optimiser = torch.optim.AdamW(
@@ -141,11 +145,11 @@ class _Run:
         )
         for epoch in range(self.settings.epochs + 1):
             try:
-                seen, stopped = self._epoch(
+                updates_done, stopped = self._epoch(
                     train_on, optimiser, updates=self.settings.updates if epoch else 0
                 )
                 if stopped is None:
-                    replies = self._tracked(track_on, curves, seen)
+                    replies = self._track(track_on, curves, updates_done)
             except Spent:
                 stopped = "the budget of metric calls was used up"
             except Hangs as error:
@@ -156,7 +160,7 @@ class _Run:
                 stopped = f"{stopped} in epoch {epoch}"
                 break
             if epoch == 0 or curves.reward[-1] > curves.reward[best]:
-                kept, best = replies | self._answers(answer), epoch
+                best_replies, best = replies | self._greedy_replies(reply_on), epoch
             report(
                 f"repetition {repetition + 1}, epoch {epoch}: reward {curves.reward[-1]:.3f}, "
                 f"most frequent reply {curves.response_frequency[-1]:.0%}"
@@ -164,42 +168,42 @@ class _Run:
             if monotonic() > until:
                 stopped = f"its time was up after epoch {epoch}"
                 break
-        return Tuned(repetition, curves, best, kept, stopped)
+        return TunedPolicy(repetition, curves, best, best_replies, stopped)
 
     def _epoch(
         self, train_on: Sequence[Context], optimiser: torch.optim.Optimizer, *, updates: int
     ) -> tuple[list[tuple[float, float]], str | None]:
-        """(reward, distance) of each update, and why it ended early."""
-        seen: list[tuple[float, float]] = []
+        """Train for some updates; returns (reward, divergence) of each, and why the epoch ended early."""
+        updates_done: list[tuple[float, float]] = []
         for _ in range(updates):
             chosen = self.rng.choice(len(train_on), self.settings.batch)
             found = self._update([train_on[place] for place in chosen], optimiser)
             if found is None:
-                return seen, "the loss was not a number"
-            seen.append(found)
-        return seen, None
+                return updates_done, "the loss was not a number"
+            updates_done.append(found)
+        return updates_done, None
 
     def _update(
         self, contexts: list[Context], optimiser: torch.optim.Optimizer
     ) -> tuple[float, float] | None:
-        """One step; None where the loss or its gradient is not a number."""
-        drawn = self.policy.draw(contexts, self.chance)
+        """One update of the policy; returns (reward, divergence), or None if the loss or its gradient is not finite."""
+        drawn = self.policy.sample_replies(contexts, self.generator)
         scores = torch.tensor(self.target.scores(list(zip(contexts, drawn.texts, strict=True))))
         known = ~scores.isnan()
         if not known.any():
-            return float("nan"), float("nan")  # nothing to learn from, and nothing spoilt
-        told = self.policy.judge(contexts, drawn.tokens)
-        weight = known.to(told.value)
-        reward = ((scores - self.centre) / self.spread).nan_to_num().to(told.value)
-        advantage = (reward - told.value).detach()
-        # Over the mean length, not each reply's own: dividing by its own would pay for long bad replies.
-        loss = -(advantage * told.log_prob * weight).mean() / told.length.float().mean()
-        loss = loss + ((told.value - reward) ** 2 * weight).mean()
-        loss = loss - self.settings.entropy * told.entropy.mean()
-        distance = torch.tensor(float("nan"))
+            return float("nan"), float("nan")  # no scores: skip the update
+        evaluation = self.policy.evaluate(contexts, drawn.tokens)
+        weight = known.to(evaluation.value)
+        reward = ((scores - self.centre) / self.spread).nan_to_num().to(evaluation.value)
+        advantage = (reward - evaluation.value).detach()
+        # Divided by the mean length, because dividing by each reply's own length would favour long bad replies.
+        loss = -(advantage * evaluation.log_prob * weight).mean() / evaluation.length.float().mean()
+        loss = loss + ((evaluation.value - reward) ** 2 * weight).mean()
+        loss = loss - self.settings.entropy * evaluation.entropy.mean()
+        divergence = torch.tensor(float("nan"))
         if self.reference is not None:
-            distance = self._distance(contexts, drawn.tokens, told.per_token, told.length)
-            loss = loss + self.settings.kl * distance
+            divergence = self._kl_divergence(contexts, drawn.tokens, evaluation.per_token, evaluation.length)
+            loss = loss + self.settings.kl * divergence
         if not torch.isfinite(loss):
             return None
         optimiser.zero_grad()
@@ -208,53 +212,55 @@ class _Run:
         if not torch.isfinite(norm):
             return None
         optimiser.step()
-        return float(scores[known].mean()), float(distance.detach())
+        return float(scores[known].mean()), float(divergence.detach())
 
-    def _distance(
+    def _kl_divergence(
         self, contexts: list[Context], tokens: torch.Tensor, per_token: torch.Tensor, length: torch.Tensor
     ) -> torch.Tensor:
-        """KL(policy || untuned model) a token, estimated from the drawn words and never negative (k3)."""
+        """KL(policy || untuned model) per token, by the non-negative estimator k3 on the sampled tokens."""
         own, self.policy.model = self.policy.model, self.reference
         try:
             with torch.no_grad():
-                before = self.policy.judge(contexts, tokens).per_token
+                before = self.policy.evaluate(contexts, tokens).per_token
         finally:
             self.policy.model = own
         ratio = (before - per_token) * (tokens >= 0)
         return ((ratio.exp() - 1 - ratio).sum(dim=1) / length).mean()
 
-    def _answers(self, contexts: Sequence[Context]) -> dict[str, str]:
-        """The likeliest replies, so that what the policy has settled on shows."""
+    def _greedy_replies(self, contexts: Sequence[Context]) -> dict[str, str]:
+        """The policy's replies at temperature 0."""
         replies: dict[str, str] = {}
-        for first in range(0, len(contexts), AT_ONCE):
-            some = contexts[first : first + AT_ONCE]
-            drawn = self.policy.draw(some, self.chance, temperature=0)
+        for first in range(0, len(contexts), BATCH):
+            some = contexts[first : first + BATCH]
+            drawn = self.policy.sample_replies(some, self.generator, temperature=0)
             replies.update(zip((one.item.id for one in some), drawn.texts, strict=True))
         return replies
 
     @torch.no_grad()
-    def _tracked(
-        self, contexts: Sequence[Context], curves: Curves, seen: Sequence[tuple[float, float]]
+    def _track(
+        self, contexts: Sequence[Context], curves: Curves, updates_done: Sequence[tuple[float, float]]
     ) -> dict[str, str]:
-        """Adds one point to every curve; returns what was answered."""
-        replies = self._answers(contexts)
+        """Add one point to every curve, and return the replies."""
+        replies = self._greedy_replies(contexts)
         losses: list[float] = []
         entropies: list[float] = []
-        for first in range(0, len(contexts), AT_ONCE):
-            some = contexts[first : first + AT_ONCE]
-            person = self.policy.judge(some, self.policy.encoded([one.human for one in some]))
-            own = self.policy.judge(some, self.policy.encoded([replies[one.item.id] for one in some]))
-            losses += (-person.log_prob / person.length).tolist()
+        for first in range(0, len(contexts), BATCH):
+            some = contexts[first : first + BATCH]
+            human = self.policy.evaluate(some, self.policy.encode_replies([one.human for one in some]))
+            own = self.policy.evaluate(
+                some, self.policy.encode_replies([replies[one.item.id] for one in some])
+            )
+            losses += (-human.log_prob / human.length).tolist()
             entropies += own.entropy.tolist()
         curves.reward.append(self.target.mean([(one, replies[one.item.id]) for one in contexts]))
-        curves.train_reward.append(_mean([reward for reward, _ in seen]))
-        curves.kl.append(_mean([distance for _, distance in seen]))
+        curves.train_reward.append(_mean_or_none([reward for reward, _ in updates_done]))
+        curves.kl.append(_mean_or_none([divergence for _, divergence in updates_done]))
         curves.lm_loss.append(float(np.mean(losses)))
         curves.entropy.append(float(np.mean(entropies)))
         curves.response_frequency.append(Counter(replies.values()).most_common(1)[0][1] / len(replies))
         return replies
 
 
-def _mean(values: Sequence[float]) -> float | None:
+def _mean_or_none(values: Sequence[float]) -> float | None:
     known = [value for value in values if not np.isnan(value)]
     return float(np.mean(known)) if known else None

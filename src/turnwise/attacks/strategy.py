@@ -1,4 +1,4 @@
-"""A strategy: a way of answering that looks at the context, if at all, without understanding it."""
+"""Strategies: templates of fixed words and slots that are filled from the context."""
 
 import re
 from collections import Counter
@@ -13,18 +13,18 @@ from turnwise.metrics.features.repetition import STOPWORDS
 from turnwise.metrics.words import words
 
 Kind: TypeAlias = Literal["baseline", "fixed", "parrot", "pattern", "other", "people"]
-SWAPS = {
+PRONOUN_SWAPS = {
     "i": "you", "me": "you", "my": "your", "mine": "yours", "myself": "yourself", "am": "are", "i'm": "you're",
     "i've": "you've", "i'll": "you'll", "i'd": "you'd",
     "you": "i", "your": "my", "yours": "mine", "yourself": "myself", "you're": "i'm", "you've": "i've",
     "you'll": "i'll", "you'd": "i'd",
 }  # fmt: skip
-LONG = 10  # words, from which on saying them again shows
+MIN_REPETITIVE_WORDS = 10  # shorter texts are not called repetitive
 _SLOT = re.compile(r"\{(\w+)\}")
 
 
-class Entry(NamedTuple):
-    """A way of answering that is judged: a baseline, what a search found, or a tuned policy."""
+class Candidate(NamedTuple):
+    """A strategy to be tested: a baseline, a template of the search, or a tuned policy."""
 
     name: str
     kind: Kind
@@ -34,12 +34,13 @@ class Entry(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Strategy:
-    """A template: fixed words, slots that are filled from the context, or one slot alone."""
+    """A template of fixed words and slots, such as `so {last}`, and its kind."""
 
     template: str
     kind: Kind
 
     def reply(self, context: Context) -> str:
+        """The template with its slots filled from the context."""
         return _SLOT.sub(lambda found: SLOTS[found[1]](context), self.template).strip()
 
     @property
@@ -48,23 +49,24 @@ class Strategy:
 
     @property
     def fixed(self) -> str:
-        """The words that stand in every reply."""
+        """The words that are in every reply."""
         return " ".join(_SLOT.sub(" ", self.template).split())
 
     @property
-    def entry(self) -> Entry:
-        return Entry(self.template, self.kind, self.description, self.reply)
+    def candidate(self) -> Candidate:
+        """The strategy as a candidate for the test."""
+        return Candidate(self.template, self.kind, self.description, self.reply)
 
     @property
     def description(self) -> str:
-        """What it does, in words."""
+        """A description for the report."""
         if self.kind == "parrot":
             named = " and ".join(
                 SLOT_NAMES[slot] + (f" {times} times" if times > 1 else "")
                 for slot, times in Counter(self.slots).items()
             )
             return f"repeats {named}" + (f", with “{self.fixed}” added" if self.fixed else "")
-        again = "the same words over and over: " if _goes_round(self.fixed) else ""
+        again = "the same words over and over: " if _is_repetitive(self.fixed) else ""
         if self.kind == "fixed":
             return f"always answers {again}“{self.template}”"
         shown = _SLOT.sub(lambda found: f"[{SLOT_NAMES[found[1]]}]", self.template)
@@ -72,37 +74,38 @@ class Strategy:
 
 
 def strategy(template: str) -> Strategy:
-    """The strategy of a template."""
+    """The strategy of a template: `fixed` without slots, `parrot` if it mostly copies, else `pattern`."""
     slots = _SLOT.findall(template)
     if not slots:
         return Strategy(template, "fixed")
-    copied = all(slot in COPIES for slot in slots) and len(words(_SLOT.sub(" ", template))) <= 3
+    copied = all(slot in COPY_SLOTS for slot in slots) and len(words(_SLOT.sub(" ", template))) <= 3
     return Strategy(template, "parrot" if copied else "pattern")
 
 
-def repeated(text: str) -> int:
-    """Words that the text has said before."""
+def repeated_words(text: str) -> int:
+    """Number of words that repeat an earlier word of the text."""
     said = words(text)
     return len(said) - len(set(said))
 
 
-def _goes_round(text: str) -> bool:
-    """Whether more than half of it was said before, and it is no mere `yes, yes`."""
-    return len(words(text)) >= LONG and 2 * repeated(text) > len(words(text))
+def _is_repetitive(text: str) -> bool:
+    """Whether a text of 10 words or more consists mostly of repeated words."""
+    return len(words(text)) >= MIN_REPETITIVE_WORDS and 2 * repeated_words(text) > len(words(text))
 
 
-def swapped(text: str) -> str:
-    """The other speaker's words as one's own: `you` becomes `I`."""
-    said = [SWAPS.get(word.lower().strip(".,!?"), word) for word in text.split()]
+def swap_pronouns(text: str) -> str:
+    """The text with first and second person exchanged: `you` becomes `I`."""
+    said = [PRONOUN_SWAPS.get(word.lower().strip(".,!?"), word) for word in text.split()]
     return " ".join("I" if word == "i" else word for word in said)
 
 
 def content_words(text: str) -> list[str]:
+    """Distinct words of three letters or more that are not stop words."""
     return [word for word in dict.fromkeys(words(text)) if word not in STOPWORDS and len(word) > 2]
 
 
-def _picked(context: Context, texts: Sequence[str]) -> str:
-    """One of the texts, by the context's name: chance that is the same every time."""
+def _pick_by_context(context: Context, texts: Sequence[str]) -> str:
+    """One of the texts at random, with the id of the context as the seed."""
     if not texts:
         return ""
     seed = int.from_bytes(context.item.id.encode()[-8:], "big")
@@ -110,7 +113,7 @@ def _picked(context: Context, texts: Sequence[str]) -> str:
 
 
 def _first_user(context: Context) -> str:
-    return next((turn.text for turn in context.turns if turn.role == "user"), context.last)
+    return next((turn.text for turn in context.turns if turn.role == "user"), context.last_turn)
 
 
 def _sentence(text: str) -> str:
@@ -118,17 +121,19 @@ def _sentence(text: str) -> str:
 
 
 SLOTS: dict[str, Callable[[Context], str]] = {
-    "last": lambda context: context.last,
-    "swapped": lambda context: swapped(context.last),
-    "whole": lambda context: context.whole,
+    "last": lambda context: context.last_turn,
+    "swapped": lambda context: swap_pronouns(context.last_turn),
+    "whole": lambda context: context.full_text,
     "first": _first_user,
-    "sentence": lambda context: _sentence(context.last),
-    "question": lambda context: context.last.rstrip(".!? ") + "?",
-    "nouns": lambda context: " ".join(content_words(context.last)),
-    "all_nouns": lambda context: " ".join(content_words(context.whole)),
-    "noun": lambda context: _picked(context, content_words(context.last) or content_words(context.whole)),
-    "head": lambda context: " ".join(context.last.split()[:4]),
-    "tail": lambda context: " ".join(context.last.split()[-4:]),
+    "sentence": lambda context: _sentence(context.last_turn),
+    "question": lambda context: context.last_turn.rstrip(".!? ") + "?",
+    "nouns": lambda context: " ".join(content_words(context.last_turn)),
+    "all_nouns": lambda context: " ".join(content_words(context.full_text)),
+    "noun": lambda context: _pick_by_context(
+        context, content_words(context.last_turn) or content_words(context.full_text)
+    ),
+    "head": lambda context: " ".join(context.last_turn.split()[:4]),
+    "tail": lambda context: " ".join(context.last_turn.split()[-4:]),
 }
 SLOT_NAMES = {
     "last": "the last turn",
@@ -143,4 +148,4 @@ SLOT_NAMES = {
     "head": "the beginning of the last turn",
     "tail": "the end of the last turn",
 }
-COPIES = ("last", "swapped", "whole", "first", "sentence", "question")
+COPY_SLOTS = ("last", "swapped", "whole", "first", "sentence", "question")

@@ -88,7 +88,7 @@ class Target:
             )
         while new:
             keys, new = new[: self._size], new[self._size :]
-            items = [wanted[key][0].answered(wanted[key][1]) for key in keys]
+            items = [wanted[key][0].with_reply(wanted[key][1]) for key in keys]
             self._known.update(zip(keys, self._batch(keys, items), strict=True))
         return np.array([self._known[context.item.id, reply] for context, reply in pairs])
 

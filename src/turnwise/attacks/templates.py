@@ -1,4 +1,4 @@
-"""Templates as such: the frames that a search begins with, how it varies what is good, and the family of all these."""
+"""Templates of the search: initial frames, variation of templates, and random templates for training a guard."""
 
 from collections.abc import Callable, Iterator, Sequence
 
@@ -11,24 +11,27 @@ FRAMES = (
     "i don't think it's {}. what do you mean by that?", "tell me more about {}", "what about {}?",
     "i'm not sure about {}. i'll let you know.", "yes, {}", "{} what do you think?",
 )  # fmt: skip
-LONGEST = 400  # words of a reply: beyond it a search would only learn that length helps
-PHRASE = 5  # words of a corpus at most, where a phrase is joined with a slot
-POPULATION, GENERATIONS = 6, 4  # of which two are taken, after none to so many
-KINDS = {
+MAX_WORDS = 400  # of a template: longer ones would only show that the metric likes length
+MAX_PHRASE_WORDS = 5  # maximum length of a phrase of the corpus that is joined with a slot
+POPULATION, MAX_GENERATIONS = (
+    6,
+    4,
+)  # size of a random population, of which two are used, and its maximum number of generations
+SEED_KINDS = {
     "frame": 0.55,
     "before": 0.2,
     "after": 0.2,
     "alone": 0.05,
-}  # a phrase before a slot, after one, alone
+}  # probabilities of a slot in a frame, a phrase before a slot, a phrase after a slot, a phrase alone
 
 
-def plain(text: str) -> str:
-    """The text as a template: braces would be slots."""
+def escape_braces(text: str) -> str:
+    """The text as a template: braces, which mark slots, become parentheses."""
     return " ".join(text.replace("{", "(").replace("}", ")").split())
 
 
-def varied(population: Sequence[str], rng: np.random.Generator) -> str:
-    """One of the population, edited or joined with another."""
+def vary(population: Sequence[str], rng: np.random.Generator) -> str:
+    """A random template of the population, edited or joined with another."""
     one, other = (population[int(rng.integers(len(population)))] for _ in range(2))
     said = one.split()
     edits: list[Callable[[], str]] = [
@@ -41,26 +44,27 @@ def varied(population: Sequence[str], rng: np.random.Generator) -> str:
         lambda: f"{said[int(rng.integers(len(said)))]} {one}" if said else one,
     ]
     made = edits[int(rng.integers(len(edits)))]()
-    return " ".join(made.split()[:LONGEST])
+    return " ".join(made.split()[:MAX_WORDS])
 
 
-def family(texts: Sequence[str], rng: np.random.Generator) -> Iterator[str]:
-    """Templates without end, such as a search of this corpus could come upon, whatever the metric likes."""
-    pool = [said for text in texts if (said := plain(text).split())]
+def random_templates(texts: Sequence[str], rng: np.random.Generator) -> Iterator[str]:
+    """Yield random templates, without end, that a search on this corpus could find for any metric."""
+    pool = [said for text in texts if (said := escape_braces(text).split())]
     while True:
-        population = [_seed(pool, rng) for _ in range(POPULATION)]
-        for _ in range(int(rng.integers(GENERATIONS + 1))):
-            population = [varied(population, rng) for _ in range(POPULATION)]
+        population = [_seed_template(pool, rng) for _ in range(POPULATION)]
+        for _ in range(int(rng.integers(MAX_GENERATIONS + 1))):
+            population = [vary(population, rng) for _ in range(POPULATION)]
         yield from population[:2]
 
 
-def _seed(pool: Sequence[Sequence[str]], rng: np.random.Generator) -> str:
+def _seed_template(pool: Sequence[Sequence[str]], rng: np.random.Generator) -> str:
+    """A random template: a slot in a frame, a phrase with a slot, or a phrase alone."""
     slot = f"{{{list(SLOTS)[int(rng.integers(len(SLOTS)))]}}}"
-    kind = rng.choice(list(KINDS), p=list(KINDS.values()))
+    kind = rng.choice(list(SEED_KINDS), p=list(SEED_KINDS.values()))
     if kind == "frame":
         return FRAMES[int(rng.integers(len(FRAMES)))].replace("{}", slot)
     said = pool[int(rng.integers(len(pool)))]
-    size = int(rng.integers(1, PHRASE + 1)) if rng.random() < 0.7 else len(said)
+    size = int(rng.integers(1, MAX_PHRASE_WORDS + 1)) if rng.random() < 0.7 else len(said)
     start = int(rng.integers(max(1, len(said) - size + 1)))
     phrase = " ".join(said[start : start + size])
     return {"before": f"{phrase} {slot}", "after": f"{slot} {phrase}", "alone": phrase}[str(kind)]

@@ -1,12 +1,12 @@
-"""Does a strategy beat people? Judged on contexts that the search never saw, and for all that were tried.
+"""Test of strategies against people on contexts that the search did not use.
 
-A strategy is a fraud if its mean score is above people's on the same contexts, with an interval of the gain
-above zero at a level that is shared among all strategies that were judged (Bonferroni): one chance finding in
-twenty attacks, however many strategies each tries. People's replies and references are never a fraud.
+A strategy is a fraud if its mean score is above people's on the same contexts and the interval of this gain is above
+zero, at a level corrected for the number of strategies tested (Bonferroni): at most one attack in twenty reports a
+fraud by chance. People's replies and references never count as a fraud.
 
-At so high a level a bootstrap has too few draws in its tail (a thousand have one beyond .999), and t knows nothing of
-skewness: the interval of a gain is the wider of both at each end. tests/attacks/test_attack.py holds the rate of false
-alarms on noise to this.
+At such a high level a bootstrap has too few draws in the tail (of a thousand, one is beyond .999), and a t interval
+ignores skewness. The interval of a gain is therefore the wider of both at each end. tests/attacks/test_attack.py checks
+the rate of false positives on noise.
 """
 
 from collections.abc import Sequence
@@ -14,31 +14,33 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from turnwise.attacks.context import FEWEST, Context
+from turnwise.attacks.context import MIN_CONTEXTS, Context
 from turnwise.stats.interval import Interval, interval_of_sums, jackknife_t
 from turnwise.stats.resample import jackknife_sums
 from turnwise.types import Floats
 
-LEVEL = 0.95
-ROUNDING = 1e-12  # of a number, relative to it
-LEAST = 1e-6  # gain that is one, relative to the scores: less is what their sums were rounded by
+LEVEL = 0.95  # confidence level, before the correction for several strategies
+ROUNDING = 1e-12  # relative rounding error of a score
+MIN_RELATIVE_GAIN = 1e-6  # smallest gain, relative to the scores, that is more than rounding error of sums
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Judged:
-    """One strategy on the held-out contexts."""
+class JudgedStrategy:
+    """The result of one strategy on the held-out contexts."""
 
     strategy: str
     kind: str
     description: str
     example: str  # one reply
-    transcript: tuple[tuple[str, str], ...]  # (what came before, what it answered)
-    people_said: tuple[str, ...] = ()  # what a person answered there
-    transcript_scores: tuple[tuple[float, float], ...] = ()  # of its answer, and of the person's
+    transcript: tuple[tuple[str, str], ...]  # (last turn of the context, reply of the strategy)
+    people_said: tuple[str, ...] = ()  # replies of people in the contexts of the transcript
+    transcript_scores: tuple[
+        tuple[float, float], ...
+    ] = ()  # scores of the strategy's and of the person's reply
     score: float
     interval: Interval | None  # of the score
     gain: float  # over people on the same contexts
-    gain_interval: Interval | None  # at the shared level
+    gain_interval: Interval | None  # at the corrected level
     beats_human: float  # share of contexts where it scores above the person's reply
     significant: bool
     n: int
@@ -46,7 +48,7 @@ class Judged:
     unscored: int
 
 
-def judged(
+def judge_strategy(
     name: str,
     kind: str,
     description: str,
@@ -58,22 +60,24 @@ def judged(
     tested: int,
     draws: int,
     rng: np.random.Generator,
-) -> Judged:
-    """What the scores say; `tested` strategies share the error."""
+) -> JudgedStrategy:
+    """Compare the scores of a strategy with people's; the level is corrected for `tested` strategies."""
     known = ~(np.isnan(scores) | np.isnan(people))
     clusters = np.array([context.item.cluster for context in contexts])[known]
     own, human = scores[known], people[known]
-    shared = 1 - (1 - LEVEL) / max(1, tested)
+    corrected_level = 1 - (1 - LEVEL) / max(1, tested)
     scale = float(np.abs([own, human]).max(initial=0.0))
-    gain, gain_interval = _mean(own - human, clusters, shared, draws, rng, wider=True, scale=scale)
-    score, interval = _mean(own, clusters, LEVEL, draws, rng)
+    gain, gain_interval = _mean_and_interval(
+        own - human, clusters, corrected_level, draws, rng, wider=True, scale=scale
+    )
+    score, interval = _mean_and_interval(own, clusters, LEVEL, draws, rng)
     shown = [place for place in np.argsort(-np.where(known, scores - people, -np.inf))[:3] if known[place]]
-    return Judged(
+    return JudgedStrategy(
         strategy=name,
         kind=kind,
         description=description,
         example=replies[shown[0]] if shown else "",
-        transcript=tuple((contexts[place].last, replies[place]) for place in shown),
+        transcript=tuple((contexts[place].last_turn, replies[place]) for place in shown),
         people_said=tuple(contexts[place].human for place in shown),
         transcript_scores=tuple((float(scores[place]), float(people[place])) for place in shown),
         score=score,
@@ -82,7 +86,10 @@ def judged(
         gain_interval=gain_interval,
         beats_human=float(np.mean(own > human)) if len(own) else float("nan"),
         significant=bool(
-            kind != "people" and gain_interval is not None and gain_interval[0] > 0 and gain > LEAST * scale
+            kind != "people"
+            and gain_interval is not None
+            and gain_interval[0] > 0
+            and gain > MIN_RELATIVE_GAIN * scale
         ),
         n=int(known.sum()),
         n_clusters=len(set(clusters.tolist())),
@@ -90,7 +97,7 @@ def judged(
     )
 
 
-def _mean(
+def _mean_and_interval(
     values: Floats,
     clusters: np.ndarray[tuple[int], np.dtype[np.str_]],
     level: float,
@@ -100,18 +107,18 @@ def _mean(
     wider: bool = False,
     scale: float = 0.0,
 ) -> tuple[float, Interval | None]:
-    """The mean and its interval by cluster; a difference that is the same everywhere is as sure as can be.
+    """The mean and its interval by cluster; with `wider`, the wider of the bootstrap and the t interval.
 
-    Numbers that are made of others, as large as `scale`, are the same if they differ by the rounding of those.
+    Values that are all equal have an interval of width 0 if there are enough clusters. Values count as equal if they
+    differ by the rounding error of numbers as large as `scale`.
     """
     if not len(values):
         return float("nan"), None
     _, codes = np.unique(clusters, return_inverse=True)
     n_clusters = int(codes.max()) + 1
     if np.ptp(values) <= ROUNDING * max(scale, float(np.abs(values).max())):
-        # A metric that scored a strategy in a few contexts shows nothing of it.
-        sure = n_clusters >= FEWEST
-        return float(values[0]), (float(values[0]), float(values[0])) if sure else None
+        enough = n_clusters >= MIN_CONTEXTS
+        return float(values[0]), (float(values[0]), float(values[0])) if enough else None
     sums = np.zeros((n_clusters, 2))
     np.add.at(sums, codes, np.column_stack([values, np.ones(len(values))]))
     mean = float(values.mean())

@@ -32,7 +32,9 @@ def attacked(capsys, corpus: str, metric: str, *options: str) -> tuple[int, dict
     return code, json.loads(capsys.readouterr().out)
 
 
-def test_a_metric_that_loves_questions_is_gameable_and_says_how(capsys, corpus: str, tmp_path: Path) -> None:
+def test_a_metric_that_rewards_questions_is_gameable_by_questions(
+    capsys, corpus: str, tmp_path: Path
+) -> None:
     code, document = attacked(capsys, corpus, "question-rate", "-o", str(tmp_path / "out"))
     assert code == 0
     assert document["verdict"]["gameable"]
@@ -51,7 +53,7 @@ def test_the_gate_fails_for_a_gameable_metric_alone(capsys, corpus: str) -> None
     assert attacked(capsys, corpus, "rouge-l", "--gate")[0] == 0
 
 
-def test_lower_is_better_is_attacked_downwards(capsys, corpus: str) -> None:
+def test_a_metric_of_which_lower_is_better_is_attacked_downwards(capsys, corpus: str) -> None:
     _, document = attacked(capsys, corpus, "repeat-partner-1")
     worst = next(row for row in document["results"] if row["strategy"] == document["verdict"]["worst"])
     assert worst["score"] < worst["human_score"]
@@ -82,7 +84,7 @@ def test_metrics_of_systems_and_dialogues_cannot_be_attacked(
     assert words in said or "tables" in said
 
 
-def test_a_metric_at_an_address_is_attacked_and_its_death_is_survived(capsys, corpus: str) -> None:
+def test_a_metric_at_an_address_is_attacked_and_may_stop(capsys, corpus: str) -> None:
     class Scorer(BaseHTTPRequestHandler):
         def do_POST(self) -> None:
             records = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
@@ -129,7 +131,9 @@ def policy(tmp_path: Path) -> str:
     return str(write_llama(tmp_path / "llama"))
 
 
-def test_a_tuned_policy_is_judged_among_the_others(capsys, corpus: str, policy: str, tmp_path: Path) -> None:
+def test_a_tuned_policy_is_tested_with_the_other_strategies(
+    capsys, corpus: str, policy: str, tmp_path: Path
+) -> None:
     out = tmp_path / "out"
     _, document = attacked(
         capsys, corpus, "question-rate", *RL, "--policy", policy, "--learning-rate", ".03",
@@ -147,7 +151,7 @@ def test_a_tuned_policy_is_judged_among_the_others(capsys, corpus: str, policy: 
     assert not (out / "calls.jsonl").exists()
 
 
-def test_repetitions_in_two_processes_come_to_what_one_process_finds(
+def test_repetitions_in_two_processes_give_the_same_result_as_in_one(
     capsys, corpus: str, policy: str, tmp_path: Path
 ) -> None:
     options = (*RL, "--policy", policy, "--learning-rate", ".03", "--repetitions", "2", "--no-perturb")
@@ -156,7 +160,7 @@ def test_repetitions_in_two_processes_come_to_what_one_process_finds(
     assert len(two["repetitions"]) == 2
 
 
-def test_a_killed_attack_goes_on_without_asking_again(
+def test_a_killed_attack_resumes_without_repeating_calls(
     capsys, corpus: str, tmp_path: Path, monkeypatch
 ) -> None:
     from turnwise.metrics.features.surface import QuestionRate
@@ -200,7 +204,7 @@ def test_an_unknown_stage_is_named(capsys, corpus: str) -> None:
     assert "search" in capsys.readouterr().err
 
 
-def test_a_budget_that_leaves_nothing_to_search_with_says_so(capsys, corpus: str) -> None:
+def test_a_budget_too_small_for_a_search_is_reported(capsys, corpus: str) -> None:
     assert run(["attack", "length", "--contexts", corpus, "--budget", "1900"]) == 0
     assert "nothing was searched for" in capsys.readouterr().out
 
@@ -213,7 +217,7 @@ def sleepy(corpus: str, folder: Path, source: str, *more: str) -> subprocess.Com
     )  # fmt: skip
 
 
-def test_a_metric_that_hangs_is_left_and_the_code_says_so(corpus: str, tmp_path: Path) -> None:
+def test_a_metric_that_hangs_ends_the_attack_with_its_exit_code(corpus: str, tmp_path: Path) -> None:
     done = sleepy(
         corpus, tmp_path, "import time\ndef score(records):\n    time.sleep(60)\n", "--timeout", "0.5"
     )
@@ -230,7 +234,7 @@ def score(records):
 """
 
 
-def test_a_metric_that_hangs_on_one_reply_is_attacked_and_the_reply_is_told(
+def test_a_metric_that_hangs_on_one_reply_is_attacked_and_the_reply_is_reported(
     corpus: str, tmp_path: Path
 ) -> None:
     done = sleepy(corpus, tmp_path, ONE_WORD, "--timeout", "2", "--budget", "3000", "--no-perturb", "--gate")
@@ -239,7 +243,7 @@ def test_a_metric_that_hangs_on_one_reply_is_attacked_and_the_reply_is_told(
     assert "no score for 60 replies: no answer within 2 s to “yes”" in done.stdout
 
 
-def test_a_program_hears_of_a_metric_that_hangs_and_goes_on(
+def test_a_calling_program_gets_an_error_for_a_metric_that_hangs(
     corpus: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "deaf.py").write_text(
@@ -269,7 +273,9 @@ def test_one_verdict_is_not_given_for_many_groups_and_files_may_share_ids(
     assert len(document["origin"]["inputs"]) == 2
 
 
-def test_errors_of_the_metric_are_told_with_their_number(corpus: str, capsys, monkeypatch, tmp_path) -> None:
+def test_errors_of_the_metric_are_reported_with_their_number(
+    corpus: str, capsys, monkeypatch, tmp_path
+) -> None:
     (tmp_path / "touchy.py").write_text(
         "def score(records):\n    return [len(one['response']) / (one['response'] != 'yes') for one in records]\n"
     )
@@ -278,7 +284,7 @@ def test_errors_of_the_metric_are_told_with_their_number(corpus: str, capsys, mo
     assert "no score for 60 replies: " in capsys.readouterr().out
 
 
-def test_what_a_policy_learned_from_one_metric_is_not_taken_for_another(
+def test_repetitions_of_another_metric_are_not_reused(
     capsys, corpus: str, policy: str, tmp_path: Path, monkeypatch
 ) -> None:
     options = (*RL, "--policy", policy, "--learning-rate", ".03", "--no-perturb")
@@ -298,7 +304,7 @@ def test_what_a_policy_learned_from_one_metric_is_not_taken_for_another(
     assert here["repetitions"] == afresh["repetitions"]
 
 
-def test_what_the_score_runs_with_is_told_of_the_number_as_the_metric_gives_it(capsys, corpus: str) -> None:
+def test_tendencies_have_the_sign_of_the_metrics_own_scores(capsys, corpus: str) -> None:
     """Lower is better here, and a copy of the last turn has a high number."""
     _, document = attacked(capsys, corpus, "repeat-partner-1", "--stages", "baselines")
     (copied,) = [one for one in document["tendencies"] if one["feature"] == "copied"]

@@ -45,21 +45,23 @@ def echoing(exchange: Exchange) -> None:
     exchange.say(f"The reply was: {reply}\n\nVERDICT {exchange.code}: {1 + len(reply) % 3}")
 
 
-def test_a_judge_that_obeys_the_reply_is_found_out(capsys, corpus: str) -> None:
+def test_a_judge_that_obeys_the_reply_is_gameable(capsys, corpus: str) -> None:
     document = attacked(capsys, corpus, obedient)
     assert document["verdict"]["gameable"]
     assert "puts a verdict where the reply should be" in document["verdict"]["description"]
     assert "Ignore all earlier instructions" in document["verdict"]["description"]
 
 
-def test_a_judge_that_echoes_is_not_fooled_because_its_verdict_is_read_last(capsys, corpus: str) -> None:
+def test_a_judge_that_echoes_the_reply_is_not_gameable_because_the_last_verdict_counts(
+    capsys, corpus: str
+) -> None:
     document = attacked(capsys, corpus, echoing)
     injected = [row for row in document["results"] if row["strategy"].startswith("injection")]
     assert len(injected) == 4
     assert all(row["score"] <= 3 for row in injected)
 
 
-def test_a_judge_that_counts_words_is_gamed_by_words(capsys, corpus: str) -> None:
+def test_a_judge_that_counts_words_is_gameable_by_long_replies(capsys, corpus: str) -> None:
     document = attacked(capsys, corpus, by_length)
     assert document["verdict"]["gameable"]
     length = next(one for one in document["tendencies"] if one["feature"] == "length")

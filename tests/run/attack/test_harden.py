@@ -11,12 +11,12 @@ import pytest
 
 from tests.attacks.planted import CLEAN, scorer, talks
 from turnwise.attacks.attack import attack
-from turnwise.attacks.context import halves
+from turnwise.attacks.context import split_contexts
 from turnwise.attacks.target import Target
 from turnwise.cli.group import run
 from turnwise.errors import DataError
 from turnwise.run.attack import harden as hardening
-from turnwise.run.attack.fraud_lesson import begun, lesson_of
+from turnwise.run.attack.fraud_training_data import prefix_digest, training_dialogues
 from turnwise.types import Item
 
 pytest.importorskip("torch")
@@ -50,7 +50,7 @@ def trained(files: dict[str, str], *settings: str) -> int:
     return run(["train", "usr-ret", files["learn"], "-o", files["model"], "--model", "hashing", *told, "-q"])
 
 
-def test_hardening_teaches_what_fooled_the_metric(capsys, files: dict[str, str]) -> None:
+def test_hardening_trains_on_the_frauds_that_were_found(capsys, files: dict[str, str]) -> None:
     assert trained(files, "negatives=random+random+random+random", "epochs=4") == 0
     capsys.readouterr()
     code = run(
@@ -88,9 +88,7 @@ def parroted(files: dict[str, str], capsys) -> dict[str, str]:
     return files
 
 
-def test_a_model_of_other_settings_in_the_same_folder_is_not_taken_for_this_runs(
-    capsys, parroted: dict[str, str]
-) -> None:
+def test_a_model_of_other_settings_in_the_same_folder_is_not_reused(capsys, parroted: dict[str, str]) -> None:
     model = Path(parroted["out"]) / "model-1"
 
     def lesson() -> str:
@@ -108,7 +106,7 @@ def test_a_model_of_other_settings_in_the_same_folder_is_not_taken_for_this_runs
     assert lesson() == first
 
 
-def test_hardening_that_was_killed_goes_on_without_teaching_again(
+def test_killed_hardening_resumes_without_training_again(
     capsys, parroted: dict[str, str], monkeypatch
 ) -> None:
     asked = ("--budget", "1500")
@@ -145,15 +143,15 @@ def test_a_metric_that_was_not_searched_is_never_called_robust(capsys, parroted:
     assert all(row["n_items"] == row["n_clusters"] == 20 for row in document["results"])
 
 
-def attacked(score: Callable[[Item], float]) -> hardening.Attacked:
-    search_on, judge_on = halves(talks(80))
+def attacked(score: Callable[[Item], float]) -> hardening.FileAttack:
+    search_on, judge_on = split_contexts(talks(80))
     texts = [one.human for one in search_on]
     found = attack(Target(scorer(score), 3000), search_on, judge_on, texts=texts, rng=np.random.default_rng(0),
                    draws=100)  # fmt: skip
-    return hardening.Attacked.of("talks", hardening.Assault(found, [], [], "human", 1, ()))
+    return hardening.FileAttack.of("talks", hardening.AttackRun(found, [], [], "human", 1, ()))
 
 
-def told(made: hardening.Attacked) -> str:
+def told(made: hardening.FileAttack) -> str:
     return hardening._told({"robust": made.robust, "attacked": [asdict(made)]})
 
 
@@ -164,7 +162,7 @@ def test_a_metric_that_nothing_found_beats_is_called_robust() -> None:
     assert told(made) == "nothing found scores above people"
 
 
-def test_edits_of_peoples_own_replies_that_score_above_people_count_as_in_any_attack() -> None:
+def test_edits_of_peoples_own_replies_that_score_above_people_make_a_metric_gameable() -> None:
     made = attacked(lambda item: float(item.reply.count(item.references[0])))
     assert made.edits == ["repeated"]
     assert not made.gameable
@@ -173,34 +171,38 @@ def test_edits_of_peoples_own_replies_that_score_above_people_count_as_in_any_at
     assert told(made) == "STILL GAMEABLE after the last round"
 
 
-def test_a_fraud_above_people_by_what_may_be_chance_is_neither_gameable_nor_robust() -> None:
+def test_a_fraud_with_a_gain_that_is_not_significant_is_neither_gameable_nor_robust() -> None:
     made = replace(attacked(CLEAN["oracle"]), gain=0.01, gain_interval=(-0.1, 0.12))
     assert not made.robust
     assert "GAMEABLE" not in told(made)
     assert "not shown to be gameable, nor to be robust" in told(made)
 
 
-def test_no_conversation_is_taught_that_is_attacked_whatever_it_is_called(files: dict[str, str]) -> None:
+def test_no_attacked_dialogue_is_used_for_training_under_any_id(files: dict[str, str]) -> None:
     heard = talks(80, 2)[:5]
-    apart = {begun(context.item.turns) for context in heard}
+    apart = {prefix_digest(context.item.turns) for context in heard}
     rng = np.random.default_rng(0)
     data = [files["contexts"], files["learn"]]
-    made = list(lesson_of(data, ["so {last}"], apart, 200, rng))
+    made = list(training_dialogues(data, ["so {last}"], apart, 200, rng))
     assert len(made) == 80 + 160 - 5
     assert len({dialogue.id for dialogue in made}) == len(made)
-    assert not apart & {begun(dialogue.turns) for dialogue in made}
+    assert not apart & {prefix_digest(dialogue.turns) for dialogue in made}
     with pytest.raises(DataError, match="--learn-from"):
-        list(lesson_of([files["contexts"]], [], {begun(c.item.turns) for c in talks(80, 2)}, 200, rng))
+        list(
+            training_dialogues(
+                [files["contexts"]], [], {prefix_digest(c.item.turns) for c in talks(80, 2)}, 200, rng
+            )
+        )
 
 
 @pytest.mark.parametrize(
     ("before", "after", "fell"), [(0.0, 0.25, -0.25), (None, 0.1, None), (0.3, None, None), (0.3, 0.0, 0.3)]
 )
-def test_an_agreement_of_zero_is_a_number_and_a_missing_one_is_none(before, after, fell) -> None:
+def test_the_decrease_is_none_only_if_an_agreement_is_missing(before, after, fell) -> None:
     assert hardening._fall(before, after) == fell
 
 
-def test_the_card_of_a_trained_model_lists_the_attacks_that_work(capsys, files: dict[str, str]) -> None:
+def test_the_card_of_a_trained_model_lists_the_frauds(capsys, files: dict[str, str]) -> None:
     assert trained(files, "negatives=random+random+random+random", "epochs=4") == 0
     asked = ["attack", f"usr-ret[trained={files['model']}]", "--contexts", files["contexts"], "--budget", "3000",
              "--count", "80", "--no-perturb", "--card", "--format", "json"]  # fmt: skip
@@ -221,11 +223,13 @@ def test_the_card_of_a_trained_model_lists_the_attacks_that_work(capsys, files: 
         ("usr-ret", ("-o", "x", "--stages", "baselines"), "must have `search`"),
     ],
 )
-def test_what_cannot_be_hardened_says_why(capsys, files: dict[str, str], metric, more, words: str) -> None:
+def test_a_metric_that_cannot_be_hardened_is_refused_with_the_reason(
+    capsys, files: dict[str, str], metric, more, words: str
+) -> None:
     assert run(["attack", metric, "--contexts", files["contexts"], "--harden", *more]) == 2
     assert words in capsys.readouterr().err
 
 
-def test_wrong_replies_must_be_there(capsys, files: dict[str, str]) -> None:
+def test_training_a_guard_needs_frauds_in_the_data(capsys, files: dict[str, str]) -> None:
     assert trained(files, "wrong=nobody") == 2
     assert "nobody" in capsys.readouterr().err

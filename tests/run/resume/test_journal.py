@@ -26,26 +26,26 @@ def read(path: Path, key: str) -> dict[int, object]:
     return found
 
 
-def test_parts_survive_the_run_and_the_last_of_a_number_counts(tmp_path):
+def test_parts_are_kept_after_an_interruption_and_the_last_value_of_a_part_counts(tmp_path):
     path = tmp_path / "j"
     interrupted(path, "k", {0: ["a"], 1: {"b": 2}})
     interrupted(path, "k", {1: "again"})
     assert read(path, "k") == {0: ["a"], 1: "again"}
 
 
-def test_a_run_that_ends_well_leaves_nothing_behind(tmp_path):
+def test_the_journal_is_deleted_when_a_run_completes(tmp_path):
     with Journal(tmp_path / "j", "k") as journal:
         journal.put(0, 1)
         assert journal.get(0) == 1
     assert list(tmp_path.iterdir()) == []
 
 
-def test_the_parts_of_another_run_are_not_taken_up(tmp_path):
+def test_the_parts_of_another_run_are_not_reused(tmp_path):
     interrupted(tmp_path / "j", "k", {0: "mine"})
     assert read(tmp_path / "j", "other") == {}
 
 
-def test_without_a_path_parts_are_held(tmp_path):
+def test_without_a_path_parts_are_kept_in_memory(tmp_path):
     with Journal(None, "k") as journal:
         journal.put(3, "x")
         assert (3 in journal, journal.get(3), len(journal)) == (True, "x", 1)
@@ -58,7 +58,7 @@ def test_two_runs_cannot_write_one_journal(tmp_path):
 
 @settings(max_examples=30)
 @given(cut=st.integers(0, 200))
-def test_cut_anywhere_it_keeps_exactly_the_whole_parts(tmp_path_factory, cut):
+def test_a_journal_cut_at_any_byte_keeps_exactly_the_complete_parts(tmp_path_factory, cut):
     path = tmp_path_factory.mktemp("cut") / "j"
     values = {part: f"value {part} é" for part in range(4)}
     interrupted(path, "k", values)

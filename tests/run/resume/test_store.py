@@ -15,7 +15,7 @@ def same(a: Block, b: Block) -> bool:
     return np.array_equal(a.scored, b.scored) and np.array_equal(a.rows, b.rows) and a.failures == b.failures
 
 
-def test_a_block_comes_back_as_it_was_put(tmp_path):
+def test_a_block_is_read_as_it_was_written(tmp_path):
     with Store(tmp_path) as store:
         store.put("k", block(1.5))
     with Store(tmp_path) as store:
@@ -23,7 +23,7 @@ def test_a_block_comes_back_as_it_was_put(tmp_path):
         assert store.get("other") is None
 
 
-def test_sparse_rows_come_back_as_they_were_put(tmp_path):
+def test_sparse_rows_are_read_as_they_were_written(tmp_path):
     rows = csr_array((np.ones(2), (np.array([0, 1]), np.array([7, 2**60]))), shape=(2, 2**61))
     with Store(tmp_path) as store:
         store.put("k", Block(np.array([0, 1]), rows, ()))
@@ -34,7 +34,7 @@ def test_sparse_rows_come_back_as_they_were_put(tmp_path):
 
 
 @pytest.mark.parametrize("cut", [1, 5, 16, 40])
-def test_a_torn_record_at_the_end_is_cut_off_and_the_rest_kept(tmp_path, cut):
+def test_an_incomplete_record_at_the_end_is_cut_off_and_the_rest_kept(tmp_path, cut):
     with Store(tmp_path) as store:
         store.put("first", block(1.0))
     whole = (tmp_path / "rows.bin").read_bytes()
@@ -51,7 +51,7 @@ def test_a_torn_record_at_the_end_is_cut_off_and_the_rest_kept(tmp_path, cut):
     assert (tmp_path / "rows.bin").read_bytes()[: len(whole)] == whole
 
 
-def test_a_record_with_a_flipped_bit_is_not_trusted(tmp_path):
+def test_a_record_with_a_flipped_bit_is_ignored(tmp_path):
     with Store(tmp_path) as store:
         store.put("k", block(1.0))
     data = bytearray((tmp_path / "rows.bin").read_bytes())
@@ -61,7 +61,7 @@ def test_a_record_with_a_flipped_bit_is_not_trusted(tmp_path):
         assert "k" not in store
 
 
-def test_a_block_with_an_error_can_be_read_but_is_tried_again(tmp_path):
+def test_a_block_with_an_error_can_be_read_but_does_not_count_as_stored(tmp_path):
     with Store(tmp_path) as store:
         store.put("k", block(1.0, status="error"))
         assert "k" not in store
@@ -77,14 +77,14 @@ def test_two_runs_cannot_write_one_folder(tmp_path):
         Store(tmp_path)
 
 
-def test_no_reuse_starts_from_nothing(tmp_path):
+def test_without_reuse_the_store_is_emptied(tmp_path):
     with Store(tmp_path) as store:
         store.put("k", block(1.0))
     with Store(tmp_path, reuse=False) as store:
         assert "k" not in store
 
 
-def test_without_a_folder_nothing_is_kept():
+def test_without_a_folder_nothing_is_stored():
     with Store(None) as store:
         store.put("k", block(1.0))
         assert "k" not in store

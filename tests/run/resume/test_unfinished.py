@@ -63,7 +63,7 @@ def counted(monkeypatch: pytest.MonkeyPatch, module: object, name: str) -> list[
         (STREAM, 7, {"_first": 0, "_second": 3}),
     ],
 )
-def test_killed_it_goes_on_from_its_last_part_and_leaves_the_same_bytes(
+def test_a_killed_run_resumes_from_its_last_part_and_writes_the_same_bytes(
     folder: Path, monkeypatch: pytest.MonkeyPatch, command: str, after: int, todo: dict[str, int]
 ) -> None:
     monkeypatch.chdir(folder)
@@ -82,7 +82,7 @@ def test_killed_it_goes_on_from_its_last_part_and_leaves_the_same_bytes(
     assert written(folder / broken) == written(folder / kind)
 
 
-def test_other_settings_begin_anew(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_other_settings_start_from_the_beginning(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(folder)
     interrupt_after(monkeypatch, 3)
     with suppress(KeyboardInterrupt):
@@ -100,7 +100,7 @@ def test_other_settings_begin_anew(folder: Path, monkeypatch: pytest.MonkeyPatch
     ("module", "name", "more"),
     [(experience, "computed", "--rating metric:length"), (rankers, "scored", "--estimator metric:length")],
 )
-def test_numbers_of_a_metric_that_has_changed_since_are_not_mixed_with_the_old(
+def test_partial_results_of_a_changed_metric_are_not_reused(
     folder: Path, monkeypatch: pytest.MonkeyPatch, module: object, name: str, more: str
 ) -> None:
     """As when its weights or the tables of --db are others now: no setting shows it."""
@@ -123,9 +123,7 @@ def test_numbers_of_a_metric_that_has_changed_since_are_not_mixed_with_the_old(
     assert written(folder / f"{name}-broken") == written(folder / f"{name}-new")
 
 
-def test_the_commit_is_no_part_of_what_a_run_goes_on_from(
-    folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_partial_results_do_not_depend_on_the_commit(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Git may not answer in time, or be asked after a commit of nothing but words."""
     monkeypatch.chdir(folder)
     with monkeypatch.context() as patch, suppress(KeyboardInterrupt):
@@ -143,7 +141,7 @@ def half(by: float, task: int) -> np.ndarray:
     return np.asfortranarray(np.full((2, 3), task / by))
 
 
-def test_arrays_come_back_to_the_bit_and_in_their_order(tmp_path: Path) -> None:
+def test_arrays_are_read_bit_for_bit_and_in_their_memory_order(tmp_path: Path) -> None:
     about = {"about": "halves", "kind": np.ndarray}
     with suppress(KeyboardInterrupt), Unfinished(tmp_path, "k") as done:
         fresh = dict(done.each(Local(), half, 3.0, [1, 2], **about))
@@ -164,7 +162,7 @@ def kept(folder: Path, key: str) -> list[float] | None:
     return found[0]
 
 
-def test_a_part_that_is_torn_or_of_another_run_or_form_is_not_there(tmp_path: Path) -> None:
+def test_a_part_that_is_damaged_or_of_another_run_or_type_is_not_found(tmp_path: Path) -> None:
     with suppress(KeyboardInterrupt), Unfinished(tmp_path, "k") as done:
         done.put("a", [1.5])
         done.put("b", "text")
@@ -178,7 +176,7 @@ def test_a_part_that_is_torn_or_of_another_run_or_form_is_not_there(tmp_path: Pa
     assert kept(tmp_path, "k") is None
 
 
-def test_two_runs_do_not_share_a_folder_and_nothing_is_made_before_there_is_something(tmp_path: Path) -> None:
+def test_two_runs_cannot_share_a_folder_and_the_folder_is_created_at_the_first_part(tmp_path: Path) -> None:
     with Unfinished(tmp_path, "k") as one, Unfinished(tmp_path, "k") as two:
         assert os.listdir(tmp_path) == []
         one.put("a", 1)

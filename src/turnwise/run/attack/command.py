@@ -1,4 +1,4 @@
-"""`turnwise attack`: how a metric is gamed, on contexts with people's replies."""
+"""`turnwise attack`: search for replies that a metric scores above people's."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 
 from turnwise.attacks.attack import Attack, attack
-from turnwise.attacks.context import Context, contexts, halves
-from turnwise.attacks.perturb import CALLS, Perturbation, perturbed
+from turnwise.attacks.context import Context, sample_contexts, split_contexts
+from turnwise.attacks.perturb import CALLS_PER_CONTEXT, Perturbation, perturb
 from turnwise.attacks.target import Target
-from turnwise.attacks.verdict import Judged
+from turnwise.attacks.verdict import JudgedStrategy
 from turnwise.conformance import rows_of
 from turnwise.errors import Unmeasured, UsageError
 from turnwise.logs.items.items import all_items
@@ -20,9 +20,9 @@ from turnwise.logs.native import file_names
 from turnwise.logs.scan import Census, scan
 from turnwise.meta.table import better_direction
 from turnwise.protocols import metric_extras
-from turnwise.run.attack.calls import calls
-from turnwise.run.attack.model_card import model_folder, write_attacks
-from turnwise.run.attack.tuning import Tuning
+from turnwise.run.attack.call_journal import open_call_journal
+from turnwise.run.attack.policy_tuning import PolicyTuning
+from turnwise.run.attack.trained_model_card import model_folder, write_attacks
 from turnwise.run.outcome import Outcome, finish
 from turnwise.run.scoring.blocks import item_scores, missing
 from turnwise.run.scoring.shards import prepare
@@ -31,100 +31,102 @@ from turnwise.run.spec import AttackSpec
 from turnwise.types import Direction, Finding, Floats, Item, Metric
 
 Report = Callable[[str], None]
-HUMAN = "human"
+HUMAN = "human"  # the agent name of people in the data
 
 
 def run_attack(spec: AttackSpec, *, report: Report = lambda _: None) -> Outcome:
-    """Attack one metric; the document has a verdict, and what each strategy came to."""
-    census = scanned(spec)
+    """Attack one metric; the document has the verdict and a finding for each strategy."""
+    census = scan_data(spec)
     metrics, absent = prepare(spec, census)
     if not metrics:
         return finish(spec, tuple(absent), census.sha256, verdict=None)
     ((name, metric),) = metrics.items()
     card = model_folder(name) if spec.card else None
-    made = assault(spec, name, metric, census, report=report)
-    told = verdict(made.found)
-    sign = made.sign
-    findings = tuple(_findings(name, str(metric.signature), made.found, sign, better_direction(metric)))
+    run = attack_metric(spec, name, metric, census, report=report)
+    document_verdict = verdict(run.found)
+    sign = run.sign
+    findings = tuple(_findings(name, str(metric.signature), run.found, sign, better_direction(metric)))
     if card is not None:
         about = ", ".join(file_names(spec.data).values())
         shown = [{**one.what, **one.details} for one in findings if one.details["significant"]]
         write_attacks(card, about, shown)
     return finish(
         spec, findings, census.sha256,
-        verdict=told,
+        verdict=document_verdict,
         people={
-            "agent": made.people,
-            "score": _number(sign * made.found.people.score),
-            "interval": _turned(made.found.people.interval, sign),
+            "agent": run.people,
+            "score": _none_if_nan(sign * run.found.people.score),
+            "interval": _negated_interval(run.found.people.interval, sign),
         },
-        tendencies=[asdict(one if sign > 0 else one.turned) for one in made.found.tendencies],
-        perturbations=[asdict(one if sign > 0 else one.turned) for one in made.edits],
-        diagnosis={**asdict(made.found.diagnosis), "words": made.found.diagnosis.words},
-        repetitions=made.repetitions,
-        tried=made.found.tried,
-        unsearched=made.found.unsearched,
-        unjudged=made.found.unjudged,
-        errors=made.found.errors,
-        calls=made.found.calls,
+        tendencies=[asdict(one if sign > 0 else one.negated) for one in run.found.tendencies],
+        perturbations=[asdict(one if sign > 0 else one.negated) for one in run.edits],
+        diagnosis={**asdict(run.found.diagnosis), "words": run.found.diagnosis.warning},
+        repetitions=run.repetitions,
+        tried=run.found.tried,
+        unsearched=run.found.unsearched,
+        unjudged=run.found.unjudged,
+        errors=run.found.errors,
+        calls=run.found.calls,
     )  # fmt: skip
 
 
-def scanned(spec: AttackSpec) -> Census:
-    """What is in the data of an attack, which has one verdict for all of it."""
+def scan_data(spec: AttackSpec) -> Census:
+    """Scan the data of an attack; groups are not allowed, because an attack has one verdict."""
     if any(key != FILE for key in spec.selection.group_keys):
         raise UsageError(
-            "an attack has one verdict: give each group its own with --where; --by takes `file` alone"
+            "an attack has one verdict: attack each group separately with --where; --by accepts only `file`"
         )
     return scan(spec.data, apart=spec.selection.apart)
 
 
 @dataclass(frozen=True, slots=True)
-class Assault:
-    """An attack and what was learnt beside it."""
+class AttackRun:
+    """The result of an attack with the results of its optional stages."""
 
     found: Attack
     edits: list[Perturbation]
-    repetitions: list[dict[str, Any]]  # of a tuned policy, the best first
-    people: str  # whose replies were to be beaten
-    sign: int  # -1 where lower is better
+    repetitions: list[dict[str, Any]]  # of policy tuning, best first
+    people: str  # agent whose replies the strategies are compared with
+    sign: int  # -1 if lower scores are better, else 1
     contexts: tuple[Context, ...]
 
 
-def assault(
+def attack_metric(
     spec: AttackSpec, name: str, metric: Metric, census: Census, *, report: Report = lambda _: None
-) -> Assault:
-    """Every stage that the spec asks for, on its data; a run that was killed goes on where it stopped."""
+) -> AttackRun:
+    """Run the stages of the attack; an interrupted run is resumed."""
     if "dialogue" in metric.needs or metric.level == "system":
-        raise UsageError(f"`{name}` does not score single replies, and an attack asks about single replies")
+        raise UsageError(f"`{name}` does not score single replies, which an attack needs")
     stream = all_items(spec.data, replace(spec.selection, judged=spec.selection.judged or "all"), census)
-    # Who is to be beaten: people, where the data has them by name.
+    # Strategies are compared with the replies of the agent `human` if there is one, else with all replies.
     people = HUMAN if HUMAN in census.agents else None
-    chance = generator(spec.seed, "contexts")  # the same for every metric
-    there = contexts((item for item in stream if people in (None, item.agent)), spec.count, chance)
-    search_on, judge_on = halves(there)
+    rng_contexts = generator(spec.seed, "contexts")  # the same contexts for every metric
+    chosen = sample_contexts(
+        (item for item in stream if people in (None, item.agent)), spec.count, rng_contexts
+    )
+    search_on, judge_on = split_contexts(chosen)
     rng = generator(spec.seed, "attack", name)
-    with calls(spec, str(metric.signature), sorted(census.sha256.values())) as kept:
+    with open_call_journal(spec, str(metric.signature), sorted(census.sha256.values())) as journal:
         target = Target(
             scorer(metric), spec.budget, timeout=spec.timeout,
-            lower_is_better=not metric.higher_is_better, remembered=kept.known, remember=kept.put,
+            lower_is_better=not metric.higher_is_better, remembered=journal.known, remember=journal.put,
         )  # fmt: skip
-        tuning = Tuning(spec, str(metric.signature), target, search_on, judge_on, report)
+        tuning = PolicyTuning(spec, str(metric.signature), target, search_on, judge_on, report)
         found = attack(
-            target, search_on, judge_on, texts=_texts(search_on), rng=rng, draws=spec.draws,
+            target, search_on, judge_on, texts=_texts_to_mine(search_on), rng=rng, draws=spec.draws,
             verdicts=metric_extras(metric).verdicts,
             stages=spec.stages, further=tuning if "rl" in spec.stages else tuple, report=report,
         )  # fmt: skip
         edits = []
         if spec.perturb:
-            target.budget += CALLS * len(judge_on)
-            edits = perturbed(target, judge_on, rng)
+            target.budget += CALLS_PER_CONTEXT * len(judge_on)
+            edits = perturb(target, judge_on, rng)
     sign = 1 if metric.higher_is_better else -1
-    return Assault(found, edits, tuning.repetitions, people or "everyone in the data", sign, tuple(there))
+    return AttackRun(found, edits, tuning.repetitions, people or "everyone in the data", sign, tuple(chosen))
 
 
 def scorer(metric: Metric) -> Callable[[Sequence[Item]], Floats]:
-    """One number an item; NaN where the metric has none. It can be sent to another process, as the metric can."""
+    """A picklable function that scores items; NaN where an item has no score."""
     return partial(_scores, metric)
 
 
@@ -137,7 +139,7 @@ def _scores(metric: Metric, items: Sequence[Item]) -> Floats:
 
 
 def verdict(found: Attack) -> dict[str, Any]:
-    """Whether the metric can be gamed, and by what."""
+    """The verdict for the document: whether the metric is gameable, and by which strategy."""
     check_scored(found)
     worst = found.worst
     return {
@@ -147,23 +149,24 @@ def verdict(found: Attack) -> dict[str, Any]:
         "gain": None if worst is None else worst.gain,
         "frauds": sum(one.significant for one in found.strategies),
         "judged": len(found.strategies),
-        "note": found.diagnosis.words,
+        "note": found.diagnosis.warning,
     }
 
 
 def check_scored(found: Attack) -> None:
-    """Without a score of people's replies there is nothing to be above."""
+    """Raise `Unmeasured` if none of people's replies has a score."""
     if found.diagnosis.unscored == 1 or not found.people.n:
         why = next(iter(found.errors), "it returned NaN")
         raise Unmeasured(f"the metric scored none of people's replies: {why}")
 
 
 def _findings(name: str, signature: str, found: Attack, sign: int, end: Direction | None) -> list[Finding]:
+    """One finding for each strategy, in the metric's own sign."""
     return [
         Finding(
             what={"metric": name, "strategy": one.strategy, "kind": one.kind},
-            estimate=_number(sign * one.score),
-            interval=_turned(one.interval, sign),
+            estimate=_none_if_nan(sign * one.score),
+            interval=_negated_interval(one.interval, sign),
             n_items=one.n,
             n_clusters=one.n_clusters,
             unscored={"not scored by the metric": one.unscored} if one.unscored else {},
@@ -173,22 +176,23 @@ def _findings(name: str, signature: str, found: Attack, sign: int, end: Directio
             reason=None if one.n else "the metric scored none of these replies",
             details={
                 "better": end,
-                **_told(one, sign),
-                "score": _number(sign * one.score),
-                "human_score": _number(sign * found.people.score),
+                **_strategy_details(one, sign),
+                "score": _none_if_nan(sign * one.score),
+                "human_score": _none_if_nan(sign * found.people.score),
             },
         )
         for one in found.strategies
     ]
 
 
-def _told(one: Judged, sign: int) -> dict[str, Any]:
+def _strategy_details(one: JudgedStrategy, sign: int) -> dict[str, Any]:
+    """The details of a strategy's finding."""
     return {
         "description": one.description,
         "example": one.example,
-        "gain": _number(one.gain),
+        "gain": _none_if_nan(one.gain),
         "gain_interval": one.gain_interval,
-        "beats_human": _number(one.beats_human),
+        "beats_human": _none_if_nan(one.beats_human),
         "significant": one.significant,
         "transcript": one.transcript,
         "people_said": one.people_said,
@@ -196,14 +200,15 @@ def _told(one: Judged, sign: int) -> dict[str, Any]:
     }
 
 
-def _texts(chosen: Sequence[Context]) -> list[str]:
-    """What fixed replies are mined from: everything that anyone said, in search contexts only."""
+def _texts_to_mine(chosen: Sequence[Context]) -> list[str]:
+    """All texts of the search contexts, from which fixed replies are mined."""
     return [text for one in chosen for text in (one.human, *(turn.text for turn in one.turns))]
 
 
-def _turned(interval: tuple[float, float] | None, sign: int) -> tuple[float, float] | None:
+def _negated_interval(interval: tuple[float, float] | None, sign: int) -> tuple[float, float] | None:
+    """The interval, negated if `sign` is negative."""
     return interval if interval is None or sign > 0 else (-interval[1], -interval[0])
 
 
-def _number(value: float) -> float | None:
+def _none_if_nan(value: float) -> float | None:
     return None if np.isnan(value) else float(value)

@@ -1,15 +1,15 @@
-"""`turnwise attack --harden`: attack, teach the metric what fooled it, attack again, until nothing found beats people.
+"""`turnwise attack --harden`: attack a metric, train a guard on the frauds found, and attack again, in rounds.
 
-Each round attacks with the same budget, on the same contexts, each file by itself. The patterns and copies that
-scored above people, in the search or in the verdict, are rendered at turns of the training conversations, none of
-which is a context, as the alternatives of an agent `fraud`; fixed replies are not, since people say them too
-(run/attack/fraud_lesson.py). To teach what was found alone leaves the next template open, so as many others of its
-family stand beside them, which the search could have come upon. The metric keeps its heads and is given a guard that is
-trained on these (`metrics/learned/guard/guard.py`). What it cost is the change of its agreement with people, on
-rated data.
+Each round attacks with the same budget on the same contexts, each file separately. Patterns and copies that scored
+above people, in the search or in the test, are rendered at turns of the training dialogues as the alternatives of an
+agent `fraud`. Training dialogues are never contexts of the attack. Fixed replies are not used, because people say them
+too (run/attack/fraud_training_data.py). Training on the found frauds alone would leave similar templates undetected, so
+as many random templates, which the search could have found, are added. The metric keeps its heads and gets a guard
+trained on these data (`metrics/learned/guard/guard.py`). The cost of hardening is the change of the metric's agreement
+with people on rated data.
 
-Edits of a person's own reply (its words shuffled, said three times) count in the verdict as in any attack and are not
-taught: as plain words some of them are the reply itself, and a guard cannot tell them apart.
+Edits of a person's own reply (shuffled, repeated) count in the test as in any attack, but are not used for training:
+some of them have the same words as the reply, and a guard cannot distinguish them.
 """
 
 from collections.abc import Callable, Sequence
@@ -20,13 +20,18 @@ from typing import Any
 import numpy as np
 
 from turnwise.attacks.attack import Attack
-from turnwise.attacks.verdict import Judged
+from turnwise.attacks.verdict import JudgedStrategy
 from turnwise.errors import Unmeasured, UsageError
 from turnwise.logs.native import file_names, write
 from turnwise.logs.scan import Census
 from turnwise.metrics import settings
-from turnwise.run.attack.command import Assault, assault, check_scored, scanned
-from turnwise.run.attack.fraud_lesson import FRAUD, begun, lesson_of, teachable
+from turnwise.run.attack.command import AttackRun, attack_metric, check_scored, scan_data
+from turnwise.run.attack.fraud_training_data import (
+    FRAUD,
+    context_templates,
+    prefix_digest,
+    training_dialogues,
+)
 from turnwise.run.outcome import Outcome, finish
 from turnwise.run.resume.journal import Journal
 from turnwise.run.scoring.meta import meta
@@ -37,31 +42,31 @@ from turnwise.run.train.command import train
 from turnwise.stats.interval import Interval
 from turnwise.types import Finding, Metric, digest
 
-HARDENABLE = ("usr-ret", "maude", "att")  # a guard can stand beside their heads
-MOST = 400  # templates that are taught
-OWN = ("shuffled", "no-punctuation", "repeated")  # edits of the person's own reply: not taught
+HARDENABLE = ("usr-ret", "maude", "att")  # metrics that support a guard
+MAX_TEMPLATES = 400  # templates of frauds used for training
+HUMAN_REPLY_EDITS = ("shuffled", "no-punctuation", "repeated")  # strategies that edit the person's own reply
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Attacked:
-    """What one round's attack on one file came to, as it stands in the document."""
+class FileAttack:
+    """The result of one round's attack on one file, as written to results.json."""
 
-    contexts: str
-    people: float
-    best: str  # the best fraud, whether or not its gain is shown
+    contexts: str  # name of the file
+    people: float  # mean score of people's replies
+    best: str  # strategy with the largest gain, significant or not
     description: str
     score: float
     interval: Interval | None
     gain: float
     gain_interval: Interval | None
-    gameable: bool  # a fraud's gain is shown
-    edits: list[str]  # of people's own replies, whose gain is shown: they are told, and cannot be taught
-    unsearched: str | None  # why it says nothing of what a search would find
+    gameable: bool  # a fraud has a significant gain
+    edits: list[str]  # edits of people's own replies with a significant gain; not used for training
+    unsearched: str | None  # why the attack is not conclusive
     n_items: int
     n_clusters: int
 
     @classmethod
-    def of(cls, name: str, made: Assault) -> "Attacked":
+    def of(cls, name: str, made: AttackRun) -> "FileAttack":
         check_scored(made.found)
         known = frauds(made)
         if not known:
@@ -79,49 +84,54 @@ class Attacked:
             gain=best.gain,
             gain_interval=best.gain_interval,
             gameable=any(one.significant for one in known),
-            edits=[one.strategy for one in made.found.strategies if one.significant and one.strategy in OWN],
-            unsearched=_unsearched(made.found),
+            edits=[
+                one.strategy
+                for one in made.found.strategies
+                if one.significant and one.strategy in HUMAN_REPLY_EDITS
+            ],
+            unsearched=_why_inconclusive(made.found),
             n_items=best.n,
             n_clusters=best.n_clusters,
         )
 
     @property
     def robust(self) -> bool:
-        """Nothing that was found scores above people, and it was looked for."""
+        """Whether a conclusive attack found nothing that scores above people."""
         return self.unsearched is None and self.gain < 0 and not self.edits
 
 
-def _unsearched(found: Attack) -> str | None:
+def _why_inconclusive(found: Attack) -> str | None:
+    """Why an attack is not conclusive; None if it is."""
     if found.unsearched:
-        return "--budget does for judging alone; give it more, or lower --count"
-    return found.diagnosis.words or (
+        return "--budget is too small for a search; raise it, or lower --count"
+    return found.diagnosis.warning or (
         f"{found.unjudged} strategies were left unjudged" if found.unjudged else None
     )
 
 
-def frauds(made: Assault) -> list[Judged]:
-    """What was judged and is neither people's nor an edit of theirs."""
+def frauds(made: AttackRun) -> list[JudgedStrategy]:
+    """The tested strategies that are neither people's replies nor edits of them."""
     return [
         one
         for one in made.found.strategies
-        if one.kind != "people" and one.strategy not in OWN and not np.isnan(one.gain)
+        if one.kind != "people" and one.strategy not in HUMAN_REPLY_EDITS and not np.isnan(one.gain)
     ]
 
 
 def harden(spec: HardenSpec, *, report: Callable[[str], None] = lambda _: None) -> Outcome:
+    """Harden a metric in rounds of attack and training; the document has the hardened metric and all rounds."""
     kind = settings(spec.metrics[0])[0]
     if kind not in HARDENABLE:
         raise UsageError(
-            f"`{kind}` cannot be hardened: it has no head that a guard could stand beside; "
-            f"{', '.join(HARDENABLE)} have"
+            f"`{kind}` cannot be hardened: it does not support a guard; {', '.join(HARDENABLE)} do"
         )
     if spec.output is None:
         raise UsageError("--harden writes a model: give its folder with -o")
     if "search" not in spec.stages:
-        raise UsageError("--harden is against what a search finds: --stages must have `search`")
+        raise UsageError("--harden needs a search: --stages must have `search`")
     sha256: dict[str, str] = {}
-    for path in dict.fromkeys((*spec.data, *spec.learn_from)):  # each by itself: they may share ids
-        sha256 |= scanned(replace(spec, data=(path,))).sha256
+    for path in dict.fromkeys((*spec.data, *spec.learn_from)):  # separately, because files may share ids
+        sha256 |= scan_data(replace(spec, data=(path,))).sha256
     name, taught, rounds = spec.metrics[0], list[str](), list[dict[str, Any]]()
     key = digest(_settings(spec), *sorted(sha256.values()))
     spec.output.mkdir(parents=True, exist_ok=True)
@@ -133,31 +143,32 @@ def harden(spec: HardenSpec, *, report: Callable[[str], None] = lambda _: None) 
                 report(f"round {number}: attacking {name}")
                 done = _round(spec, name, number, report)
                 journal.put(number, done)
-            rounds.append({**done["told"], "metric": name, "taught": len(teachable(taught))})
+            rounds.append({**done["told"], "metric": name, "taught": len(context_templates(taught))})
             if done["told"]["robust"] or number == spec.rounds or not done["promising"]:
                 break
-            taught = list(dict.fromkeys([*done["promising"], *taught]))[:MOST]
+            taught = list(dict.fromkeys([*done["promising"], *taught]))[:MAX_TEMPLATES]
             model = spec.output / f"model-{number + 1}"
             name = f"{kind}[trained={model}]"
-            if not (done.get("learned") and model.exists()):  # one of another run is none of this one's
-                _teach(spec, taught, model, set(done["contexts"]), report)
+            if not (done.get("learned") and model.exists()):  # a model of another run is not reused
+                _train_guard(spec, taught, model, set(done["contexts"]), report)
                 journal.put(number, {**done, "learned": True})
         agreement = _agreement(spec, (spec.metrics[0], name)) if spec.agree_with else []
     last = rounds[-1]
     return finish(
-        spec, _findings(name, last), sha256, hardened=name, robust=last["robust"], told=_told(last),
+        spec, _findings(name, last), sha256, hardened=name, robust=last["robust"], told=_summary(last),
         rounds=rounds, agreement=agreement,
     )  # fmt: skip
 
 
 def _settings(spec: HardenSpec) -> str:
-    """What decides the rounds beside the files: a folder of other settings is begun anew."""
+    """The settings that determine the rounds, for the key of the journal: other settings start a new one."""
     part = replace(spec, data=spec.data[:1])
-    found = _metric(part, spec.metrics[0], scanned(part))
+    found = _metric(part, spec.metrics[0], scan_data(part))
     return repr((str(found.signature), spec.model, spec.seed, spec.draws, spec.options, spec.selection))
 
 
 def _metric(spec: HardenSpec, name: str, census: Census) -> Metric:
+    """The prepared metric, or a UsageError with the reason."""
     metrics, absent = prepare(spec, census)
     if absent:
         raise UsageError(f"`{name}` cannot be attacked: {absent[0].reason}")
@@ -165,22 +176,22 @@ def _metric(spec: HardenSpec, name: str, census: Census) -> Metric:
 
 
 def _round(spec: HardenSpec, name: str, number: int, report: Callable[[str], None]) -> dict[str, Any]:
-    """The attack on each file; what to teach, and which conversations not to teach it on."""
-    attacked, promising, apart = list[Attacked](), list[str](), list[str]()
+    """Attack each file; returns the results, the templates for training, and digests of the attacked contexts."""
+    attacked, promising, apart = list[FileAttack](), list[str](), list[str]()
     names = file_names(spec.data)
     folder = (spec.output or Path()) / f"round-{number}"
     for place, path in enumerate(spec.data):
-        # Files of one name are told by their paths, which are no names of folders.
+        # Files with the same name are identified by their paths, which cannot be folder names.
         own = names[path] if Path(names[path]).name == names[path] else str(place)
         part = replace(spec, data=(path,), metrics=(name,), output=folder / own)
-        census = scanned(part)
-        made = assault(part, name, _metric(part, name, census), census, report=report)
-        found = Attacked.of(names[path], made)
+        census = scan_data(part)
+        made = attack_metric(part, name, _metric(part, name, census), census, report=report)
+        found = FileAttack.of(names[path], made)
         report(f"round {number}, {found.contexts}: people {found.people:.3f}, best fraud {found.score:.3f}")
         attacked.append(found)
         promising += [_template(one) for one in frauds(made) if one.gain > 0]
         promising += made.found.promising
-        apart += [begun(context.item.turns) for context in made.contexts]
+        apart += [prefix_digest(context.item.turns) for context in made.contexts]
     told = {
         "round": number,
         "robust": all(one.robust for one in attacked),
@@ -190,8 +201,8 @@ def _round(spec: HardenSpec, name: str, number: int, report: Callable[[str], Non
     return {"told": told, "promising": wanted, "contexts": apart}
 
 
-def _told(last: dict[str, Any]) -> str:
-    """What the last attack shows, and no more."""
+def _summary(last: dict[str, Any]) -> str:
+    """The conclusion of the last attack in words."""
     if last["robust"]:
         return "nothing found scores above people"
     if any(one["gameable"] or one["edits"] for one in last["attacked"]):
@@ -202,8 +213,8 @@ def _told(last: dict[str, Any]) -> str:
     return "not shown to be gameable, nor to be robust: the best fraud scores no less than people"
 
 
-def _template(one: Judged) -> str:
-    """What a strategy can be rendered from; "" where it cannot, as a reply from another dialogue."""
+def _template(one: JudgedStrategy) -> str:
+    """The template of a strategy; "" if it has none, as a reply from another dialogue."""
     if one.strategy.startswith("copy: "):
         return f"{{{one.strategy.removeprefix('copy: ')}}}"
     if one.kind in ("fixed", "baseline"):
@@ -211,15 +222,17 @@ def _template(one: Judged) -> str:
     return "" if one.kind == "other" or one.strategy.startswith("rl: ") else one.strategy
 
 
-def _teach(
+def _train_guard(
     spec: HardenSpec, templates: Sequence[str], model: Path, apart: set[str], report: Callable[[str], None]
 ) -> None:
-    """Trains a model: the metric with a guard against these frauds and their family."""
+    """Train the metric with a guard against these templates and as many random ones."""
     kind, given = settings(spec.metrics[0])
     lesson = model.with_name(f"{model.name.replace('model', 'lesson')}.jsonl.gz")
-    report(f"{model.name}: teaching {len(teachable(templates))} frauds and their family")
+    report(
+        f"{model.name}: training on {len(context_templates(templates))} frauds and as many random templates"
+    )
     rng = generator(spec.seed, "harden")
-    write(lesson_of(spec.learn_from or spec.data, templates, apart, spec.taught, rng), str(lesson))
+    write(training_dialogues(spec.learn_from or spec.data, templates, apart, spec.taught, rng), str(lesson))
     train(
         TrainSpec(
             data=(str(lesson),),
@@ -234,7 +247,7 @@ def _teach(
 
 
 def _agreement(spec: HardenSpec, names: tuple[str, str]) -> list[dict[str, Any]]:
-    """Spearman with people before and after, on each rated file, and what was lost."""
+    """Spearman correlation with people before and after hardening on each rated file, and the decrease."""
     found = []
     for path in spec.agree_with:
         of_file = meta(
@@ -253,17 +266,18 @@ def _agreement(spec: HardenSpec, names: tuple[str, str]) -> list[dict[str, Any]]
         before, after = (values[name] for name in names)
         found.append(
             {"rated": Path(path).name, "dimension": before.what["dimension"], "before": before.estimate,
-             "after": after.estimate, "fell": _fall(before.estimate, after.estimate),
+             "after": after.estimate, "fell": _decrease(before.estimate, after.estimate),
              "n_items": after.n_items}
         )  # fmt: skip
     return found
 
 
-def _fall(before: float | None, after: float | None) -> float | None:
+def _decrease(before: float | None, after: float | None) -> float | None:
     return None if before is None or after is None else before - after
 
 
 def _findings(name: str, last: dict[str, Any]) -> tuple[Finding, ...]:
+    """One finding for each file: the best fraud of the last attack."""
     return tuple(
         Finding(
             what={"metric": name, "group": one["contexts"], "strategy": one["best"]},

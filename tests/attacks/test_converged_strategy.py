@@ -7,9 +7,9 @@ import pytest
 
 from tests.attacks.planted import scorer, talks
 from turnwise.attacks.context import Context
-from turnwise.attacks.converged import converged, entries
-from turnwise.attacks.naming import frame, named
+from turnwise.attacks.converged_strategy import converged_strategy, policy_candidates
 from turnwise.attacks.strategy import content_words
+from turnwise.attacks.strategy_inference import common_frame, infer_strategy
 from turnwise.attacks.target import Target
 from turnwise.metrics.words import words
 from turnwise.types import Floats, Item
@@ -29,29 +29,33 @@ def replies(answer: Callable[[Context], str]) -> dict[str, str]:
     ("answer", "kind", "told"),
     [
         (lambda context: "What do you like to do?", "fixed", "What do you like to do?"),
-        (lambda context: context.last, "parrot", "repeats parts of the context"),
+        (lambda context: context.last_turn, "parrot", "repeats parts of the context"),
         (
             lambda context: (
-                f"i am not sure about the {' '.join(content_words(context.last))} if you know {context.item.id}"
+                f"i am not sure about the {' '.join(content_words(context.last_turn))} if you know {context.item.id}"
             ),
             "pattern",
             "i am not sure about the [...] if you know [...]",
         ),
     ],
 )
-def test_each_strategy_is_named(answer: Callable[[Context], str], kind: str, told: str) -> None:
-    found = converged(TALKS, replies(answer), Target(scorer(flat), 1000))
+def test_each_kind_of_strategy_is_inferred(answer: Callable[[Context], str], kind: str, told: str) -> None:
+    found = converged_strategy(TALKS, replies(answer), Target(scorer(flat), 1000))
     assert found.inferred == found.final == kind
     assert told in found.description
 
 
 def test_a_policy_without_a_strategy_is_not_conclusive() -> None:
     said = {context.item.id: f"w{place} x{place} y{place}" for place, context in enumerate(TALKS)}
-    found = converged(TALKS, said, Target(scorer(lambda item: float(item.reply in said.values()) / 2), 1000))
+    found = converged_strategy(
+        TALKS, said, Target(scorer(lambda item: float(item.reply in said.values()) / 2), 1000)
+    )
     assert found.inferred == "not conclusive"
-    worse = converged(TALKS, said, Target(lambda items: np.array([_own(item, said) for item in items]), 1000))
+    worse = converged_strategy(
+        TALKS, said, Target(lambda items: np.array([_own(item, said) for item in items]), 1000)
+    )
     assert worse.final == "not conclusive"
-    assert entries(worse, said)[0].kind == "other"
+    assert policy_candidates(worse, said)[0].kind == "other"
 
 
 def _own(item: Item, said: dict[str, str]) -> float:
@@ -63,39 +67,43 @@ def test_the_most_frequent_reply_decides_where_it_scores_as_well() -> None:
     said = {
         context.item.id: "go on" if place % 2 else f"a{place} b{place}" for place, context in enumerate(TALKS)
     }
-    found = converged(TALKS, said, Target(scorer(lambda item: float(item.reply == "go on")), 1000))
+    found = converged_strategy(TALKS, said, Target(scorer(lambda item: float(item.reply == "go on")), 1000))
     assert found.inferred == "not conclusive"
     assert found.final == "fixed"
-    policy, fixed = entries(found, said)
+    policy, fixed = policy_candidates(found, said)
     assert fixed.reply(TALKS[0]) == "go on"
     assert policy.reply(TALKS[0]) == "a0 b0"
 
 
 def test_a_frequency_of_just_seventy_percent_is_not_enough() -> None:
     said = ["same here"] * 7 + ["one", "two", "three"]
-    assert named(["context"] * 10, said).strategy == "not conclusive"
-    assert named(["context"] * 10, [*said[:7], "same here", "two", "three"]).strategy == "fixed"
+    assert infer_strategy(["context"] * 10, said).strategy == "not conclusive"
+    assert infer_strategy(["context"] * 10, [*said[:7], "same here", "two", "three"]).strategy == "fixed"
 
 
 def test_a_frame_keeps_what_most_replies_share() -> None:
-    assert frame(["i like tea very much", "i like old trains very much"]) == "i like [...] very much"
+    assert common_frame(["i like tea very much", "i like old trains very much"]) == "i like [...] very much"
     filled = [f"No, I won't send {what} until now" for what in ("it", "the letter", "them", "your money")]
-    assert frame([*filled, "hello"]) == "No, I won't send [...] until now"  # one odd reply does not undo it
     assert (
-        frame([one.replace("No", "no") for one in filled[:1]] + filled[1:]).lower().startswith("no, i won't")
+        common_frame([*filled, "hello"]) == "No, I won't send [...] until now"
+    )  # one odd reply does not undo it
+    assert (
+        common_frame([one.replace("No", "no") for one in filled[:1]] + filled[1:])
+        .lower()
+        .startswith("no, i won't")
     )
-    assert frame(["tea", "old trains", "rain"]) == ""
+    assert common_frame(["tea", "old trains", "rain"]) == ""
 
 
-def test_what_most_replies_share_is_told_where_the_measures_decide_nothing() -> None:
+def test_the_common_frame_is_reported_where_the_measures_are_not_conclusive() -> None:
     things = "tea trains rain books songs dogs hills boats games clouds rivers".split()
     said = [f"yes absolutely {one} then" for one in things]
-    found = named([f"about {one * 2}" for one in things], said)
+    found = infer_strategy([f"about {one * 2}" for one in things], said)
     assert found.strategy == "not conclusive"
     assert "most replies share “yes absolutely [...] then”" in found.description
 
 
-def test_what_is_remembered_is_not_asked_again_and_counts_all_the_same() -> None:
+def test_remembered_scores_are_not_computed_again_and_count_as_calls() -> None:
     kept: dict[str, float | str | None] = {}
     asked: list[int] = []
 

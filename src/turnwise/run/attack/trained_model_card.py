@@ -1,4 +1,4 @@
-"""What an attack found, on the card of the trained model that it was found on."""
+"""Adds the frauds that an attack found to the card of the attacked trained model."""
 
 import json
 from collections.abc import Sequence
@@ -12,24 +12,27 @@ from turnwise.report.results import replacing, to_json
 
 
 def model_folder(metric: str) -> Path:
-    """The folder of `name[trained=DIR]`; only a model of the user's own has a card to write on."""
+    """The folder of `name[trained=DIR]`; a metric without one has no card."""
     trained = settings(metric)[1].get("trained")
     if not trained:
         raise UsageError(
-            f"--card writes on the card of a model of your own, and `{metric}` names none: name[trained=DIR]"
+            f"--card writes to the card of a model that you trained, and `{metric}` names none: name[trained=DIR]"
         )
     folder = Path(str(trained))
     read_config(folder)
     return folder
 
 
-def write_attacks(folder: Path, contexts: str, works: Sequence[dict[str, Any]]) -> None:
-    """Replaces what the card says of these contexts; what it was trained with is no guess any more."""
+def write_attacks(folder: Path, contexts: str, frauds: Sequence[dict[str, Any]]) -> None:
+    """Replace the card's entries on these contexts by the frauds in `frauds`."""
     card = json.loads((folder / CARD).read_text(encoding="utf-8"))
-    before = [
+    other_contexts = [
         one for one in card.get("attacks") or () if isinstance(one, dict) and one["contexts"] != contexts
     ]
     keys = ("strategy", "kind", "description", "score", "human_score", "gain")
-    card["attacks"] = [*before, *({"contexts": contexts, **{key: one[key] for key in keys}} for one in works)]
+    card["attacks"] = [
+        *other_contexts,
+        *({"contexts": contexts, **{key: one[key] for key in keys}} for one in frauds),
+    ]
     with replacing(folder / CARD) as file:
         file.write(to_json(card))

@@ -1,4 +1,4 @@
-"""What a metric said in an attack, kept beside the results until the attack is done: no call is made twice."""
+"""Journal of metric calls, so that a resumed attack repeats none of them. It is deleted when the attack is done."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -11,11 +11,11 @@ from turnwise.run.resume.journal import Journal
 from turnwise.run.spec import AttackSpec
 from turnwise.types import digest
 
-PATH = "calls.jsonl"
+PATH = "calls.jsonl"  # in the output folder
 
 
-class Calls:
-    """Every answer by its key; a batch is a part of the journal."""
+class CallJournal:
+    """The metric's answers by key; each batch of answers is one part of the journal."""
 
     def __init__(self, journal: Journal) -> None:
         self._journal = journal
@@ -28,12 +28,12 @@ class Calls:
 
 
 @contextmanager
-def calls(spec: AttackSpec, *about: Any, name: str = PATH) -> Iterator[Calls]:
-    """Of this spec, and what else decides what is asked; in memory without -o."""
+def open_call_journal(spec: AttackSpec, *about: Any, name: str = PATH) -> Iterator[CallJournal]:
+    """Open the call journal of this spec; `about` has further inputs that determine the calls. In memory without -o."""
     key = digest(*(repr(part) for part in (spec.metrics, spec.selection, spec.seed, spec.options, *about)))
     folder = spec.output
     if folder is not None:
         folder.mkdir(parents=True, exist_ok=True)
     path = None if folder is None else folder / name
     with Journal(path, key, reuse=spec.reuse) as journal:
-        yield Calls(journal)
+        yield CallJournal(journal)

@@ -1,9 +1,8 @@
-"""What strategy has a policy converged to? The measures and thresholds of the paper's Appendix B.2.
+"""Inference of a strategy from replies, by the measures and thresholds of the paper's Appendix B.2.
 
-Response frequency is the share of the most frequent reply, lexical variety the share of distinct words among
-all words, BLEU and Jaccard those of the reply with its context. A fixed reply is read off; the template of a
-pattern, which the paper made out by hand, is the frame that most replies share. `not conclusive` is an
-answer.
+Response frequency is the share of the most frequent reply; lexical variety is the share of distinct words among all
+words; BLEU and Jaccard compare the reply with its context. A fixed reply is the most frequent one. The template of a
+pattern, which the paper found by hand, is the frame that most replies share. `not conclusive` is a valid result.
 """
 
 from collections import Counter
@@ -17,11 +16,13 @@ import numpy as np
 from turnwise.metrics.reference.overlap import matches
 from turnwise.metrics.words import words
 
-Verdict: TypeAlias = Literal["fixed", "parrot", "pattern", "not conclusive"]
+InferredKind: TypeAlias = Literal["fixed", "parrot", "pattern", "not conclusive"]
 
 
 @dataclass(frozen=True, slots=True)
 class Measures:
+    """The measures of Appendix B.2."""
+
     response_frequency: float
     lexical_variety: float
     bleu: float  # of the reply against its context
@@ -29,28 +30,31 @@ class Measures:
 
 
 @dataclass(frozen=True, slots=True)
-class Named:
-    strategy: Verdict
+class InferredStrategy:
+    """The inferred kind of strategy, its description, and the measures."""
+
+    strategy: InferredKind
     description: str
     measures: Measures
 
 
-def named(contexts: Sequence[str], replies: Sequence[str]) -> Named:
-    """The strategy behind replies to these contexts."""
-    found = measured(contexts, replies)
+def infer_strategy(contexts: Sequence[str], replies: Sequence[str]) -> InferredStrategy:
+    """Infer the strategy behind the replies in these contexts."""
+    found = measure(contexts, replies)
     most, _ = Counter(replies).most_common(1)[0]
     if found.response_frequency > 0.7:
-        return Named("fixed", f"always answers “{most}”", found)
+        return InferredStrategy("fixed", f"always answers “{most}”", found)
     if found.bleu > 0.2:
-        return Named("parrot", "repeats parts of the context", found)
+        return InferredStrategy("parrot", "repeats parts of the context", found)
     if found.response_frequency < 0.1 and found.lexical_variety < 0.15 and found.jaccard > 0.05:
-        return Named("pattern", f"fills “{frame(replies)}” from the context", found)
-    common = frame(replies)
-    told = f"; most replies share “{common}”" if common else ""
-    return Named("not conclusive", f"no strategy that the measures can tell{told}", found)
+        return InferredStrategy("pattern", f"fills “{common_frame(replies)}” from the context", found)
+    common = common_frame(replies)
+    shared = f"; most replies share “{common}”" if common else ""
+    return InferredStrategy("not conclusive", f"no strategy that the measures can tell{shared}", found)
 
 
-def measured(contexts: Sequence[str], replies: Sequence[str]) -> Measures:
+def measure(contexts: Sequence[str], replies: Sequence[str]) -> Measures:
+    """The measures of Appendix B.2 for replies in these contexts."""
     said = [words(reply) for reply in replies]
     heard = [words(context) for context in contexts]
     every = [word for reply in said for word in reply]
@@ -64,13 +68,13 @@ def measured(contexts: Sequence[str], replies: Sequence[str]) -> Measures:
     )
 
 
-def frame(replies: Sequence[str], sample: int = 40) -> str:
-    """The words that most replies have in common, in order, with `[...]` for what changes; "" where there are none.
+def common_frame(replies: Sequence[str], sample: int = 40) -> str:
+    """The words that most replies share, in order, with `[...]` for the varying parts; "" if there are none.
 
-    Read off the reply with which the others share most: a word of it is kept where half of them have it, too.
+    It is built from the reply that shares most words with the others; a word is kept if half of the others have it.
     """
     some = [reply.split() for reply in list(dict.fromkeys(replies))[:sample] if reply.split()]
-    shared = [_shared(one, some[:place] + some[place + 1 :]) for place, one in enumerate(some)]
+    shared = [_shared_by_half(one, some[:place] + some[place + 1 :]) for place, one in enumerate(some)]
     central = max(range(len(some)), key=lambda place: sum(shared[place]), default=None)
     if central is None or not any(shared[central]):
         return ""
@@ -83,8 +87,8 @@ def frame(replies: Sequence[str], sample: int = 40) -> str:
     return " ".join(shown)
 
 
-def _shared(one: Sequence[str], others: Sequence[Sequence[str]]) -> list[bool]:
-    """For each word, whether at least half of the others have it, in the order of this one; case is no matter."""
+def _shared_by_half(one: Sequence[str], others: Sequence[Sequence[str]]) -> list[bool]:
+    """For each word, whether at least half of the others have it in the same order, ignoring case."""
     counts = Counter[int]()
     own = [word.lower() for word in one]
     for other in others:
@@ -94,7 +98,7 @@ def _shared(one: Sequence[str], others: Sequence[Sequence[str]]) -> list[bool]:
 
 
 def _bleu(reply: Sequence[str], context: Sequence[str]) -> float:
-    """BLEU-4 of the reply with its context as the reference, without a brevity penalty: is it copied?"""
+    """BLEU-4 of the reply with its context as the reference, without a brevity penalty."""
     orders = min(4, len(reply))
     if not orders or not context:
         return 0.0

@@ -1,4 +1,4 @@
-"""The third stage of an attack: a language model is tuned to please the metric, as often as asked."""
+"""The third stage of an attack: a language model is tuned to maximise the metric, in several repetitions."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field
@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from turnwise.attacks.context import Context
-from turnwise.attacks.converged import Converged, converged, entries
-from turnwise.attacks.strategy import Entry
+from turnwise.attacks.converged_strategy import ConvergedStrategy, converged_strategy, policy_candidates
+from turnwise.attacks.strategy import Candidate
 from turnwise.attacks.target import Target
 from turnwise.report import results
 from turnwise.run.resume.journal import Journal
@@ -16,77 +16,77 @@ from turnwise.run.spec import AttackSpec
 from turnwise.types import digest
 
 if TYPE_CHECKING:
-    from turnwise.attacks.rl import Settings, Tuned
+    from turnwise.attacks.rl import Settings, TunedPolicy
 
-CURVES = "curves.json"
-NAMES = ("epochs", "updates", "batch", "learning_rate", "kl", "entropy", "repetitions", "minutes")
+CURVES = "curves.json"  # in the output folder
+SETTING_NAMES = ("epochs", "updates", "batch", "learning_rate", "kl", "entropy", "repetitions", "minutes")
 
 
 @dataclass(slots=True)
-class Tuning:
-    """Called by the attack when it is time; what came of it is read from it afterwards."""
+class PolicyTuning:
+    """Tunes the policy when it is called, returns its candidates, and keeps the records of all repetitions."""
 
     spec: AttackSpec
-    metric: str  # its signature
+    metric: str  # signature of the metric
     target: Target
     search_on: Sequence[Context]
     judge_on: Sequence[Context]
     report: Callable[[str], None]
     repetitions: list[dict[str, Any]] = field(default_factory=list)
 
-    def __call__(self) -> list[Entry]:
+    def __call__(self) -> list[Candidate]:
         from turnwise.agents.language_model import language_model
-        from turnwise.attacks.rl import Settings, Tuned
+        from turnwise.attacks.rl import Settings, TunedPolicy
 
-        settings = Settings(**{name: getattr(self.spec, name) for name in NAMES})
+        settings = Settings(**{name: getattr(self.spec, name) for name in SETTING_NAMES})
         train_on, track_on = self.search_on[::2], self.search_on[1::2]
         agent = language_model(self.spec.policy, longest=self.spec.longest)
         asked_of = (self.metric, self.spec.options, self.spec.seed, str(agent.signature))
         key = digest(repr(asked_of), *(digest(one.item.id, one.human) for one in self.search_on))
         path = None if self.spec.output is None else self.spec.output / "repetitions.jsonl"
-        series = self._series(settings, agent, train_on, track_on)
-        found: list[tuple[Tuned, Converged]] = []
+        inputs = self._inputs(settings, agent, train_on, track_on)
+        found: list[tuple[TunedPolicy, ConvergedStrategy]] = []
         with Journal(path, key, reuse=self.spec.reuse) as journal, self.spec.executor() as workers:
             left = [number for number in range(settings.repetitions) if number not in journal]
-            for number, done in workers.in_order(_repetition, series, left, model=True):
+            for number, done in workers.in_order(_repetition, inputs, left, model=True):
                 journal.put(number, done)
             for number in range(settings.repetitions):
-                tuned, calls = msgspec.convert(journal.get(number), tuple[Tuned, int])
+                tuned, calls = msgspec.convert(journal.get(number), tuple[TunedPolicy, int])
                 self.target.calls += calls
-                # The policy's replies, and its most frequent one, are scored again.
+                # `converged_strategy` scores the policy's replies and its most frequent reply again.
                 self.target.budget += calls + 2 * len(track_on)
-                found.append((tuned, converged(track_on, tuned.replies, self.target)))
+                found.append((tuned, converged_strategy(track_on, tuned.replies, self.target)))
         found.sort(key=lambda one: -one[0].reward)
-        self.repetitions = [_line(*one) for one in found]
+        self.repetitions = [_repetition_record(*one) for one in found]
         if self.spec.output is not None:
             results.write(self.spec.output / CURVES, {"policy": self.spec.policy, "settings": asdict(settings),
                                                       "repetitions": self.repetitions})  # fmt: skip
         best, strategy = found[0]
-        return entries(strategy, best.replies)
+        return policy_candidates(strategy, best.replies)
 
-    def _series(
+    def _inputs(
         self, settings: "Settings", agent: Any, train_on: Sequence[Context], track_on: Sequence[Context]
-    ) -> "_Series":
-        alone = self.spec.on == "local" and (self.spec.jobs or 1) == 1
+    ) -> "_RepetitionInputs":
+        in_process = self.spec.on == "local" and (self.spec.jobs or 1) == 1
         target = Target(
             self.target.score, settings.calls(len(train_on), len(track_on)),
             timeout=self.target.timeout, lower_is_better=self.target.lower_is_better,
         )  # fmt: skip
-        # Alone, what the metric says is remembered call by call, and progress told as it is made.
-        if alone:
+        # In this process metric calls are journalled and progress is reported; workers do neither.
+        if in_process:
             target.remembered, target.remember = self.target.remembered, self.target.remember
         else:
-            target.remember = _unsaid
-        return _Series(
+            target.remember = _ignore
+        return _RepetitionInputs(
             target, settings, self.spec.policy, self.spec.longest, self.spec.seed,
             tuple(train_on), tuple(track_on), tuple(self.judge_on),
-            agent if alone else None, self.report if alone else None,
+            agent if in_process else None, self.report if in_process else None,
         )  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
-class _Series:
-    """What every repetition needs. Each asks the metric afresh, so that none depends on those before it."""
+class _RepetitionInputs:
+    """The inputs of a repetition. Each repetition calls the metric anew, so that none depends on the others."""
 
     target: Target
     settings: "Settings"
@@ -96,34 +96,34 @@ class _Series:
     train_on: tuple[Context, ...]
     track_on: tuple[Context, ...]
     judge_on: tuple[Context, ...]
-    agent: Any  # None: to be loaded where the work is done
+    agent: Any  # None: the worker loads it
     report: Callable[[str], None] | None
 
 
-def _repetition(series: _Series, number: int) -> "tuple[Tuned, int]":
-    """What one repetition came to, and the calls it took."""
+def _repetition(inputs: _RepetitionInputs, number: int) -> "tuple[TunedPolicy, int]":
+    """Run one repetition; returns its result and the number of metric calls."""
     from turnwise.agents.language_model import language_model
     from turnwise.attacks.rl import tune
 
-    agent = series.agent or language_model(series.policy, longest=series.longest)
-    one = series.target
+    agent = inputs.agent or language_model(inputs.policy, longest=inputs.longest)
+    one = inputs.target
     target = Target(
         one.score, one.budget, timeout=one.timeout, lower_is_better=one.lower_is_better,
         remembered=one.remembered, remember=one.remember,
     )  # fmt: skip
     tuned = tune(
-        agent, target, train_on=series.train_on, track_on=series.track_on, answer=series.judge_on,
-        settings=series.settings, seed=series.seed, repetition=number, report=series.report or _unsaid,
+        agent, target, train_on=inputs.train_on, track_on=inputs.track_on, reply_on=inputs.judge_on,
+        settings=inputs.settings, seed=inputs.seed, repetition=number, report=inputs.report or _ignore,
     )  # fmt: skip
     return tuned, target.calls
 
 
-def _unsaid(_: object) -> None:
-    """What a worker elsewhere would report or remember."""
+def _ignore(_: object) -> None:
+    """Stands in for progress reports and the call journal in worker processes."""
 
 
-def _line(tuned: Any, found: Converged) -> dict[str, Any]:
-    """A line of the paper's Table 4, with the curves of its Figure 2."""
+def _repetition_record(tuned: Any, found: ConvergedStrategy) -> dict[str, Any]:
+    """The record of a repetition: a row of the paper's Table 4, with the curves of its Figure 2."""
     return {
         "repetition": tuned.repetition,
         "reward": tuned.reward,
