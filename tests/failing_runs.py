@@ -2,7 +2,7 @@
 
 import pytest
 
-from turnwise.run.resume.unfinished import Unfinished
+from turnwise.run.resume.partial_results import PartialResults
 
 # A metric that runs out of memory on the reply to `question LAST` while there is a file `hungry` in its folder.
 OUT_OF_MEMORY_METRIC = """
@@ -26,29 +26,29 @@ def length(records):
 SELF_KILLING_COMMAND = """
 import os, signal, sys
 from turnwise.cli.group import run
-from turnwise.run.resume import unfinished
-from turnwise.run.resume.unfinished import Unfinished
-unfinished.SHARE = 0  # write sums after every shard, however fast it was
-left, put = int(sys.argv[1]), Unfinished.put
+from turnwise.run.resume import partial_results
+from turnwise.run.resume.partial_results import PartialResults
+partial_results.WRITE_INTERVAL_FACTOR = 0  # write sums after every shard, however fast it was
+left, put = int(sys.argv[1]), PartialResults.put
 def put_or_die(self, name, value):
     global left
     put(self, name, value)
     left -= 1
     if not left:
         os.kill(os.getpid(), signal.SIGKILL)
-Unfinished.put = put_or_die
+PartialResults.put = put_or_die
 run(sys.argv[2:])
 """
 
 
 def interrupt_after(monkeypatch: pytest.MonkeyPatch, parts: int) -> None:
     """Interrupt the run after it has written this many parts."""
-    put, left = Unfinished.put, [parts]
+    put, left = PartialResults.put, [parts]
 
-    def put_or_interrupt(self: Unfinished, name: str, value: object) -> None:
+    def put_or_interrupt(self: PartialResults, name: str, value: object) -> None:
         put(self, name, value)
         left[0] -= 1
         if not left[0]:
             raise KeyboardInterrupt
 
-    monkeypatch.setattr(Unfinished, "put", put_or_interrupt)
+    monkeypatch.setattr(PartialResults, "put", put_or_interrupt)

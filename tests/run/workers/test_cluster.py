@@ -25,7 +25,7 @@ from turnwise.errors import TurnwiseError
 from turnwise.logs import native
 from turnwise.logs.shards import shards
 from turnwise.run.ope.stream import Pass, _first
-from turnwise.run.resume import unfinished
+from turnwise.run.resume import partial_results
 from turnwise.run.workers.execute import executor
 
 ray = pytest.importorskip("ray")
@@ -184,9 +184,9 @@ def test_a_pass_that_was_begun_here_is_finished_there(folder: Path, monkeypatch)
     with monkeypatch.context() as patch:
         interrupt_after(patch, 1)
         finished(folder, "stream", command, code=130)
-    assert (folder / "stream" / unfinished.FOLDER).exists()
+    assert (folder / "stream" / partial_results.FOLDER).exists()
     assert finished(folder, "stream", command, *on_ray(2)) == here
-    assert not (folder / "stream" / unfinished.FOLDER).exists()
+    assert not (folder / "stream" / partial_results.FOLDER).exists()
 
 
 def test_workers_without_a_gpu_make_room_for_those_with_one_and_these_do_all_work(folder: Path) -> None:

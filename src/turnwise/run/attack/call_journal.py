@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 
 from turnwise.attacks.target import Answer
-from turnwise.run.resume.journal import Journal
+from turnwise.run.resume.progress_journal import Journal
 from turnwise.run.spec import AttackSpec
 from turnwise.types import digest
 

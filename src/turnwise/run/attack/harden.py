@@ -33,7 +33,7 @@ from turnwise.run.attack.fraud_training_data import (
     training_dialogues,
 )
 from turnwise.run.outcome import Outcome, finish
-from turnwise.run.resume.journal import Journal
+from turnwise.run.resume.progress_journal import Journal
 from turnwise.run.scoring.meta import meta
 from turnwise.run.scoring.shards import prepare
 from turnwise.run.scoring.tally import generator

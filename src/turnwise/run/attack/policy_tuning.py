@@ -11,7 +11,7 @@ from turnwise.attacks.converged_strategy import ConvergedStrategy, converged_str
 from turnwise.attacks.strategy import Candidate
 from turnwise.attacks.target import Target
 from turnwise.report import results
-from turnwise.run.resume.journal import Journal
+from turnwise.run.resume.progress_journal import Journal
 from turnwise.run.spec import AttackSpec
 from turnwise.types import digest
 

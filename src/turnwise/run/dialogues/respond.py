@@ -24,7 +24,7 @@ from turnwise.logs.native import read_all, write
 from turnwise.logs.scan import scan
 from turnwise.protocols import agent_extras
 from turnwise.run.progress import progress
-from turnwise.run.resume.journal import Journal
+from turnwise.run.resume.progress_journal import Journal
 from turnwise.types import Agent, Dialogue, Reply, Turn, digest
 
 SHARD = 64  # replies per shard

@@ -31,7 +31,7 @@ from turnwise.run.ope.stream import STREAMED, check_streamable, streamed_estimat
 from turnwise.run.ope.truth import Mean, least_means, logged_means, read_truth, true_means, validation
 from turnwise.run.outcome import Outcome, finish
 from turnwise.run.progress import progress
-from turnwise.run.resume.unfinished import Unfinished
+from turnwise.run.resume.partial_results import PartialResults
 from turnwise.run.spec import OpeSpec
 from turnwise.run.workers.execute import Executor
 from turnwise.types import Estimator, Finding
@@ -42,11 +42,11 @@ EVERYONE = "@alternatives"
 
 def ope(spec: OpeSpec) -> Outcome:
     scanned = scan(spec.data)
-    with Unfinished.of(spec, scanned.sha256) as done:
+    with PartialResults.of(spec, scanned.sha256) as done:
         return _ope(spec, scanned, done)
 
 
-def _ope(spec: OpeSpec, scanned: Census, done: Unfinished) -> Outcome:
+def _ope(spec: OpeSpec, scanned: Census, done: PartialResults) -> Outcome:
     stream = spec.stream
     if stream:
         check_streamable(spec)
@@ -125,7 +125,7 @@ def _target_estimates(
     targets: Sequence[str],
     everyone: Sequence[str],
     workers: Executor,
-    done: Unfinished,
+    done: PartialResults,
 ) -> list[TargetEstimate]:
     """The estimates of every target. Texts are encoded once, and slow estimators run once for each agent."""
     model = spec.model or ENCODER
@@ -146,7 +146,7 @@ def _target_estimates(
     found: list[TargetEstimate] = []
     kept: dict[str, Any] = {"about": request.about("answers"), "kind": list[TargetEstimate]}
     with progress(f"estimating {logged_data.rating}", len(targets), quiet=spec.quiet) as advance:
-        for _, each in done.each(workers, estimate_target, request, targets, **kept):
+        for _, each in done.map_tasks(workers, estimate_target, request, targets, **kept):
             advance(1)
             found += each
     return found

@@ -14,7 +14,7 @@ from turnwise.estimators.refusal import Reach, check_enough, check_reach, reach
 from turnwise.estimators.vectors import encoded, give
 from turnwise.protocols import estimator_extras
 from turnwise.run.ope.logged_data import LoggedData
-from turnwise.run.resume.unfinished import Unfinished, fingerprint
+from turnwise.run.resume.partial_results import PartialResults, content_digest
 from turnwise.run.scoring.tally import generator
 from turnwise.run.workers.execute import Executor
 from turnwise.stats.interval import Interval, mean_t_interval
@@ -44,12 +44,12 @@ class Request:
     def about(self, what: str) -> str:
         """A name for the work `what`, under which a resumed run finds its results.
 
-        It contains a fingerprint of all numbers that a metric or another file gave: the model, its tables or the file
+        It contains a content_digest of all numbers that a metric or another file gave: the model, its tables or the file
         may have changed since, and no setting shows that.
         """
         signatures = (str(estimator.signature) for estimator in self.estimators.values())
         given = [one for one in self.estimators.values() if estimator_extras(one).holds_data]
-        numbers = fingerprint((self.data.episodes.reward, given))
+        numbers = content_digest((self.data.episodes.reward, given))
         return " ".join((what, self.data.rating, numbers, *signatures))
 
 
@@ -155,7 +155,7 @@ def _raw(
 
 
 def precompute(
-    request: Request, agents: Sequence[str], workers: Executor, done: Unfinished
+    request: Request, agents: Sequence[str], workers: Executor, done: PartialResults
 ) -> dict[str, dict[str, Estimate]]:
     """The estimates of the slow (not nested) estimators, for each agent. A task is one estimator, agent and seed."""
     slow = [name for name, estimator in request.estimators.items() if not nested(estimator)]
@@ -167,7 +167,7 @@ def precompute(
     ]
     kept: dict[str, Any] = {"about": request.about("beforehand"), "kind": Estimate}
     trained: dict[tuple[str, str], list[Estimate]] = {}
-    for (name, agent, _), estimate in done.each(workers, _estimate_once, request, tasks, model=True, **kept):
+    for (name, agent, _), estimate in done.map_tasks(workers, _estimate_once, request, tasks, model=True, **kept):
         trained.setdefault((name, agent), []).append(estimate)
     return {name: {agent: _mean(trained[name, agent]) for agent in agents} for name in slow}
 

@@ -24,7 +24,7 @@ from turnwise.protocols import estimator_extras
 from turnwise.run.ope.estimate import Request, TargetEstimate, estimate_target
 from turnwise.run.ope.logged_data import METRIC, LoggedData, check_scale
 from turnwise.run.progress import progress
-from turnwise.run.resume.unfinished import Unfinished
+from turnwise.run.resume.partial_results import PartialResults
 from turnwise.run.spec import OpeSpec
 from turnwise.run.workers.execute import Executor
 from turnwise.types import Dialogue, Episodes, Estimate, Estimator, digest
@@ -135,7 +135,7 @@ def streamed_estimates(
     targets: Sequence[str],
     everyone: Sequence[str],
     workers: Executor,
-    done: Unfinished,
+    done: PartialResults,
 ) -> tuple[LoggedData, list[TargetEstimate]]:
     """The sample with the mean ratings of all dialogues, and the estimates of every target."""
     dimension = census.dimensions[rating]
@@ -154,7 +154,7 @@ def streamed_estimates(
     found: list[TargetEstimate] = []
     with progress(f"reading {rating}", len(parts) * (1 + len(rounds)), quiet=spec.quiet) as advance:
         settings: dict[str, Any] = {"advance": advance}
-        first_pass = done.total(
+        first_pass = done.sum_tasks(
             workers,
             _first,
             about,
@@ -170,7 +170,7 @@ def streamed_estimates(
             if estimates is None:
                 bases = tuple(TargetBasis.of(first_pass.first, target) for target in some)
                 here, none = replace(about, bases=bases), SecondPass(tuple(SecondSums() for _ in bases))
-                sums = done.total(
+                sums = done.sum_tasks(
                     workers, _second, here, parts, about=f"second {name}", nothing=none, **settings
                 )
                 estimates = [
@@ -181,7 +181,7 @@ def streamed_estimates(
                     )
                 ]
                 done.put(f"answers {name}", estimates)
-                done.forget(f"second {name}")
+                done.delete(f"second {name}")
             else:
                 advance(len(parts))
             found += estimates

@@ -1,1 +1,1 @@
-"""Results of interrupted runs: stored blocks, journals, partial and finished runs."""
+"""Files from which interrupted runs are resumed: stored blocks, progress journals and partial results."""

@@ -9,7 +9,7 @@ from turnwise.logs.items.items import Selection
 from turnwise.logs.scan import Census
 from turnwise.meta.table import COLUMNS, ScoreTable, UnscoredItem, stack_rows
 from turnwise.run.progress import progress
-from turnwise.run.resume.store import Store
+from turnwise.run.resume.block_store import BlockStore
 from turnwise.run.scoring.blocks import no_rows
 from turnwise.run.scoring.listing import Listing
 from turnwise.run.scoring.shards import Watch, shards
@@ -43,7 +43,7 @@ def collect(
     spec: Spec,
     census: Census,
     metrics: Mapping[str, Metric],
-    store: Store,
+    store: BlockStore,
     selection: Selection,
     *,
     watch: Watch,

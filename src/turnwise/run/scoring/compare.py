@@ -11,8 +11,8 @@ from turnwise.meta.compare import compare as compare_tables
 from turnwise.meta.compare import with_adjusted_p
 from turnwise.meta.table import ScoreTable
 from turnwise.run.outcome import Outcome, finish
-from turnwise.run.resume.finished import read_run
-from turnwise.run.resume.store import Store
+from turnwise.run.resume.block_store import BlockStore
+from turnwise.run.resume.finished_run import read_run
 from turnwise.run.scoring.collect import collect
 from turnwise.run.scoring.listing import listing
 from turnwise.run.scoring.shards import Watch, prepare
@@ -28,7 +28,7 @@ def compare(spec: CompareSpec) -> Outcome:
     metrics, absent = prepare(spec, census)
     watch = Watch(spec.max_errors)
     with (
-        Store(spec.output, reuse=spec.reuse) as store,
+        BlockStore(spec.output, reuse=spec.reuse) as store,
         spec.executor() as workers,
         listing(metrics, spec.output) as lines,
     ):

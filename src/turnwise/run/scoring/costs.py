@@ -6,12 +6,12 @@ from itertools import islice
 from typing import Any
 
 from turnwise.protocols import Priced
-from turnwise.run.resume.store import Store
+from turnwise.run.resume.block_store import BlockStore
 from turnwise.run.scoring.blocks import content_key
 from turnwise.types import Item, Metric, digest
 
 
-def announce(metrics: Mapping[str, Metric], store: Store, stream: Iterator[Item], *, shard: int) -> None:
+def announce(metrics: Mapping[str, Metric], store: BlockStore, stream: Iterator[Item], *, shard: int) -> None:
     """Says on stderr what each metric that is paid for will ask, beyond what the store has."""
     priced = {name: metric for name, metric in metrics.items() if isinstance(metric, Priced)}
     total: dict[str, Any] = {}

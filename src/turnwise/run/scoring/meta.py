@@ -19,7 +19,7 @@ from turnwise.protocols import KnowsTraining
 from turnwise.ratings.matrix import RatedLevel
 from turnwise.report import results
 from turnwise.run.outcome import Outcome, finish
-from turnwise.run.resume.store import Store
+from turnwise.run.resume.block_store import BlockStore
 from turnwise.run.scoring.collect import collect
 from turnwise.run.scoring.listing import listing
 from turnwise.run.scoring.raters import (
@@ -123,7 +123,7 @@ def _collected(
     workers: Executor,
 ) -> dict[RatedLevel, tuple[dict[str, ScoreTable], dict[str, Item]]]:
     """For each level of rating the table of each metric, and the items."""
-    with Store(spec.output, reuse=spec.reuse) as store, listing(metrics, spec.output) as lines:
+    with BlockStore(spec.output, reuse=spec.reuse) as store, listing(metrics, spec.output) as lines:
         settings: dict[str, Any] = {"watch": watch, "workers": workers, "lines": lines}
         return {
             level: collect(spec, census, metrics, store, selection(spec, level), **settings)

@@ -10,8 +10,8 @@ from turnwise.protocols import ReadsPlaceholders
 from turnwise.report import results
 from turnwise.run.outcome import Outcome, finish
 from turnwise.run.progress import progress
-from turnwise.run.resume.finished import Part
-from turnwise.run.resume.store import Store
+from turnwise.run.resume.block_store import BlockStore
+from turnwise.run.resume.finished_run import MetricBlocks
 from turnwise.run.scoring.listing import listing
 from turnwise.run.scoring.shards import Watch, prepare, shards
 from turnwise.run.scoring.tally import Tally, generator
@@ -28,10 +28,11 @@ def score(spec: ScoreSpec) -> Outcome:
     cut: Counter[str] = Counter()  # texts by metric, of all agents: equal texts of several are read once
     unresolved: dict[str, Counter[str]] = {}  # placeholders by metric, of all agents
     parts = {
-        name: Part(str(metric.signature), "dialogue" in metric.needs, []) for name, metric in metrics.items()
+        name: MetricBlocks(str(metric.signature), "dialogue" in metric.needs, [])
+        for name, metric in metrics.items()
     }
     with (
-        Store(spec.output, reuse=spec.reuse) as store,
+        BlockStore(spec.output, reuse=spec.reuse) as store,
         spec.executor() as workers,
         listing(metrics, spec.output) as lines,
         progress("scoring", census.n_dialogues, quiet=spec.quiet) as advance,

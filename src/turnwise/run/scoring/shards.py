@@ -21,7 +21,7 @@ from turnwise.logs.scan import Census
 from turnwise.metrics import resolve
 from turnwise.metrics.task.tables import FOLDER, NoTables
 from turnwise.protocols import Priced
-from turnwise.run.resume.store import Store
+from turnwise.run.resume.block_store import BlockStore
 from turnwise.run.scoring.blocks import Block, Failure, content_key, no_rows, score
 from turnwise.run.scoring.costs import announce
 from turnwise.run.spec import Spec
@@ -135,7 +135,7 @@ def shards(
     spec: Spec,
     census: Census,
     metrics: Mapping[str, Metric],
-    store: Store,
+    store: BlockStore,
     selection: Selection,
     watch: Watch,
     workers: Executor,
@@ -151,7 +151,7 @@ def shards(
 
 
 def _scored(
-    metrics: Mapping[str, Metric], store: Store, stream: Iterator[Item], watch: Watch, workers: Executor
+    metrics: Mapping[str, Metric], store: BlockStore, stream: Iterator[Item], watch: Watch, workers: Executor
 ) -> Iterator[Shard]:
     batches = iter(lambda: list(islice(stream, SHARD)), [])
     tasks = (_task(metrics, store, batch, watch) for batch in batches)
@@ -182,7 +182,7 @@ def _nothing(metric: Metric, batch: Sequence[Item], reason: str) -> Block:
     return Block(np.zeros(0, dtype=np.int64), no_rows(metric), failures)
 
 
-def _task(metrics: Mapping[str, Metric], store: Store, batch: Sequence[Item], watch: Watch) -> _Task:
+def _task(metrics: Mapping[str, Metric], store: BlockStore, batch: Sequence[Item], watch: Watch) -> _Task:
     content = content_key(batch)
     keys = {name: digest(str(metric.signature), content) for name, metric in metrics.items()}
     wanted = (name for name, key in keys.items() if key not in store and name not in watch.stopped)

@@ -1,14 +1,14 @@
-"""What a run has so far, beside the results that it will become: killed at any point, it goes on from there.
+"""Partial results of a run, from which it is resumed after an interruption.
 
-Each part is a file in `unfinished/`, put in place by a rename: it is there whole or not at all. Its name is a
-digest of all that moves a number (as `origin` tells it) and of what the part is: what another run has left is never
-taken for ours. Who does the work is not among that, so a run begun here may be finished on a cluster; nor is the
-commit, which git may be too slow to tell: the version says which code it is. When the results are written the folder
-goes.
+Each part is a file in `unfinished/`, written under a temporary name and renamed, so it is complete or absent. Its name
+is a digest of everything that determines the numbers (as in `origin`) and of the name of the part, so parts of other
+runs are never reused. The executor is not included: a run can be resumed on a cluster. The commit is not included
+either, because reading it may be slow; the version identifies the code. The folder is deleted when the results are
+written.
 
-Sums over shards are kept as the sum up to some shard, in one file however many shards there are; as they are added in
-the order of the shards, going on from there gives the bits of a run that was not stopped. msgpack with raw arrays, in
-the order in which they lay in memory: the last digit of a product hangs on it.
+A sum over shards is stored as the sum up to some shard, in one file. Shards are added in order, so a resumed run has
+exactly the bits of an uninterrupted one. Parts are msgpack with raw arrays, in their memory order, because the last
+digit of a matrix product depends on it.
 """
 
 import logging
@@ -26,39 +26,44 @@ import numpy as np
 from turnwise.errors import UsageError
 from turnwise.report import results
 from turnwise.run.origin import origin
-from turnwise.run.resume.store import lock
+from turnwise.run.resume.block_store import lock
 from turnwise.run.spec import Spec
 from turnwise.run.workers.execute import Executor, Shared
 from turnwise.types import digest
 
 log = logging.getLogger(__name__)
-FOLDER = "unfinished"
-SHARE = 20  # of the time since sums were last written, this part at most goes into writing them again
-_CHECK = 4  # bytes of checksum before a part
-_ARRAY = 1  # msgpack's code of an array
+FOLDER = "unfinished"  # in the output folder
+WRITE_INTERVAL_FACTOR = 20  # sums are written again after this multiple of the time that writing them took
+_CHECKSUM_BYTES = 4  # length of the checksum before a part
+_ARRAY_CODE = 1  # msgpack extension code of an array
 
 T = TypeVar("T")
 Name = TypeVar("Name", bound=Hashable)
 
 
-class Adding(Protocol):
+class SupportsAdd(Protocol):
+    """Anything that can be summed."""
+
     def __add__(self, other: Any, /) -> Any: ...
 
 
-Sum = TypeVar("Sum", bound=Adding)
+Sum = TypeVar("Sum", bound=SupportsAdd)
 
 
-class Unfinished:
-    """Parts by name. Without a folder nothing is kept; with one, it is made when there is something to keep."""
+class PartialResults:
+    """Parts of a run by name. Without a folder nothing is stored; the folder is created with the first part."""
 
     def __init__(self, folder: Path | None, key: str) -> None:
         self._folder, self._key = None if folder is None else folder / FOLDER, key
-        self._lock = _locked(self._folder) if self._folder is not None and self._folder.exists() else None
+        self._lock = (
+            _lock_folder(self._folder) if self._folder is not None and self._folder.exists() else None
+        )
 
     @classmethod
     def of(cls, spec: Spec, sha256: Mapping[str, str]) -> Self:
-        told = {name: value for name, value in origin(spec, sha256).items() if name != "commit"}
-        return cls(spec.output, digest(results.to_json(told)))
+        """The partial results of this spec on input files with these digests."""
+        inputs = {name: value for name, value in origin(spec, sha256).items() if name != "commit"}
+        return cls(spec.output, digest(results.to_json(inputs)))
 
     def __enter__(self) -> Self:
         return self
@@ -68,38 +73,40 @@ class Unfinished:
     ) -> None:
         if self._folder is None or self._lock is None:
             return
-        if kind is None:  # all is done, and stands where it belongs
+        if kind is None:  # the run is complete, and its results are written
             shutil.rmtree(self._folder, ignore_errors=True)
         self._lock.close()
 
     def get(self, name: str, kind: type[T]) -> T | None:
-        """What was kept under this name; None where nothing was, or nothing whole."""
+        """The part of this name; None if it is absent or damaged."""
         try:
             data = self._path(name).read_bytes() if self._folder is not None else b""
         except FileNotFoundError:
             return None
-        check, payload = data[:_CHECK], data[_CHECK:]
-        if not payload or zlib.crc32(payload).to_bytes(_CHECK, "little") != check:
+        check, payload = data[:_CHECKSUM_BYTES], data[_CHECKSUM_BYTES:]
+        if not payload or zlib.crc32(payload).to_bytes(_CHECKSUM_BYTES, "little") != check:
             return None
         try:
-            return msgspec.msgpack.decode(payload, type=kind, ext_hook=_array, dec_hook=_as_it_is)
-        except msgspec.DecodeError:  # of another form, as code that is being worked on leaves it
+            return msgspec.msgpack.decode(payload, type=kind, ext_hook=_decode_array, dec_hook=_unchanged)
+        except msgspec.DecodeError:  # written by another version of the code
             return None
 
     def put(self, name: str, value: object) -> None:
+        """Write a part."""
         if self._folder is None:
             return
         if self._lock is None:
-            self._lock = _locked(self._folder)
-        payload = msgspec.msgpack.encode(value, enc_hook=_packed)
+            self._lock = _lock_folder(self._folder)
+        payload = msgspec.msgpack.encode(value, enc_hook=_encode_array)
         with results.replacing(self._path(name)) as file:
-            file.write(zlib.crc32(payload).to_bytes(_CHECK, "little") + payload)
+            file.write(zlib.crc32(payload).to_bytes(_CHECKSUM_BYTES, "little") + payload)
 
-    def forget(self, name: str) -> None:
+    def delete(self, name: str) -> None:
+        """Delete a part if it exists."""
         if self._folder is not None:
             self._path(name).unlink(missing_ok=True)
 
-    def each(
+    def map_tasks(
         self,
         workers: Executor,
         function: Callable[[Shared, Name], T],
@@ -110,11 +117,13 @@ class Unfinished:
         kind: type[T],
         model: bool = False,
     ) -> Iterator[tuple[Name, T]]:
-        """Each task with what came of it, now or in an earlier try."""
+        """Yield each task with its result, computed now or in an interrupted run."""
         known = {task: self.get(f"{about} {task!r}", kind) for task in tasks}
         left = [task for task in tasks if known[task] is None]
         if len(left) < len(tasks):
-            log.info("%s: %d of %d are there from an earlier try", about, len(tasks) - len(left), len(tasks))
+            log.info(
+                "%s: %d of %d are reused from an interrupted run", about, len(tasks) - len(left), len(tasks)
+            )
         fresh = workers.in_order(function, shared, left, model=model)
         for task in tasks:
             found = known[task]
@@ -123,7 +132,7 @@ class Unfinished:
                 self.put(f"{about} {task!r}", found)
             yield task, found
 
-    def total(
+    def sum_tasks(
         self,
         workers: Executor,
         function: Callable[[Shared, Name], Sum],
@@ -134,8 +143,8 @@ class Unfinished:
         nothing: Sum,
         advance: Callable[[int], None],
     ) -> Sum:
-        """`nothing` plus what comes of each part, in their order, by workers that run a model."""
-        kind: Any = tuple[int, type(nothing)]  # type: ignore[misc]  # known when it runs
+        """`nothing` plus the results of all parts, added in order; workers run a model."""
+        kind: Any = tuple[int, type(nothing)]  # type: ignore[misc]  # the type is known at run time only
         kept: tuple[int, Sum] | None = self.get(about, kind)
         done, total = kept or (0, nothing)
         advance(done)
@@ -143,11 +152,11 @@ class Unfinished:
         for _, part in workers.in_order(function, shared, parts[done:], model=True):
             total, done = total + part, done + 1
             advance(1)
-            begun = time.monotonic()
-            if begun - written >= SHARE * took or done == len(parts):
+            write_start = time.monotonic()
+            if write_start - written >= WRITE_INTERVAL_FACTOR * took or done == len(parts):
                 self.put(about, (done, total))
                 written = time.monotonic()
-                took = written - begun
+                took = written - write_start
         return total
 
     def _path(self, name: str) -> Path:
@@ -156,12 +165,13 @@ class Unfinished:
         return self._folder / digest(self._key, name)
 
 
-def fingerprint(value: object) -> str:
-    """Of all that `value` holds, arrays to the bit: for the name of a part that was made from it."""
-    return digest(msgspec.msgpack.encode(value, enc_hook=_packed))
+def content_digest(value: object) -> str:
+    """Digest of a value with all its arrays, for the name of a part that was computed from it."""
+    return digest(msgspec.msgpack.encode(value, enc_hook=_encode_array))
 
 
-def _locked(folder: Path) -> BinaryIO:
+def _lock_folder(folder: Path) -> BinaryIO:
+    """Create the folder and lock it for this process."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
         file = (folder / "lock").open("wb")
@@ -171,20 +181,21 @@ def _locked(folder: Path) -> BinaryIO:
     return file
 
 
-def _packed(value: Any) -> Any:
+def _encode_array(value: Any) -> Any:
+    """Encode numpy arrays, in their memory order, and scalars for msgpack."""
     if isinstance(value, np.ndarray):
         order: Literal["F", "C"] = "F" if value.flags.f_contiguous and not value.flags.c_contiguous else "C"
         about = (value.dtype.str, value.shape, order, value.tobytes(order))
-        return msgspec.msgpack.Ext(_ARRAY, msgspec.msgpack.encode(about))
+        return msgspec.msgpack.Ext(_ARRAY_CODE, msgspec.msgpack.encode(about))
     if isinstance(value, np.generic):
         return value.item()
-    raise NotImplementedError(f"a part of a run holds {type(value).__name__}, which has no form on disk")
+    raise NotImplementedError(f"a partial result holds {type(value).__name__}, which cannot be written")
 
 
-def _array(_: int, data: memoryview) -> Any:
+def _decode_array(_: int, data: memoryview) -> Any:
     dtype, shape, order, raw = msgspec.msgpack.decode(data)
     return np.frombuffer(raw, dtype=dtype).reshape(shape, order=order)
 
 
-def _as_it_is(_: type, value: Any) -> Any:
+def _unchanged(_: type, value: Any) -> Any:
     return value

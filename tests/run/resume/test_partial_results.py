@@ -20,7 +20,7 @@ from turnwise.run.ope import command as ope_module
 from turnwise.run.ope import estimators as rankers
 from turnwise.run.ope import experience
 from turnwise.run.ope import stream as passes
-from turnwise.run.resume.unfinished import FOLDER, Unfinished
+from turnwise.run.resume.partial_results import FOLDER, PartialResults
 from turnwise.run.workers.execute import Local
 
 WHOLE = "ope logs.jsonl --all --model hashing --estimator fqe,mean-relabelled -q -o"
@@ -143,11 +143,11 @@ def half(by: float, task: int) -> np.ndarray:
 
 def test_arrays_are_read_bit_for_bit_and_in_their_memory_order(tmp_path: Path) -> None:
     about = {"about": "halves", "kind": np.ndarray}
-    with suppress(KeyboardInterrupt), Unfinished(tmp_path, "k") as done:
-        fresh = dict(done.each(Local(), half, 3.0, [1, 2], **about))
+    with suppress(KeyboardInterrupt), PartialResults(tmp_path, "k") as done:
+        fresh = dict(done.map_tasks(Local(), half, 3.0, [1, 2], **about))
         raise KeyboardInterrupt
-    with Unfinished(tmp_path, "k") as done:
-        kept = dict(done.each(Local(), None, 3.0, [1, 2], **about))  # nobody is asked again
+    with PartialResults(tmp_path, "k") as done:
+        kept = dict(done.map_tasks(Local(), None, 3.0, [1, 2], **about))  # nobody is asked again
     assert all(np.array_equal(kept[task], fresh[task]) for task in (1, 2))
     assert kept[1].flags.f_contiguous
     assert not kept[1].flags.c_contiguous
@@ -156,18 +156,18 @@ def test_arrays_are_read_bit_for_bit_and_in_their_memory_order(tmp_path: Path) -
 def kept(folder: Path, key: str) -> list[float] | None:
     """What a run finds that is stopped in its turn."""
     found: list[list[float] | None] = []
-    with suppress(KeyboardInterrupt), Unfinished(folder, key) as done:
+    with suppress(KeyboardInterrupt), PartialResults(folder, key) as done:
         found.append(done.get("a", list[float]))
         raise KeyboardInterrupt
     return found[0]
 
 
 def test_a_part_that_is_damaged_or_of_another_run_or_type_is_not_found(tmp_path: Path) -> None:
-    with suppress(KeyboardInterrupt), Unfinished(tmp_path, "k") as done:
+    with suppress(KeyboardInterrupt), PartialResults(tmp_path, "k") as done:
         done.put("a", [1.5])
         done.put("b", "text")
         assert done.get("b", list[float]) is None
-        done.forget("b")
+        done.delete("b")
         raise KeyboardInterrupt
     assert kept(tmp_path, "k") == [1.5]
     assert kept(tmp_path, "other") is None
@@ -177,11 +177,11 @@ def test_a_part_that_is_damaged_or_of_another_run_or_type_is_not_found(tmp_path:
 
 
 def test_two_runs_cannot_share_a_folder_and_the_folder_is_created_at_the_first_part(tmp_path: Path) -> None:
-    with Unfinished(tmp_path, "k") as one, Unfinished(tmp_path, "k") as two:
+    with PartialResults(tmp_path, "k") as one, PartialResults(tmp_path, "k") as two:
         assert os.listdir(tmp_path) == []
         one.put("a", 1)
         with pytest.raises(UsageError, match="in use by another run"):
             two.put("a", 1)
         with pytest.raises(UsageError, match="in use by another run"):
-            Unfinished(tmp_path, "k")
+            PartialResults(tmp_path, "k")
     assert os.listdir(tmp_path) == []

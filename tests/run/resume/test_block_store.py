@@ -3,7 +3,7 @@ import pytest
 from scipy.sparse import csr_array
 
 from turnwise.errors import UsageError
-from turnwise.run.resume.store import Store
+from turnwise.run.resume.block_store import BlockStore
 from turnwise.run.scoring.blocks import Block, Failure
 
 
@@ -16,16 +16,16 @@ def same(a: Block, b: Block) -> bool:
 
 
 def test_a_block_is_read_as_it_was_written(tmp_path):
-    with Store(tmp_path) as store:
+    with BlockStore(tmp_path) as store:
         store.put("k", block(1.5))
-    with Store(tmp_path) as store:
+    with BlockStore(tmp_path) as store:
         assert same(store.get("k"), block(1.5))
         assert store.get("other") is None
 
 
 def test_sparse_rows_are_read_as_they_were_written(tmp_path):
     rows = csr_array((np.ones(2), (np.array([0, 1]), np.array([7, 2**60]))), shape=(2, 2**61))
-    with Store(tmp_path) as store:
+    with BlockStore(tmp_path) as store:
         store.put("k", Block(np.array([0, 1]), rows, ()))
         found = store.get("k").rows
     assert found.shape == rows.shape
@@ -35,56 +35,56 @@ def test_sparse_rows_are_read_as_they_were_written(tmp_path):
 
 @pytest.mark.parametrize("cut", [1, 5, 16, 40])
 def test_an_incomplete_record_at_the_end_is_cut_off_and_the_rest_kept(tmp_path, cut):
-    with Store(tmp_path) as store:
+    with BlockStore(tmp_path) as store:
         store.put("first", block(1.0))
     whole = (tmp_path / "rows.bin").read_bytes()
-    with Store(tmp_path) as store:
+    with BlockStore(tmp_path) as store:
         store.put("second", block(2.0))
     torn = (tmp_path / "rows.bin").read_bytes()[:-cut]
     (tmp_path / "rows.bin").write_bytes(torn)
-    with Store(tmp_path) as store:
+    with BlockStore(tmp_path) as store:
         assert "first" in store
         assert "second" not in store
         store.put("second", block(2.0))
-    with Store(tmp_path) as store:
+    with BlockStore(tmp_path) as store:
         assert same(store.get("second"), block(2.0))
     assert (tmp_path / "rows.bin").read_bytes()[: len(whole)] == whole
 
 
 def test_a_record_with_a_flipped_bit_is_ignored(tmp_path):
-    with Store(tmp_path) as store:
+    with BlockStore(tmp_path) as store:
         store.put("k", block(1.0))
     data = bytearray((tmp_path / "rows.bin").read_bytes())
     data[-3] ^= 1
     (tmp_path / "rows.bin").write_bytes(bytes(data))
-    with Store(tmp_path) as store:
+    with BlockStore(tmp_path) as store:
         assert "k" not in store
 
 
 def test_a_block_with_an_error_can_be_read_but_does_not_count_as_stored(tmp_path):
-    with Store(tmp_path) as store:
+    with BlockStore(tmp_path) as store:
         store.put("k", block(1.0, status="error"))
         assert "k" not in store
         assert same(store.get("k"), block(1.0, status="error"))
         store.put("k", block(3.0))
         assert "k" in store
-    with Store(tmp_path) as store:
+    with BlockStore(tmp_path) as store:
         assert same(store.get("k"), block(3.0))
 
 
 def test_two_runs_cannot_write_one_folder(tmp_path):
-    with Store(tmp_path), pytest.raises(UsageError, match="in use by another run"):
-        Store(tmp_path)
+    with BlockStore(tmp_path), pytest.raises(UsageError, match="in use by another run"):
+        BlockStore(tmp_path)
 
 
 def test_without_reuse_the_store_is_emptied(tmp_path):
-    with Store(tmp_path) as store:
+    with BlockStore(tmp_path) as store:
         store.put("k", block(1.0))
-    with Store(tmp_path, reuse=False) as store:
+    with BlockStore(tmp_path, reuse=False) as store:
         assert "k" not in store
 
 
 def test_without_a_folder_nothing_is_stored():
-    with Store(None) as store:
+    with BlockStore(None) as store:
         store.put("k", block(1.0))
         assert "k" not in store

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from turnwise.errors import UsageError
-from turnwise.run.resume.journal import Journal
+from turnwise.run.resume.progress_journal import Journal
 
 
 def interrupted(path: Path, key: str, values: dict[int, object]) -> None:

@@ -1,8 +1,8 @@
-"""`rows.bin`: an append-only journal of blocks, addressed by content, that survives being killed.
+"""`rows.bin`: an append-only file of scored blocks, addressed by a key of their content.
 
-Each record is a header (magic, length, CRC of the payload) and a payload; it is written whole and synced
-before the work goes on. On opening, everything up to the first record that is not whole is kept and the
-rest is cut off: a torn write at the moment of death costs that block and nothing else.
+Each record is a header (magic number, length, CRC of the payload) and a payload. It is written and synced to disk
+before the next one. On opening, complete records are kept and the rest is cut off, so an interruption loses at most the
+block that was being written.
 """
 
 import contextlib
@@ -20,25 +20,25 @@ from turnwise.errors import UsageError
 from turnwise.run.scoring.blocks import Block, decode, encode
 
 MAGIC = b"TWR1"
-HEADER = struct.Struct("<4sQI")  # magic, payload length, CRC-32
+HEADER = struct.Struct("<4sQI")  # magic number, payload length, CRC-32 of the payload
 
 
-class _Head(msgspec.Struct):
-    """The part of a payload that the index needs."""
+class _RecordHead(msgspec.Struct):
+    """The fields of a payload that the index needs."""
 
     key: str
     failed: bool
 
 
-class Store:
-    """Blocks by key. Without a folder nothing is kept and nothing is found.
+class BlockStore:
+    """Blocks by key. Without a folder nothing is stored and nothing is found.
 
-    A block in which the metric failed can be read, but does not count as there: resuming tries it again.
+    A block in which the metric failed can be read, but does not count as stored: a resumed run scores it again.
     """
 
     def __init__(self, folder: Path | None, *, reuse: bool = True, write: bool = True) -> None:
         self._file: BinaryIO | None = None
-        self._places: dict[str, tuple[int, int]] = {}
+        self._offsets: dict[str, tuple[int, int]] = {}
         self._failed: set[str] = set()
         if folder is None:
             return
@@ -47,15 +47,15 @@ class Store:
             folder.mkdir(parents=True, exist_ok=True)
             self._file = path.open("r+b" if path.exists() else "w+b")
             lock(self._file, path)
-            if not reuse:  # only now: another run's journal must not be cut off under it
+            if not reuse:  # after locking, so that the file of another run is not emptied
                 self._file.truncate(0)
         else:
             self._file = path.open("rb")
         end = 0
-        for place, length, payload in _records(self._file):
-            head = msgspec.msgpack.decode(payload, type=_Head)
-            self._index(head.key, place, length, failed=head.failed)
-            end = place + length
+        for offset, length, payload in _records(self._file):
+            head = msgspec.msgpack.decode(payload, type=_RecordHead)
+            self._index(head.key, offset, length, failed=head.failed)
+            end = offset + length
         if write:
             self._file.truncate(end)
 
@@ -69,20 +69,22 @@ class Store:
             self._file.close()
 
     def __contains__(self, key: str) -> bool:
-        return key in self._places and key not in self._failed
+        return key in self._offsets and key not in self._failed
 
-    def _index(self, key: str, place: int, length: int, *, failed: bool) -> None:
-        self._places[key] = (place, length)
+    def _index(self, key: str, offset: int, length: int, *, failed: bool) -> None:
+        self._offsets[key] = (offset, length)
         (self._failed.add if failed else self._failed.discard)(key)
 
     def get(self, key: str) -> Block | None:
-        if self._file is None or key not in self._places:
+        """The block of this key, if it was written."""
+        if self._file is None or key not in self._offsets:
             return None
-        place, length = self._places[key]
-        self._file.seek(place)
+        offset, length = self._offsets[key]
+        self._file.seek(offset)
         return decode(self._file.read(length))
 
     def put(self, key: str, block: Block) -> None:
+        """Append a block and sync it to disk."""
         if self._file is None:
             return
         payload = encode(block, key)
@@ -94,20 +96,22 @@ class Store:
 
 
 def _records(file: BinaryIO) -> Iterator[tuple[int, int, bytes]]:
-    """(place, length, payload) of each whole record."""
+    """Yield (offset, length, payload) of each complete record."""
     file.seek(0)
     while len(header := file.read(HEADER.size)) == HEADER.size:
         magic, length, crc = HEADER.unpack(header)
-        place = file.tell()
+        offset = file.tell()
         payload = file.read(length) if magic == MAGIC else b""
         if len(payload) < length or magic != MAGIC or zlib.crc32(payload) != crc:
             return
-        yield place, length, payload
+        yield offset, length, payload
 
 
 def lock(file: BinaryIO, path: Path) -> None:
-    """Two runs writing one journal would interleave their records."""
-    with contextlib.suppress(ImportError):  # Windows has no fcntl, and its open files are exclusive enough
+    """Lock the file for this process, or raise a UsageError if another run has it."""
+    with contextlib.suppress(
+        ImportError
+    ):  # Windows has no fcntl; files opened for writing are exclusive there
         import fcntl
 
         try:

@@ -1,4 +1,4 @@
-"""A finished run, read again: `rows.json` names the blocks of `rows.bin` that belong to it, by metric."""
+"""Reads a finished run: `rows.json` lists, for each metric, its blocks in `rows.bin`."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,20 +11,20 @@ from turnwise.errors import UsageError
 from turnwise.meta.table import COLUMNS, ScoreTable, UnscoredItem, stack_rows
 from turnwise.metrics import resolve
 from turnwise.protocols import metric_extras
-from turnwise.run.resume.store import Store
+from turnwise.run.resume.block_store import BlockStore
 from turnwise.types import Metric
 
 
-class Part(msgspec.Struct):
-    """The rows of one metric."""
+class MetricBlocks(msgspec.Struct):
+    """The blocks of one metric."""
 
     signature: str
     whole: bool  # whether its items are whole dialogues
-    blocks: list[str]  # keys, in the order of the items
+    blocks: list[str]  # keys in the block store, in the order of the items
 
 
-class _Line(msgspec.Struct):
-    """What is wanted of a line of `items.jsonl`."""
+class _ItemLine(msgspec.Struct):
+    """The fields of a line of `items.jsonl` that are needed here."""
 
     id: str
     dialogue: str
@@ -37,26 +37,30 @@ class _Line(msgspec.Struct):
 
 
 @dataclass(frozen=True, slots=True)
-class Run:
+class FinishedRun:
+    """The output folder of a finished run, with the blocks of each metric and the items."""
+
     folder: Path
-    parts: dict[str, Part]  # by metric
-    lines: list[_Line]
+    parts: dict[str, MetricBlocks]  # by metric
+    lines: list[_ItemLine]
 
     def table(self, name: str) -> ScoreTable:
-        """All that one metric said in this run."""
+        """The score table of one metric."""
         found, part = resolve(name), self.parts[name]
         metric = metric_extras(found).reducer or found
         if not isinstance(metric, Metric):
             raise UsageError(
-                f"{name} cannot be compared between runs: its number needs what it was fitted on"
+                f"{name} cannot be compared between runs: its score depends on the data that it was fitted on"
             )
         mine = [line for line in self.lines if (line.turn is None) is part.whole]
         rows, kept, lost, at = [], [], [], 0
-        with Store(self.folder, write=False) as store:
+        with BlockStore(self.folder, write=False) as store:
             for key in part.blocks:
                 block = store.get(key)
                 if block is None:
-                    raise UsageError(f"{self.folder}/rows.bin lacks rows of {name}; score again")
+                    raise UsageError(
+                        f"{self.folder}/rows.bin lacks rows of {name}; run `turnwise score` again"
+                    )
                 rows.append(block.rows)
                 kept += [mine[at + position] for position in block.scored]
                 for failure in block.failures:
@@ -71,11 +75,11 @@ class Run:
         return ScoreTable(name=name, metric=metric, rows=stack_rows(rows), weights=weights, **columns)
 
 
-def read_run(folder: Path) -> Run:
-    """A folder that `turnwise score -o` wrote."""
+def read_run(folder: Path) -> FinishedRun:
+    """Read the folder that `turnwise score -o` wrote."""
     try:
-        parts = msgspec.json.decode((folder / "rows.json").read_bytes(), type=dict[str, Part])
-        lines = msgspec.json.Decoder(_Line).decode_lines((folder / "items.jsonl").read_bytes())
+        parts = msgspec.json.decode((folder / "rows.json").read_bytes(), type=dict[str, MetricBlocks])
+        lines = msgspec.json.Decoder(_ItemLine).decode_lines((folder / "items.jsonl").read_bytes())
     except (OSError, msgspec.DecodeError) as error:
-        raise UsageError(f"{folder} is no finished run of `turnwise score -o`: {error}") from None
-    return Run(folder, parts, lines)
+        raise UsageError(f"{folder} is not a finished run of `turnwise score -o`: {error}") from None
+    return FinishedRun(folder, parts, lines)
