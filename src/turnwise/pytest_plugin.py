@@ -45,7 +45,7 @@ def turnwise_gate() -> GateCheck:
         wanted = [Gate.parse(text) for text in gates]
         metrics = tuple(dict.fromkeys(gate.name for gate in wanted))
         found = score(data, metrics=metrics, figures=False, **settings)  # type: ignore[arg-type]
-        verdicts = [verdict for gate in wanted for verdict in gate.judge(found.findings)]
+        verdicts = [verdict for gate in wanted for verdict in gate.verdicts(found.findings)]
         failed = [str(verdict) for verdict in verdicts if not verdict.passed]
         if failed:
             pytest.fail("\n".join(failed), pytrace=False)

@@ -88,10 +88,10 @@ def test_at_most_one_attack_in_twenty_reports_a_fraud_by_chance(name: str) -> No
 
 
 def test_without_the_corrected_level_false_positives_are_several_times_as_frequent(monkeypatch) -> None:  # type: ignore[no-untyped-def]
-    alone = verdict.judged
+    judge_strategy = verdict.judge_strategy
     monkeypatch.setattr(
         "turnwise.attacks.attack.judge_strategy",
-        lambda *told, **given: alone(*told, **{**given, "tested": 1}),
+        lambda *args, **options: judge_strategy(*args, **{**options, "tested": 1}),
     )
     assert alarms(NOISE["normal"], seeds=40) > 0.1
 

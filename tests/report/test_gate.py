@@ -23,8 +23,8 @@ def finding(estimate=3.0, interval=(2.5, 3.5), **more) -> Finding:
         ("bleu-4 < 4e0", True),
     ],
 )
-def test_a_gate_looks_at_the_bound_and_not_at_the_estimate(gate, passed):
-    assert [verdict.passed for verdict in Gate.parse(gate).judge([finding()])] == [passed]
+def test_a_gate_compares_the_bound_and_not_the_estimate(gate, passed):
+    assert [verdict.passed for verdict in Gate.parse(gate).verdicts([finding()])] == [passed]
 
 
 @pytest.mark.parametrize(
@@ -38,25 +38,25 @@ def test_a_gate_looks_at_the_bound_and_not_at_the_estimate(gate, passed):
         ("bleu-4 >= 0.2", 0.2 - 1e-6, False),
     ],
 )
-def test_the_dust_of_floating_point_decides_no_gate(gate, bound, passed):
-    (verdict,) = Gate.parse(gate).judge([finding(0.5, (bound, 0.9))])
+def test_rounding_error_decides_no_gate(gate, bound, passed):
+    (verdict,) = Gate.parse(gate).verdicts([finding(0.5, (bound, 0.9))])
     assert verdict.passed is passed
 
 
-def test_an_upper_bound_is_freed_of_dust_too():
-    (verdict,) = Gate.parse("bleu-4 <= 0.3").judge([finding(0.2, (0.1, 0.1 + 0.2))])
+def test_an_upper_bound_has_a_tolerance_too():
+    (verdict,) = Gate.parse("bleu-4 <= 0.3").verdicts([finding(0.2, (0.1, 0.1 + 0.2))])
     assert verdict.passed
 
 
-def test_where_nothing_was_found_the_gate_fails_with_the_reason():
-    verdict = Gate.parse("bleu-4 >= 2").unmet("not measured alike")
+def test_a_gate_without_a_finding_fails_with_the_reason():
+    verdict = Gate.parse("bleu-4 >= 2").failed("not measured alike")
     case = ElementTree.fromstring(junit([verdict]))[0]
     assert case.find("failure").get("message") == "not measured alike"
     assert case.get("classname") == "turnwise"
 
 
-def test_what_could_not_be_shown_is_not_passed():
-    verdicts = Gate.parse("bleu-4 >= 0").judge(
+def test_a_gate_without_an_interval_fails():
+    verdicts = Gate.parse("bleu-4 >= 0").verdicts(
         [
             finding(interval=None, method="none: fewer than 2 clusters"),
             finding(estimate=None, reason="no reference"),
@@ -68,18 +68,20 @@ def test_what_could_not_be_shown_is_not_passed():
 
 
 @pytest.mark.parametrize("text", ["bleu-4", "bleu-4 = 2", ">= 2", "bleu-4 >= two", "bleu-4 >= 1.2.3", ""])
-def test_what_is_no_gate_is_said_with_an_example(text):
+def test_an_invalid_gate_is_an_error_with_an_example(text):
     with pytest.raises(UsageError, match="write for example"):
         Gate.parse(text)
 
 
-def test_a_gate_on_a_metric_that_was_not_asked_is_an_error():
+def test_a_gate_on_a_metric_without_results_is_an_error():
     with pytest.raises(UsageError, match="no result for `rouge-l`; there are results for bleu-4"):
-        Gate.parse("rouge-l >= 0").judge([finding()])
+        Gate.parse("rouge-l >= 0").verdicts([finding()])
 
 
 def test_junit_counts_failures_and_escapes_names():
-    verdicts = Gate.parse("bleu-4 >= 2").judge([finding()]) + Gate.parse("bleu-4 < 1").judge([finding()])
+    verdicts = Gate.parse("bleu-4 >= 2").verdicts([finding()]) + Gate.parse("bleu-4 < 1").verdicts(
+        [finding()]
+    )
     suite = ElementTree.fromstring(junit(verdicts))
     assert (suite.get("tests"), suite.get("failures")) == ("2", "1")
     assert [case.find("failure") is not None for case in suite] == [False, True]

@@ -15,28 +15,28 @@ DOTS = st.lists(
 
 
 @given(DOTS, st.integers(1, 20))
-def test_names_neither_meet_each_other_nor_a_dot(dots: list[tuple[float, float]], letters: int):
-    boxes = labels.beside(dots, [plot.LETTER * letters] * len(dots), FRAME)
+def test_labels_overlap_neither_each_other_nor_a_dot(dots: list[tuple[float, float]], letters: int):
+    boxes = labels.place_labels(dots, [plot.LETTER_WIDTH * letters] * len(dots), FRAME)
     if boxes is None:
         return
-    assert all(box.within(FRAME) for box in boxes)
-    assert not any(one.meets(other) for one, other in combinations(boxes, 2))
+    assert all(box.is_inside(FRAME) for box in boxes)
+    assert not any(one.overlaps(other) for one, other in combinations(boxes, 2))
     marks = [labels.Box(x - 2, y - 2, x + 2, y + 2) for x, y in dots]
-    assert not any(box.meets(mark) for box in boxes for mark in marks)
+    assert not any(box.overlaps(mark) for box in boxes for mark in marks)
 
 
-def test_a_dozen_agents_that_people_rate_alike_are_numbered_with_a_key():
+def test_a_dozen_agents_with_similar_ratings_are_numbered_with_a_key():
     names = [f"an-agent-with-a-name-{place}" for place in range(12)]
-    panel = plot.Panel.over((0, 1), (0, 1))
-    key = panel.name([(0.5 + place / 400, 0.5, name) for place, name in enumerate(names)])
+    panel = plot.Panel.with_axes((0, 1), (0, 1))
+    key = panel.label_dots([(0.5 + place / 400, 0.5, name) for place, name in enumerate(names)])
     assert [line.partition(" ")[0] for line in key] == [str(number) for number in range(1, 13)]
     picture = panel.svg("a cloud", key=key)
-    assert all(plot.short(name, plot.NAME) in picture for name in names)
+    assert all(plot.truncate(name, plot.MAX_NAME_LETTERS) in picture for name in names)
     at = re.findall(r'<text x="([\d.]+)" y="([\d.]+)"[^>]*class="quiet"', picture)
     assert len(set(at)) == 12
 
 
-def test_agents_that_lie_apart_have_their_names():
-    panel = plot.Panel.over((0, 1), (0, 1))
-    assert panel.name([(0.1, 0.1, "dull"), (0.5, 0.5, "good"), (0.9, 0.9, "best")]) == []
+def test_agents_with_distant_dots_have_their_names():
+    panel = plot.Panel.with_axes((0, 1), (0, 1))
+    assert panel.label_dots([(0.1, 0.1, "dull"), (0.5, 0.5, "good"), (0.9, 0.9, "best")]) == []
     assert all(f">{name}</text>" in panel.svg("few") for name in ("dull", "good", "best"))

@@ -13,8 +13,8 @@ SVG = "{http://www.w3.org/2000/svg}"
 
 
 @given(st.lists(NUMBERS, min_size=1))
-def test_every_value_lies_within_its_reach_and_has_ticks_within_it(values: list[float]):
-    low, high = plot.reach(values)
+def test_every_value_and_every_tick_lies_within_the_padded_range(values: list[float]):
+    low, high = plot.padded_range(values)
     assert low < high
     assert low <= min(values)
     assert max(values) <= high
@@ -25,34 +25,35 @@ def test_every_value_lies_within_its_reach_and_has_ticks_within_it(values: list[
     assert all(40 <= scale(value) <= 390 for value in values)
 
 
-def test_nothing_to_show_still_has_an_axis():
-    assert plot.reach([]) == (-0.05, 1.05)
-    assert plot.reach([None, float("nan"), 3.0]) == (2.7, 3.3)
+def test_a_picture_without_values_has_an_axis():
+    assert plot.padded_range([]) == (-0.05, 1.05)
+    assert plot.padded_range([None, float("nan"), 3.0]) == (2.7, 3.3)
 
 
-def test_an_axis_that_counts_has_whole_ticks():
+def test_an_axis_of_counts_has_integer_ticks():
     assert plot.Scale(1, 3, 0, 100, True).ticks == [1, 2, 3]
 
 
 @given(TEXT, TEXT, TEXT)
-def test_texts_come_out_of_the_picture_as_they_went_in(name: str, tip: str, title: str):
-    panel = plot.Panel.listing([name], (0, 1))
+def test_texts_are_escaped_and_read_back_unchanged(name: str, tip: str, title: str):
+    panel = plot.Panel.with_names([name], (0, 1))
     panel.dot(0.5, 0, tip=tip)
     panel.axes(name)
-    root = ElementTree.fromstring(plot.alone(panel.svg(title, legend=[name])))
+    root = ElementTree.fromstring(plot.standalone(panel.svg(title, legend=[name])))
     assert {element.tag.removeprefix(SVG) for element in root.iter()} <= {
         "svg", "g", "style", "text", "title", "path", "circle",
     }  # fmt: skip
     assert root.get("aria-label") == title
     assert tip in [element.text for element in root.iter(f"{SVG}title")]
     assert (
-        plot.short(name, plot.NAME) in ["".join(element.itertext()) for element in root.iter(f"{SVG}text")]
-        or len(name) > plot.NAME
+        plot.truncate(name, plot.MAX_NAME_LETTERS)
+        in ["".join(element.itertext()) for element in root.iter(f"{SVG}text")]
+        or len(name) > plot.MAX_NAME_LETTERS
     )
 
 
-def test_a_line_is_broken_where_there_is_no_number():
-    panel = plot.Panel.over((0, 3), (0, 1))
+def test_a_line_is_interrupted_at_nan():
+    panel = plot.Panel.with_axes((0, 3), (0, 1))
     panel.line([0, 1, 2, 3], [0.1, float("nan"), 0.2, 0.3])
     assert panel.marks[-1].count("M") == 2
     assert "nan" not in panel.marks[-1]

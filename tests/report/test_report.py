@@ -8,11 +8,11 @@ import pytest
 
 from tests.finished_runs import CORPUS, KINDS, ran, write_hostile, write_neural, write_runs
 from turnwise.errors import DataError, UsageError
-from turnwise.report.figures.errors import labels
+from turnwise.report.figures.errors import run_labels
 from turnwise.report.figures.tuning import tuning
-from turnwise.report.headlines import told
+from turnwise.report.headlines import sentences
 from turnwise.report.report import figures, report, write
-from turnwise.report.runs import Run, find
+from turnwise.report.runs import Run, find_runs
 
 NEURAL = {"tuning", "iterations", "estimates"}  # what only trained estimators and policies have here
 
@@ -22,7 +22,7 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return write_runs(tmp_path_factory.mktemp("finished"), neural=False)
 
 
-def test_every_kind_of_figure_is_made_and_says_what_stands_behind_it(runs: Path):
+def test_every_kind_of_figure_is_made_with_its_notes(runs: Path):
     made = report([str(runs)])
     assert {figure.kind for figure in made.figures} == KINDS - NEURAL
     for figure in made.figures:
@@ -35,7 +35,7 @@ def test_every_kind_of_figure_is_made_and_says_what_stands_behind_it(runs: Path)
         assert figure.svg or figure.exchanges
 
 
-def test_signatures_that_are_left_to_the_table_stand_there(runs: Path, tmp_path: Path):
+def test_signatures_that_are_only_counted_are_in_the_table(runs: Path, tmp_path: Path):
     metrics = "rouge-l,rouge-1,chrf,length,question-rate"
     asked = ("meta", CORPUS, "-m", metrics, "--dimension", "all", "--by", "meta.topic", "--draws", "100")
     assert ran(*asked, "--level", "turn", "-o", str(tmp_path)) == 0
@@ -51,7 +51,7 @@ def test_signatures_that_are_left_to_the_table_stand_there(runs: Path, tmp_path:
         )
 
 
-def test_five_metrics_along_a_conversation_have_five_signatures(tmp_path: Path):
+def test_five_metrics_along_a_dialogue_have_five_signatures(tmp_path: Path):
     metrics = ("rouge-l", "rouge-1", "chrf", "length", "question-rate")
     assert ran("score", CORPUS, "-m", ",".join(metrics), "--draws", "100", "-o", str(tmp_path)) == 0
     figure = next(f for f in report([str(tmp_path)]).figures if f.kind == "conversation")
@@ -60,7 +60,7 @@ def test_five_metrics_along_a_conversation_have_five_signatures(tmp_path: Path):
     assert all(any(note.startswith(f"signature: {name}|") for note in figure.notes) for name in drawn)
 
 
-def test_a_metric_whose_low_end_is_good_says_so_in_every_figure(tmp_path: Path):
+def test_every_figure_of_a_metric_of_which_lower_is_better_says_so(tmp_path: Path):
     distance = "fbd[model=hashing,fewest=15]"
     asked = ("-m", f"rouge-l,{distance}", "--draws", "100")
     assert ran("score", CORPUS, *asked, "-o", str(tmp_path / "score")) == 0
@@ -82,7 +82,7 @@ def test_a_metric_whose_low_end_is_good_says_so_in_every_figure(tmp_path: Path):
     assert "Lower is better by rouge-l" not in gaps.meaning
 
 
-def test_the_reward_of_a_policy_is_drawn_beside_people_on_its_own_side_of_zero():
+def test_the_reward_of_a_policy_and_peoples_score_have_the_same_sign():
     record = {"metric": "ppl", "strategy": "rl: 1", "better": "lower", "signature": "ppl|v:1", "n_items": 9,
               "n_clusters": 9, "method": "", "interval": None, "status": "ok"}  # fmt: skip
     repetition = {"repetition": 0, "curves": {"reward": [-40.0, -20.0]}}
@@ -105,19 +105,19 @@ def test_raters_alone_make_a_report(runs: Path):
     assert made.headlines[0].startswith("On overall one person follows the others by 0.69")
 
 
-def test_a_critic_ranks_systems_beside_controls_and_says_when_it_is_fooled(runs: Path):
-    run = find([str(runs / "critic")])[0]
+def test_a_critic_ranks_systems_with_controls_and_a_fooled_one_is_reported(runs: Path):
+    run = find_runs([str(runs / "critic")])[0]
     (worths,) = (f for f in figures(run) if f.kind == "worths")
     assert {row[1] for row in worths.rows} == {"system", "logged", "control"}
     critic = next(iter(run.document["critics"].values()))
-    (said,) = told(run)
+    (said,) = sentences(run)
     assert ("Do not rank" in said) == critic["fooled"]
     fooled = {"critic[reward=progress]": {**critic, "fooled": True, "fooled_by": ["control:parrot"]}}
-    (warned,) = told(_run("ope", list(run.results), critics=fooled))
+    (warned,) = sentences(_run("ope", list(run.results), critics=fooled))
     assert warned.startswith("Do not rank systems by critic[reward=progress]: to it control:parrot is worth")
 
 
-def test_a_hardened_metric_is_told_round_by_round():
+def test_hardening_has_a_figure_of_its_rounds():
     def attack(gain: float) -> dict:
         return {"contexts": "talks", "people": 0.7, "best": "x", "description": "says x", "score": 0.7 + gain,
                 "gain": gain, "gameable": gain > 0.1}  # fmt: skip
@@ -126,14 +126,16 @@ def test_a_hardened_metric_is_told_round_by_round():
         {"round": n, "metric": f"m{n}", "attacked": [attack(gain)]} for n, gain in enumerate((0.2, -0.1))
     ]
     last = {"metric": "m1", "estimate": 0.6, "gain": -0.1, "strategy": "x", "status": "ok"}
-    run = _run("attack", [last], rounds=rounds, hardened="m1", told="nothing found scores above people")
+    run = _run("attack", [last], rounds=rounds, hardened="m1", sentences="nothing found scores above people")
     assert [figure.kind for figure in figures(run)] == ["hardening"]
-    assert told(run) == ["m1, after 2 attacks: nothing found scores above people."]
-    gamed = _run("attack", [last], rounds=rounds, hardened="m1", told="STILL GAMEABLE after the last round")
-    assert "GAMEABLE" in told(gamed)[0]
+    assert sentences(run) == ["m1, after 2 attacks: nothing found scores above people."]
+    gamed = _run(
+        "attack", [last], rounds=rounds, hardened="m1", sentences="STILL GAMEABLE after the last round"
+    )
+    assert "GAMEABLE" in sentences(gamed)[0]
 
 
-def test_what_only_training_gives_is_drawn_from_it_with_the_truth(tmp_path: Path):
+def test_training_curves_are_drawn_with_the_truth(tmp_path: Path):
     pytest.importorskip("torch", reason="needs the extra `neural`")
     write_neural(tmp_path)
     made = report([str(tmp_path / "runs")]).figures
@@ -154,7 +156,7 @@ def test_the_regression_plot_has_the_numbers_of_the_results(runs: Path):
     assert figure.svg.count('class="band') == 1
 
 
-def test_errors_of_several_runs_are_laid_over_each_other_and_told_apart_by_their_settings(runs: Path):
+def test_errors_of_several_runs_are_in_one_figure_and_labelled_by_their_settings(runs: Path):
     figures = [f for f in report([str(runs)]).figures if f.kind == "errors"]
     assert {row[0] for figure in figures for row in figure.rows} == {"fraction 1.0", "fraction 0.5"}
     (alone,) = (f for f in report([str(runs / "ope-half")]).figures if f.kind == "errors")
@@ -162,12 +164,12 @@ def test_errors_of_several_runs_are_laid_over_each_other_and_told_apart_by_their
     assert str(runs) not in alone.meaning + " ".join(alone.notes)
 
 
-def test_runs_of_the_same_name_are_told_apart_by_their_folders():
+def test_runs_of_the_same_name_are_labelled_by_their_folders():
     runs = [Run(name, Path(name), {"command": "ope"}) for name in ("/a/march/ope", "/a/april/ope")]
-    assert list(labels(runs).values()) == ["march/ope", "april/ope"]
+    assert list(run_labels(runs).values()) == ["march/ope", "april/ope"]
 
 
-def test_the_scatter_joins_what_the_metric_said_with_what_people_said(runs: Path):
+def test_the_scatter_plot_joins_scores_and_ratings(runs: Path):
     figure = next(f for f in report([str(runs / "meta")]).figures if f.kind == "scatter")
     people = [json.loads(line) for line in (runs / "meta" / "people.jsonl").read_text().splitlines()]
     rated = {(one["id"], one["people"]) for one in people}
@@ -181,7 +183,7 @@ def test_the_same_results_give_the_same_bytes(runs: Path, tmp_path: Path):
     assert (tmp_path / "a.html").read_bytes() == (tmp_path / "b.html").read_bytes()
 
 
-def test_the_page_stands_alone(runs: Path, tmp_path: Path):
+def test_the_page_needs_no_other_file(runs: Path, tmp_path: Path):
     write(report([str(runs)]), tmp_path / "report.html")
     html = (tmp_path / "report.html").read_text()
     assert "<script" not in html
@@ -191,7 +193,7 @@ def test_the_page_stands_alone(runs: Path, tmp_path: Path):
     assert html.count("<table>") == html.count("<figure ")
 
 
-def test_markdown_has_its_pictures_beside_it(runs: Path, tmp_path: Path):
+def test_markdown_has_its_pictures_in_a_folder(runs: Path, tmp_path: Path):
     written = write(report([str(runs)]), tmp_path / "report.md")
     text = (tmp_path / "report.md").read_text()
     linked = re.findall(r"!\[.*?\]\((.*?)\)", text)
@@ -199,7 +201,7 @@ def test_markdown_has_its_pictures_beside_it(runs: Path, tmp_path: Path):
     assert all((tmp_path / name).read_text().startswith("<svg") for name in linked)
 
 
-def test_json_has_every_table_whole(runs: Path, tmp_path: Path):
+def test_json_has_every_row_of_every_table(runs: Path, tmp_path: Path):
     made = report([str(runs)])
     write(made, tmp_path / "report.json")
     document = json.loads((tmp_path / "report.json").read_bytes())
@@ -207,7 +209,7 @@ def test_json_has_every_table_whole(runs: Path, tmp_path: Path):
     assert [len(figure["rows"]) for figure in figures] == [len(figure.rows) for figure in made.figures]
 
 
-def test_hostile_names_and_texts_stay_texts(tmp_path: Path):
+def test_markup_in_names_and_texts_is_escaped(tmp_path: Path):
     write_hostile(tmp_path)
     assert (
         ran("report", str(tmp_path / "out"), "-o", str(tmp_path / "x.html"), "-o", str(tmp_path / "x.md"))
@@ -220,7 +222,7 @@ def test_hostile_names_and_texts_stay_texts(tmp_path: Path):
     assert "<script" not in text.replace("\\<", "")
 
 
-def test_a_folder_without_results_is_an_error_that_says_what_would_write_them(tmp_path: Path):
+def test_a_folder_without_results_is_an_error_with_the_command_that_writes_them(tmp_path: Path):
     with pytest.raises(UsageError, match="holds no results"):
         report([str(tmp_path)])
 
@@ -233,7 +235,7 @@ def test_a_folder_without_results_is_an_error_that_says_what_would_write_them(tm
         ('{"schema_version": 99, "command": "score", "results": []}', "schema_version 99"),
     ],
 )
-def test_a_broken_result_is_named_with_its_place(tmp_path: Path, content: str, says: str):
+def test_an_invalid_result_is_an_error_with_its_path(tmp_path: Path, content: str, says: str):
     (tmp_path / "results.json").write_text(content)
     with pytest.raises(DataError, match=says):
         report([str(tmp_path)])
@@ -252,17 +254,17 @@ def _run(command: str, results: list[dict], **more: object) -> Run:
     return Run("x", Path("/dev/null"), {"command": command, "results": results, **more})
 
 
-def test_agreement_without_an_interval_is_believed_by_its_p_alone():
+def test_agreement_without_an_interval_is_decided_by_p():
     record = {
         "metric": "bad", "statistic": "spearman", "level": "system", "dimension": "overall", "status": "ok",
         "estimate": 0.4, "interval": None, "p": 0.75,
     }  # fmt: skip
-    assert told(_run("meta", [record]))[0].startswith("Trust none")
-    assert told(_run("meta", [{**record, "p": 0.01}]))[0].startswith("bad agrees")
-    assert told(_run("meta", [{**record, "p": 0.01, "estimate": -0.4}]))[0].startswith("Trust none")
+    assert sentences(_run("meta", [record]))[0].startswith("Trust none")
+    assert sentences(_run("meta", [{**record, "p": 0.01}]))[0].startswith("bad agrees")
+    assert sentences(_run("meta", [{**record, "p": 0.01, "estimate": -0.4}]))[0].startswith("Trust none")
 
 
-def test_a_run_in_which_all_was_refused_says_why():
+def test_a_run_in_which_all_was_refused_has_the_reason():
     refused = {
         "target": "a",
         "rating": "overall",
@@ -278,13 +280,13 @@ def test_a_run_in_which_all_was_refused_says_why():
         "mae": None,
         "coverage": None,
     }
-    assert told(_run("ope", [refused], validation=[check])) == [
+    assert sentences(_run("ope", [refused], validation=[check])) == [
         "Agents left out in turn could not be foretold: too few agents"
     ]
-    assert "too few agents" in told(_run("compare", [{**refused, "agent_a": "a", "agent_b": "b"}]))[0]
+    assert "too few agents" in sentences(_run("compare", [{**refused, "agent_a": "a", "agent_b": "b"}]))[0]
 
 
-def test_coverage_that_is_not_known_is_left_out_and_a_known_mean_is_no_truth():
+def test_unknown_coverage_is_left_out_and_a_known_mean_is_not_called_truth():
     given = {"target": "a", "rating": "overall", "estimate": 1.0, "truth": None, "status": "ok"}
     check = {
         "estimator": "robust",
@@ -294,5 +296,7 @@ def test_coverage_that_is_not_known_is_left_out_and_a_known_mean_is_no_truth():
         "mae": 0.1,
         "coverage": None,
     }
-    assert "intervals" not in told(_run("ope", [given], validation=[check]))[0]
-    assert "hold the known mean" in told(_run("ope", [given], validation=[{**check, "coverage": 0.8}]))[0]
+    assert "intervals" not in sentences(_run("ope", [given], validation=[check]))[0]
+    assert (
+        "hold the known mean" in sentences(_run("ope", [given], validation=[{**check, "coverage": 0.8}]))[0]
+    )

@@ -105,7 +105,7 @@ def test_marks_stay_within_their_picture(page_file: Path, visit: Callable):
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_words_stand_out_from_their_ground_in_light_and_dark(page_file: Path, visit: Callable, scheme: str):
+def test_text_has_enough_contrast_in_light_and_dark(page_file: Path, visit: Callable, scheme: str):
     page = visit(page_file, color_scheme=scheme)
     ink, ground = page.evaluate(
         """(() => {
@@ -128,7 +128,7 @@ def contrast(one: str, other: str) -> float:
     return (high + 0.05) / (low + 0.05)
 
 
-def test_the_page_prints_without_tearing_a_figure(page_file: Path, visit: Callable):
+def test_the_page_prints_without_breaking_a_figure(page_file: Path, visit: Callable):
     page = visit(page_file)
     page.emulate_media(media="print", color_scheme="dark")
     assert page.evaluate("getComputedStyle(document.querySelector('figure')).breakInside") == "avoid"
@@ -136,7 +136,7 @@ def test_the_page_prints_without_tearing_a_figure(page_file: Path, visit: Callab
     assert page.pdf().startswith(b"%PDF")
 
 
-def test_what_was_not_answered_stands_on_paper_too(tmp_path: Path, visit: Callable):
+def test_missing_results_are_printed_too(tmp_path: Path, visit: Callable):
     assert ran("meta", CORPUS, "-m", "rouge-l,distinct-1", "--draws", "100", "-o", str(tmp_path / "out")) == 0
     assert ran("report", str(tmp_path / "out"), "-o", str(tmp_path / "x.html")) == 0
     page = visit(tmp_path / "x.html")
@@ -149,7 +149,7 @@ def test_what_was_not_answered_stands_on_paper_too(tmp_path: Path, visit: Callab
     assert all(height > 10 and most == "none" for height, most in lists)
 
 
-def test_names_beside_dots_do_not_lie_on_each_other(page_file: Path, visit: Callable):
+def test_labels_of_dots_do_not_overlap(page_file: Path, visit: Callable):
     page = visit(page_file, width=390)
     pictures = page.eval_on_selector_all(
         "figure[data-kind=systems] svg",
@@ -161,7 +161,7 @@ def test_names_beside_dots_do_not_lie_on_each_other(page_file: Path, visit: Call
     assert pictures
     for boxes in pictures:
         assert len(boxes) == 4
-        assert not any(Box(*one).meets(Box(*other)) for one, other in combinations(boxes, 2))
+        assert not any(Box(*one).overlaps(Box(*other)) for one, other in combinations(boxes, 2))
 
 
 def test_every_table_can_be_opened_by_keyboard(page_file: Path, visit: Callable):
@@ -175,7 +175,7 @@ def test_every_table_can_be_opened_by_keyboard(page_file: Path, visit: Callable)
 
 
 @pytest.mark.parametrize("script", [True, False])
-def test_a_log_full_of_markup_does_nothing(tmp_path: Path, visit: Callable, script: bool):
+def test_markup_in_a_log_is_not_executed(tmp_path: Path, visit: Callable, script: bool):
     write_hostile(tmp_path)
     assert ran("report", str(tmp_path / "out"), "-o", str(tmp_path / "x.html")) == 0
     page = visit(tmp_path / "x.html", java_script_enabled=script)

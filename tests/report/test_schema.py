@@ -48,7 +48,7 @@ def test_the_published_schema_is_that_of_the_types():
     assert schema.published() == schema.text(), "write it again: python -m turnwise.report.schema"
 
 
-def test_what_every_command_writes_keeps_to_the_schema(documents: dict[str, dict], validator):
+def test_the_output_of_every_command_is_valid_by_the_schema(documents: dict[str, dict], validator):
     assert {document["command"] for document in documents.values()} == {
         "score",
         "meta",
@@ -72,7 +72,7 @@ def test_what_every_command_writes_keeps_to_the_schema(documents: dict[str, dict
     ],
     ids=lambda given: given[0],
 )  # fmt: skip
-def test_what_training_prints_keeps_to_the_schema(
+def test_the_output_of_training_is_valid_by_the_schema(
     validator, tmp_path: Path, capsys: pytest.CaptureFixture[str], words: tuple[str, ...]
 ):
     pytest.importorskip("torch", reason="needs the extra `neural`")
@@ -86,7 +86,7 @@ def test_what_training_prints_keeps_to_the_schema(
     assert problems(validator, document) == []
 
 
-def test_what_trained_estimators_and_policies_write_keeps_to_the_schema(validator, tmp_path: Path):
+def test_the_output_of_trained_estimators_and_policies_is_valid_by_the_schema(validator, tmp_path: Path):
     pytest.importorskip("torch", reason="needs the extra `neural`")
     for name in write_neural(tmp_path):
         document = json.loads((tmp_path / "runs" / name / "results.json").read_bytes())
@@ -106,7 +106,9 @@ def test_what_trained_estimators_and_policies_write_keeps_to_the_schema(validato
         (("origin", "inputs"), None),
     ],
 )
-def test_what_breaks_the_shape_is_noticed(documents: dict[str, dict], validator, path: tuple, value: object):
+def test_an_invalid_document_is_rejected_by_the_schema(
+    documents: dict[str, dict], validator, path: tuple, value: object
+):
     broken = json.loads(json.dumps(documents["score"]))
     place = broken
     for key in path[:-1]:

@@ -2,7 +2,7 @@ from turnwise.report import text
 from turnwise.report.results import to_json
 
 
-def test_numbers_stand_to_the_right_and_absent_ones_are_a_dash():
+def test_numbers_are_aligned_to_the_right_and_missing_ones_are_a_dash():
     shown = text.table(
         [["bleu", 1.5, None], ["rouge-l", 20.25, (1.0, 2.0)]], ["metric", "estimate", "interval"]
     )

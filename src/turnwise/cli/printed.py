@@ -36,7 +36,7 @@ def conclude(
     if not given["quiet"] or found.exit_code:  # --quiet does not hide why there is no estimate
         for note in found.notes():
             print(note, file=sys.stderr)
-    verdicts = [verdict for one in given["gates"] for verdict in one.judge(found.findings)]
+    verdicts = [verdict for one in given["gates"] for verdict in one.verdicts(found.findings)]
     for verdict in verdicts:
         print(verdict, file=sys.stderr)
     _write_junit(given["junit"], verdicts)
@@ -47,7 +47,7 @@ def conclude(
 
 def fail_gates(given: dict[str, Any], error: TurnwiseError) -> None:
     """A run that failed has met no gate; a CI server reads that in the JUnit file."""
-    _write_junit(given["junit"], [one.unmet(str(error)) for one in given["gates"]])
+    _write_junit(given["junit"], [one.failed(str(error)) for one in given["gates"]])
 
 
 def _write_junit(path: str | None, verdicts: Sequence[gate.Verdict]) -> None:

@@ -1,1 +1,1 @@
-"""Results become text, tables and files. Everything here is derived from findings."""
+"""Results as text, tables, figures, gates and files. All of it is computed from findings."""

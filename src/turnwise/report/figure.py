@@ -1,4 +1,4 @@
-"""One figure of a report: a picture, how to read it, what stands behind it, and its numbers as a table."""
+"""One figure of a report: a picture, an explanation, notes on the data, and the numbers as a table."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -6,13 +6,13 @@ from typing import Any
 
 from turnwise.report.text import number
 
-Record = Mapping[str, Any]  # a result as it stands in results.json
-MOST_SIGNATURES = 3  # that are named below a picture whose table has a column of them
+Record = Mapping[str, Any]  # one result of results.json
+MAX_SIGNATURES = 3  # signatures listed below a picture if its table has a column of signatures
 
 
 @dataclass(frozen=True, slots=True)
 class Exchange:
-    """What was said before a reply, and replies side by side: (who, text, score)."""
+    """The last turn of a context and replies to it, each as (agent, text, score)."""
 
     heard: str
     replies: tuple[tuple[str, str, str], ...]
@@ -20,20 +20,24 @@ class Exchange:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Figure:
-    kind: str  # regression, heatmap, ...: what a reader of the JSON looks for
+    """A picture with its explanation, notes and table."""
+
+    kind: str  # regression, heatmap, ...: identifies the figure in report.json
     title: str
     meaning: str  # how to read it
     notes: tuple[str, ...]  # n, interval, signature
     head: tuple[str, ...]
-    rows: tuple[tuple[Any, ...], ...]  # the same numbers for those who cannot see the picture
+    rows: tuple[tuple[Any, ...], ...]  # the numbers of the picture
     svg: str = ""
     exchanges: tuple[Exchange, ...] = ()
 
 
-def stated(records: Sequence[Record], *, more: Iterable[str] = (), column: bool = False) -> tuple[str, ...]:
-    """What must be known of numbers before they are believed: how many, which interval, which signature.
+def provenance_notes(
+    records: Sequence[Record], *, more: Iterable[str] = (), column: bool = False
+) -> tuple[str, ...]:
+    """Notes on the records of a figure: number of items and clusters, method of the intervals, and signatures.
 
-    With `column` the table below has a column of signatures, and many of them are only counted here.
+    With `column` the table has a column of signatures, and many signatures are only counted here.
     """
     return (_counts(records), *more, _intervals(records), *_signatures(records, column))
 
@@ -63,37 +67,37 @@ def _signatures(records: Sequence[Record], column: bool) -> list[str]:
     found = list(dict.fromkeys(record["signature"] for record in records if record.get("signature")))
     if not found:
         return [f"no signature: {'people rated, and no metric' if records else 'nothing was measured'}"]
-    if column and len(found) > MOST_SIGNATURES:
+    if column and len(found) > MAX_SIGNATURES:
         return [f"signatures: {len(found)}, one a row of the table"]
     return [f"signature: {one}" for one in found]
 
 
-def axis(record: Record) -> str:
-    """The metric, and which end of it is good where that is the low one."""
+def metric_label(record: Record) -> str:
+    """The name of the metric, with `(lower is better)` where that is so."""
     return (
         f"{record['metric']} (lower is better)" if record.get("better") == "lower" else str(record["metric"])
     )
 
 
-def lower(records: Iterable[Record], told: str) -> str:
-    """A sentence that names the metrics whose low end is the good one; nothing where there are none."""
+def lower_is_better_note(records: Iterable[Record], suffix: str) -> str:
+    """A sentence that names the metrics of which lower is better, followed by `suffix`; "" if there are none."""
     names = dict.fromkeys(record["metric"] for record in records if record.get("better") == "lower")
-    return f" Lower is better by {', '.join(names)}{told}." if names else ""
+    return f" Lower is better by {', '.join(names)}{suffix}." if names else ""
 
 
 def interval(record: Record, key: str = "interval") -> tuple[float, float] | None:
-    """A record's interval, where it has a whole one."""
+    """The interval of a record; None unless both ends are known."""
     found = record.get(key)
     return (found[0], found[1]) if found and None not in found else None
 
 
 def with_interval(record: Record) -> str:
-    """`0.61 [0.52, 0.70]`."""
+    """The estimate with its interval, such as `0.61 [0.52, 0.70]`."""
     bounds = interval(record)
     shown = f" [{number(bounds[0])}, {number(bounds[1])}]" if bounds else ""
     return f"{number(record.get('estimate'))}{shown}"
 
 
-def answered(records: Iterable[Record]) -> list[Record]:
-    """Those with an estimate."""
+def with_estimate(records: Iterable[Record]) -> list[Record]:
+    """The records that have an estimate."""
     return [record for record in records if record.get("estimate") is not None]

@@ -1,7 +1,7 @@
-"""Gates: `bleu-4 >= 2` holds when the whole interval does, not when the estimate happens to.
+"""Gates: conditions on findings, such as `bleu-4 >= 2`, that set the exit code.
 
-`>=` and `>` look at the interval's lower bound, `<=` and `<` at its upper one. Without an interval the gate
-fails: what could not be shown is not passed. Bounds that differ by the dust of floating point are equal.
+A gate holds if the whole interval of the finding satisfies it: `>=` and `>` compare the lower bound, `<=` and `<` the
+upper bound. Without an interval the gate fails. Bounds that differ by rounding error only are equal.
 """
 
 import re
@@ -12,14 +12,18 @@ from xml.etree import ElementTree
 from turnwise.errors import UsageError
 from turnwise.types import Finding
 
-DUST = 1e-9  # of the size of the numbers compared
-FORM = re.compile(r"^\s*(?P<name>\S+?)\s*(?P<sign>>=|<=|>|<)\s*(?P<bound>[-+]?[\d.]+(?:[eE][-+]?\d+)?)\s*$")
+ROUNDING = 1e-9  # relative tolerance of comparisons
+PATTERN = re.compile(
+    r"^\s*(?P<name>\S+?)\s*(?P<sign>>=|<=|>|<)\s*(?P<bound>[-+]?[\d.]+(?:[eE][-+]?\d+)?)\s*$"
+)
 
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
+    """Whether a gate holds for one finding, with an explanation."""
+
     gate: str
-    about: str  # which finding
+    about: str  # describes the finding
     passed: bool
     explanation: str
 
@@ -29,6 +33,8 @@ class Verdict:
 
 @dataclass(frozen=True, slots=True)
 class Gate:
+    """A condition on the findings of one metric."""
+
     text: str
     name: str
     sign: str
@@ -36,7 +42,8 @@ class Gate:
 
     @classmethod
     def parse(cls, text: str) -> "Gate":
-        match = FORM.match(text)
+        """The gate of a text such as `bleu-4 >= 2`."""
+        match = PATTERN.match(text)
         try:
             bound = float(match["bound"]) if match else None
         except ValueError:
@@ -45,19 +52,19 @@ class Gate:
             raise UsageError(f"`{text}` is not a gate; write for example 'bleu-4 >= 2'")
         return cls(text.strip(), match["name"], match["sign"], bound)
 
-    def judge(self, findings: Sequence[Finding]) -> list[Verdict]:
-        """One verdict a finding about the named metric, but at levels at which it has no number by its nature."""
+    def verdicts(self, findings: Sequence[Finding]) -> list[Verdict]:
+        """One verdict for each finding of the metric, except at levels at which the metric is undefined."""
         named = [finding for finding in findings if finding.what.get("metric") == self.name]
-        mine = [finding for finding in named if not finding.details.get("undefined")]
-        if not mine:
+        defined = [finding for finding in named if not finding.details.get("undefined")]
+        if not defined:
             known = ", ".join(sorted({str(finding.what.get("metric")) for finding in findings}))
             raise UsageError(
                 f"gate `{self.text}`: no result for `{self.name}`; there are results for {known}"
             )
-        return [self._verdict(finding) for finding in mine]
+        return [self._verdict(finding) for finding in defined]
 
-    def unmet(self, reason: str) -> Verdict:
-        """The verdict where there is no finding at all."""
+    def failed(self, reason: str) -> Verdict:
+        """The verdict of a gate for which there is no finding."""
         return Verdict(self.text, "", False, reason)
 
     def _verdict(self, finding: Finding) -> Verdict:
@@ -69,12 +76,13 @@ class Gate:
         side, place = ("lower", 0) if self.sign.startswith(">") else ("upper", 1)
         bound = finding.interval[place]
         size = max(map(abs, (finding.estimate, *finding.interval, self.bound)))
-        passed = self._holds(bound, dust=DUST * size)
+        passed = self._holds(bound, tolerance=ROUNDING * size)
         return Verdict(self.text, about, passed, f"estimate {finding.estimate:.4g}, {side} bound {bound:.4g}")
 
-    def _holds(self, bound: float, *, dust: float) -> bool:
-        room = bound - self.bound if self.sign.startswith(">") else self.bound - bound
-        return room >= -dust if self.sign.endswith("=") else room > dust
+    def _holds(self, bound: float, *, tolerance: float) -> bool:
+        """Whether a bound of an interval satisfies the condition."""
+        margin = bound - self.bound if self.sign.startswith(">") else self.bound - bound
+        return margin >= -tolerance if self.sign.endswith("=") else margin > tolerance
 
 
 def junit(verdicts: Sequence[Verdict]) -> bytes:

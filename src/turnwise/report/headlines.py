@@ -1,22 +1,26 @@
-"""What a run comes to, in sentences that a person can act on."""
+"""The main results of a run as sentences."""
 
 from collections.abc import Callable, Iterator, Sequence
 
 from turnwise.errors import counted
-from turnwise.report.figure import Record, answered, interval, with_interval
+from turnwise.report.figure import Record, interval, with_estimate, with_interval
 from turnwise.report.runs import Run
 from turnwise.report.text import number, p_value
 
-LEVEL = 0.05
+LEVEL = 0.05  # significance level
 
 
-def told(run: Run) -> list[str]:
+def sentences(run: Run) -> list[str]:
+    """The main results of a run; none for commands without such sentences."""
     return list(_SENTENCES[run.command](run)) if run.command in _SENTENCES else []
 
 
 def agreement(records: Sequence[Record]) -> list[Record]:
-    """One statistic at the finest level, best first: Spearman where there, on `overall` where there."""
-    mine = [r for r in answered(records) if r.get("metric") and r.get("statistic")]
+    """Correlations with people by one statistic at the finest level, best first.
+
+    The statistic is Spearman and the dimension `overall` where the run has them.
+    """
+    mine = [r for r in with_estimate(records) if r.get("metric") and r.get("statistic")]
     if not mine:
         return []
     statistics = {r["statistic"] for r in mine}
@@ -31,7 +35,7 @@ def agreement(records: Sequence[Record]) -> list[Record]:
 
 
 def _score(run: Run) -> Iterator[str]:
-    records = [r for r in answered(run.results) if r.get("agent")]
+    records = [r for r in with_estimate(run.results) if r.get("agent")]
     agents = {r["agent"] for r in records}
     metrics = dict.fromkeys(r["metric"] for r in records)
     if len(agents) < 2 or not metrics:
@@ -62,8 +66,10 @@ def _meta(run: Run) -> Iterator[str]:
 
 
 def _raters(run: Run) -> Iterator[str]:
-    """How well one rater follows the others, dimension by dimension: the first of each."""
-    one = [r for r in answered(run.results) if not r.get("metric") and r.get("statistic") == "leave-one-out"]
+    """The agreement of one rater with the others, for each dimension."""
+    one = [
+        r for r in with_estimate(run.results) if not r.get("metric") and r.get("statistic") == "leave-one-out"
+    ]
     for dimension in dict.fromkeys(record["dimension"] for record in one):
         first = next(record for record in one if record["dimension"] == dimension)
         yield (
@@ -99,9 +105,9 @@ def _attack(run: Run) -> Iterator[str]:
 
 
 def _critics(run: Run) -> Iterator[str]:
-    """A critic without ratings ranks systems by what their replies are worth to it, beside controls."""
+    """The ranking of systems by each critic, or a warning if a control scores as high as a system."""
     for name, critic in (run.document.get("critics") or {}).items():
-        systems = [r for r in answered(run.results) if r["estimator"] == name and r["kind"] == "system"]
+        systems = [r for r in with_estimate(run.results) if r["estimator"] == name and r["kind"] == "system"]
         if not systems:
             continue
         best = max(systems, key=lambda record: float(record["estimate"]))
@@ -149,13 +155,13 @@ def _ope(run: Run) -> Iterator[str]:
 
 
 def _reason(run: Run) -> str:
-    """Why there is no answer, as the first record without one says."""
+    """The reason of the first record that has one."""
     said = (r["reason"] for r in run.results if r.get("reason"))
     return str(next(said, "too little was measured"))
 
 
 def _compare(run: Run) -> Iterator[str]:
-    records = answered(run.results)
+    records = with_estimate(run.results)
     if not records:
         yield f"Nothing could be compared: {_reason(run)}"
     shown = [r for r in records if r.get("verdict") not in (None, "not shown")]

@@ -1,40 +1,46 @@
-"""Names beside dots, none over another: each is tried on every side of its dot, near before far."""
+"""Placement of labels beside dots without overlap: positions around a dot are tried from near to far."""
 
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-DOT = 4.0  # half the width of what must stay free around a dot
-TALL = 12.0  # height of a line of letters
-NEAR = (6.0, 10.0)  # from the middle of a dot to a name that is seen to be its own
-FAR = tuple(6.0 * step for step in range(1, 20))  # and to a number, with a line between them
+DOT_RADIUS = 4.0  # half the width of the square around a dot that labels must not cover
+LINE_HEIGHT = 12.0  # height of a line of text
+NEAR = (6.0, 10.0)  # distances of a label from its dot at which no leader line is needed
+FAR = tuple(6.0 * step for step in range(1, 20))  # distances of a label with a leader line
 
 
 class Box(NamedTuple):
+    """A rectangle in units of the picture; y grows downwards."""
+
     left: float
     top: float
     right: float
     bottom: float
 
-    def meets(self, other: "Box") -> bool:
-        across = self.left < other.right and other.left < self.right
-        return across and self.top < other.bottom and other.top < self.bottom
+    def overlaps(self, other: "Box") -> bool:
+        horizontally = self.left < other.right and other.left < self.right
+        return horizontally and self.top < other.bottom and other.top < self.bottom
 
-    def within(self, other: "Box") -> bool:
-        across = self.left >= other.left and self.right <= other.right
-        return across and self.top >= other.top and self.bottom <= other.bottom
+    def is_inside(self, other: "Box") -> bool:
+        horizontally = self.left >= other.left and self.right <= other.right
+        return horizontally and self.top >= other.top and self.bottom <= other.bottom
 
 
-def beside(
-    dots: Sequence[tuple[float, float]], widths: Sequence[float], frame: Box, *, reach: Sequence[float] = NEAR
+def place_labels(
+    dots: Sequence[tuple[float, float]],
+    widths: Sequence[float],
+    frame: Box,
+    *,
+    distances: Sequence[float] = NEAR,
 ) -> list[Box] | None:
-    """A box for the name of each dot, free of all dots and other names; None where they cannot all have one."""
-    taken = [Box(x - DOT, y - DOT, x + DOT, y + DOT) for x, y in dots]
+    """A box for the label of each dot that overlaps no dot and no other label; None if not all labels fit."""
+    taken = [Box(x - DOT_RADIUS, y - DOT_RADIUS, x + DOT_RADIUS, y + DOT_RADIUS) for x, y in dots]
     found: list[Box] = []
     for (x, y), width in zip(dots, widths, strict=True):
         free = (
             box
-            for box in _around(x, y, width, reach)
-            if box.within(frame) and not any(box.meets(other) for other in taken)
+            for box in _boxes_around(x, y, width, distances)
+            if box.is_inside(frame) and not any(box.overlaps(other) for other in taken)
         )
         box = next(free, None)
         if box is None:
@@ -44,12 +50,14 @@ def beside(
     return found
 
 
-def _around(x: float, y: float, width: float, reach: Sequence[float]) -> Iterator[Box]:
-    half = TALL / 2
-    for far in reach:
-        right, left = x + far, x - far - width
+def _boxes_around(x: float, y: float, width: float, distances: Sequence[float]) -> Iterator[Box]:
+    """Yield the possible boxes of a label around a dot."""
+    half = LINE_HEIGHT / 2
+    for distance in distances:
+        right, left = x + distance, x - distance - width
         for corner, middle in (
-            (right, y), (left, y), (right, y - far), (right, y + far), (left, y - far), (left, y + far),
-            (x - width / 2, y - far - half), (x - width / 2, y + far + half),
+            (right, y), (left, y), (right, y - distance), (right, y + distance),
+            (left, y - distance), (left, y + distance),
+            (x - width / 2, y - distance - half), (x - width / 2, y + distance + half),
         ):  # fmt: skip
             yield Box(corner, middle - half, corner + width, middle + half)

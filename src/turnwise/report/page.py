@@ -1,7 +1,7 @@
-"""The report as one HTML file: style and pictures inside, no script, nothing to fetch.
+"""The report as one HTML file, with style and pictures inside, without scripts or external resources.
 
-Jinja escapes whatever it is given; only the pictures, whose texts `plot` has escaped, are passed as they are. A policy
-in the page's head forbids scripts and requests, should anything slip through.
+Jinja escapes all values except the pictures, whose texts `plot` has escaped. A content security policy in the head of
+the page forbids scripts and requests in addition.
 """
 
 from collections.abc import Sequence
@@ -18,11 +18,12 @@ from turnwise.report.text import cell
 if TYPE_CHECKING:
     from turnwise.report.report import Report
 
-MOST_ROWS = 500  # of a table; report.json has all
+MAX_ROWS = 500  # maximum rows of a table; report.json has all
 
 
 @cache
 def _template(name: str) -> Template:
+    """The Jinja template of this name."""
     environment = Environment(
         loader=PackageLoader("turnwise.report", "templates"),
         autoescape=select_autoescape(default=True, default_for_string=True),
@@ -31,18 +32,19 @@ def _template(name: str) -> Template:
     )
     environment.filters["cell"] = _cell
     environment.filters["picture"] = Markup
-    environment.filters["places"] = _places
+    environment.filters["numeric_columns"] = _numeric_columns
     return environment.get_template(name)
 
 
 def _cell(value: Any) -> str:
+    """A table cell as text, with yes and no for booleans."""
     if isinstance(value, bool):
         return "yes" if value else "no"
     return cell(tuple(value) if isinstance(value, list) else value)
 
 
-def _places(rows: Any) -> list[bool]:
-    """Which columns hold numbers, and are set to the right."""
+def _numeric_columns(rows: Any) -> list[bool]:
+    """Which columns hold only numbers, and are aligned to the right."""
     return [
         all(
             value is None or (isinstance(value, (int, float)) and not isinstance(value, bool))
@@ -53,13 +55,14 @@ def _places(rows: Any) -> list[bool]:
 
 
 def html(made: "Report") -> bytes:
-    page = _template("report.html").render(report=made, style=Markup(plot.style()), most=MOST_ROWS)
+    """The report as an HTML page."""
+    page = _template("report.html").render(report=made, style=Markup(plot.style()), most=MAX_ROWS)
     return page.encode()
 
 
 def notebook(head: Sequence[str], rows: Sequence[Sequence[Any]], figures: Sequence[Figure]) -> str:
-    """A table and figures as a piece of a page, for a notebook."""
+    """A table and figures as an HTML fragment for a notebook."""
     style = Markup(plot.style())
     return _template("notebook.html").render(
-        head=head, rows=rows, figures=figures, style=style, most=MOST_ROWS
+        head=head, rows=rows, figures=figures, style=style, most=MAX_ROWS
     )

@@ -1,8 +1,8 @@
-"""A small plotting module: numbers in, SVG text out.
+"""A small plotting module that writes SVG text.
 
-A picture is 400 units wide, so that its letters can be read on a telephone and it still fills half a desk's screen.
-Colours are classes, not values: the page that holds it, or the style that `alone` puts in, says what they are in light,
-in dark and on paper. Every text is escaped here; nothing else may write text into a picture.
+A picture is 400 units wide, so that its letters can be read on a telephone and it fills half of a desktop screen.
+Colours are CSS classes: the page around the picture, or the style that `standalone` adds, defines them for light and
+dark screens and for print. All text is escaped here; no other module may write text into a picture.
 """
 
 import math
@@ -15,21 +15,21 @@ from xml.sax.saxutils import escape
 from turnwise.report import labels
 
 WIDTH, HEIGHT = 400.0, 290.0
-LEFT, RIGHT, TOP, BOTTOM = 24.0, 12.0, 10.0, 40.0  # LEFT: beside the numbers of the axis
-LETTER = 7.2  # width of one at 12 units, in the widest of the fonts
-SERIES = 8  # colours, after which they begin again
-ROW = 20.0  # height of one line of a picture that lists names
-NAME = 22  # letters of such a name
+LEFT, RIGHT, TOP, BOTTOM = 24.0, 12.0, 10.0, 40.0  # margins; LEFT is added to the width of the tick labels
+LETTER_WIDTH = 7.2  # width of a letter at font size 12 in the widest of the fonts
+N_COLOURS = 8  # number of colours; further series reuse them
+ROW_HEIGHT = 20.0  # height of a row in a picture with a list of names
+MAX_NAME_LETTERS = 22  # maximum length of a name in such a list
 
 
 class Scale(NamedTuple):
-    """From values to places in the picture."""
+    """Linear map from values to coordinates in the picture."""
 
     low: float
     high: float
     start: float
     end: float
-    whole: bool = False
+    integer_ticks: bool = False
 
     def __call__(self, value: float) -> float:
         share = (value - self.low) / (self.high - self.low)
@@ -37,31 +37,32 @@ class Scale(NamedTuple):
 
     @property
     def step(self) -> float:
-        """Between ticks: a round number, and a whole one where the axis counts something."""
+        """Distance between ticks: a round number, and an integer on an axis of counts."""
         step = _round_step((self.high - self.low) / 5)
-        return max(1.0, round(step)) if self.whole else step
+        return max(1.0, round(step)) if self.integer_ticks else step
 
     @property
     def ticks(self) -> list[float]:
-        """Round numbers, four to nine of them."""
+        """The tick values: four to nine round numbers."""
         step = self.step
         first = math.ceil(self.low / step - 1e-9)
         last = math.floor(self.high / step + 1e-9)
         return [number * step for number in range(first, last + 1)]
 
-    def told(self, tick: float) -> str:
-        """With as many digits as tell it from its neighbours."""
+    def format_tick(self, tick: float) -> str:
+        """The tick label, with as many digits as the tick distance needs."""
         digits = max(0, -math.floor(math.log10(self.step) + 1e-9))
         return f"{tick:.{digits}f}" if digits <= 6 and abs(tick) < 1e6 else f"{tick:.4g}"
 
 
 def _round_step(rough: float) -> float:
+    """A step of 1, 2 or 5 times a power of ten near the given one."""
     size = 10.0 ** math.floor(math.log10(rough))
     return next(size * step for step in (1, 2, 5, 10) if size * step >= 0.8 * rough)
 
 
-def reach(values: Iterable[float | None], *, pad: float = 0.05) -> tuple[float, float]:
-    """From the least to the greatest, with some room; never empty."""
+def padded_range(values: Iterable[float | None], *, pad: float = 0.05) -> tuple[float, float]:
+    """The range of the finite values, padded on both sides; never empty."""
     known = [value for value in values if value is not None and math.isfinite(value)]
     low, high = (min(known), max(known)) if known else (0.0, 1.0)
     if high - low < 1e-9 * max(1.0, abs(high)):
@@ -71,13 +72,14 @@ def reach(values: Iterable[float | None], *, pad: float = 0.05) -> tuple[float, 
     return low - room, high + room
 
 
-def short(text: str, letters: int) -> str:
+def truncate(text: str, letters: int) -> str:
+    """The text cut to this length, with an ellipsis."""
     return text if len(text) <= letters else f"{text[: max(1, letters - 1)]}…"
 
 
 @dataclass
 class Panel:
-    """A rectangle with two axes; marks are added in the order in which they cover each other."""
+    """A plotting area with two axes; later marks cover earlier ones."""
 
     x: Scale
     y: Scale
@@ -86,49 +88,49 @@ class Panel:
     marks: list[str] = field(default_factory=list)
 
     @classmethod
-    def over(
+    def with_axes(
         cls,
         xs: tuple[float, float],
         ys: tuple[float, float],
         *,
         height: float = HEIGHT,
-        whole: bool = False,
+        integer_ticks: bool = False,
     ) -> "Panel":
-        """Axes from and to these values; `whole` where x is a count."""
+        """A panel with axes over these ranges; `integer_ticks` if x is a count."""
         down = Scale(*ys, height - BOTTOM, TOP)
-        left = LEFT + LETTER * max((len(down.told(tick)) for tick in down.ticks), default=0)
-        return cls(Scale(*xs, left, WIDTH - RIGHT, whole), down, height=height)
+        left = LEFT + LETTER_WIDTH * max((len(down.format_tick(tick)) for tick in down.ticks), default=0)
+        return cls(Scale(*xs, left, WIDTH - RIGHT, integer_ticks), down, height=height)
 
     @classmethod
-    def listing(cls, names: Sequence[str], xs: tuple[float, float], *, below: float = BOTTOM) -> "Panel":
-        """Names down the left side, an axis below: the name at place i stands at y = i."""
-        letters = min(NAME, max(map(len, names), default=1))
-        left, height = 14 + LETTER * letters, TOP + ROW * len(names) + below
+    def with_names(cls, names: Sequence[str], xs: tuple[float, float], *, below: float = BOTTOM) -> "Panel":
+        """A panel with names on the left, the i-th at y = i, and an x axis below."""
+        letters = min(MAX_NAME_LETTERS, max(map(len, names), default=1))
+        left, height = 14 + LETTER_WIDTH * letters, TOP + ROW_HEIGHT * len(names) + below
         down = Scale(-0.5, len(names) - 0.5, TOP, height - below)
         panel = cls(Scale(*xs, left, WIDTH - RIGHT), down, height=height)
         for place, name in enumerate(names):
-            panel.text(left - 6, panel.y(place) + 4, short(name, NAME), anchor="end", tip=name)
+            panel.text(left - 6, panel.y(place) + 4, truncate(name, MAX_NAME_LETTERS), anchor="end", tip=name)
         return panel
 
     def text(
         self, x: float, y: float, words: str, *, anchor: str = "start", style: str = "", tip: str = ""
     ) -> None:
-        """Words at a place of the picture, not of the data."""
+        """Add text at a position in picture coordinates."""
         inside = f"<title>{escape(tip)}</title>" if tip and tip != words else ""
         name = f' class="{style}"' if style else ""
         self.marks.append(
             f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}"{name}>{inside}{escape(words)}</text>'
         )
 
-    def slanted(self, x: float, y: float, words: str, *, tip: str) -> None:
-        """Words that end at a place of the picture, rising to it."""
+    def slanted_text(self, x: float, y: float, words: str, *, tip: str) -> None:
+        """Add slanted text that ends at a position in picture coordinates."""
         self.marks.append(
             f'<text transform="translate({x:.1f} {y:.1f}) rotate(-50)" text-anchor="end" class="tick">'
             f"<title>{escape(tip)}</title>{escape(words)}</text>"
         )
 
     def path(self, places: Sequence[tuple[float, float]], *, style: str, closed: bool = False) -> None:
-        """A line through places of the data; where one is not a number, it is broken."""
+        """Add a line through points in data coordinates; it is interrupted at points that are not finite."""
         drawn, pen = [], "M"
         for x, y in places:
             if math.isfinite(x) and math.isfinite(y):
@@ -140,14 +142,16 @@ class Panel:
         self.marks.append(f'<path d="{"".join(drawn)}{end}" class="{style}"/>')
 
     def line(self, xs: Sequence[float], ys: Sequence[float], series: int = 0) -> None:
-        self.path(list(zip(xs, ys, strict=True)), style=f"line s{series % SERIES}")
+        """Add a line in the colour of a series."""
+        self.path(list(zip(xs, ys, strict=True)), style=f"line s{series % N_COLOURS}")
 
     def band(self, xs: Sequence[float], low: Sequence[float], high: Sequence[float], series: int = 0) -> None:
+        """Add a filled band between two curves."""
         edge = [*zip(xs, low, strict=True), *reversed(list(zip(xs, high, strict=True)))]
-        self.path(edge, style=f"band s{series % SERIES}", closed=True)
+        self.path(edge, style=f"band s{series % N_COLOURS}", closed=True)
 
     def bar(self, x: tuple[float, float], y: tuple[float, float], *, style: str, tip: str = "") -> None:
-        """A rectangle between values of the data."""
+        """Add a rectangle in data coordinates."""
         across, down = sorted((self.x(x[0]), self.x(x[1]))), sorted((self.y(y[0]), self.y(y[1])))
         inside = f"<title>{escape(tip)}</title>" if tip else ""
         self.marks.append(
@@ -156,61 +160,68 @@ class Panel:
         )
 
     def dot(self, x: float, y: float, series: int = 0, *, tip: str = "", size: float = 3.5) -> None:
+        """Add a dot in data coordinates; `tip` is its tooltip."""
         inside = f"<title>{escape(tip)}</title>" if tip else ""
         self.marks.append(
-            f'<circle cx="{self.x(x)}" cy="{self.y(y)}" r="{size}" class="dot s{series % SERIES}">{inside}</circle>'
+            f'<circle cx="{self.x(x)}" cy="{self.y(y)}" r="{size}" class="dot s{series % N_COLOURS}">{inside}</circle>'
         )
 
-    def name(self, places: Sequence[tuple[float, float, str]]) -> list[str]:
-        """Names beside the dots at these places of the data; where they do not fit, numbers, and their key."""
+    def label_dots(self, places: Sequence[tuple[float, float, str]]) -> list[str]:
+        """Add names beside the dots at these points; if names do not fit, numbers, and return the key to them."""
         dots = [(self.x(x), self.y(y)) for x, y, _ in places]
         frame = labels.Box(self.x.start, self.y.end, self.x.end, self.y.start)
-        shown = [short(name, NAME) for *_, name in places]
-        boxes = labels.beside(dots, [LETTER * len(name) for name in shown], frame)
+        shown = [truncate(name, MAX_NAME_LETTERS) for *_, name in places]
+        boxes = labels.place_labels(dots, [LETTER_WIDTH * len(name) for name in shown], frame)
         key: list[str] = []
         if boxes is None:
             key = [f"{number} {name}" for number, name in enumerate(shown, start=1)]
             shown = [str(number) for number in range(1, len(shown) + 1)]
-            boxes = labels.beside(dots, [LETTER * len(name) for name in shown], frame, reach=labels.FAR)
-        if boxes is None:  # a cloud; its table has the names
+            boxes = labels.place_labels(
+                dots, [LETTER_WIDTH * len(name) for name in shown], frame, distances=labels.FAR
+            )
+        if boxes is None:  # not even numbers fit; the table has the names
             return []
         for (x, y), box, words, (*_, tip) in zip(dots, boxes, shown, places, strict=True):
             if max(box.left - x, x - box.right, box.top - y, y - box.bottom) > labels.NEAR[-1]:
                 end = f"{min(max(x, box.left), box.right):.1f} {min(max(y, box.top), box.bottom):.1f}"
                 self.marks.append(f'<path d="M{x} {y}L{end}" class="leader"/>')
-            # Letters are narrower than was reckoned with: they stand at the end that is nearer to the dot.
+            # Text is narrower than its box, so it is aligned to the side of the box that is nearer to the dot.
             at, anchor = (box.left, "start") if box.left >= x else (box.right, "end")
             if box.left < x < box.right:
                 at, anchor = (box.left + box.right) / 2, "middle"
             self.text(at, box.bottom - 2, words, anchor=anchor, style="quiet", tip=tip)
         return key
 
-    def across(self, y: float, style: str = "rule") -> None:
+    def horizontal_rule(self, y: float, style: str = "rule") -> None:
         self.path([(self.x.low, y), (self.x.high, y)], style=style)
 
-    def down(self, x: float, style: str = "rule") -> None:
+    def vertical_rule(self, x: float, style: str = "rule") -> None:
         self.path([(x, self.y.low), (x, self.y.high)], style=style)
 
     def axes(self, x: str, y: str = "") -> None:
-        """Ticks with their numbers, and what the axes mean; no numbers on y where names stand there."""
+        """Add ticks, tick labels and axis labels; the y axis has none if `y` is empty."""
         floor = max(self.y.start, self.y.end)
         for tick in self.x.ticks:
-            self.down(tick, "grid")
-            self.text(self.x(tick), floor + 14, self.x.told(tick), anchor="middle", style="tick")
+            self.vertical_rule(tick, "grid")
+            self.text(self.x(tick), floor + 14, self.x.format_tick(tick), anchor="middle", style="tick")
         if y:
             for tick in self.y.ticks:
-                self.across(tick, "grid")
-                self.text(self.x.start - 5, self.y(tick) + 4, self.y.told(tick), anchor="end", style="tick")
+                self.horizontal_rule(tick, "grid")
+                self.text(
+                    self.x.start - 5, self.y(tick) + 4, self.y.format_tick(tick), anchor="end", style="tick"
+                )
             middle = (self.y.start + self.y.end) / 2
             self.marks.append(
                 f'<text transform="translate(11 {middle:.0f}) rotate(-90)" text-anchor="middle" class="label">'
-                f"{escape(short(y, 40))}</text>"
+                f"{escape(truncate(y, 40))}</text>"
             )
-        self.text((self.x.start + self.x.end) / 2, floor + 31, short(x, 48), anchor="middle", style="label")
+        self.text(
+            (self.x.start + self.x.end) / 2, floor + 31, truncate(x, 48), anchor="middle", style="label"
+        )
 
     def svg(self, title: str, *, legend: Sequence[str] = (), key: Sequence[str] = ()) -> str:
-        """The picture, with a legend of its series, or the key of its numbers, above it."""
-        head, room = _legend(legend, self.width) if legend else _key(key, self.width)
+        """The SVG text, with a legend of the series or the key of numbered dots above the picture."""
+        head, room = _legend(legend, self.width) if legend else _numbered_key(key, self.width)
         height = self.height + room
         inside = "\n".join(self.marks)
         body = f'<g transform="translate(0 {room:.0f})">\n{inside}\n</g>' if room else inside
@@ -221,25 +232,25 @@ class Panel:
 
 
 def _legend(names: Sequence[str], width: float) -> tuple[str, float]:
-    """Swatches and names in lines as wide as the picture; and how high they are."""
+    """The legend as SVG, wrapped to the width of the picture, and its height."""
     parts, x, line = [], 6.0, 0
     for place, name in enumerate(names):
-        shown = short(name, 44)
-        needed = 22 + LETTER * len(shown)
+        shown = truncate(name, 44)
+        needed = 22 + LETTER_WIDTH * len(shown)
         if x + needed > width and x > 6:
             x, line = 6.0, line + 1
         y = 15 * line + 12
         parts.append(
-            f'<circle cx="{x + 4:.1f}" cy="{y - 4}" r="4" class="dot s{place % SERIES}"/>'
+            f'<circle cx="{x + 4:.1f}" cy="{y - 4}" r="4" class="dot s{place % N_COLOURS}"/>'
             f'<text x="{x + 12:.1f}" y="{y}">{escape(shown)}</text>\n'
         )
         x += needed
     return "".join(parts), 15.0 * (line + 1) + 4 if names else 0.0
 
 
-def _key(names: Sequence[str], width: float) -> tuple[str, float]:
-    """Names in columns; and how high they are."""
-    wide = 12 + LETTER * max(map(len, names), default=0)
+def _numbered_key(names: Sequence[str], width: float) -> tuple[str, float]:
+    """The key of numbered dots as SVG, in columns, and its height."""
+    wide = 12 + LETTER_WIDTH * max(map(len, names), default=0)
     columns = max(1, int(width / wide))
     parts = [
         f'<text x="{6 + wide * (place % columns):.1f}" y="{15 * (place // columns) + 12}">{escape(name)}</text>\n'
@@ -249,11 +260,11 @@ def _key(names: Sequence[str], width: float) -> tuple[str, float]:
 
 
 def style() -> str:
-    """What the classes of a picture look like."""
+    """The CSS of a picture's classes."""
     return (files("turnwise.report") / "plot.css").read_text()
 
 
-def alone(svg: str) -> str:
-    """The picture as a file of its own."""
+def standalone(svg: str) -> str:
+    """The picture with its style, for a file of its own."""
     head, rest = svg.split(">", 1)
     return f"{head}>\n<style>{style()}</style>{rest}"

@@ -1,4 +1,4 @@
-"""The regression plot of an off-policy evaluation (ENIGMA, figure 1): estimates against what is known."""
+"""Regression plot of an off-policy evaluation (ENIGMA, figure 1): estimates against known mean ratings."""
 
 import math
 from collections.abc import Iterator, Sequence
@@ -7,17 +7,19 @@ from typing import NamedTuple
 import numpy as np
 
 from turnwise.report import plot
-from turnwise.report.figure import Figure, Record, answered, interval, stated
+from turnwise.report.figure import Figure, Record, interval, provenance_notes, with_estimate
 from turnwise.report.runs import Run
 from turnwise.report.text import number
 from turnwise.stats.correlation import pearson, spearman
 from turnwise.types import Floats
 
-FEWEST = 3  # dots that make a line
-STEPS = 40  # of the band
+MIN_DOTS = 3  # minimum number of dots for a fitted line
+BAND_POINTS = 40  # points at which the band is drawn
 
 
 class Dot(NamedTuple):
+    """An agent with its known mean rating and its estimate."""
+
     name: str
     known: float
     estimate: float
@@ -25,21 +27,23 @@ class Dot(NamedTuple):
 
 
 class Band(NamedTuple):
+    """A fitted line and its confidence band at points `x`."""
+
     x: Floats
     middle: Floats
     low: Floats
     high: Floats
 
 
-def band(x: Floats, y: Floats, *, level: float = 0.95) -> Band | None:
-    """Least squares and where the line itself may lie; None where there is none."""
+def fit_with_band(x: Floats, y: Floats, *, level: float = 0.95) -> Band | None:
+    """The least-squares line and its pointwise confidence band; None with too few or constant points."""
     n = len(x)
-    if n < FEWEST or np.ptp(x) == 0:
+    if n < MIN_DOTS or np.ptp(x) == 0:
         return None
     from scipy.stats import t
 
     slope, offset = np.polyfit(x, y, 1)
-    at = np.linspace(x.min(), x.max(), STEPS)
+    at = np.linspace(x.min(), x.max(), BAND_POINTS)
     residual = float(np.sum((y - slope * x - offset) ** 2)) / (n - 2)
     spread = np.sqrt(residual * (1 / n + (at - x.mean()) ** 2 / np.sum((x - x.mean()) ** 2)))
     half = float(t.ppf((1 + level) / 2, n - 2)) * spread
@@ -47,14 +51,14 @@ def band(x: Floats, y: Floats, *, level: float = 0.95) -> Band | None:
     return Band(at, middle, middle - half, middle + half)
 
 
-def picture(dots: Sequence[Dot], *, title: str) -> str:
-    """A square with the line on which estimates would be right, the fitted line and its band."""
+def draw(dots: Sequence[Dot], *, title: str) -> str:
+    """The SVG picture: dots with intervals, the diagonal, the fitted line and its band."""
     values = [value for dot in dots for value in (dot.known, dot.estimate, *(dot.interval or ()))]
-    span = plot.reach(values)
-    panel = plot.Panel.over(span, span, height=360)
+    span = plot.padded_range(values)
+    panel = plot.Panel.with_axes(span, span, height=360)
     panel.axes("known mean", "estimate")
     panel.path([(span[0], span[0]), (span[1], span[1])], style="rule")
-    fitted = band(np.array([dot.known for dot in dots]), np.array([dot.estimate for dot in dots]))
+    fitted = fit_with_band(np.array([dot.known for dot in dots]), np.array([dot.estimate for dot in dots]))
     if fitted is not None:
         low, high = (np.clip(edge, *span).tolist() for edge in (fitted.low, fitted.high))
         panel.band(fitted.x.tolist(), low, high, 2)
@@ -70,48 +74,48 @@ def picture(dots: Sequence[Dot], *, title: str) -> str:
     return panel.svg(title)
 
 
-def figure(dots: Sequence[Dot], *, title: str) -> str:
-    """The picture as a file of its own."""
-    return plot.alone(picture(dots, title=title))
+def standalone_svg(dots: Sequence[Dot], *, title: str) -> str:
+    """The picture as the text of an SVG file."""
+    return plot.standalone(draw(dots, title=title))
 
 
-def known(record: Record) -> float | None:
-    """The truth where somebody knows it, else the mean of the target's own dialogues."""
+def known_mean(record: Record) -> float | None:
+    """The true mean rating if it is known, else the mean over the target's own dialogues."""
     value = record.get("truth")
     return value if value is not None else record.get("logged")
 
 
-def dots(records: Sequence[Record]) -> list[Dot]:
+def dots_of(records: Sequence[Record]) -> list[Dot]:
     return [
         Dot(r["target"], mean, r["estimate"], interval(r))
-        for r in answered(records)
-        if (mean := known(r)) is not None
+        for r in with_estimate(records)
+        if (mean := known_mean(r)) is not None
     ]
 
 
 def regressions(run: Run) -> Iterator[Figure]:
-    """One figure for each rating and estimator with three known targets or more."""
+    """One figure for each rating and estimator with at least three targets of known mean."""
     for rating, name in dict.fromkeys((r["rating"], r["estimator"]) for r in run.results):
         mine = [r for r in run.results if (r["rating"], r["estimator"]) == (rating, name)]
-        drawn = dots(mine)
-        if len(drawn) < FEWEST:
+        drawn = dots_of(mine)
+        if len(drawn) < MIN_DOTS:
             continue
         x, y = np.array([dot.known for dot in drawn]), np.array([dot.estimate for dot in drawn])
-        agreed = ", ".join(
+        correlations = ", ".join(
             f"{word} {value:.3f}"
             for word, value in (("Pearson", pearson(x, y)), ("Spearman", spearman(x, y)))
             if math.isfinite(value)
         )
-        refused = len(mine) - len(answered(mine))
-        title = f"{name}: estimates of {rating} against what is known"
+        refused = len(mine) - len(with_estimate(mine))
+        title = f"{name}: estimates of {rating} against known means"
         yield Figure(
             kind="regression",
             title=title,
             meaning="Each dot is an agent that was left out; its bar is the 95 % interval of the estimate. On the "
-            "dashed line an estimate is right; the green line is fitted to the dots, in its band. "
-            + agreed + (f"; {refused} refused." if refused else "."),
-            notes=stated(answered(mine), more=[f"{len(drawn)} agents; the band is Student's, at 95 %"]),
+            "dashed line estimates equal the known mean; the green line is fitted to the dots, with its 95 % band. "
+            + correlations + (f"; {refused} refused." if refused else "."),
+            notes=provenance_notes(with_estimate(mine), more=[f"{len(drawn)} agents; the band is Student's, at 95 %"]),
             head=("agent", "known", "estimate", "low", "high"),
             rows=tuple((d.name, d.known, d.estimate, *(d.interval or (None, None))) for d in drawn),
-            svg=picture(drawn, title=title),
+            svg=draw(drawn, title=title),
         )  # fmt: skip

@@ -1,4 +1,4 @@
-"""A report: finished runs in, sections of figures out; then one HTML file, Markdown with pictures, or JSON."""
+"""Reports on finished runs: sections of figures, written as one HTML file, Markdown with pictures, or JSON."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -8,32 +8,32 @@ from typing import Any
 from turnwise.errors import UsageError
 from turnwise.report import headlines, markdown, page, plot, results
 from turnwise.report.figure import Figure, Record
-from turnwise.report.figures.conversation import conversations
+from turnwise.report.figures.critic_values import system_values, turn_values
+from turnwise.report.figures.dialogue import dialogue_scores
 from turnwise.report.figures.errors import errors
 from turnwise.report.figures.hardening import hardening
 from turnwise.report.figures.heatmap import boxes, heatmaps
+from turnwise.report.figures.interval_lists import differences, estimates, scores, strategies
 from turnwise.report.figures.iterations import iterations
-from turnwise.report.figures.listed import differences, estimates, scores, strategies
 from turnwise.report.figures.pairs import pairs
-from turnwise.report.figures.precision import precision
+from turnwise.report.figures.precision_recall import precision_recall
 from turnwise.report.figures.raters import raters
 from turnwise.report.figures.scatter import scatters
 from turnwise.report.figures.transcripts import flips, frauds
 from turnwise.report.figures.tuning import tuning
-from turnwise.report.figures.valued import valued, worths
 from turnwise.report.regression import regressions
-from turnwise.report.runs import Run, find
+from turnwise.report.runs import Run, find_runs
 
 Maker = Callable[[Run], Iterator[Figure]]
 
-# Command -> the question that it answers, and the figures that its results may hold.
+# Command -> title of its section, and the functions that make its figures.
 QUESTIONS: dict[str, tuple[str, tuple[Maker, ...]]] = {
-    "score": ("How good are the replies?", (scores, precision, conversations)),
+    "score": ("How good are the replies?", (scores, precision_recall, dialogue_scores)),
     "meta": ("Can this metric be believed?", (heatmaps, boxes, scatters, raters)),
     "attack": ("How is it gamed?", (strategies, tuning, frauds, hardening)),
     "ope": (
         "What would people say of an agent they have not met?",
-        (estimates, regressions, iterations, pairs, worths, valued),
+        (estimates, regressions, iterations, pairs, system_values, turn_values),
     ),
     "compare": ("Is A better than B?", (differences, flips)),
 }
@@ -43,18 +43,20 @@ SIDE_BY_SIDE = "Errors of the estimates, run beside run"
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """One run: what was asked, what came out in words, and its figures."""
+    """The section of one run: sentences, figures, and notes on what has no result."""
 
     title: str
-    about: str  # the folder and the files it is about
-    lines: tuple[str, ...]
+    about: str  # output folder, command and input files
+    lines: tuple[str, ...]  # the main results as sentences
     figures: tuple[Figure, ...]
-    notes: tuple[str, ...]  # what was refused, skipped or failed
+    notes: tuple[str, ...]  # findings that were refused, skipped or failed
     origin: Any = None
 
 
 @dataclass(frozen=True, slots=True)
 class Report:
+    """A title and the sections of all runs."""
+
     title: str
     sections: tuple[Section, ...]
 
@@ -68,8 +70,8 @@ class Report:
 
 
 def report(paths: Sequence[str], *, title: str = "turnwise report") -> Report:
-    """All that the runs in these folders have to show."""
-    runs = find(paths)
+    """The report on all runs in these folders."""
+    runs = find_runs(paths)
     order = list(QUESTIONS)
     known = [run for run in runs if run.command in QUESTIONS]
     if not known:
@@ -85,12 +87,12 @@ def report(paths: Sequence[str], *, title: str = "turnwise report") -> Report:
 
 
 def figures(run: Run) -> list[Figure]:
-    """All that one run has to show."""
+    """All figures of one run."""
     return [figure for make in QUESTIONS[run.command][1] for figure in make(run)]
 
 
 def _section(run: Run, *, alone: bool) -> Section:
-    """What one run has to show; its folder stands in the title where others ask the same."""
+    """The section of one run; the title has its folder unless it is the only run of its command."""
     question, _ = QUESTIONS[run.command]
     if run.command == "meta" and not any(record.get("metric") for record in run.results):
         question = RATERS
@@ -99,21 +101,22 @@ def _section(run: Run, *, alone: bool) -> Section:
     return Section(
         question if alone else f"{question} ({Path(run.name).name})",
         f"{run.name}: turnwise {run.command}" + (f" on {files}" if files else ""),
-        tuple(headlines.told(run)),
+        tuple(headlines.sentences(run)),
         tuple(figures(run)),
-        tuple(dict.fromkeys(_absence(record) for record in run.results if record.get("status") != "ok")),
+        tuple(dict.fromkeys(_missing_note(record) for record in run.results if record.get("status") != "ok")),
         run.document.get("origin"),
     )
 
 
-def _absence(record: Record) -> str:
+def _missing_note(record: Record) -> str:
+    """Why a finding has no estimate."""
     keys = ("metric", "target", "rating", "estimator", "agent", "dimension", "level", "statistic")
     about = " ".join(str(record[key]) for key in keys if record.get(key))
     return f"{about}: {record.get('status')}: {record.get('reason')}"
 
 
 def write(made: Report, path: Path) -> list[Path]:
-    """The form is that of the name: .html, .md (its pictures in a folder beside it) or .json. What was written."""
+    """Write the report as .html, .md (with a folder of pictures) or .json, by the suffix; returns the files written."""
     forms = {".html": page.html, ".htm": page.html, ".json": _json, ".md": None}
     if path.suffix not in forms:
         raise UsageError(f"{path}: a report is written as .html, .md or .json, and the name says which")
@@ -124,9 +127,9 @@ def write(made: Report, path: Path) -> list[Path]:
         return [path]
     folder = path.with_name(f"{path.stem}_figures")
     written = []
-    for name, figure in markdown.pictures(made.figures).items():
+    for name, figure in markdown.picture_files(made.figures).items():
         with results.replacing(folder / name) as file:
-            file.write(plot.alone(figure.svg).encode())
+            file.write(plot.standalone(figure.svg).encode())
         written.append(folder / name)
     with results.replacing(path) as file:
         file.write(markdown.text(made, folder.name).encode())
@@ -134,7 +137,7 @@ def write(made: Report, path: Path) -> list[Path]:
 
 
 def _json(made: Report) -> bytes:
-    """Everything but the pictures: figures as tables, by section."""
+    """The report as JSON: all sections, with figures as tables and without pictures."""
     sections = [
         {
             "title": section.title,

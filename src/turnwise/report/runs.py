@@ -1,4 +1,4 @@
-"""Finished runs, read again for a report: `results.json` and what lies beside it."""
+"""Reads finished runs for a report: `results.json` and the other files of the output folder."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -16,7 +16,9 @@ RESULTS = "results.json"
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    name: str  # the folder, as the user called it
+    """A finished run: its folder and the document in results.json."""
+
+    name: str  # the folder as given by the user
     folder: Path
     document: Mapping[str, Any]
 
@@ -35,31 +37,32 @@ class Run:
         return settings.get("options") or {}
 
     def lines(self, name: str) -> Iterator[dict[str, Any]]:
-        """The objects of a JSON Lines file of this run; none where it is absent."""
+        """Yield the objects of a JSON Lines file of this run; none if the file is absent."""
         path = self.folder / name
         if not path.exists():
             return
         with path.open("rb") as file:
             for number, line in enumerate(file, start=1):
-                yield _decoded(line, f"{path}:{number}")
+                yield _decode(line, f"{path}:{number}")
 
-    def beside(self, pattern: str) -> Iterator[tuple[Path, Any]]:
-        """The JSON files of this run whose path fits, in order."""
+    def json_files(self, pattern: str) -> Iterator[tuple[Path, Any]]:
+        """Yield path and content of the JSON files of this run that match the pattern."""
         for path in sorted(self.folder.glob(pattern)):
-            yield path, _decoded(path.read_bytes(), str(path))
+            yield path, _decode(path.read_bytes(), str(path))
 
 
-def _decoded(data: bytes, place: str) -> Any:
+def _decode(data: bytes, place: str) -> Any:
     try:
         return msgspec.json.decode(data)
     except msgspec.DecodeError as error:
         raise DataError(f"{place}: {error}") from None
 
 
-def read(path: Path, name: str) -> Run:
-    document = _decoded(path.read_bytes(), str(path))
+def read_run(path: Path, name: str) -> Run:
+    """Read a results.json, or raise a DataError if it is not one of this schema version."""
+    document = _decode(path.read_bytes(), str(path))
     if not isinstance(document, dict) or not {"schema_version", "command", "results"} <= set(document):
-        raise DataError(f"{path} is no result of turnwise: it lacks schema_version, command or results")
+        raise DataError(f"{path} is not a result of turnwise: it lacks schema_version, command or results")
     if document["schema_version"] != SCHEMA_VERSION:
         raise DataError(
             f"{path} has schema_version {document['schema_version']}; this turnwise reads {SCHEMA_VERSION}"
@@ -67,8 +70,8 @@ def read(path: Path, name: str) -> Run:
     return Run(name, path.parent, document)
 
 
-def find(paths: Sequence[str]) -> list[Run]:
-    """The runs in these folders, or in folders below them; each once."""
+def find_runs(paths: Sequence[str]) -> list[Run]:
+    """The runs in these folders and their subfolders, each once."""
     found: dict[Path, Run] = {}
     for given in paths:
         root = Path(given)
@@ -78,5 +81,5 @@ def find(paths: Sequence[str]) -> list[Run]:
                 f"{given} holds no {RESULTS}; `turnwise score DATA -m NAMES -o {given}` would write one"
             )
         for place in places:
-            found.setdefault(place.resolve(), read(place, str(place.parent)))
+            found.setdefault(place.resolve(), read_run(place, str(place.parent)))
     return list(found.values())

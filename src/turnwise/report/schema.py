@@ -1,8 +1,8 @@
-"""The shape of `results.json`, as types from which its JSON Schema is made.
+"""The types of `results.json`, from which its JSON Schema is generated.
 
-Only what every reader may count on stands here; a record may have more keys, and later versions will add some. A change
-that takes one away or gives it another meaning raises `SCHEMA_VERSION`. Numbers are null where they are not known.
-`src/turnwise/data/results.schema.json` is written by `python -m turnwise.report.schema`.
+The types have the keys that readers can rely on; a record may have more, and later versions may add some. Removing a
+key or changing its meaning raises `SCHEMA_VERSION`. Unknown numbers are null. The docstrings of the types are the
+descriptions in the schema. `python -m turnwise.report.schema` writes `src/turnwise/data/results.schema.json`.
 """
 
 from importlib.resources import files
@@ -181,7 +181,7 @@ Documents: TypeAlias = (
 
 
 def schema() -> dict[str, Any]:
-    """JSON Schema, draft 2020-12."""
+    """The JSON Schema of results.json, draft 2020-12."""
     made = msgspec.json.schema(Documents, ref_template="#/$defs/{name}")
     about = {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
@@ -191,11 +191,12 @@ def schema() -> dict[str, Any]:
 
 
 def published() -> str:
-    """The schema as the package carries it."""
+    """The schema file in the package."""
     return (files("turnwise.data") / FILE).read_text()
 
 
 def text() -> str:
+    """The generated schema as the text of its file."""
     return msgspec.json.format(msgspec.json.encode(schema(), order="sorted"), indent=1).decode() + "\n"
 
 

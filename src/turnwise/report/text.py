@@ -1,4 +1,4 @@
-"""Plain tables for a terminal or a pipe: numbers to the right, words to the left, nothing cut."""
+"""Numbers and tables as plain text, for a terminal or a pipe."""
 
 import math
 from collections.abc import Sequence
@@ -6,6 +6,7 @@ from typing import Any
 
 
 def number(value: float | None, digits: int = 3) -> str:
+    """A number with this many digits after the point; `-` if it is unknown."""
     if value is None or math.isnan(value):
         return "-"
     if value != 0 and abs(value) < 10**-digits:
@@ -14,16 +15,19 @@ def number(value: float | None, digits: int = 3) -> str:
 
 
 def p_value(value: float | None) -> str:
+    """A p-value without the leading zero; `<.001` if it is smaller, `-` if it is unknown."""
     if value is None or math.isnan(value):
         return "-"
     return "<.001" if value < 0.001 else f"{value:.3f}".removeprefix("0")
 
 
 def interval(value: tuple[float, float] | None, digits: int = 3) -> str:
+    """An interval in brackets; `-` if there is none."""
     return "-" if value is None else f"[{number(value[0], digits)}, {number(value[1], digits)}]"
 
 
 def cell(value: Any) -> str:
+    """A value as the text of a table cell."""
     if value is None:
         return "-"
     if isinstance(value, float):
@@ -34,7 +38,7 @@ def cell(value: Any) -> str:
 
 
 def table(rows: Sequence[Sequence[Any]], head: Sequence[str]) -> str:
-    """Aligned columns; a column whose cells are all numbers or absent is set to the right."""
+    """A table with aligned columns; columns of numbers are aligned to the right."""
     texts = [[cell(value) for value in row] for row in rows]
     columns = list(zip(head, *texts, strict=True))
     widths = [max(map(len, column)) for column in columns]

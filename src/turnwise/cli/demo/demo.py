@@ -213,9 +213,9 @@ class Demo:
         return 0 if code == REFUSED else code
 
     def _told(self, name: str) -> list[str]:
-        from turnwise.report.headlines import told
+        from turnwise.report.headlines import sentences
 
-        return told(_read(self.folder / name))
+        return sentences(_read(self.folder / name))
 
     def _report(self) -> None:
         from turnwise.cli.demo.advice import chosen, means_by_people, reached
@@ -247,9 +247,9 @@ def _words(part: str, facts: Mapping[str, str]) -> list[str]:
 
 
 def _read(folder: Path) -> "Run":
-    from turnwise.report.runs import find
+    from turnwise.report.runs import find_runs
 
-    return find([str(folder)])[0]
+    return find_runs([str(folder)])[0]
 
 
 def neural() -> bool:

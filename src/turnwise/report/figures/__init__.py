@@ -1,1 +1,1 @@
-"""One module a kind of figure, after the figures of the papers; each makes what a run's results allow, or nothing."""
+"""The figures of a report, one module for each kind."""

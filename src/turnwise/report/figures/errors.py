@@ -1,4 +1,4 @@
-"""Errors of estimates against the truth, with their histogram, runs over each other (ENIGMA, figures 19, 22, 25)."""
+"""Errors of estimates against the truth, with histograms, for several runs (ENIGMA, figures 19, 22, 25)."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -6,28 +6,30 @@ from pathlib import Path
 import numpy as np
 
 from turnwise.report import plot
-from turnwise.report.figure import Figure, Record, answered, stated
-from turnwise.report.regression import known
+from turnwise.report.figure import Figure, Record, provenance_notes, with_estimate
+from turnwise.report.regression import known_mean
 from turnwise.report.runs import Run
 from turnwise.report.text import number
 
-SETTINGS = ("fraction", "challenging", "model", "delexicalise", "calibrate")  # by which runs are told apart
-FEWEST = 3
-BINS = 11
-SIDE = 312.0  # where the histogram begins
+SETTINGS = ("fraction", "challenging", "model", "delexicalise", "calibrate")  # settings that label runs
+MIN_DOTS = 3
+BINS = 11  # of the histogram
+HISTOGRAM_LEFT = 312.0  # left edge of the histogram in the picture
 
 
-def labels(runs: Sequence[Run]) -> dict[str, str]:
-    """Run -> what sets it apart from the others: its settings where they differ, else its folder's name."""
-    told = {run.name: {name: run.options.get(name) for name in SETTINGS} for run in runs}
-    differing = [name for name in SETTINGS if len({str(found[name]) for found in told.values()}) > 1]
-    found = {name: ", ".join(f"{key} {values[key]}" for key in differing) for name, values in told.items()}
+def run_labels(runs: Sequence[Run]) -> dict[str, str]:
+    """Run -> label: the settings that differ between runs, or else the folder."""
+    settings = {run.name: {name: run.options.get(name) for name in SETTINGS} for run in runs}
+    differing = [name for name in SETTINGS if len({str(found[name]) for found in settings.values()}) > 1]
+    found = {
+        name: ", ".join(f"{key} {values[key]}" for key in differing) for name, values in settings.items()
+    }
     unique = differing and len(set(found.values())) == len(runs)
-    return found if unique else _folders(list(told))
+    return found if unique else _folders(list(settings))
 
 
 def _folders(names: Sequence[str]) -> dict[str, str]:
-    """Each by the last parts of its path, as many as tell it from the others."""
+    """Run -> the last parts of its path, as many as needed to be unique."""
     for parts in range(1, max((len(Path(name).parts) for name in names), default=0) + 1):
         short = {name: "/".join(Path(name).parts[-parts:]) for name in names}
         if len(set(short.values())) == len(names):
@@ -36,60 +38,65 @@ def _folders(names: Sequence[str]) -> dict[str, str]:
 
 
 def errors(runs: Sequence[Run]) -> Iterator[Figure]:
-    """One figure for each rating and estimator, a colour a run."""
+    """One figure for each rating and estimator, with one colour for each run."""
     left_out = [run for run in runs if run.command == "ope" and run.document.get("validation")]
-    named = labels(left_out)
+    named = run_labels(left_out)
     pairs = dict.fromkeys((r["rating"], r["estimator"]) for run in left_out for r in run.results)
     for rating, estimator in pairs:
         series: dict[str, list[Record]] = {}
         for run in left_out:
             mine = [
                 r
-                for r in answered(run.results)
-                if (r["rating"], r["estimator"]) == (rating, estimator) and known(r) is not None
+                for r in with_estimate(run.results)
+                if (r["rating"], r["estimator"]) == (rating, estimator) and known_mean(r) is not None
             ]
-            if len(mine) >= FEWEST:
+            if len(mine) >= MIN_DOTS:
                 series[named[run.name]] = mine
         if series:
             yield _figure(rating, estimator, series)
 
 
 def _error(record: Record) -> float:
-    return float(record["estimate"]) - float(known(record) or 0.0)
+    """The estimate minus the known mean."""
+    return float(record["estimate"]) - float(known_mean(record) or 0.0)
 
 
 def _figure(rating: str, estimator: str, series: Mapping[str, Sequence[Record]]) -> Figure:
     title = f"{estimator}: error of {rating} against the truth"
     every = [record for mine in series.values() for record in mine]
-    ys = plot.reach([*map(_error, every), 0.0], pad=0.08)
-    panel = plot.Panel.over(plot.reach(known(record) for record in every), ys)
-    panel = plot.Panel(panel.x._replace(end=SIDE - 10), panel.y, marks=[])
-    panel.axes("known mean", "estimate less known mean")
-    panel.across(0.0)
+    ys = plot.padded_range([*map(_error, every), 0.0], pad=0.08)
+    panel = plot.Panel.with_axes(plot.padded_range(known_mean(record) for record in every), ys)
+    panel = plot.Panel(panel.x._replace(end=HISTOGRAM_LEFT - 10), panel.y, marks=[])
+    panel.axes("known mean", "estimate - known mean")
+    panel.horizontal_rule(0.0)
     edges = np.linspace(*ys, BINS + 1)
     counts = {name: np.histogram([_error(r) for r in mine], bins=edges)[0] for name, mine in series.items()}
     most = max(int(found.max()) for found in counts.values())
-    side = plot.Panel(plot.Scale(0, most, SIDE, plot.WIDTH - plot.RIGHT), panel.y, marks=panel.marks)
+    side = plot.Panel(
+        plot.Scale(0, most, HISTOGRAM_LEFT, plot.WIDTH - plot.RIGHT), panel.y, marks=panel.marks
+    )
     for place, (name, mine) in enumerate(series.items()):
         for record in mine:
-            tip = f"{record['target']}, {name}: known {number(known(record))}, error {number(_error(record))}"
-            panel.dot(float(known(record) or 0.0), _error(record), place, tip=tip)
+            tip = f"{record['target']}, {name}: known {number(known_mean(record))}, error {number(_error(record))}"
+            panel.dot(float(known_mean(record) or 0.0), _error(record), place, tip=tip)
         for low, high, count in zip(edges[:-1], edges[1:], counts[name].tolist(), strict=True):
             if count:
                 tip = f"{name}: {count} from {number(low)} to {number(high)}"
-                side.bar((0, count), (float(low), float(high)), style=f"bar s{place % plot.SERIES}", tip=tip)
+                side.bar(
+                    (0, count), (float(low), float(high)), style=f"bar s{place % plot.N_COLOURS}", tip=tip
+                )
     side.text(side.x.start, side.y.start + 14, f"0 to {most} agents", style="tick")
     sizes = [(name, [_error(record) for record in mine]) for name, mine in series.items()]
     return Figure(
         kind="errors",
         title=title,
-        meaning="Each dot is an agent that was left out: above the line its estimate was too high. The bars count "
-        "errors of the same size. Mean absolute error: "
+        meaning="Each dot is an agent that was left out; above the line its estimate is too high. The bars are a "
+        "histogram of the errors. Mean absolute error: "
         + "; ".join(f"{name} {number(float(np.mean(np.abs(found))))}" for name, found in sizes) + ".",
-        notes=stated(every, more=[f"{len(found)} agents: {name}" for name, found in sizes]),
+        notes=provenance_notes(every, more=[f"{len(found)} agents: {name}" for name, found in sizes]),
         head=("run", "agent", "known", "estimate", "error"),
         rows=tuple(
-            (name, r["target"], known(r), r["estimate"], _error(r)) for name, mine in series.items() for r in mine
+            (name, r["target"], known_mean(r), r["estimate"], _error(r)) for name, mine in series.items() for r in mine
         ),
         svg=panel.svg(title, legend=list(series) if len(series) > 1 else ()),
     )  # fmt: skip

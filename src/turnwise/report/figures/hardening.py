@@ -1,4 +1,4 @@
-"""What a metric was taught, and what still fooled it: the best fraud's gain over people, round after round."""
+"""The gain of the best fraud over people in each round of hardening."""
 
 from collections.abc import Iterator
 
@@ -8,6 +8,7 @@ from turnwise.report.runs import Run
 
 
 def hardening(run: Run) -> Iterator[Figure]:
+    """The figure of a hardening; none for a plain attack."""
     rounds = run.document.get("rounds") or []
     if not rounds:
         return
@@ -18,9 +19,11 @@ def hardening(run: Run) -> Iterator[Figure]:
     }
     title = f"hardening {rounds[0]['metric']}: the best fraud of each round"
     reached = [gain for values in gains.values() for gain in values]
-    panel = plot.Panel.over((0, max(1, len(rounds) - 1)), plot.reach([*reached, 0.0]), whole=True)
+    panel = plot.Panel.with_axes(
+        (0, max(1, len(rounds) - 1)), plot.padded_range([*reached, 0.0]), integer_ticks=True
+    )
     panel.axes("round", "gain of the best fraud over people")
-    panel.across(0.0)
+    panel.horizontal_rule(0.0)
     for series, values in enumerate(gains.values()):
         panel.line(range(len(values)), values, series)
         for place, gain in enumerate(values):
@@ -28,8 +31,8 @@ def hardening(run: Run) -> Iterator[Figure]:
     yield Figure(
         kind="hardening",
         title=title,
-        meaning="After each round the metric is taught the frauds that were found, and attacked again. Below the "
-        "dashed line the best of them scores less than people.",
+        meaning="After each round the metric is trained on the frauds that were found, and attacked again. Below "
+        "the dashed line the best fraud scores less than people.",
         notes=(
             f"n = {run.options.get('count', '?')} contexts a file at most, half of them held out from the search",
             "no interval: the best of many strategies, whose own intervals an attack of the last model gives",

@@ -5,31 +5,42 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from turnwise.report import plot
-from turnwise.report.figure import Figure, Record, answered, interval, lower, stated, with_interval
+from turnwise.report.figure import (
+    Figure,
+    Record,
+    interval,
+    lower_is_better_note,
+    provenance_notes,
+    with_estimate,
+    with_interval,
+)
 from turnwise.report.runs import Run
 from turnwise.report.text import number
 
-FEWEST = 3  # correlations that make a box
+MIN_CORRELATIONS = 3  # minimum number of correlations for a box
 
 
 def _column(record: Record) -> str:
+    """The column of a record: its dimension and group."""
     return " ".join(filter(None, [record["dimension"], record.get("group")]))
 
 
 def _statistic(run: Run) -> str | None:
-    """Spearman where it was asked for, else the first correlation that was."""
+    """Spearman if the run has it, else its first statistic."""
     there = dict.fromkeys(record.get("statistic") for record in run.results if record.get("metric"))
     return "spearman" if "spearman" in there else next((name for name in there if name), None)
 
 
 def _levels(run: Run) -> Iterator[tuple[str, str, list[Record]]]:
+    """Yield the statistic, each level, and its records."""
     statistic = _statistic(run)
-    mine = [r for r in answered(run.results) if r.get("metric") and r.get("statistic") == statistic]
+    mine = [r for r in with_estimate(run.results) if r.get("metric") and r.get("statistic") == statistic]
     for level in dict.fromkeys(record["level"] for record in mine):
         yield str(statistic), level, [record for record in mine if record["level"] == level]
 
 
 def heatmaps(run: Run) -> Iterator[Figure]:
+    """One heat map for each level."""
     for statistic, level, mine in _levels(run):
         title = f"agreement with people, {level} level ({statistic})"
         ceilings = {_column(r): r.get("ceiling") for r in mine}
@@ -39,10 +50,10 @@ def heatmaps(run: Run) -> Iterator[Figure]:
         yield Figure(
             kind="heatmap",
             title=title,
-            meaning="Blue agrees, red ranks backwards, pale says nothing; a star marks p of .05 or less. "
-            + (f"What one person reaches against the others: {above}." if above else "")
-            + lower(mine, ": signs are turned, so that blue agrees there too"),
-            notes=stated(mine, column=True),
+            meaning="Blue is agreement, red is reversed ranking, pale is none; a star marks p of .05 or less. "
+            + (f"Correlation of one person with the others: {above}." if above else "")
+            + lower_is_better_note(mine, ": signs are turned, so that blue agrees there too"),
+            notes=provenance_notes(mine, column=True),
             head=("metric", "dimension", "group", statistic, "low", "high", "p", "ceiling", "items", "signature"),
             rows=tuple(
                 (r["metric"], r["dimension"], r.get("group"), r["estimate"], *(interval(r) or (None, None)), r["p"],
@@ -57,10 +68,10 @@ def _picture(records: Sequence[Record], title: str) -> str:
     best = {r["metric"]: max(x["estimate"] for x in records if x["metric"] == r["metric"]) for r in records}
     metrics = sorted(best, key=lambda name: -best[name])
     columns = list(dict.fromkeys(map(_column, records)))
-    longest = min(plot.NAME, max(map(len, columns)))
-    slanted = longest * plot.LETTER * len(columns) > 0.6 * plot.WIDTH
-    below = 20 + 0.77 * plot.LETTER * longest if slanted else 24  # .77: the sine of their slant
-    panel = plot.Panel.listing(metrics, (-0.5, len(columns) - 0.5), below=below)
+    longest = min(plot.MAX_NAME_LETTERS, max(map(len, columns)))
+    slanted = longest * plot.LETTER_WIDTH * len(columns) > 0.6 * plot.WIDTH
+    below = 20 + 0.77 * plot.LETTER_WIDTH * longest if slanted else 24  # .77 is the sine of the slant
+    panel = plot.Panel.with_names(metrics, (-0.5, len(columns) - 0.5), below=below)
     for record in records:
         x, y = columns.index(_column(record)), metrics.index(record["metric"])
         value = record["estimate"]
@@ -74,40 +85,44 @@ def _picture(records: Sequence[Record], title: str) -> str:
     floor = max(panel.y.start, panel.y.end)
     for place, name in enumerate(columns):
         if slanted:
-            panel.slanted(panel.x(place) + 4, floor + 12, plot.short(name, plot.NAME), tip=name)
+            panel.slanted_text(
+                panel.x(place) + 4, floor + 12, plot.truncate(name, plot.MAX_NAME_LETTERS), tip=name
+            )
         else:
             panel.text(panel.x(place), floor + 14, name, anchor="middle", style="tick")
     return panel.svg(title)
 
 
 def _cell(panel: plot.Panel, x: int, y: int, value: float, tip: str) -> str:
-    """A rectangle whose colour is its value: a gradient is no class, so the colour stands here."""
+    """A cell as an SVG rectangle; its colour depends on the value, so it is a fill and not a CSS class."""
     panel.bar((x - 0.5, x + 0.5), (y - 0.5, y + 0.5), style="cell", tip=tip)
     return panel.marks.pop().replace("<rect ", f'<rect fill="{colour(value)}" ', 1)
 
 
 def colour(value: float) -> str:
-    """Red at -1, pale at 0, blue at 1."""
+    """The fill of a correlation: red at -1, pale at 0, blue at 1."""
     pale, end = np.array([236, 238, 242]), np.array([33, 86, 165] if value > 0 else [176, 42, 48])
     red, green, blue = np.rint(pale + min(1.0, abs(value)) * (end - pale)).astype(int)
     return f"#{red:02x}{green:02x}{blue:02x}"
 
 
 def boxes(run: Run) -> Iterator[Figure]:
-    """Each metric's correlations over dimensions and groups: a metric for one thing, or for all?"""
+    """Box plots of each metric's correlations over dimensions and groups, one figure for each level."""
     for statistic, level, mine in _levels(run):
         values = {
             name: sorted(float(r["estimate"]) for r in mine if r["metric"] == name)
             for name in dict.fromkeys(r["metric"] for r in mine)
         }
-        values = {name: found for name, found in values.items() if len(found) >= FEWEST}
+        values = {name: found for name, found in values.items() if len(found) >= MIN_CORRELATIONS}
         if not values:
             continue
         names = sorted(values, key=lambda name: -float(np.median(values[name])))
         title = f"spread of agreement over dimensions, {level} level ({statistic})"
-        panel = plot.Panel.listing(names, plot.reach([v for found in values.values() for v in (*found, 0.0)]))
+        panel = plot.Panel.with_names(
+            names, plot.padded_range([v for found in values.values() for v in (*found, 0.0)])
+        )
         panel.axes(statistic)
-        panel.down(0.0)
+        panel.vertical_rule(0.0)
         signed = {r["metric"]: r["signature"] for r in mine}
         rows = []
         for place, name in enumerate(names):
@@ -123,10 +138,10 @@ def boxes(run: Run) -> Iterator[Figure]:
         yield Figure(
             kind="boxes",
             title=title,
-            meaning="The box holds the middle half of a metric's correlations, the line in it is the median, the "
-            "whisker reaches from the worst to the best; one dot a dimension and group."
-            + lower(mine, ": signs are turned there"),
-            notes=stated(
+            meaning="The box spans the quartiles of a metric's correlations, the line in it is the median, the "
+            "whisker spans the range; one dot for each dimension and group."
+            + lower_is_better_note(mine, ": signs are turned there"),
+            notes=provenance_notes(
                 [r for r in mine if r["metric"] in values],
                 more=[f"{len(next(iter(values.values())))} correlations a box"],
                 column=True,

@@ -1,21 +1,22 @@
-"""Estimate and objective against iteration, with the truth's band (ENIGMA, figures 2, 3, 12, 15, 16)."""
+"""Estimate and objective against training iteration, with the true value (ENIGMA, figures 2, 3, 12, 15, 16)."""
 
 from collections.abc import Iterator, Mapping, Sequence
 
 from turnwise.errors import counted
 from turnwise.report import plot
-from turnwise.report.figure import Figure, Record, stated
-from turnwise.report.regression import known
+from turnwise.report.figure import Figure, Record, provenance_notes
+from turnwise.report.regression import known_mean
 from turnwise.report.runs import Run
 from turnwise.report.text import number
 
-MOST = plot.SERIES  # targets in one picture
+MAX_TARGETS = plot.N_COLOURS  # targets in one picture
 SUFFIX = ".curves.json"
 Curves = Mapping[str, Mapping[str, Sequence[float]]]  # target -> quantity -> values
 
 
 def iterations(run: Run) -> Iterator[Figure]:
-    for path, curves in run.beside(f"*/*{SUFFIX}"):
+    """One figure for each estimator, rating and quantity that has curves."""
+    for path, curves in run.json_files(f"*/*{SUFFIX}"):
         name = path.name.removesuffix(SUFFIX)
         mine = [
             record
@@ -29,36 +30,38 @@ def iterations(run: Run) -> Iterator[Figure]:
 
 def _figure(name: str, rating: str, quantity: str, curves: Curves, records: Sequence[Record]) -> Figure:
     shown = {target: found for target, found in curves.items() if quantity in found}
-    drawn = dict(list(shown.items())[:MOST])
+    drawn = dict(list(shown.items())[:MAX_TARGETS])
     about = {record["target"]: record for record in records}
     means = [
         edge
         for target in drawn
-        if quantity == "estimate" and target in about and (mean := known(about[target])) is not None
-        for edge in (mean - _half(about[target]), mean + _half(about[target]))
+        if quantity == "estimate" and target in about and (mean := known_mean(about[target])) is not None
+        for edge in (mean - _truth_half_width(about[target]), mean + _truth_half_width(about[target]))
     ]
     reached = [value for found in drawn.values() for value in found[quantity]]
     last = max(max(found["iteration"]) for found in drawn.values())
-    panel = plot.Panel.over((0, last or 1), plot.reach([*reached, *means]), whole=True)
+    panel = plot.Panel.with_axes((0, last or 1), plot.padded_range([*reached, *means]), integer_ticks=True)
     panel.axes("iteration", quantity)
     for place, (target, found) in enumerate(drawn.items()):
-        mean = known(about[target]) if quantity == "estimate" and target in about else None
+        mean = known_mean(about[target]) if quantity == "estimate" and target in about else None
         if mean is not None:
-            half = _half(about[target])
+            half = _truth_half_width(about[target])
             panel.band([0, last], [mean - half] * 2, [mean + half] * 2, place)
             panel.path([(0, mean), (last, mean)], style=f"rule s{place}")
         panel.line(found["iteration"], found[quantity], place)
     title = f"{name}: {quantity} of {rating} against iteration"
-    told = "The dashed line is the truth, with a band of two of its standard errors. " if means else ""
+    truth_note = "The dashed line is the truth, with a band of two of its standard errors. " if means else ""
     return Figure(
         kind="iterations",
         title=title,
-        meaning=f"{told}A curve that still climbs or falls at the end was stopped too early."
-        + (f" {len(shown) - len(drawn)} more targets stand in the table." if len(shown) > len(drawn) else ""),
-        notes=stated(records, more=[f"{counted(len(shown), 'target')}, one training run each, before calibration"]),
+        meaning=f"{truth_note}A curve that still climbs or falls at the end was stopped too early."
+        + (f" {len(shown) - len(drawn)} more targets are in the table." if len(shown) > len(drawn) else ""),
+        notes=provenance_notes(
+            records, more=[f"{counted(len(shown), 'target')}, one training run each, before calibration"]
+        ),
         head=("target", "iteration", quantity, "truth"),
         rows=tuple(
-            (target, step, value, known(about[target]) if target in about and quantity == "estimate" else None)
+            (target, step, value, known_mean(about[target]) if target in about and quantity == "estimate" else None)
             for target, found in shown.items()
             for step, value in zip(found["iteration"], found[quantity], strict=True)
         ),
@@ -66,6 +69,6 @@ def _figure(name: str, rating: str, quantity: str, curves: Curves, records: Sequ
     )  # fmt: skip
 
 
-def _half(record: Record) -> float:
-    """Half of the truth's own band: two standard errors, as simulated worlds tell them."""
+def _truth_half_width(record: Record) -> float:
+    """Half-width of the band around the truth: two of its standard errors, which simulated worlds report."""
     return 2 * float(record.get("truth_se") or 0.0)

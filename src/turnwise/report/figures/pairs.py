@@ -1,26 +1,26 @@
-"""Logged and target pairs of context and reply on the plane in which they vary most (ENIGMA, figure 26).
+"""Logged and target pairs of context and reply on their first two principal components (ENIGMA, figure 26).
 
-The paper shows t-SNE, which places neighbours and nothing else; principal components keep distances, and are the same
-every time.
+The paper uses t-SNE, which preserves neighbourhoods only; principal components keep distances and are deterministic.
 """
 
 from collections.abc import Iterator, Mapping
 from typing import Any
 
 from turnwise.report import plot
-from turnwise.report.figure import Figure, stated
+from turnwise.report.figure import Figure, provenance_notes
 from turnwise.report.runs import Run
 from turnwise.report.text import number
 
 
 def pairs(run: Run) -> Iterator[Figure]:
-    for path, found in run.beside("*/pairs.json"):
+    """One figure for each rating and target."""
+    for path, found in run.json_files("*/pairs.json"):
         for target, one in found["targets"].items():
             logged, said = one["logged"], one["target"]
             title = f"what was logged, and what {target} says there ({path.parent.name})"
-            panel = plot.Panel.over(
-                plot.reach(place[0] for place in (*logged, *said)),
-                plot.reach(place[1] for place in (*logged, *said)),
+            panel = plot.Panel.with_axes(
+                plot.padded_range(place[0] for place in (*logged, *said)),
+                plot.padded_range(place[1] for place in (*logged, *said)),
             )
             share = [f"{part:.0%}" for part in one["variance"]]
             panel.axes(f"first component, {share[0]} of the variance", f"second, {share[1]}")
@@ -33,7 +33,7 @@ def pairs(run: Run) -> Iterator[Figure]:
             looked: Mapping[str, Any] = next(
                 (r["diagnostics"] for r in mine if "overlap" in r["diagnostics"]), {}
             )
-            told = (
+            coverage_note = (
                 f"{looked['overlap']:.0%} of its replies were logged word by word; the mean distance to the "
                 f"nearest logged reply is {number(max(0.0, looked['distance']))}. "
                 if looked
@@ -42,8 +42,8 @@ def pairs(run: Run) -> Iterator[Figure]:
             yield Figure(
                 kind="pairs",
                 title=title,
-                meaning=f"{told}Where orange dots stand alone, the logs say nothing of what this agent does.",
-                notes=stated(
+                meaning=f"{coverage_note}Orange dots far from blue ones are replies unlike any in the logs.",
+                notes=provenance_notes(
                     mine, more=[f"a sample of {len(logged)} pairs, encoded by {found['model']}, seed {found['seed']}"]
                 ),
                 head=("side", "first", "second"),

@@ -1,10 +1,10 @@
-"""How far raters agree among themselves: what `meta` finds without a metric, and the most that one can reach with."""
+"""Agreement between raters, from `meta` without a metric."""
 
 from collections.abc import Iterator
 
 from turnwise.errors import counted
-from turnwise.report.figure import Figure, answered, interval, stated
-from turnwise.report.figures.listed import listed
+from turnwise.report.figure import Figure, interval, provenance_notes, with_estimate
+from turnwise.report.figures.interval_lists import interval_list
 from turnwise.report.runs import Run
 
 MEANING = (
@@ -18,7 +18,7 @@ def raters(run: Run) -> Iterator[Figure]:
     mine = [r for r in run.results if r.get("metric") is None and r.get("statistic")]
     for dimension, group, level in dict.fromkeys((r["dimension"], r.get("group"), r["level"]) for r in mine):
         there = [r for r in mine if (r["dimension"], r.get("group"), r["level"]) == (dimension, group, level)]
-        shown = answered(there)
+        shown = with_estimate(there)
         if not shown:
             continue
         about = ", ".join(filter(None, [dimension, group]))
@@ -31,13 +31,13 @@ def raters(run: Run) -> Iterator[Figure]:
             kind="raters",
             title=title,
             meaning=MEANING,
-            notes=stated(shown, more=[people]),
+            notes=provenance_notes(shown, more=[people]),
             head=("statistic", "estimate", "low", "high", "items", "why not"),
             rows=tuple(
                 (r["statistic"], r["estimate"], *(interval(r) or (None, None)), r["n_items"], r["reason"])
                 for r in there
             ),
-            svg=listed(
+            svg=interval_list(
                 shown, title, names=[str(r["statistic"]) for r in shown], along="agreement", rules=(0.0, 1.0)
             ),
         )  # fmt: skip

@@ -1,7 +1,7 @@
-"""A metric against people, a dot a rated unit (ADEM, figure 3), or a dot an agent.
+"""Scatter plots of a metric against people's ratings, with a dot for each rated unit (ADEM, figure 3) or agent.
 
-Ratings are whole numbers and their means a few, so dots lie on each other: each is moved sideways by up to a quarter of
-the least step between ratings, by a hash of its name, so that the same results give the same picture.
+Mean ratings have few distinct values, so dots would overlap. Each is moved sideways by up to a quarter of the smallest
+step between ratings, by a hash of its name, so that the same results give the same picture.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -10,45 +10,55 @@ from typing import Any
 from zlib import crc32
 
 from turnwise.report import plot
-from turnwise.report.figure import Figure, Record, answered, axis, lower, stated, with_interval
+from turnwise.report.figure import (
+    Figure,
+    Record,
+    lower_is_better_note,
+    metric_label,
+    provenance_notes,
+    with_estimate,
+    with_interval,
+)
 from turnwise.report.runs import Run
 from turnwise.report.text import number
 
-MOST = 6  # metrics that are shown, those that agree best and the one that agrees least
-DOTS = 1500  # of a picture; the table and the number are of all
+MAX_METRICS = 6  # maximum metrics shown: the best ones and the worst one
+MAX_DOTS = 1500  # maximum dots of a picture; the table and the correlation use all
 PEOPLE = "people.jsonl"
-WANTED = ("spearman", "pearson", "kendall", "pairwise")
+STATISTICS = ("spearman", "pearson", "kendall", "pairwise")
 
 
 def scatters(run: Run) -> Iterator[Figure]:
-    """One figure a metric, at the level that was rated, on the first dimension that was."""
+    """One figure for each metric on the first rated dimension, over units and over agents."""
     people = list(run.lines(PEOPLE))
     rated = [
-        record for record in answered(run.results) if record.get("metric") and record["level"] != "system"
+        record
+        for record in with_estimate(run.results)
+        if record.get("metric") and record["level"] != "system"
     ]
     if people and rated:
-        yield from _units(run, people, rated)
-    systems = [r for r in answered(run.results) if r.get("systems")]
-    for record in _chosen(systems):
-        yield _by_agent(record)
+        yield from _unit_figures(run, people, rated)
+    systems = [r for r in with_estimate(run.results) if r.get("systems")]
+    for record in _best_and_worst(systems):
+        yield _agent_figure(record)
 
 
-def _chosen(records: Sequence[Record]) -> list[Record]:
-    """The best and the worst of one statistic, on the first dimension and group."""
+def _best_and_worst(records: Sequence[Record]) -> list[Record]:
+    """The records with the highest and the lowest value of one statistic, on the first dimension and group."""
     if not records:
         return []
     about = {name: records[0].get(name) for name in ("dimension", "group", "level")}
     there = {record["statistic"] for record in records}
-    statistic = next((name for name in WANTED if name in there), records[0]["statistic"])
+    statistic = next((name for name in STATISTICS if name in there), records[0]["statistic"])
     mine = [
         r for r in records if r["statistic"] == statistic and all(r.get(key) == value for key, value in about.items())
     ]  # fmt: skip
     mine.sort(key=lambda record: -record["estimate"])
-    return mine if len(mine) <= MOST else [*mine[: MOST - 1], mine[-1]]
+    return mine if len(mine) <= MAX_METRICS else [*mine[: MAX_METRICS - 1], mine[-1]]
 
 
-def _units(run: Run, people: Sequence[Mapping[str, Any]], rated: Sequence[Record]) -> Iterator[Figure]:
-    chosen = _chosen(rated)
+def _unit_figures(run: Run, people: Sequence[Mapping[str, Any]], rated: Sequence[Record]) -> Iterator[Figure]:
+    chosen = _best_and_worst(rated)
     level = chosen[0]["level"]
     group = chosen[0].get("group") or ""
     ratings = {
@@ -77,24 +87,24 @@ def _units(run: Run, people: Sequence[Mapping[str, Any]], rated: Sequence[Record
 
 
 def _step(values: Sequence[float]) -> float:
-    """The least distance between ratings; that of their range over forty where they are many."""
+    """The smallest step between ratings, and at least a fortieth of their range."""
     gaps = [high - low for low, high in pairwise(values)]
     return max(min(gaps, default=0.0), (values[-1] - values[0]) / 40 if values else 0.0)
 
 
 def _jitter(name: str) -> float:
-    """From -1 to 1, always the same for a name."""
+    """A number from -1 to 1 that depends on the name only."""
     return crc32(name.encode()) % 2001 / 1000 - 1
 
 
 def _figure(record: Record, dots: Sequence[tuple[str, str, float, float]], step: float) -> Figure:
     metric, dimension = record["metric"], record["dimension"]
     title = f"{metric} against people: {dimension}, a dot a {record['level']}"
-    every = -(-len(dots) // DOTS)
-    panel = plot.Panel.over(
-        plot.reach([dot[2] for dot in dots], pad=0.08), plot.reach(dot[3] for dot in dots)
+    every = -(-len(dots) // MAX_DOTS)
+    panel = plot.Panel.with_axes(
+        plot.padded_range([dot[2] for dot in dots], pad=0.08), plot.padded_range(dot[3] for dot in dots)
     )
-    panel.axes(f"people's mean rating, {dimension}", axis(record))
+    panel.axes(f"people's mean rating, {dimension}", metric_label(record))
     for name, agent, people, score in dots[::every]:
         tip = f"{name} ({agent}): people {number(people)}, {metric} {number(score)}"
         panel.dot(people + 0.25 * step * _jitter(name), score, 0, size=2.2, tip=tip)
@@ -104,34 +114,34 @@ def _figure(record: Record, dots: Sequence[tuple[str, str, float, float]], step:
         kind="scatter",
         title=title,
         meaning=f"{record['statistic']} {with_interval(record)}.{reached} Dots are moved sideways a little, as many "
-        "share a rating." + lower([record], ", and the sign of the correlation is turned")
+        "share a rating." + lower_is_better_note([record], ", and the sign of the correlation is turned")
         + (f" One dot in {every} is shown." if every > 1 else ""),
-        notes=stated([record]),
+        notes=provenance_notes([record]),
         head=(record["level"], "agent", "people", metric),
         rows=tuple(dots),
         svg=panel.svg(title),
     )  # fmt: skip
 
 
-def _by_agent(record: Record) -> Figure:
+def _agent_figure(record: Record) -> Figure:
     metric, dimension = record["metric"], record["dimension"]
     systems = sorted(record["systems"], key=lambda one: -one["people"])
     title = f"{metric} against people: {dimension}, a dot an agent"
-    panel = plot.Panel.over(
-        plot.reach((one["people"] for one in systems), pad=0.08),
-        plot.reach((one["metric"] for one in systems), pad=0.08),
+    panel = plot.Panel.with_axes(
+        plot.padded_range((one["people"] for one in systems), pad=0.08),
+        plot.padded_range((one["metric"] for one in systems), pad=0.08),
     )
-    panel.axes(f"people's mean rating, {dimension}", axis(record))
+    panel.axes(f"people's mean rating, {dimension}", metric_label(record))
     for one in systems:
         panel.dot(one["people"], one["metric"], 0, tip=one["agent"])
-    key = panel.name([(one["people"], one["metric"], one["agent"]) for one in systems])
+    key = panel.label_dots([(one["people"], one["metric"], one["agent"]) for one in systems])
     return Figure(
         kind="systems",
         title=title,
         meaning=f"{record['statistic']} {with_interval(record)} over {len(systems)} agents."
-        + lower([record], ", and the sign of the correlation is turned")
+        + lower_is_better_note([record], ", and the sign of the correlation is turned")
         + (" Dots are numbered as in the list above." if key else ""),
-        notes=stated([record]),
+        notes=provenance_notes([record]),
         head=("agent", "people", metric),
         rows=tuple((one["agent"], one["people"], one["metric"]) for one in systems),
         svg=panel.svg(title, key=key),

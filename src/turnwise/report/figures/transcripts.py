@@ -1,20 +1,20 @@
-"""What was said: frauds beside people's replies, and the items that flipped between two agents."""
+"""Transcripts: frauds beside people's replies, and the items on which two agents differ most."""
 
 from collections.abc import Iterator
 
-from turnwise.report.figure import Exchange, Figure, answered, stated
+from turnwise.report.figure import Exchange, Figure, provenance_notes, with_estimate
 from turnwise.report.runs import Run
 from turnwise.report.text import number
 
-FRAUDS = 3  # strategies whose replies are shown
-FLIPS = 3  # at each end
+MAX_FRAUDS = 3  # maximum strategies with a transcript
+MAX_FLIPS = 3  # maximum items shown for each agent
 
 
 def frauds(run: Run) -> Iterator[Figure]:
-    """The worst strategies, in contexts, with what a person said there."""
-    mine = [r for r in answered(run.results) if r.get("significant") and r.get("transcript")]
+    """The strategies with the largest gain, in contexts, beside the person's reply."""
+    mine = [r for r in with_estimate(run.results) if r.get("significant") and r.get("transcript")]
     mine.sort(key=lambda record: -(record.get("gain") or 0.0))
-    for record in mine[:FRAUDS]:
+    for record in mine[:MAX_FRAUDS]:
         heard_said = record["transcript"]
         people = record.get("people_said") or [""] * len(heard_said)
         scores = record.get("transcript_scores") or [(None, None)] * len(heard_said)
@@ -29,7 +29,7 @@ def frauds(run: Run) -> Iterator[Figure]:
             title=f"{record['metric']} prefers this to people: {record['strategy']}",
             meaning=f"The strategy {record['description']}. It scores above the person's reply in "
             f"{record['beats_human'] or 0:.0%} of contexts. Shown are the contexts where it gains most.",
-            notes=stated([record]),
+            notes=provenance_notes([record]),
             head=("they said", "a person", "score", record["strategy"], "score of it"),
             rows=tuple(
                 (one.heard, one.replies[0][1], one.replies[0][2], one.replies[1][1], one.replies[1][2])
@@ -40,18 +40,18 @@ def frauds(run: Run) -> Iterator[Figure]:
 
 
 def flips(run: Run) -> Iterator[Figure]:
-    """The items on which two agents differ most, one figure a metric."""
-    for record in answered(run.results):
+    """The items on which two agents differ most, one figure for each metric."""
+    for record in with_estimate(run.results):
         found = [flip for flip in record.get("flips") or () if "reply_a" in flip]
         if not found:
             continue
-        shown = [*found[:FLIPS], *found[-FLIPS:]] if len(found) > 2 * FLIPS else found
+        shown = [*found[:MAX_FLIPS], *found[-MAX_FLIPS:]] if len(found) > 2 * MAX_FLIPS else found
         a, b = record["agent_a"], record["agent_b"]
         yield Figure(
             kind="flips",
             title=f"where {a} and {b} differ most by {record['metric']}",
             meaning=_order(record.get("better"), a, b),
-            notes=stated([record]),
+            notes=provenance_notes([record]),
             head=("they said", a, record["metric"], b, f"{record['metric']} of it"),
             rows=tuple((f["context"], f["reply_a"], f["a"], f["reply_b"], f["b"]) for f in found),
             exchanges=tuple(
@@ -64,7 +64,7 @@ def flips(run: Run) -> Iterator[Figure]:
 
 
 def _order(better: str | None, a: str, b: str) -> str:
-    """What stands first: flips go from where A's number is highest to where it is lowest."""
+    """A sentence on the order of the items, which go from the highest A - B to the lowest."""
     if better is None:
         return f"First where {a} has a higher number than {b}, then the other way round."
     first, second = (a, b) if better == "higher" else (b, a)

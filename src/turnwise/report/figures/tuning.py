@@ -1,9 +1,9 @@
-"""A language model tuned to please the metric: reward and what it cost, epoch after epoch (probing, figure 2)."""
+"""Curves of a language model tuned to maximise a metric: reward, loss and collapse (Deriu et al., figure 2)."""
 
 from collections.abc import Iterator
 
 from turnwise.report import plot
-from turnwise.report.figure import Figure, stated
+from turnwise.report.figure import Figure, provenance_notes
 from turnwise.report.runs import Run
 
 QUANTITIES = {
@@ -15,11 +15,12 @@ QUANTITIES = {
 
 
 def tuning(run: Run) -> Iterator[Figure]:
+    """One figure for each quantity, with a line for each repetition."""
     repetitions = run.document.get("repetitions") or []
     people = (run.document.get("people") or {}).get("score")
-    # What a policy is rewarded with is the metric, turned so that more is better.
-    turned = bool(run.results) and run.results[0].get("better") == "lower"
-    people = -people if people is not None and turned else people
+    # The reward is the metric, negated if lower is better.
+    negated = bool(run.results) and run.results[0].get("better") == "lower"
+    people = -people if people is not None and negated else people
     for quantity, meaning in QUANTITIES.items():
         drawn = [
             (one["repetition"], one["curves"][quantity]) for one in repetitions if one["curves"].get(quantity)
@@ -31,10 +32,12 @@ def tuning(run: Run) -> Iterator[Figure]:
         rule = [people] if quantity == "reward" and people is not None else []
         reached = [value for _, values in drawn for value in values]
         longest = max(len(values) for _, values in drawn)
-        panel = plot.Panel.over((0, max(1, longest - 1)), plot.reach([*reached, *rule]), whole=True)
+        panel = plot.Panel.with_axes(
+            (0, max(1, longest - 1)), plot.padded_range([*reached, *rule]), integer_ticks=True
+        )
         panel.axes("epoch", quantity.replace("_", " "))
         for mean in rule:
-            panel.across(mean)
+            panel.horizontal_rule(mean)
         for place, (_, values) in enumerate(drawn):
             panel.line(range(len(values)), [float("nan") if v is None else v for v in values], place)
         records = [r for r in run.results if str(r.get("strategy", "")).startswith("rl")]
@@ -42,8 +45,8 @@ def tuning(run: Run) -> Iterator[Figure]:
             kind="tuning",
             title=title,
             meaning=meaning
-            + (" Lower is better by this metric, and its sign is turned." if turned and rule else ""),
-            notes=stated(records or run.results, more=[f"{len(drawn)} repetitions"]),
+            + (" Lower is better by this metric, and its sign is turned." if negated and rule else ""),
+            notes=provenance_notes(records or run.results, more=[f"{len(drawn)} repetitions"]),
             head=("repetition", "epoch", quantity),
             rows=tuple(
                 (number + 1, epoch, value) for number, values in drawn for epoch, value in enumerate(values)

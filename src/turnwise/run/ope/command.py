@@ -212,7 +212,7 @@ def _write_figures(
         ]
         if len(drawn) > 1:
             with results.replacing(place / f"{name}.svg") as file:
-                file.write(regression.figure(drawn, title=f"{name}, {rating}").encode())
+                file.write(regression.standalone_svg(drawn, title=f"{name}, {rating}").encode())
         curves = {
             one.target: {key: list(map(float, curve)) for key, curve in one.curves.items()}
             for one in mine

@@ -1,16 +1,25 @@
-"""Names down the side, a dot and an interval for each: agents by a metric, strategies by their gain, estimators."""
+"""Lists of names with a dot and an interval each: agents by a metric, strategies by gain, estimators."""
 
 from collections.abc import Callable, Iterator, Sequence
 
 from turnwise.report import plot
-from turnwise.report.figure import Figure, Record, answered, axis, interval, lower, stated, with_interval
+from turnwise.report.figure import (
+    Figure,
+    Record,
+    interval,
+    lower_is_better_note,
+    metric_label,
+    provenance_notes,
+    with_estimate,
+    with_interval,
+)
 from turnwise.report.runs import Run
 from turnwise.report.text import number
 
-MOST = 30  # rows of a picture; the table has all
+MAX_ROWS = 30  # maximum rows of a picture; the table has all
 
 
-def listed(
+def interval_list(
     records: Sequence[Record],
     title: str,
     *,
@@ -22,15 +31,15 @@ def listed(
     series: Callable[[Record], int] = lambda record: 0,
     legend: Sequence[str] = (),
 ) -> str:
-    """The picture."""
-    shown = list(zip(records, names, strict=True))[:MOST]
+    """The SVG picture of a list of records, one row for each."""
+    shown = list(zip(records, names, strict=True))[:MAX_ROWS]
     reached = [
         edge for record, _ in shown for edge in (value(record), *(bounds(record) or ())) if edge is not None
     ]
-    panel = plot.Panel.listing([name for _, name in shown], plot.reach([*reached, *rules]))
+    panel = plot.Panel.with_names([name for _, name in shown], plot.padded_range([*reached, *rules]))
     panel.axes(along)
     for rule in rules:
-        panel.down(rule)
+        panel.vertical_rule(rule)
     for place, (record, name) in enumerate(shown):
         mine, ends = series(record), bounds(record)
         if ends:
@@ -41,10 +50,10 @@ def listed(
 
 
 def scores(run: Run) -> Iterator[Figure]:
-    """Agents by each metric."""
-    metrics = dict.fromkeys((record["metric"], record.get("group")) for record in answered(run.results))
+    """The agents by each metric, one figure for each metric and group."""
+    metrics = dict.fromkeys((record["metric"], record.get("group")) for record in with_estimate(run.results))
     for metric, group in metrics:
-        mine = [r for r in answered(run.results) if (r["metric"], r.get("group")) == (metric, group)]
+        mine = [r for r in with_estimate(run.results) if (r["metric"], r.get("group")) == (metric, group)]
         if not any(record.get("agent") for record in mine):
             continue
         falling = mine[0].get("better") != "lower"
@@ -59,20 +68,20 @@ def scores(run: Run) -> Iterator[Figure]:
             kind="scores",
             title=title,
             meaning=f"Agents from {order}; where intervals overlap much, no order was shown.",
-            notes=stated(mine, column=True),
+            notes=provenance_notes(mine, column=True),
             head=("agent", "estimate", "low", "high", "items", "clusters", "signature"),
             rows=tuple(
                 (r["agent"], r["estimate"], *(interval(r) or (None, None)), r["n_items"], r["n_clusters"],
                  r["signature"])
                 for r in mine
             ),
-            svg=listed(mine, title, names=[str(record["agent"]) for record in mine], along=axis(mine[0])),
+            svg=interval_list(mine, title, names=[str(r["agent"]) for r in mine], along=metric_label(mine[0])),
         )  # fmt: skip
 
 
 def differences(run: Run) -> Iterator[Figure]:
-    """A less B by each metric. Metrics have units of their own: each row is drawn to its own scale."""
-    mine = answered(run.results)
+    """A - B by each metric. Metrics have different units, so each row has its own scale."""
+    mine = with_estimate(run.results)
     if not mine:
         return
     first, second = mine[0]["agent_a"], mine[0]["agent_b"]
@@ -94,15 +103,15 @@ def differences(run: Run) -> Iterator[Figure]:
         title=title,
         meaning="Right of the line A has the higher number. Each metric is drawn to its own scale, so lengths compare "
         "within a row only. An interval that crosses the line shows no difference; it does not show equality."
-        + lower(mine, ": there A leads on the left"),
-        notes=stated(mine, column=True),
+        + lower_is_better_note(mine, ": there A leads on the left"),
+        notes=provenance_notes(mine, column=True),
         head=("metric", "group", "A", "B", "A - B", "p", "p adjusted", "effect size", "verdict", "signature"),
         rows=tuple(
             (r["metric"], r.get("group"), r.get("a"), r.get("b"), with_interval(r), r["p"], r.get("p_adjusted"),
              r.get("effect_size"), r.get("verdict"), r["signature"])
             for r in mine
         ),
-        svg=listed(
+        svg=interval_list(
             mine, title, names=names, along="A - B, each row to its own scale",
             value=lambda record: record["estimate"] / size(record), bounds=scaled, rules=(0.0,),
         ),
@@ -110,14 +119,14 @@ def differences(run: Run) -> Iterator[Figure]:
 
 
 def estimates(run: Run) -> Iterator[Figure]:
-    """What every estimator says of one target, beside the truth where it is known."""
+    """The estimates of one target by all estimators, with the truth where it is known."""
     asked = [record for record in run.results if not record.get("kind")]  # a critic's stand in `worths`
     targets = dict.fromkeys((record["target"], record["rating"]) for record in asked)
     if len(targets) > 3:  # many targets are one regression plot
         return
     for target, rating in targets:
         there = [r for r in asked if (r["target"], r["rating"]) == (target, rating)]
-        mine = answered(there)
+        mine = with_estimate(there)
         if not mine:
             continue
         truth = next((r["truth"] for r in there if r.get("truth") is not None), None)
@@ -129,7 +138,7 @@ def estimates(run: Run) -> Iterator[Figure]:
             title=title,
             meaning=f"The first row is the answer; the others are what else was tried. {known}"
             + (f"Refused, as the logs cannot support them: {', '.join(refused)}." if refused else ""),
-            notes=stated(
+            notes=provenance_notes(
                 mine, more=[f"{mine[0]['n_items']} dialogues of {mine[0]['n_clusters']} other agents"], column=True
             ),
             head=("estimator", "estimate", "low", "high", "before calibration", "truth", "reason", "signature"),
@@ -138,7 +147,7 @@ def estimates(run: Run) -> Iterator[Figure]:
                  r["signature"])
                 for r in there
             ),
-            svg=listed(
+            svg=interval_list(
                 mine, title, names=[str(r["estimator"]) for r in mine], along=f"mean {rating}",
                 rules=() if truth is None else (truth,),
             ),
@@ -146,8 +155,8 @@ def estimates(run: Run) -> Iterator[Figure]:
 
 
 def strategies(run: Run) -> Iterator[Figure]:
-    """How far each strategy of an attack scores above people."""
-    mine = [record for record in answered(run.results) if record.get("gain") is not None]
+    """The gain over people of each strategy of an attack."""
+    mine = [record for record in with_estimate(run.results) if record.get("gain") is not None]
     if not mine or run.document.get("rounds"):  # the rounds of a hardening have a figure of their own
         return
     mine.sort(key=lambda record: -record["gain"])
@@ -158,15 +167,15 @@ def strategies(run: Run) -> Iterator[Figure]:
         title=title,
         meaning="How far each strategy scores above what people said in the same contexts. Right of the line, with its "
         "whole interval, is a fraud: the metric prefers it to people."
-        + lower(mine[:1], ", so a gain is how far it scores below people"),
-        notes=stated(mine, more=["intervals of the gain share 5 % among all that were judged"]),
+        + lower_is_better_note(mine[:1], ", so a gain is how far it scores below people"),
+        notes=provenance_notes(mine, more=["intervals of the gain share 5 % among all that were judged"]),
         head=("strategy", "kind", "gain", "low", "high", "beats people in", "fraud", "description"),
         rows=tuple(
             (r["strategy"], r.get("kind"), r["gain"], *(interval(r, "gain_interval") or (None, None)),
              r.get("beats_human"), r.get("significant"), r.get("description"))
             for r in mine
         ),
-        svg=listed(
+        svg=interval_list(
             mine, title, names=[str(r["strategy"]) for r in mine], along=f"gain over people, {metric}",
             value=lambda record: float(record["gain"]), bounds=lambda record: interval(record, "gain_interval"),
             rules=(0.0,), series=lambda record: int(bool(record.get("significant"))),

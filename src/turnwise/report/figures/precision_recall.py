@@ -1,24 +1,25 @@
-"""Precision and recall of what agents say among what people say (Xiang et al. 2021, after Sajjadi et al. 2018)."""
+"""Precision-recall curves of agents' replies against people's (Xiang et al. 2021, after Sajjadi et al. 2018)."""
 
 from collections.abc import Iterator
 
 from turnwise.report import plot
-from turnwise.report.figure import Figure, answered, stated
+from turnwise.report.figure import Figure, provenance_notes, with_estimate
 from turnwise.report.runs import Run
 from turnwise.report.text import number
 
-MOST = 6  # agents in a picture, from the best to the worst
+MAX_AGENTS = 6  # maximum agents in a picture, spread from the best to the worst
 
 
-def precision(run: Run) -> Iterator[Figure]:
-    curved = [record for record in answered(run.results) if record.get("curve")]
+def precision_recall(run: Run) -> Iterator[Figure]:
+    """One figure for each metric with curves, and each group."""
+    curved = [record for record in with_estimate(run.results) if record.get("curve")]
     for metric, group in dict.fromkeys((r["metric"], r.get("group")) for r in curved):
         mine = [r for r in curved if (r["metric"], r.get("group")) == (metric, group)]
         mine.sort(key=lambda record: -record["estimate"])
-        places = sorted({round(k * (len(mine) - 1) / max(1, MOST - 1)) for k in range(MOST)})
+        places = sorted({round(k * (len(mine) - 1) / max(1, MAX_AGENTS - 1)) for k in range(MAX_AGENTS)})
         shown = [mine[place] for place in places if place < len(mine)]
         title = f"precision and recall by {metric}" + (f", {group}" if group else "")
-        panel = plot.Panel.over((0, 1.02), (0, 1.02), height=360)
+        panel = plot.Panel.with_axes((0, 1.02), (0, 1.02), height=360)
         panel.axes("recall: what people say that the agent says too", "precision")
         for place, record in enumerate(shown):
             panel.line(record["curve"]["recall"], record["curve"]["precision"], place)
@@ -27,8 +28,8 @@ def precision(run: Run) -> Iterator[Figure]:
             title=title,
             meaning="High on the left: what the agent says, people say too. Far to the right: what people say, it says "
             "too. A curve near the upper right corner is an agent that talks as people do."
-            + (f" {len(shown)} of {len(mine)} agents are drawn, from best to worst." if len(mine) > MOST else ""),
-            notes=stated(mine),
+            + (f" {len(shown)} of {len(mine)} agents are drawn, from best to worst." if len(mine) > MAX_AGENTS else ""),
+            notes=provenance_notes(mine),
             head=("agent", metric, "recall", "precision"),
             rows=tuple(
                 (r["agent"], r["estimate"], recall, precise)

@@ -1,23 +1,31 @@
-"""Scores turn after turn along a conversation (after the critic's table 5): where does it go wrong?"""
+"""Scores of the replies along a dialogue (after table 5 of the offline critic)."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from turnwise.report import plot
-from turnwise.report.figure import Exchange, Figure, Record, axis, lower, stated
+from turnwise.report.figure import (
+    Exchange,
+    Figure,
+    Record,
+    lower_is_better_note,
+    metric_label,
+    provenance_notes,
+)
 from turnwise.report.runs import Run
 from turnwise.report.text import number
 
-CONVERSATIONS = "conversations.jsonl"
-METRICS = 5
-FEWEST = 3  # judged replies that make a line
+DIALOGUES_FILE = "conversations.jsonl"
+MAX_METRICS = 5  # metrics in a picture
+MIN_REPLIES = 3  # minimum number of scored replies for a picture
 
 
-def conversations(run: Run) -> Iterator[Figure]:
-    talks = {one["id"]: one for one in run.lines(CONVERSATIONS)}
-    if not talks:
+def dialogue_scores(run: Run) -> Iterator[Figure]:
+    """One figure for each stored dialogue with enough scored replies."""
+    dialogues = {one["id"]: one for one in run.lines(DIALOGUES_FILE)}
+    if not dialogues:
         return
-    items: dict[str, list[dict[str, Any]]] = {name: [] for name in talks}
+    items: dict[str, list[dict[str, Any]]] = {name: [] for name in dialogues}
     spans: dict[str, list[float]] = {}
     for item in run.lines("items.jsonl"):
         for metric, score in item["scores"].items():
@@ -27,23 +35,23 @@ def conversations(run: Run) -> Iterator[Figure]:
         if item["dialogue"] in items and item["turn"] is not None:
             items[item["dialogue"]].append(item)
     signed = {(record.get("agent"), record["metric"]): record for record in run.results}
-    for name, talk in talks.items():
+    for name, dialogue in dialogues.items():
         mine = sorted(items[name], key=lambda item: int(item["turn"]))
-        if len(mine) >= FEWEST and mine[0]["agent"] == talk["agent"]:
-            yield _figure(talk, mine, spans, signed)
+        if len(mine) >= MIN_REPLIES and mine[0]["agent"] == dialogue["agent"]:
+            yield _figure(dialogue, mine, spans, signed)
 
 
 def _figure(
-    talk: Mapping[str, Any],
+    dialogue: Mapping[str, Any],
     items: Sequence[Mapping[str, Any]],
     spans: Mapping[str, Sequence[float]],
     signed: Mapping[tuple[str | None, str], Record],
 ) -> Figure:
     scored = dict.fromkeys(m for item in items for m, score in item["scores"].items() if score is not None)
-    metrics = [name for name in scored if spans[name][1] > spans[name][0]][:METRICS]
-    title = f"turn after turn: {talk['id']} ({talk['agent']})"
-    panel = plot.Panel.over((1, len(items)), (-0.05, 1.05), whole=True)
-    panel.axes("reply", "score, from least to greatest of the run")
+    metrics = [name for name in scored if spans[name][1] > spans[name][0]][:MAX_METRICS]
+    title = f"turn after turn: {dialogue['id']} ({dialogue['agent']})"
+    panel = plot.Panel.with_axes((1, len(items)), (-0.05, 1.05), integer_ticks=True)
+    panel.axes("reply", "score, scaled to the range of the run")
     for series, metric in enumerate(metrics):
         low, high = spans[metric]
         values = [item["scores"].get(metric) for item in items]
@@ -52,38 +60,38 @@ def _figure(
         for place, (height, value) in enumerate(zip(heights, values, strict=True), start=1):
             if value is not None:
                 panel.dot(place, height, series, size=2.5, tip=f"reply {place}, {metric}: {number(value)}")
-    behind = [found for name in metrics if (found := signed.get((talk["agent"], name)))]
-    named = {record["metric"]: axis(record) for record in behind}
-    texts = talk["turns"]
+    behind = [found for name in metrics if (found := signed.get((dialogue["agent"], name)))]
+    named = {record["metric"]: metric_label(record) for record in behind}
+    texts = dialogue["turns"]
     rows = tuple(
-        (place, _said(texts, int(item["turn"])), *(item["scores"].get(metric) for metric in metrics))
+        (place, _turn_text(texts, int(item["turn"])), *(item["scores"].get(metric) for metric in metrics))
         for place, item in enumerate(items, start=1)
     )
     return Figure(
         kind="conversation",
         title=title,
-        meaning="Each metric runs from its least (0) to its greatest (1) score in this run; one point a reply."
-        + lower(behind, ""),
-        notes=stated(
+        meaning="Each metric is scaled from its lowest (0) to its highest (1) score of this run; one point per reply."
+        + lower_is_better_note(behind, ""),
+        notes=provenance_notes(
             behind,
-            more=[f"{len(items)} of them are drawn; a single reply's number has no interval"],
+            more=[f"{len(items)} replies are drawn; the score of a single reply has no interval"],
         ),
         head=("reply", "text", *metrics),
         rows=rows,
         svg=panel.svg(title, legend=[named.get(name, name) for name in metrics]),
         exchanges=tuple(
             Exchange(
-                _said(texts, int(item["turn"]) - 1),
-                ((f"reply {place}", _said(texts, int(item["turn"])), _told(item, metrics)),),
+                _turn_text(texts, int(item["turn"]) - 1),
+                ((f"reply {place}", _turn_text(texts, int(item["turn"])), _score_text(item, metrics)),),
             )
             for place, item in enumerate(items, start=1)
         ),
     )  # fmt: skip
 
 
-def _said(turns: Sequence[str], place: int) -> str:
+def _turn_text(turns: Sequence[str], place: int) -> str:
     return turns[place] if 0 <= place < len(turns) else ""
 
 
-def _told(item: Mapping[str, Any], metrics: Sequence[str]) -> str:
+def _score_text(item: Mapping[str, Any], metrics: Sequence[str]) -> str:
     return ", ".join(f"{name} {number(item['scores'].get(name))}" for name in metrics)
