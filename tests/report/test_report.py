@@ -126,12 +126,10 @@ def test_hardening_has_a_figure_of_its_rounds():
         {"round": n, "metric": f"m{n}", "attacked": [attack(gain)]} for n, gain in enumerate((0.2, -0.1))
     ]
     last = {"metric": "m1", "estimate": 0.6, "gain": -0.1, "strategy": "x", "status": "ok"}
-    run = _run("attack", [last], rounds=rounds, hardened="m1", sentences="nothing found scores above people")
+    run = _run("attack", [last], rounds=rounds, hardened="m1", told="nothing found scores above people")
     assert [figure.kind for figure in figures(run)] == ["hardening"]
     assert sentences(run) == ["m1, after 2 attacks: nothing found scores above people."]
-    gamed = _run(
-        "attack", [last], rounds=rounds, hardened="m1", sentences="STILL GAMEABLE after the last round"
-    )
+    gamed = _run("attack", [last], rounds=rounds, hardened="m1", told="STILL GAMEABLE after the last round")
     assert "GAMEABLE" in sentences(gamed)[0]
 
 

@@ -294,7 +294,7 @@ def test_repetitions_of_another_metric_are_not_reused(
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patched:
-        patched.setattr("turnwise.run.attack.tuning.converged", interrupted)
+        patched.setattr("turnwise.run.attack.policy_tuning.converged_strategy", interrupted)
         line = ["attack", "question-rate", "--contexts", corpus, "--budget", "3000", *options, *out]
         assert run(line) == 130
     assert (tmp_path / "out" / "repetitions.jsonl").exists()

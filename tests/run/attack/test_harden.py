@@ -152,7 +152,7 @@ def attacked(score: Callable[[Item], float]) -> hardening.FileAttack:
 
 
 def told(made: hardening.FileAttack) -> str:
-    return hardening._told({"robust": made.robust, "attacked": [asdict(made)]})
+    return hardening._summary({"robust": made.robust, "attacked": [asdict(made)]})
 
 
 def test_a_metric_that_nothing_found_beats_is_called_robust() -> None:
@@ -199,7 +199,7 @@ def test_no_attacked_dialogue_is_used_for_training_under_any_id(files: dict[str,
     ("before", "after", "fell"), [(0.0, 0.25, -0.25), (None, 0.1, None), (0.3, None, None), (0.3, 0.0, 0.3)]
 )
 def test_the_decrease_is_none_only_if_an_agreement_is_missing(before, after, fell) -> None:
-    assert hardening._fall(before, after) == fell
+    assert hardening._decrease(before, after) == fell
 
 
 def test_the_card_of_a_trained_model_lists_the_frauds(capsys, files: dict[str, str]) -> None:
