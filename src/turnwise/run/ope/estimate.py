@@ -44,7 +44,7 @@ class Request:
     def about(self, what: str) -> str:
         """A name for the work `what`, under which a resumed run finds its results.
 
-        It contains a content_digest of all numbers that a metric or another file gave: the model, its tables or the file
+        It contains a digest of all numbers that a metric or another file gave: the model, its tables or the file
         may have changed since, and no setting shows that.
         """
         signatures = (str(estimator.signature) for estimator in self.estimators.values())
@@ -167,7 +167,9 @@ def precompute(
     ]
     kept: dict[str, Any] = {"about": request.about("beforehand"), "kind": Estimate}
     trained: dict[tuple[str, str], list[Estimate]] = {}
-    for (name, agent, _), estimate in done.map_tasks(workers, _estimate_once, request, tasks, model=True, **kept):
+    for (name, agent, _), estimate in done.map_tasks(
+        workers, _estimate_once, request, tasks, model=True, **kept
+    ):
         trained.setdefault((name, agent), []).append(estimate)
     return {name: {agent: _mean(trained[name, agent]) for agent in agents} for name in slow}
 
