@@ -9,9 +9,9 @@ from tests.visitor import Visitor
 from turnwise.logs.items.items import Selection
 from turnwise.types import Agent, Dialogue, Turn
 from turnwise.web.pages.app import app
-from turnwise.web.study.book import Book
 from turnwise.web.study.definition import Study
-from turnwise.web.study.opening import book, ledger_of
+from turnwise.web.study.open_study import new_ledger, open_study
+from turnwise.web.study.recorder import Recorder
 
 PLAIN = {"quality": {"shared": 0, "checks": 0, "repeats": 0}}
 
@@ -30,21 +30,21 @@ class Running:
         self.place, self.study, self.dialogues, self.options = place, asked, dialogues, options
         agents: dict[str, Agent] = options.get("agents", {})  # type: ignore[assignment]
         selection = options.get("selection", Selection())
-        ledger = ledger_of(asked, dialogues, selection, agents=list(agents))  # type: ignore[arg-type]
-        self.book: Book = book(place, ledger)
-        self.client = TestClient(app(self.book, dialogues, agents), raise_server_exceptions=False)
+        ledger = new_ledger(asked, dialogues, selection, agents=list(agents))  # type: ignore[arg-type]
+        self.recorder: Recorder = open_study(place, ledger)
+        self.client = TestClient(app(self.recorder, dialogues, agents), raise_server_exceptions=False)
 
     def visitor(self, name: str = "anna") -> Visitor:
-        if name not in self.book.ledger.raters:
-            self.book.invite(name)
-        return Visitor(self.client, f"/r/{self.book.ledger.raters[name].token}")
+        if name not in self.recorder.ledger.raters:
+            self.recorder.invite(name)
+        return Visitor(self.client, f"/r/{self.recorder.ledger.raters[name].token}")
 
     def admin(self) -> Visitor:
-        self.book.flush()
-        return Visitor(self.client, f"/admin/{self.book.ledger.head['admin']}")
+        self.recorder.flush()
+        return Visitor(self.client, f"/admin/{self.recorder.ledger.study_event['admin']}")
 
     def restarted(self) -> "Running":
-        self.book.close()
+        self.recorder.close()
         return Running(self.place, self.study, self.dialogues, **self.options)
 
 

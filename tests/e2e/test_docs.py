@@ -13,7 +13,7 @@ import pytest
 
 from tests.console import ROOT, examples, fences, matches, output, pages, run, run_python
 from tests.stand_ins import ELSEWHERE, judging, provided, smaller
-from turnwise.web.study.definition import study
+from turnwise.web.study.definition import read_study
 
 KINDS = {"console", "python", "sh", "json", "toml", "text"}
 ADDRESS = re.compile(r"https?://[\w.:]+/v1")
@@ -41,7 +41,7 @@ def test_the_examples_of_a_page_print_what_the_page_shows(page: Path, tmp_path: 
                 assert status == 0, f"{place}\n{came}"
             elif fence.kind == "toml":
                 (tmp_path / "study.toml").write_text(fence.text)
-                assert study(str(tmp_path / "study.toml")).questions
+                assert read_study(str(tmp_path / "study.toml")).questions
 
 
 def run_shell(block: str, folder: Path, environment: dict[str, str], place: str) -> None:

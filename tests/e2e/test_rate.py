@@ -68,7 +68,7 @@ def work(server: Server, link: str, opinion: Callable[[str], int]) -> int:
     visitor.send()
     done = 0
     while visitor.is_asked:
-        shown = visitor.text.split("to judge", 1)[1].split("How appropriate", 1)[0].strip()
+        shown = visitor.text.split("to rate", 1)[1].split("How appropriate", 1)[0].strip()
         value = {"lowest": 1, "highest": 5}.get(shown.partition("give the ")[2].partition(" ")[0])
         time.sleep(0.06)  # nobody is faster, and the server does not let them
         visitor.send({"q0": str(value or opinion(shown))})
@@ -248,7 +248,7 @@ def test_impossible_requests_are_errors_with_a_reason(arguments, words, tmp_path
         ("[chat]\nseconds = 0", "chat.seconds"),
         ("[quality]\nkappa = nan", "quality.kappa"),
         ("unknown = 1", "unknown"),
-        ("mode = 'write'\n[[question]]\nname = 'x'", "asks no questions"),
+        ("mode = 'write'\n[[question]]\nname = 'x'", "takes no questions"),
         ("mode = ", "cannot be read"),
     ],
 )
@@ -259,4 +259,4 @@ def test_a_study_that_is_wrong_is_refused_with_its_place(text, words, tmp_path: 
     assert run(["rate", str(data), "--study", str(study)]) == 2
     error = capsys.readouterr().err
     assert words in error
-    assert "study.toml" in error or "asks no questions" in error
+    assert "study.toml" in error or "takes no questions" in error

@@ -13,7 +13,7 @@ import pytest
 
 from tests.studies import Running, Starting, conversation
 from turnwise.types import Dialogue
-from turnwise.web.study.definition import study
+from turnwise.web.study.definition import read_study
 
 
 @pytest.fixture
@@ -30,12 +30,12 @@ def start(store: str, dialogues: list[Dialogue]) -> Iterator[Starting]:
 
     def begin(on: list[Dialogue] | None = None, file: str | None = None, **changes: object) -> Running:
         options = {key: changes.pop(key) for key in ("agents", "selection") if key in changes}
-        running.append(Running(store, study(file, **changes), on or dialogues, **options))
+        running.append(Running(store, read_study(file, **changes), on or dialogues, **options))
         return running[-1]
 
     yield begin
     for one in running:
-        one.book.close()
+        one.recorder.close()
 
 
 @pytest.fixture(params=["sqlite", "postgres"])

@@ -12,7 +12,7 @@ from turnwise.errors import MissingExtra, UsageError, counted
 
 if TYPE_CHECKING:
     from turnwise.types import Agent
-    from turnwise.web.study.book import Book
+    from turnwise.web.study.recorder import Recorder
 
 MOST_RATERS = 10_000
 
@@ -76,44 +76,44 @@ def command(**given: Any) -> int:
     """
     from turnwise.logs import native
     from turnwise.logs.items.items import Selection
-    from turnwise.web.storage.log import shown
-    from turnwise.web.study.definition import study
-    from turnwise.web.study.export import exported
-    from turnwise.web.study.opening import book, dialogues_of, ledger_of, reading
+    from turnwise.web.storage.log import without_credentials
+    from turnwise.web.study.definition import read_study
+    from turnwise.web.study.export import export_dialogues
+    from turnwise.web.study.open_study import new_ledger, open_study, read_dialogues, read_ledger
 
     if given["everything"] and not given["export"]:
         raise UsageError("--everything is an option of --export")
     changes = {key: given[key] for key in ("mode", "seed", "per_task", "whole")}
-    asked = study(given["study_file"], **changes)
+    asked = read_study(given["study_file"], **changes)
     given["judged"] = given["items"]
     chosen = {slot: given[slot] for slot in Selection.__slots__ if given.get(slot) is not None}
     names = _agents(given["agents"], asked.mode)
-    dialogues = dialogues_of(given["data"])
-    ledger = ledger_of(asked, dialogues, Selection(**chosen), agents=list(names))
+    dialogues = read_dialogues(given["data"])
+    ledger = new_ledger(asked, dialogues, Selection(**chosen), agents=list(names))
     place = given["store"] or f"{given['data'][0].removesuffix('.gz').removesuffix('.jsonl')}.ratings.db"
     if given["export"]:
-        found = exported(reading(place, ledger), dialogues, everything=given["everything"])
+        found = export_dialogues(read_ledger(place, ledger), dialogues, everything=given["everything"])
         count = native.write(found, given["export"])
         click.echo(f"{given['export']}: {counted(count, 'dialogue')} written", err=True)
         return 0
     try:
-        from turnwise.web.pages.serving import listening, serve
+        from turnwise.web.pages.serving import open_socket, serve
     except ModuleNotFoundError:
         raise MissingExtra("the rating app", "web") from None
     talking = {name: _agent(address) for name, address in names.items()}
     url = _checked(given["url"])
     wanted = _names(given["raters"])
-    with listening(given["host"], given["port"]) as sock, closing(book(place, ledger)) as kept:
-        _invite(kept, wanted)
-        kept.flush()
+    with open_socket(given["host"], given["port"]) as sock, closing(open_study(place, ledger)) as recorder:
+        _invite(recorder, wanted)
+        recorder.flush()
         base = url or f"http://{_reachable(given['host'])}:{sock.getsockname()[1]}"
-        _links(kept, base)
+        _links(recorder, base)
         if not given["quiet"]:
             click.echo(
-                f"ratings are stored in {shown(place)}; Ctrl-C ends, and the same command continues", err=True
+                f"ratings are stored in {without_credentials(place)}; Ctrl-C ends, and the same command continues", err=True
             )
         with suppress(KeyboardInterrupt):
-            serve(kept, dialogues, talking, sock=sock, url=url)
+            serve(recorder, dialogues, talking, sock=sock, url=url)
     return 0
 
 
@@ -164,22 +164,22 @@ def _names(raters: str) -> int | list[str]:
     return names
 
 
-def _invite(kept: "Book", wanted: int | list[str]) -> None:
+def _invite(recorder: "Recorder", wanted: int | list[str]) -> None:
     """Invite the raters that are not there yet. A number includes those that are."""
     from turnwise.web.pages.admin import invite
 
     if isinstance(wanted, int):
-        invite(kept, max(0, wanted - len(kept.ledger.raters)))
+        invite(recorder, max(0, wanted - len(recorder.ledger.raters)))
         return
     for name in wanted:
-        if name not in kept.ledger.raters:
-            kept.invite(name)
+        if name not in recorder.ledger.raters:
+            recorder.invite(name)
 
 
-def _links(kept: "Book", base: str) -> None:
-    width = max(map(len, ["admin", *kept.ledger.raters]))
-    click.echo(f"{'admin':<{width}}  {base}/admin/{kept.ledger.head['admin']}")
-    for rater in kept.ledger.raters.values():
+def _links(recorder: "Recorder", base: str) -> None:
+    width = max(map(len, ["admin", *recorder.ledger.raters]))
+    click.echo(f"{'admin':<{width}}  {base}/admin/{recorder.ledger.study_event['admin']}")
+    for rater in recorder.ledger.raters.values():
         click.echo(f"{rater.name:<{width}}  {base}/r/{rater.token}")
     sys.stdout.flush()
 

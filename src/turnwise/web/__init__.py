@@ -1,6 +1,7 @@
-"""The rating app: people judge conversations, or hold them, and what they say is kept for good.
+"""The rating app: a web server on which people rate dialogues, compare replies, write replies or talk to agents.
 
-`study` says what is asked, `tasks` what it is asked about, `assignment` who is asked next. Everything that
-happens is an `event` in a `log` that only grows; the `ledger` is what the events add up to. `app` turns
-requests into events and the ledger into pages; `export` turns it into the native format.
+`study.definition` has the questions, `study.tasks` the pages to answer, and `study.assignment` chooses the next task
+of a rater. Everything that happens is an `Event` in an append-only log (`storage`). The `Ledger` is the state that
+follows from the events. `pages` turns requests into events and the ledger into HTML; `study.export` writes it in the
+native format.
 """

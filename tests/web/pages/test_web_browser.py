@@ -44,7 +44,7 @@ def browser() -> Iterator:
 
 @pytest.fixture
 def serve(tmp_path: Path) -> Iterator[Callable[..., dict[str, str]]]:
-    """Starts `turnwise rate` on these conversations; name -> link."""
+    """Starts `turnwise rate` on these dialogues; name -> link."""
     started: list[subprocess.Popen] = []
 
     def begin(dialogues: list[Dialogue], study: str = QUIET, *options: str) -> dict[str, str]:
@@ -118,7 +118,7 @@ def rated(link: str) -> list[dict]:
         return [json.loads(line) for line in answer]
 
 
-def test_a_rater_rates_twenty_items_by_keyboard_and_comes_back_by_the_link_in_the_middle(serve, visit):
+def test_a_rater_rates_twenty_items_by_keyboard_with_an_interruption(serve, visit):
     links = serve([conversation(number, "a") for number in range(20)])
     page = visit(links["anna"])
     picture(page, "welcome")
@@ -131,7 +131,7 @@ def test_a_rater_rates_twenty_items_by_keyboard_and_comes_back_by_the_link_in_th
         page.keyboard.press("Enter")
     arrive(page, "Task 11 of")
     page.keyboard.press("u")  # undo: the tenth again, where 1 was chosen
-    arrive(page, "answered this already")
+    arrive(page, "already answered this task")
     assert page.locator("input:checked").get_attribute("value") == "1"
     picture(page, "undo")
     page.keyboard.press("4")
@@ -148,7 +148,7 @@ def test_a_rater_rates_twenty_items_by_keyboard_and_comes_back_by_the_link_in_th
     arrive(page, "Thank you")
     picture(page, "done")
     page.keyboard.press("u")  # undo works from the last page too
-    arrive(page, "answered this already")
+    arrive(page, "already answered this task")
     page.keyboard.press("Enter")
     arrive(page, "Thank you")
     ratings = [r for one in rated(links["admin"]) for r in one["ratings"]]
@@ -174,7 +174,7 @@ def test_a_pairwise_session_by_keyboard(serve, visit):
     assert sorted(won) == [("a", 0.5), *[("a", 1)] * 5, *[("b", 0)] * 5, ("b", 0.5)]
 
 
-def test_two_conversations_side_by_side(serve, visit):
+def test_two_dialogues_are_shown_side_by_side(serve, visit):
     said = ((f"{agent} on {k}?", f"{agent} says {k}") for k in range(2) for agent in ("a", "b"))
     talks = [
         Dialogue(f"d{k}", said[1][0], (Turn("user", said[0]), Turn("assistant", said[1])) * 3, meta={"goal": k // 2})
@@ -189,7 +189,7 @@ def test_two_conversations_side_by_side(serve, visit):
     page.get_by_role("alert").wait_for()
     group = page.get_by_role("radiogroup", name="Which is better?")
     assert (
-        "wants one of the three answers"
+        "needs one of the three answers"
         in page.locator(f"#{group.get_attribute('aria-describedby')}").inner_text()
     )
     picture(page, "missing")
@@ -198,7 +198,7 @@ def test_two_conversations_side_by_side(serve, visit):
     arrive(page, "Task 2")
 
 
-def test_a_live_conversation_with_a_local_agent_by_keys(serve, visit):
+def test_a_live_dialogue_with_a_local_agent_by_keyboard(serve, visit):
     goal = {"name": "Virginia Taylor", "goal": "book", "departure": "HOU", "return": "DFW", "max_price": 200}
     tasks = [Dialogue(f"goal-{k}", "none", (Turn("system", "sell"),), goal=goal) for k in range(2)]
     said = [
@@ -233,7 +233,7 @@ def test_a_live_conversation_with_a_local_agent_by_keys(serve, visit):
     assert {(r["dimension"], r["value"]) for r in talk["ratings"]} == {("success", 1), ("overall", 4)}
 
 
-def test_everything_works_without_script(serve, visit):
+def test_all_pages_work_without_script(serve, visit):
     study = QUIET + '[[question]]\nname = "x"\nkind = "slider"\nscale = [0, 100]\nlabels = ["none", "all"]\n'
     links = serve([conversation(number, "a") for number in range(2)], study)
     page = visit(links["anna"], java_script_enabled=False)
@@ -248,7 +248,7 @@ def test_everything_works_without_script(serve, visit):
     assert {r["value"] for one in rated(links["admin"]) for r in one["ratings"]} == {37, 38}
 
 
-def test_a_slider_that_was_not_moved_is_no_answer(serve, visit):
+def test_an_untouched_slider_is_not_an_answer(serve, visit):
     study = QUIET + '[[question]]\nname = "x"\nkind = "slider"\nscale = [0, 100]\nlabels = ["none", "all"]\n'
     links = serve([conversation(1, "a")], study)
     page = visit(links["anna"])
@@ -264,7 +264,7 @@ def test_a_slider_that_was_not_moved_is_no_answer(serve, visit):
     assert [r["value"] for one in rated(links["admin"]) for r in one["ratings"]] == [51]
 
 
-def test_html_and_hundred_kilobytes_do_no_harm_on_the_page(serve, visit):
+def test_html_and_very_long_texts_are_shown_safely(serve, visit):
     evil = "<script>document.title='taken'</script><img src=x onerror=\"document.title='taken'\">"
     links = serve([conversation(1, "<i>a</i>", evil + "w" * 100_000)], f'title = "<b>T</b>"\n{QUIET}')
     page = visit(links["anna"], width=390)

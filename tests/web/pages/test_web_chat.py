@@ -1,4 +1,4 @@
-"""Live conversations with agents: by function, by address, failing; on both databases."""
+"""Live dialogues with agents: functions, addresses, failures; on both databases."""
 
 import threading
 import time
@@ -27,7 +27,7 @@ def goals() -> list:
     return [Dialogue(f"goal-{k}", "none", (Turn("system", "sell tickets"),), goal=goal) for k in range(2)]
 
 
-def test_a_live_conversation_ends_with_scores_and_is_exported_with_its_goal_and_agent(start: Starting):
+def test_a_live_dialogue_ends_with_scores_and_is_exported_with_its_goal_and_agent(start: Starting):
     chat = {"templates": ["My name is {name}", "From {trip.from} to {trip.to}", "I like {nothing}"]}
     study = start(goals(), mode="chat", per_task=1, agents={"x": talkative, "y": talkative}, chat=chat)
     visitor = study.visitor()
@@ -55,7 +55,7 @@ def test_a_live_conversation_ends_with_scores_and_is_exported_with_its_goal_and_
     assert "x" not in visitor.text.split()
 
 
-def test_an_agent_that_fails_is_told_and_becomes_no_score(start: Starting):
+def test_a_failing_agent_is_reported_and_gets_no_score(start: Starting):
     study = start(goals(), mode="chat", per_task=1, agents={"x": broken})
     visitor = study.visitor()
     visitor.send()
@@ -70,7 +70,7 @@ def test_an_agent_that_fails_is_told_and_becomes_no_score(start: Starting):
     assert [m["role"] for m in record["messages"]] == ["system", "user"]
 
 
-def test_an_agent_behind_an_address_is_talked_to(start: Starting):
+def test_a_rater_can_talk_to_an_agent_behind_an_address(start: Starting):
     with serving(lambda request: request.say(f"heard: {request.body['messages'][-1]['content']}")) as server:
         found = resolve(server.address, model="tiny")
         study = start(goals(), mode="chat", per_task=1, agents={"x": found})
@@ -84,7 +84,7 @@ def test_an_agent_behind_an_address_is_talked_to(start: Starting):
 @pytest.mark.parametrize(
     "reply", [Reply("yes", {"reward": float("nan")}), None, Reply("yes", ["reward"]), Reply("half \ud800")]
 )
-def test_an_agent_that_says_what_cannot_be_kept_does_no_harm(start: Starting, reply):
+def test_replies_that_cannot_be_stored_do_not_break_the_study(start: Starting, reply):
     study = start(goals(), mode="chat", per_task=1, agents={"x": lambda turns, rng: reply})
     visitor = study.visitor()
     visitor.send()
@@ -94,7 +94,7 @@ def test_an_agent_that_says_what_cannot_be_kept_does_no_harm(start: Starting, re
     assert study.restarted().visitor().text == visitor.text
 
 
-def test_an_answer_that_comes_after_the_end_is_not_added(start: Starting):
+def test_a_reply_after_the_end_of_a_dialogue_is_ignored(start: Starting):
     asked, goes_on = threading.Event(), threading.Event()
 
     def slow(turns, rng):
@@ -117,7 +117,7 @@ def test_an_answer_that_comes_after_the_end_is_not_added(start: Starting):
     assert [m["content"] for m in record["messages"]] == ["sell tickets", "hello"]
 
 
-def test_an_agent_is_asked_once_however_often_a_form_is_sent(start: Starting):
+def test_a_form_that_is_sent_several_times_asks_the_agent_once(start: Starting):
     calls = []
 
     def fails_first(turns, rng):
@@ -143,17 +143,19 @@ def again(visitor):
     return {**form.fields, "text": ""}
 
 
-def test_a_question_that_the_server_did_not_outlive_can_be_asked_again(start: Starting):
+def test_a_reply_lost_by_a_restart_can_be_requested_again(start: Starting):
     study = start(goals(), mode="chat", per_task=1, agents={"x": talkative})
     visitor = study.visitor()
     visitor.send()
-    study.book.note("said", "anna", slot=1, role="user", content="hello")  # and there the server was killed
+    study.recorder.record(
+        "said", "anna", slot=1, role="user", content="hello"
+    )  # and there the server was killed
     visitor = study.restarted().visitor()
     visitor.send({"text": ""}, form="say")
     assert "you said hello" in visitor.text
 
 
-def test_an_agent_that_takes_too_long_is_given_up(start: Starting):
+def test_an_agent_that_exceeds_the_time_limit_fails(start: Starting):
     def slow(turns, rng):
         time.sleep(0.5)
         return Reply("late")
@@ -166,7 +168,7 @@ def test_an_agent_that_takes_too_long_is_given_up(start: Starting):
     assert "late" not in visitor.text
 
 
-def test_an_agent_may_speak_first_and_a_conversation_has_an_end(start: Starting):
+def test_an_agent_may_have_the_first_turn_and_dialogues_have_a_maximum_length(start: Starting):
     chat = {"opening": "agent", "most_turns": 4}
     study = start(
         goals(), mode="chat", per_task=1, agents={"x": lambda turns, rng: Reply("go on")}, chat=chat
@@ -176,4 +178,4 @@ def test_an_agent_may_speak_first_and_a_conversation_has_an_end(start: Starting)
     assert "go on" in visitor.text
     visitor.send({"text": "well"}, form="say")
     assert "The conversation is over" in visitor.text
-    assert "took no decision" in visitor.text
+    assert "made no decision" in visitor.text

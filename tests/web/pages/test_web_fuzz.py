@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from tests.studies import Running, conversation
 from turnwise.types import Reply
-from turnwise.web.pages.security import Limiter, proof
-from turnwise.web.study.definition import study
+from turnwise.web.pages.security import RateLimiter, csrf_token
+from turnwise.web.study.definition import read_study
 from turnwise.web.study.ledger import Rater
 
 FIELDS = "q0 q1 text template heard action count rater slot confused proof x".split()
@@ -43,26 +43,28 @@ def running(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFac
     place = str(tmp_path_factory.mktemp("fuzz") / "ratings.db")
     options = {"agents": {"bot": lambda turns, rng: Reply("yes")}} if request.param == "chat" else {}
     quiet = {"shared": 0, "checks": 0, "repeats": 0}
-    found = Running(place, study(None, mode=request.param, per_task=50, quality=quiet), dialogues, **options)
+    found = Running(
+        place, read_study(None, mode=request.param, per_task=50, quality=quiet), dialogues, **options
+    )
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Limiter, "check", lambda self, key: None)
+        patch.setattr(RateLimiter, "check", lambda self, key: None)
         for name in ("victim", "anna"):
             found.visitor(name).send()
         if request.param in ("write", "chat"):
             words = {"text": f"{MINE} in many words"}
             found.visitor("victim").send(words, form="say" if request.param == "chat" else "")
         yield found
-    found.book.close()
+    found.recorder.close()
 
 
-def test_no_request_makes_the_server_fail_or_touches_another(running: Running):
+def test_no_request_causes_a_server_error_or_changes_another_raters_data(running: Running):
     settings(max_examples=200, derandomize=True)(given(data=st.data())(_request))(running)
     # The fuzz came as far as it is meant to: requests of anna's own did change her answers, or she spoke.
-    assert any(slot.answers or slot.said_at for slot in running.book.ledger.raters["anna"].slots)
+    assert any(slot.answers or slot.message_times for slot in running.recorder.ledger.raters["anna"].slots)
 
 
 def _request(running: Running, data: st.DataObject) -> None:
-    ledger = running.book.ledger
+    ledger = running.recorder.ledger
     anna, victim = ledger.raters["anna"], ledger.raters["victim"]
     before, theirs = ledger.seq, _did(victim)
     who = data.draw(st.sampled_from(["stranger", "has anna's link", "is anna"]), label="who")
@@ -73,7 +75,7 @@ def _request(running: Running, data: st.DataObject) -> None:
     if who == "is anna":
         heard = st.sampled_from([str(len(anna.slots[0].turns)), "0", "x"])
         mine = {"q0": data.draw(answers), "text": data.draw(words), "heard": data.draw(heard)}
-        body = body | mine | {"proof": proof(ledger.head["secret"], anna.token)}
+        body = body | mine | {"proof": csrf_token(ledger.study_event["secret"], anna.token)}
     answer = running.client.request(
         method,
         quote("/".join([root, *tail]), errors="replace") or "/",
@@ -81,7 +83,7 @@ def _request(running: Running, data: st.DataObject) -> None:
         headers=FORM | data.draw(headers, label="headers"),
     )
     assert answer.status_code < 500, answer.text
-    secrets = [victim.token, ledger.head["admin"], ledger.head["secret"], MINE]
+    secrets = [victim.token, ledger.study_event["admin"], ledger.study_event["secret"], MINE]
     assert not any(secret in answer.text for secret in secrets)
     assert _did(victim) == theirs
     if who != "is anna":
@@ -94,20 +96,20 @@ def _did(rater: Rater) -> list[tuple[object, ...]]:
 
 @settings(max_examples=60)
 @given(content=st.binary(max_size=300), kind=st.sampled_from(KINDS))
-def test_a_body_that_is_no_form_is_refused(running: Running, content: bytes, kind: str):
-    before = running.book.ledger.seq
-    path = f"/r/{running.book.ledger.raters['anna'].token}/1"
+def test_a_body_that_is_not_a_form_is_rejected(running: Running, content: bytes, kind: str):
+    before = running.recorder.ledger.seq
+    path = f"/r/{running.recorder.ledger.raters['anna'].token}/1"
     answer = running.client.post(path, content=content, headers={"content-type": kind})
     assert 400 <= answer.status_code < 500
-    assert running.book.ledger.seq == before
+    assert running.recorder.ledger.seq == before
 
 
 @settings(max_examples=60, derandomize=True)
 @given(body=fields)
-def test_the_administrators_own_forms_never_make_the_server_fail(running: Running, body: dict[str, str]):
-    ledger = running.book.ledger
-    path = f"/admin/{ledger.head['admin']}"
-    sent = body | {"proof": proof(ledger.head["secret"], ledger.head["admin"])}
+def test_no_form_of_the_administrator_causes_a_server_error(running: Running, body: dict[str, str]):
+    ledger = running.recorder.ledger
+    path = f"/admin/{ledger.study_event['admin']}"
+    sent = body | {"proof": csrf_token(ledger.study_event["secret"], ledger.study_event["admin"])}
     if sent.get("action") == "close":
         del sent["action"]  # the study stays open for the other tests
     answer = running.client.post(path, content=urlencode(sent, errors="replace"), headers=FORM)

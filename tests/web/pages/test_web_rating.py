@@ -9,8 +9,8 @@ from tests.studies import PLAIN, Starting, exported, finish, ratings
 from turnwise.errors import DataError
 from turnwise.logs.items.items import Selection
 from turnwise.types import Dialogue, Turn
-from turnwise.web.study.definition import study
-from turnwise.web.study.opening import ledger_of, reading
+from turnwise.web.study.definition import read_study
+from turnwise.web.study.open_study import new_ledger, read_ledger
 
 CHECKED = {"shared": 0, "checks": 2, "repeats": 0}
 
@@ -25,7 +25,7 @@ def test_three_raters_rate_every_reply_and_the_export_has_each_rating_once(start
     assert {turn for _, _, turn, _, _ in found} == {1}
 
 
-def test_each_item_goes_to_n_raters_and_none_has_it_twice(start: Starting):
+def test_each_item_goes_to_n_different_raters(start: Starting):
     study = start(per_task=2, **PLAIN)
     for name in ("anna", "ben", "carl", "dora"):
         finish(study.visitor(name))
@@ -42,7 +42,7 @@ def test_agents_are_balanced_for_each_rater(start: Starting):
     assert set(by_rater.values()) == {3}
 
 
-def test_a_rater_comes_back_by_the_link_after_a_restart_to_the_same_task(start: Starting):
+def test_the_link_leads_to_the_same_task_after_a_restart(start: Starting):
     study = start(**PLAIN)
     visitor = study.visitor()
     visitor.send()
@@ -54,7 +54,7 @@ def test_a_rater_comes_back_by_the_link_after_a_restart_to_the_same_task(start: 
     assert "Task 5" in shown
 
 
-def test_an_edit_takes_the_place_of_the_answer_and_keeps_the_old_one(start: Starting):
+def test_a_correction_replaces_the_answer_and_keeps_the_old_one(start: Starting):
     study = start(**PLAIN)
     visitor = study.visitor()
     visitor.send()
@@ -80,13 +80,13 @@ def test_a_form_that_is_sent_twice_counts_once(start: Starting):
 
 
 @pytest.mark.parametrize("value", ["", "0", "6", "2.5", "nan", "inf", "1e999", "x", "-1", "<b>"])
-def test_an_answer_off_the_scale_is_refused_with_words_and_stored_nowhere(start: Starting, value: str):
+def test_an_answer_off_the_scale_is_rejected_with_a_message_and_not_stored(start: Starting, value: str):
     study = start(**PLAIN)
     visitor = study.visitor()
     visitor.send()
     visitor.send({"q0": value})
     assert visitor.status == 422
-    assert "wants an answer from 1 to 5" in visitor.text
+    assert "needs an answer from 1 to 5" in visitor.text
     assert not ratings(exported(study.admin()))
 
 
@@ -112,13 +112,13 @@ def test_several_dimensions_scales_and_wording_come_from_a_file(start: Starting,
     assert {r["reason"] for r in apart["ratings_apart"]} == {"context not understood"}
 
 
-def test_whole_conversations_are_rated_without_a_turn(start: Starting):
+def test_ratings_of_whole_dialogues_have_no_turn(start: Starting):
     study = start(mode="dialogue", **PLAIN)
     finish(study.visitor())
     assert all("turn" not in r for one in exported(study.admin()) for r in one["ratings"])
 
 
-def test_a_preference_is_a_rating_of_both_replies_whichever_was_shown_first(start: Starting):
+def test_a_preference_becomes_a_rating_of_both_replies_in_any_order(start: Starting):
     study = start(mode="pairwise", per_task=2, **PLAIN)
     for name in ("anna", "ben"):
         visitor = study.visitor(name)
@@ -131,17 +131,17 @@ def test_a_preference_is_a_rating_of_both_replies_whichever_was_shown_first(star
     values = {(one["agent"], r["value"]) for one in records for r in one["ratings"]}
     assert values == {("a", 1), ("b", 0)}
     assert all(len(one["ratings"]) == 2 for one in records)
-    flipped = {slot.flipped for _, slot in study.book.ledger.slots}
+    flipped = {slot.flipped for _, slot in study.recorder.ledger.slots}
     assert flipped == {True, False}
 
 
-def test_ties_are_half(start: Starting):
+def test_a_tie_is_one_half(start: Starting):
     study = start(mode="pairwise", **PLAIN)
     finish(study.visitor(), "tie")
     assert {r["value"] for one in exported(study.admin()) for r in one["ratings"]} == {0.5}
 
 
-def test_written_replies_become_conversations_of_a_human_and_offensive_ones_wait(start: Starting):
+def test_written_replies_become_dialogues_and_offensive_ones_are_withheld(start: Starting):
     study = start(mode="write", per_task=1, **PLAIN)
     visitor = study.visitor()
     visitor.send()
@@ -163,7 +163,7 @@ def test_written_replies_become_conversations_of_a_human_and_offensive_ones_wait
     assert len(exported(study.admin())) == 6
 
 
-def test_a_context_that_ends_with_the_user_wants_a_reply(start: Starting, dialogues):
+def test_a_dialogue_that_ends_with_the_user_is_a_writing_task(start: Starting, dialogues):
     open_ended = [replace(one, turns=one.turns[:1]) for one in dialogues[::2]]
     study = start(open_ended, mode="write", per_task=1, **PLAIN)
     visitor = study.visitor()
@@ -173,7 +173,7 @@ def test_a_context_that_ends_with_the_user_wants_a_reply(start: Starting, dialog
     assert [m["role"] for m in record["messages"]] == ["user", "assistant"]
 
 
-def test_a_closed_study_takes_no_answer_and_opens_again(start: Starting):
+def test_a_closed_study_takes_no_answers_and_can_be_reopened(start: Starting):
     study = start(**PLAIN)
     visitor = study.visitor()
     visitor.send()
@@ -187,13 +187,13 @@ def test_a_closed_study_takes_no_answer_and_opens_again(start: Starting):
     assert not ratings(exported(study.admin()))
 
 
-def test_another_study_is_not_mixed_into_the_same_store(start: Starting):
+def test_the_store_of_another_study_is_an_error(start: Starting):
     start(**PLAIN)
     with pytest.raises(DataError, match="another study"):
         start(mode="dialogue", **PLAIN)
 
 
-def test_the_slower_of_two_servers_is_refused_and_acknowledges_nothing(start: Starting):
+def test_the_slower_of_two_servers_on_a_store_acknowledges_nothing(start: Starting):
     first = start(**PLAIN)
     visitor = first.visitor()
     visitor.send()
@@ -205,25 +205,25 @@ def test_the_slower_of_two_servers_is_refused_and_acknowledges_nothing(start: St
     assert [value for *_, value in ratings(exported(second.admin()))] == [2]
 
 
-def test_an_export_before_anything_was_kept_says_so(start: Starting, store: str, dialogues):
+def test_an_export_without_ratings_is_an_error(start: Starting, store: str, dialogues):
     with pytest.raises(DataError, match="there are no ratings yet"):
-        reading(store, ledger_of(study(None), dialogues, Selection()))
+        read_ledger(store, new_ledger(read_study(None), dialogues, Selection()))
 
 
-def test_the_log_can_only_grow(start: Starting):
+def test_stored_events_cannot_be_changed_or_deleted(start: Starting):
     study = start(**PLAIN)
     study.visitor()
-    study.book.flush()
-    log = study.book._log
+    study.recorder.flush()
+    log = study.recorder._log
     for statement in ("UPDATE turnwise_events SET body = '{}'", "DELETE FROM turnwise_events"):
         with pytest.raises(Exception, match="only ever added"):
             log._connection.execute(statement)  # type: ignore[attr-defined]
 
 
-def test_a_task_left_lying_is_given_to_another(start: Starting):
+def test_an_abandoned_task_is_given_to_another_rater(start: Starting):
     study = start(per_task=1, per_rater=12, **PLAIN)
     now = [1000.0]
-    study.book.clock = lambda: now[0]
+    study.recorder.clock = lambda: now[0]
     study.visitor("anna").send()  # takes one and goes away
     assert finish(study.visitor("ben")) == 11
     now[0] += 3600
@@ -234,7 +234,7 @@ def test_a_task_left_lying_is_given_to_another(start: Starting):
     assert finish(study.visitor("carl")) == 0  # one was gone, and one has come in their place
 
 
-def test_conversations_are_compared_whole(start: Starting):
+def test_whole_dialogues_can_be_compared(start: Starting):
     talks = [
         Dialogue(f"{agent}-{k}", agent, (Turn("user", f"{agent} {k}?"), Turn("assistant", f"{agent} says {k}")) * 2,
                  meta={"goal": str(k)})
@@ -254,4 +254,4 @@ def test_conversations_are_compared_whole(start: Starting):
     assert {(one["agent"], r["value"], r.get("turn")) for one in records for r in one["ratings"]} == {
         ("a", 1, None), ("b", 0, None),
     }  # fmt: skip
-    assert not study.book.ledger.raters["anna"].careless
+    assert not study.recorder.ledger.raters["anna"].failed_check

@@ -1,4 +1,4 @@
-"""What must not be possible: to read or write for another, to get in without a link, to break a page."""
+"""Security: no access to data of others, no access without a link, no broken pages."""
 
 import pytest
 from starlette.testclient import TestClient
@@ -6,7 +6,7 @@ from starlette.testclient import TestClient
 from tests.studies import PLAIN, Running, Starting, conversation, exported, ratings
 from tests.visitor import Visitor
 from turnwise.web.pages.app import app
-from turnwise.web.pages.security import LARGEST, Limiter
+from turnwise.web.pages.security import MAX_FORM_BYTES, RateLimiter
 
 
 @pytest.fixture
@@ -26,7 +26,7 @@ def begun(study: Running, name: str) -> Visitor:
     return visitor
 
 
-def test_every_page_forbids_what_it_does_not_need(study: Running):
+def test_every_page_has_the_security_headers(study: Running):
     for path in ("/", "/nothing", "/static/style.css", study.visitor().path, study.admin().path):
         headers = study.client.get(path).headers
         assert headers["content-security-policy"].startswith("default-src 'none';")
@@ -57,7 +57,7 @@ def test_one_rater_cannot_write_for_another(study: Running):
     assert sorted(value for *_, value in ratings(exported(study.admin()))) == [3, 3]
 
 
-def test_a_form_needs_its_proof_and_its_own_site(study: Running):
+def test_a_form_needs_its_csrf_token_and_its_own_origin(study: Running):
     visitor = begun(study, "anna")
     form = visitor.forms[0]
     assert study.client.post(form.action, data={"q0": "1"}).status_code == 403
@@ -68,7 +68,7 @@ def test_a_form_needs_its_proof_and_its_own_site(study: Running):
     assert len(ratings(exported(study.admin()))) == 1
 
 
-def test_tasks_that_were_not_given_cannot_be_seen_or_answered(study: Running):
+def test_tasks_of_other_raters_cannot_be_seen_or_answered(study: Running):
     visitor = begun(study, "anna")
     for number in ("0", "3", "-1", "x", "9" * 5000, "٣"):
         assert study.client.get(f"{visitor.path}/{number}").status_code == 404
@@ -76,7 +76,7 @@ def test_tasks_that_were_not_given_cannot_be_seen_or_answered(study: Running):
         assert study.client.post(f"{visitor.path}/{number}", data=sent).status_code == 404
 
 
-def test_wrong_links_are_told_nothing_and_soon_not_answered(study: Running):
+def test_wrong_links_are_not_found_and_then_rate_limited(study: Running):
     codes = [study.client.get(f"/r/{number}").status_code for number in range(30)]
     assert codes[0] == 404
     assert codes[-1] == 429
@@ -86,15 +86,15 @@ def test_wrong_links_are_told_nothing_and_soon_not_answered(study: Running):
     assert study.admin().status == 200
 
 
-def test_a_rater_who_floods_is_slowed(study: Running):
+def test_too_many_requests_of_a_rater_are_rate_limited(study: Running):
     visitor = study.visitor()
     codes = {study.client.get(visitor.path).status_code for _ in range(100)}
     assert codes == {200, 429}
 
 
-def test_the_allowance_comes_back_with_time():
+def test_the_rate_limit_recovers_with_time():
     now = [0.0]
-    limiter = Limiter(1, 2, clock=lambda: now[0])
+    limiter = RateLimiter(1, 2, clock=lambda: now[0])
     limiter.check("a")
     limiter.check("a")
     with pytest.raises(Exception, match="429"):
@@ -104,9 +104,9 @@ def test_the_allowance_comes_back_with_time():
     limiter.check("a")
 
 
-def test_too_much_is_refused_before_it_is_read(study: Running):
+def test_a_form_that_is_too_large_is_rejected_before_it_is_read(study: Running):
     visitor = begun(study, "anna")
-    sent = {**visitor.forms[0].fields, "q0": "1", "x": "y" * LARGEST}
+    sent = {**visitor.forms[0].fields, "q0": "1", "x": "y" * MAX_FORM_BYTES}
     assert study.client.post(visitor.forms[0].action, data=sent).status_code == 413
     many = "&".join(f"a{k}=1" for k in range(1000))
     headers = {"content-type": "application/x-www-form-urlencoded"}
@@ -127,7 +127,7 @@ def test_too_much_is_refused_before_it_is_read(study: Running):
         "/docs",
     ],
 )
-def test_there_is_no_way_to_files_or_listings(study: Running, path: str):
+def test_other_files_and_folders_are_not_served(study: Running, path: str):
     assert study.client.get(path).status_code in (404, 405)
 
 
@@ -137,16 +137,16 @@ def test_a_raters_pages_never_name_an_agent_or_another_rater(start: Starting):
     visitor = begun(study, "anna")
     assert "zebra" not in visitor.html
     assert "benedict" not in visitor.html
-    assert study.book.ledger.raters["benedict"].token not in visitor.html
+    assert study.recorder.ledger.raters["benedict"].token not in visitor.html
 
 
-def test_an_error_of_ours_shows_no_trace(study: Running, monkeypatch: pytest.MonkeyPatch):
+def test_a_server_error_shows_no_traceback(study: Running, monkeypatch: pytest.MonkeyPatch):
     visitor = begun(study, "anna")
 
     def fails(*_: object, **__: object) -> None:
         raise RuntimeError("secret detail")
 
-    monkeypatch.setattr("turnwise.web.pages.rating.ahead", fails)
+    monkeypatch.setattr("turnwise.web.pages.rating.tasks_ahead", fails)
     visitor.look()
     assert visitor.status == 500
     assert "content-security-policy" in study.client.get(visitor.path).headers
@@ -154,13 +154,13 @@ def test_an_error_of_ours_shows_no_trace(study: Running, monkeypatch: pytest.Mon
     assert "Traceback" not in visitor.html
 
 
-def test_what_cannot_be_stored_is_not_acknowledged(study: Running, monkeypatch: pytest.MonkeyPatch):
+def test_an_answer_that_cannot_be_stored_is_not_acknowledged(study: Running, monkeypatch: pytest.MonkeyPatch):
     visitor = begun(study, "anna")
 
     def full(_: object) -> None:
         raise OSError("disk full")
 
-    monkeypatch.setattr(study.book._log, "append", full)
+    monkeypatch.setattr(study.recorder._log, "append", full)
     visitor.send({"q0": "5"})
     assert visitor.status == 503
     monkeypatch.undo()
@@ -170,14 +170,14 @@ def test_what_cannot_be_stored_is_not_acknowledged(study: Running, monkeypatch: 
     assert "Task 2" in visitor.text
 
 
-def test_the_administrators_links_are_those_that_people_type(study: Running):
+def test_the_links_on_the_admin_page_have_the_public_address(study: Running):
     study.visitor()
     path = study.admin().path
-    told = TestClient(app(study.book, url="https://rate.example.org")).get(path).text
-    assert f"https://rate.example.org/r/{study.book.ledger.raters['anna'].token}" in told
+    told = TestClient(app(study.recorder, url="https://rate.example.org")).get(path).text
+    assert f"https://rate.example.org/r/{study.recorder.ledger.raters['anna'].token}" in told
 
 
-def test_the_store_is_for_its_owner_only(study: Running):
+def test_only_the_owner_can_read_the_store(study: Running):
     import os
     import stat
 

@@ -1,4 +1,4 @@
-"""What only a database behind a connection can do: lose it."""
+"""A lost connection to PostgreSQL."""
 
 from contextlib import closing
 
@@ -6,7 +6,7 @@ import pytest
 
 from tests.studies import PLAIN, Starting, exported, ratings
 from turnwise.web.storage.events import Event
-from turnwise.web.storage.log import Overtaken, opened
+from turnwise.web.storage.log import LogConflict, open_log
 
 
 @pytest.fixture
@@ -14,7 +14,7 @@ def store(postgres) -> str:
     return postgres()
 
 
-def test_a_lost_connection_is_made_anew(start: Starting, store: str):
+def test_a_lost_connection_is_opened_again(start: Starting, store: str):
     psycopg = pytest.importorskip("psycopg")
     study = start(**PLAIN)
     visitor = study.visitor()
@@ -28,30 +28,32 @@ def test_a_lost_connection_is_made_anew(start: Starting, store: str):
     assert sorted(value for *_, value in ratings(exported(study.admin()))) == [2, 3]
 
 
-def test_what_was_written_when_the_connection_was_lost_is_not_written_twice(start: Starting, store: str):
+def test_events_that_were_stored_before_the_connection_was_lost_are_not_stored_twice(
+    start: Starting, store: str
+):
     study = start(**PLAIN)
-    study.book.flush()
-    seq = study.book.ledger.seq
+    study.recorder.flush()
+    seq = study.recorder.ledger.seq
     mine = [Event(seq + 1, 1.5, "", "closed", {}), Event(seq + 2, 1.5, "", "opened", {})]
-    with closing(opened(store)) as log:
+    with closing(open_log(store)) as log:
         log.append(mine)
         log.close()
         log.append(mine)  # as if the answer to the first time had not arrived
         log.close()
-        with pytest.raises(Overtaken):
+        with pytest.raises(LogConflict):
             log.append([Event(seq + 1, 1.5, "", "opened", {})])
         assert [event.seq for event in log.replay()] == list(range(1, seq + 3))
 
 
-def test_a_database_that_stays_away_is_waited_for_only_so_long(
+def test_a_lost_database_is_an_error_after_the_time_limit(
     start: Starting, store: str, monkeypatch: pytest.MonkeyPatch
 ):
     study = start(**PLAIN)
     visitor = study.visitor()
     visitor.send()
-    monkeypatch.setattr("turnwise.web.storage.postgres.PATIENCE", 0.2)
-    monkeypatch.setattr("turnwise.web.storage.postgres.PAUSE", 0.05)
-    log = study.book._log
+    monkeypatch.setattr("turnwise.web.storage.postgres.RECONNECT_SECONDS", 0.2)
+    monkeypatch.setattr("turnwise.web.storage.postgres.RETRY_SECONDS", 0.05)
+    log = study.recorder._log
     log.close()
     monkeypatch.setattr(log, "_address", "postgresql://localhost:1/none")
     visitor.send({"q0": "2"})

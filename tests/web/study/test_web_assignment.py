@@ -1,4 +1,4 @@
-"""Who gets what, for any number of tasks and raters in any order of coming and going."""
+"""Assignment of tasks, for any number of tasks and raters in any order of requests."""
 
 from collections import Counter
 
@@ -8,10 +8,10 @@ from hypothesis import strategies as st
 from tests.studies import conversation
 from turnwise.logs.items.items import Selection
 from turnwise.web.storage.events import Event
-from turnwise.web.study.assignment import ahead, following
-from turnwise.web.study.definition import study
+from turnwise.web.study.assignment import next_task, tasks_ahead
+from turnwise.web.study.definition import read_study
 from turnwise.web.study.ledger import Ledger
-from turnwise.web.study.opening import ledger_of
+from turnwise.web.study.open_study import new_ledger
 
 VALUES = {"overall": 3.0, "preference": 1.0}
 
@@ -37,13 +37,15 @@ def answer(ledger: Ledger, name: str, *, reads: bool = True) -> None:
     mode=st.sampled_from(["reply", "dialogue"]),
     data=st.data(),
 )
-def test_every_task_gets_its_raters_and_nobody_a_task_twice(
+def test_every_task_gets_its_raters_and_no_rater_gets_a_task_twice(
     contexts, agents, raters, per_task, shared, checks, repeats, mode, data
 ):
     dialogues = [conversation(k, f"agent{a}", f"{k} {a}") for k in range(contexts) for a in range(agents)]
     quality = {"shared": shared, "checks": checks, "repeats": repeats}
-    asked = study(None, mode=mode, per_task=per_task, quality=quality, seed=data.draw(st.integers(0, 99)))
-    ledger = ledger_of(asked, dialogues, Selection())
+    asked = read_study(
+        None, mode=mode, per_task=per_task, quality=quality, seed=data.draw(st.integers(0, 99))
+    )
+    ledger = new_ledger(asked, dialogues, Selection())
     names = [f"rater-{number}" for number in range(raters)]
     careless = set(data.draw(st.lists(st.sampled_from(names), max_size=2))) if checks else set()
     for name in names:
@@ -57,9 +59,9 @@ def test_every_task_gets_its_raters_and_nobody_a_task_twice(
             if rater.current is not None:
                 answer(ledger, name, reads=name not in careless)
                 continue
-            found = following(ledger, rater, now=0)
+            found = next_task(ledger, rater, now=0)
             if found is None:
-                assert ahead(ledger, rater) == 0
+                assert tasks_ahead(ledger, rater) == 0
                 waiting.remove(name)
             else:
                 moved = True
@@ -69,8 +71,10 @@ def test_every_task_gets_its_raters_and_nobody_a_task_twice(
     had = Counter((rater.name, slot.task.id, slot.purpose) for rater, slot in ledger.slots)
     assert set(had.values()) == {1}
     raters_of = Counter(task for who, task, purpose in had if purpose == "task" and who not in careless)
-    assert all(raters_of[task.id] == min(per_task, raters - len(careless)) for task in ledger.pool.others)
-    for purpose, wanted in (("shared", len(ledger.pool.shared)), ("check", checks)):
+    assert all(
+        raters_of[task.id] == min(per_task, raters - len(careless)) for task in ledger.open_tasks.others
+    )
+    for purpose, wanted in (("shared", len(ledger.open_tasks.shared)), ("check", checks)):
         assert all(
             sum(kind == purpose for who, _, kind in had if who == name) == wanted for name in ledger.raters
         )
@@ -81,16 +85,16 @@ def test_every_task_gets_its_raters_and_nobody_a_task_twice(
 
 
 @given(agents=st.integers(2, 4), raters=st.integers(1, 6), tasks=st.integers(1, 8), seed=st.integers(0, 99))
-def test_agents_are_balanced_within_each_rater_to_one(agents, raters, tasks, seed):
+def test_the_counts_of_agents_differ_by_at_most_one_for_each_rater(agents, raters, tasks, seed):
     """As long as every agent has tasks left, nobody has judged one of them two times more than another."""
     dialogues = [conversation(k, f"agent{a}", f"{k} {a}") for k in range(8) for a in range(agents)]
     quality = {"shared": 0, "checks": 0, "repeats": 0}
-    ledger = ledger_of(study(None, per_task=raters, quality=quality, seed=seed), dialogues, Selection())
+    ledger = new_ledger(read_study(None, per_task=raters, quality=quality, seed=seed), dialogues, Selection())
     for number in range(raters):
         happen(ledger, "rater", f"rater-{number}", token=f"rater-{number}")
     for _ in range(tasks):
         for name, rater in ledger.raters.items():
-            found = following(ledger, rater, now=0)
+            found = next_task(ledger, rater, now=0)
             assert found is not None
             happen(ledger, "given", name, task=found.task.id, purpose=found.purpose, flipped=False)
             answer(ledger, name)
@@ -99,16 +103,16 @@ def test_agents_are_balanced_within_each_rater_to_one(agents, raters, tasks, see
 
 
 @given(agents=st.integers(2, 4), raters=st.integers(2, 4), seed=st.integers(0, 99))
-def test_everybody_judges_the_same_pair_of_a_shared_context(agents, raters, seed):
+def test_all_raters_get_the_same_pair_of_a_shared_context(agents, raters, seed):
     dialogues = [conversation(k, f"agent{a}", f"{k} {a}") for k in range(4) for a in range(agents)]
     quality = {"shared": 2, "checks": 0, "repeats": 0}
-    ledger = ledger_of(study(None, mode="pairwise", quality=quality, seed=seed), dialogues, Selection())
+    ledger = new_ledger(read_study(None, mode="pairwise", quality=quality, seed=seed), dialogues, Selection())
     had = []
     for number in range(raters):
         name = f"rater-{number}"
         happen(ledger, "rater", name, token=name)
         rater = ledger.raters[name]
-        while found := following(ledger, rater, now=0):
+        while found := next_task(ledger, rater, now=0):
             happen(ledger, "given", name, task=found.task.id, purpose=found.purpose, flipped=found.flipped)
             answer(ledger, name)
         had.append({slot.task.id for slot in rater.slots if slot.purpose == "shared"})
@@ -117,13 +121,15 @@ def test_everybody_judges_the_same_pair_of_a_shared_context(agents, raters, seed
 
 
 @given(per_task=st.integers(1, 3), goers=st.integers(0, 3), stayers=st.integers(0, 5))
-def test_a_task_left_lying_gets_as_many_others_as_have_gone(per_task, goers, stayers):
+def test_an_abandoned_task_gets_one_new_rater_for_each_lost_one(per_task, goers, stayers):
     quality = {"shared": 0, "checks": 0, "repeats": 0}
-    ledger = ledger_of(study(None, per_task=per_task, quality=quality), [conversation(1, "a")], Selection())
+    ledger = new_ledger(
+        read_study(None, per_task=per_task, quality=quality), [conversation(1, "a")], Selection()
+    )
     for number in range(goers + stayers):
         name, late = f"rater-{number}", 1e6
         happen(ledger, "rater", name, token=name)
-        found = following(ledger, ledger.raters[name], now=late if number >= goers else 0)
+        found = next_task(ledger, ledger.raters[name], now=late if number >= goers else 0)
         if found is not None:
             happen(ledger, "given", name, task=found.task.id, purpose=found.purpose, flipped=False)
             if number >= goers:
@@ -135,17 +141,19 @@ def test_a_task_left_lying_gets_as_many_others_as_have_gone(per_task, goers, sta
 @given(
     raters=st.integers(1, 4), agents=st.integers(2, 4), per_task=st.integers(1, 3), seed=st.integers(0, 99)
 )
-def test_nobody_meets_the_same_context_twice_in_pairs(raters, agents, per_task, seed):
+def test_no_rater_gets_two_pairs_of_the_same_context(raters, agents, per_task, seed):
     dialogues = [conversation(k, f"agent{a}", f"{k} {a}") for k in range(3) for a in range(agents)]
     quality = {"shared": 0, "checks": 0, "repeats": 0}
-    ledger = ledger_of(
-        study(None, mode="pairwise", per_task=per_task, quality=quality, seed=seed), dialogues, Selection()
+    ledger = new_ledger(
+        read_study(None, mode="pairwise", per_task=per_task, quality=quality, seed=seed),
+        dialogues,
+        Selection(),
     )
     for number in range(raters):
         name = f"rater-{number}"
         happen(ledger, "rater", name, token=name)
         rater = ledger.raters[name]
-        while found := following(ledger, rater, now=0):
+        while found := next_task(ledger, rater, now=0):
             happen(ledger, "given", name, task=found.task.id, purpose=found.purpose, flipped=found.flipped)
             answer(ledger, name)
         contexts = [slot.task.group for slot in rater.slots]

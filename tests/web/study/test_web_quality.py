@@ -6,9 +6,9 @@ import pytest
 
 from tests.studies import Starting, conversation, exported, ratings
 from tests.visitor import Visitor
-from turnwise.web.study.offensive import offensive
-from turnwise.web.study.pilot import pilot
-from turnwise.web.study.standing import standing
+from turnwise.web.study.offensive import is_offensive
+from turnwise.web.study.pilot import analyse_questions
+from turnwise.web.study.status import study_status
 
 STRICT = {"shared": 3, "checks": 2, "repeats": 1, "min_shared": 6}
 
@@ -24,7 +24,7 @@ def judge(visitor: Visitor, opinion, *, reads: bool = True) -> Counter[str]:
             visitor.send({"q0": asked if reads else "3"})
             continue
         number = int(visitor.text.split("question ")[1].split("?")[0])
-        met[visitor.text.split("to judge")[1].split("How")[0].strip()] += 1
+        met[visitor.text.split("to rate")[1].split("How")[0].strip()] += 1
         visitor.send({"q0": str(opinion(number))})
     return met
 
@@ -33,7 +33,7 @@ def sane(number: int) -> int:
     return 1 + number % 5
 
 
-def test_every_rater_meets_the_shared_set_the_checks_and_a_repeat(start: Starting):
+def test_every_rater_gets_the_shared_tasks_the_checks_and_a_repeat(start: Starting):
     study = start(per_task=1, per_rater=2, quality=STRICT)
     met = [judge(study.visitor(name), sane) for name in ("anna", "ben", "carl")]
     shared = set.intersection(*(set(one) for one in met)) - {"check"}
@@ -43,7 +43,7 @@ def test_every_rater_meets_the_shared_set_the_checks_and_a_repeat(start: Startin
     assert all(sum(one.values()) == 2 + 6 + 2 + 1 for one in met)
 
 
-def test_whoever_fails_a_check_or_agrees_with_nobody_is_set_apart_and_nothing_is_deleted(start: Starting):
+def test_raters_who_fail_a_check_or_disagree_are_set_apart_and_nothing_is_deleted(start: Starting):
     study = start(per_task=4, quality=STRICT)
     judge(study.visitor("anna"), sane)
     judge(study.visitor("ben"), sane)
@@ -71,7 +71,7 @@ def _with_turns(records: list[dict]) -> list[dict]:
     return records
 
 
-def test_the_tasks_of_somebody_who_fails_a_check_go_to_others_too(start: Starting):
+def test_the_tasks_of_a_rater_who_fails_a_check_go_to_others_too(start: Starting):
     study = start(per_task=1, quality={"shared": 0, "checks": 1, "repeats": 0})
     careless = judge(study.visitor("careless"), sane, reads=False)
     assert sum(careless.values()) == 12 + 1
@@ -81,7 +81,7 @@ def test_the_tasks_of_somebody_who_fails_a_check_go_to_others_too(start: Startin
     assert Counter(rater for rater, *_ in ratings(exported(study.admin()))) == {"anna": 12}
 
 
-def test_the_tasks_of_somebody_who_agrees_with_nobody_go_to_others_if_the_administrator_says_so(
+def test_the_administrator_can_give_the_tasks_of_a_disagreeing_rater_to_others(
     start: Starting,
 ):
     study = start(per_task=3, quality={**STRICT, "checks": 0, "repeats": 0})
@@ -94,11 +94,11 @@ def test_the_tasks_of_somebody_who_agrees_with_nobody_go_to_others_if_the_admini
     admin.client.post(admin.path, data={**doubt.fields, "action": "doubt"})
     assert sum(judge(study.visitor("dora"), sane).values()) == 6
     later = study.restarted()
-    assert later.book.ledger.raters["contrary"].doubted
-    assert "Others are asked too" in later.admin().text
+    assert later.recorder.ledger.raters["contrary"].doubted
+    assert "Others get these tasks too" in later.admin().text
 
 
-def test_a_check_may_be_answered_in_three_words_however_many_are_wanted(start: Starting):
+def test_a_check_needs_only_three_words_whatever_the_minimum_is(start: Starting):
     study = start(
         mode="write", per_task=1, quality={"shared": 0, "checks": 1, "repeats": 0}, write={"least_words": 9}
     )
@@ -108,15 +108,15 @@ def test_a_check_may_be_answered_in_three_words_however_many_are_wanted(start: S
         words = visitor.text.split("three words only: ")
         visitor.send({"text": words[1].split("\n")[0] if len(words) > 1 else "one two " * 5})
         assert visitor.status == 200
-    assert not study.book.ledger.raters["anna"].careless
+    assert not study.recorder.ledger.raters["anna"].failed_check
 
 
-def test_agreement_is_live_and_of_those_who_are_kept(start: Starting):
+def test_agreement_is_updated_and_excludes_raters_who_are_set_apart(start: Starting):
     study = start(per_task=3, quality=STRICT)
     judge(study.visitor("anna"), sane)
     judge(study.visitor("ben"), sane)
     judge(study.visitor("careless"), lambda number: 3, reads=False)
-    found = standing(study.book.ledger)
+    found = study_status(study.recorder.ledger)
     assert found.agreement[0].alpha_ordinal.value == pytest.approx(1)
     assert found.agreement[0].n_raters == 2
     assert [row.flagged for row in found.raters] == [False, False, True]
@@ -126,7 +126,7 @@ def test_agreement_is_live_and_of_those_who_are_kept(start: Starting):
     assert (found.answered, found.wanted) == (24, 30)  # six tasks want somebody in the careless one's place
 
 
-def test_the_pilot_tells_questions_that_people_agree_on_from_others(start: Starting, tmp_path):
+def test_the_pilot_analysis_finds_the_questions_with_agreement(start: Starting, tmp_path):
     file = tmp_path / "study.toml"
     file.write_text(
         "per_task = 4\n[quality]\nshared = 0\nchecks = 0\nrepeats = 0\n"
@@ -140,19 +140,19 @@ def test_the_pilot_tells_questions_that_people_agree_on_from_others(start: Start
             number = int(visitor.text.split("question ")[1].split("?")[0])
             noise = 1 + (number * (3 + 2 * place) + place) % 5
             visitor.send({"q0": str(sane(number)), "q1": str(sane(number)), "q2": str(noise)})
-    overall, topic, background = pilot(study.book.ledger)
-    assert overall.verdict == "people agree"
-    assert "the same as on the first question" in topic.verdict
-    assert topic.like_first == pytest.approx(1)
-    assert "do not agree" in background.verdict
+    overall, topic, background = analyse_questions(study.recorder.ledger)
+    assert overall.conclusion == "raters agree"
+    assert "answers repeat those to the first question" in topic.conclusion
+    assert topic.correlation_with_first == pytest.approx(1)
+    assert "do not agree" in background.conclusion
     assert len(background.dots) > len(overall.dots)  # people who agree lie on one place
     page = study.admin()
     page.look(f"{page.path}/pilot")
     assert page.status == 200
-    assert "reword it" in page.text
+    assert "reword the question" in page.text
 
 
-def test_somebody_who_writes_without_reading_is_set_apart(start: Starting):
+def test_a_writer_who_fails_a_check_is_set_apart(start: Starting):
     study = start(mode="write", per_task=2, quality={"shared": 0, "checks": 1, "repeats": 0})
     for name in ("anna", "careless"):
         visitor = study.visitor(name)
@@ -167,8 +167,8 @@ def test_somebody_who_writes_without_reading_is_set_apart(start: Starting):
 @pytest.mark.parametrize(
     "text", ["You SHIT", "sh1t happens", "f u c k off", "fuuuuck", "what a b!tch", "ärsehole", "Fuckers!"]
 )
-def test_offensive_words_are_found_in_disguise(text: str):
-    assert offensive(text)
+def test_disguised_offensive_words_are_found(text: str):
+    assert is_offensive(text)
 
 
 @pytest.mark.parametrize(
@@ -182,10 +182,10 @@ def test_offensive_words_are_found_in_disguise(text: str):
         "a b c d",
     ],
 )
-def test_words_that_only_contain_one_are_let_through(text: str):
-    assert not offensive(text)
+def test_words_that_contain_an_offensive_word_are_not_offensive(text: str):
+    assert not is_offensive(text)
 
 
-def test_a_study_blocks_words_of_its_own():
-    assert offensive("Voldemort!", ["voldemort"])
-    assert not offensive("Voldemort!")
+def test_a_study_can_block_further_words():
+    assert is_offensive("Voldemort!", ["voldemort"])
+    assert not is_offensive("Voldemort!")

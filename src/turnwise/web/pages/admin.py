@@ -1,6 +1,6 @@
-"""What the person who runs a study can do: see how it stands, invite, close, let replies through, export.
+"""The pages of the administrator: status, invitations, closing, approval of written replies, export.
 
-Figures are of the log as it stands on disk, worked out beside the event loop, so that raters do not wait.
+The figures are computed from the log on disk in a thread, so that raters do not wait for them.
 """
 
 from collections.abc import Iterator, Sequence
@@ -14,53 +14,61 @@ from starlette.responses import RedirectResponse, Response, StreamingResponse
 from turnwise.logs.native import dump
 from turnwise.types import Dialogue
 from turnwise.web.pages import templates as pages
-from turnwise.web.pages.security import Limiter, form, proof, whole
-from turnwise.web.study.book import Book
-from turnwise.web.study.export import exported
+from turnwise.web.pages.security import RateLimiter, csrf_token, parse_number, read_form
+from turnwise.web.study.export import export_dialogues
 from turnwise.web.study.ledger import Ledger
-from turnwise.web.study.opening import reading
-from turnwise.web.study.pilot import pilot
-from turnwise.web.study.standing import standing
+from turnwise.web.study.open_study import read_ledger
+from turnwise.web.study.pilot import analyse_questions
+from turnwise.web.study.recorder import Recorder
+from turnwise.web.study.status import study_status
 
-MOST_INVITED = 500  # raters at once
-GUESSES = 0.5, 10  # wrong links of one address
+MAX_INVITED = 500  # most raters that can be invited in one request
+WRONG_LINK_LIMIT = 0.5, 10  # wrong links per second and burst of one network address
 
 
 class AdminPages:
-    def __init__(self, book: Book, dialogues: Sequence[Dialogue], *, url: str | None = None) -> None:
-        self._book = book
+    """The handlers of the administrator's requests."""
+
+    def __init__(self, recorder: Recorder, dialogues: Sequence[Dialogue], *, url: str | None = None) -> None:
+        self._recorder = recorder
         self._url = url
         self._dialogues = dialogues
-        self._guesses = Limiter(*GUESSES)
+        self._wrong_link_limit = RateLimiter(*WRONG_LINK_LIMIT)
 
     async def page(self, request: Request) -> Response:
+        """The status of the study."""
         token = self._token(request)
         ledger = await run_sync(self._snapshot)
-        return pages.page(
+        return pages.render(
             "admin",
             study=ledger.study,
             closed=ledger.closed,
-            standing=await run_sync(standing, ledger),
+            study_status=await run_sync(study_status, ledger),
             held=[(rater, slot) for rater, slot in ledger.slots if slot.held],
             base=self._url or str(request.base_url).rstrip("/"),
             token=token,
-            proof=proof(ledger.head["secret"], token),
+            csrf_token=csrf_token(ledger.study_event["secret"], token),
             every=request.query_params.get("every") == "10",
-            tasks=len(ledger.pool.others) + len(ledger.pool.shared),
+            tasks=len(ledger.open_tasks.others) + len(ledger.open_tasks.shared),
         )
 
     async def pilot(self, request: Request) -> Response:
+        """The pilot analysis of the questions."""
         token = self._token(request)
         ledger = await run_sync(self._snapshot)
-        return pages.page("pilot", study=ledger.study, token=token, questions=await run_sync(pilot, ledger))
+        return pages.render(
+            "pilot", study=ledger.study, token=token, questions=await run_sync(analyse_questions, ledger)
+        )
 
     async def export(self, request: Request) -> Response:
+        """The dialogues with their ratings, as a file."""
         self._token(request)
         everything = request.query_params.get("everything") == "yes"
         ledger = await run_sync(self._snapshot)
 
         def lines() -> Iterator[bytes]:
-            for dialogue in exported(ledger, self._dialogues, everything=everything):
+            """The lines of the file."""
+            for dialogue in export_dialogues(ledger, self._dialogues, everything=everything):
                 yield dump(dialogue) + b"\n"
 
         name = 'attachment; filename="ratings.jsonl"'
@@ -69,58 +77,64 @@ class AdminPages:
         )
 
     async def act(self, request: Request) -> Response:
+        """Do the action of a form: close, open, invite, hold, release, doubt or trust."""
         token = self._token(request)
-        fields = await form(request, self._book.ledger.head["secret"], token)
+        fields = await read_form(request, self._recorder.ledger.study_event["secret"], token)
         action = fields.get("action")
         if action in ("close", "open"):
-            if self._book.ledger.closed != (action == "close"):
-                self._book.note("closed" if action == "close" else "opened")
+            if self._recorder.ledger.closed != (action == "close"):
+                self._recorder.record("closed" if action == "close" else "opened")
         elif action == "invite":
             self._invite(fields.get("count", ""))
         elif action in ("hold", "release"):
             self._moderate(action, fields.get("rater", ""), fields.get("slot", ""))
         elif action in ("doubt", "trust"):
-            self._rely(fields.get("rater", ""), doubted=action == "doubt")
+            self._set_doubted(fields.get("rater", ""), doubted=action == "doubt")
         else:
             raise HTTPException(400, "There is no such action.")
-        await self._book.settled()
+        await self._recorder.wait_until_stored()
         return RedirectResponse(f"/admin/{token}", 303)
 
     def _invite(self, count: str) -> None:
-        if not 1 <= whole(count) <= MOST_INVITED:
-            raise HTTPException(422, f"Between 1 and {MOST_INVITED} raters can be invited at once.")
-        invite(self._book, whole(count))
+        """Invite raters."""
+        if not 1 <= parse_number(count) <= MAX_INVITED:
+            raise HTTPException(422, f"Between 1 and {MAX_INVITED} raters can be invited at once.")
+        invite(self._recorder, parse_number(count))
 
     def _moderate(self, action: str, name: str, number: str) -> None:
-        rater = self._book.ledger.raters.get(name)
-        place = whole(number)
-        if rater is None or not 1 <= place <= len(rater.slots) or rater.slots[place - 1].answer is None:
+        """Withhold or approve a written reply."""
+        rater = self._recorder.ledger.raters.get(name)
+        slot = parse_number(number)
+        if rater is None or not 1 <= slot <= len(rater.slots) or rater.slots[slot - 1].answer is None:
             raise HTTPException(404)
-        if rater.slots[place - 1].held != (action == "hold"):
-            self._book.note("held" if action == "hold" else "released", name, slot=place)
+        if rater.slots[slot - 1].held != (action == "hold"):
+            self._recorder.record("held" if action == "hold" else "released", name, slot=slot)
 
-    def _rely(self, name: str, *, doubted: bool) -> None:
-        rater = self._book.ledger.raters.get(name)
+    def _set_doubted(self, name: str, *, doubted: bool) -> None:
+        """Record that the administrator distrusts a rater, or trusts again."""
+        rater = self._recorder.ledger.raters.get(name)
         if rater is None:
             raise HTTPException(404)
         if rater.doubted != doubted:
-            self._book.note("doubted" if doubted else "trusted", name)
+            self._recorder.record("doubted" if doubted else "trusted", name)
 
     def _snapshot(self) -> Ledger:
-        return reading(self._book.place, self._book.ledger.blank())
+        """The ledger as stored on disk."""
+        return read_ledger(self._recorder.store, self._recorder.ledger.empty_copy())
 
     def _token(self, request: Request) -> str:
+        """The administrator's token; any other token is not found."""
         token: str = request.path_params["token"]
-        if not compare_digest(token.encode(), self._book.ledger.head["admin"].encode()):
-            self._guesses.check(request.client.host if request.client else "")
+        if not compare_digest(token.encode(), self._recorder.ledger.study_event["admin"].encode()):
+            self._wrong_link_limit.check(request.client.host if request.client else "")
             raise HTTPException(404)
         return token
 
 
-def invite(book: Book, count: int) -> None:
-    """So many more raters, called `rater-1`, `rater-2`, ..."""
+def invite(recorder: Recorder, count: int) -> None:
+    """Invite `count` more raters with the names `rater-1`, `rater-2`, ..."""
     number = 0
     for _ in range(count):
-        while f"rater-{(number := number + 1)}" in book.ledger.raters:
+        while f"rater-{(number := number + 1)}" in recorder.ledger.raters:
             continue
-        book.invite(f"rater-{number}")
+        recorder.invite(f"rater-{number}")

@@ -1,4 +1,4 @@
-"""The routes, and what they share: the book, the limits, and errors as pages."""
+"""The web application: its routes and its error pages."""
 
 from collections.abc import Mapping, Sequence
 
@@ -14,24 +14,24 @@ from turnwise.types import Agent, Dialogue
 from turnwise.web.pages import templates as pages
 from turnwise.web.pages.admin import AdminPages
 from turnwise.web.pages.rating import RaterPages
-from turnwise.web.pages.security import Headers
-from turnwise.web.study.book import Book
+from turnwise.web.pages.security import SecurityHeaders
+from turnwise.web.study.recorder import Recorder
 
 
 def app(
-    book: Book,
+    recorder: Recorder,
     dialogues: Sequence[Dialogue] = (),
     agents: Mapping[str, Agent] | None = None,
     *,
     url: str | None = None,
 ) -> ASGIApp:
-    """The rating app of one study; `url` is what people type for it, where that is not what requests say."""
-    rating, admin = RaterPages(book, agents or {}), AdminPages(book, dialogues, url=url)
-    # Around everything, so that the page of an error of ours has the headers too.
-    return Headers(
+    """The web application of one study; `url` is its public address, if that differs from the one in requests."""
+    rating, admin = RaterPages(recorder, agents or {}), AdminPages(recorder, dialogues, url=url)
+    # The outermost layer, so that pages of server errors have the headers too.
+    return SecurityHeaders(
         Starlette(
             routes=[
-                Route("/", _front),
+                Route("/", _front_page),
                 Route("/static/{name}", _static),
                 Route("/r/{token}", rating.page),
                 Route("/r/{token}", rating.begin, methods=["POST"]),
@@ -44,42 +44,51 @@ def app(
                 Route("/admin/{token}/pilot", admin.pilot),
                 Route("/admin/{token}/export.jsonl", admin.export),
             ],
-            exception_handlers={HTTPException: _refused, TurnwiseError: _unstored, Exception: _failed},
+            exception_handlers={
+                HTTPException: _http_error,
+                TurnwiseError: _storage_error,
+                Exception: _server_error,
+            },
         )
     )
 
 
-async def _front(_: Request) -> Response:
-    return pages.page("message", title="turnwise", message="Please open the link that you were given.")
+async def _front_page(_: Request) -> Response:
+    """The page of the bare address."""
+    return pages.render("message", title="turnwise", message="Please open the link that you were given.")
 
 
 async def _static(request: Request) -> Response:
-    found = pages.static(request.path_params["name"])
+    """A style sheet, script or icon."""
+    found = pages.static_file(request.path_params["name"])
     if found is None:
         raise HTTPException(404)
     return found
 
 
-async def _refused(_: Request, error: Exception) -> Response:
+async def _http_error(_: Request, error: Exception) -> Response:
+    """The page of an HTTP error."""
     status = error.status_code if isinstance(error, HTTPException) else 500
     words = {
         404: "There is nothing at this address. Please check that the link is complete.",
         405: "That cannot be done here.",
     }
     detail = error.detail if isinstance(error, HTTPException) else ""
-    found = pages.page("message", status, title="Not possible", message=words.get(status, detail))
+    found = pages.render("message", status, title="Not possible", message=words.get(status, detail))
     found.headers.update((isinstance(error, HTTPException) and error.headers) or {})
     return found
 
 
-async def _unstored(_: Request, __: Exception) -> Response:
+async def _storage_error(_: Request, __: Exception) -> Response:
+    """The page of an error of the store."""
     words = (
         "Answers cannot be stored or read at the moment, and what you sent just now was not saved."
         " Please tell the people who run this study, and try again later."
     )
-    return pages.page("message", 503, title="Not stored", message=words)
+    return pages.render("message", 503, title="Not stored", message=words)
 
 
-async def _failed(_: Request, __: Exception) -> Response:
+async def _server_error(_: Request, __: Exception) -> Response:
+    """The page of an unexpected error."""
     words = "Something went wrong on the server. Your earlier answers are safe; please try again."
-    return pages.page("message", 500, title="Not possible", message=words)
+    return pages.render("message", 500, title="Not possible", message=words)

@@ -1,7 +1,7 @@
-"""Live conversation with an agent: ENIGMA's human evaluation software (Jiang et al. 2021, Appendix C, Figure 9).
+"""Live dialogues with agents, after ENIGMA's human evaluation software (Jiang et al. 2021, Appendix C, Figure 9).
 
-The rater sees a goal, speaks in their own words or by a prepared template, and at the end sees the agent's
-decision with its scores before judging. Who the agent is, they are not told.
+The rater sees a goal, writes messages or sends prepared ones, and at the end sees the agent's decision with its scores
+before rating. The rater is not told which agent it is.
 """
 
 import re
@@ -16,93 +16,99 @@ from anyio.to_thread import run_sync
 
 from turnwise.protocols import agent_extras
 from turnwise.types import Agent, Dialogue, Reply
-from turnwise.web.study.book import Book
 from turnwise.web.study.definition import Chat
 from turnwise.web.study.ledger import Rater, Slot
+from turnwise.web.study.recorder import Recorder
 
 _BLANK = re.compile(r"\{([^{}]+)\}")
-AT_ONCE = 16  # calls at once of an agent that is `concurrent`; any other is called one at a time
-THREADS = 256
+MAX_CONCURRENT_CALLS = (
+    16  # concurrent calls of an agent with `concurrent`; any other agent gets one call at a time
+)
+MAX_THREADS = 256  # most calls of all agents together
 
 
-class Talking:
-    def __init__(self, book: Book, agents: Mapping[str, Agent]) -> None:
-        self._book = book
+class LiveChat:
+    """Asks agents for their replies and records them."""
+
+    def __init__(self, recorder: Recorder, agents: Mapping[str, Agent]) -> None:
+        self._recorder = recorder
         self._agents = agents
-        self._threads = CapacityLimiter(THREADS)
-        self._turns = {
-            name: CapacityLimiter(AT_ONCE if agent_extras(one).concurrent else 1)
+        self._threads = CapacityLimiter(MAX_THREADS)
+        self._call_limits = {
+            name: CapacityLimiter(MAX_CONCURRENT_CALLS if agent_extras(one).concurrent else 1)
             for name, one in agents.items()
         }
 
-    def opens(self, slot: Slot) -> bool:
-        """Whether the agent is to speak first here, and nobody has asked it to yet."""
-        study = self._book.ledger.study
+    def agent_starts(self, slot: Slot) -> bool:
+        """Whether the agent has the first turn in this dialogue and has not been asked for it."""
+        study = self._recorder.ledger.study
         first = study.mode == "chat" and study.chat.opening == "agent"
-        return first and not (slot.said_at or slot.waiting or slot.ended)
+        return first and not (slot.message_times or slot.waiting or slot.ended)
 
     async def say(self, rater: Rater, slot: Slot, text: str) -> None:
-        """The rater speaks and the agent answers; with nothing said, an agent that owes an answer is asked again."""
+        """Record the rater's message and ask the agent. An empty message asks for a missing reply again."""
         if text:
-            self._book.note("said", rater.name, slot=slot.number, role="user", content=text)
-        if text or slot.unheard:
-            await self.hear(rater, slot)
+            self._recorder.record("said", rater.name, slot=slot.number, role="user", content=text)
+        if text or slot.reply_missing:
+            await self.ask_agent(rater, slot)
 
-    async def hear(self, rater: Rater, slot: Slot) -> None:
-        """The agent's turn. Of two requests at once one asks: the other finds the slot waiting."""
+    async def ask_agent(self, rater: Rater, slot: Slot) -> None:
+        """Ask the agent for its reply. `slot.waiting` prevents a second request at the same time."""
         slot.waiting = True
         try:
-            await self._book.settled()
+            await self._recorder.wait_until_stored()
             await self._ask(rater, slot)
         finally:
             slot.waiting = False
-        await self._book.settled()
+        await self._recorder.wait_until_stored()
 
     async def _ask(self, rater: Rater, slot: Slot) -> None:
-        study = self._book.ledger.study
+        """Call the agent in a thread and record its reply or its failure."""
+        study = self._recorder.ledger.study
         (name,) = slot.task.agents
         rng = np.random.default_rng([study.seed, slot.number, len(slot.turns), *rater.name.encode()])
         about: dict[str, Any] = {"slot": slot.number}
         try:
-            async with self._turns[name]:
+            async with self._call_limits[name]:
                 with fail_after(study.chat.seconds):
                     reply: Reply = await run_sync(
                         partial(self._agents[name], tuple(slot.turns), rng),
                         abandon_on_cancel=True,
                         limiter=self._threads,
                     )
-            content, outcome = _clean(str(reply.content)), _numbers(reply.outcome)
-        except Exception as error:  # an agent may raise anything; it is told and never becomes a score
-            reason = _clean(f"{type(error).__name__}: {error}"[:500])
-            self._book.note("failed", rater.name, **about, reason=reason)
+            content, outcome = _storable(str(reply.content)), _finite_scores(reply.outcome)
+        except Exception as error:  # any error of an agent is recorded as a failure
+            reason = _storable(f"{type(error).__name__}: {error}"[:500])
+            self._recorder.record("failed", rater.name, **about, reason=reason)
             return
-        if slot.ended:  # by the rater, who may have judged it since: nothing is added to it
+        if slot.ended:  # the rater ended it and may have rated it: the reply comes too late
             return
-        over = {"outcome": outcome} if outcome else {}
-        self._book.note("said", rater.name, **about, role="assistant", content=content, **over)
+        decision = {"outcome": outcome} if outcome else {}
+        self._recorder.record("said", rater.name, **about, role="assistant", content=content, **decision)
         if outcome or len(slot.turns) >= study.chat.most_turns:
-            self._book.note("ended", rater.name, **about)
+            self._recorder.record("ended", rater.name, **about)
 
 
-def _clean(text: str) -> str:
-    """Without what cannot be stored: halves of characters."""
+def _storable(text: str) -> str:
+    """The text without unpaired surrogates, which cannot be stored."""
     return text.encode("utf-8", "replace").decode()
 
 
-def _numbers(outcome: Mapping[str, float] | None) -> dict[str, float] | None:
+def _finite_scores(outcome: Mapping[str, float] | None) -> dict[str, float] | None:
+    """The scores of an outcome as finite numbers; anything else is an error."""
     if outcome is None:
         return None
-    scores = {_clean(str(key)): float(value) for key, value in outcome.items()}
+    scores = {_storable(str(key)): float(value) for key, value in outcome.items()}
     if not all(map(isfinite, scores.values())):
-        raise ValueError(f"the outcome {scores} has a score that is no number")
+        raise ValueError(f"the outcome {scores} has a score that is not a finite number")
     return scores
 
 
-def templates(chat: Chat, slot: Slot) -> list[str]:
-    """The prepared sentences whose blanks the goal can fill."""
+def filled_templates(chat: Chat, slot: Slot) -> list[str]:
+    """The prepared messages, filled with values of the goal; those with an unknown value are left out."""
     if slot.task.source is None:
         return []
-    known = _flat(slot.task.source)
+    known = _goal_values(slot.task.source)
     found = []
     for template in chat.templates:
         if all(blank in known for blank in _BLANK.findall(template)):
@@ -110,11 +116,12 @@ def templates(chat: Chat, slot: Slot) -> list[str]:
     return found
 
 
-def _flat(source: Dialogue) -> dict[str, str]:
-    """The goal's values by name, `restaurant.area` for one inside another."""
+def _goal_values(source: Dialogue) -> dict[str, str]:
+    """The values of the goal by name; nested values have names such as `restaurant.area`."""
     known: dict[str, str] = {}
 
     def add(prefix: str, values: Mapping[str, Any]) -> None:
+        """Add the values of an object under their prefixed names."""
         for key, value in values.items():
             if isinstance(value, Mapping):
                 add(f"{prefix}{key}.", value)

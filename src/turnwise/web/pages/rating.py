@@ -1,6 +1,6 @@
-"""What a rater can do: see their task, answer it, correct an earlier answer, talk to an agent.
+"""The pages of a rater: see a task, answer it, correct an earlier answer, talk to an agent.
 
-A page is a function of the ledger; every action is a form that ends in a redirect, so reloading does nothing twice.
+A page is computed from the ledger. Every action is a form that ends in a redirect, so reloading repeats no action.
 """
 
 from collections.abc import Mapping
@@ -12,146 +12,171 @@ from starlette.responses import RedirectResponse, Response
 
 from turnwise.types import Agent
 from turnwise.web.pages import templates as pages
-from turnwise.web.pages.answers import LONGEST, NotAnswered, answered, chosen, said
-from turnwise.web.pages.chat import Talking, templates
-from turnwise.web.pages.security import Limiter, form, proof, whole
-from turnwise.web.study.assignment import ahead, following
-from turnwise.web.study.book import Book
+from turnwise.web.pages.answers import (
+    MAX_CHARACTERS,
+    InvalidAnswer,
+    clean_text,
+    parse_answer,
+    preference_field,
+)
+from turnwise.web.pages.chat import LiveChat, filled_templates
+from turnwise.web.pages.security import RateLimiter, csrf_token, parse_number, read_form
+from turnwise.web.study.assignment import next_task, tasks_ahead
 from turnwise.web.study.ledger import Rater, Slot
+from turnwise.web.study.recorder import Recorder
 
-PACE = 20, 60  # requests a second of one rater, and at once: far above people, far below a flood
-GUESSES = 0.5, 20  # wrong links of one address
+RATER_LIMIT = 20, 60  # requests per second and burst of one rater: more than a person needs
+WRONG_LINK_LIMIT = 0.5, 20  # wrong links per second and burst of one network address
 
 
 class RaterPages:
-    def __init__(self, book: Book, agents: Mapping[str, Agent]) -> None:
-        self._book = book
-        self._talking = Talking(book, agents)
-        self._pace, self._guesses = Limiter(*PACE), Limiter(*GUESSES)
+    """The handlers of a rater's requests."""
+
+    def __init__(self, recorder: Recorder, agents: Mapping[str, Agent]) -> None:
+        self._recorder = recorder
+        self._live_chat = LiveChat(recorder, agents)
+        self._rater_limit, self._wrong_link_limit = RateLimiter(*RATER_LIMIT), RateLimiter(*WRONG_LINK_LIMIT)
 
     async def page(self, request: Request) -> Response:
+        """The current task, or a message if there is none."""
         rater = self._rater(request)
         slot = rater.current
-        if self._book.ledger.closed:
+        if self._recorder.ledger.closed:
             return self._message(rater, "closed")
         if slot is None:
             return self._message(rater, "done" if rater.slots else "welcome")
         return self._task(rater, slot)
 
     async def earlier(self, request: Request) -> Response:
+        """An earlier task, for a correction."""
         rater = self._rater(request)
         return self._task(rater, self._slot(request, rater))
 
     async def begin(self, request: Request) -> Response:
+        """Give the rater the first or the next task."""
         rater = self._rater(request)
         await self._form(request, rater)
-        await self._give(rater)
-        return self._back(rater)
+        await self._give_task(rater)
+        return self._redirect(rater)
 
     async def answer(self, request: Request) -> Response:
+        """Record an answer or a correction."""
         rater = self._rater(request)
         slot = self._slot(request, rater)
         fields = await self._form(request, rater)
-        study = self._book.ledger.study
+        study = self._recorder.ledger.study
         if study.mode == "chat" and not slot.ended:
             raise HTTPException(409, "The conversation is not over yet.")
         try:
-            body = answered(study, slot, fields)
-        except NotAnswered as error:
+            body = parse_answer(study, slot, fields)
+        except InvalidAnswer as error:
             return self._task(rater, slot, status=422, problems=error.problems, form=fields)
-        if not _same(slot, body):
-            self._book.note("answered", rater.name, slot=slot.number, **body)
-        await self._give(rater)
-        return self._back(rater)
+        if not _is_same_answer(slot, body):
+            self._recorder.record("answered", rater.name, slot=slot.number, **body)
+        await self._give_task(rater)
+        return self._redirect(rater)
 
     async def say(self, request: Request) -> Response:
+        """Record a message to the agent, and ask the agent for its reply."""
         rater = self._rater(request)
         slot = self._slot(request, rater)
         fields = await self._form(request, rater)
-        if self._book.ledger.study.mode != "chat" or slot.ended:
+        if self._recorder.ledger.study.mode != "chat" or slot.ended:
             raise HTTPException(409, "This conversation is over.")
         try:
-            text = said(fields.get("template") or fields.get("text", ""))
-        except NotAnswered as error:
+            text = clean_text(fields.get("template") or fields.get("text", ""))
+        except InvalidAnswer as error:
             return self._task(rater, slot, status=422, problems=error.problems, form=fields)
-        # The number of messages that the page showed: a form that is sent twice is heard once.
+        # `heard` is the number of messages on the page. If it is outdated, the form was sent twice: ignore it.
         if not slot.waiting and fields.get("heard") == str(len(slot.turns)):
-            await self._talking.say(rater, slot, text)
-        return self._back(rater)
+            await self._live_chat.say(rater, slot, text)
+        return self._redirect(rater)
 
     async def end(self, request: Request) -> Response:
+        """End a live dialogue."""
         rater = self._rater(request)
         slot = self._slot(request, rater)
         await self._form(request, rater)
-        if self._book.ledger.study.mode != "chat" or not any(turn.role == "user" for turn in slot.turns):
+        if self._recorder.ledger.study.mode != "chat" or not any(turn.role == "user" for turn in slot.turns):
             raise HTTPException(409, "There is no conversation to end yet.")
         if not slot.ended:
-            self._book.note("ended", rater.name, slot=slot.number)
-            await self._book.settled()
-        return self._back(rater)
+            self._recorder.record("ended", rater.name, slot=slot.number)
+            await self._recorder.wait_until_stored()
+        return self._redirect(rater)
 
     def _rater(self, request: Request) -> Rater:
+        """The rater of the link; an unknown link is not found."""
         token = request.path_params["token"]
-        rater = self._book.ledger.by_token.get(token)
+        rater = self._recorder.ledger.by_token.get(token)
         if rater is None:
-            self._guesses.check(request.client.host if request.client else "")
+            self._wrong_link_limit.check(request.client.host if request.client else "")
             raise HTTPException(404)
-        self._pace.check(token)
+        self._rater_limit.check(token)
         return rater
 
     def _slot(self, request: Request, rater: Rater) -> Slot:
-        number = whole(request.path_params["number"])
+        """The slot with the number in the address."""
+        number = parse_number(request.path_params["number"])
         if not 1 <= number <= len(rater.slots):
             raise HTTPException(404)
         return rater.slots[number - 1]
 
     async def _form(self, request: Request, rater: Rater) -> Mapping[str, str]:
-        fields = await form(request, self._book.ledger.head["secret"], rater.token)
-        if self._book.ledger.closed:
+        """The checked fields of a form; an error if the study is closed or answers cannot be stored."""
+        fields = await read_form(request, self._recorder.ledger.study_event["secret"], rater.token)
+        if self._recorder.ledger.closed:
             raise HTTPException(409, "This study is closed; nothing was changed.")
-        if self._book.broken is not None:
+        if self._recorder.write_error is not None:
             raise HTTPException(503, "Answers cannot be stored at the moment.")
         return fields
 
-    async def _give(self, rater: Rater) -> None:
-        """Lays the next task before the rater, if they have none."""
-        ledger = self._book.ledger
+    async def _give_task(self, rater: Rater) -> None:
+        """Give the rater the next task if all are answered, and let the agent start if it has the first turn."""
+        ledger = self._recorder.ledger
         if rater.current is None:
-            given = following(ledger, rater, now=self._book.clock())
+            given = next_task(ledger, rater, now=self._recorder.clock())
             if given is not None:
                 about = {"task": given.task.id, "purpose": given.purpose, "flipped": given.flipped}
-                self._book.note("given", rater.name, **about)
-        await self._book.settled()
+                self._recorder.record("given", rater.name, **about)
+        await self._recorder.wait_until_stored()
         slot = rater.current
-        if slot and self._talking.opens(slot):
-            await self._talking.hear(rater, slot)
+        if slot and self._live_chat.agent_starts(slot):
+            await self._live_chat.ask_agent(rater, slot)
 
-    def _back(self, rater: Rater) -> Response:
+    def _redirect(self, rater: Rater) -> Response:
+        """A redirect to the current task."""
         return RedirectResponse(f"/r/{rater.token}", 303)
 
     def _message(self, rater: Rater, name: str) -> Response:
-        return pages.page(name, **self._common(rater), ahead=ahead(self._book.ledger, rater))
+        """A page without a task."""
+        return pages.render(name, **self._common(rater), ahead=tasks_ahead(self._recorder.ledger, rater))
 
     def _task(self, rater: Rater, slot: Slot, status: int = 200, **values: Any) -> Response:
-        ledger = self._book.ledger
+        """The page of a task."""
+        ledger = self._recorder.ledger
         shown: dict[str, Any] = {
             "slot": slot,
             "replies": tuple(reversed(slot.task.replies)) if slot.flipped else slot.task.replies,
-            "ahead": ahead(ledger, rater),
-            "templates": templates(ledger.study.chat, slot),
-            "longest": LONGEST,
+            "ahead": tasks_ahead(ledger, rater),
+            "templates": filled_templates(ledger.study.chat, slot),
+            "longest": MAX_CHARACTERS,
             "problems": {},
-            "form": _filled(ledger.study.mode, [q.name for q in ledger.study.questions], slot),
+            "form": _form_values(ledger.study.mode, [q.name for q in ledger.study.questions], slot),
         }
-        return pages.page(f"task_{ledger.study.mode}", status, **self._common(rater), **shown | values)
+        return pages.render(f"task_{ledger.study.mode}", status, **self._common(rater), **shown | values)
 
     def _common(self, rater: Rater) -> dict[str, Any]:
-        ledger = self._book.ledger
-        return {"rater": rater, "study": ledger.study, "proof": proof(ledger.head["secret"], rater.token)}
+        """The template values of all pages of a rater."""
+        ledger = self._recorder.ledger
+        return {
+            "rater": rater,
+            "study": ledger.study,
+            "csrf_token": csrf_token(ledger.study_event["secret"], rater.token),
+        }
 
 
-def _same(slot: Slot, body: Mapping[str, Any]) -> bool:
-    """Whether this says what the rater said already: a form sent twice."""
+def _is_same_answer(slot: Slot, body: Mapping[str, Any]) -> bool:
+    """Whether the rater's last answer is the same, because the form was sent twice."""
     last = slot.answer
     return last is not None and (last.values, last.text, last.understood) == (
         body["values"],
@@ -160,13 +185,15 @@ def _same(slot: Slot, body: Mapping[str, Any]) -> bool:
     )
 
 
-def _filled(mode: str, names: list[str], slot: Slot) -> dict[str, str]:
-    """The fields of the form as they were last answered."""
+def _form_values(mode: str, names: list[str], slot: Slot) -> dict[str, str]:
+    """The form fields with the rater's last answer."""
     last = slot.answer
     if last is None:
         return {}
     shown = {
-        f"q{place}": chosen(slot, last.values[name]) if mode == "pairwise" else f"{last.values[name]:g}"
-        for place, name in enumerate(names)
+        f"q{index}": preference_field(slot, last.values[name])
+        if mode == "pairwise"
+        else f"{last.values[name]:g}"
+        for index, name in enumerate(names)
     }
     return shown | {"text": last.text} | ({} if last.understood else {"confused": "yes"})

@@ -1,4 +1,4 @@
-"""What stands between the network and the study: tokens, forms, limits and headers."""
+"""Security of the web server: CSRF tokens, form parsing, rate limits and response headers."""
 
 import hmac
 import time
@@ -10,8 +10,8 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-LARGEST = 256 * 1024  # bytes of a form
-MOST_FIELDS = 200
+MAX_FORM_BYTES = 256 * 1024  # most bytes of a form
+MAX_FIELDS = 200  # most fields of a form
 FORM = "application/x-www-form-urlencoded"
 
 HEADERS = {
@@ -21,7 +21,7 @@ HEADERS = {
     ),
     "x-content-type-options": "nosniff",
     "x-frame-options": "DENY",
-    # The address is the key, so it must not leave; `no-referrer` would make browsers hide a form's origin too.
+    # The address has the token, so other sites must not get it. `no-referrer` would also hide the origin of forms.
     "referrer-policy": "same-origin",
     "cross-origin-opener-policy": "same-origin",
     "cross-origin-resource-policy": "same-origin",
@@ -31,8 +31,8 @@ HEADERS = {
 }
 
 
-class Headers:
-    """Puts `HEADERS` on every response, errors included."""
+class SecurityHeaders:
+    """Adds `HEADERS` to every response, including errors."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
@@ -40,6 +40,7 @@ class Headers:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         async def with_headers(message: Message) -> None:
+            """Send the message; a response start gets the headers."""
             if message["type"] == "http.response.start":
                 message["headers"] = [*message["headers"], *self._headers]
             await send(message)
@@ -47,55 +48,56 @@ class Headers:
         await self._app(scope, receive, with_headers if scope["type"] == "http" else send)
 
 
-class Limiter:
-    """Lets each key do `burst` things at once and `rate` a second after that."""
+class RateLimiter:
+    """Limits the actions of each key to a burst of `burst` and then `rate` per second (token bucket)."""
 
-    MOST = 50_000  # keys remembered
+    MAX_KEYS = 50_000  # most keys that are remembered
 
     def __init__(self, rate: float, burst: float, *, clock: Callable[[], float] = time.monotonic) -> None:
         self._rate, self._burst, self._clock = rate, burst, clock
-        self._left: OrderedDict[str, tuple[float, float]] = OrderedDict()  # key -> allowance, as of when
+        self._allowances: OrderedDict[str, tuple[float, float]] = (
+            OrderedDict()
+        )  # key -> allowance and its time
 
     def check(self, key: str) -> None:
+        """Count one action; raise the error 429 if it exceeds the limit."""
         now = self._clock()
-        allowance, then = self._left.pop(key, (self._burst, now))
+        allowance, then = self._allowances.pop(key, (self._burst, now))
         allowance = min(self._burst, allowance + (now - then) * self._rate)
-        self._left[key] = (max(allowance - 1, 0.0), now)
-        if len(self._left) > self.MOST:
-            self._left.popitem(last=False)
+        self._allowances[key] = (max(allowance - 1, 0.0), now)
+        if len(self._allowances) > self.MAX_KEYS:
+            self._allowances.popitem(last=False)
         if allowance < 1:
             wait = str(max(1, round(1 / self._rate)))
             raise HTTPException(429, "Too many requests; please wait a moment.", {"retry-after": wait})
 
 
-def proof(secret: str, token: str) -> str:
-    """What a form carries to show that it comes from a page that was served to the token's holder."""
+def csrf_token(secret: str, token: str) -> str:
+    """The CSRF token of a form, which only pages that were served to the holder of `token` have."""
     return hmac.digest(bytes.fromhex(secret), f"form:{token}".encode(), "sha256").hex()
 
 
-def whole(text: str) -> int:
-    """A small whole number; 0 for anything else."""
+def parse_number(text: str) -> int:
+    """The text as a whole number below 10**9; 0 if it is not one."""
     return int(text) if text.isascii() and text.isdigit() and len(text) < 10 else 0
 
 
-async def form(request: Request, secret: str, token: str) -> Mapping[str, str]:
-    """The fields of a form that one of our own pages sent."""
+async def read_form(request: Request, secret: str, token: str) -> Mapping[str, str]:
+    """The fields of a form that was sent from a page of this server; any other request is an error."""
     if request.headers.get("sec-fetch-site", "same-origin") not in ("same-origin", "none"):
         raise HTTPException(403, "This form was sent from another site.")
     if request.headers.get("content-type", "").partition(";")[0].strip().lower() != FORM:
-        raise HTTPException(415, "A form is expected.")
+        raise HTTPException(415, "Expected a form.")
     body = bytearray()
     async for chunk in request.stream():
         body += chunk
-        if len(body) > LARGEST:
-            raise HTTPException(413, "That is too long.")
+        if len(body) > MAX_FORM_BYTES:
+            raise HTTPException(413, "The form is too large.")
     try:
-        fields = parse_qsl(
-            body.decode("utf-8", "replace"), keep_blank_values=True, max_num_fields=MOST_FIELDS
-        )
+        fields = parse_qsl(body.decode("utf-8", "replace"), keep_blank_values=True, max_num_fields=MAX_FIELDS)
     except ValueError:
         raise HTTPException(400, "The form cannot be read.") from None
     values = {name: value.replace("\0", "") for name, value in fields}
-    if not hmac.compare_digest(values.get("proof", "").encode(), proof(secret, token).encode()):
+    if not hmac.compare_digest(values.get("proof", "").encode(), csrf_token(secret, token).encode()):
         raise HTTPException(403, "This page is too old; please open your link again.")
     return values

@@ -1,4 +1,7 @@
-"""The server: uvicorn around the app, telling nothing about itself and logging no addresses, which are keys."""
+"""The web server: uvicorn with the app, without a server header and without an access log.
+
+Requests are not logged because the address of a page has the token that gives access.
+"""
 
 import socket
 from collections.abc import Mapping, Sequence
@@ -8,37 +11,37 @@ import uvicorn
 from turnwise.errors import UsageError
 from turnwise.types import Agent, Dialogue
 from turnwise.web.pages.app import app
-from turnwise.web.study.book import Book
+from turnwise.web.study.recorder import Recorder
 
-BACKLOG = 1024  # connections that wait to be accepted
+BACKLOG = 1024  # most connections that wait to be accepted
 
 
-def listening(host: str, port: int) -> socket.socket:
-    """A socket that connections can queue at; with port 0 a free one."""
+def open_socket(host: str, port: int) -> socket.socket:
+    """A listening socket; port 0 takes a free port."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    # With the protocol named, asyncio sends small packets at once instead of waiting 40 ms for company.
+    # With an explicit protocol asyncio sets TCP_NODELAY; otherwise small packets wait up to 40 ms.
     found = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     found.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         found.bind((host, port))
-        found.listen(BACKLOG)  # from now on a link works, if only once the app has started
+        found.listen(BACKLOG)  # requests before the app has started wait in the queue
     except (OSError, OverflowError) as error:
         found.close()
-        raise UsageError(f"cannot listen on {host}:{port}: {error}; --port names another") from None
+        raise UsageError(f"cannot listen on {host}:{port}: {error}; give another --port") from None
     return found
 
 
 def serve(
-    book: Book,
+    recorder: Recorder,
     dialogues: Sequence[Dialogue],
     agents: Mapping[str, Agent],
     *,
     sock: socket.socket,
     url: str | None = None,
 ) -> None:
-    """Serves until interrupted, then lets open requests end; with a `url` of its own, a proxy stands before it."""
+    """Serve until interrupted, then finish open requests. With `url` the server is behind a proxy."""
     config = uvicorn.Config(
-        app(book, dialogues, agents, url=url),
+        app(recorder, dialogues, agents, url=url),
         log_level="warning",
         access_log=False,
         server_header=False,

@@ -1,4 +1,4 @@
-"""Pages from templates; every value is escaped."""
+"""Renders the HTML templates (Jinja, with every value escaped) and serves static files."""
 
 from collections.abc import Mapping
 from importlib.resources import files
@@ -8,6 +8,7 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from starlette.responses import HTMLResponse, Response
 
+# Static file -> its media type.
 STATIC = {"style.css": "text/css", "keys.js": "text/javascript", "icon.svg": "image/svg+xml"}
 
 _environment = Environment(
@@ -20,12 +21,13 @@ _environment = Environment(
 )
 
 
-def page(name: str, status: int = 200, **values: Any) -> Response:
+def render(name: str, status: int = 200, **values: Any) -> Response:
+    """The response with a rendered template."""
     return HTMLResponse(_environment.get_template(f"{name}.html").render(values), status)
 
 
-def static(name: str) -> Response | None:
-    """A file of the app's own; there is no way to any other."""
+def static_file(name: str) -> Response | None:
+    """The response with a static file of `STATIC`, or None for any other name."""
     if name not in STATIC:
         return None
     content = (files("turnwise.web") / "static" / name).read_bytes()
@@ -33,12 +35,12 @@ def static(name: str) -> Response | None:
 
 
 def _figure(value: float | None, digits: int = 2) -> str:
-    """A number for people; a dash where there is none."""
+    """A number with `digits` decimals; a dash if it is missing."""
     return "–" if value is None or isnan(value) else f"{value:.{digits}f}"
 
 
 def _plain(value: Any) -> str:
-    """A goal's value in words."""
+    """A value of a goal as text."""
     if isinstance(value, Mapping):
         return "; ".join(f"{key}: {_plain(inner)}" for key, inner in value.items())
     if isinstance(value, list | tuple):

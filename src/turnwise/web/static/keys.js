@@ -1,4 +1,4 @@
-// Everything works without this file; with it, everything works without a mouse.
+// Keyboard control. The pages work without this script, by mouse.
 "use strict";
 
 const form = document.querySelector("form[data-keys]");
@@ -8,7 +8,7 @@ const typing = (target) => target.matches("textarea, input:not([type=radio]):not
 const answered = (question) => question.querySelector("input:checked") || question.querySelector("input[type=number]")?.value;
 const first = (question) => question.querySelector("input:checked, input[type=range], input");
 
-// The question in which a number key chooses: the one with the focus, else the first that is open.
+// The question that a number key answers: the one with the focus, otherwise the first without an answer.
 const active = () => questions.find((one) => one.contains(document.activeElement)) || questions.find((one) => !answered(one)) || questions[0];
 
 function advance(from) {
@@ -16,7 +16,7 @@ function advance(from) {
   (open ? first(open) : form.querySelector("button[type=submit]")).focus();
 }
 
-// A slider beside the number field; until it is moved it says nothing.
+// A slider next to the number field; it gives no answer until it is moved.
 for (const field of document.querySelectorAll(".slider input[type=number]")) {
   const range = document.createElement("input");
   Object.assign(range, { type: "range", min: field.min, max: field.max, step: field.step });
@@ -61,7 +61,7 @@ addEventListener("keydown", (event) => {
     const button = form.querySelector(`[data-key="${key}"]`);
     if (button) { event.preventDefault(); send(button); }
   } else if (mode === "chat" && key.length === 1 && key !== " ") {
-    form.querySelector("textarea").focus(); // the letter itself then goes into it
+    form.querySelector("textarea").focus(); // the browser then types the letter into it
   } else if (mode === "scale" && /^[0-9]$/.test(key)) {
     const question = active();
     const radios = question ? [...question.querySelectorAll("input[type=radio]")] : [];

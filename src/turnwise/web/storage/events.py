@@ -1,29 +1,31 @@
-"""What happened, in order: the only thing that is stored. An edit is one more event, so nothing is ever lost."""
+"""The events of a study, the only thing that is stored. A correction is a further event, so no data is lost."""
 
 from typing import Any, Literal
 
 import msgspec
 
 Kind = Literal[
-    "study",  # the first: digests of the study and its data, and the server's secrets
-    "rater",  # somebody was invited
-    "given",  # a task was laid before a rater
-    "said",  # a message of a live conversation
-    "failed",  # an agent could not answer
-    "ended",  # a live conversation is over
-    "answered",  # a rater's judgement, or a correction of it
-    "held",  # a written reply is kept back
-    "released",  # a written reply is let through
-    "doubted",  # a rater's places are given to others
-    "trusted",  # and taken back
-    "closed",  # nobody may answer any more
-    "opened",  # answers are taken again
+    "study",  # the first event: digest of the study and its data, and the server's secrets
+    "rater",  # a rater was invited
+    "given",  # a task was given to a rater
+    "said",  # a message of a live dialogue
+    "failed",  # an agent gave no reply
+    "ended",  # a live dialogue ended
+    "answered",  # a rater's answer, or a correction of it
+    "held",  # a written reply is withheld from the export
+    "released",  # a written reply is approved for the export
+    "doubted",  # a rater's answers no longer count, so others get the tasks too
+    "trusted",  # a rater's answers count again
+    "closed",  # the study takes no more answers
+    "opened",  # the study takes answers again
 ]
 
 
 class Event(msgspec.Struct, frozen=True):
+    """One event of a study."""
+
     seq: int  # 1, 2, 3, ... without a gap
     at: float  # seconds since 1970, UTC
-    rater: str  # whose doing, or whom it concerns; "" for the server and its administrator
+    rater: str  # the rater who acted or is concerned; "" for the server and the administrator
     kind: Kind
     body: dict[str, Any]

@@ -1,7 +1,7 @@
-"""Where events are kept: a protocol that SQLite and PostgreSQL both meet, and the choice between them.
+"""The event log: the interface of the SQLite and the PostgreSQL log, and the choice between them.
 
-A log is written by one server at a time. Events are numbered by the server and the number is the key, so
-that of two servers on one log the slower one is refused instead of being mixed in.
+Only one server may write a log at a time. The server numbers the events, and the number is the primary key: of two
+servers that write to the same log, the slower one gets an error, and their events are never mixed.
 """
 
 from collections.abc import Iterator, Sequence
@@ -11,37 +11,45 @@ from turnwise.errors import MissingExtra, TurnwiseError
 from turnwise.web.storage.events import Event
 
 
-class Overtaken(TurnwiseError):
-    """Another server writes to the same log."""
+class LogConflict(TurnwiseError):
+    """The error of a server on whose log another server writes."""
 
-    def __init__(self, place: str) -> None:
-        super().__init__(f"{place}: another server writes here; stop this one, nothing acknowledged is lost")
+    def __init__(self, store: str) -> None:
+        super().__init__(
+            f"{store}: another server writes to this store; stop this server. No acknowledged answer is lost"
+        )
 
 
 class Log(Protocol):
+    """An append-only list of events on disk."""
+
     def append(self, events: Sequence[Event], /) -> None:
-        """All of them or none; when this returns they survive a crash of the process and of the machine."""
+        """Store all events or none. Afterwards they survive a crash of the process and of the machine."""
         ...
 
-    def replay(self) -> Iterator[Event]: ...
+    def replay(self) -> Iterator[Event]:
+        """All events in order."""
+        ...
 
-    def close(self) -> None: ...
-
-
-def shown(place: str) -> str:
-    """The place as it may be told: an address without who logs in, and with what password."""
-    scheme, sign, rest = place.partition("://")
-    return f"{scheme}://{rest.rpartition('@')[2].partition('?')[0]}" if sign else place
+    def close(self) -> None:
+        """Release the file or the connection."""
+        ...
 
 
-def opened(place: str, *, writable: bool = True) -> Log:
-    """The log at a path, or at a `postgresql://` address."""
-    if place.startswith(("postgresql://", "postgres://")):
+def without_credentials(store: str) -> str:
+    """The store for messages: an address without user name, password and options."""
+    scheme, sign, rest = store.partition("://")
+    return f"{scheme}://{rest.rpartition('@')[2].partition('?')[0]}" if sign else store
+
+
+def open_log(store: str, *, writable: bool = True) -> Log:
+    """Open the log at a path or at a `postgresql://` address."""
+    if store.startswith(("postgresql://", "postgres://")):
         try:
             from turnwise.web.storage.postgres import PostgresLog
         except ModuleNotFoundError:
             raise MissingExtra("a log in PostgreSQL", "postgres") from None
-        return PostgresLog(place, writable=writable)
+        return PostgresLog(store, writable=writable)
     from turnwise.web.storage.sqlite import SqliteLog
 
-    return SqliteLog(place, writable=writable)
+    return SqliteLog(store, writable=writable)

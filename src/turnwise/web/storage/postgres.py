@@ -1,7 +1,8 @@
-"""The log in a PostgreSQL database, one study a database (or a schema, by the address's `options`).
+"""The event log in a PostgreSQL database: one study per database, or per schema (`options` of the address).
 
-A connection that is lost is made anew, and raters wait meanwhile. What was being written then may be there or
-not: it is written again, and if its number is taken, by itself or by another server's event, the log tells which.
+A lost connection is opened again while raters wait. The events that were being written may or may not be stored, so
+they are written again. If their numbers are taken, a comparison with the stored rows tells whether these are the same
+events or those of another server.
 """
 
 import time
@@ -13,7 +14,7 @@ import psycopg
 
 from turnwise.errors import DataError
 from turnwise.web.storage.events import Event
-from turnwise.web.storage.log import Overtaken, shown
+from turnwise.web.storage.log import LogConflict, without_credentials
 
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS turnwise_events (
@@ -28,55 +29,63 @@ CREATE OR REPLACE FUNCTION turnwise_events_stay() RETURNS trigger LANGUAGE plpgs
 CREATE OR REPLACE TRIGGER turnwise_events_keep BEFORE UPDATE OR DELETE OR TRUNCATE ON turnwise_events
     EXECUTE FUNCTION turnwise_events_stay();
 """
-PATIENCE = 30.0  # seconds that a write waits for the database to come back
-PAUSE = 0.5  # seconds between two attempts
+RECONNECT_SECONDS = 30.0  # seconds that a write waits for a lost database
+RETRY_SECONDS = 0.5  # seconds between two attempts to connect
 
 
 class PostgresLog:
+    """The event log in a PostgreSQL database."""
+
     def __init__(self, address: str, *, writable: bool = True) -> None:
-        self._address, self._place = address, shown(address)
+        self._address, self._store = address, without_credentials(address)
         try:
             self._connection = psycopg.connect(address, autocommit=True)
-            there = self._connection.execute("SELECT to_regclass('turnwise_events') IS NOT NULL").fetchone()
-            if there == (False,) and writable:
+            table_exists = self._connection.execute(
+                "SELECT to_regclass('turnwise_events') IS NOT NULL"
+            ).fetchone()
+            if table_exists == (False,) and writable:
                 self._connection.execute(_SCHEMA)
         except psycopg.Error as error:
-            raise DataError(f"{self._place}: {error}".strip()) from None
-        if there == (False,) and not writable:
+            raise DataError(f"{self._store}: {error}".strip()) from None
+        if table_exists == (False,) and not writable:
             self._connection.close()
-            raise DataError(f"{self._place}: there are no ratings yet")
+            raise DataError(f"{self._store}: there are no ratings yet")
 
     def append(self, events: Sequence[Event], /) -> None:
+        """Store all events or none; reconnect if the connection is lost."""
         rows = [(e.seq, e.at, e.rater, e.kind, msgspec.json.encode(e.body).decode()) for e in events]
-        until, lost = time.monotonic() + PATIENCE, False
+        deadline, reconnected = time.monotonic() + RECONNECT_SECONDS, False
         while True:
             try:
                 if self._connection.closed:
-                    lost = True
+                    reconnected = True
                     self._connection = psycopg.connect(self._address, autocommit=True)
                 self._insert(rows)
                 return
             except psycopg.errors.UniqueViolation:
-                if lost and self._holds(rows[-1]):
+                if reconnected and self._is_stored(rows[-1]):
                     return
-                raise Overtaken(self._place) from None
+                raise LogConflict(self._store) from None
             except psycopg.OperationalError:
-                if not self._connection.closed or time.monotonic() > until:
+                if not self._connection.closed or time.monotonic() > deadline:
                     raise
-                time.sleep(PAUSE)
+                time.sleep(RETRY_SECONDS)
 
     def _insert(self, rows: Sequence[tuple[Any, ...]]) -> None:
+        """Insert all rows in one transaction."""
         with self._connection.transaction(), self._connection.cursor() as cursor:
             cursor.executemany("INSERT INTO turnwise_events VALUES (%s, %s, %s, %s, %s)", rows)
 
-    def _holds(self, row: tuple[Any, ...]) -> bool:
-        """Whether this very event is there, and with it all of its transaction."""
+    def _is_stored(self, row: tuple[Any, ...]) -> bool:
+        """Whether exactly this event is stored; then all events of its transaction are."""
         query = "SELECT seq, at, rater, kind, body FROM turnwise_events WHERE seq = %s"
         return self._connection.execute(query, row[:1]).fetchone() == row
 
     def replay(self) -> Iterator[Event]:
+        """All events in order."""
         rows = self._connection.execute("SELECT seq, at, rater, kind, body FROM turnwise_events ORDER BY seq")
         return (Event(seq, at, rater, kind, msgspec.json.decode(body)) for seq, at, rater, kind, body in rows)
 
     def close(self) -> None:
+        """Close the connection."""
         self._connection.close()

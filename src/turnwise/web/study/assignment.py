@@ -1,96 +1,118 @@
-"""Who is asked what next.
+"""Chooses the next task of a rater.
 
-Each task goes to N raters, agents are balanced within and between raters, nobody meets a task twice except in a
-repeat. Shared tasks, checks and repeats are mixed in by chance: at each step the chance of a special task is its
-share of what the rater has before them, so they are spread evenly however long the session turns out to be.
-A task that somebody took and left lying is given to another after a while; both may then answer it. Whoever fails
-an attention check, or is doubted by the administrator, goes on without knowing, and their places go to others.
+Each task goes to N raters. Agents are balanced within and between raters. No rater gets a task twice, except as a
+repeat. Shared tasks, attention checks and repeats ("special" tasks) are mixed in at random: the probability of a
+special task is the share of special tasks among those that the rater has ahead, which spreads them evenly. A task
+that a rater has abandoned is given to another rater after `LEASE` seconds; both may then answer it. A rater who fails
+an attention check, or whom the administrator distrusts, continues without being told, and others get the tasks too.
 """
 
 from collections import Counter
 from dataclasses import dataclass
 from math import ceil
 
-from turnwise.web.study.chance import draw, ordered
 from turnwise.web.study.ledger import Ledger, Purpose, Rater, Slot
+from turnwise.web.study.seeded_order import shuffled, uniform
 from turnwise.web.study.tasks import Task
 
-LEASE = 30 * 60.0  # seconds after which a task that was not answered is given to another rater
-APART = 5  # tasks that lie between a task and its repeat, where there are so many
+LEASE = 30 * 60.0  # seconds after which an unanswered task is given to another rater
+REPEAT_DISTANCE = 5  # number of tasks between a task and its repeat, if there are enough
 
 
 @dataclass(frozen=True, slots=True)
-class Given:
+class Assignment:
+    """A task for a rater, with its purpose and the order of its replies."""
+
     task: Task
     purpose: Purpose
     flipped: bool
 
 
-def following(ledger: Ledger, rater: Rater, *, now: float) -> Given | None:
-    """The rater's next task; None when there is none for them."""
+def next_task(ledger: Ledger, rater: Rater, *, now: float) -> Assignment | None:
+    """The rater's next task, or None if there is none."""
     study, number = ledger.study, len(rater.slots) + 1
     mine = sum(slot.purpose == "task" for slot in rater.slots)
     ordinary = None
     if study.per_rater is None or mine < study.per_rater:
-        ordinary = ledger.pool.pick(rater.met, rater.agents) or _left_lying(ledger, rater, now)
+        ordinary = ledger.open_tasks.choose(rater.groups_seen, rater.agents) or _abandoned_task(
+            ledger, rater, now
+        )
     special = _special(ledger, rater, late=ordinary is None)
-    ahead = _share(ledger, mine) if ordinary else 0
-    chance = draw(study.seed, rater.name, number, "special")
+    ordinary_ahead = _ordinary_ahead(ledger, mine) if ordinary else 0
+    u = uniform(study.seed, rater.name, number, "special")
     purpose: Purpose = "task"
     task = ordinary
-    if special and chance < len(special) / (len(special) + ahead):
+    if special and u < len(special) / (len(special) + ordinary_ahead):
         purpose, task = special[0]
     if task is None:
         return None
-    flipped = len(task.replies) == 2 and draw(study.seed, rater.name, number, "flip") < 0.5
-    return Given(task, purpose, flipped)
+    flipped = len(task.replies) == 2 and uniform(study.seed, rater.name, number, "flip") < 0.5
+    return Assignment(task, purpose, flipped)
 
 
-def ahead(ledger: Ledger, rater: Rater) -> int:
-    """About how many tasks a rater still has before them."""
+def tasks_ahead(ledger: Ledger, rater: Rater) -> int:
+    """The approximate number of tasks that a rater has ahead."""
     mine = sum(slot.purpose == "task" for slot in rater.slots)
-    there = ledger.pool.pick(rater.met, rater.agents) is not None
-    return len(_special(ledger, rater, late=True)) + (_share(ledger, mine) if there else 0)
+    has_task = ledger.open_tasks.choose(rater.groups_seen, rater.agents) is not None
+    return len(_special(ledger, rater, late=True)) + (_ordinary_ahead(ledger, mine) if has_task else 0)
 
 
-def _share(ledger: Ledger, mine: int) -> int:
-    """How many ordinary tasks a rater has ahead, all raters taking the same number."""
+def _ordinary_ahead(ledger: Ledger, mine: int) -> int:
+    """The number of ordinary tasks that a rater has ahead if all raters take the same number."""
     study = ledger.study
     if study.per_rater is not None:
         return study.per_rater - mine
-    fair = ceil(len(ledger.pool.others) * study.per_task / max(len(ledger.raters), 1))
-    return max(1, min(len(ledger.pool.others), fair) - mine)
+    fair = ceil(len(ledger.open_tasks.others) * study.per_task / max(len(ledger.raters), 1))
+    return max(1, min(len(ledger.open_tasks.others), fair) - mine)
 
 
 def _special(ledger: Ledger, rater: Rater, *, late: bool) -> list[tuple[Purpose, Task]]:
-    """The shared tasks, checks and repeats that the rater has ahead, the next one first."""
+    """The shared tasks, checks and repeats that the rater has ahead, the next one first.
+
+    `late` says that the rater has no ordinary task left.
+    """
     seed = ledger.study.seed
     shared: list[tuple[Purpose, Task]] = [
-        ("shared", t) for t in ledger.pool.shared if t.group not in rater.met
+        ("shared", t) for t in ledger.open_tasks.shared if t.group not in rater.groups_seen
     ]
-    checks: list[tuple[Purpose, Task]] = [("check", t) for t in ledger.checks if t.group not in rater.met]
-    found = ordered(shared + checks, seed, rater.name, key=lambda one: one[1].id)
+    checks: list[tuple[Purpose, Task]] = [
+        ("check", t) for t in ledger.checks if t.group not in rater.groups_seen
+    ]
+    found = shuffled(shared + checks, seed, rater.name, key=lambda one: one[1].id)
     wanted = ledger.study.quality.repeats - sum(slot.purpose == "repeat" for slot in rater.slots)
     if wanted > 0 and ledger.study.mode not in ("write", "chat"):
-        over = late and not found  # the session ends here, so a repeat may come early
-        found += [("repeat", slot.task) for slot in _repeatable(rater, 1 if over else APART)[:wanted]]
+        at_end = late and not found  # no other task is left, so a repeat may come early
+        found += [
+            ("repeat", slot.task) for slot in _repeatable(rater, 1 if at_end else REPEAT_DISTANCE)[:wanted]
+        ]
     return found
 
 
 def _repeatable(rater: Rater, apart: int) -> list[Slot]:
-    again = {slot.task.id for slot in rater.slots if slot.purpose == "repeat"}
+    """The slots before the last `apart` whose task can be repeated."""
+    repeated = {slot.task.id for slot in rater.slots if slot.purpose == "repeat"}
     old = rater.slots[: max(0, len(rater.slots) - apart)]
-    return [slot for slot in old if slot.purpose in ("task", "shared") and slot.task.id not in again]
+    return [slot for slot in old if slot.purpose in ("task", "shared") and slot.task.id not in repeated]
 
 
-def _left_lying(ledger: Ledger, rater: Rater, now: float) -> Task | None:
-    """A task that wants somebody else, because so many who took it have gone."""
-    gone: Counter[str] = Counter()
+def _abandoned_task(ledger: Ledger, rater: Rater, now: float) -> Task | None:
+    """A task that needs another rater because some of its raters have abandoned it."""
+    abandoned: Counter[str] = Counter()
     for other in ledger.raters.values():
         slot = other.current
-        if slot and slot.purpose == "task" and other.relied and now - max(slot.at, other.seen_at) > LEASE:
-            gone[slot.task.id] += 1
-    left = ((ledger.tasks[name], count) for name, count in gone.items())
+        if (
+            slot
+            and slot.purpose == "task"
+            and other.is_reliable
+            and now - max(slot.at, other.seen_at) > LEASE
+        ):
+            abandoned[slot.task.id] += 1
+    left = ((ledger.tasks[name], count) for name, count in abandoned.items())
     return next(
-        (t for t, count in left if t.group not in rater.met and ledger.pool.wants(t, without=count)), None
+        (
+            t
+            for t, count in left
+            if t.group not in rater.groups_seen and ledger.open_tasks.needs_rater(t, without=count)
+        ),
+        None,
     )

@@ -1,30 +1,33 @@
-"""Attention checks: tasks that look like the others and say in words what to answer.
+"""Attention checks: tasks that look like the others, but whose reply tells the rater which answer to give.
 
-They are told in the reply itself, where only somebody who reads will find them. A check asks for the lowest or
-the highest answer, so that one sentence fits every scale.
+Only a rater who reads the reply finds the instruction. A check asks for the lowest or the highest answer, so that
+one sentence fits every scale. The texts are part of the identity of a study: changing them would lock existing stores.
 """
 
 from dataclasses import replace
 
 from turnwise.types import Turn
-from turnwise.web.study.chance import ordered
 from turnwise.web.study.definition import Study
+from turnwise.web.study.seeded_order import shuffled
 from turnwise.web.study.tasks import Task
 
+# The instructions of a check: in the modes `reply` and `dialogue`, and `pairwise`.
 _ASKED = "This line checks that people read what they judge. Please give the {end} answer to every question."
 _CHOSEN = "This line checks that people read what they judge. Please choose this one as the better one."
+# The words that a check asks for in the mode `write`.
 _WORDS = ("green apple tree", "seven grey boats", "warm paper lantern", "small copper bell")
 
 
-def checks(study: Study, tasks: tuple[Task, ...]) -> tuple[Task, ...]:
-    """The attention checks of a study; a live conversation has none."""
+def attention_checks(study: Study, tasks: tuple[Task, ...]) -> tuple[Task, ...]:
+    """The attention checks of a study; the mode `chat` has none."""
     if study.mode == "chat" or not tasks:
         return ()
-    bases = ordered(tasks, study.seed, "check", key=lambda task: task.id)
+    bases = shuffled(tasks, study.seed, "check", key=lambda task: task.id)
     return tuple(_check(study, bases[k % len(bases)], k) for k in range(study.quality.checks))
 
 
 def _check(study: Study, base: Task, number: int) -> Task:
+    """The attention check with this number, made from an ordinary task."""
     high = number % 2 == 1
     check = replace(base, id=f"check-{number + 1}", agents=(), group=f"check-{number + 1}", items=())
     if study.mode == "write":
@@ -33,13 +36,12 @@ def _check(study: Study, base: Task, number: int) -> Task:
         return replace(check, context=(*base.context[:-1], Turn("user", asked)), password=words)
     if study.mode == "pairwise":
         a, b = base.replies
-        told = Turn("assistant", _CHOSEN)
-        replies = (
-            ((*a[:-1][:1], told), b) if high else (a, (*b[:-1][:1], told))
-        )  # a talk keeps its first line
+        instruction = Turn("assistant", _CHOSEN)
+        # A whole dialogue keeps its first turn.
+        replies = ((*a[:-1][:1], instruction), b) if high else (a, (*b[:-1][:1], instruction))
         return replace(check, replies=replies, expected={q.name: float(high) for q in study.questions})
     expected = {q.name: q.scale[1 if high else 0] for q in study.questions}
-    told = Turn("assistant", _ASKED.format(end="highest" if high else "lowest"))
+    instruction = Turn("assistant", _ASKED.format(end="highest" if high else "lowest"))
     if study.mode == "dialogue":
-        return replace(check, context=(*base.context[:2], told), expected=expected)
-    return replace(check, replies=((told,),), expected=expected)
+        return replace(check, context=(*base.context[:2], instruction), expected=expected)
+    return replace(check, replies=((instruction,),), expected=expected)

@@ -1,8 +1,8 @@
-"""What is asked of raters: the mode, the questions with their wording and scales, and the quality control.
+"""The definition of a study: its mode, its questions with wording and scales, and its quality control.
 
-Everything has a default; a TOML file changes it (docs/rate.md has every key). The defaults of quality control
-are ADEM's (Lowe et al. 2017, section 2) in kind: some contexts that everybody judges, attention checks among
-the rest, raters below a kappa of .2 set apart. Repeats, on which a rater is compared with themselves, are ours.
+Everything has a default, and a TOML file can change it (docs/rate.md lists the keys). The quality control follows ADEM
+(Lowe et al. 2017, section 2): some contexts are rated by every rater, there are attention checks, and raters with a
+kappa below .2 are set apart. Repeated tasks, which measure the consistency of a rater, are added here.
 """
 
 import tomllib
@@ -17,47 +17,52 @@ from turnwise.ratings.quality import MIN_KAPPA, MIN_SHARED
 from turnwise.types import Direction
 
 Mode = Literal["reply", "dialogue", "pairwise", "write", "chat"]
-MOST_POINTS = 11  # of a Likert scale; beyond, a slider is the better question
+MAX_POINTS = 11  # of a Likert scale; a finer scale needs a slider
 
 
 class Question(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    name: str  # the dimension of the exported ratings
+    """A question of a study. The fields are the keys of the TOML file."""
+
+    name: str  # dimension of the exported ratings
     text: str = ""
     scale: tuple[float, float] = (1, 5)
     kind: Literal["likert", "slider"] = "likert"
     step: float = 1
-    labels: tuple[str, ...] = ()  # of the two ends, or of every point
+    labels: tuple[str, ...] = ()  # for the two ends or for every point
     direction: Direction = "higher"
 
     @property
     def steps(self) -> int:
+        """The number of steps from the lowest to the highest point."""
         low, high = self.scale
         return round((high - low) / self.step)
 
     @property
     def points(self) -> tuple[float, ...]:
-        """The values a rater may choose on a Likert scale."""
+        """The values of the scale."""
         return tuple(self._point(k) for k in range(self.steps + 1))
 
-    def label(self, place: int) -> str:
-        """What the point at `place` is called, "" where only its number stands."""
+    def label(self, index: int) -> str:
+        """The label of a point of the scale; "" if it has none."""
         if len(self.labels) == self.steps + 1:
-            return self.labels[place]
+            return self.labels[index]
         ends = {0: 0, self.steps: 1}
-        return self.labels[ends[place]] if self.labels and place in ends else ""
+        return self.labels[ends[index]] if self.labels and index in ends else ""
 
-    def nearest(self, value: float) -> float | None:
-        """The point of the scale that `value` is, but for rounding; None where it is none."""
+    def to_point(self, value: float) -> float | None:
+        """The point of the scale that equals `value` up to rounding, or None."""
         low, high = self.scale
         if not low <= value <= high:
             return None
         steps = (value - low) / self.step
         return self._point(round(steps)) if abs(steps - round(steps)) < 1e-6 else None
 
-    def _point(self, place: int) -> float:
-        return float(round(self.scale[0] + place * self.step, 9))
+    def _point(self, index: int) -> float:
+        """The value of the point with this index."""
+        return float(round(self.scale[0] + index * self.step, 9))
 
     def problem(self) -> str | None:
+        """What is wrong with the question, or None."""
         low, high = self.scale
         if not self.name.strip():
             return "has no name"
@@ -66,57 +71,64 @@ class Question(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
         steps = (high - low) / self.step if self.step > 0 else 0.0
         if steps < 1 or abs(steps - round(steps)) > 1e-6:
             return f"has steps of {self.step:g}, which do not lead from {low:g} to {high:g}"
-        if self.kind == "likert" and steps >= MOST_POINTS:
-            return f'has {round(steps) + 1} points; more than {MOST_POINTS} want kind = "slider"'
+        if self.kind == "likert" and steps >= MAX_POINTS:
+            return f'has {round(steps) + 1} points; more than {MAX_POINTS} need kind = "slider"'
         if self.labels and len(self.labels) not in (2, round(steps) + 1):
             return f"has {len(self.labels)} labels; expected 2 for the ends, or {round(steps) + 1}"
         return None
 
 
 class Quality(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    shared: int = 5  # contexts that every rater judges
-    checks: int = 2  # attention checks a rater
-    repeats: int = 1  # tasks that come a second time
-    kappa: float = MIN_KAPPA  # below it a rater is set apart
-    min_shared: int = MIN_SHARED  # tasks two raters must have in common for a kappa
+    """Quality control."""
+
+    shared: int = 5  # contexts that every rater rates
+    checks: int = 2  # attention checks per rater
+    repeats: int = 1  # tasks per rater that are shown twice
+    kappa: float = MIN_KAPPA  # a rater with a lower kappa is set apart
+    min_shared: int = MIN_SHARED  # tasks that two raters must share for a kappa
 
 
 class Writing(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """Settings of the mode in which raters write replies."""
+
     least_words: int = 3  # ADEM's workers "were instructed to generate longer responses"
-    blocked: tuple[str, ...] = ()  # words beside those of the built-in list
+    blocked: tuple[str, ...] = ()  # offensive words in addition to the built-in list
 
 
 class Chat(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    templates: tuple[str, ...] = ()  # {key} is filled in from the goal
+    """Settings of the mode in which raters talk to agents."""
+
+    templates: tuple[str, ...] = ()  # prepared messages; {key} is replaced by the value in the goal
     opening: Literal["rater", "agent"] = "rater"  # who speaks first
-    most_turns: int = 40  # messages, after which the conversation is over
-    seconds: float = 60  # that an agent may take to answer
+    most_turns: int = 40  # messages after which the dialogue ends
+    seconds: float = 60  # time limit of an agent's reply
 
 
 class Study(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """A study. The fields are the keys of the TOML file."""
+
     mode: Mode = "reply"
     title: str = "Rate conversations"
     instructions: str = ""
     questions: tuple[Question, ...] = msgspec.field(default=(), name="question")
-    whole: bool = False  # in pairs, whether whole conversations are compared and not replies
-    per_task: int = 3  # raters for each task
-    per_rater: int | None = (
-        None  # tasks a rater, besides the shared ones and checks; None: as many as there are
-    )
-    understood: bool = False  # whether "I did not understand this" may be ticked
+    whole: bool = False  # pairwise mode: compare whole dialogues instead of replies
+    per_task: int = 3  # raters per task
+    # Tasks per rater, without shared tasks, checks and repeats; None: no limit.
+    per_rater: int | None = None
+    understood: bool = False  # show the box "I did not understand this"
     seed: int = 0
     quality: Quality = Quality()
     write: Writing = Writing()
     chat: Chat = Chat()
 
     def problem(self) -> tuple[str, str] | None:
-        """The path and what is wrong there, if something is."""
-        for place, question in enumerate(self.questions):
+        """The key and what is wrong with it, or None."""
+        for index, question in enumerate(self.questions):
             if found := question.problem():
-                return f"question[{place}]", found
+                return f"question[{index}]", found
         names = [question.name for question in self.questions]
         if len(set(names)) < len(names):
-            return "question", "has a name twice; expected names that differ"
+            return "question", "has the same name twice; expected different names"
         counts = {
             "per_task": (self.per_task, 1),
             "per_rater": (1 if self.per_rater is None else self.per_rater, 1),
@@ -140,6 +152,7 @@ _OVERALL = Question(
     text="How appropriate is the reply overall?",
     labels=("low quality", "high quality"),
 )
+# Mode -> its default questions.
 DEFAULTS: dict[Mode, tuple[Question, ...]] = {
     "reply": (_OVERALL,),
     "dialogue": (msgspec.structs.replace(_OVERALL, text="How good is the assistant in this conversation?"),),
@@ -152,8 +165,8 @@ DEFAULTS: dict[Mode, tuple[Question, ...]] = {
 }
 
 
-def study(path: str | None, **changes: object) -> Study:
-    """The study in a TOML file, or the default one; `changes` are what the command line says otherwise."""
+def read_study(path: str | None, **changes: object) -> Study:
+    """Read the study from a TOML file, or take the default one; `changes` of the command line override it."""
     values: dict[str, object] = {}
     if path is not None:
         try:
@@ -161,22 +174,22 @@ def study(path: str | None, **changes: object) -> Study:
         except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
             raise DataError(Problem(path, None, "", f"cannot be read: {error}")) from None
     values |= {key: value for key, value in changes.items() if value is not None}
-    place = path or "command line"
+    source = path or "command line"
     try:
         found = msgspec.convert(values, Study)
     except msgspec.ValidationError as error:
-        raise DataError(Problem(place, None, "", str(error))) from None
+        raise DataError(Problem(source, None, "", str(error))) from None
     if wrong := found.problem():
-        raise DataError(Problem(place, None, *wrong))
-    return _completed(found)
+        raise DataError(Problem(source, None, *wrong))
+    return _with_defaults(found)
 
 
-def _completed(found: Study) -> Study:
-    """With the mode's own questions where none are asked; a preference is always on 0, .5, 1."""
+def _with_defaults(found: Study) -> Study:
+    """The study with the default questions of its mode if it has none; preferences are always 0, .5 or 1."""
     if found.mode == "write" and found.questions:
-        raise DataError("a study in which people write asks no questions; rate the replies in a second one")
+        raise DataError('mode = "write" takes no questions; rate the written replies in a second study')
     if found.whole and found.mode != "pairwise":
-        raise DataError("`whole` is for --mode pairwise; --mode dialogue rates conversations one by one")
+        raise DataError("`whole` is an option of --mode pairwise; --mode dialogue rates dialogues one by one")
     questions = found.questions or DEFAULTS[found.mode]
     if found.mode == "pairwise":
         questions = tuple(

@@ -1,14 +1,14 @@
-"""The ledger in the native format, at any moment: what `meta`, `train` and `ope` read.
+"""Exports the ledger in the native format, which `meta`, `train` and `ope` read; possible at any time.
 
-reply, dialogue   the data's conversations with the collected ratings in place of whatever ratings they had
-pairwise, --as    one conversation a judged reply; preferred is 1, a tie .5, not preferred 0
-write             one conversation a written reply, of the agent `human`
-chat              one conversation a live conversation that was rated, with its goal and its agent
+reply, dialogue   the dialogues of the data, with the collected ratings instead of their own
+pairwise, --as    one dialogue per rated reply; preferred is 1, a tie .5, not preferred 0
+write             one dialogue per written reply, of the agent `human`
+chat              one dialogue per rated live dialogue, with its goal and its agent
 
-Ratings not to rely on (repeats, those of raters set apart, of contexts not understood) stand under
-`ratings_apart` with a reason, where no metric looks; replies that are held back are left out, as are
-conversations without a rating. With `everything` all of it is there, attention checks too, each a conversation
-of its own: then `meta --screen` decides.
+Unreliable ratings (repeats, those of raters who were set apart, and of contexts that were not understood) are stored
+with a reason under `ratings_apart`, which metrics ignore. Withheld replies and dialogues without a rating are left
+out. With `everything` nothing is left out, attention checks are dialogues of their own, and `meta --screen` can
+decide.
 """
 
 from collections import defaultdict
@@ -18,37 +18,38 @@ from typing import Any
 
 from turnwise.logs.dialogue import as_record
 from turnwise.types import Dialogue, Item, Rating, Turn, item_id
-from turnwise.web.study.judgements import REPEAT, judgements, unit
 from turnwise.web.study.ledger import Ledger, Rater, Slot
-from turnwise.web.study.standing import screened_of
+from turnwise.web.study.ratings import REPEAT, collected_ratings, rated_id
+from turnwise.web.study.status import screen_raters
 from turnwise.web.study.tasks import Task
 
-APART = "ratings_apart"
-HUMAN = "human"
+SET_APART = "ratings_apart"  # key of unreliable ratings in an exported dialogue
+HUMAN = "human"  # agent of written replies
 
-Verdict = tuple[Rating, str | None]  # a rating and why it is not to be relied on, if it is not
+ScreenedRating = tuple[Rating, str | None]  # a rating, and the reason why it is unreliable, or None
 
 
-def exported(
+def export_dialogues(
     ledger: Ledger, dialogues: Sequence[Dialogue], *, everything: bool = False
 ) -> Iterator[Dialogue]:
-    """The conversations of a study with what people said of them so far."""
-    verdicts: defaultdict[str, list[Verdict]] = defaultdict(list)
-    for rating, reason in _verdicts(ledger):
-        verdicts[rating.item].append((rating, None if everything else reason))
+    """The dialogues of a study with the ratings so far."""
+    screened: defaultdict[str, list[ScreenedRating]] = defaultdict(list)
+    for rating, reason in _screened_ratings(ledger):
+        screened[rating.item].append((rating, None if everything else reason))
     if ledger.study.mode == "chat":
-        yield from _talks(ledger, verdicts, everything=everything)
+        yield from _live_dialogues(ledger, screened, everything=everything)
     elif ledger.study.mode == "write":
-        yield from _written(ledger, everything=everything)
+        yield from _written_replies(ledger, everything=everything)
     else:
-        yield from _judged(ledger, dialogues, verdicts)
+        yield from _rated_dialogues(ledger, dialogues, screened)
     for check in ledger.checks if everything else ():
-        yield from _check(check, verdicts[check.id])
+        yield from _check(check, screened[check.id])
 
 
-def _verdicts(ledger: Ledger) -> list[Verdict]:
-    ratings = judgements(ledger)
-    screened = screened_of(ledger, ratings)
+def _screened_ratings(ledger: Ledger) -> list[ScreenedRating]:
+    """All ratings after screening, repeats first."""
+    ratings = collected_ratings(ledger)
+    screened = screen_raters(ledger, ratings)
     if screened is None:
         return []
     apart = list(zip(screened.excluded, screened.reasons, strict=True))
@@ -56,93 +57,101 @@ def _verdicts(ledger: Ledger) -> list[Verdict]:
     return sorted([*kept, *apart], key=lambda one: REPEAT not in one[0].extra)
 
 
-def _judged(
-    ledger: Ledger, dialogues: Sequence[Dialogue], verdicts: dict[str, list[Verdict]]
+def _rated_dialogues(
+    ledger: Ledger, dialogues: Sequence[Dialogue], screened: dict[str, list[ScreenedRating]]
 ) -> Iterator[Dialogue]:
-    """Conversations as they were logged if that is what was judged, else one for each judged reply."""
-    by_item: defaultdict[str, list[Verdict]] = defaultdict(list)
+    """The rated dialogues: as logged if logged replies or dialogues were rated, otherwise one per rated item."""
+    by_item: defaultdict[str, list[ScreenedRating]] = defaultdict(list)
     items: dict[str, Item] = {}
     for task in ledger.tasks.values():
         items |= {item.id: item for item in task.items}
-        for rating, reason in verdicts.get(task.id, ()):
-            for item, of_item in _of_items(task, rating):
+        for rating, reason in screened.get(task.id, ()):
+            for item, of_item in _item_ratings(task, rating):
                 by_item[item.id].append((of_item, reason))
     if all(item.id == item_id(item.dialogue, item.turn) for item in items.values()):
-        by_dialogue: dict[str, list[Verdict]] = {item.dialogue: [] for item in items.values()}
+        by_dialogue: dict[str, list[ScreenedRating]] = {item.dialogue: [] for item in items.values()}
         for item in items.values():
-            by_dialogue[item.dialogue] += [_placed(one, item.id, item.turn) for one in by_item[item.id]]
-        yield from (_with(one, by_dialogue[one.id]) for one in dialogues if one.id in by_dialogue)
+            by_dialogue[item.dialogue] += [_at_item(one, item.id, item.turn) for one in by_item[item.id]]
+        yield from (_with_ratings(one, by_dialogue[one.id]) for one in dialogues if one.id in by_dialogue)
         return
     for item in items.values():
-        alone = Dialogue(
+        single = Dialogue(
             item.id, item.agent, item.turns, (), item.goal, {**item.meta, "dialogue": item.dialogue}
         )
         turn = None if item.turn is None else len(item.turns) - 1
-        yield _with(alone, [_placed(one, item_id(item.id, turn), turn) for one in by_item[item.id]])
+        yield _with_ratings(single, [_at_item(one, item_id(item.id, turn), turn) for one in by_item[item.id]])
 
 
-def _of_items(task: Task, rating: Rating) -> Iterator[tuple[Item, Rating]]:
-    """A task's rating as the ratings of what it shows: a preference is one of each of the two replies."""
+def _item_ratings(task: Task, rating: Rating) -> Iterator[tuple[Item, Rating]]:
+    """The rating of a task as ratings of its items; a preference becomes one rating of each of the two."""
     if len(task.items) < 2:
         yield from ((item, rating) for item in task.items)
         return
-    for place, (item, other) in enumerate(zip(task.items, reversed(task.items), strict=True)):
-        turned: Callable[[float], float] = (lambda value: 1 - value) if place else (lambda value: value)
-        was = [{**old, "value": turned(old["value"])} for old in rating.extra.get("was", ())]
+    for index, (item, other) in enumerate(zip(task.items, reversed(task.items), strict=True)):
+        for_item: Callable[[float], float] = (lambda value: 1 - value) if index else (lambda value: value)
+        was = [{**old, "value": for_item(old["value"])} for old in rating.extra.get("was", ())]
         extra = {**rating.extra, "against": other.id} | ({"was": was} if was else {})
-        yield item, replace(rating, value=turned(rating.value), extra=extra)
+        yield item, replace(rating, value=for_item(rating.value), extra=extra)
 
 
-def _placed(verdict: Verdict, item: str, turn: int | None) -> Verdict:
-    return replace(verdict[0], item=item, turn=turn), verdict[1]
+def _at_item(screened_rating: ScreenedRating, item: str, turn: int | None) -> ScreenedRating:
+    """The rating as one of this item and turn."""
+    return replace(screened_rating[0], item=item, turn=turn), screened_rating[1]
 
 
-def _with(dialogue: Dialogue, verdicts: Sequence[Verdict]) -> Dialogue:
-    """The conversation with these ratings only, those with a reason apart from the others."""
-    kept = tuple(rating for rating, reason in verdicts if reason is None)
-    apart = tuple(replace(r, extra={**r.extra, "reason": why}) for r, why in verdicts if why is not None)
-    extra: dict[str, Any] = {key: value for key, value in dialogue.extra.items() if key != APART}
+def _with_ratings(dialogue: Dialogue, screened: Sequence[ScreenedRating]) -> Dialogue:
+    """The dialogue with these ratings only; unreliable ones are stored under `ratings_apart`."""
+    kept = tuple(rating for rating, reason in screened if reason is None)
+    apart = tuple(replace(r, extra={**r.extra, "reason": why}) for r, why in screened if why is not None)
+    extra: dict[str, Any] = {key: value for key, value in dialogue.extra.items() if key != SET_APART}
     if apart:
-        extra[APART] = as_record(replace(dialogue, ratings=apart))["ratings"]
+        extra[SET_APART] = as_record(replace(dialogue, ratings=apart))["ratings"]
     return replace(dialogue, ratings=kept, extra=extra)
 
 
-def _check(check: Task, verdicts: Sequence[Verdict]) -> Iterator[Dialogue]:
-    if verdicts:
-        yield _with(
-            Dialogue(check.id, "check", check.shown), [_placed(one, check.id, None) for one in verdicts]
+def _check(check: Task, screened: Sequence[ScreenedRating]) -> Iterator[Dialogue]:
+    """An attention check as a dialogue, if it was answered."""
+    if screened:
+        yield _with_ratings(
+            Dialogue(check.id, "check", check.visible_turns),
+            [_at_item(one, check.id, None) for one in screened],
         )
 
 
-def _talks(ledger: Ledger, verdicts: dict[str, list[Verdict]], *, everything: bool) -> Iterator[Dialogue]:
+def _live_dialogues(
+    ledger: Ledger, screened: dict[str, list[ScreenedRating]], *, everything: bool
+) -> Iterator[Dialogue]:
+    """The live dialogues that were rated; with `everything` also the others."""
     for rater, slot in ledger.slots:
         source = slot.task.source
         if source is not None and (slot.answer or (everything and slot.turns)):
-            name = unit(slot, rater)
+            name = rated_id(slot, rater)
             meta = {**source.meta, "task": source.id} | ({} if slot.answer else {"unrated": True})
-            talk = Dialogue(name, slot.task.agents[0], tuple(slot.turns), (), source.goal, meta)
-            yield _with(talk, [_placed(one, name, None) for one in verdicts.get(name, ())])
+            dialogue = Dialogue(name, slot.task.agents[0], tuple(slot.turns), (), source.goal, meta)
+            yield _with_ratings(dialogue, [_at_item(one, name, None) for one in screened.get(name, ())])
 
 
-def _written(ledger: Ledger, *, everything: bool) -> Iterator[Dialogue]:
-    screened = screened_of(ledger, judgements(ledger))
+def _written_replies(ledger: Ledger, *, everything: bool) -> Iterator[Dialogue]:
+    """The written replies as dialogues, without those that are left out unless `everything`."""
+    screened = screen_raters(ledger, collected_ratings(ledger))
     dropped = set(screened.dropped) if screened else set()
     for rater, slot in ledger.slots:
         if slot.answer is None or not slot.task.items:
             continue
-        why = _kept_back(rater, slot, dropped)
+        why = _exclusion_reason(rater, slot, dropped)
         if why is None or everything:
-            yield _as_written(rater, slot, why)
+            yield _written_dialogue(rater, slot, why)
 
 
-def _kept_back(rater: Rater, slot: Slot, dropped: set[str]) -> str | None:
+def _exclusion_reason(rater: Rater, slot: Slot, dropped: set[str]) -> str | None:
+    """Why a written reply is left out of the export, or None."""
     if slot.held:
         return "possibly offensive"
     return "the writer was set apart" if rater.name in dropped else None
 
 
-def _as_written(rater: Rater, slot: Slot, why: str | None) -> Dialogue:
-    """What a person logged at this point, if one did, is the reference of what another wrote."""
+def _written_dialogue(rater: Rater, slot: Slot, why: str | None) -> Dialogue:
+    """A written reply as a dialogue. If a person gave the logged reply, that reply is its reference."""
     (item,) = slot.task.items
     logged = (item.reply,) if item.agent == HUMAN and item.reply else ()
     text = slot.answer.text if slot.answer else ""

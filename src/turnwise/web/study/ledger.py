@@ -1,6 +1,6 @@
-"""What the events add up to: who was given what, what they answered and said, and what is still open.
+"""The state of a study: raters, tasks given, answers, live dialogues, and open tasks.
 
-The ledger is a fold of the log and of nothing else, so a server that starts again knows what the last one knew.
+The ledger is computed from the events of the log and nothing else, so a restarted server has the same state.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -9,9 +9,9 @@ from typing import Any, Literal
 
 from turnwise.types import Reply, Turn
 from turnwise.web.storage.events import Event
-from turnwise.web.study.checks import checks
+from turnwise.web.study.checks import attention_checks
 from turnwise.web.study.definition import Study
-from turnwise.web.study.pool import Pool
+from turnwise.web.study.open_tasks import OpenTasks
 from turnwise.web.study.tasks import Task
 
 Purpose = Literal["task", "shared", "check", "repeat"]
@@ -19,42 +19,45 @@ Purpose = Literal["task", "shared", "check", "repeat"]
 
 @dataclass(frozen=True, slots=True)
 class Answer:
+    """A rater's answer to one task."""
+
     at: float
     values: Mapping[str, float]  # dimension -> value
-    text: str = ""  # what was written
+    text: str = ""  # the written reply
     understood: bool = True
-    held: bool = False  # whether what was written is kept back
+    held: bool = False  # whether the written reply is withheld
 
 
 @dataclass(slots=True)
 class Slot:
-    """One task before one rater."""
+    """A task that was given to a rater, with the answers."""
 
-    number: int  # 1, 2, ... of the rater
+    number: int  # 1, 2, ... for each rater
     task: Task
     purpose: Purpose
     flipped: bool  # whether the second reply of a pair is shown first
     at: float
-    answers: list[Answer] = field(default_factory=list)  # the last one counts, the others are history
-    turns: list[Turn] = field(default_factory=list)  # of a live conversation
-    said_at: list[float] = field(default_factory=list)
-    ended: bool = False  # the conversation
-    failure: str = ""  # why the agent has not answered
-    waiting: bool = False  # for the agent; not an event, as no server survives its own waiting
+    answers: list[Answer] = field(default_factory=list)  # the last one counts; the others were corrected
+    turns: list[Turn] = field(default_factory=list)  # of a live dialogue
+    message_times: list[float] = field(default_factory=list)  # times of the messages
+    ended: bool = False  # whether the live dialogue has ended
+    failure: str = ""  # why the agent gave no reply
+    waiting: bool = False  # whether the agent is being asked; not an event, as it ends with the server
 
     @property
     def answer(self) -> Answer | None:
+        """The answer that counts."""
         return self.answers[-1] if self.answers else None
 
     @property
-    def unheard(self) -> bool:
-        """Whether the agent owes an answer and is not at it: it failed, or the server stopped meanwhile."""
-        owes = bool(self.failure) or bool(self.said_at and self.turns[-1].role == "user")
-        return owes and not (self.waiting or self.ended)
+    def reply_missing(self) -> bool:
+        """Whether the agent's reply is missing and not being requested: the agent failed, or the server stopped."""
+        is_missing = bool(self.failure) or bool(self.message_times and self.turns[-1].role == "user")
+        return is_missing and not (self.waiting or self.ended)
 
     @property
     def failed(self) -> bool:
-        """Whether this is an attention check that was not answered as it asks."""
+        """Whether this is an attention check with a wrong answer."""
         answer = self.answer
         if self.purpose != "check" or answer is None:
             return False
@@ -63,95 +66,105 @@ class Slot:
 
     @property
     def held(self) -> bool:
-        """Whether what was written here waits for a look."""
+        """Whether the written reply is withheld until the administrator approves it."""
         return self.answer is not None and self.answer.held
 
     @property
     def seconds(self) -> float | None:
-        """From when it was given to the first answer."""
+        """The time from when the task was given to the first answer."""
         return self.answers[0].at - self.at if self.answers else None
 
 
 @dataclass(slots=True)
 class Rater:
+    """A rater with the tasks that were given to them."""
+
     name: str
     token: str
     slots: list[Slot] = field(default_factory=list)
-    met: set[str] = field(default_factory=set)  # groups of tasks
-    agents: dict[tuple[str, ...], int] = field(default_factory=dict)  # how often each was judged
-    careless: bool = False  # whether an attention check was failed
-    doubted: bool = False  # whether the administrator gave their places to others
-    seen_at: float = 0.0
+    groups_seen: set[str] = field(default_factory=set)  # groups of the tasks that the rater has had
+    agents: dict[tuple[str, ...], int] = field(
+        default_factory=dict
+    )  # agents of a task -> how often the rater rated them
+    failed_check: bool = False  # whether the rater failed an attention check
+    doubted: bool = False  # whether the administrator distrusts the rater
+    seen_at: float = 0.0  # time of the last action
 
     @property
-    def relied(self) -> bool:
-        """Whether what they judge counts towards the raters that a task wants."""
-        return not (self.careless or self.doubted)
+    def is_reliable(self) -> bool:
+        """Whether the rater counts among the raters that a task needs."""
+        return not (self.failed_check or self.doubted)
 
     @property
     def current(self) -> Slot | None:
-        """What is still to be answered."""
+        """The task that is not answered yet, or None."""
         return self.slots[-1] if self.slots and self.slots[-1].answer is None else None
 
     @property
     def done(self) -> int:
+        """The number of answered tasks."""
         return len(self.slots) - (self.current is not None)
 
 
 class Ledger:
+    """The state of a study; `apply` is the only way to change it."""
+
     def __init__(self, study: Study, tasks: tuple[Task, ...]) -> None:
         self.study = study
         self._tasks = tasks
-        self.checks = checks(study, tasks)
-        self.pool = Pool(study, tasks)
+        self.checks = attention_checks(study, tasks)
+        self.open_tasks = OpenTasks(study, tasks)
         self.tasks = {task.id: task for task in (*tasks, *self.checks)}
         self.raters: dict[str, Rater] = {}
         self.by_token: dict[str, Rater] = {}
-        self.head: Mapping[str, Any] = {}  # the body of the study event
+        self.study_event: Mapping[str, Any] = {}  # the body of the event `study`
         self.closed = False
         self.seq = 0
-        self._apply: Mapping[str, Callable[[Event], None]] = {
-            "study": self._study,
-            "rater": self._rater,
-            "given": self._given,
-            "said": self._said,
-            "failed": self._failed,
-            "ended": self._ended,
-            "answered": self._answered,
-            "held": self._moderated,
-            "released": self._moderated,
-            "doubted": self._doubted,
-            "trusted": self._doubted,
-            "closed": self._gate,
-            "opened": self._gate,
+        self._handlers: Mapping[str, Callable[[Event], None]] = {
+            "study": self._on_study,
+            "rater": self._on_rater,
+            "given": self._on_given,
+            "said": self._on_said,
+            "failed": self._on_failed,
+            "ended": self._on_ended,
+            "answered": self._on_answered,
+            "held": self._on_moderated,
+            "released": self._on_moderated,
+            "doubted": self._on_doubted,
+            "trusted": self._on_doubted,
+            "closed": self._on_open_or_close,
+            "opened": self._on_open_or_close,
         }
 
-    def blank(self) -> "Ledger":
-        """The same study before anything happened."""
+    def empty_copy(self) -> "Ledger":
+        """A ledger of the same study without any event."""
         return Ledger(self.study, self._tasks)
 
     def apply(self, event: Event) -> None:
+        """Change the state by one event."""
         self.seq = event.seq
-        self._apply[event.kind](event)
+        self._handlers[event.kind](event)
         if event.rater in self.raters and event.kind in ("given", "said", "answered"):
             self.raters[event.rater].seen_at = event.at
 
     @property
     def slots(self) -> Iterable[tuple[Rater, Slot]]:
+        """All slots of all raters."""
         return ((rater, slot) for rater in self.raters.values() for slot in rater.slots)
 
     def _slot(self, event: Event) -> Slot:
+        """The slot that an event is about."""
         number: int = event.body["slot"]
         return self.raters[event.rater].slots[number - 1]
 
-    def _study(self, event: Event) -> None:
-        self.head = event.body
+    def _on_study(self, event: Event) -> None:
+        self.study_event = event.body
 
-    def _rater(self, event: Event) -> None:
+    def _on_rater(self, event: Event) -> None:
         rater = Rater(event.rater, event.body["token"])
         self.raters[rater.name] = self.by_token[rater.token] = rater
 
-    def _given(self, event: Event) -> None:
+    def _on_given(self, event: Event) -> None:
         rater = self.raters[event.rater]
         task = self.tasks[event.body["task"]]
         purpose: Purpose = event.body["purpose"]
@@ -159,26 +172,26 @@ class Ledger:
         if self.study.mode == "chat":
             slot.turns = list(task.context)
         rater.slots.append(slot)
-        rater.met.add(task.group)
+        rater.groups_seen.add(task.group)
         if purpose in ("task", "shared"):
             rater.agents[task.agents] = rater.agents.get(task.agents, 0) + 1
-        if purpose == "task" and rater.relied:
-            self.pool.take(task)
+        if purpose == "task" and rater.is_reliable:
+            self.open_tasks.add_rater(task)
 
-    def _said(self, event: Event) -> None:
+    def _on_said(self, event: Event) -> None:
         slot, body = self._slot(event), event.body
         reply = Reply(body["content"], body.get("outcome"))
         slot.turns.append(Turn(body["role"], reply.content, outcome=reply.outcome))
-        slot.said_at.append(event.at)
+        slot.message_times.append(event.at)
         slot.failure = ""
 
-    def _failed(self, event: Event) -> None:
+    def _on_failed(self, event: Event) -> None:
         self._slot(event).failure = event.body["reason"]
 
-    def _ended(self, event: Event) -> None:
+    def _on_ended(self, event: Event) -> None:
         self._slot(event).ended = True
 
-    def _answered(self, event: Event) -> None:
+    def _on_answered(self, event: Event) -> None:
         rater, slot, body = self.raters[event.rater], self._slot(event), event.body
         slot.answers.append(
             Answer(
@@ -190,26 +203,28 @@ class Ledger:
             )
         )
         if slot.purpose == "check":
-            careless = any(one.failed for one in rater.slots)
-            self._rely(rater, careless=careless, doubted=rater.doubted)
+            failed_check = any(one.failed for one in rater.slots)
+            self._set_reliability(rater, failed_check=failed_check, doubted=rater.doubted)
 
-    def _doubted(self, event: Event) -> None:
+    def _on_doubted(self, event: Event) -> None:
         rater = self.raters[event.rater]
-        self._rely(rater, careless=rater.careless, doubted=event.kind == "doubted")
+        self._set_reliability(rater, failed_check=rater.failed_check, doubted=event.kind == "doubted")
 
-    def _rely(self, rater: Rater, *, careless: bool, doubted: bool) -> None:
-        """The places of somebody who is not relied on are given to others; whoever is again has them again."""
-        before = rater.relied
-        rater.careless, rater.doubted = careless, doubted
-        if rater.relied != before:
+    def _set_reliability(self, rater: Rater, *, failed_check: bool, doubted: bool) -> None:
+        """Set whether a rater is reliable; the tasks of an unreliable rater need other raters."""
+        before = rater.is_reliable
+        rater.failed_check, rater.doubted = failed_check, doubted
+        if rater.is_reliable != before:
             for slot in rater.slots:
                 if slot.purpose == "task":
-                    (self.pool.take if rater.relied else self.pool.release)(slot.task)
+                    (self.open_tasks.add_rater if rater.is_reliable else self.open_tasks.remove_rater)(
+                        slot.task
+                    )
 
-    def _moderated(self, event: Event) -> None:
+    def _on_moderated(self, event: Event) -> None:
         slot = self._slot(event)
         last = slot.answers[-1]
         slot.answers[-1] = Answer(last.at, last.values, last.text, last.understood, event.kind == "held")
 
-    def _gate(self, event: Event) -> None:
+    def _on_open_or_close(self, event: Event) -> None:
         self.closed = event.kind == "closed"

@@ -1,4 +1,4 @@
-"""What raters are asked about: one `Task` is one page. Which agent made what is never on it."""
+"""The tasks of a study: one `Task` is one page. A page never names the agents."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
@@ -12,73 +12,79 @@ from turnwise.web.study.definition import Study
 
 @dataclass(frozen=True, slots=True)
 class Task:
+    """What a rater sees and rates on one page."""
+
     id: str
-    agents: tuple[str, ...]  # who is judged here: what assignment balances
-    cluster: str  # its context
-    context: tuple[Turn, ...]  # what is shown
-    # What is judged: one reply, or two side by side, each a turn or a whole conversation; none where people
-    # judge the context itself, write or talk.
+    agents: tuple[str, ...]  # whose replies are rated; assignment balances them
+    cluster: str  # tasks of the same context have the same cluster
+    context: tuple[Turn, ...]  # turns that are shown, but not rated
+    # What is rated: one reply, or two side by side, each one turn or a whole dialogue. Empty if the context itself is
+    # rated, and in the modes `write` and `chat`.
     replies: tuple[tuple[Turn, ...], ...] = ()
-    items: tuple[Item, ...] = ()  # what the answer is about
-    group: str = ""  # a rater meets each group once
-    source: Dialogue | None = None  # of a live conversation: its goal
+    items: tuple[Item, ...] = ()  # what the ratings belong to
+    group: str = ""  # a rater gets one task of each group
+    source: Dialogue | None = None  # mode `chat`: the dialogue that has the goal
     expected: dict[str, float] = field(default_factory=dict)  # of an attention check: dimension -> answer
     password: str = ""  # of an attention check in which people write
 
     @property
-    def shown(self) -> tuple[Turn, ...]:
-        """Everything that is said on the page."""
+    def visible_turns(self) -> tuple[Turn, ...]:
+        """All turns on the page."""
         return (*self.context, *chain.from_iterable(self.replies))
 
 
-def tasks(
+def make_tasks(
     study: Study, dialogues: Sequence[Dialogue], selection: Selection, *, agents: Sequence[str] = ()
 ) -> tuple[Task, ...]:
     """Every task of a study, in the order of the data."""
     if study.mode == "chat":
-        found = tuple(_talks(dialogues, agents))
+        found = tuple(_chat_tasks(dialogues, agents))
     elif study.mode == "write":
-        found = tuple(_gaps(dialogues, selection))
+        found = tuple(_writing_tasks(dialogues, selection))
     elif study.mode == "pairwise":
-        found = tuple(_pairs(items(dialogues, selection, whole=study.whole)))
+        found = tuple(_pairwise_tasks(items(dialogues, selection, whole=study.whole)))
         if not found:
             raise DataError(
-                "no two agents answered the same context; --as @alternatives or --pair KEY may pair them"
+                "no context has replies of two agents; --as @alternatives or --pair KEY may pair them"
             )
     else:
-        found = tuple(_single(item) for item in items(dialogues, selection, whole=study.mode == "dialogue"))
+        found = tuple(
+            _single_task(item) for item in items(dialogues, selection, whole=study.mode == "dialogue")
+        )
     return tuple(task for task in found if not any(item.missing for item in task.items))
 
 
-def _single(item: Item) -> Task:
+def _single_task(item: Item) -> Task:
+    """The task to rate one reply or one dialogue."""
     replies = () if item.turn is None else (item.turns[-1:],)
     return Task(item.id, (item.agent,), item.cluster, item.context, replies, (item,), group=item.id)
 
 
-def _pairs(found: Iterable[Item]) -> Iterator[Task]:
-    """Every two agents at each context; of several samples of an agent, the first."""
-    answers: dict[str, dict[str, Item]] = {}
+def _pairwise_tasks(found: Iterable[Item]) -> Iterator[Task]:
+    """The tasks to compare each two agents in each context; only the first sample of an agent is used."""
+    by_pair: dict[str, dict[str, Item]] = {}
     for item in found:
-        answers.setdefault(item.pair, {}).setdefault(item.agent, item)
-    for pair, by_agent in answers.items():
+        by_pair.setdefault(item.pair, {}).setdefault(item.agent, item)
+    for pair, by_agent in by_pair.items():
         for a, b in combinations(by_agent.values(), 2):
             yield Task(
                 id=f"{a.id}|{b.id}",
                 agents=(a.agent, b.agent),
                 cluster=a.cluster,
                 context=() if a.turn is None else a.context,
-                replies=(_judged(a), _judged(b)),
+                replies=(_rated_turns(a), _rated_turns(b)),
                 items=(a, b),
                 group=pair,
             )
 
 
-def _judged(item: Item) -> tuple[Turn, ...]:
+def _rated_turns(item: Item) -> tuple[Turn, ...]:
+    """The turns that are rated: the reply, or the whole dialogue."""
     return item.turns if item.turn is None else item.turns[-1:]
 
 
-def _gaps(dialogues: Sequence[Dialogue], selection: Selection) -> Iterator[Task]:
-    """Contexts that want a reply: a dialogue that ends with the user's words, else what its judged turns answer."""
+def _writing_tasks(dialogues: Sequence[Dialogue], selection: Selection) -> Iterator[Task]:
+    """The tasks to write a reply: to dialogues that end with a user's turn, and to the contexts of other dialogues."""
     open_ended = [one for one in dialogues if one.turns[-1].role == "user"]
     for one in open_ended:
         turns = (*one.turns, Turn("assistant", ""))
@@ -92,8 +98,8 @@ def _gaps(dialogues: Sequence[Dialogue], selection: Selection) -> Iterator[Task]
             yield Task(item.id, (), item.cluster, item.context, (), (item,), group=item.pair)
 
 
-def _talks(dialogues: Sequence[Dialogue], agents: Sequence[str]) -> Iterator[Task]:
-    """Each goal with each agent. What the system says to the agent opens the conversation."""
+def _chat_tasks(dialogues: Sequence[Dialogue], agents: Sequence[str]) -> Iterator[Task]:
+    """The tasks to talk to each agent with each goal. System turns of the data are the first turns of the dialogue."""
     for one in dialogues:
         opening = tuple(replace(turn, alternatives={}) for turn in one.turns if turn.role == "system")
         for agent in agents:

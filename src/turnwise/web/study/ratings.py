@@ -1,4 +1,4 @@
-"""Answers as ratings of tasks: what agreement is measured on, and raters are screened by."""
+"""Converts the answers of a study to ratings of tasks, on which agreement is measured and raters are screened."""
 
 from collections.abc import Iterator
 from datetime import UTC, datetime
@@ -9,20 +9,21 @@ from turnwise.web.study.definition import Question
 from turnwise.web.study.ledger import Answer, Ledger, Rater, Slot
 
 CHECK, REPEAT = "expected", "repeat"  # keys of a rating's extra
-WRITTEN = "written"  # the dimension of a check in which people write
+WRITTEN = "written"  # dimension of an attention check in the mode `write`
 
 
-def judgements(ledger: Ledger) -> list[Rating]:
-    """Every answer's values. Repeats come before the rest: of two answers to one task the first is the judgement."""
-    found = [rating for rater, slot in ledger.slots for rating in _of(ledger, rater, slot)]
+def collected_ratings(ledger: Ledger) -> list[Rating]:
+    """The ratings of all answers, repeats first, so that a task's first answer is the one that counts later."""
+    found = [rating for rater, slot in ledger.slots for rating in _slot_ratings(ledger, rater, slot)]
     return sorted(found, key=lambda rating: REPEAT not in rating.extra)
 
 
-def _of(ledger: Ledger, rater: Rater, slot: Slot) -> Iterator[Rating]:
+def _slot_ratings(ledger: Ledger, rater: Rater, slot: Slot) -> Iterator[Rating]:
+    """The ratings of one slot, one per question."""
     answer = slot.answer
     if answer is None:
         return
-    if slot.task.password:  # a check in which people write: 1 where the words are there
+    if slot.task.password:  # a check in the mode `write`: 1 if the text has the requested words
         passed = float(slot.task.password in answer.text.casefold())
         yield Rating(slot.task.id, WRITTEN, passed, rater.name, scale=(0, 1), extra={CHECK: 1.0})
     for question in ledger.study.questions:
@@ -30,9 +31,10 @@ def _of(ledger: Ledger, rater: Rater, slot: Slot) -> Iterator[Rating]:
 
 
 def rating(slot: Slot, question: Question, answer: Answer, *, rater: Rater) -> Rating:
+    """The rating of a task on one question."""
     turn = slot.task.items[0].turn if len(slot.task.items) == 1 else None
     return Rating(
-        item=unit(slot, rater),
+        item=rated_id(slot, rater),
         dimension=question.name,
         value=answer.values[question.name],
         rater=rater.name,
@@ -43,15 +45,15 @@ def rating(slot: Slot, question: Question, answer: Answer, *, rater: Rater) -> R
     )
 
 
-def unit(slot: Slot, rater: Rater) -> str:
-    """What a slot's answer is about: the task, or the conversation that this rater held on it."""
+def rated_id(slot: Slot, rater: Rater) -> str:
+    """The id of what a slot rates: the task, or the live dialogue of this rater."""
     return f"{slot.task.id}/{rater.name}" if slot.task.source else slot.task.id
 
 
 def _extra(slot: Slot, question: Question, answer: Answer) -> dict[str, Any]:
-    """When it was said and how long it took, and what was said before it was corrected."""
-    extra: dict[str, Any] = {"at": when(answer.at), "seconds": round(slot.seconds or 0.0, 1)}
-    earlier = [{"value": old.values[question.name], "at": when(old.at)} for old in slot.answers[:-1]]
+    """Time, duration and earlier answers of a rating, and whether it is a check or a repeat."""
+    extra: dict[str, Any] = {"at": iso_time(answer.at), "seconds": round(slot.seconds or 0.0, 1)}
+    earlier = [{"value": old.values[question.name], "at": iso_time(old.at)} for old in slot.answers[:-1]]
     if earlier:
         extra["was"] = earlier
     if not answer.understood:
@@ -63,5 +65,6 @@ def _extra(slot: Slot, question: Question, answer: Answer) -> dict[str, Any]:
     return extra
 
 
-def when(at: float) -> str:
+def iso_time(at: float) -> str:
+    """Seconds since 1970 as ISO 8601 in UTC."""
     return datetime.fromtimestamp(at, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")

@@ -1,0 +1,90 @@
+"""Opens a study: starts a new one, or restores the state of an existing one from its log."""
+
+import secrets
+from collections.abc import Iterator, Sequence
+
+import msgspec
+
+from turnwise.errors import DataError
+from turnwise.logs import native
+from turnwise.logs.items.selection import Selection
+from turnwise.types import Dialogue, digest
+from turnwise.web.storage.events import Event
+from turnwise.web.storage.log import open_log, without_credentials
+from turnwise.web.study.definition import Study
+from turnwise.web.study.ledger import Ledger
+from turnwise.web.study.recorder import Recorder
+from turnwise.web.study.tasks import Task, make_tasks
+
+
+def new_ledger(
+    study: Study, dialogues: Sequence[Dialogue], selection: Selection, *, agents: Sequence[str] = ()
+) -> Ledger:
+    """The ledger of a study without any event."""
+    found = make_tasks(study, dialogues, selection, agents=agents)
+    if not found:
+        raise DataError("the data has nothing to rate")
+    return Ledger(study, found)
+
+
+def open_study(store: str, ledger: Ledger) -> Recorder:
+    """Open the store `place` for writing. It must be new, or of the same study on the same data."""
+    log = open_log(store)
+    try:
+        _apply_events(store, ledger, log.replay())
+    except DataError:
+        log.close()
+        raise
+    recorder = Recorder(store, ledger, log)
+    if not ledger.study_event:
+        secret, admin = secrets.token_hex(32), secrets.token_urlsafe(24)
+        recorder.record(
+            "study", identity=identity(ledger), secret=secret, admin=admin, mode=ledger.study.mode
+        )
+        recorder.flush()
+    return recorder
+
+
+def read_ledger(store: str, ledger: Ledger) -> Ledger:
+    """The ledger with the events of the store `place`, to which another process may be writing."""
+    log = open_log(store, writable=False)
+    try:
+        _apply_events(store, ledger, log.replay())
+    finally:
+        log.close()
+    if not ledger.study_event:
+        raise DataError(f"{without_credentials(store)}: there are no ratings yet")
+    return ledger
+
+
+def _apply_events(store: str, ledger: Ledger, events: Iterator[Event]) -> None:
+    """Apply the stored events to the ledger; a store of another study is an error."""
+    for event in events:
+        if event.kind == "study" and event.body["identity"] != identity(ledger):
+            raise DataError(
+                f"{without_credentials(store)}: has the ratings of another study; the data, the study's file,"
+                " --seed and the selection must be as when the study began. Otherwise give another --store"
+            )
+        ledger.apply(event)
+
+
+def identity(ledger: Ledger) -> str:
+    """A digest of everything that must not change once a study has begun. The wording of questions may change."""
+    study = ledger.study
+    asked = [(q.name, q.scale, q.kind, q.step, q.direction) for q in study.questions]
+    fixed = msgspec.json.encode((study.mode, study.seed, asked, study.quality.shared, study.quality.checks))
+    shown = [
+        f"{task.id}\0{task.agents}\0{[(t.role, t.text) for t in task.visible_turns]}\0{_goal(task)}"
+        for task in ledger.tasks.values()
+    ]
+    return digest(fixed, *shown)
+
+
+def _goal(task: Task) -> str:
+    """The goal of a live dialogue as JSON."""
+    return msgspec.json.encode(task.source.goal, order="sorted").decode() if task.source else ""
+
+
+def read_dialogues(data: Sequence[str]) -> list[Dialogue]:
+    """The dialogues of all files."""
+    return list(native.read_all(data))
