@@ -110,7 +110,8 @@ def command(**given: Any) -> int:
         _links(recorder, base)
         if not given["quiet"]:
             click.echo(
-                f"ratings are stored in {without_credentials(place)}; Ctrl-C ends, and the same command continues", err=True
+                f"ratings are stored in {without_credentials(place)}; Ctrl-C ends, and the same command continues",
+                err=True,
             )
         with suppress(KeyboardInterrupt):
             serve(recorder, dialogues, talking, sock=sock, url=url)
