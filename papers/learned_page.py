@@ -60,10 +60,12 @@ def published(groups: list[str]) -> Cells:
     found: Cells = {}
     for level, metric, *cells in rows[1:]:
         if level == "turn":
-            told = [cells[names[key]] if (key := of.get(group, group)) in names else "-" for group in groups]
+            chosen = [
+                cells[names[key]] if (key := of.get(group, group)) in names else "-" for group in groups
+            ]
             found[f"*{metric}, as published*"] = [
                 None if cell == "-" else [float(number.rstrip("*")) for number in cell.split()]
-                for cell in told
+                for cell in chosen
             ]
     return found
 

@@ -306,10 +306,10 @@ def show() -> None:
         if one["what"] == "harden":
             for line in one["rounds"]:
                 for part in line["attacked"]:
-                    told = (
+                    result = (
                         f"people {part['people']:.3f}, best fraud {part['score']:.3f}: {part['description']}"
                     )
-                    print(f"- harden, round {line['round']}, {part['contexts']}: {told}")
+                    print(f"- harden, round {line['round']}, {part['contexts']}: {result}")
             print("\n".join(f"- {part}" for part in one["agreement"]))
 
 
@@ -328,21 +328,23 @@ if __name__ == "__main__":
     parser.add_argument("--corpora", default=",".join(CORPORA))
     parser.add_argument("--learn-from", default="out/learn.jsonl.gz")
     parser.add_argument("-o", "--output", type=Path, default=Path("out/probing"))
-    told, rest = parser.parse_known_args()
-    corpora = told.corpora.split(",")
-    if told.what == "show":
+    options, rest = parser.parse_known_args()
+    corpora = options.corpora.split(",")
+    if options.what == "show":
         show()
-    elif told.what == "keep":
-        keep(told.given)
-    elif told.what == "guard":
-        guard(Path(told.given[0]), told.given[1:])
-    elif told.what == "text":
-        text(Path(told.given[0]), told.given[1])
-    elif told.what == "harden":
-        harden(Path(told.given[0]), told.given[1], told.learn_from, told.output, rest)
+    elif options.what == "keep":
+        keep(options.given)
+    elif options.what == "guard":
+        guard(Path(options.given[0]), options.given[1:])
+    elif options.what == "text":
+        text(Path(options.given[0]), options.given[1])
+    elif options.what == "harden":
+        harden(Path(options.given[0]), options.given[1], options.learn_from, options.output, rest)
     else:
-        told.output.mkdir(parents=True, exist_ok=True)
-        if told.what == "bots":
-            bots(Path(told.given[0]), told.given[1], corpora, told.output)
+        options.output.mkdir(parents=True, exist_ok=True)
+        if options.what == "bots":
+            bots(Path(options.given[0]), options.given[1], corpora, options.output)
             sys.exit()
-        {"table": table, "rl": rl}[told.what](Path(told.given[0]), told.given[1:], corpora, told.output, rest)
+        {"table": table, "rl": rl}[options.what](
+            Path(options.given[0]), options.given[1:], corpora, options.output, rest
+        )

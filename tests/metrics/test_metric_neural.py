@@ -138,8 +138,8 @@ def test_truncated_texts_are_counted_in_the_results_also_from_the_cache(tmp_path
             command,
             [str(data), "-m", names, "--format", "json", "--jobs", "1", "-o", str(tmp_path / "out")],
         )
-        told = {record["metric"]: record["cut"] for record in json.loads(done.stdout)["results"]}
-        assert told == dict(zip(names.split(","), (1, 2), strict=True))  # one text, and two pairs
+        cut = {record["metric"]: record["cut"] for record in json.loads(done.stdout)["results"]}
+        assert cut == dict(zip(names.split(","), (1, 2), strict=True))  # one text, and two pairs
         assert "its model read only the beginning of 1 text" in done.stderr
 
 

@@ -50,7 +50,7 @@ def test_an_option_that_the_metric_does_not_have_is_refused() -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "told"),
+    ("name", "message"),
     [
         ("bertscore[idf=maybe]", "`idf` is true or false, not `maybe`"),
         ("bertscore[baseline=x]", "`baseline` is a number, not `x`"),
@@ -68,8 +68,8 @@ def test_an_option_that_the_metric_does_not_have_is_refused() -> None:
         ("prd[angles=1]", "2 angles or more, or 0 for the exact maximum, not 1"),
     ],
 )
-def test_a_setting_that_is_not_what_its_metric_takes_is_refused(name: str, told: str) -> None:
-    with pytest.raises(UsageError, match=re.escape(told)):
+def test_a_setting_that_is_not_what_its_metric_takes_is_refused(name: str, message: str) -> None:
+    with pytest.raises(UsageError, match=re.escape(message)):
         metrics.resolve(name)
 
 
