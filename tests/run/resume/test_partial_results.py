@@ -18,7 +18,7 @@ from turnwise.logs import native
 from turnwise.run import origin
 from turnwise.run.ope import command as ope_module
 from turnwise.run.ope import estimators as rankers
-from turnwise.run.ope import experience
+from turnwise.run.ope import logged_data
 from turnwise.run.ope import stream as passes
 from turnwise.run.resume.partial_results import FOLDER, PartialResults
 from turnwise.run.workers.execute import Local
@@ -98,7 +98,7 @@ def test_other_settings_start_from_the_beginning(folder: Path, monkeypatch: pyte
 
 @pytest.mark.parametrize(
     ("module", "name", "more"),
-    [(experience, "computed", "--rating metric:length"), (rankers, "scored", "--estimator metric:length")],
+    [(logged_data, "computed", "--rating metric:length"), (rankers, "scored", "--estimator metric:length")],
 )
 def test_partial_results_of_a_changed_metric_are_not_reused(
     folder: Path, monkeypatch: pytest.MonkeyPatch, module: object, name: str, more: str
