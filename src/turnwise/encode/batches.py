@@ -1,10 +1,10 @@
-"""Which texts go through a model together. No torch here: only counting.
+"""Assign texts to batches. No torch here.
 
-A batch holds inputs of one shape, and the shape follows from an input's own length. So there is no padding to
-waste time on or to mask, and a vector cannot depend on its neighbours. Measured on AVX-512 with MiniLM (float32)
-and SmolLM2 (float32 and bfloat16): the size of a batch leaves every bit alone, whereas a wider padding moves a hidden
-state by 3e-6 (MiniLM), 3e-5 and .5. It costs nothing: 3,115 replies took 10.5 s in exact lengths and 10.5 s or more
-sorted and padded by 32.
+A batch has inputs of one shape, and the shape depends only on an input's own length. So there is no padding to compute
+or to mask, and a vector does not depend on the other inputs. Measured on AVX-512 with MiniLM (float32) and SmolLM2
+(float32 and bfloat16): the size of a batch changes no bit, whereas a wider padding changes a hidden state by 3e-6
+(MiniLM), 3e-5 and .5. There is no cost: 3,115 replies took 10.5 s in exact lengths and 10.5 s or more sorted and padded
+to multiples of 32.
 """
 
 from collections.abc import Hashable, Iterator, Sequence
@@ -14,14 +14,14 @@ T = TypeVar("T", bound=Hashable)
 
 
 def distinct(values: Sequence[T]) -> tuple[list[T], list[int]]:
-    """The different values in order of appearance, and for each value its place among them."""
+    """The distinct values in order of appearance, and the index of each value among them."""
     places: dict[T, int] = {}
     inverse = [places.setdefault(value, len(places)) for value in values]
     return list(places), inverse
 
 
 def by_shape(shapes: Sequence[T], *, cost: Sequence[int], budget: int) -> Iterator[list[int]]:
-    """Indices of equal shape, a batch at a time, the sum of their costs within the budget (or a single one)."""
+    """Batches of indices of equal shape, each within the budget of costs (or a single index)."""
     groups: dict[T, list[int]] = {}
     for index, shape in enumerate(shapes):
         groups.setdefault(shape, []).append(index)

@@ -1,7 +1,8 @@
-"""What an encoder is: text in, vectors out, and a signature that says which vectors they are.
+"""The protocols of encoders and language models.
 
-Vectors are float32, because that is what the models compute; evidence of a pair is float64, because it goes
-into a metric's rows as it is. What has no vector (no known word, a pair without a query) is a row of NaN.
+The signature of an encoder identifies its vectors. Vectors are float32, as the models compute them; vectors of pairs
+are float64, because a metric stores them as rows. What has no vector (no known word, a pair without a query) is a row
+of NaN.
 """
 
 from collections.abc import Sequence
@@ -19,8 +20,8 @@ class Tokens(NamedTuple):
     """The tokens of one text, in order."""
 
     vectors: Vectors  # (t, d)
-    ids: NDArray[np.int64]  # (t,) rows of the vocabulary
-    special: NDArray[np.bool_]  # (t,) marks such as [CLS]: in the input, not in the text
+    ids: NDArray[np.int64]  # (t,) token ids
+    special: NDArray[np.bool_]  # (t,) special tokens such as [CLS], which are not part of the text
 
 
 @runtime_checkable
@@ -32,7 +33,7 @@ class TextEncoder(Protocol):
     def dimension(self) -> int: ...
 
     def encode(self, texts: Sequence[str], /) -> Vectors:
-        """(n, d), one row a text."""
+        """(n, d) one vector for each text."""
         ...
 
 
@@ -40,7 +41,7 @@ class TextEncoder(Protocol):
 class TokenEncoder(Protocol):
     @property
     def token_signature(self) -> Signature:
-        """Of the token vectors: the options of pooling have no part in it."""
+        """The signature of the token vectors, without the options of pooling."""
         ...
 
     def tokens(self, texts: Sequence[str], /) -> list[Tokens]: ...
@@ -48,12 +49,12 @@ class TokenEncoder(Protocol):
 
 @runtime_checkable
 class JointEncoder(TextEncoder, Protocol):
-    """An encoder that can read a query and its reply as one input."""
+    """An encoder that can encode a query and its reply as one input."""
 
     def joint_signature(self, part: str, /) -> Signature: ...
 
     def encode_joint(self, pairs: Sequence[tuple[str, str]], part: str, /) -> Vectors:
-        """(n, d), pooled over `part` of the input: "all" of it, or the "reply" only."""
+        """(n, d) pooled over `part` of the input: "all" of it, or the "reply" only."""
         ...
 
 
@@ -63,12 +64,12 @@ class PairEncoder(Protocol):
     def signature(self) -> Signature: ...
 
     def encode(self, items: Sequence[Item], /) -> Floats:
-        """(n, k), one row an item: a reply in its context."""
+        """(n, k) one row for each item, a reply in its context."""
         ...
 
 
 class Utterance(NamedTuple):
-    """What a language model scores: a text, who says it, and what was said before. No context is a context too."""
+    """What a language model scores: a text, its role, and the turns before it, of which there may be none."""
 
     text: str
     context: tuple[Turn, ...] = ()
@@ -81,7 +82,7 @@ class LanguageModel(Protocol):
     def signature(self) -> Signature: ...
 
     def score(self, utterances: Sequence[Utterance], /) -> Floats:
-        """(n, 2): the sum of the tokens' log-probabilities, NaN where there is no token, and their number."""
+        """(n, 2) the sum of the tokens' log-probabilities (NaN without tokens), and the number of tokens."""
         ...
 
     def log_probs(self, utterances: Sequence[Utterance], /) -> list[Floats]:

@@ -1,15 +1,17 @@
-"""From an estimate to a mean rating that can be believed: calibration over the agents that were logged.
+"""Calibration of estimates over the logged agents: from a raw estimate to a mean rating with an interval.
 
-An estimator errs by bias more than by chance: a bootstrap over dialogues covers the truth 0 to 27 % of the time where
-95 % is promised. But the logged agents' own means are known, so each of them is left out and estimated in turn, and a
-line is fitted from those estimates to the known means. The target's estimate goes through the line, and its interval
-is Student's prediction interval for one more agent. It holds as far as the target is an agent like the others.
+The bias of an estimator is larger than its sampling error: a bootstrap over dialogues with a nominal level of 95 %
+covers the truth 0 to 27 % of the time. The mean ratings of the logged agents are known, so each of them is left out and
+estimated in turn, and a line is fitted from these estimates to the known means. The target's estimate is mapped by the
+line, and its interval is Student's prediction interval for one more agent. It is valid if the target is an agent like
+the others.
 
-Both are taken from the level of the ratings that the estimate was made from, where it moves with them. Without the
-dialogues of a good agent that level is lower, so that a known agent's estimate falls as its own mean rises, which a new
-agent's does not: an estimator that barely tells agents apart would be stretched far beyond them (papers/enigma.md).
+Estimates and means are both taken relative to the level (mean rating) of the dialogues that the estimate was made from.
+Without the dialogues of a good agent that level is lower, so a known agent's estimate falls as its own mean rises; this
+is not so for a new agent. Without this correction an estimator that hardly distinguishes agents would be extrapolated
+far beyond them (papers/enigma.md).
 
-If the estimates of the known agents do not rise with their means, the line says so, and there is no answer.
+If the estimates of the known agents do not rise with their means, the estimate is refused.
 """
 
 from collections.abc import Sequence
@@ -23,11 +25,9 @@ from turnwise.errors import Refused, counted
 from turnwise.protocols import EstimatesMany
 from turnwise.types import Episodes, Estimate, Estimator, Floats
 
-FEWEST = (
-    4  # agents beside the target: a line through 3 leaves one degree of freedom and no interval to speak of
-)
+FEWEST = 4  # agents beside the target: a line through 3 leaves one degree of freedom and a useless interval
 LEVEL = 0.95
-CHANCE = 0.05  # above this probability of a slope by luck the estimator cannot rank
+CHANCE = 0.05  # largest p-value of the slope with which an estimator counts as able to rank agents
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,13 +41,13 @@ class Line:
     size: float  # sum of squares of the estimates around it
     n: int
     correlation: float
-    p: float  # probability of such a slope or a greater one by luck
+    p: float  # one-sided p-value of the slope
 
     def at(self, estimate: float) -> float:
         return self.intercept + self.slope * estimate
 
     def interval(self, estimate: float, level: float = LEVEL) -> tuple[float, float]:
-        """Where one more agent with this estimate lies."""
+        """Prediction interval of the mean rating of one more agent with this estimate."""
         from scipy.special import stdtrit
 
         spread = self.spread * np.sqrt(1 + 1 / self.n + (estimate - self.centre) ** 2 / self.size)
@@ -56,7 +56,7 @@ class Line:
 
 
 def line(estimates: Floats, known: Floats) -> Line:
-    """Least squares of the known means on the estimates."""
+    """Least-squares line of the known means on the estimates."""
     from scipy.special import stdtr
 
     n = len(known)
@@ -94,14 +94,14 @@ def line(estimates: Floats, known: Floats) -> Line:
 def estimates(
     estimator: Estimator, episodes: Episodes, targets: Sequence[str], *, rng: np.random.Generator
 ) -> list[Estimate]:
-    """Of each target, from the dialogues that it did not hold."""
+    """The estimate of each target, from the dialogues that it did not hold."""
     if isinstance(estimator, EstimatesMany):
         return estimates_of(estimator, episodes, targets, rng=rng)
     return [estimate_of(estimator, leave_out(episodes, {target}), target, rng=rng) for target in targets]
 
 
 def known_means(episodes: Episodes) -> dict[str, float]:
-    """Agent -> the mean rating of its own dialogues, of those that have one."""
+    """The mean rating of each agent's own dialogues, for agents with rated dialogues."""
     found = {}
     for place, agent in enumerate(episodes.agents):
         rated = episodes.reward[(episodes.agent == place) & np.isfinite(episodes.reward)]
@@ -111,7 +111,7 @@ def known_means(episodes: Episodes) -> dict[str, float]:
 
 
 def can_rank(fitted: Line) -> None:
-    """Raises where the known agents' estimates do not rise with their means."""
+    """Raise `Refused` if the known agents' estimates do not rise with their means."""
     if not fitted.p <= CHANCE:
         raise Refused(
             f"left out in turn, the {counted(fitted.n, 'known agent')} are not ranked: their estimates correlate "

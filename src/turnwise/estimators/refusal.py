@@ -1,8 +1,8 @@
-"""When there is no answer to give: too little experience, or a target unlike everything that was logged.
+"""When an estimate is refused: too few logged dialogues, or a target unlike everything that was logged.
 
-How far a target's replies lie from the logged ones is measured as for `nearest`: one less the cosine with the most
-similar logged reply, on average. The logged agents, each left out, say what is usual; a target that lies more than
-twice as far as the farthest of them is not one of a kind with the agents that calibrate its estimate.
+The distance of a target's replies from the logged ones is measured as for `nearest`: 1 minus the cosine with the most
+similar logged reply, on average. The distances of the logged agents, each left out in turn, are the reference. A target
+at more than twice the largest of these distances is too different from the agents that calibrate its estimate.
 """
 
 from dataclasses import dataclass
@@ -15,24 +15,22 @@ from turnwise.estimators.baselines.nearest import neighbours
 from turnwise.estimators.calibration import FEWEST
 from turnwise.types import Episodes
 
-DIALOGUES = (
-    30  # rated, of all other agents together: fewer do not know even the mean to .2 standard deviations
-)
-SLACK = (
-    0.25  # of distance: two questions in one breath lie .12 from either; texts that share nothing .7 and more
-)
+# Smallest number of rated dialogues of all other agents: with fewer the mean has a standard error above .18 deviations.
+DIALOGUES = 30
+# Distance that is added to the limit: a reply that joins two logged ones is .12 from each, unrelated texts .7 and more.
+SLACK = 0.25
 
 
 @dataclass(frozen=True, slots=True)
 class Reach:
-    """How a target's replies lie to the logged replies of others."""
+    """How close a target's replies are to the logged replies of other agents."""
 
-    overlap: float  # share of them that were logged word by word, delexicalised
-    distance: float  # 0 to 2: one less the cosine with the nearest logged reply, mean
+    overlap: float  # share of its replies that were logged verbatim, after delexicalisation
+    distance: float  # 0 to 2: mean of 1 minus the cosine with the nearest logged reply
 
 
 def check_enough(agents: int, rated: int) -> None:
-    """Raises where other agents, or the rated dialogues that they held, are too few to say anything."""
+    """Raise `Refused` if there are too few other agents or too few of their dialogues are rated."""
     if agents < FEWEST:
         raise Refused(
             f"{counted(agents, 'other agent')} with rated dialogues, and calibration needs {FEWEST}; log more agents"
@@ -55,7 +53,7 @@ def reach(episodes: Episodes, target: str, model: str) -> Reach:
 
 
 def check_reach(target: str, mine: Reach, others: list[Reach]) -> None:
-    """Raises where the target talks unlike any of the agents that calibrate it."""
+    """Raise `Refused` if the target's replies are too far from those of the agents that calibrate it."""
     usual = max(other.distance for other in others)
     if mine.distance > 2 * usual + SLACK:
         raise Refused(

@@ -1,4 +1,4 @@
-"""The vector of each text of some episodes. Each text goes through the encoder once, and the cache keeps it."""
+"""The vectors of the texts of some episodes; each text is encoded once, and the cache stores it."""
 
 from collections.abc import Sequence
 from functools import lru_cache
@@ -18,13 +18,13 @@ _given: dict[str, tuple[tuple[str, ...], Floats]] = {}  # model -> texts and the
 
 
 def give(texts: tuple[str, ...], model: str, found: Floats) -> None:
-    """What another process has encoded, for those who ask for it in this one."""
+    """Register vectors that another process has computed."""
     _given[model] = (texts, found)
 
 
 @lru_cache(maxsize=2)
 def vectors(texts: tuple[str, ...], model: str) -> Floats:
-    """(m, q); a text that has no vector is at the origin."""
+    """(m, q) the vectors of the texts; zeros for a text without a vector."""
     given, found = _given.get(model, ((), None))
     return found if found is not None and given == texts else encoded(texts, model)
 

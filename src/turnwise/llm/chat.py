@@ -1,13 +1,14 @@
-"""Questions to a chat model behind an OpenAI-compatible address: many at once, and bounded in every way.
+"""Client of a chat model behind an OpenAI-compatible address: concurrent requests with limits on time, tries and size.
 
-A question is the body of a chat-completions request; its answer, or why there is none, stands in its place. Each is
-one connection. What may pass (no connection, silence, HTTP 408, 425, 429 and 5xx, an answer that is broken or no chat
-completion) is tried again after a wait that doubles, is jittered, and is never shorter than the server's Retry-After;
-what cannot pass (a wrong key, an unknown model, a redirect) ends the whole list at once, and so do `patience`
-questions in a row without an answer: 500 more would only wait for the same.
+A question is the body of a chat-completions request; the result has its answer or error at the same index. Each
+question uses its own connection. A temporary failure (no connection, timeout, HTTP 408, 425, 429 and 5xx, a response
+that is broken or no chat completion) is tried again after a wait that doubles, is jittered, and is at least the
+server's Retry-After. A permanent failure (a wrong key, an unknown model, a redirect) ends the whole list at once, and
+so do `patience` consecutive questions without an answer.
 
-The key is read from TURNWISE_API_KEY, else from OPENAI_API_KEY, when a question is asked; it is in no field, file or
-message. The latter was not set for us, so it is sent over https only. Proxies are not used, redirects not followed.
+The key is read from TURNWISE_API_KEY, otherwise from OPENAI_API_KEY, when a question is sent; it is stored in no field,
+file or message. The latter was not set for turnwise, so it is sent over https only. Proxies are not used, and redirects
+are not followed.
 """
 
 import json
@@ -30,20 +31,20 @@ import numpy as np
 from turnwise.errors import Unmeasured, UsageError
 
 Question: TypeAlias = Mapping[str, Any]  # the body of a request
-_PASSING = frozenset({408, 425, 429})  # and every 5xx
-_FINAL = frozenset({401, 403, 404, 405})  # and every 3xx
+_PASSING = frozenset({408, 425, 429})  # temporary HTTP statuses, and every 5xx
+_FINAL = frozenset({401, 403, 404, 405})  # permanent HTTP statuses, and every 3xx
 
 
 class ChatError(Unmeasured):
-    """A question that this server will not answer."""
+    """The server rejects this question."""
 
 
 class Unanswered(ChatError):
-    """A server that does not answer now."""
+    """The server does not answer at present."""
 
 
 class Denied(ChatError):
-    """A server that will answer no question asked like this."""
+    """The server rejects every question of this kind."""
 
 
 class _Passing(Exception):
@@ -57,7 +58,7 @@ class _Passing(Exception):
 class Answer(NamedTuple):
     text: str
     refused: bool = False
-    cut: bool = False  # at the greatest number of tokens: its end is not an end
+    cut: bool = False  # whether the answer was cut at the largest number of tokens
 
 
 class _Said(msgspec.Struct):
@@ -77,16 +78,14 @@ class _Completion(msgspec.Struct):
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Chat:
     address: str  # https://host/v1; a bare host means its /v1
-    concurrency: int = 8  # requests at once, of this process
+    concurrency: int = 8  # concurrent requests of this process
     connect: float = 10.0  # seconds
-    silence: float = (
-        120.0  # seconds without a byte; an answer that is not streamed is silence until it is there
-    )
-    deadline: float = 300.0  # seconds for one question, tries and waits included
+    silence: float = 120.0  # seconds without a byte; an answer that is not streamed arrives all at once
+    deadline: float = 300.0  # seconds for one question, with all tries and waits
     tries: int = 4
     backoff: float = 1.0  # seconds before the second try
-    patience: int = 8  # questions in a row without an answer
-    largest: int = 2**22  # bytes of an answer
+    patience: int = 8  # consecutive questions without an answer before giving up
+    largest: int = 2**22  # largest size of an answer in bytes
 
     def __post_init__(self) -> None:
         _target(self.address)
@@ -94,12 +93,12 @@ class Chat:
             raise UsageError("a chat needs a concurrency, a number of tries and a patience of 1 or more")
 
     def ask(self, questions: Sequence[Question], *, rng: np.random.Generator) -> list[Answer | ChatError]:
-        """The answers in the order of the questions. `rng` spreads the waits and touches nothing else."""
+        """The answers in the order of the questions. `rng` is used only to jitter the waits."""
         batch = _Batch(
             self, [json.dumps(question).encode() for question in questions], _headers(self.address)
         )
         threads = min(self.concurrency, len(questions))
-        # Daemons: an interrupted program does not wait for a server that is silent.
+        # Daemon threads: an interrupted program does not wait for a silent server.
         workers = [Thread(target=batch.work, args=(each,), daemon=True) for each in rng.spawn(threads)]
         try:
             for worker in workers:
@@ -113,7 +112,7 @@ class Chat:
     def _answer(
         self, body: bytes, headers: Mapping[str, str], *, rng: np.random.Generator, stop: Event
     ) -> Answer:
-        """One question, as many tries as it takes and is allowed."""
+        """Ask one question, with as many tries as are needed and allowed."""
         until, attempt = monotonic() + self.deadline, 1
         while True:
             try:
@@ -155,7 +154,7 @@ class Chat:
         try:
             connection.connect()
             connection.sock.settimeout(self.silence)
-            # A byte now and then keeps any timeout of a socket from passing: the deadline hangs up instead.
+            # A server that sends a byte now and then never causes a socket timeout: the deadline closes the socket.
             watchdog = Timer(until - monotonic(), _hang_up, (connection.sock,))
             watchdog.daemon = True
             watchdog.start()
@@ -177,16 +176,16 @@ class Chat:
 
 
 class _Batch:
-    """What the threads of one `ask` share."""
+    """The shared state of the threads of one `ask`."""
 
     def __init__(self, chat: Chat, bodies: list[bytes], headers: Mapping[str, str]) -> None:
         self.chat, self.bodies, self.headers = chat, bodies, headers
         self.answers: list[Answer | ChatError | None] = [None] * len(bodies)
         self.places = iter(range(len(bodies)))
         self.lock, self.stop = Lock(), Event()
-        self.in_a_row = 0  # questions without an answer
+        self.in_a_row = 0  # consecutive questions without an answer
         self.last: Answer | ChatError | None = None  # what stopped the batch
-        self.broken: BaseException | None = None  # in a thread: a mistake of ours
+        self.broken: BaseException | None = None  # an unexpected exception in a thread
 
     def work(self, rng: np.random.Generator) -> None:
         try:
@@ -223,7 +222,7 @@ class _Batch:
 
 
 def _target(address: str) -> SplitResult:
-    """Where questions are posted to."""
+    """The URL of chat completions."""
     try:
         url = urlsplit(address)
         _ = url.port, (url.hostname or "").encode("idna")
@@ -266,7 +265,7 @@ def _read(data: bytes, place: str) -> Answer:
 
 
 def _retry_after(head: Message) -> float:
-    """Seconds; 0 where the server says nothing that can be read."""
+    """Retry-After in seconds; 0 if it is absent or unreadable."""
     value = str(head.get("Retry-After", ""))
     try:
         seconds = float(value) if value[:1].isdigit() else parsedate_to_datetime(value).timestamp() - time()
@@ -276,7 +275,7 @@ def _retry_after(head: Message) -> float:
 
 
 def _complaint(data: bytes, headers: Mapping[str, str]) -> str:
-    """What the server says is wrong, without the key that some servers repeat."""
+    """The server's error message, without the key that some servers repeat."""
     key = headers.get("Authorization", "").removeprefix("Bearer ")
     text = data[:10_000].decode("utf-8", "replace")
     text = _clean(text.replace(key, "***") if key else text)
@@ -289,7 +288,7 @@ def _clean(text: str) -> str:
 
 def _hang_up(connected: socket.socket) -> None:
     try:
-        # Not its own method: that of a TLS socket also takes away what another thread is reading through.
+        # Not the socket's own method: that of a TLS socket also removes state that another thread is using.
         socket.socket.shutdown(connected, socket.SHUT_RDWR)
     except OSError:  # it is closed already
         return

@@ -1,17 +1,17 @@
-"""Log-probabilities of what is said, given what was said before, from any causal language model.
+"""Log-probabilities of texts given their contexts, from any causal language model.
 
-log p(text | context) is the sum over the text's tokens; with the token count beside it, perplexity, likelihood and
-PMI are one line each, and so is FED's follow-up likelihood (Mehri & Eskenazi 2020), log p(follow-up | context, reply).
-Where a text and its context meet, tokens are not merged.
+log p(text | context) is the sum over the text's tokens; with the number of tokens, perplexity, likelihood and PMI are
+one line each, and so is FED's follow-up likelihood (Mehri & Eskenazi 2020), log p(follow-up | context, reply).
+Tokens are not merged across the boundary of context and text.
 
-How it is fast: a context is read once for all the texts that follow it (its keys and values are kept), and so is what
-the chat template says before every conversation; equal pairs are scored once; and states are multiplied by the
-vocabulary only where a token of a text is predicted.
-How it is exact: that product and the softmax are float32. A context is padded to a multiple of 16 and a text to a
-multiple of 4, each by its own length, and a batch holds one shape: who else is scored, and in what batches, changes
-not a bit of the answer on a CPU (measured with SmolLM2). bfloat16 itself moves the mean log-probability of a token
-by .02 against float32 on PersonaChat replies, correlation .9999; the signature names the precision.
-Beyond a sliding window keys are dropped and padding would count, so there a pair is read in one piece, by itself.
+Speed: a context is computed once for all texts that follow it (its keys and values are kept), and so is the part of the
+chat template before every dialogue; equal pairs are scored once; and states are multiplied by the vocabulary only where
+a token of a text is predicted. Exactness: that product and the softmax are float32. A context is padded to a multiple
+of 16 and a text to a multiple of 4, each by its own length, and a batch has one shape: on a CPU the result does not
+depend on the other texts or on the batches, to the last bit (measured with SmolLM2). bfloat16 changes the mean
+log-probability of a token by .02 against float32 on PersonaChat replies, correlation .9999; the signature names the
+precision. With a sliding window, keys are dropped and padding would count, so there each pair is computed alone and in
+one piece.
 """
 
 from collections.abc import Container, Iterator, Sequence
@@ -35,12 +35,12 @@ from turnwise.errors import UsageError
 from turnwise.types import Floats, Signature, Turn
 
 _CONTEXT_GRID, _TEXT_GRID = 16, 4
-_TEMPLATE = 64  # tokens around a turn at most, and as many before all of them
-_LONGEST = 4096  # tokens, of a model that states more or nothing
+_TEMPLATE = 64  # largest number of template tokens around a turn, and before all turns
+_LONGEST = 4096  # largest number of tokens, if the model states more or nothing
 
 
 class _Pair(NamedTuple):
-    """Token ids: what is read first, and what is scored. The token that predicts the first is in `start`."""
+    """Token ids of the context (`start`) and of the scored text; the last of `start` predicts the first of the text."""
 
     context: tuple[int, ...]
     start: int
@@ -55,7 +55,7 @@ class CausalLM:
     max_length: int | None = None
     precision: loading.Precision = "auto"
     device: str = field(default_factory=loading.default_device)
-    budget: int = 4096  # tokens whose keys and values are held at once: 94 MB of SmolLM2
+    budget: int = 4096  # tokens whose keys and values are in memory together: 94 MB for SmolLM2
     cache: Cache | None = None
 
     @cached_property
@@ -68,7 +68,7 @@ class CausalLM:
 
     @cached_property
     def model(self) -> Any:
-        """Loaded when first needed: what the cache holds needs no model."""
+        """Loaded when first needed: cached values need no model."""
         if not loading.reads_forward(self.config):
             raise UsageError(f"{self.label} is no causal language model: its tokens see those after them")
         return loading.read_model(
@@ -86,7 +86,7 @@ class CausalLM:
             ("max", str(self._max_length)),
             ("precision", self._precision),
         )
-        # 1 read the opening anew each time, 2 kept keys beyond a sliding window.
+        # Version 1 computed the opening each time, version 2 kept keys beyond a sliding window.
         return Signature(self.label, settings, version=2 if self._window is None else 3)
 
     def score(self, utterances: Sequence[Utterance], /) -> Floats:
@@ -121,7 +121,7 @@ class CausalLM:
         return [found[index] for index in inverse]
 
     def cut(self, utterances: Sequence[Utterance]) -> int:
-        """How many utterances do not fit with the whole of their context."""
+        """Number of utterances that do not fit together with their whole context."""
         long = [utterance for utterance in utterances if _bytes(utterance) > self._max_length]
         return sum(self._fit(*self.prompt.encode(utterance))[1] for utterance in long)
 
@@ -134,7 +134,7 @@ class CausalLM:
         return self.max_length or min(getattr(self.config, "max_position_embeddings", _LONGEST), _LONGEST)
 
     def _fit(self, context: tuple[int, ...], text: tuple[int, ...]) -> tuple[_Pair, bool]:
-        """Cuts the end of a text that is too long by itself, then the beginning of its context."""
+        """Cut the end of a text that is too long by itself, then the beginning of its context."""
         kept = text[: self._max_length - 1]
         room = self._max_length - len(kept)
         pair = _Pair(context[-room:-1], context[-1], kept)
@@ -142,7 +142,7 @@ class CausalLM:
 
     @cached_property
     def _window(self) -> int | None:
-        """How far back a token sees, where some layer does not see all."""
+        """Size of the sliding window; None if every layer attends to all tokens."""
         config = self.config.get_text_config()
         kinds = getattr(config, "layer_types", None) or ["sliding_attention"]
         if all(kind == "full_attention" for kind in kinds) or not getattr(config, "use_sliding_window", True):
@@ -160,7 +160,7 @@ class CausalLM:
         return self.head.log_probs(states, torch.tensor(pair.text, device=self.device))
 
     def _groups(self, pairs: Sequence[_Pair], apart: Container[int]) -> Iterator[list[int]]:
-        """Pairs whose contexts have one padded length, no more of them than can be held."""
+        """Groups of pairs whose contexts have the same padded length, within the memory budget."""
         contexts, inverse = distinct([pair.context for pair in pairs])
         followers: list[list[int]] = [[] for _ in contexts]
         for index, place in enumerate(inverse):
@@ -175,7 +175,7 @@ class CausalLM:
                 yield group
 
     def _score_group(self, indices: Sequence[int], pairs: Sequence[_Pair]) -> Iterator[tuple[int, Floats]]:
-        """Reads the group's contexts, then its texts, a batch for each padded length."""
+        """Compute the group's contexts, then its texts, one batch for each padded length."""
         contexts, rows = distinct([pair.context for pair in pairs])
         past = self._read(contexts)
         shapes = [_padded(len(pair.text), _TEXT_GRID) for pair in pairs]
@@ -191,7 +191,7 @@ class CausalLM:
             yield from zip((indices[place] for place in batch), np.split(values, ends), strict=True)
 
     def _read(self, contexts: Sequence[tuple[int, ...]]) -> Any:
-        """The keys and values of the contexts. Padding follows them, so no token of theirs can see it."""
+        """The keys and values of the contexts. Padding is at the end, so no context token attends to it."""
         width = _padded(self._beyond(contexts[0]), _CONTEXT_GRID)
         if not self._opens(contexts[0]):
             if not width:
@@ -210,7 +210,7 @@ class CausalLM:
 
     @cached_property
     def opening(self) -> tuple[int, ...]:
-        """The tokens with which a chat template begins whatever is said, such as its own system prompt."""
+        """The tokens with which the chat template begins every dialogue, such as a default system prompt."""
         said = (Utterance("a", (Turn("user", text),)) for text in ("yes", "no"))
         first, second = (self.prompt.encode(utterance)[0] for utterance in said)
         same = [a == b for a, b in zip(first, second, strict=False)]
@@ -218,7 +218,7 @@ class CausalLM:
 
     @cached_property
     def _opening(self) -> Any:
-        """Its keys and values: read once, and taken up by every context that begins so."""
+        """Keys and values of the opening: computed once and reused by every context that begins with it."""
         inputs = torch.tensor([self.opening], device=self.device)
         return self._body(input_ids=inputs, use_cache=True).past_key_values
 
@@ -227,12 +227,12 @@ class CausalLM:
         return begin > 0 and context[:begin] == self.opening
 
     def _beyond(self, context: tuple[int, ...]) -> int:
-        """How many tokens of a context are left to read."""
+        """Number of context tokens after the opening."""
         return len(context) - len(self.opening) if self._opens(context) else len(context)
 
     def _continue(self, pairs: Sequence[_Pair], past: Any, rows: list[int]) -> torch.Tensor:
         """(b, t, d) states that predict the texts' tokens."""
-        # The last token is predicted, not read.
+        # The last token is only predicted.
         inputs = self._table(
             [(pair.start, *pair.text[:-1]) for pair in pairs], _padded(len(pairs[0].text), _TEXT_GRID)
         )
@@ -260,7 +260,7 @@ class CausalLM:
 
 
 def _bytes(utterance: Utterance) -> int:
-    """No fewer than its tokens, what a template adds included: most utterances need not be looked at."""
+    """An upper bound of the number of tokens with the template, so that most utterances need not be tokenised."""
     said = (utterance.text, *(turn.text for turn in utterance.context))
     return _TEMPLATE * (1 + len(said)) + sum(len(text.encode("utf-8", "surrogatepass")) for text in said)
 
@@ -270,7 +270,7 @@ def _padded(length: int, grid: int) -> int:
 
 
 def _select(past: Any, rows: torch.Tensor) -> Any:
-    """A copy of the kept keys and values for these rows: reading on would grow the original."""
+    """A copy of the keys and values for these rows: further computation would change the original."""
     chosen = DynamicCache()
     for place, layer in enumerate(past.layers):
         chosen.update(layer.keys[rows], layer.values[rows], place)

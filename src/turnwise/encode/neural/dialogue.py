@@ -1,12 +1,12 @@
-"""Vectors of every (state, action) of a dialogue in one pass of any encoder of transformers (script.py has the layout).
+"""Vectors of every (state, action) of a dialogue in one pass of a transformer encoder (layout: dialogue_layout.py).
 
-The vector of (s, a) is the mean over the tokens of a, which is how sentence encoders are used, or the state of its last
-token, which is what ENIGMA's released code takes. RoBERTa-like models count positions from beyond their padding
-index, and have one type where two are wanted: all tokens are then of that one (the released code makes a second,
-initially equal one, which for a frozen encoder is the same).
+The vector of (s, a) is the mean over the tokens of a, as sentence encoders are used, or the state of its last token, as
+in ENIGMA's released code. RoBERTa-like models number positions after their padding index and have only one token type:
+all tokens then have that type (the released code adds a second, initially equal one, which is the same for a frozen
+encoder).
 
-An input is padded to a multiple of 32 by its own length alone, so a vector does not depend on its neighbours in a
-batch. Dialogues with very many other replies are read in several passes of about `longest` tokens.
+An input is padded to a multiple of 32 by its own length alone, so a vector does not depend on the other inputs of its
+batch. Dialogues with very many alternatives are encoded in several passes of about `longest` tokens.
 """
 
 import inspect
@@ -40,9 +40,11 @@ class DialogueEncoder:
     folder: Path
     label: str  # name@hash
     pooling: ReplyPooling = "mean"
-    random: int | None = None  # the seed of random weights in place of the trained ones: an ablation
+    random: int | None = None  # seed of random weights instead of the trained ones (an ablation)
     device: str = field(default_factory=loading.default_device)
-    budget: int = 1024  # tokens in a batch: on a CPU 400 took the least time a token, 4096 a quarter more
+    budget: int = (
+        1024  # tokens in a batch: on a CPU 400 was fastest per token, and 4096 took a quarter more time
+    )
     longest: int = 1024  # tokens in a pass, unless the logged dialogue alone has more
     cache: Cache | None = None
 
@@ -60,7 +62,7 @@ class DialogueEncoder:
         return model.requires_grad_(False)
 
     def fresh_model(self) -> Any:
-        """A copy of its own, to be trained."""
+        """A new copy of the model, for training."""
         if self.random is None:
             model = loading.read_model(self.folder, AutoModel, device=self.device, precision="fp32")
         else:
@@ -83,7 +85,7 @@ class DialogueEncoder:
 
     @cached_property
     def limit(self) -> int:
-        """Positions that the model has."""
+        """Number of positions of the model."""
         return int(self.config.max_position_embeddings) - self._offset
 
     def scripts(self, dialogues: Sequence[Exchanges]) -> list[Script]:
@@ -94,16 +96,16 @@ class DialogueEncoder:
         ]
 
     def cut(self, dialogues: Sequence[Exchanges]) -> int:
-        """How many of the dialogues are longer than the model reads."""
+        """Number of dialogues that are longer than the model's input."""
         return sum(script.cut > 0 for script in self.scripts(dialogues))
 
     def encode(self, dialogues: Sequence[Exchanges], /) -> list[Vectors]:
-        """Of each dialogue (replies, d): point by point the logged reply, then the others."""
+        """For each dialogue (replies, d): at each point the logged reply, then the others."""
         counts = [sum(1 + len(exchange.others) for exchange in dialogue) for dialogue in dialogues]
         owner = np.repeat(np.arange(len(dialogues)), counts)
 
         def make(wanted: list[int]) -> list[Vectors]:
-            # Whatever of a dialogue is wanted, all of it is read: the rest costs little in the same pass.
+            # A dialogue is always encoded as a whole: further replies cost little in the same pass.
             needed = np.unique(owner[wanted])
             made = self._made([dialogues[index] for index in needed])
             places = np.flatnonzero(np.isin(owner, needed))
@@ -124,7 +126,9 @@ class DialogueEncoder:
         shape = (len(scripts), width)
         ids, position, kind = (np.zeros(shape, dtype=np.int64) for _ in range(3))
         seen = np.zeros((*shape, width), dtype=np.bool_)
-        seen[:, np.arange(width), np.arange(width)] = True  # padding sees itself: a row of nothing is NaN
+        seen[:, np.arange(width), np.arange(width)] = (
+            True  # padding attends to itself: an empty attention row would give NaN
+        )
         for row, script in enumerate(scripts):
             length = len(script.ids)
             ids[row, :length], kind[row, :length] = script.ids, script.kind
@@ -213,7 +217,7 @@ def _said(exchange: Exchange, tokens: Mapping[str, Sequence[int]]) -> Said:
 
 
 def _passes(dialogue: Sequence[Said], longest: int) -> Iterator[tuple[list[Said], list[int]]]:
-    """The dialogue with all of its other replies, or several times with some; and which rows these are."""
+    """The dialogue with all its alternatives, or several copies with parts of them, and their rows."""
     own = sum(len(exchange.user or ()) + len(exchange.reply) + 4 for exchange in dialogue)
     spent, row = own, 0
     part = [exchange._replace(others=[]) for exchange in dialogue]
@@ -238,7 +242,7 @@ def _places(first: Ints, others: Sequence[list[int]]) -> list[int]:
 
 
 def _names(dialogue: Exchanges) -> Iterator[tuple[str, ...]]:
-    """What decides a vector: the whole logged dialogue, since its length may cut turns, the point and the reply."""
+    """The cache key of a vector: the whole logged dialogue (its length may cut turns), the point and the reply."""
     logged = digest(
         *(
             text

@@ -1,15 +1,15 @@
-"""A dialogue as one input that holds every (state, action) of it: tokens, positions, types and who sees whom.
+"""A dialogue as one encoder input with every (state, action): tokens, positions, types and the attention mask.
 
 ENIGMA (Jiang et al. 2021), appendix A.2. The input is e0, a1, a1', e1, a2, a2', ...: the logged dialogue with, at each
-point, what others would have said there (any number of them, where the paper has one). A reply stands at the positions
-that follow its state, whoever gives it; tokens see their own turn and the logged turns before it, so nothing that comes
-later and no other reply to the same state leaks in, and one pass gives the same vectors as encoding each (s, a) alone.
-Users are of type 0, agents of type 1.
+point, the alternatives (any number of them, where the paper has one). A reply has the positions after its state,
+whoever gives it. Tokens attend to their own turn and to the logged turns before it, not to later turns or to other
+replies to the same state, so one pass gives the same vectors as encoding each (s, a) alone. Users have token type 0,
+agents 1.
 
-The paper is silent on marks. As in the released code the first turn begins with the mark that begins an input, and
-every turn ends with the separator (and begins with one, for models such as RoBERTa that are used to two in a row).
-The released code passes over a dialogue that is too long, which selects the sample. Here its longest turns are cut to
-one greatest length at which the dialogue fits; a reply that would go beyond the end is cut there. Both are counted.
+The paper does not describe special tokens. As in the released code the first turn begins with the model's start token,
+and every turn ends with the separator (and begins with one, for models such as RoBERTa that use two in a row). The
+released code skips a dialogue that is too long, which biases the sample. Here its longest turns are cut to the largest
+common length at which the dialogue fits; a reply that would go beyond the end is cut there. Both are counted.
 """
 
 from collections.abc import Sequence
@@ -24,9 +24,9 @@ from turnwise.types import Ints
 
 
 class Exchange(NamedTuple):
-    """One point of a dialogue: what the user said, what was answered, and what others would have answered."""
+    """One point of a dialogue: the user's turn, the logged reply and the alternatives."""
 
-    user: str | None  # None where the agent speaks unasked
+    user: str | None  # None if the agent begins
     reply: str
     others: tuple[str, ...] = ()
 
@@ -40,7 +40,7 @@ class Said(NamedTuple):
 
 
 class Marks(NamedTuple):
-    """The tokens that stand between turns."""
+    """The special tokens between turns."""
 
     start: int
     end: int
@@ -51,17 +51,15 @@ class Marks(NamedTuple):
 class Script:
     ids: Ints  # (L,)
     position: Ints  # (L,) from 0
-    kind: Ints  # (L,) 0 the user's, 1 an agent's
+    kind: Ints  # (L,) token type: 0 the user's, 1 an agent's
     time: Ints  # (L,) 0 for e0, 1 for a1 and every a1', 2 for e1, ...
-    part: Ints  # (L,) which text the token belongs to
+    part: Ints  # (L,) index of the text that the token belongs to
     logged: NDArray[np.bool_]  # (L,) whether the token belongs to the logged dialogue
-    replies: tuple[
-        tuple[int, int], ...
-    ]  # where each reply lies: point by point the logged one, then the others
-    cut: int  # tokens that did not fit
+    replies: tuple[tuple[int, int], ...]  # span of each reply: at each point the logged one, then the others
+    cut: int  # number of tokens that did not fit
 
     def visible(self) -> NDArray[np.bool_]:
-        """(L, L): whether the token of a row may look at that of a column."""
+        """(L, L) attention mask: whether the token of a row attends to that of a column."""
         same = self.part[:, None] == self.part[None, :]
         before = self.logged[None, :] & (self.time[None, :] < self.time[:, None])
         return np.asarray(same | before)
@@ -88,11 +86,11 @@ def lay_out(said: Sequence[Said], marks: Marks, *, limit: int) -> Script:
     cut = sum(max(0, len(tokens) - greatest) for _, tokens in turns)
 
     parts: list[_Part] = []
-    if said[0].user is None:  # nobody spoke before the agent: the mark stands alone
+    if said[0].user is None:  # the agent begins: the start token stands alone
         parts.append(_Part(0, 0, [marks.start], True))
-    begun: dict[int, int] = {}  # time -> position
+    started: dict[int, int] = {}  # time -> position
     for time, tokens in turns:
-        begun[time] = place = parts[-1].position + len(parts[-1].tokens) if parts else 0
+        started[time] = place = parts[-1].position + len(parts[-1].tokens) if parts else 0
         before = opening if parts else [marks.start]
         parts.append(_Part(time, place, [*before, *tokens[:greatest], marks.end], True))
     logged = {part.time: part for part in parts}
@@ -100,10 +98,10 @@ def lay_out(said: Sequence[Said], marks: Marks, *, limit: int) -> Script:
     for point, exchange in enumerate(said):
         time = 2 * point + 1
         replies.append(logged[time])
-        left = limit - begun[time] - len(opening) - 1
+        left = limit - started[time] - len(opening) - 1
         for tokens in exchange.others:
             cut += max(0, len(tokens) - left)
-            replies.append(_Part(time, begun[time], [*opening, *tokens[:left], marks.end], False))
+            replies.append(_Part(time, started[time], [*opening, *tokens[:left], marks.end], False))
     parts += [reply for reply in replies if not reply.logged]
     return _script(parts, replies, cut)
 
@@ -126,7 +124,7 @@ def _script(parts: Sequence[_Part], replies: Sequence[_Part], cut: int) -> Scrip
 
 
 def _greatest(lengths: Sequence[int], room: int) -> int:
-    """The greatest length to which turns may be left so that all of them fit."""
+    """The largest length to which turns can be cut so that all of them fit."""
     if room < len(lengths):
         raise DataError(f"a dialogue of {len(lengths)} turns does not fit into the positions of this model")
     low, high = 1, max(1, *lengths)

@@ -1,4 +1,4 @@
-"""A GGUF file (llama.cpp's quantised format) becomes a folder that transformers loads in seconds.
+"""Convert a GGUF file (llama.cpp's quantised format) to a folder that transformers loads in seconds.
 
 The file is unpacked to dense weights once, at fetch time, and kept as bfloat16: a 4-bit weight times its 16-bit
 scale loses at most its last bits, and loading takes 2 to 3 s where unpacking takes 17.
@@ -11,7 +11,7 @@ from turnwise.errors import MissingExtra
 
 
 def unpack(file: Path, folder: Path) -> None:
-    """Writes the dense model and its tokenizer into the folder."""
+    """Write the dense model and its tokenizer into the folder."""
     for needed in ("transformers", "gguf", "accelerate"):
         if importlib.util.find_spec(needed) is None:
             raise MissingExtra(f"unpacking {file.name} ({needed})", "neural")
@@ -25,7 +25,7 @@ def unpack(file: Path, folder: Path) -> None:
         model = AutoModelForCausalLM.from_pretrained(
             file.parent,
             gguf_file=file.name,
-            # A packed model refuses to be saved.
+            # transformers cannot save a packed model.
             quantization_config=GgufConfig(dequantize=True),
             dtype=torch.bfloat16,
             local_files_only=True,

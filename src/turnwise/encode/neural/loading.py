@@ -1,11 +1,11 @@
-"""A model of transformers from a folder: quietly, offline, on the device and in the precision that fit.
+"""Load a transformers model from a folder: offline, without progress output, with device and precision chosen.
 
-Precision "auto" is the one the weights are stored in where the processor computes in it, else float32. On a CPU with
+Precision "auto" is that of the stored weights if the processor computes in it, otherwise float32. On a CPU with
 AVX512-BF16 or AMX, bfloat16 doubles the speed of a matrix product (95 -> 200 GFLOP/s a core, measured), and halves
 what must be read from memory; elsewhere it is emulated. Other ways to run the same float32 graph were measured
 (MiniLM, processor time of one core a token): 290-315 us as it is, 233-248 us by ONNX Runtime, 245-253 us by
-torch.compile with frozen weights after two minutes of compiling. The products alone take 205 us, so no way is much
-faster than ONNX; a second runtime for a quarter is not worth its weight here, and neither is used.
+torch.compile with frozen weights after two minutes of compiling. The products alone take 205 us, so nothing can be much
+faster than ONNX; a quarter less time does not justify a second runtime, so neither is used.
 """
 
 from collections.abc import Iterator
@@ -24,7 +24,7 @@ Chosen = Literal["fp32", "bf16"]
 
 @contextmanager
 def quiet() -> Iterator[None]:
-    """No progress bars or load reports: what matters is raised."""
+    """No progress bars or load reports; problems are raised as errors."""
     from transformers.utils import logging
 
     level, bars = logging.get_verbosity(), logging.is_progress_bar_enabled()
@@ -50,7 +50,7 @@ def computes_bf16(device: str) -> bool:
 
 
 def resolve(precision: Precision, config: Any, device: str) -> Chosen:
-    """What "auto" means for these weights here."""
+    """The precision that "auto" stands for, with these weights on this machine."""
     if precision not in get_args(Precision):
         raise UsageError(f"there is no precision `{precision}`; there are {', '.join(get_args(Precision))}")
     if precision != "auto":
@@ -78,7 +78,7 @@ def read_model(folder: Path, auto: Any, *, device: str, precision: Chosen) -> An
         model, found = auto.from_pretrained(
             folder, local_files_only=True, dtype=dtype, output_loading_info=True
         )
-    # What is missing was drawn at random. Where only states are wanted, nothing reads a pooler.
+    # Missing weights were initialised at random. A missing pooler does not matter where only states are used.
     spare = "pooler." if auto is transformers.AutoModel else "-"
     if absent := sorted(key for key in found["missing_keys"] if not key.startswith(spare)):
         raise UsageError(
@@ -88,7 +88,7 @@ def read_model(folder: Path, auto: Any, *, device: str, precision: Chosen) -> An
 
 
 def reads_forward(config: Any) -> bool:
-    """Whether the model is a decoder, in which a token sees only those before it."""
+    """Whether the model is a decoder, with causal attention."""
     from transformers.models.auto import modeling_auto as known
 
     kind = config.model_type
@@ -100,7 +100,7 @@ def reads_forward(config: Any) -> bool:
 
 
 def longest(config: Any, tokenizer: Any, most: int) -> int:
-    """How many tokens the model can read; `most` of one that states no limit, or a higher one."""
+    """The largest number of tokens of an input; `most` if the model states no limit or a higher one."""
     places = getattr(config, "max_position_embeddings", None)
     if places is None:
         return int(min(tokenizer.model_max_length, most))
@@ -108,8 +108,8 @@ def longest(config: Any, tokenizer: Any, most: int) -> int:
 
 
 def _first_place(config: Any) -> int:
-    """RoBERTa and its kind count positions from the one after the padding token's number."""
-    with torch.device("meta"), quiet():  # the shape of the model, without its weights
+    """RoBERTa-like models number positions from the padding index plus 1."""
+    with torch.device("meta"), quiet():  # builds the model without allocating weights
         model = transformers.AutoModel.from_config(config)  # type: ignore[no-untyped-call]
     for name, module in model.named_modules():
         if name.endswith("position_embeddings") and getattr(module, "padding_idx", None) is not None:

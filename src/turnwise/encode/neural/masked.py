@@ -1,7 +1,7 @@
 """Pseudo-log-likelihood of a text after another, from any masked language model (Salazar et al. 2020).
 
-Each token of the text is masked in turn, and log p(token | all the others, the context) is summed. The context is cut
-at its beginning where both do not fit. A batch holds inputs of one length, so neighbours do not move a number.
+Each token of the text is masked in turn, and log p(token | all the others, the context) is summed. The beginning of the
+context is cut if both do not fit. A batch has inputs of one length, so a number does not depend on its batch.
 """
 
 from collections.abc import Sequence
@@ -20,14 +20,14 @@ from turnwise.encode.neural import loading
 from turnwise.errors import UsageError
 from turnwise.types import Floats, Signature
 
-_LONGEST = 512  # tokens, of a model that states no limit
-_BUDGET = 1024  # tokens in a batch, each of which gets a logit for every entry of the vocabulary
+_LONGEST = 512  # largest number of tokens, if the model states no limit
+_BUDGET = 1024  # tokens in a batch; each needs logits for the whole vocabulary
 
 
 class _Input(NamedTuple):
     ids: list[int]
     types: list[int]
-    places: list[int]  # of the text's own tokens
+    places: list[int]  # positions of the text's tokens
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,7 @@ class MaskedLM:
 
     @cached_property
     def model(self) -> Any:
-        """Loaded with its head: a folder that has none would otherwise get a random one."""
+        """Load the model with its head; a folder without one would otherwise get a random head."""
         with loading.quiet():
             model, found = AutoModelForMaskedLM.from_pretrained(
                 self.folder, local_files_only=True, dtype=torch.float32, output_loading_info=True
@@ -64,12 +64,12 @@ class MaskedLM:
     @property
     def _longest(self) -> int:
         config = loading.read_config(self.folder)
-        # RoBERTa counts its positions from 2.
+        # RoBERTa numbers its positions from 2.
         room = int(getattr(config, "max_position_embeddings", _LONGEST)) - 2
         return min(room, int(min(self.tokenizer.model_max_length, _LONGEST)))
 
     def score(self, pairs: Sequence[tuple[str, str]], /) -> Floats:
-        """(n, 2) of (context, text): sum of the tokens' log-probabilities, NaN where there is none; their number."""
+        """(n, 2) for each (context, text): sum of the tokens' log-probabilities (NaN without tokens), their number."""
         rows = (
             self._score(pairs)
             if self.cache is None
@@ -108,7 +108,7 @@ class MaskedLM:
         return picked
 
     def _input(self, context: str, text: str) -> _Input:
-        """[CLS] context [SEP] text [SEP], with as many separators between as the model is used to."""
+        """[CLS] context [SEP] text [SEP], with the model's own number of separators between the two."""
         tokenizer = self.tokenizer
         marks = tokenizer.num_special_tokens_to_add(pair=True)
         room = self._longest - marks

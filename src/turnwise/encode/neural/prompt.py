@@ -1,7 +1,7 @@
-"""How a language model reads a conversation up to the words that it is to predict.
+"""The prompt of a language model: a dialogue up to the words that it predicts.
 
-chat     the model's own chat template, cut where the speaker's words begin: the mark of whose turn it is belongs to
-         the context. So a follow-up by the user is read as the user's, and no context is an opened first turn.
+chat     the model's own chat template, cut where the speaker's words begin: the role mark belongs to the context. So a
+         follow-up by the user is scored as the user's, and an empty context still has the opening of a turn.
 plain    the beginning-of-text token if the model has one, then one line a turn.
 """
 
@@ -30,7 +30,7 @@ class Prompt:
         return cls(tokenizer, "chat" if has_template and form != "plain" else "plain")
 
     def encode(self, utterance: Utterance) -> tuple[tuple[int, ...], tuple[int, ...]]:
-        """The token ids of the context, never empty, and of the text."""
+        """The token ids of the context (never empty) and of the text."""
         before = self._chat(utterance) if self.form == "chat" else self._plain(utterance)
         context = tuple(self.tokenizer(before, add_special_tokens=False)["input_ids"])
         text = tuple(self.tokenizer(utterance.text, add_special_tokens=False)["input_ids"])
@@ -42,7 +42,7 @@ class Prompt:
         try:
             rendered = self.tokenizer.apply_chat_template(messages, tokenize=False)
         except TemplateError as error:
-            raise DataError(  # of this conversation: others may do
+            raise DataError(  # concerns this dialogue only
                 f"the model's chat template refuses this conversation ({error}): choose the form `plain`"
             ) from error
         before, found, _ = rendered.rpartition(_MARK)
@@ -58,7 +58,7 @@ class Prompt:
 
     @property
     def _first(self) -> int:
-        """What stands before the first word of all, for a model without a beginning-of-text token."""
+        """The text before the first word, for a model without a beginning-of-text token."""
         token = self.tokenizer.eos_token_id
         if token is None:
             raise UsageError(

@@ -1,8 +1,8 @@
-"""What a folder that sentence-transformers wrote says of how its model is to be used.
+"""Read pooling and length limit from a folder that sentence-transformers wrote.
 
-`modules.json` lists what a text goes through. A transformer, one pooling and a normalisation are done here; anything
-else (a Dense layer, another pooling, several of them side by side) would give other vectors than the model's own, so
-such a folder is refused unless the caller names a pooling, and so asks for its transformer alone.
+`modules.json` lists the modules of a model. A transformer, one pooling and a normalisation are supported; with anything
+else (a Dense layer, another pooling, several poolings) the vectors would differ from the model's own, so such a folder
+is refused unless the caller names a pooling and thereby asks for the transformer alone.
 """
 
 import json
@@ -13,7 +13,7 @@ from turnwise.encode.neural.pooling import POOLINGS, Pooling
 from turnwise.errors import UsageError
 
 _DONE = ("Transformer", "Pooling", "Normalize")
-_FLAG = "pooling_mode_"  # of older versions: one yes or no a mode
+_FLAG = "pooling_mode_"  # prefix of the flags of older versions, one for each mode
 _MODES: dict[str, Pooling] = {
     "cls": "cls",
     "cls_token": "cls",
@@ -26,7 +26,7 @@ _MODES: dict[str, Pooling] = {
 
 
 def stated_pooling(folder: Path) -> Pooling:
-    """The folder's own pooling; the mean where it states none."""
+    """The folder's own pooling; the mean if it states none."""
     modules = _modules(folder)
     if strange := [kind for kind in modules if kind not in _DONE]:
         raise _unsupported(folder, f"a module {strange[0]}")
@@ -45,7 +45,7 @@ def states_unit_length(folder: Path) -> bool:
 
 
 def stated_length(folder: Path) -> int | None:
-    """The greatest number of tokens that the model is to read."""
+    """The largest number of tokens of an input."""
     return (_read(folder / "sentence_bert_config.json") or {}).get("max_seq_length")
 
 

@@ -9,17 +9,17 @@ import torch
 from turnwise.errors import UsageError
 from turnwise.types import Floats
 
-_ROWS = 32  # states multiplied out at once: 32 x 49,152 float32 are 6 MB, and stay near the processor
+_ROWS = 32  # states multiplied together: 32 x 49,152 float32 are 6 MB and fit the processor cache
 
 
 @dataclass(frozen=True, slots=True)
 class Head:
-    weight: torch.Tensor  # (vocabulary, d) float32: a bfloat16 product would round a logit of 20 by .06
+    weight: torch.Tensor  # (vocabulary, d) float32: in bfloat16 a logit of 20 is rounded by up to .06
     bias: torch.Tensor | None
 
     @classmethod
     def of(cls, model: Any) -> "Head":
-        """The output layer of the model, once it is sure that nothing else comes after it."""
+        """The output layer of the model; raises an error if the model changes the logits afterwards."""
         layer = model.get_output_embeddings()
         if layer is None:
             raise UsageError(f"{type(model).__name__} has no output layer that could be used apart from it")

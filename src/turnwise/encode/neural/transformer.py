@@ -1,10 +1,10 @@
 """Vectors of texts, tokens and pairs from any encoder that transformers can load.
 
-A folder that sentence-transformers wrote says how its model is to be used (sentence.py): that is the default, and
-gives the same vectors. For any other the default is the mean over all tokens of the last layer. `layer` counts blocks
-from 1; the blocks above it are not computed. A text beyond the greatest length is cut at its end, and the number of
-such texts is told (truncation.py); `cut` counts them. With `kept="fp16"` vectors are rounded to half precision, from
-the cache or not: half the disk, each number within one part in 2,048; the signature says it.
+A folder that sentence-transformers wrote defines its pooling (sentence_transformers.py); that is the default and gives
+the same vectors. For any other the default is the mean over all tokens of the last layer. `layer` counts blocks from 1;
+the blocks above it are not computed. The end of a text that is too long is cut, and the number of such texts is
+reported (truncation.py); `cut` counts them. With `kept="fp16"` vectors are rounded to half precision, from the cache or
+not: half the disk space, and each number is exact to one part in 2,048; the signature includes it.
 """
 
 from collections.abc import Iterator, Sequence
@@ -28,16 +28,16 @@ from turnwise.encode.truncation import tell
 from turnwise.errors import UsageError
 from turnwise.types import Signature
 
-Text = str | tuple[str, str]  # alone, or a query and its reply in one input
-_MARKS = 8  # tokens at most that are added to a text: beginning, end, between two
-_LONGEST = 4096  # of a model that states no greatest length
+Text = str | tuple[str, str]  # a text, or a query and its reply in one input
+_MARKS = 8  # largest number of special tokens added to a text
+_LONGEST = 4096  # largest number of tokens, if the model states none
 
 
 @dataclass(frozen=True)
 class Transformer:
     folder: Path
     label: str  # name@hash
-    layer: int | None = None  # None: what the model gives out
+    layer: int | None = None  # None: the model's output
     pooling: Pooling | None = None  # None: the model's own
     normalise: bool | None = None
     max_length: int | None = None
@@ -69,7 +69,7 @@ class Transformer:
 
     @cached_property
     def model(self) -> Any:
-        """Loaded when first needed: what the cache holds needs no model."""
+        """Loaded when first needed: cached vectors need no model."""
         model = loading.read_model(self.folder, AutoModel, device=self.device, precision=self._precision)
         if self.layer is not None:
             blocks = _blocks(model, self.config.num_hidden_layers)
@@ -119,8 +119,8 @@ class Transformer:
         ]
 
     def cut(self, texts: Sequence[Text]) -> int:
-        """How many of the texts are longer than the model reads."""
-        # A token is a byte or more, so most texts need not be looked at.
+        """Number of texts that are longer than the model's input."""
+        # A token has at least one byte, so most texts need not be tokenised.
         long = [text for text in dict.fromkeys(texts) if _bytes(text) > self._max_length - _MARKS]
         over = {
             text for text, encoding in zip(long, self._encodings(long), strict=True) if encoding.overflowing
@@ -164,7 +164,7 @@ class Transformer:
         return np.array(rows, dtype=np.float32).reshape(len(texts), self.dimension)
 
     def _pooled(self, texts: Sequence[Text], part: str) -> NDArray[np.floating[Any]]:
-        """(n, d), in the precision in which vectors are kept."""
+        """(n, d) in the precision of the cache."""
         different, inverse = distinct(texts)
         vectors = np.empty((len(different), self.dimension), dtype=np.float32)
         for batch, hidden, encodings in self._states(different):
@@ -188,7 +188,7 @@ class Transformer:
         return np.float32 if self.kept == "fp32" else np.float16
 
     def _states(self, texts: Sequence[Text]) -> Iterator[tuple[list[int], torch.Tensor, list[Any]]]:
-        """Batches of texts of one length: which they are, their states (b, t, d), their encodings."""
+        """Batches of texts of one length: indices, states (b, t, d) and encodings."""
         encodings = self._encodings(texts)
         lengths = [len(encoding.ids) for encoding in encodings]
         for batch in by_shape(lengths, cost=lengths, budget=self.budget):
@@ -213,7 +213,7 @@ class Transformer:
             if self.layer is None:
                 states: torch.Tensor = self.model(**inputs).last_hidden_state
                 return states
-            # A decoder's last norm follows its last block: the block's own output is what a layer means.
+            # A decoder has a norm after its last block; a layer is the block's own output.
             kept: list[Any] = []
             block = _blocks(self.model, self.layer)[-1]
             hook = block.register_forward_hook(lambda _module, _inputs, output: kept.append(output))
@@ -237,7 +237,7 @@ def _bytes(text: Text) -> int:
 
 
 def _chosen(encoding: Any, part: str) -> list[bool]:
-    """Which tokens of an input are pooled."""
+    """The tokens of an input that are pooled."""
     if part == "reply":
         return [sequence == 1 for sequence in encoding.sequence_ids]
     return [True] * len(encoding.ids)

@@ -1,8 +1,8 @@
 """Eight hand-crafted features of how an agent talks (See et al. 2019), and their regression on known means.
 
-As ENIGMA's figure 23 has them: repetition (external, internal, of the partner), specificity, response-relatedness
-and questions. Their ridge regression is fitted over the logged agents; with `best` only the one feature is used that
-correlates most with the known means. With 16 agents and 8 features neither is a strong opponent.
+As in ENIGMA's figure 23: repetition (external, internal, of the partner), specificity, response-relatedness and
+questions. A ridge regression is fitted over the logged agents; with `best` only the feature with the highest absolute
+correlation with the known means is used. With 16 agents and 8 features neither is a strong baseline.
 """
 
 from collections.abc import Mapping
@@ -48,7 +48,7 @@ class Features:
         return Signature("features", (("ridge", str(self.ridge)), ("best", str(self.best))))
 
     def given(self, numbers: Mapping[str, Mapping[str, float]]) -> "Features":
-        """With the features' numbers of every agent."""
+        """A copy with the features of every agent."""
         return replace(self, numbers=numbers)
 
     def estimate(self, episodes: Episodes, target: str, /, *, rng: np.random.Generator) -> Estimate:
@@ -65,7 +65,7 @@ class Features:
         return Estimate(value=value, contributions=np.array([value]), level=float(means.mean()))
 
     def _predicted(self, rows: Floats, means: Floats) -> float:
-        """The mean of the last row's agent, by regression on the other rows."""
+        """The predicted mean of the last row's agent, by regression on the other rows."""
         centre, size = rows[:-1].mean(axis=0), rows[:-1].std(axis=0)
         scaled = (rows - centre) / np.where(size > 0, size, np.inf)
         x, y = scaled[:-1], means - means.mean()

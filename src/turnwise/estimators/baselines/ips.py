@@ -1,9 +1,9 @@
 """Importance sampling over whole dialogues, where log-probabilities were logged.
 
-A logged message may carry `logprobs`: agent -> log-probability that this agent says just this here. The weight of a
+A logged message may have `logprobs`: agent -> log-probability of this reply under that agent. The weight of a
 dialogue is the product over its turns of the target's probability over the logging agent's; the value is the
-self-normalised weighted mean of the ratings. Exact in the long run, and useless in the short one: with many turns one
-dialogue has all the weight, which the effective sample size shows.
+self-normalised weighted mean of the ratings. It is consistent but has a very large variance: with many turns a single
+dialogue gets nearly all the weight, which the effective sample size shows.
 """
 
 from dataclasses import dataclass
@@ -49,17 +49,17 @@ class Ips:
             raise Refused(f"`{target}` could not have held any of the logged dialogues: every weight is 0")
         w = scaled / scaled.mean() if self.normalised else scaled
         contributions = w * episodes.reward
-        looked = {"ess": ess(w), "greatest_ratio": float(w.max())}
+        diagnostics = {"ess": ess(w), "greatest_ratio": float(w.max())}
         return Estimate(
             value=float(contributions.mean()),
             contributions=contributions,
             level=float(episodes.reward.mean()) if self.normalised else 0.0,
-            diagnostics=looked,
+            diagnostics=diagnostics,
         )
 
 
 def _of_loggers(episodes: Episodes) -> Floats:
-    """(n,) the log-probability of each logged reply under the agent that said it."""
+    """(n,) log-probability of each logged reply under the agent that gave it."""
     owner = np.repeat(episodes.agent, np.diff(episodes.first))
     found = np.full(len(owner), np.nan)
     for place, name in enumerate(episodes.agents):

@@ -1,8 +1,8 @@
-"""What no machinery gives: the mean of the logged ratings, and of the target's own decisions on the logged dialogues.
+"""Two baselines: the mean of the logged ratings, and the mean score of the target's decisions on the logged dialogues.
 
-Both stand beside every result. `mean-relabelled` is the reward of ENIGMA's released AirDialogue data: alone, without
-any off-policy correction, it reaches Pearson .99 on agents that only differ in noise, and ranks agents backwards that
-differ in how they talk. `mean`, left one out, is anti-correlated with the truth by construction.
+Both are shown with every result. `mean-relabelled` is the reward of ENIGMA's released AirDialogue data: without any
+off-policy correction it reaches Pearson .99 on agents that differ only in noise, and it ranks agents in reverse that
+differ in how they talk. `mean` with one agent left out is anti-correlated with the truth by construction.
 """
 
 from dataclasses import dataclass
@@ -55,14 +55,14 @@ class Relabelled:
         episodes = leave_out(episodes, {target})
         said = episodes.alternatives.get(target)
         scores = said.relabelled[episodes.first[1:] - 1] if said is not None else np.full((1, 1), np.nan)
-        there = np.isfinite(scores)
-        decided = there.any(axis=1)
+        known = np.isfinite(scores)
+        decided = known.any(axis=1)
         if not decided.any():
             raise Refused(
                 f"`{target}` takes no decision that is scored on `{episodes.rating}`: "
                 "its last alternatives have neither `outcome` nor `relabelled`"
             )
-        found = np.where(there, scores, 0.0)[decided].sum(axis=1) / there[decided].sum(axis=1)
+        found = np.where(known, scores, 0.0)[decided].sum(axis=1) / known[decided].sum(axis=1)
         return Estimate(
             value=float(found.mean()),
             contributions=found,

@@ -1,7 +1,7 @@
-"""Each reply of the target is worth what the most similar logged reply was worth.
+"""Nearest neighbour: each reply of the target gets the value of the most similar logged reply.
 
-Similarity is the cosine of the encoder's vectors of delexicalised texts; the worth of a logged text is the mean rating
-of the dialogues in which it was said. A baseline without a model, and one that shows how far the target's replies lie
+Similarity is the cosine of the encoder's vectors of delexicalised texts; the value of a logged text is the mean rating
+of the dialogues in which it occurs. A baseline without a fitted model; it also shows how far the target's replies are
 from the logged ones.
 """
 
@@ -34,15 +34,15 @@ class Nearest:
 
     def estimate(self, episodes: Episodes, target: str, /, *, rng: np.random.Generator) -> Estimate:
         episodes = leave_out(episodes, {target})
-        worth = _worth(episodes)
-        known = np.flatnonzero(np.isfinite(worth)).astype(np.int64)
+        values = _values(episodes)
+        known = np.flatnonzero(np.isfinite(values)).astype(np.int64)
         if target not in episodes.alternatives or not len(known):
             raise Refused(f"there is no rated reply, or none of `{target}`, to look for neighbours of")
         near, similar = neighbours(episodes, target, known, self.model)
         said = episodes.alternatives[target].text
         there = said >= 0
         shares = there / np.maximum(there.sum(axis=1, keepdims=True), 1)
-        of_point = np.sum(shares * np.where(there, worth[near[said]], 0.0), axis=1)
+        of_point = np.sum(shares * np.where(there, values[near[said]], 0.0), axis=1)
         lengths = np.diff(episodes.first)
         contributions = np.add.reduceat(of_point, episodes.first[:-1]) / lengths
         far = 1.0 - float(np.sum(shares * np.where(there, similar[said], 0.0)) / shares.sum())
@@ -54,19 +54,19 @@ class Nearest:
         )
 
 
-def _worth(episodes: Episodes) -> Floats:
-    """(m,) the mean rating of the dialogues in which each text was the agent's; NaN of one that never was."""
+def _values(episodes: Episodes) -> Floats:
+    """(m,) mean rating of the dialogues in which each text is a logged reply; NaN if it is none."""
     reward = np.repeat(episodes.reward, np.diff(episodes.first))
     rated = np.isfinite(reward)
     text, m = episodes.logged.text[:, 0][rated], len(episodes.texts)
     count = np.bincount(text, minlength=m)
     total = np.bincount(text, weights=reward[rated], minlength=m)
-    worth: Floats = np.divide(total, count, out=np.full(m, np.nan), where=count > 0)
-    return worth
+    values: Floats = np.divide(total, count, out=np.full(m, np.nan), where=count > 0)
+    return values
 
 
 def neighbours(episodes: Episodes, target: str, known: Ints, model: str) -> tuple[Ints, Floats]:
-    """(m,) the nearest of the `known` texts to each text of the target, and how similar it is."""
+    """(m,) the nearest of the `known` texts to each text of the target, and its cosine."""
     unit = vectors(episodes.texts, model)
     unit = unit / np.maximum(np.linalg.norm(unit, axis=1, keepdims=True), 1e-12)
     said = episodes.alternatives[target].text

@@ -1,7 +1,7 @@
-"""A metric as an estimator: its number of what the target would have said. The paper's BLEU and perplexity rows.
+"""A metric as an estimator: its score of what the target would have said. The paper's BLEU and perplexity rows.
 
-The metric never saw a rating, so its number is on a scale of its own; calibration over the logged agents maps it to
-that of the rating, and refuses where it does not rank them.
+A metric is not fitted to ratings, so its score has its own scale. Calibration over the logged agents maps it to the
+scale of the rating, and refuses if the metric does not rank them.
 """
 
 from collections.abc import Mapping
@@ -28,7 +28,7 @@ class Ranker:
 
     metric: str
     scores: Mapping[str, float] = field(default_factory=dict)  # agent -> number, higher is better
-    refused: str | None = None  # why the metric has no number of anybody
+    refused: str | None = None  # why the metric could not score any agent
 
     @property
     def signature(self) -> Signature:

@@ -1,12 +1,12 @@
-"""Self-play evaluation (SPE): let the target talk, and rate what it said with a model of the raters.
+"""Self-play evaluation (SPE): generate dialogues of the target and rate them with a model of the raters.
 
 ENIGMA's baseline (section 4; Ghandeharioun et al. 2019). In small talk the target talks to itself and a reward model,
-learned from the other agents' rated dialogues, predicts the rating of each conversation; in a task it talks to a
-trained customer and the task's own score is the reward. Both are model-based: the estimate is as good as the stand-in
-for the person, and no better. The paper fine-tunes RoBERTa with a sigmoid; here the reward model is a ridge regression
-on features of a whole dialogue (its mean vectors, lengths, repetition), its predictions cut to the rating's scale.
+trained on the other agents' rated dialogues, predicts the rating of each dialogue; in a task it talks to a trained
+customer and the task's own score is the reward. Both are model-based: the estimate is only as good as the simulated
+user. The paper fine-tunes RoBERTa with a sigmoid; here the reward model is a ridge regression on features of a whole
+dialogue (mean vectors, lengths, repetition), with predictions clipped to the rating's scale.
 
-The target's conversations come in `played`, as `Episodes` of their own: where those have a reward it is taken as it is.
+The target's dialogues are in `played`, as separate `Episodes`; if they have rewards, these are used.
 """
 
 from collections.abc import Mapping
@@ -21,7 +21,7 @@ from turnwise.errors import Refused, TooFewItems
 from turnwise.estimators.vectors import encoder, vectors
 from turnwise.types import Card, Episodes, Estimate, Floats, Ints, Signature
 
-FEWEST = 30  # rated dialogues to learn a reward from
+FEWEST = 30  # smallest number of rated dialogues for a reward model
 
 
 @dataclass(frozen=True)
@@ -38,9 +38,9 @@ class SelfPlay:
     holds_data: ClassVar[bool] = True
 
     model: str = "minilm"  # encoder of texts
-    components: int = 16  # of the mean vectors, for each speaker
+    components: int = 16  # principal components of the mean vectors of each speaker
     ridge: float = 3.0
-    played: Mapping[str, Episodes] = field(default_factory=dict)  # agent -> its conversations
+    played: Mapping[str, Episodes] = field(default_factory=dict)  # agent -> its self-play dialogues
 
     @property
     def signature(self) -> Signature:
@@ -48,7 +48,7 @@ class SelfPlay:
         return Signature("spe", tuple(fields.items()), (encoder(self.model).signature,))
 
     def given(self, played: Mapping[str, Episodes]) -> "SelfPlay":
-        """With the conversations that each agent held."""
+        """A copy with the self-play dialogues of each agent."""
         return replace(self, played=played)
 
     def estimate(self, episodes: Episodes, target: str, /, *, rng: np.random.Generator) -> Estimate:
@@ -66,17 +66,17 @@ class SelfPlay:
         others = leave_out(episodes, {target})
         reward = Reward.learn(others, self.model, components=self.components, ridge=self.ridge)
         predicted = reward.predict(held)
-        told = {**_lengths(episodes, held), "reward_r2": reward.r2, "distance": reward.distance(held)}
+        diagnostics = {**_lengths(episodes, held), "reward_r2": reward.r2, "distance": reward.distance(held)}
         return Estimate(
             value=float(predicted.mean()),
             contributions=predicted,
             level=float(np.nanmean(others.reward)),
-            diagnostics=told,
+            diagnostics=diagnostics,
         )
 
 
 def _lengths(episodes: Episodes, held: Episodes) -> dict[str, float]:
-    """Conversations that are much longer or shorter than the logged ones are not like them."""
+    """Diagnostics: the lengths of logged and of self-play dialogues."""
     turns = {"turns_logged": np.diff(episodes.first), "turns_played": np.diff(held.first)}
     return {
         "played": float(len(held.dialogues)),
@@ -91,13 +91,13 @@ class Reward:
     model: str
     bases: tuple[
         tuple[Floats, Floats], ...
-    ]  # for each speaker: mean (q,) and directions (q, k) of its mean vectors
+    ]  # for each speaker: mean (q,) and principal components (q, k) of its mean vectors
     centre: Floats  # (d,)
     size: Floats  # (d,)
     weights: Floats  # (d,)
     mean: float  # rating
     scale: tuple[float, float] | None
-    r2: float  # of ratings predicted without the dialogue itself
+    r2: float  # of ratings predicted with the dialogue left out
 
     @classmethod
     def learn(cls, episodes: Episodes, model: str, *, components: int, ridge: float) -> "Reward":
@@ -110,7 +110,7 @@ class Reward:
         features = _features(episodes, model, bases)[rated]
         y = episodes.reward[rated]
         centre, size = features.mean(axis=0), features.std(axis=0)
-        size = np.where(size > 0, size, np.inf)  # a feature that is the same everywhere tells nothing
+        size = np.where(size > 0, size, np.inf)  # constant features get weight 0
         x = (features - centre) / size
         solved = np.linalg.solve(x.T @ x + ridge * np.eye(x.shape[1]), x.T)  # (d, n)
         weights = solved @ (y - y.mean())
@@ -121,12 +121,12 @@ class Reward:
         return cls(model, bases, centre, size, weights, float(y.mean()), episodes.scale, r2)
 
     def predict(self, episodes: Episodes) -> Floats:
-        """(N,) ratings, within the scale where there is one."""
+        """(N,) predicted ratings, clipped to the scale if there is one."""
         predicted: Floats = self.mean + self._standardised(episodes) @ self.weights
         return predicted if self.scale is None else np.clip(predicted, *self.scale)
 
     def distance(self, episodes: Episodes) -> float:
-        """How many standard deviations the dialogues lie from those that were learned from, root mean square."""
+        """Root mean square distance of the dialogues from the training dialogues, in standard deviations."""
         return float(np.sqrt(np.mean(self._standardised(episodes) ** 2)))
 
     def _standardised(self, episodes: Episodes) -> Floats:
@@ -141,14 +141,14 @@ def _basis(rows: Floats, components: int) -> tuple[Floats, Floats]:
 
 
 def _sides(episodes: Episodes, model: str) -> tuple[Floats, Floats]:
-    """(N, q) twice: the mean vector of what the agent said, and of what the user said."""
+    """(N, q) the mean vector of the agent's turns, and (N, q) of the user's turns."""
     table = vectors(episodes.texts, model)
     said, first = episodes.logged.text[:, 0], episodes.first
     return _means(table, said, first), _means(table, episodes.user, first)
 
 
 def _means(table: Floats, texts: Ints, first: Ints) -> Floats:
-    """Per dialogue; a place of -1 is nobody's turn."""
+    """Mean vector of each dialogue; -1 in `texts` is a missing turn."""
     there = (texts >= 0).astype(np.float64)
     sums = np.add.reduceat(table[np.maximum(texts, 0)] * there[:, None], first[:-1], axis=0)
     counts = np.add.reduceat(there, first[:-1])
@@ -156,7 +156,7 @@ def _means(table: Floats, texts: Ints, first: Ints) -> Floats:
 
 
 def _features(episodes: Episodes, model: str, bases: tuple[tuple[Floats, Floats], ...]) -> Floats:
-    """(N, d): mean vectors, turns, words in a turn of either side, and the share of replies said before."""
+    """(N, d) number of turns, words per turn of both speakers, share of repeated replies, and mean vectors."""
     first, said = episodes.first, episodes.logged.text[:, 0]
     turns = np.diff(first).astype(np.float64)
     words = np.array([len(text.split()) for text in episodes.texts] or [0], dtype=np.float64)

@@ -1,8 +1,8 @@
-"""Systems that nobody should want. A critic that values one of them like a real system is fooled, and says so.
+"""Controls: deliberately bad systems. A critic that values one of them as high as a real system is reported as fooled.
 
-Each is a policy like any other: what it would say at every logged point. `random` answers as somebody answered
-elsewhere, `truncated` stops in the middle of the logged reply, `parrot` says the user's words back, `generic` and
-`goodbye` always say the same, and `stuffed` names every slot there is (where replies have none, frequent words).
+Each control is a policy, with a reply at every logged point. `random` gives a reply of another dialogue, `truncated`
+the first part of the logged reply, `parrot` repeats the user's words, `generic` and `goodbye` always say the same, and
+`stuffed` names every slot (or frequent words, where replies have no slots).
 """
 
 from collections import Counter
@@ -15,15 +15,15 @@ from turnwise.estimators.critic.words import words
 from turnwise.types import Dialogue, Reply, Turn
 
 PREFIX = "control:"
-LOGGED = "@logged"  # the logged replies themselves, as a system
+LOGGED = "@logged"  # name of the logged replies as a system
 RANDOM, TRUNCATED, PARROT, GENERIC, GOODBYE, STUFFED = CONTROLS = (
     "random", "truncated", "parrot", "generic", "goodbye", "stuffed"
 )  # fmt: skip
 TAUGHT = (
     RANDOM,
     PARROT,
-)  # the two negatives of `evaluation`, worth 0 by training: where they lie proves nothing
-SLOT = "slot"  # before a placeholder's name, where texts have been brought to one form
+)  # the two negatives of `evaluation`: their value is 0 by training, so it is no evidence
+SLOT = "slot"  # prefix of a placeholder in texts of one form
 _GENERIC = "i can help you with that . is there anything else i can help you with ?"
 _GOODBYE = "you are welcome . thank you for using our service . have a great day ! goodbye ."
 _STUFFING = 16  # words
@@ -76,7 +76,7 @@ def _graded(logged: str, other: str, drawn: float, shares: Sequence[float]) -> d
 
 
 def truncated(text: str, share: float) -> str:
-    """Without the last `share` of its words."""
+    """The text without the last `share` of its words."""
     kept = text.split()
     return " ".join(kept[: round(len(kept) * (1 - share))])
 
@@ -91,7 +91,7 @@ def _elsewhere(dialogues: Sequence[Dialogue], said: Sequence[str], rng: np.rando
 
 
 class _Elsewhere:
-    """For each reply in turn, one of another dialogue (its own, if there is only one)."""
+    """For each reply, a reply of another dialogue (of its own, if there is only one)."""
 
     def __init__(self, said: Sequence[str], owner: np.ndarray, rng: np.random.Generator) -> None:
         self.said, self.owner, self.rng = said, owner, rng
@@ -115,11 +115,11 @@ def _stuffing(said: Sequence[str]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """Whether the critic can be believed to tell systems from controls."""
+    """Whether the critic distinguishes systems from controls."""
 
-    fooled_by: tuple[str, ...]  # controls that are valued at least like the worst
-    worst: str | None  # the system of the lowest value, or LOGGED if that is lower still
-    margin: float | None  # from the best control to it
+    fooled_by: tuple[str, ...]  # controls with at least the value of the worst system
+    worst: str | None  # the system with the lowest value; LOGGED if that is lower
+    margin: float | None  # value of the worst system minus that of the best control
 
     @property
     def fooled(self) -> bool:
@@ -129,7 +129,7 @@ class Verdict:
 def judged(
     systems: Mapping[str, float], controls: Mapping[str, float], *, logged: float | None = None
 ) -> Verdict:
-    """Of the values of real systems, of controls and of the logged agent, which is no less real."""
+    """The verdict from the values of real systems, of controls and of the logged agent, which counts as a system."""
     real = {**systems} if logged is None else {**systems, LOGGED: logged}
     if not real or not controls:
         return Verdict((), None, None)

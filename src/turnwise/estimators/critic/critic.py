@@ -1,15 +1,15 @@
-"""The critic as an estimator, with what the paper leaves open as settings.
+"""The critic as an estimator; what the paper leaves open is a setting.
 
 *reward*: `success` pays at the end if the goal was reached, as section 5.4 says. `one` pays always: the published
-value of people, 52.68, is E[.9^(T-1)] on the test set (52.69), so this is what was run. Value is then discounted length
-and nothing else, and saying goodbye at every turn is the best policy. `progress` pays each turn for the part of the
-goal that it fulfils. `rating` pays a person's rating at the end, for open-domain logs (section 7).
+value of people, 52.68, is E[.9^(T-1)] on the test set (52.69), so this is what was run. The value is then the
+discounted length alone, and saying goodbye at every turn is the best policy. `progress` pays each turn for the part of
+the goal that it fulfils. `rating` pays a person's rating at the end, for open-domain logs (section 7).
 
-*gamma*: never stated; .9 by the same inference. With ratings 1, so that the value is a mean rating.
+*gamma*: not stated; .9 by the same inference. 1 with ratings, so that the value is a mean rating.
 
-*pessimism*: the paper takes the minimum of K dropout passes, K unstated. A linear critic knows its standard error; this
-many of them are taken off the Q of each next reply (1.5 is about the minimum of ten passes). It compounds over turns,
-and short dialogues profit: 0 by default.
+*pessimism*: the paper takes the minimum of K dropout passes and does not state K. A linear critic has a standard error;
+this number of standard errors is subtracted from the Q of each next reply (1.5 is about the minimum of ten passes). The
+subtraction accumulates over turns and favours short dialogues, so the default is 0.
 """
 
 from collections.abc import Mapping, Sequence
@@ -80,7 +80,7 @@ class Critic:
         citation="Lubis et al. 2022, Dialogue Evaluation with Offline Reinforcement Learning",
     )
 
-    reward: Reward = "auto"  # rating where there is one, else success
+    reward: Reward = "auto"  # auto: rating if there is one, otherwise success
     gamma: float | None = None  # None: .9, with ratings 1
     actions: str = WORDS  # or acts, semantic, the name or folder of an encoder, the folder of a LAVA model
     form: Form = (
@@ -176,7 +176,7 @@ def estimate(found: Valued) -> Estimate:
 
 
 def is_latent(actions: str) -> bool:
-    """Whether these actions are points of a LAVA model's latent space."""
+    """Whether `actions` names a folder of a LAVA model, whose latent points are the actions."""
     return is_trained(Path(actions)) and read_config(Path(actions))["kind"] in LATENT
 
 
@@ -196,7 +196,7 @@ class Signed(Encoding, Protocol):
 
 
 class _Cached:
-    """An encoder by name; every text goes through it once."""
+    """An encoder by name; every text is encoded once."""
 
     def __init__(self, model: str) -> None:
         from turnwise.estimators.vectors import encoder

@@ -1,20 +1,21 @@
 """Fitted Q evaluation by least squares, cross-fitted over dialogues, with negatives.
 
-Q(s, a) = x(s, a).v satisfies Q(s, a) = r + gamma Q(s', a'), a' being what the evaluated system would have said. A
-corpus of people holds good replies only, so any reply looks good to a Q fitted on it. Two kinds of negatives are
-therefore added with a return of 0: the reply of another dialogue, and the user's own words back. With the first alone
-a parrot beats people; with both every control of `controls` falls below every published system on MultiWOZ.
+Q(s, a) = x(s, a).v satisfies Q(s, a) = r + gamma Q(s', a'), where a' is what the evaluated system would have said. A
+corpus of people has only good replies, so a Q that is fitted on it gives every reply a high value. Two kinds of
+negatives with a return of 0 are therefore added: the reply of another dialogue, and the user's own words. With the
+first alone a parrot scores above people; with both, every control of `controls` scores below every published system on
+MultiWOZ.
 
-Neither ridge nor negatives may move the logged policy's own value. So the mean error over the logged replies of
-each turn is held at 0, by as many rows of great weight; an intercept that is penalised instead biases the value of
-people by -6 of 48.
+Neither ridge nor negatives may change the value of the logged policy. So the mean error over the logged replies of each
+turn is held at 0 by one row of large weight for each turn; a penalised intercept would bias the value of people by -6
+of 48.
 
-Every dialogue's Q comes from a fit without its rewards and contexts. Not without all of its words: random replies are
-drawn over all folds, so that a fifth of them are replies of held-out dialogues, put elsewhere and labelled 0.
-Everything is sums over folds: features are summed once, a system costs one more d x d sum and 2 T steps
-v <- G^-1 (b + gamma O v). Where these do not come to rest, as with few dialogues, there is no value, and it is refused.
-Intervals come from the influence of each dialogue on the value, through the system of equations: the published ones
-(+-.02) are the spread of Q over first turns, and know nothing of the fit.
+The Q of a dialogue comes from a fit without its rewards and contexts. Its words may occur in the fit: random replies
+are drawn over all folds, so a fifth of them are replies of held-out dialogues, placed elsewhere and labelled 0.
+Everything is a sum over folds: features are summed once, and a system needs one more d x d sum and 2 T steps v <- G^-1
+(b + gamma O v). If these do not converge, as with few dialogues, the value is refused. Intervals come from the
+influence of each dialogue on the value through the system of equations. The published ones (+-.02) are the spread of Q
+over first turns and ignore the uncertainty of the fit.
 """
 
 from dataclasses import dataclass
@@ -28,9 +29,9 @@ from turnwise.estimators.critic.features import TURNS, Features
 from turnwise.types import Floats, Ints, Said, digest
 
 FOLDS = 5
-HELD = 1e4  # weight of the rows that hold a turn's mean error at 0, against one logged reply; 100 leaves -.6 of 48
-FEWEST = 30  # dialogues: with fewer a fold has less than six
-SETTLED = 0.05  # of the greatest return: how far from the fixed point the last step may leave the value
+HELD = 1e4  # weight of the rows that hold a turn's mean error at 0 (a logged reply: 1); 100 leaves a bias of -.6 of 48
+FEWEST = 30  # smallest number of dialogues: with fewer a fold has less than six
+SETTLED = 0.05  # largest distance of the value from its fixed point, as a share of the largest return
 UNSETTLED = (
     "the critic does not come to rest on so few dialogues; more of them help, or a greater ridge (critic[ridge=1]) "
     "or a lesser gamma"
@@ -39,11 +40,11 @@ UNSETTLED = (
 
 @dataclass(frozen=True, slots=True)
 class Valued:
-    """What the critic says of one system."""
+    """The critic's value of one system."""
 
     contributions: Floats  # (N,) whose mean is the value and whose spread is its uncertainty
-    q: Floats  # (n,) of its reply at each logged point, by a fit without the dialogue
-    error: float  # root mean square of r + gamma Q(s', a') - Q(s, a) at logged replies, unseen
+    q: Floats  # (n,) Q of its reply at each logged point, by a fit without the dialogue
+    error: float  # root mean square of r + gamma Q(s', a') - Q(s, a) at logged replies of held-out dialogues
 
     @property
     def value(self) -> float:
@@ -52,13 +53,13 @@ class Valued:
 
 @dataclass(frozen=True)
 class Evaluation:
-    """All that the systems' questions share."""
+    """What the evaluations of all systems share."""
 
     features: Features
     gamma: float
-    ridge: float  # as a share of the logged points
+    ridge: float  # share of the number of logged points
     negatives: float  # weight of each of the two negatives of a point
-    pessimism: float  # standard errors that are taken off the Q of every next reply
+    pessimism: float  # number of standard errors subtracted from the Q of every next reply
     seed: int
 
     def __post_init__(self) -> None:
@@ -68,20 +69,20 @@ class Evaluation:
 
     @cached_property
     def fold(self) -> Ints:
-        """(n,) of each point."""
-        dealt = np.empty(len(self._order), dtype=np.int64)
-        dealt[self._order] = np.arange(len(self._order)) % FOLDS
-        return dealt[self._owner]
+        """(n,) the fold of each point."""
+        fold_of_dialogue = np.empty(len(self._order), dtype=np.int64)
+        fold_of_dialogue[self._order] = np.arange(len(self._order)) % FOLDS
+        return fold_of_dialogue[self._owner]
 
     @cached_property
     def _order(self) -> Ints:
-        """(N,) the dialogues as they are dealt out: by their names, so that the order of the log does not show."""
+        """(N,) the dialogues, sorted by a hash of their ids: they are assigned to folds in this order."""
         names = [digest(str(self.seed), name) for name in self.features.episodes.dialogues]
         return np.array(sorted(range(len(names)), key=names.__getitem__), dtype=np.int64)
 
     @cached_property
     def logged(self) -> Floats:
-        """(n, d)"""
+        """(n, d) features of the logged replies."""
         return self.features.rows(self.features.episodes.logged)
 
     @cached_property
@@ -95,7 +96,7 @@ class Evaluation:
 
     @cached_property
     def _gram(self) -> Floats:
-        """(FOLDS, d, d) of logged replies and of negatives."""
+        """(FOLDS, d, d) Gram matrices of logged replies and negatives."""
         grams = self._outer(self.logged, self.logged)
         if self.negatives:
             for rows in self._negatives():
@@ -108,7 +109,7 @@ class Evaluation:
     def _negatives(self) -> tuple[Floats, Floats]:
         episodes = self.features.episodes
         rank = np.argsort(self._order)
-        points = np.lexsort((np.arange(len(self._owner)), rank[self._owner]))  # as the dialogues are dealt
+        points = np.lexsort((np.arange(len(self._owner)), rank[self._owner]))  # in the order of `_order`
         drawn = np.empty_like(points)
         drawn[points] = points[np.random.default_rng(self.seed).permutation(len(points))]
         other = np.where(self._owner[drawn] != self._owner, episodes.logged.text[drawn, 0], -1)
@@ -120,7 +121,7 @@ class Evaluation:
         return penalty
 
     def _by_turn(self, rows: Floats) -> Floats:
-        """(FOLDS, TURNS, ...) sums."""
+        """(FOLDS, TURNS, ...) sums of rows by fold and turn."""
         sums = np.zeros((FOLDS, TURNS, *rows.shape[1:]))
         np.add.at(sums, (self.fold, self.features.classes), rows)
         return sums
@@ -141,7 +142,7 @@ class Evaluation:
         return fits
 
     def value(self, said: Said) -> Valued:
-        """Of the system that would have said this."""
+        """The value of the system that would have said this."""
         rows, gamma = self.features.rows(said), self.gamma
         following = np.vstack([rows[1:], np.zeros(rows.shape[1])])
         following[self.last] = 0.0
@@ -152,7 +153,7 @@ class Evaluation:
         starts = self.features.episodes.first[:-1]
         for f, fit in enumerate(self._fits):
             step = gamma * (_without(onward, f) + fit.held.T @ _without(held_onward, f))
-            taken_off = self._taken_off(fit, following, f)
+            taken_off = self._pessimistic_part(fit, following, f)
             right = fit.reward if taken_off is None else fit.reward - taken_off
             v = fit.iterated(step, right, 2 * int(self.features.turn.max() + 1))
             unseen = self.fold == f
@@ -162,14 +163,14 @@ class Evaluation:
             first = starts[unseen[starts]]
             system = lu_factor(fit.gram - step)
             self._check_settled(rows[first].mean(axis=0) @ (lu_solve(system, right) - v))
-            # The value moves by J.(x + W m) e when a point is given more weight: J solves the system from the left.
-            lever = lu_solve(system, rows[first].sum(axis=0), trans=1)
-            moved = (self.logged @ lever + (fit.held @ lever)[self.features.classes]) * error
+            # The derivative of the value by the weight of a point is J.(x + W m) e; J solves the system from the left.
+            sensitivity = lu_solve(system, rows[first].sum(axis=0), trans=1)
+            moved = (self.logged @ sensitivity + (fit.held @ sensitivity)[self.features.classes]) * error
             influence += np.where(unseen, 0.0, moved)
         contributions = q[starts] + np.add.reduceat(influence, starts)
         contributions += (
             q[starts].mean() - contributions.mean()
-        )  # exact in the long run; the mean is the value
+        )  # a first-order correction, so that the mean of the contributions is the value
         return Valued(contributions, q, float(np.sqrt(np.mean(errors**2))) if dialogues else np.nan)
 
     def _check_settled(self, left: float) -> None:
@@ -178,12 +179,12 @@ class Evaluation:
         if not abs(left) <= SETTLED * np.abs(returns).max():
             raise Refused(f"{UNSETTLED} (another {abs(left):.3g} is to come)")
 
-    def _taken_off(self, fit: "_Fit", following: Floats, f: int) -> Floats | None:
-        """(d,) what pessimism takes off the right side: `pessimism` standard errors of each next Q."""
+    def _pessimistic_part(self, fit: "_Fit", following: Floats, f: int) -> Floats | None:
+        """(d,) what pessimism subtracts from the right-hand side: `pessimism` standard errors of each next Q."""
         if not self.pessimism:
             return None
         seen = self.fold != f
-        behaviour = fit.solve(fit.reward)  # spread of what one reply brings, around a fit of the reward alone
+        behaviour = fit.solve(fit.reward)  # for the residual spread around a fit of the reward alone
         spread = float(np.std(self.features.reward[seen] - self.logged[seen] @ behaviour))
         size = np.sqrt(np.einsum("nd,nd->n", following, fit.solve(following.T).T))
         lost = np.where(seen, self.gamma * self.pessimism * spread * size, 0.0)
@@ -197,7 +198,7 @@ class _Fit:
     """The equations of the dialogues outside one fold."""
 
     gram: Floats  # (d, d)
-    held: Floats  # (TURNS, d) great weights times the mean row of each turn
+    held: Floats  # (TURNS, d) large weight times the mean row of each turn
     reward: Floats  # (d,)
 
     @cached_property
@@ -209,7 +210,7 @@ class _Fit:
         return solved
 
     def iterated(self, step: Floats, right: Floats, steps: int) -> Floats:
-        """v after some steps, refused where each makes an error greater."""
+        """v after some steps; refused if the steps diverge."""
         growth = float(np.abs(np.linalg.eigvals(self.solve(step))).max())
         if not growth < 1:
             raise Refused(f"{UNSETTLED} (each step makes an error {growth:.4g} times as great)")
@@ -225,7 +226,7 @@ def _without(parts: Floats, fold: int) -> Floats:
 
 
 def _words(text: Ints) -> Said:
-    """Said once at each point."""
+    """One text at each point, as replies."""
     one = text[:, None]
     nothing = np.full(one.shape, np.nan)
     return Said(one, np.zeros(one.shape, dtype=np.bool_), nothing, nothing)

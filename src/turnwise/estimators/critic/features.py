@@ -1,10 +1,10 @@
-"""A state and a reply as one row of numbers: what Q is linear in.
+"""The features of the critic's Q: one row of numbers for a state and a reply.
 
-State: the user's words, what is known of task and goal (`Facts`), the turn, and what was logged just before. Reply: its
-words and surface. And their products, because a reply is good or bad for a state only. The context is always the
-logged one, as the paper has it: `a` of earlier turns is never the evaluated system's, so there is no mismatch.
+State: the user's words, the known task and goal (`Facts`), the turn, and the reply logged just before. Reply: its words
+and surface. Products of both, because the quality of a reply depends on the state. The context is always the logged
+one, as in the paper: earlier actions are never the evaluated system's.
 
-A reply without a word gets a row of zeros, hence Q = 0: silence is worth nothing.
+A reply without words has a row of zeros, so its Q is 0.
 """
 
 from collections.abc import Mapping
@@ -16,17 +16,17 @@ import numpy as np
 from turnwise.estimators.critic.words import Axes, Encoding, Vocabulary
 from turnwise.types import Episodes, Floats, Ints, Said
 
-REPLY, USER, TASK, BEFORE = 48, 24, 24, 12  # components of each
-CROSS = (12, 8, 12)  # of the user, of the task, by those of the reply
-TURNS = 13  # the last stands for all later turns too
+REPLY, USER, TASK, BEFORE = 48, 24, 24, 12  # numbers of principal components
+CROSS = (12, 8, 12)  # components of user, task and reply that enter the products
+TURNS = 13  # turn classes; the last is shared by all later turns
 
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """What is known of one dialogue's points beside the words."""
+    """What is known of one dialogue's points in addition to the words."""
 
     state: Floats  # (t, k) belief state and goal as bits
-    reward: Floats | None = None  # (t,) where every turn is rewarded, not only the last
+    reward: Floats | None = None  # (t,) rewards of turns; None: only the last turn has a reward
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,7 @@ class Features:
 
     @cached_property
     def turn(self) -> Ints:
-        """(n,) the turn of each point, from 0."""
+        """(n,) number of the turn of each point, from 0."""
         lengths = np.diff(self.episodes.first)
         return np.arange(len(self.episodes.user)) - np.repeat(self.episodes.first[:-1], lengths)
 
@@ -66,7 +66,7 @@ class Features:
 
     @cached_property
     def _task(self) -> Floats:
-        """(n, k) components of what is known of the task: nothing, where single replies are episodes."""
+        """(n, k) components of the task facts; zero columns where single replies are episodes."""
         if not all(name in self.facts for name in self.episodes.dialogues):
             return np.zeros((len(self.episodes.user), 0))
         rows = np.concatenate([self.facts[name].state for name in self.episodes.dialogues])
@@ -86,7 +86,7 @@ class Features:
         return np.hstack([np.ones((len(turns), 1)), self._user, self._task, turns, before])
 
     def rows(self, said: Said) -> Floats:
-        """(n, d); the mean over samples, and zeros where nothing is said. The first column is the 1."""
+        """(n, d) features, averaged over samples; zeros where there is no reply. The first column is the constant 1."""
         there = said.text >= 0
         share = there / np.maximum(there.sum(axis=1, keepdims=True), 1)
         reply = np.hstack([self.vocabulary.reply, self.vocabulary.surface])

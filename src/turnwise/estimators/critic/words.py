@@ -1,8 +1,7 @@
-"""Texts as numbers, fitted on what was logged only: the words that are said often, or any encoder's vectors.
+"""Representations of texts for the critic, fitted on logged texts only: frequent words, or any encoder's vectors.
 
-The critic reads replies of systems that spell alike things differently, so words are letters only, in lower case, each
-counted once a text. Principal components of either are taken over the logged texts; a text without a word in it, which
-is silence, is known as such.
+Systems spell the same things differently, so words are sequences of letters in lower case, each counted once a text.
+Principal components are computed over the logged texts. Texts without any word are marked as silent.
 """
 
 import re
@@ -17,7 +16,7 @@ from numpy.typing import NDArray
 from turnwise.types import Floats, Ints
 
 WORDS, ACTS, SEMANTIC = "words", "acts", "semantic"  # representations that need no model
-MOST = 500  # words of the vocabulary
+MOST = 500  # largest size of the vocabulary
 _WORD = re.compile(r"[a-z']+|[?!]")
 _SENTENCE = re.compile(r"[^.!?]+[.!?]*")
 
@@ -27,13 +26,13 @@ def words(text: str) -> list[str]:
 
 
 class Encoding(Protocol):
-    """Whatever makes vectors of texts: an encoder, the action encoder of a latent-action model."""
+    """Anything that computes vectors of texts: an encoder, or the action encoder of a latent-action model."""
 
     def encode(self, texts: Sequence[str], /) -> NDArray[np.floating]: ...
 
 
 class BagOfWords:
-    """Which of the frequent words of some texts a text has."""
+    """Indicators of the frequent words."""
 
     def __init__(self, texts: Sequence[str], most: int = MOST) -> None:
         counts = Counter(word for text in texts for word in dict.fromkeys(words(text)))
@@ -53,11 +52,11 @@ _MARKS = {
     "book": {"book", "booked", "booking", "reserve", "reserved", "reservation"},
     "close": {"goodbye", "bye", "welcome", "day"},
     "offer more": {"anything", "else"},
-}  # act -> words that tell of it
+}  # act -> words that indicate it
 
 
 class BinaryActs:
-    """Which acts a reply has, by rule: every slot that it mentions, and five kinds by their words."""
+    """Indicators of acts, by rule: every mentioned slot, and five kinds recognised by their words."""
 
     def __init__(self, texts: Sequence[str]) -> None:
         self.slots = sorted({word for text in texts for word in words(text) if word.startswith("slot")})
@@ -104,7 +103,7 @@ RULES: Mapping[str, Callable[[Sequence[str]], Encoding]] = {ACTS: BinaryActs, SE
 
 @dataclass(frozen=True, slots=True)
 class Axes:
-    """Directions in which logged rows differ most, each of unit variance there."""
+    """Principal components of the logged rows, each scaled to unit variance."""
 
     mean: Floats  # (q,)
     directions: Floats  # (q, k)
@@ -125,12 +124,12 @@ class Axes:
 
 @dataclass(frozen=True, slots=True)
 class Vocabulary:
-    """What is known of each of the m texts, whoever says it."""
+    """The representations of the m texts."""
 
-    reply: Floats  # (m, k) read as a reply
-    user: Floats  # (m, l) read as what the user said
-    surface: Floats  # (m, 3) log of the words, share of distinct ones, placeholders a word
-    silent: NDArray[np.bool_]  # (m,) no word at all
+    reply: Floats  # (m, k) as a reply
+    user: Floats  # (m, l) as a user turn
+    surface: Floats  # (m, 3) log of the number of words, share of distinct words, placeholders per word
+    silent: NDArray[np.bool_]  # (m,) whether a text has no words
     tokens: tuple[frozenset[str], ...]
 
     @classmethod
@@ -143,7 +142,7 @@ class Vocabulary:
         sizes: tuple[int, int],
         encoding: Encoding | None,
     ) -> Self:
-        """From all texts and the places of those that were logged, each as often as it was said."""
+        """Fit on the logged texts, each as often as it occurs, and represent all texts."""
         said = [texts[place] for place in (*replies, *users[users >= 0])]
         rows = np.asarray((encoding or BagOfWords(said)).encode(texts), dtype=np.float64)
         read = [words(text) for text in texts]
@@ -158,7 +157,7 @@ class Vocabulary:
         )
 
     def copied(self, reply: int, user: int) -> float:
-        """The share of a reply's words that the user has just said."""
+        """The share of a reply's words that are in the user's last turn."""
         own = self.tokens[reply]
         return len(own & self.tokens[user]) / len(own) if own and user >= 0 else 0.0
 

@@ -1,4 +1,4 @@
-"""Replies as points that a critic reads: acts by rule, any encoder's vectors, or a LAVA model's latent actions."""
+"""Actions of the recurrent critic as vectors: acts by rule, any encoder's vectors, or a LAVA model's latent actions."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -15,36 +15,36 @@ from turnwise.networks.hred.encoder import padded
 from turnwise.networks.lava.model import Model
 from turnwise.types import Floats, Signature
 
-_AT_ONCE = 4096  # texts
+_AT_ONCE = 4096  # texts encoded together
 
 
 class Points(NamedTuple):
-    """(m, z) each; a vector without a spread of its own has that of a standard normal."""
+    """(m, z) Gaussians; a plain vector has the variance of a standard normal."""
 
     mean: Tensor
     log_var: Tensor
 
 
 def points_of(texts: Sequence[str], source: str) -> Points:
-    """`acts`, `semantic`, the folder of a LAVA model, or the name or folder of an encoder."""
+    """The points of texts; `source` is `acts`, `semantic`, a LAVA model's folder, or an encoder's name or folder."""
     if source in RULES:
-        return _still(np.asarray(RULES[source](texts).encode(texts), dtype=np.float64))
+        return _plain(np.asarray(RULES[source](texts).encode(texts), dtype=np.float64))
     if is_latent(source):
         return LatentActions(source).points(texts)
     from turnwise.estimators.vectors import vectors
 
     rows = vectors(tuple(texts), source)
     spread = rows.std(axis=0)
-    return _still((rows - rows.mean(axis=0)) / np.where(spread > 0, spread, 1.0))
+    return _plain((rows - rows.mean(axis=0)) / np.where(spread > 0, spread, 1.0))
 
 
-def _still(rows: Floats) -> Points:
+def _plain(rows: Floats) -> Points:
     mean = torch.as_tensor(rows, dtype=torch.float32)
     return Points(mean, torch.zeros_like(mean))
 
 
 class LatentActions:
-    """The action encoder of a trained LAVA model: where a reply lies in its latent space."""
+    """The action encoder of a trained LAVA model, which maps a reply to its latent space."""
 
     def __init__(self, folder: str) -> None:
         kind = str(read_config(Path(folder))["kind"])
@@ -62,5 +62,5 @@ class LatentActions:
         return Points(torch.cat([one.mean for one in found]), torch.cat([one.log_var for one in found]))
 
     def encode(self, texts: Sequence[str], /) -> Floats:
-        """The points' means."""
+        """The means of the points."""
         return self.points(texts).mean.double().numpy()

@@ -1,4 +1,4 @@
-"""Dialogues in a step of training: the vectors of their rows, and which row each turn and each reply is."""
+"""Batches of dialogues: the vectors of their rows, and the row of each logged and target reply."""
 
 from collections.abc import Sequence
 from typing import Any, NamedTuple, Protocol
@@ -14,16 +14,16 @@ from turnwise.types import Ints
 
 class Batch(NamedTuple):
     rows: torch.Tensor  # (m, d)
-    logged: torch.Tensor  # (B, T) which row the logged reply of a turn is; 0 beyond the end
-    target: torch.Tensor  # (B, T, K) likewise the target's
+    logged: torch.Tensor  # (B, T) row of the logged reply of a turn; 0 beyond the end
+    target: torch.Tensor  # (B, T, K) rows of the target's replies
     weight: torch.Tensor  # (B, T, K)
-    inside: torch.Tensor  # (B, T) whether there is such a turn
-    last: torch.Tensor  # (B,) the last turn
+    inside: torch.Tensor  # (B, T) whether the turn exists
+    last: torch.Tensor  # (B,) index of the last turn
     reward: torch.Tensor  # (B,)
 
 
 class Source(Protocol):
-    """Where the vectors of rows come from."""
+    """A source of the vectors of rows."""
 
     width: int
 
@@ -60,7 +60,7 @@ class Tuned:
 
 
 class Batches:
-    """Any dialogues of an data as a batch."""
+    """Builds the batch of any dialogues."""
 
     def __init__(self, data: TrainingData, source: Source, device: str) -> None:
         self.source, self.device = source, device
@@ -71,7 +71,7 @@ class Batches:
         inside = turn < lengths[:, None]  # (N, T)
         point = np.where(inside, data.first[:-1, None] + turn, 0)
         start = data.row[:-1, None]
-        # Rows are counted from the first of their dialogue, and shifted by what stands before it in a batch.
+        # Rows are numbered from the first row of their dialogue; a batch shifts them by the rows before it.
         self.logged = np.where(inside, data.logged[point] - start, 0)
         weight = np.where(inside[..., None], data.weight[point], 0.0)
         self.target = np.where(weight > 0, data.target[point] - start[..., None], 0)

@@ -1,13 +1,14 @@
-"""ENIGMA (Jiang et al. 2021): the mean rating of an agent, from how much more often it would come where others were.
+"""ENIGMA (Jiang et al. 2021): the mean rating of an agent by stationary distribution ratios (DICE).
 
 Algorithm 2: dialogues are padded to T_max (padding.py), zeta is found by regularised DICE (minimax.py) on vectors of
 all (s, a) of a dialogue (encode/neural/dialogue_layout.py), and the value is sum(zeta r) / sum(zeta) over the last
-turns (post-normalisation). Equation 7, summed over all turns, would give the value over T_max. In a sound answer the
-mean zeta of last turns is near 1; far from it the game has collapsed, which post-normalisation hides: so it is said.
+turns (post-normalisation). Equation 7, summed over all turns, would give the value over T_max. If the training
+succeeded the mean zeta of last turns is near 1; far from it the game has collapsed. Post-normalisation hides this, so a
+warning is logged.
 
-What the paper leaves open is in settings.py. We differ: frozen vectors are standardised, and `quick` takes their
-principal components; a target with several sampled replies is averaged over them. `reward` is the target's own
-decision on the logged conversation wherever it is known, as in the released data. Ablations of the paper are options:
+What the paper leaves open is in settings.py. Differences: frozen vectors are standardised, and `quick` takes their
+principal components; a target with several sampled replies is averaged over them. `reward` is the score of the target's
+own decision on the logged dialogue if it is known, as in the released data. The paper's ablations are options:
 `normalised=false`, `weights=random`, `padding=false`.
 """
 
@@ -25,7 +26,7 @@ from turnwise.estimators.neural.padding import horizon
 from turnwise.types import Card, Floats, Ints
 
 log = logging.getLogger(__name__)
-SOUND = (0.5, 2.0)  # a mean final zeta of .29 was seen where the game had collapsed
+SOUND = (0.5, 2.0)  # range of the mean final zeta; .29 was observed in a collapsed training
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,7 +43,7 @@ class Enigma(Neural):
         "A Model-Free Off-Policy Evaluation Approach",
     )
 
-    t_max: int | None = None  # None: one more than the longest dialogue has turns
+    t_max: int | None = None  # None: the length of the longest dialogue plus 1
     padding: bool = True
     normalised: bool = True  # post-normalisation
     alpha: float | None = None
@@ -103,7 +104,7 @@ class _Game:
         return Answer(
             contributions,
             {
-                # zeta knows nothing of rewards, so this costs nothing: what the ratings of the logs alone would say.
+                # zeta does not depend on rewards: the estimate from the logged ratings needs no further training.
                 "by_logged_ratings": float(np.nansum(weights * rating) / weights[np.isfinite(rating)].sum()),
                 "mean_zeta": mean,
                 "collapsed": float(not SOUND[0] <= mean <= SOUND[1]),

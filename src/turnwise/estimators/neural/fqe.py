@@ -1,16 +1,16 @@
 """Neural fitted Q evaluation and neural LSTDQ: what ENIGMA's ablation calls Deep Q and LSTDQ (figures 2 and 3).
 
-Q(s, a) is the rating to be expected after a in s if the target goes on. At a last turn it is the rating, at any other
-the mean Q of the target's replies to the next state; the value is the mean Q of its replies to first states.
+Q(s, a) is the expected rating after a in s if the target continues. At a last turn it is the rating, at any other the
+mean Q of the target's replies to the next state; the value is the mean Q of its replies to first states.
 
-`fqe-neural` fits Q to targets made with an earlier copy of itself (a target network), renewed every `renewal` steps.
-`lstdq-neural` looks for the Q whose errors no function of (s, a) can predict, by the game
+`fqe-neural` fits Q to targets from an earlier copy of itself (a target network), which is renewed every `renewal`
+steps. `lstdq-neural` searches for the Q whose errors no function of (s, a) can predict, by the game
 
     least in Q, greatest in w:  mean of  w (r + Q' - Q) - w^2 / 2,
 
 whose solution for linear Q and w is LSTDQ (Lagoudakis and Parr 2003) exactly. The paper prints neither's formula.
-Both may be linear: `hidden=0`. Ratings are put on mean 0 and variance 1 for the training. Neither has ratios, so
-unlike `enigma` they see ratings at every step of the training, and sparse rewards make them slow to settle.
+Both may be linear: `hidden=0`. Ratings are standardised for the training. Unlike `enigma` both use the ratings in every
+step of the training, and sparse rewards make them converge slowly.
 """
 
 import copy
@@ -30,7 +30,7 @@ from turnwise.types import Card, Floats, Ints
 
 
 class _Q:
-    """A head for Q, and what is said of it whichever way it is trained."""
+    """A head for Q with its measurements; subclasses define the loss."""
 
     def __init__(self, setup: Setup, *, tuned: bool) -> None:
         self.setup, self.batches, self.size = setup, setup.batches, setup.batches.size
@@ -62,7 +62,7 @@ class _Q:
         return Answer(values, {"objective": objective})
 
     def backup(self, batch: Batch, q: torch.Tensor) -> torch.Tensor:
-        """(B, T) what Q should be at each turn, by the Q of rows."""
+        """(B, T) the regression target of Q at each turn, from the Q of rows."""
         reward = ((batch.reward - self.centre) / self.spread)[:, None]
         after = (q[batch.target] * batch.weight).sum(dim=-1)
         after = torch.cat([after[:, 1:], after[:, :1]], dim=1)
@@ -140,7 +140,7 @@ class NeuralFqe(Neural):
         citation="Le et al. 2019, Batch Policy Learning under Constraints; Jiang et al. 2021, figures 2 and 3",
     )
 
-    renewal: int = 20  # steps between two copies of the target network
+    renewal: int = 20  # steps between renewals of the target network
 
     def learner(self, setup: Setup) -> _Fitted:
         return _Fitted(setup, tuned=self.tuned, renewal=self.renewal)
@@ -157,7 +157,7 @@ class NeuralLstdq(Neural):
         citation=_CITATION,
     )
 
-    nu_rate: float | None = None  # of w
+    nu_rate: float | None = None  # learning-rate factor of w
 
     def learner(self, setup: Setup) -> _Game:
         return _Game(setup, tuned=self.tuned)

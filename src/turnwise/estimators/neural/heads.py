@@ -1,10 +1,10 @@
-"""The small networks on top of an encoder: a scalar from a vector, by two layers with a GELU between them."""
+"""Small networks on top of an encoder: from a vector to a scalar, by two layers with a GELU between them."""
 
 import torch
 
 
 class Head(torch.nn.Module):
-    """Two layers, or one where `hidden` is 0. Begins near the constant `start`."""
+    """Two layers, or one if `hidden` is 0; the initial output is near the constant `start`."""
 
     def __init__(self, width: int, hidden: int, *, start: float, generator: torch.Generator) -> None:
         super().__init__()
@@ -24,7 +24,7 @@ class Head(torch.nn.Module):
 
 
 def _linear(inputs: int, outputs: int, generator: torch.Generator) -> torch.nn.Linear:
-    with torch.random.fork_rng(devices=[]):  # what a layer begins with is drawn from the global generator
+    with torch.random.fork_rng(devices=[]):  # the layer's own initialisation uses the global generator
         layer = torch.nn.Linear(inputs, outputs)
     with torch.no_grad():
         layer.weight.uniform_(-(inputs**-0.5), inputs**-0.5, generator=generator)

@@ -1,16 +1,17 @@
 """Regularised DICE as a game between zeta and (nu, lambda): ENIGMA's equation 6 and Algorithm 2.
 
-zeta(s, a) is how much more often the target comes to (s, a) than the logs do, nu a critic that finds where the flow of
-zeta does not add up, lambda the price of a mean of zeta other than 1. With steps 0 .. T_max - 1 of padding.py,
+zeta(s, a) is the ratio of the visits of the target and of the logs to (s, a), nu a critic that detects violations of
+the flow equations of zeta, lambda the multiplier of the constraint that zeta has mean 1. With steps 0 .. T_max - 1 of
+padding.py,
 
     L = mean over dialogues of 1/T_max sum_t [ zeta_t (nu'_{t+1} - nu_t) + lambda (zeta_t - 1) - alpha zeta_t^2 ],
 
 least in nu and lambda, greatest in zeta; nu' is nu at the target's reply, its mean over samples. A single gradient
-serves both sides, as in the paper: it is reversed where it enters zeta (Algorithm 1 forgets that). zeta is a square.
+serves both players, as in the paper: it is reversed where it enters zeta (Algorithm 1 omits that). zeta is a square.
 
-Deviations. A square has no slope at 0, so zeta begins at 1, where the released code begins near 0. Pseudo states have
-squares too; the released code lets their zeta go negative. The released sign of lambda is the opposite, which changes
-nothing else. Neither gives an estimate of the value.
+Deviations. The gradient of a square vanishes at 0, so zeta starts at 1, where the released code starts near 0. The zeta
+of pseudo states is a square too; in the released code it may be negative. The released sign of lambda is the opposite,
+which has no other effect.
 """
 
 from typing import Any, NamedTuple
@@ -33,17 +34,17 @@ class _Reverse(torch.autograd.Function):
 
 
 def reverse(x: torch.Tensor) -> torch.Tensor:
-    """x, whose gradient is turned around."""
+    """x, with its gradient reversed."""
     turned: torch.Tensor = _Reverse.apply(x)  # type: ignore[no-untyped-call]
     return turned
 
 
 class Steps(NamedTuple):
-    """Values along the chain of each dialogue."""
+    """Values at the steps of each dialogue."""
 
     zeta: torch.Tensor  # (B, S)
     nu: torch.Tensor  # (B, S)
-    then: torch.Tensor  # (B, S) nu where the target goes on
+    then: torch.Tensor  # (B, S) nu at the next step with the target's reply
     there: torch.Tensor  # (B, S) 1 where the step exists
 
 
@@ -78,7 +79,7 @@ class Dice(torch.nn.Module):
         return Steps(zeta, now, then, torch.ones_like(zeta))
 
     def loss(self, batch: Batch) -> torch.Tensor:
-        """L, whose descent is the descent of nu and lambda and the ascent of zeta."""
+        """L with reversed gradient for zeta: descending it minimises over nu and lambda and maximises over zeta."""
         zeta, nu, then, there = self.steps(batch)
         return self.lagrangian(reverse(zeta), nu, then, there)
 

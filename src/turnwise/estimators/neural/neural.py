@@ -1,4 +1,4 @@
-"""What neural estimators have in common: settings, vectors of (s, a), training, and an answer with its curves."""
+"""What the neural estimators share: settings, vectors of (s, a), training, and the estimate with its curves."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
@@ -42,7 +42,7 @@ class Answering(Learner, Protocol):
 
 
 class Setup(NamedTuple):
-    """What a learner is made of."""
+    """The inputs of a learner."""
 
     data: TrainingData
     batches: Batches
@@ -56,7 +56,7 @@ class Setup(NamedTuple):
 class Neural(ABC):
     card: ClassVar[Card]
     name: ClassVar[str]
-    nested: ClassVar[bool] = False  # too slow to be asked about every other agent for each target
+    nested: ClassVar[bool] = False  # too slow to estimate every other agent anew for each target
 
     model: str = "minilm"  # any BERT- or RoBERTa-like encoder
     preset: str = "quick"  # quick, script or paper
@@ -65,9 +65,9 @@ class Neural(ABC):
     weights: Weights = "trained"  # of the encoder: "random" is an ablation
     reward: Reward = "auto"
     hidden: int | None = None  # width of the heads; None: the encoder's; 0: no hidden layer
-    checkpoints: str | None = None  # a folder, from which a stopped training goes on
+    checkpoints: str | None = None  # a folder of checkpoints, from which an interrupted training resumes
     device: str | None = None
-    # None: the preset's.
+    # None in the following: the preset's value.
     optimiser: Optimiser | None = None
     schedule: Schedule | None = None
     rate: float | None = None
@@ -146,7 +146,7 @@ class Neural(ABC):
         data: TrainingData,
         settings: Settings,
     ) -> tuple[Source, int]:
-        """Where vectors come from, and how many dialogues were too long for the encoder."""
+        """The source of vectors, and the number of dialogues that were too long for the encoder."""
         if self.tuned:
             scripts = reader.scripts(data.dialogues)
             return Tuned(reader, scripts), sum(script.cut > 0 for script in scripts)
@@ -164,7 +164,7 @@ class Neural(ABC):
 
 
 def standardised(vectors: Vectors, components: int) -> Vectors:
-    """Mean 0 and variance 1 in each dimension; then the principal components, whose total variance is their number."""
+    """Standardise each dimension; then take principal components and scale them to a mean variance of 1."""
     centred = vectors - vectors.mean(axis=0, dtype=np.float64)
     spread = centred.std(axis=0)
     centred /= np.where(spread > 1e-6, spread, 1.0)
@@ -181,5 +181,5 @@ def ess(weights: Floats) -> float:
 
 
 def parts(size: int, most: int) -> Sequence[Ints]:
-    """All dialogues, some at a time."""
+    """All dialogues, in parts of at most `most`."""
     return np.array_split(np.arange(size), -(-size // most))

@@ -1,8 +1,8 @@
 """Pseudo-state padding (ENIGMA, 3.1): every dialogue becomes T_max steps, and the last leads to the first of another.
 
 Step 0 is the pseudo state Pad_{T_max} of the dialogue before; steps 1 to T_i are the dialogue; then come Pad_{T_i + 1}
-and so on up to Pad_{T_max}. Only with padding is the value of the endless chain that of the policy over T_max: without
-it a dialogue counts by its length (Example 1 of A.1). T_i must be T_max - 1 at most, which the paper does not say:
+and so on up to Pad_{T_max}. Only with padding is the value of the infinite chain that of the policy over T_max: without
+it a dialogue is weighted by its length (Example 1 of A.1). T_i must be at most T_max - 1, which the paper does not say:
 the zeta of step T_max is not in the loss.
 """
 
@@ -14,7 +14,7 @@ from turnwise.types import Ints
 
 
 def horizon(lengths: Ints, t_max: int | None) -> int:
-    """T_max: as asked, or one more than the longest dialogue has turns."""
+    """T_max: `t_max` if given, otherwise the length of the longest dialogue plus 1."""
     longest = int(np.max(lengths))
     if t_max is None:
         return longest + 1
@@ -30,7 +30,7 @@ def horizon(lengths: Ints, t_max: int | None) -> int:
 def padded(turns: torch.Tensor, inside: torch.Tensor, pseudo: torch.Tensor) -> torch.Tensor:
     """(B, T) values at turns, (B, T) whether there is such a turn, (T_max,) values at Pad_{T_max}, Pad_1, Pad_2, ...
 
-    Gives (B, T_max + 1): steps 0 to T_max.
+    Returns (B, T_max + 1), steps 0 to T_max.
     """
     batch, longest = turns.shape
     steps = torch.cat([pseudo, pseudo[:1]]).repeat(batch, 1)

@@ -1,7 +1,7 @@
-"""The vectors of an experience's rows: read once from a frozen encoder, or made anew in each step of a tuned one.
+"""The vectors of the rows of a frozen encoder.
 
-A frozen encoder reads a dialogue with the replies of every agent in it, whoever is asked about: leaving one agent
-out after another then costs one reading in all. The process keeps what was read last, and the disk keeps all of it.
+A dialogue is encoded once with the replies of all agents, so leaving out one agent after another needs no further
+encoding. The process keeps the most recent dialogues in memory, and the disk cache keeps all.
 """
 
 from collections.abc import Sequence
@@ -19,7 +19,7 @@ from turnwise.encode.neural.loading import default_device
 from turnwise.estimators.neural.training_data import TrainingData
 from turnwise.types import digest
 
-_MOST = 2**28  # numbers kept in memory: 1 GiB
+_MOST = 2**28  # largest number of floats in memory: 1 GiB
 
 
 @lru_cache(maxsize=2)
@@ -36,15 +36,15 @@ def encoder(
     )
 
 
-class Read(NamedTuple):
-    """What is kept of a dialogue."""
+class Encoded(NamedTuple):
+    """The vectors of one dialogue."""
 
     vectors: Vectors  # (replies, d)
-    cut: bool  # whether something of it was too long for the encoder
+    cut: bool  # whether it was too long for the encoder
 
 
 def read(reader: DialogueEncoder, wide: TrainingData, narrow: TrainingData) -> tuple[Vectors, int]:
-    """(rows of `narrow`, d) and how many dialogues were cut; `wide`, which has everyone's replies, is read once."""
+    """(rows of `narrow`, d) vectors, and the number of cut dialogues; `wide` has the replies of all agents."""
     names = [_name(dialogue) for dialogue in wide.dialogues]
     kept = _memory(reader)
     if sum(one.vectors.size for one in kept.values()) > _MOST:
@@ -53,7 +53,7 @@ def read(reader: DialogueEncoder, wide: TrainingData, narrow: TrainingData) -> t
     if missing:
         unread = [wide.dialogues[place] for place in missing.values()]
         made = zip(missing, reader.encode(unread), reader.scripts(unread), strict=True)
-        kept.update((name, Read(vectors, script.cut > 0)) for name, vectors, script in made)
+        kept.update((name, Encoded(vectors, script.cut > 0)) for name, vectors, script in made)
     vectors = np.concatenate([kept[name].vectors for name in names])
     chosen = np.empty((narrow.row[-1], reader.dimension), dtype=np.float32)
     chosen[narrow.logged] = vectors[wide.logged]
@@ -63,7 +63,7 @@ def read(reader: DialogueEncoder, wide: TrainingData, narrow: TrainingData) -> t
 
 
 @lru_cache(maxsize=2)
-def _memory(reader: DialogueEncoder) -> dict[str, Read]:
+def _memory(reader: DialogueEncoder) -> dict[str, Encoded]:
     return {}
 
 

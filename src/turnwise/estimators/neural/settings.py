@@ -1,13 +1,12 @@
-"""How a neural estimator is trained: three named sets of settings, any of which can be changed one by one.
+"""Training settings of the neural estimators: three presets, each setting of which can be changed.
 
-`paper` is Appendix B of ENIGMA, whose optimiser, warm-up, batch and number of epochs are not stated there: they are
-those of the released script for human data. `script` is the released script for synthetic data (a frozen encoder).
-`quick` is ours, for a frozen encoder on a CPU. There lambda begins where it must end up, near 2 alpha: from 0 it takes
-most of the training to get there, and zeta sinks to .1 meanwhile (seen on simulated bookings).
+`paper` is Appendix B of ENIGMA; optimiser, warm-up, batch and number of epochs, which it does not state, are those of
+the released script for human data. `script` is the released script for synthetic data (a frozen encoder).
+`quick` is ours, for a frozen encoder on a CPU. There lambda starts at its final value, near 2 alpha: from 0 it needs
+most of the training to get there, and zeta falls to .1 meanwhile (observed on simulated bookings).
 
-The released code multiplies gradients where the paper speaks of learning rates. Under SGD that is the same but for
-clipping; Adam divides it out again, so that there lambda and nu were in truth as fast as everything else. Here they
-are learning rates.
+The released code multiplies gradients where the paper has learning rates. Under SGD that is the same except for
+clipping; Adam is invariant to it, so lambda and nu effectively had the common learning rate. Here they have their own.
 """
 
 from dataclasses import dataclass, replace
@@ -25,14 +24,14 @@ class Settings:
     lambda_rate: float  # times `rate`
     schedule: Schedule
     warmup: int  # steps
-    clip: float  # greatest norm of a gradient
+    clip: float  # largest norm of the gradient
     momentum: float  # of SGD
     decay: float  # of weights
     batch: int  # dialogues in a step
     epochs: int
     components: int  # principal components of frozen vectors; 0: the vectors as they are
     alpha: float = 1.0  # of the regulariser zeta^2
-    price: float = 0.0  # where lambda begins
+    price: float = 0.0  # initial value of lambda
 
 
 PRESETS = {
@@ -83,5 +82,5 @@ PRESETS = {
 
 
 def chosen(preset: str, **changes: Any) -> Settings:
-    """The preset with what was asked otherwise; None leaves it."""
+    """The preset with these changes; None leaves a setting unchanged."""
     return replace(PRESETS[preset], **{name: value for name, value in changes.items() if value is not None})

@@ -1,7 +1,7 @@
-"""What a neural estimator may see of some episodes: every (state, action), logged or the target's, as a row.
+"""The training data of a neural estimator: one row for every (state, action), logged or the target's.
 
-Rows go dialogue by dialogue and point by point: the logged reply first, then each different reply of the target. A
-reply that the target shares with the log is one row, so it is encoded once and cancels exactly.
+Rows are ordered by dialogue and point: the logged reply first, then each different reply of the target. A reply that is
+both logged and the target's is one row, so it is encoded once and cancels exactly.
 """
 
 from collections.abc import Sequence
@@ -21,16 +21,16 @@ Reward = Literal["auto", "logged", "relabelled"]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TrainingData:
-    dialogues: Sequence[Sequence[Exchange]]  # N; the others of an exchange are the target's replies
-    first: Ints  # (N + 1,) the points of dialogue i are first[i] to first[i + 1]
-    row: Ints  # (N + 1,) likewise its rows
-    logged: Ints  # (n,) the row of the logged reply
-    target: Ints  # (n, K) the rows of the target's replies
-    weight: Floats  # (n, K) 1 / how many there are, 0 where there is no such sample
+    dialogues: Sequence[Sequence[Exchange]]  # N dialogues; `others` of an exchange are the target's replies
+    first: Ints  # (N + 1,) dialogue i has the points first[i] to first[i + 1]
+    row: Ints  # (N + 1,) likewise for rows
+    logged: Ints  # (n,) row of the logged reply
+    target: Ints  # (n, K) rows of the target's replies
+    weight: Floats  # (n, K) 1 / number of samples; 0 where there is no such sample
     reward: Floats  # (N,)
-    rating: Floats  # (N,) of the logged dialogue, which is the reward too unless it is relabelled; may be NaN
-    relabelled: bool  # whether the reward is of the target's own decision
-    unrated: int  # dialogues left out because nobody rated them
+    rating: Floats  # (N,) rating of the logged dialogue, the reward unless that is relabelled; may be NaN
+    relabelled: bool  # whether the reward is the score of the target's own decision
+    unrated: int  # number of dialogues left out because they are not rated
 
     @property
     def lengths(self) -> Ints:
@@ -40,10 +40,10 @@ class TrainingData:
 def gather(
     episodes: Episodes, target: str, *, reward: Reward = "auto", everyone: bool = False
 ) -> TrainingData:
-    """What there is to learn from about the target; with `everyone`, the other agents' replies have rows too.
+    """The data for one target; with `everyone`, the other agents' replies have rows too.
 
     ENIGMA's released data has the score of the decision that the target would have taken on the logged conversation
-    as its reward, not the rating of the logged conversation. `reward` "auto" is that one wherever all of it is known.
+    as its reward, not the rating of the logged conversation. `reward` "auto" uses that score if it is known for all.
     """
     check_answers(episodes, target)
     said = episodes.alternatives.get(target)
@@ -85,14 +85,14 @@ def _rewards(episodes: Episodes, said: Said, reward: Reward) -> tuple[Floats, bo
 
 
 def _rows(episodes: Episodes, own: Ints, heard: Ints) -> tuple[list[Exchange], Ints, Ints, int]:
-    """The exchanges of all points, the rows of the logged and of the target's replies, and how many rows there are."""
+    """The exchanges of all points, the rows of logged and target replies, and the number of rows."""
     texts = episodes.texts
     logged, target = np.empty(len(own), dtype=np.int64), np.zeros_like(own)
     exchanges: list[Exchange] = []
     size = 0
     said = zip(episodes.user.tolist(), episodes.logged.text[:, 0].tolist(), heard.tolist(), strict=True)
     for point, (user, reply, replies) in enumerate(said):
-        others = sorted(set(replies) - {reply, -1})  # in an order that does not depend on who is asked about
+        others = sorted(set(replies) - {reply, -1})  # an order that does not depend on the target
         places = {code: size + place for place, code in enumerate((reply, *others))}
         logged[point] = size
         target[point] = [places.get(code, 0) for code in own[point].tolist()]
