@@ -192,7 +192,7 @@ def test_what_an_agent_cannot_read_it_does_not_answer(supervised: Path) -> None:
         "no `state`": Turn("user", ASKED[0], extra=bits),
         "0 bits": Turn("user", ASKED[0], state=STATE),
         "spaceship": Turn("user", ASKED[0], state={"spaceship": {"speed": "9"}}, extra=bits),
-        "what a user says": Turn("assistant", "hello", state=STATE, extra=bits),
+        "only to a user's turn": Turn("assistant", "hello", state=STATE, extra=bits),
     }
     for (told, _), answer in zip(
         turns.items(), agent.replies([ReplyRequest((turn,), 0) for turn in turns.values()]), strict=True
