@@ -49,7 +49,7 @@ def test_rouge_equals_rouge_score_with_any_number_of_references(pair: tuple[str,
 
 
 @given(st.lists(pairs, min_size=1, max_size=5))
-def test_the_number_of_many_is_the_mean_of_rouge_score_over_replies(
+def test_the_corpus_score_is_the_mean_of_rouge_score_over_replies(
     drawn: list[tuple[str, list[str]]],
 ) -> None:
     drawn = [pair for pair in drawn if any(map(tokens_rouge, pair[1]))]

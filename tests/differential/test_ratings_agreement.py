@@ -39,7 +39,7 @@ def test_alpha_equals_the_krippendorff_package(columns: list[tuple[int | None, .
 
 
 @given(st.lists(st.tuples(*[st.integers(1, 5)] * 3), min_size=5, max_size=30))
-def test_median_pairwise_figures_equal_those_of_sklearn_and_scipy(columns: list[tuple[int, ...]]) -> None:
+def test_pairwise_coefficients_equal_those_of_sklearn_and_scipy(columns: list[tuple[int, ...]]) -> None:
     row = agreement(rated(list(columns)), intervals=False)[0]
     raters = list(zip(*columns, strict=True))
     pairs = [(a, b) for a, b in combinations(raters, 2) if len({*a, *b}) > 1]

@@ -56,7 +56,7 @@ def test_alpha_on_real_ratings_equals_the_krippendorff_package(
         assert getattr(row, f"alpha_{level}").value == pytest.approx(peer, abs=1e-9)
 
 
-def test_a_file_that_numbers_its_persons_has_pairs_once_it_is_told_so(corpora: Path) -> None:
+def test_a_file_with_numbered_people_has_pairs_with_stable_raters(corpora: Path) -> None:
     row = agreement_of(matrix_of(corpora / "usr_persona.jsonl", "overall", stable_raters=True))
     assert (row.identity, row.n_raters, row.per_item) == ("people", 4, (3, 3.0, 3))
     assert row.pairwise_kappa_quadratic.value == pytest.approx(0.64, abs=0.01)

@@ -58,7 +58,7 @@ def test_any_command_line_gives_an_answer_or_a_reason(command, typed):
 
 @settings(max_examples=150)
 @given(data=st.data())
-def test_any_damage_to_a_file_is_survived(data):
+def test_any_damaged_file_gives_a_result_or_a_reason(data):
     with tempfile.TemporaryDirectory() as folder:
         file = corpus(Path(folder) / "logs.jsonl", 3)
         records = [json.loads(line) for line in file.read_text().splitlines()]

@@ -34,12 +34,12 @@ def test_frechet_of_a_set_and_itself_is_0(x: np.ndarray) -> None:
 
 
 @given(sets, arrays(np.float64, WIDTH, elements=numbers))
-def test_frechet_of_a_moved_set_is_the_square_of_the_way(x: np.ndarray, way: np.ndarray) -> None:
+def test_frechet_of_a_shifted_set_is_the_squared_shift(x: np.ndarray, way: np.ndarray) -> None:
     assert frechet(x, x + way) == pytest.approx(float(way @ way), abs=1e-9 * size(x, x + way))
 
 
 @given(sets, sets, st.integers(0, 2**32 - 1))
-def test_frechet_does_not_see_a_rotation_of_both(x: np.ndarray, y: np.ndarray, seed: int) -> None:
+def test_frechet_is_unchanged_by_a_rotation_of_both_sets(x: np.ndarray, y: np.ndarray, seed: int) -> None:
     turn = np.linalg.qr(np.random.default_rng(seed).normal(size=(WIDTH, WIDTH))).Q
     assert frechet(x @ turn, y @ turn) == pytest.approx(frechet(x, y), abs=1e-8 * size(x, y))
 
@@ -95,7 +95,9 @@ def test_prd_of_a_set_and_itself_is_1(x: np.ndarray, k: int, seed: int) -> None:
 
 
 @given(sets, sets, st.integers(1, 6), st.randoms(use_true_random=False))
-def test_the_order_of_rows_moves_no_cluster(x: np.ndarray, y: np.ndarray, k: int, random: object) -> None:
+def test_clusters_do_not_depend_on_the_order_of_rows(
+    x: np.ndarray, y: np.ndarray, k: int, random: object
+) -> None:
     order = list(range(len(x)))
     random.shuffle(order)  # type: ignore[attr-defined]
     one = histograms(x, y, k, rng=np.random.default_rng(0))
@@ -115,7 +117,7 @@ def test_no_weight_gives_a_greater_f1_than_the_exact_maximum(data: st.DataObject
 
 
 @given(sets, sets)
-def test_discrepancy_does_not_see_the_order_and_is_at_most_2(x: np.ndarray, y: np.ndarray) -> None:
+def test_discrepancy_does_not_depend_on_the_order_and_is_at_most_2(x: np.ndarray, y: np.ndarray) -> None:
     one, two = RealSample.of(y), RealSample.of(y[::-1])
     assert one.discrepancy(x) == pytest.approx(two.discrepancy(x[::-1]), abs=1e-9)
     assert one.discrepancy(x) <= 2 + 1e-12

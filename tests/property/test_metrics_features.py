@@ -65,7 +65,7 @@ def test_entropy_is_at_most_that_of_equal_use(replies: list[str], order: int) ->
 
 
 @given(st.lists(texts, min_size=1, max_size=6), orders, st.integers(2, 3))
-def test_saying_everything_again_leaves_the_entropy_as_it_was(
+def test_repeating_every_reply_does_not_change_the_entropy(
     replies: list[str], order: int, times: int
 ) -> None:
     items = list(map(item, replies))
@@ -112,7 +112,7 @@ def test_length_and_questions_are_read_off_the_reply(text: str) -> None:
 
 
 @given(st.lists(st.tuples(st.integers(0, 5), st.integers(0, 5)), min_size=1, max_size=6))
-def test_a_ratio_over_nothing_is_no_number(pairs: list[tuple[int, int]]) -> None:
+def test_a_ratio_with_a_zero_denominator_is_nan(pairs: list[tuple[int, int]]) -> None:
     above, below = np.array(pairs, dtype=float).T
     found = quotient(above, below)
     assert (np.isnan(found) == (below == 0)).all()

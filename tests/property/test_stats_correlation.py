@@ -58,13 +58,13 @@ def test_the_order_of_items_does_not_matter(columns, statistic) -> None:
 
 
 @given(two_columns(), st.sampled_from(["pearson", "spearman", "kendall"]))
-def test_turning_a_metric_round_turns_the_sign(columns, statistic) -> None:
+def test_negating_a_metric_negates_the_correlation(columns, statistic) -> None:
     x, y = columns
     assert STATISTICS[statistic](-x, y) == pytest.approx(-STATISTICS[statistic](x, y), abs=1e-12, nan_ok=True)
 
 
 @given(st.integers(2, 60))
-def test_every_pair_of_items_is_met_once(n) -> None:
+def test_every_pair_of_items_occurs_once(n) -> None:
     met = [(i, j) for [(a, b)] in item_pairs(np.arange(n), chunk=50) for i, j in np.broadcast(a, b)]
     assert sorted((min(p), max(p)) for p in met) == [(i, j) for i in range(n) for j in range(i + 1, n)]
 
@@ -138,7 +138,7 @@ def test_jackknife_equals_leaving_clusters_out_by_hand(statistic, columns) -> No
 
 
 @pytest.mark.parametrize("statistic", sorted(STATISTICS))
-def test_sampling_pairs_of_many_items_hardly_moves_the_number(statistic, monkeypatch) -> None:
+def test_sampling_pairs_changes_the_statistic_by_sampling_error_only(statistic, monkeypatch) -> None:
     rng = np.random.default_rng(5)
     x = rng.normal(size=1500)
     y = np.round(x + rng.normal(size=1500))
@@ -151,7 +151,7 @@ def test_sampling_pairs_of_many_items_hardly_moves_the_number(statistic, monkeyp
 
 
 @pytest.mark.parametrize("statistic", ["kendall", "pairwise"])
-def test_draws_from_sampled_pairs_spread_as_those_from_all(statistic, monkeypatch) -> None:
+def test_draws_from_sampled_pairs_have_the_variance_of_those_from_all(statistic, monkeypatch) -> None:
     rng = np.random.default_rng(6)
     x = rng.normal(size=2000)
     y, codes = np.round(x + rng.normal(size=2000)), np.arange(2000) // 5

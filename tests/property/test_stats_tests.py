@@ -35,7 +35,7 @@ def test_adjusted_p_equals_scipy(p) -> None:
 
 @given(st.integers(0, 2**32 - 1), st.integers(2, 30), st.sampled_from([50, 200]))
 @settings(max_examples=50)
-def test_p_is_above_zero_at_most_one_and_blind_to_which_system_is_first(seed, n_clusters, draws) -> None:
+def test_p_is_above_zero_at_most_one_and_symmetric_in_the_systems(seed, n_clusters, draws) -> None:
     a, b = np.random.default_rng(seed).normal(size=(2, n_clusters, 1))
     one = paired_test(a, b, total, draws=draws, rng=np.random.default_rng(seed))
     other = paired_test(b, a, total, draws=draws, rng=np.random.default_rng(seed))
@@ -61,7 +61,7 @@ def test_p_is_uniform_where_two_metrics_do_not_differ() -> None:
 
 @given(st.integers(0, 2**32 - 1), st.integers(2, 6))
 @settings(max_examples=50)
-def test_no_fewer_orders_are_as_extreme_than_the_one_and_its_equals(seed, n_systems) -> None:
+def test_p_is_at_least_the_share_of_orders_equal_to_the_observed_one(seed, n_systems) -> None:
     rng = np.random.default_rng(seed)
     x, y = rng.normal(size=(2, n_systems))
     p = system_correlation_test("spearman", x, y, draws=1, rng=rng)

@@ -196,14 +196,14 @@ def test_more_clusters_than_are_kept_give_the_same_number_and_much_the_same_inte
         assert wide == pytest.approx(narrow, rel=0.3)
 
 
-def test_a_distance_that_does_not_add_up_is_told_of_a_sample(monkeypatch) -> None:
+def test_a_distance_that_is_not_additive_is_computed_on_a_sample(monkeypatch) -> None:
     monkeypatch.setattr(tally_module, "Reservoir", partial(Reservoir, 80))
     found = tallied(metric("mmd", model="hashing"), ITEMS)
     assert re.search("of a sample of [6-8][0-9] of 120 items", found.method)
     assert found.n_items == COUNT
 
 
-def test_counts_of_a_cluster_are_poisson_and_its_own() -> None:
+def test_counts_of_clusters_are_poisson_and_independent() -> None:
     drawn = np.stack([poisson_counts(f"c{place}", 500, 0) for place in range(500)]).astype(float)
     assert drawn.mean() == pytest.approx(1.0, abs=0.01)
     assert drawn.var() == pytest.approx(1.0, abs=0.02)

@@ -50,14 +50,14 @@ def test_krippendorff_alpha_on_a_worked_example() -> None:
     assert krippendorff_alpha(matrix) == pytest.approx(4 / 9, abs=1e-12)
 
 
-def test_nothing_rated_twice_has_no_agreement() -> None:
+def test_agreement_is_nan_if_no_item_has_two_ratings() -> None:
     matrix = np.array([[1.0, NAN], [NAN, 2.0]])
     assert np.isnan(krippendorff_alpha(matrix))
     assert np.isnan(leave_one_out_correlation(matrix))
     assert np.isnan(pairwise_median(matrix, pearson))
 
 
-def test_leave_one_out_sets_each_rating_against_the_mean_of_the_others() -> None:
+def test_leave_one_out_correlates_each_rating_with_the_mean_of_the_others() -> None:
     matrix = np.array([[1.0, 2.0, 5.0, NAN], [2.0, 2.0, 4.0, 3.0], [1.0, 4.0, NAN, NAN]])
     # rater by rater, items rated by two or more; the last item has one rating and is left out
     ratings = np.array([1.0, 2.0, 5.0, 2.0, 2.0, 4.0, 1.0, 4.0])
@@ -65,7 +65,7 @@ def test_leave_one_out_sets_each_rating_against_the_mean_of_the_others() -> None
     assert leave_one_out_correlation(matrix) == pytest.approx(pearson(ratings, others))
 
 
-def test_the_median_leaves_out_pairs_of_raters_with_little_in_common() -> None:
+def test_the_median_leaves_out_pairs_of_raters_with_few_shared_items() -> None:
     base = np.arange(6.0)
     little = np.array([5.0, 1.0, NAN, NAN, NAN, NAN])
     matrix = np.array([base, base + 1, -base, little])

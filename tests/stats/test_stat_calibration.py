@@ -52,12 +52,12 @@ def fewer_draws(monkeypatch) -> None:
 
 
 @pytest.mark.parametrize("name", SAMPLE)
-def test_intervals_cover_and_tests_reject_as_often_as_they_say(name) -> None:
+def test_coverage_of_intervals_and_rejection_rates_of_tests_are_nominal(name) -> None:
     assert within(CHECKS[name])
 
 
 @pytest.mark.parametrize("name", CONTROLS)
-def test_a_method_that_is_not_valid_is_found_out(name) -> None:
+def test_an_invalid_method_fails_the_check(name) -> None:
     assert not within(CHECKS[name])
 
 

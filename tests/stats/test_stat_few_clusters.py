@@ -38,12 +38,12 @@ def test_the_interval_is_students_for_a_plain_mean():
     assert jackknife_t(float(values.mean()), left_out) == pytest.approx(expected)
 
 
-def test_nothing_varies_so_nothing_is_known():
+def test_values_without_variation_have_no_interval():
     assert jackknife_t(1.0, np.ones(5)) is None
     assert jackknife_t(1.0, np.array([1.0])) is None
 
 
-def test_two_systems_of_few_dialogues_are_covered_too():
+def test_the_interval_of_a_difference_covers_with_few_dialogues():
     rng = np.random.default_rng(3)
     hits = 0
     for _ in range(400):

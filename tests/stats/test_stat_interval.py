@@ -73,7 +73,7 @@ def test_wilson_equals_scipy(successes, n) -> None:
 
 @pytest.mark.parametrize("share", [0.0, 1.0, 0.96, 0.04])
 @pytest.mark.parametrize("scale", [1.0, 100.0])
-def test_a_share_at_the_edge_gets_wilsons_interval_in_its_own_unit(share, scale) -> None:
+def test_a_share_near_a_bound_gets_wilsons_interval_in_its_own_unit(share, scale) -> None:
     values = scale * (np.arange(50) < share * 50)
     found, method = interval_of_sums(of_values(values), mean, draws=500, rng=rng(), bounds=(0.0, scale))
     expected = wilson(share * 50, 50)
@@ -81,7 +81,7 @@ def test_a_share_at_the_edge_gets_wilsons_interval_in_its_own_unit(share, scale)
     assert found == pytest.approx((scale * expected[0], scale * expected[1]))
 
 
-def test_a_cluster_without_items_is_no_trial() -> None:
+def test_a_cluster_without_items_does_not_count_as_a_trial() -> None:
     empty = np.concatenate([of_values(np.zeros(40)), np.zeros((10, 2))])
     found, method = interval_of_sums(empty, mean, draws=99, rng=rng())
     assert method == "Wilson by cluster"
@@ -138,7 +138,7 @@ def test_the_same_seed_gives_the_same_interval() -> None:
     assert first == second
 
 
-def test_bca_leans_to_the_long_tail() -> None:
+def test_bca_reaches_further_towards_the_long_tail() -> None:
     # The mean of skewed values is itself skewed: an honest interval reaches further up than down.
     values = np.random.default_rng(2).exponential(size=60) ** 2
     sums = of_values(values)

@@ -26,7 +26,7 @@ def test_few_clusters_are_swapped_in_all_ways() -> None:
     assert found.difference == pytest.approx(np.mean(a - b))
 
 
-def test_sampled_swaps_come_near_the_exact_answer() -> None:
+def test_sampled_swaps_approximate_the_exact_p() -> None:
     a, b = np.random.default_rng(1).normal(size=(2, 12)) + np.array([[0.5], [0.0]])
     exact = paired_test(of_values(a), of_values(b), mean, draws=5000, rng=rng()).p
     sampled = paired_test(of_values(a), of_values(b), mean, draws=4000, rng=rng()).p
@@ -142,7 +142,7 @@ def test_a_clear_correlation_is_found_and_repeated_turns_do_not_make_it_clearer(
     assert thrice == pytest.approx(once, abs=0.01)
 
 
-def test_one_item_far_out_proves_nothing() -> None:
+def test_one_outlier_is_not_significant() -> None:
     # Ratings and lengths are independent but for one long reply, which alone makes a correlation of .5.
     generator = np.random.default_rng(6)
     x, y = generator.normal(size=(2, 60))

@@ -28,7 +28,7 @@ def test_more_power_asks_for_a_larger_difference() -> None:
     assert asked == sorted(asked)
 
 
-def test_no_spread_detects_nothing_known() -> None:
+def test_without_variation_the_minimum_detectable_difference_is_nan() -> None:
     assert np.isnan(minimum_detectable_difference(np.array([1.0])))
     assert np.isnan(minimum_detectable_difference(np.zeros(9)))
 

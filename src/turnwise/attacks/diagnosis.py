@@ -42,7 +42,7 @@ class Diagnosis:
             why = next(iter(self.errors), "it returned NaN")
             return f"the metric scored none of people's replies: {why}"
         if self.constant:
-            return "the metric gives every reply of a person the same score, and tells none of them apart"
+            return "the metric gives every reply of a person the same score"
         if self.random:
             return f"the metric is random: {self.noise:.0%} of what moves its scores is gone when it is asked again"
         return None
@@ -90,14 +90,14 @@ class Tendency:
 
 def _copied_share(context: Context, reply: str) -> float:
     """Share of the reply's words that occur in the context."""
-    said, heard = words(reply), set(words(context.full_text))
-    return sum(word in heard for word in said) / len(said) if said else 0.0
+    reply_words, context_words = words(reply), set(words(context.full_text))
+    return sum(word in context_words for word in reply_words) / len(reply_words) if reply_words else 0.0
 
 
 def _content_words_used(context: Context, reply: str) -> float:
     """Number of content words of the last turn that the reply uses."""
-    said = set(words(reply))
-    return float(sum(word in said for word in content_words(context.last_turn)))
+    reply_words = set(words(reply))
+    return float(sum(word in reply_words for word in content_words(context.last_turn)))
 
 
 FEATURES: dict[str, tuple[str, Callable[[Context, str], float]]] = {

@@ -55,15 +55,21 @@ def infer_strategy(contexts: Sequence[str], replies: Sequence[str]) -> InferredS
 
 def measure(contexts: Sequence[str], replies: Sequence[str]) -> Measures:
     """The measures of Appendix B.2 for replies in these contexts."""
-    said = [words(reply) for reply in replies]
-    heard = [words(context) for context in contexts]
-    every = [word for reply in said for word in reply]
+    reply_words = [words(reply) for reply in replies]
+    context_words = [words(context) for context in contexts]
+    every = [word for reply in reply_words for word in reply]
     return Measures(
         response_frequency=Counter(replies).most_common(1)[0][1] / len(replies),
         lexical_variety=len(set(every)) / len(every) if every else 0.0,
-        bleu=float(np.mean([_bleu(reply, context) for reply, context in zip(said, heard, strict=True)])),
+        bleu=float(
+            np.mean(
+                [_bleu(reply, context) for reply, context in zip(reply_words, context_words, strict=True)]
+            )
+        ),
         jaccard=float(
-            np.mean([_jaccard(reply, context) for reply, context in zip(said, heard, strict=True)])
+            np.mean(
+                [_jaccard(reply, context) for reply, context in zip(reply_words, context_words, strict=True)]
+            )
         ),
     )
 

@@ -38,7 +38,7 @@ QUESTIONS: dict[str, tuple[str, tuple[Maker, ...]]] = {
     "compare": ("Is A better than B?", (differences, flips)),
 }
 RATERS = "How far do people agree?"
-SIDE_BY_SIDE = "Errors of the estimates, run beside run"
+SIDE_BY_SIDE = "Errors of the estimates, all runs"
 
 
 @dataclass(frozen=True, slots=True)

@@ -57,7 +57,7 @@ def counted(monkeypatch: pytest.MonkeyPatch, module: object, name: str) -> list[
 @pytest.mark.parametrize(
     ("command", "after", "todo"),
     [
-        (WHOLE, 4, {"answer": 2}),  # of six targets
+        (WHOLE, 4, {"estimate_target": 2}),  # of six targets
         (STREAM, 1, {"_first": 2, "_second": 6}),  # three shards; four targets at once, then two
         (STREAM, 4, {"_first": 0, "_second": 5}),
         (STREAM, 7, {"_first": 0, "_second": 3}),
@@ -90,7 +90,7 @@ def test_other_settings_start_from_the_beginning(folder: Path, monkeypatch: pyte
     monkeypatch.undo()
     monkeypatch.chdir(folder)
     assert len(os.listdir(folder / "other" / FOLDER)) == 4  # three parts and the lock
-    seen = counted(monkeypatch, ope_module, "answer")
+    seen = counted(monkeypatch, ope_module, "estimate_target")
     assert run([*WHOLE.split(), "other", "--no-calibrate"]) == 0
     assert len(seen) == 6
     assert not (folder / "other" / FOLDER).exists()
@@ -116,7 +116,7 @@ def test_partial_results_of_a_changed_metric_are_not_reused(
         return {key: value**2 for key, value in true(*about).items()}
 
     monkeypatch.setattr(module, name, moved)
-    seen = counted(monkeypatch, ope_module, "answer")
+    seen = counted(monkeypatch, ope_module, "estimate_target")
     run([*command, "-o", f"{name}-broken"])
     assert len(seen) == 6
     run([*command, "-o", f"{name}-new"])
@@ -131,7 +131,7 @@ def test_partial_results_do_not_depend_on_the_commit(folder: Path, monkeypatch: 
         interrupt_after(patch, 4)
         run([*WHOLE.split(), "committed"])
     monkeypatch.setattr(origin, "_commit", lambda: "f00d")
-    seen = counted(monkeypatch, ope_module, "answer")
+    seen = counted(monkeypatch, ope_module, "estimate_target")
     assert run([*WHOLE.split(), "committed"]) == 0
     assert len(seen) == 2
     assert b'"commit": "f00d"' in (folder / "committed" / "results.json").read_bytes()

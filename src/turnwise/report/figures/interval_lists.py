@@ -120,7 +120,9 @@ def differences(run: Run) -> Iterator[Figure]:
 
 def estimates(run: Run) -> Iterator[Figure]:
     """The estimates of one target by all estimators, with the truth where it is known."""
-    asked = [record for record in run.results if not record.get("kind")]  # a critic's stand in `worths`
+    asked = [
+        record for record in run.results if not record.get("kind")
+    ]  # values of a critic are in `system_values`
     targets = dict.fromkeys((record["target"], record["rating"]) for record in asked)
     if len(targets) > 3:  # many targets are one regression plot
         return

@@ -18,17 +18,24 @@ FRAUDS_PER_TURN = 2  # frauds of the attack, and as many random templates, that 
 
 
 def training_dialogues(
-    data: Sequence[str], templates: Sequence[str], apart: set[str], turns: int, rng: np.random.Generator
+    data: Sequence[str],
+    templates: Sequence[str],
+    attacked_prefixes: set[str],
+    turns: int,
+    rng: np.random.Generator,
 ) -> Iterator[Dialogue]:
     """Yield the training dialogues, with frauds as alternatives at up to `turns` of their turns.
 
-    Dialogues of which a prefix is in `apart` (digests of the attacked contexts) are left out.
+    Dialogues of which a prefix is in `attacked_prefixes` (digests of the attacked contexts) are left out.
     """
     found = context_templates(templates)
     dialogues = [
         dialogue
         for dialogue in read_all(data, apart=True)  # files may share ids
-        if not any(prefix_digest(dialogue.turns[:end]) in apart for end in range(2, len(dialogue.turns) + 1))
+        if not any(
+            prefix_digest(dialogue.turns[:end]) in attacked_prefixes
+            for end in range(2, len(dialogue.turns) + 1)
+        )
     ]
     if not dialogues:
         raise DataError(

@@ -177,7 +177,7 @@ def _metric(spec: HardenSpec, name: str, census: Census) -> Metric:
 
 def _round(spec: HardenSpec, name: str, number: int, report: Callable[[str], None]) -> dict[str, Any]:
     """Attack each file; returns the results, the templates for training, and digests of the attacked contexts."""
-    attacked, promising, apart = list[FileAttack](), list[str](), list[str]()
+    attacked, promising, attacked_prefixes = list[FileAttack](), list[str](), list[str]()
     names = file_names(spec.data)
     folder = (spec.output or Path()) / f"round-{number}"
     for place, path in enumerate(spec.data):
@@ -191,14 +191,14 @@ def _round(spec: HardenSpec, name: str, number: int, report: Callable[[str], Non
         attacked.append(found)
         promising += [_template(one) for one in frauds(made) if one.gain > 0]
         promising += made.found.promising
-        apart += [prefix_digest(context.item.turns) for context in made.contexts]
-    told = {
+        attacked_prefixes += [prefix_digest(context.item.turns) for context in made.contexts]
+    round_result = {
         "round": number,
         "robust": all(one.robust for one in attacked),
         "attacked": [asdict(one) for one in attacked],
     }
     wanted = [text for text in dict.fromkeys(promising) if text]
-    return {"told": told, "promising": wanted, "contexts": apart}
+    return {"told": round_result, "promising": wanted, "contexts": attacked_prefixes}
 
 
 def _summary(last: dict[str, Any]) -> str:
@@ -223,7 +223,11 @@ def _template(one: JudgedStrategy) -> str:
 
 
 def _train_guard(
-    spec: HardenSpec, templates: Sequence[str], model: Path, apart: set[str], report: Callable[[str], None]
+    spec: HardenSpec,
+    templates: Sequence[str],
+    model: Path,
+    attacked_prefixes: set[str],
+    report: Callable[[str], None],
 ) -> None:
     """Train the metric with a guard against these templates and as many random ones."""
     kind, given = settings(spec.metrics[0])
@@ -232,7 +236,10 @@ def _train_guard(
         f"{model.name}: training on {len(context_templates(templates))} frauds and as many random templates"
     )
     rng = generator(spec.seed, "harden")
-    write(training_dialogues(spec.learn_from or spec.data, templates, apart, spec.taught, rng), str(lesson))
+    write(
+        training_dialogues(spec.learn_from or spec.data, templates, attacked_prefixes, spec.taught, rng),
+        str(lesson),
+    )
     train(
         TrainSpec(
             data=(str(lesson),),
