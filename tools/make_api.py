@@ -25,6 +25,13 @@ internal and may change without notice.
 
 `python -m tools.make_api` writes this page from the signatures and docstrings. Signatures are checked by mypy in strict
 mode, and a call with a wrong keyword or a value of a wrong type raises `UsageError` before any work is done.
+
+`Data` is a path, a list of paths, dialogues as dicts in [the native format](format.md), `Dialogue` objects, a pandas or
+polars DataFrame, or a Hugging Face Dataset. The columns of a table are keys of the native format; `messages` is the one
+that it must have. A parameter that takes names takes one name, several names separated by commas, or a list.
+
+A result iterates as one dict for each record of results.json. It prints as a table, followed by what was not scored and
+why. A notebook shows the table with its figures. `to_pandas()` and `to_polars()` return data frames.
 """
 KINDS: dict[str, Callable[[Any], bool]] = {
     "Functions": inspect.isfunction,
