@@ -145,7 +145,7 @@ def _attacked(given: dict[str, Any]) -> int:
         return code or (1 if given["gate"] and not hardened.robust else 0)
     found = attack(**options.arguments(given, "harden", "gate", *HARDENING))
     rows = [_short(row) for row in found.document["results"][:SHOWN]]
-    code = conclude(found, given, rows=rows, after=_told(found.document))
+    code = conclude(found, given, rows=rows, after=_summary(found.document))
     return code or (1 if given["gate"] and found.gameable else 0)
 
 
@@ -154,7 +154,7 @@ def _short(row: Mapping[str, Any], width: int = 72) -> dict[str, Any]:
     return {**row, "description": text if len(text) <= width else f"{text[: width - 1]}…"}
 
 
-def _told(document: Mapping[str, Any]) -> str:
+def _summary(document: Mapping[str, Any]) -> str:
     """The verdict, what the scores correlate with, and replies of the worst fraud."""
     verdict = document.get("verdict")
     if verdict is None:
@@ -178,11 +178,11 @@ def _told(document: Mapping[str, Any]) -> str:
     if rest > 0:
         lines.append(f"{rest} more in results.json (-o) or with --format json")
     if verdict["gameable"]:
-        told = _cut(verdict["description"], 200)
-        lines.append(f"GAMEABLE: {counted(verdict['frauds'], 'fraud')} above people; the worst {told}")
+        worst_one = _cut(verdict["description"], 200)
+        lines.append(f"GAMEABLE: {counted(verdict['frauds'], 'fraud')} above people; the worst {worst_one}")
         worst = next(row for row in document["results"] if row["strategy"] == verdict["worst"])
-        for heard, said in worst["transcript"]:
-            lines += [f"  context: {_cut(heard)}", f"  reply:   {_cut(said)}"]
+        for context, reply in worst["transcript"]:
+            lines += [f"  context: {_cut(context)}", f"  reply:   {_cut(reply)}"]
     else:
         lines.append(f"no strategy was shown to score above people ({verdict['judged']} tested)")
     if verdict["note"]:

@@ -122,26 +122,26 @@ def command(**given: Any) -> int:
 def _after(document: Mapping[str, Any]) -> str:
     from turnwise.report import text
 
-    said = [
+    lines = [
         f"{row['target']} {row['rating']}: outside the interval of {row['estimator']}: {', '.join(outside)}"
         for row in document["results"]
         if row["estimator"] == document["results"][0]["estimator"]
         and (outside := row["diagnostics"].get("disagrees"))
     ]
-    said += [f"note: {note}" for note in document.get("notes", ())]
+    lines += [f"note: {note}" for note in document.get("notes", ())]
     if any(
         row["estimate"] is not None and row["diagnostics"].get("calibrated") is False
         for row in document["results"]
     ):
-        said.append(
+        lines.append(
             "NOT CALIBRATED: these intervals account for sampling alone, and contain the truth far less often than 95 %"
         )
-    said += [_critic_line(name, about) for name, about in document.get("critics", {}).items()]
+    lines += [_critic_line(name, about) for name, about in document.get("critics", {}).items()]
     checks = document.get("validation", ())
     if checks:
         head = list(checks[0])
-        said.append(text.table([[row[name] for name in head] for row in checks], head))
-    return "\n" + "\n".join(said) if said else ""
+        lines.append(text.table([[row[name] for name in head] for row in checks], head))
+    return "\n" + "\n".join(lines) if lines else ""
 
 
 def _critic_line(name: str, about: dict[str, Any]) -> str:

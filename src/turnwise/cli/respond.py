@@ -83,9 +83,9 @@ def command(**given: Any) -> None:
     if done.n_there:
         click.echo(f"note: {counted(done.n_there, 'point')} had replies of {given['name']} already", err=True)
     answered = done.n_points - len(done.failures)
-    told = (
+    coverage = (
         ""
         if given["self_play"]
         else f", {given['name']} replies at {answered} of {counted(done.n_points, 'point')}"
     )
-    click.echo(f"{given['output']}: {counted(done.n_dialogues, 'dialogue')} written{told}", err=True)
+    click.echo(f"{given['output']}: {counted(done.n_dialogues, 'dialogue')} written{coverage}", err=True)
