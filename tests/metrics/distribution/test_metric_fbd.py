@@ -322,7 +322,7 @@ def test_agents_are_distinguished_from_people_also_if_all_queries_are_equal(
     assert isinstance(metric, Fitted)
     to_real = metric.fit(items)
     assert "reply-only:all" in str(to_real.signature)
-    assert "all the same: replies are read without their query" in caplog.text
+    assert "all the same: replies are encoded without their query" in caplog.text
     people = [replace(i, turns=(i.turns[0], Turn("assistant", i.references[0]))) for i in items]
     babble = [replace(i, turns=(i.turns[0], Turn("assistant", f"{n} zzz qqq"))) for n, i in enumerate(items)]
     near, far = (to_real.reduce(to_real.rows(said)) for said in (people, babble))

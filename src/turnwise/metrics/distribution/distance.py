@@ -24,7 +24,7 @@ from turnwise.types import Floats, Item, Level, Need, Rows, Signature, digest
 FEWEST = 50  # replies needed on either side; papers/fbd-prd.md shows what fewer do to a ranking
 SEED = 0  # of the splits for `floor`, `thinned` and `at_infinity`
 HEADER = 3  # columns before the vector: code of the group, hash of the reply, hash of the query
-MIXED_GROUPS = "rows of several groups have no common real side: reduce each group by itself"
+MIXED_GROUPS = "rows of several groups are compared with different real replies: reduce each group separately"
 ALL_THE_SAME = "all replies are the same: they have no distribution"
 Prepared = TypeVar("Prepared")
 
@@ -120,7 +120,7 @@ class Distance(DistanceAttributes, ABC, Generic[Prepared]):
     def _check_count(self, count: int) -> None:
         if count < self.fewest:
             raise TooFewItems(
-                f"{count} replies are too few to know their distribution by: {self.fewest} or more are needed"
+                f"{count} replies are too few to estimate their distribution: {self.fewest} or more are needed"
             )
 
     def _distance(self, generated: Floats, real: Floats) -> float:

@@ -66,7 +66,7 @@ def finite(rows: Floats) -> Floats:
     """The rows (n, d) as float64; raises `DataError` if a number is NaN or infinite."""
     rows = np.asarray(rows, dtype=np.float64)
     if rows.ndim != 2:
-        raise DataError(f"vectors stand in a table (n, d), and this one has the shape {rows.shape}")
+        raise DataError(f"vectors must be an array of shape (n, d), not {rows.shape}")
     bad = ~np.isfinite(rows).all(axis=1)
     if bad.any():
         raise DataError(

@@ -41,7 +41,9 @@ class PairEncoding:
 
     def __post_init__(self) -> None:
         if self.way not in _POOLING:
-            raise UsageError(f"there is no way `{self.way}` to read a pair; there are {', '.join(_POOLING)}")
+            raise UsageError(
+                f"there is no way `{self.way}` to encode a pair; there are {', '.join(_POOLING)}"
+            )
         if self.turns < 0:
             raise UsageError(f"a query is 1 turn or more, or 0 for the whole context, not {self.turns}")
 

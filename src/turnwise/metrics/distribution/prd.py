@@ -84,7 +84,7 @@ class Prd(_Attributes, EncodingSettings):
             )
         if self.runs > 1 and not self.angles:
             raise UsageError(
-                f"`{self.name}` with {self.runs} runs averages curves: choose the angles to do so at"
+                f"`{self.name}` with {self.runs} runs averages curves at fixed angles: set the number of angles"
             )
 
     def fit(self, items: Iterable[Item], /) -> "FittedPrd":

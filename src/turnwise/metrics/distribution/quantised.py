@@ -35,7 +35,7 @@ class QuantisedVectors:
 
     def __add__(self, other: "QuantisedVectors") -> "QuantisedVectors":
         if None not in (self.group, other.group) and self.group != other.group:
-            raise ValueError("cells of several groups have no common real side: add up each group by itself")
+            raise ValueError("summaries of several groups have different cells: add up each group separately")
         group = other.group if self.group is None else self.group
         return QuantisedVectors(group, self.count + other.count, self.total + other.total)
 

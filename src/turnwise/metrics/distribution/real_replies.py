@@ -65,14 +65,14 @@ def real_replies(
         queries = _text_hashes(real, encodings[0].max_turns)[encodable, 1]
         where = f" in group `{group}`" if group else ""
         if reason := _why_refused(real, len(vectors), fewest):
-            log.warning("no number%s: %s", where, reason)
+            log.warning("no score%s: %s", where, reason)
             refused[reason] = len(vectors)
             continue
         texts = [turn.text for item in real for turn in item.turns]
         groups[group] = RealReplies(group, fitted, vectors, queries, digest(group, *texts))
         if groups[group].reply_only:
             message = (
-                "the real replies%s have no context, or all the same: replies are read without their query"
+                "the real replies%s have no context, or all the same: replies are encoded without their query"
             )
             log.warning(message, where)
     if not groups:

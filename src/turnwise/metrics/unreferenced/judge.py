@@ -203,7 +203,7 @@ class Judge(Ratio):
     def _not_configured(self) -> UsageError:
         needed = {f"{ADDRESS} (like https://HOST/v1)": self.chat, MODEL: self.model}
         missing = " and ".join(name for name, value in needed.items() if not value)
-        return UsageError(f"the judge is a model behind an address, and was not told which: set {missing}")
+        return UsageError(f"the judge needs the address and the name of a model: set {missing}")
 
     def _body(self, messages: Sequence[Mapping[str, str]], sample: int) -> dict[str, Any]:
         """The JSON object of a request."""

@@ -33,5 +33,7 @@ def with_wrong_replies(
             pairs_with_alternatives += 1
             row[:] = rng.choice(rows, size=len(row), replace=len(rows) < len(row))
     if not pairs_with_alternatives:
-        raise DataError(f"`{agent}` has no alternatives in the data, so there is nothing wrong to learn from")
+        raise DataError(
+            f"`{agent}` has no alternatives in the data, so there are no wrong replies to train on"
+        )
     return replace(corpus, texts=tuple(index)), np.concatenate([negatives, more], axis=1)

@@ -81,7 +81,7 @@ def sub_metric(name: str) -> Metric:
     """The metric of this name, which must give a score to single replies."""
     metric = resolve(name)
     if not isinstance(metric, Summed) or metric.level != "turn":
-        raise UsageError(f"`{name}` has no number for a single reply, and a part of usr-full must")
+        raise UsageError(f"`{name}` gives no score to single replies, which a part of usr-full must")
     return metric
 
 
