@@ -57,18 +57,18 @@ class OpenTasks:
         self._by_agents[task.agents][count].pop(task.id)
         self._by_agents[task.agents][count - 1][task.id] = task
 
-    def choose(self, met: set[str], judged: dict[Key, int]) -> Task | None:
-        """The next task of a rater who has had the groups `met` and rated the agents `judged` times.
+    def choose(self, groups_seen: set[str], rated: dict[Key, int]) -> Task | None:
+        """The next task of a rater who has had the groups `groups_seen` and rated each agent `rated` times.
 
         Agents that the rater has rated least come first, then those that all raters have rated least. Among their tasks
         those with the most raters come first, so that a study that ends early has few incomplete tasks.
         """
-        for agents in sorted(self.given, key=lambda key: (judged.get(key, 0), self.given[key], key)):
+        for agents in sorted(self.given, key=lambda key: (rated.get(key, 0), self.given[key], key)):
             places = self._by_agents[agents]
             for count in sorted(
                 (n for n, some in places.items() if some and n < self._raters_per_task), reverse=True
             ):
                 for task in places[count].values():
-                    if task.group not in met:
+                    if task.group not in groups_seen:
                         return task
         return None

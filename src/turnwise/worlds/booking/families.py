@@ -14,6 +14,7 @@ import numpy as np
 from turnwise.errors import unknown
 from turnwise.worlds.booking.mistakes import MISTAKES
 from turnwise.worlds.booking.sellers import QUESTIONS, Habits, Seller
+from turnwise.worlds.strengths import at_halving_strength, numbered
 
 ORDERS: Mapping[str, tuple[str, ...]] = {
     "plain": QUESTIONS,
@@ -65,7 +66,7 @@ def wordings(agents: int) -> dict[str, Habits]:
         share = (0.9 if often else 0.3) / (1 + repetition / 2)
         # A second kind of mistake, half as frequent, so that no two sellers make the same mistakes.
         second = kinds[(index * 3 + 5 + repetition) % 8]
-        found[_numbered(f"{wording}-{kind}", repetition)] = Habits(
+        found[numbered(f"{wording}-{kind}", repetition)] = Habits(
             wording,
             asks=tuple(topic for topic in ORDERS[wording] if topic != kind or kind not in UNASKED),
             mistakes={kind: share} | ({second: share / 2} if second != kind else {}),
@@ -78,13 +79,7 @@ def wordings(agents: int) -> dict[str, Habits]:
 
 def behaviour(agents: int) -> dict[str, Habits]:
     """Every behaviour at full strength, then every behaviour at half strength, and so on."""
-    found = {}
-    kinds = list(BEHAVIOURS.items())
-    for index in range(agents):
-        kind, habits = kinds[index % len(kinds)]
-        repetition = index // len(kinds)
-        found[_numbered(kind, repetition)] = habits(0.5**repetition)
-    return found
+    return at_halving_strength(BEHAVIOURS, agents)
 
 
 def stochastic(agents: int) -> dict[str, Habits]:
@@ -103,11 +98,6 @@ def stochastic(agents: int) -> dict[str, Habits]:
             settles=u[6],
         )
     return found
-
-
-def _numbered(name: str, repetition: int) -> str:
-    """The name of a seller in repetition `repetition` of the list of kinds: `quits`, `quits-2`, `quits-3`."""
-    return f"{name}-{repetition + 1}" if repetition else name
 
 
 def _without(*topics: str) -> tuple[str, ...]:

@@ -7,6 +7,7 @@ strength and then at half strength and so on, so that systems with equal success
 from collections.abc import Callable, Mapping
 
 from turnwise.errors import unknown
+from turnwise.worlds.strengths import at_halving_strength
 from turnwise.worlds.task.systems import Habits, System
 from turnwise.worlds.task.tracking import Tracker
 
@@ -51,13 +52,7 @@ def graded(agents: int) -> dict[str, Habits]:
 
 def failings(agents: int) -> dict[str, Habits]:
     """Every failing at full strength, then every failing at half strength, and so on."""
-    found = {}
-    kinds = list(FAILINGS.items())
-    for index in range(agents):
-        kind, habits = kinds[index % len(kinds)]
-        repetition = index // len(kinds)
-        found[f"{kind}-{repetition + 1}" if repetition else kind] = habits(0.5**repetition)
-    return found
+    return at_halving_strength(FAILINGS, agents)
 
 
 FAMILIES: Mapping[str, Callable[[int], dict[str, Habits]]] = {"graded": graded, "failings": failings}

@@ -96,15 +96,6 @@ class Task(World):
         """The belief state after `turns`, tracked by rules, for policies that need one."""
         return with_log_names(belief_state(self.tracker(turns)))
 
-    def match_counts(self, turns: Sequence[Turn]) -> dict[str, int]:
-        """The number of venues that match the belief state, by domain that the user has mentioned."""
-        state = belief_state(self.tracker(turns))
-        return {
-            domain: len(self.tables.matching(domain, known))
-            for domain, known in state.items()
-            if domain in self.tables.rows
-        }
-
     def scene(self, rng: np.random.Generator) -> Scene:
         briefing = Turn("system", BRIEFING.format(int(rng.integers(2**32))))
         if self.simulator is not None:
