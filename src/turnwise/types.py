@@ -8,6 +8,7 @@ from hashlib import blake2b
 from inspect import get_annotations
 from typing import (
     TYPE_CHECKING,
+    Annotated,
     Any,
     ClassVar,
     Literal,
@@ -64,16 +65,23 @@ class Reply(Record, frozen=True):
     relabelled: Scores | None = None  # scores of the decision it would take if the dialogue ended here
 
 
-class Turn(Record, frozen=True):
+# A constraint that no JSON value meets. logs/typed.py decodes messages straight into `Turn`s; these fields have another
+# form in a file, so that a message with a key of their name must be read in another way.
+_NOT_IN_JSON = msgspec.Meta(min_length=2**62)
+
+
+class Turn(Record, frozen=True, forbid_unknown_fields=True):
     role: Role
     content: str | None  # None only beside tool calls
     references: tuple[str, ...] = ()
-    alternatives: Mapping[str, tuple[Reply, ...]] = {}
+    alternatives: Annotated[Mapping[str, tuple[Reply, ...]], _NOT_IN_JSON] = {}
     outcome: Scores | None = None
     state: Mapping[str, Any] | None = None
     acts: tuple[Any, ...] | None = None
-    extra: Mapping[str, Any] = {}  # unknown keys, passed through
-    parts: tuple[Mapping[str, Any], ...] = ()  # content in parts, as OpenAI has it; `content` is their text
+    extra: Annotated[Mapping[str, Any], _NOT_IN_JSON] = {}  # unknown keys, passed through
+    parts: Annotated[
+        tuple[Mapping[str, Any], ...], _NOT_IN_JSON
+    ] = ()  # content in parts, as OpenAI has it; `content` is their text
 
     @property
     def text(self) -> str:

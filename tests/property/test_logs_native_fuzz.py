@@ -203,7 +203,7 @@ def by_the_checker(line: bytes) -> Dialogue | str:
 
 def typed_alike(line: bytes) -> bool:
     """Whether the structs read the line; what they read must be what the checker reads, to the last type."""
-    found, expected = typed.read(line, default_id="7", before="p:"), by_the_checker(line)
+    found, expected = typed.read(line, 7, prefix="p:", apart=True), by_the_checker(line)
     assert found is None or (found == expected and repr(found) == repr(expected))
     return found is not None
 

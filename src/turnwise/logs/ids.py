@@ -5,6 +5,8 @@ The sets keep 64-bit hashes: two different ids of a million collide with a proba
 
 from array import array
 
+MASK = 0xFFFF_FFFF_FFFF_FFFF  # 64 bits
+
 
 class IdSet:
     """Open addressing over 64-bit hashes; 0 marks a free slot."""
@@ -61,7 +63,7 @@ class FileIds(IdSet):
 
     def first(self, key: str) -> str | None:
         """Add an id; the file that has it already, or None where it is new."""
-        code = _code(key)
+        code = hash(key) & MASK or 1
         slot = _slot(self._table, code)
         if self._table[slot]:
             return self._files[self._number[slot]]
@@ -80,13 +82,13 @@ class FileIds(IdSet):
 
 
 def _code(key: str) -> int:
-    return hash(key) & 0xFFFF_FFFF_FFFF_FFFF or 1
+    return hash(key) & MASK or 1
 
 
 def _slot(table: "array[int]", code: int) -> int:
     """The slot that holds `code`, or the free slot where it belongs."""
     last = len(table) - 1  # the length is a power of two
     slot = code & last
-    while table[slot] and table[slot] != code:
+    while (held := table[slot]) and held != code:
         slot = (slot + 1) & last
     return slot

@@ -114,12 +114,15 @@ def parse(
     line: bytes | str | dict[str, Any], *, file: str, line_number: int, prefix: str = "", apart: bool = False
 ) -> Dialogue:
     """The dialogue of one line or of one Parquet row; `DataError` says which rule it breaks."""
-    default_id, before = (str(line_number), prefix) if apart else (f"{prefix}{line_number}", "")
+    if not isinstance(line, dict):
+        found = typed.read(line, line_number, prefix=prefix, apart=apart)
+        if found is not None:
+            return found
     try:
-        if isinstance(line, dict):
-            return from_record(parquet.native_record(line), default_id=default_id, before=before)
-        found = typed.read(line, default_id=default_id, before=before)
-        return found or from_record(decoded(line), default_id=default_id, before=before)
+        record = parquet.native_record(line) if isinstance(line, dict) else decoded(line)
+        if apart:
+            return from_record(record, default_id=str(line_number), before=prefix)
+        return from_record(record, default_id=f"{prefix}{line_number}")
     except RuleError as error:
         refuse(error, file, line_number)
 

@@ -1,10 +1,11 @@
 """The native format as typed structs: msgspec decodes and checks a line in one pass.
 
-A struct cannot keep unknown keys, and its errors name other rules than ours. So a line that these structs refuse is
-read again by `dialogue.from_record`, which keeps unknown keys and explains errors. What both accept is equal.
+Most lines are read straight into `Turn`s. Lines with alternatives, or with null where a list is expected, go through
+structs of their own. A struct cannot keep unknown keys, and its errors name other rules than ours: a line that these
+structs refuse is read again by `dialogue.from_record`, which keeps unknown keys and explains errors. The dialogues
+are equal whichever way a line is read.
 """
 
-from itertools import starmap
 from operator import attrgetter
 from typing import Annotated, Any
 
@@ -27,8 +28,8 @@ _Samples = Annotated[list[str | _Sample], msgspec.Meta(min_length=1)]
 class _Message(msgspec.Struct, forbid_unknown_fields=True, gc=False):
     role: Role
     content: str  # null needs a tool call beside it, which is an unknown key
-    references: tuple[str, ...] = ()
-    alternatives: dict[str, str | _Samples] = {}
+    references: tuple[str, ...] | None = None
+    alternatives: dict[str, str | _Samples] | None = None
     outcome: dict[str, float] | None = None
     state: dict[str, Any] | None = None
     acts: tuple[Any, ...] | None = None
@@ -43,8 +44,7 @@ class _Rating(msgspec.Struct, forbid_unknown_fields=True, gc=False):
     direction: Direction | None = None
 
 
-class _Record(msgspec.Struct, forbid_unknown_fields=True, gc=False):
-    messages: Annotated[list[_Message], msgspec.Meta(min_length=1)]
+class _Record(msgspec.Struct, forbid_unknown_fields=True, kw_only=True, gc=False):
     id: _Name | None = None
     agent: _Name | None = None
     ratings: list[_Rating] | None = None
@@ -52,44 +52,63 @@ class _Record(msgspec.Struct, forbid_unknown_fields=True, gc=False):
     meta: dict[str, Any] | None = None
 
 
-_decode = msgspec.json.Decoder(_Record).decode
-_fields = attrgetter(*_Message.__struct_fields__)  # in the order of the fields of `Turn`
-_alternatives = attrgetter("alternatives")
+class _Plain(_Record, forbid_unknown_fields=True, kw_only=True, gc=False):
+    messages: Annotated[tuple[Turn, ...], msgspec.Meta(min_length=1)]
 
 
-def read(line: bytes | str, *, default_id: str, before: str = "") -> Dialogue | None:
-    """The dialogue of a line, its id with `before` before it; None for a line that `dialogue.from_record` must read."""
+class _Rich(_Record, forbid_unknown_fields=True, kw_only=True, gc=False):
+    messages: Annotated[list[_Message], msgspec.Meta(min_length=1)]
+
+
+_decode_plain = msgspec.json.Decoder(_Plain).decode
+_decode_rich = msgspec.json.Decoder(_Rich).decode
+_content = attrgetter("content")
+
+
+def read(line: bytes | str, line_number: int, *, prefix: str = "", apart: bool = False) -> Dialogue | None:
+    """The dialogue of a line; None for a line that `dialogue.from_record` must read. Ids are as in `native.parse`."""
+    record: _Plain | _Rich
     try:
-        record = _decode(line)
+        record = _decode_plain(line)
+        turns = record.messages
+        if None in map(_content, turns):
+            return None
     except (msgspec.DecodeError, UnicodeError, RecursionError):
-        return None
-    identity = before + (record.id or default_id)
+        try:
+            record = _decode_rich(line)
+        except (msgspec.DecodeError, UnicodeError, RecursionError):
+            return None
+        turns = tuple([_turn(message) for message in record.messages])
+    identity = record.id or str(line_number)
+    if prefix and (apart or record.id is None):
+        identity = prefix + identity
+    agent = record.agent or "unknown"
+    if not record.ratings:
+        return Dialogue(identity, agent, turns, (), record.goal, record.meta or {})
     ratings: list[Rating] = []
-    n_turns = len(record.messages)
-    for rating in record.ratings or ():
+    for rating in record.ratings:
         turn, value, scale = rating.turn, rating.value, rating.scale
-        if turn is None:
-            item = identity
-        elif 0 <= turn < n_turns:
-            item = item_id(identity, turn)
-        else:
+        if turn is not None and not 0 <= turn < len(turns):
             return None
         if scale is not None and not (scale[0] < scale[1] and scale[0] <= value <= scale[1]):
             return None
+        item = identity if turn is None else item_id(identity, turn)
         direction = rating.direction or "higher"
         ratings.append(Rating(item, rating.dimension, value, rating.rater, turn, scale, direction))
-    if any(map(_alternatives, record.messages)):
-        turns = tuple([_turn(message) for message in record.messages])
-    else:
-        turns = tuple(starmap(Turn, map(_fields, record.messages)))
-    agent = record.agent or "unknown"
     return Dialogue(identity, agent, turns, tuple(ratings), record.goal, record.meta or {})
 
 
 def _turn(message: _Message) -> Turn:
-    role, content, references, alternatives, *others = _fields(message)
-    replies = {agent: _replies(samples) for agent, samples in alternatives.items()}
-    return Turn(role, content, references, replies, *others)
+    alternatives = message.alternatives or {}
+    return Turn(
+        message.role,
+        message.content,
+        message.references or (),
+        {agent: _replies(samples) for agent, samples in alternatives.items()},
+        message.outcome,
+        message.state,
+        message.acts,
+    )
 
 
 def _replies(samples: str | list[str | _Sample]) -> tuple[Reply, ...]:
