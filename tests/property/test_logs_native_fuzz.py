@@ -4,6 +4,7 @@ import io
 import json
 import sys
 from collections.abc import Iterator
+from copy import deepcopy
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -259,7 +260,7 @@ def test_the_structs_accept_nothing_that_the_checker_refuses_in_mutated_records(
         values = objects[data.draw(st.integers(0, len(objects) - 1))]
         key = data.draw(st.sampled_from(sorted({*values, *KEYS})))
         if data.draw(st.booleans()):
-            values[key] = data.draw(odd_values)
+            values[key] = deepcopy(data.draw(odd_values))  # sampled values are shared
         else:
             values.pop(key, None)
     typed_alike(json.dumps(record).encode())
