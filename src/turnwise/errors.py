@@ -1,5 +1,6 @@
 """Errors that a user can act on. The message says where the problem is and how to fix it; no traceback is shown."""
 
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
@@ -98,3 +99,11 @@ def nearest(name: str, known: Sequence[str]) -> str:
 def counted(count: int, noun: str) -> str:
     """A count and its noun in singular or plural: `1 test`, `2 tests`."""
     return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
+
+
+def out_of_memory(error: BaseException) -> bool:
+    """Whether the machine ran out of memory, or a GPU, for which torch has an error of its own."""
+    torch = sys.modules.get("torch")  # unless torch is loaded, the error is not from torch
+    return isinstance(error, MemoryError) or (
+        torch is not None and isinstance(error, torch.cuda.OutOfMemoryError)
+    )

@@ -19,6 +19,7 @@ import numpy as np
 
 from turnwise.attacks.context import Context
 from turnwise.errors import TurnwiseError, Unmeasured
+from turnwise.metrics.scorer import batch_or_each
 from turnwise.types import Floats, Item, digest
 
 BATCH = 64
@@ -44,6 +45,10 @@ ENDED = (Spent, Hangs)  # nothing more can be asked; what is known stands
 
 class _Late(Exception):
     """One call was not answered in time."""
+
+
+class _Unasked(Exception):
+    """The call was not made, because the metric had hung too often."""
 
 
 def left_behind() -> bool:
@@ -133,31 +138,47 @@ class Target:
         return self.hung.total() >= (HANGS if self._spoke else AT_FIRST)
 
     def _answers(self, items: Sequence[Item]) -> list[Answer]:
-        """What the metric says: of all at once, and of each alone where that fails."""
-        mute = [self.hung[item.reply] >= TWICE for item in items]
-        if any(mute):
-            asked = iter(self._answers([item for item, skip in zip(items, mute, strict=True) if not skip]))
-            return [
-                self._unanswered(item) if skip else next(asked)
-                for item, skip in zip(items, mute, strict=True)
-            ]
-        if self._gives_up or not items:
-            return [UNASKED] * len(items)
-        before = self.hung.total()
-        try:
-            scores = self._timed(items)
-        except Exception as error:  # whatever the metric raises is its own, and one item's if that can be had
-            late = isinstance(error, _Late)
-            if len(items) == 1:
-                self.hung.update([items[0].reply] if late else [])
-                return [self._unanswered(items[0]) if late else f"{type(error).__name__}: {error}"]
-            answers = [answer for item in items for answer in self._answers([item])]
-            if late and self.hung.total() == before:  # slow, and no single reply's fault
-                self._size = max(1, self._size // 2)
-            return answers
-        self._spoke = True
+        """The metric's answer for each item; replies that were unanswered twice are not sent."""
+        sent = [self.hung[item.reply] < TWICE for item in items]
+        wanted = [item for item, send in zip(items, sent, strict=True) if send]
+        found = iter(self._asked_together(wanted) if wanted else [])
+        return [
+            next(found) if send else self._unanswered(item) for item, send in zip(items, sent, strict=True)
+        ]
+
+    def _asked_together(self, items: Sequence[Item]) -> list[Answer]:
+        """The metric's answers in one batch, or for each item alone where the batch raises or is late."""
+        before, batch_late = self.hung.total(), False
+
+        def ask(some: Sequence[Item]) -> Floats:
+            nonlocal batch_late
+            if len(some) == 1 and self.hung[some[0].reply] >= TWICE:
+                raise _Late
+            if self._gives_up:
+                raise _Unasked
+            try:
+                scores = self._timed(some)
+            except _Late:
+                self.hung.update([some[0].reply] if len(some) == 1 else [])
+                batch_late = batch_late or len(some) > 1
+                raise
+            self._spoke = True
+            return scores
+
+        blocks, errors = batch_or_each(ask, items)
+        if batch_late and self.hung.total() == before:  # the batch was too large, and no single reply hangs
+            self._size = max(1, self._size // 2)
         sign = -1.0 if self.lower_is_better else 1.0
-        return [sign * score if np.isfinite(score) else None for score in scores.tolist()]
+        scores = iter([sign * score for block in blocks for score in block.tolist()])
+        return [
+            self._words(errors[place], item) if place in errors else _finite(next(scores))
+            for place, item in enumerate(items)
+        ]
+
+    def _words(self, error: Exception, item: Item) -> str:
+        if isinstance(error, _Late):
+            return self._unanswered(item)
+        return UNASKED if isinstance(error, _Unasked) else f"{type(error).__name__}: {error}"
 
     def _unanswered(self, item: Item) -> str:
         return f"no answer within {self.timeout:g} s to {_quoted(item.reply)}"
@@ -185,6 +206,10 @@ class Target:
         if answer[0].shape != (len(items),):
             raise ValueError(f"{len(items)} replies got scores of shape {answer[0].shape}")
         return answer[0]
+
+
+def _finite(score: float) -> float | None:
+    return score if np.isfinite(score) else None
 
 
 def _quoted(reply: str) -> str:

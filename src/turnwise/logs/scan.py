@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 from turnwise.errors import DataError, Problem
 from turnwise.logs.ids import FileIds
-from turnwise.logs.native import checked, id_prefixes
+from turnwise.logs.native import checked, id_prefixes, read_each
 from turnwise.types import Dialogue, Direction, Rating
 
 
@@ -63,6 +63,7 @@ class Census:
     alternatives: Counter[str] = field(default_factory=Counter)  # agent -> points where it would have spoken
     has_references: bool = False
     files: list[Source] = field(default_factory=list)
+    held: tuple[tuple[Dialogue, ...], ...] = ()  # by file: for commands that keep all dialogues in memory
     apart: bool = False  # each file has ids of its own, which then begin with its name
 
     @property
@@ -77,6 +78,16 @@ class Census:
     @property
     def sha256(self) -> Mapping[str, str]:
         return {source.path: source.sha256 for source in self.files}
+
+    def hold(self) -> None:
+        """Read the files once more and keep the dialogues, so that a command that goes over them often parses once."""
+        paths = [source.path for source in self.files]
+        self.held = tuple(map(tuple, read_each(paths, apart=self.apart)))
+
+    @property
+    def ratings(self) -> list[Rating]:
+        """All ratings of the dialogues that are held."""
+        return [rating for dialogues in self.held for one in dialogues for rating in one.ratings]
 
     def add(self, dialogue: Dialogue) -> None:
         self.n_dialogues += 1

@@ -18,7 +18,8 @@ from numpy.typing import NDArray
 
 from turnwise.conformance import number_of, numbers_of
 from turnwise.errors import PluginError, Refused
-from turnwise.meta.table import ScoreTable, better_direction, dense, stack_rows, unit_means
+from turnwise.meta.table import ScoreTable, unit_means
+from turnwise.metrics.rows import better_direction, dense, stack_rows
 from turnwise.stats import effect, permutation, power, unpaired
 from turnwise.stats.clusters import cluster_sums, codes, connected_components
 from turnwise.stats.interval import Interval, interval_of_rows, interval_of_sums

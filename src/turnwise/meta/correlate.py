@@ -15,7 +15,8 @@ import numpy as np
 
 from turnwise.errors import Refused
 from turnwise.meta.gold import Gold, one_rater_ceiling, system_ceiling, tie_floor
-from turnwise.meta.table import ScoreTable, better_direction, unit_scores
+from turnwise.meta.table import ScoreTable, unit_scores
+from turnwise.metrics.rows import better_direction
 from turnwise.stats import correlation, permutation, power
 from turnwise.stats.clusters import cluster_sums, codes
 from turnwise.stats.interval import Interval, interval_of_correlation, interval_of_rows, interval_of_sums

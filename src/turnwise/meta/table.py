@@ -3,13 +3,14 @@
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from turnwise.conformance import number_of, numbers_of
+from turnwise.metrics.rows import dense
 from turnwise.stats.clusters import cluster_sums
-from turnwise.types import Direction, Floats, Ints, Metric, Rows, Status, Summed
+from turnwise.types import Floats, Ints, Metric, Rows, Status, Summed
 
 # Column of a score table -> attribute of an item.
 COLUMNS = {
@@ -79,29 +80,6 @@ class ScoreTable:
     def empty_status(self) -> Status:
         """Status of a finding on this table if no item has a score."""
         return "error" if any(loss.status == "error" for loss in self.lost) else "skipped"
-
-
-def better_direction(metric: Metric) -> Direction | None:
-    """Whether higher or lower scores are better; None for features, such as length, where neither is."""
-    if metric.card.kind == "feature":
-        return None
-    return "higher" if metric.higher_is_better else "lower"
-
-
-def stack_rows(blocks: Sequence[Rows]) -> Rows:
-    """The rows of several blocks in one array, sparse if one of them is."""
-    if all(isinstance(block, np.ndarray) for block in blocks):
-        return np.concatenate([cast("Floats", block) for block in blocks])
-    from scipy.sparse import csr_array, vstack
-
-    return csr_array(vstack([csr_array(block) for block in blocks]))
-
-
-def dense(rows: Rows) -> Floats:
-    """The rows of a `Summed` metric, which must not be sparse."""
-    if not isinstance(rows, np.ndarray):
-        raise TypeError("a metric that is a function of sums returned sparse rows")
-    return rows
 
 
 def unit_means(rows: Floats, codes: Ints, n_units: int, weights: Floats) -> Floats:

@@ -7,12 +7,12 @@ No rows at all is no number: every `of_sums` here answers NaN to a sum over noth
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from math import inf, nan
-from typing import ClassVar, Literal, TypeAlias
+from typing import ClassVar, Literal, TypeAlias, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
-from turnwise.types import Floats, Item, Rows
+from turnwise.types import Direction, Floats, Item, Metric, Rows
 
 Resampling: TypeAlias = Literal["bootstrap", "subsample"]
 
@@ -71,3 +71,26 @@ def quotient(numerator: Floats, denominator: Floats) -> Floats:
     """Elementwise ratio; NaN where the denominator is 0, because that is no number and not zero."""
     with np.errstate(divide="ignore", invalid="ignore"):
         return np.where(denominator != 0, np.divide(numerator, denominator), np.nan)
+
+
+def better_direction(metric: Metric) -> Direction | None:
+    """Whether higher or lower scores are better; None for features, such as length, where neither is."""
+    if metric.card.kind == "feature":
+        return None
+    return "higher" if metric.higher_is_better else "lower"
+
+
+def stack_rows(blocks: Sequence[Rows]) -> Rows:
+    """The rows of several blocks in one array, sparse if one of them is."""
+    if all(isinstance(block, np.ndarray) for block in blocks):
+        return np.concatenate([cast("Floats", block) for block in blocks])
+    from scipy.sparse import csr_array, vstack
+
+    return csr_array(vstack([csr_array(block) for block in blocks]))
+
+
+def dense(rows: Rows) -> Floats:
+    """The rows of a `Summed` metric, which must not be sparse."""
+    if not isinstance(rows, np.ndarray):
+        raise TypeError("a metric that is a function of sums returned sparse rows")
+    return rows

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from turnwise.cli.group import run
+from turnwise.logs import files
 
 CORPUS = str(resources.files("turnwise") / "data" / "demo.jsonl")
 ASKED = ("meta", CORPUS, "--statistic", "spearman,pearson", "--draws", "100", "--no-differences")
@@ -34,3 +35,21 @@ def test_a_gate_passes_over_levels_at_which_its_metric_has_no_number(capsys: pyt
 def test_a_level_at_which_no_metric_has_a_number_is_a_mistake(capsys: pytest.CaptureFixture[str]):
     assert run([*ASKED, "-m", "distinct-1,distinct-2", "--level", "turn"]) == 2
     assert "none of these metrics has a number at that level" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("metrics", [("-m", "rouge-l,distinct-1,entropy-1"), ()])
+def test_a_file_is_opened_twice_however_many_levels_and_metrics_there_are(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, metrics: tuple[str, ...]
+):
+    data = tmp_path / "data.jsonl"
+    data.write_bytes(Path(CORPUS).read_bytes())
+    opened: list[str] = []
+    true = files.opened
+
+    def counted(path: str, *, tap: files.Tap | None = None):
+        opened.append(path)
+        return true(path, tap=tap)
+
+    monkeypatch.setattr(files, "opened", counted)
+    assert run(["meta", str(data), *metrics, "--draws", "100", "-q"]) == 0
+    assert opened == 2 * [str(data)]

@@ -47,7 +47,8 @@ def all_items(
     """
     tally = _Tally()
     names = native.file_names(paths)
-    for source, dialogues in zip(census.files, native.read_each(paths, apart=census.apart), strict=True):
+    files: Iterable[Iterable[Dialogue]] = census.held or native.read_each(paths, apart=census.apart)
+    for source, dialogues in zip(census.files, files, strict=True):
         mine = settled(selection, census, source=source)
         yield from _chosen(dialogues, mine, tally, whole=whole, file=names[source.path])
     tally.check(selection)

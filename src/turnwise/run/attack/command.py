@@ -18,7 +18,7 @@ from turnwise.logs.items.items import all_items
 from turnwise.logs.items.selection import FILE
 from turnwise.logs.native import file_names
 from turnwise.logs.scan import Census, scan
-from turnwise.meta.table import better_direction
+from turnwise.metrics.rows import better_direction
 from turnwise.protocols import metric_extras
 from turnwise.run.attack.call_journal import open_call_journal
 from turnwise.run.attack.policy_tuning import PolicyTuning

@@ -1,18 +1,20 @@
 """Ratings that are computed: a metric's number of each dialogue, and of what each agent would have said."""
 
+import logging
 from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
 
-from turnwise.conformance import fitted_on, number_of, rows_of
+from turnwise.conformance import fitted_on, number_of
 from turnwise.errors import DataError, Refused, UsageError
 from turnwise.logs.items.items import Selection, items
-from turnwise.meta.table import stack_rows
 from turnwise.metrics import resolve
+from turnwise.metrics.scorer import rows_or_errors
 from turnwise.run.spec import OpeSpec
 from turnwise.types import Dialogue, Fitted, Floats, Item, Metric
 
+log = logging.getLogger(__name__)
 MOST = (
     400  # dialogues in which an agent's replies are scored: enough for a mean that is compared with 16 others
 )
@@ -71,16 +73,20 @@ def _ready(
 
 def _by(metric: Metric, found: Sequence[Item], keys: Sequence[str]) -> dict[str, float]:
     """The metric's number of the items of each key."""
-    rows = rows_of(metric, found)
+    rows, errors = rows_or_errors(metric, found)
+    if errors:
+        first = next(iter(errors.values()))
+        name = metric.signature.name
+        log.warning("%s failed on %d of %d items; first error: %s", name, len(errors), len(found), first)
     places: dict[str, list[int]] = {}
-    whole = np.isfinite(_row_sums(rows))
-    for place, key in enumerate(keys):
-        if whole[place]:
+    known = (key for place, key in enumerate(keys) if place not in errors)
+    for place, (key, finite) in enumerate(zip(known, np.isfinite(_row_sums(rows)), strict=True)):
+        if finite:
             places.setdefault(key, []).append(place)
     numbers = {}
     for key, mine in places.items():
         try:
-            value = float(number_of(metric, stack_rows([rows[mine]])))
+            value = float(number_of(metric, rows[mine]))
         except Refused:
             continue
         if np.isfinite(value):

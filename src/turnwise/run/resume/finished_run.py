@@ -8,8 +8,9 @@ import msgspec
 import numpy as np
 
 from turnwise.errors import UsageError
-from turnwise.meta.table import COLUMNS, ScoreTable, UnscoredItem, stack_rows
+from turnwise.meta.table import COLUMNS, ScoreTable, UnscoredItem
 from turnwise.metrics import resolve
+from turnwise.metrics.rows import stack_rows
 from turnwise.protocols import metric_extras
 from turnwise.run.resume.block_store import BlockStore
 from turnwise.types import Metric

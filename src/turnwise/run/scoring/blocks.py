@@ -11,12 +11,11 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from turnwise.conformance import foreign, number_of, numbers_of, rows_of
+from turnwise.conformance import number_of, numbers_of
 from turnwise.encode.truncation import listening
-from turnwise.errors import PluginError, Refused, UsageError
-from turnwise.meta.table import stack_rows
+from turnwise.errors import PluginError, Refused
 from turnwise.metrics.rows import scored as has_evidence
-from turnwise.run.workers.execute import out_of_memory
+from turnwise.metrics.scorer import rows_or_errors
 from turnwise.types import Floats, Ints, Item, Metric, Need, Rows, Status, Summed, digest
 
 REASONS: dict[Need, str] = {
@@ -81,54 +80,13 @@ def score(metric: Metric, items: Sequence[Item]) -> Block:
         else:
             failures.append(Failure(position, "skipped", reason))
     with listening() as cut:
-        rows, errors = _rows_or_errors(metric, [items[position] for position in wanted])
+        rows, errors = rows_or_errors(metric, [items[position] for position in wanted])
     failures += [Failure(wanted[place], _status(error), _words(error)) for place, error in errors.items()]
     scored = np.array([at for place, at in enumerate(wanted) if place not in errors], dtype=np.int64)
     known = has_evidence(rows)
     failures += [Failure(int(at), "skipped", metric.unscored) for at in scored[~known]]
     failures.sort(key=lambda failure: failure.position)
     return Block(scored[known], rows[known], tuple(failures), sum(cut))
-
-
-def _rows_or_errors(metric: Metric, items: Sequence[Item]) -> tuple[Rows, dict[int, Exception]]:
-    """Rows of the items that the metric scored, and by place the errors of the others.
-
-    A metric that breaks its contract (`PluginError`) fails on all items. A setting that cannot be honoured ends the
-    run, and so does a lack of memory.
-    """
-    try:
-        return rows_of(metric, items), {}
-    except PluginError as broken:
-        return no_rows(metric), dict.fromkeys(range(len(items)), broken)
-    except UsageError:
-        raise
-    except Exception as whole:
-        if len(items) == 1 and not out_of_memory(whole):
-            return no_rows(metric), {0: whole}
-    rows: list[Rows] = []
-    errors: dict[int, Exception] = {}
-    for place, item in enumerate(items):
-        try:
-            rows.append(rows_of(metric, [item]))
-        except PluginError as error:
-            errors[place] = error
-        except UsageError:
-            raise
-        except Exception as error:
-            if out_of_memory(error):
-                raise
-            errors[place] = error
-    return stack_rows(rows) if rows else no_rows(metric), errors
-
-
-def no_rows(metric: Metric) -> Rows:
-    """The metric's rows for no items; without columns where it fails even then."""
-    try:
-        return rows_of(metric, [])
-    except Exception:
-        if not foreign(metric):
-            raise
-        return np.zeros((0, 0))
 
 
 def _status(error: Exception) -> Status:

@@ -7,10 +7,11 @@ import numpy as np
 
 from turnwise.logs.items.items import Selection
 from turnwise.logs.scan import Census
-from turnwise.meta.table import COLUMNS, ScoreTable, UnscoredItem, stack_rows
+from turnwise.meta.table import COLUMNS, ScoreTable, UnscoredItem
+from turnwise.metrics.rows import stack_rows
+from turnwise.metrics.scorer import no_rows
 from turnwise.run.progress import progress
 from turnwise.run.resume.block_store import BlockStore
-from turnwise.run.scoring.blocks import no_rows
 from turnwise.run.scoring.listing import Listing
 from turnwise.run.scoring.shards import Watch, shards
 from turnwise.run.spec import Spec

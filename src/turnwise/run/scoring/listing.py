@@ -14,7 +14,7 @@ import numpy as np
 
 from turnwise.conformance import number_of
 from turnwise.errors import PluginError
-from turnwise.meta.table import stack_rows
+from turnwise.metrics.rows import stack_rows
 from turnwise.protocols import metric_extras
 from turnwise.report.results import replacing
 from turnwise.run.scoring.blocks import item_scores

@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 
 from turnwise.errors import DataError, UsageError, unknown
-from turnwise.logs.native import read_all
 from turnwise.logs.scan import Census, scan
 from turnwise.meta.correlate import STATISTICS, correlate, has_level
 from turnwise.meta.differences import differences, with_adjusted_p
@@ -68,8 +67,8 @@ def meta(spec: MetaSpec) -> Outcome:
         if name not in STATISTICS:
             raise unknown("statistic", name, tuple(STATISTICS))
     check_dimension(census, spec.dimension)
-    said = [r for dialogue in read_all(spec.data, apart=census.apart) for r in dialogue.ratings]
-    ratings = turned(said, spec.lower)
+    census.hold()
+    ratings = turned(census.ratings, spec.lower)
     metrics, absent = prepare(spec, census)
     watch = Watch(spec.max_errors)
     units = {level: judged(spec, census, level) for level in rated_levels(census, spec.dimension)}

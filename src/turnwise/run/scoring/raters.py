@@ -10,7 +10,6 @@ from typing import Any
 
 from turnwise.errors import DataError, UsageError
 from turnwise.logs.items.items import Selection, all_items
-from turnwise.logs.native import read_all
 from turnwise.logs.scan import Census, scan
 from turnwise.ratings.agreement import Agreement, Coefficient, agreement
 from turnwise.ratings.matrix import RatedLevel, dialogue_of, dimensions
@@ -57,8 +56,8 @@ def raters(spec: MetaSpec) -> Outcome:
     """Agreement on every dimension that was asked for, after screening where that was."""
     census = scan(spec.data, apart=spec.selection.apart)
     check_dimension(census, spec.dimension)
-    said = [r for dialogue in read_all(spec.data, apart=census.apart) for r in dialogue.ratings]
-    every = turned(said, spec.lower)
+    census.hold()
+    every = turned(census.ratings, spec.lower)
     found: list[Finding] = []
     reports: list[dict[str, Any]] = []
     for level, group, units in _questions(spec, census):

@@ -19,10 +19,11 @@ from turnwise.logs import native
 from turnwise.logs.items.items import Selection, all_items, items
 from turnwise.logs.scan import Census
 from turnwise.metrics import resolve
+from turnwise.metrics.scorer import no_rows
 from turnwise.metrics.task.tables import FOLDER, NoTables
 from turnwise.protocols import Priced
 from turnwise.run.resume.block_store import BlockStore
-from turnwise.run.scoring.blocks import Block, Failure, content_key, no_rows, score
+from turnwise.run.scoring.blocks import Block, Failure, content_key, score
 from turnwise.run.scoring.costs import announce
 from turnwise.run.spec import Spec
 from turnwise.run.workers.execute import Executor

@@ -17,7 +17,7 @@ import numpy as np
 from turnwise.conformance import called, number_of, numbers_of
 from turnwise.errors import PluginError, Refused, counted
 from turnwise.logs.ids import IdSet
-from turnwise.meta.table import better_direction, dense, stack_rows
+from turnwise.metrics.rows import better_direction, dense, stack_rows
 from turnwise.protocols import Curved, metric_extras
 from turnwise.run.scoring.blocks import Block
 from turnwise.stats.interval import interval_of_rows, interval_of_sums, percentile, rescaled, wilson_of_rare

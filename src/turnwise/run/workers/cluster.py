@@ -21,7 +21,7 @@ from itertools import chain, islice
 from typing import Any, Self
 
 from turnwise import __version__
-from turnwise.errors import USAGE, MissingExtra, Unmeasured, UsageError
+from turnwise.errors import USAGE, MissingExtra, Unmeasured, UsageError, out_of_memory
 from turnwise.run.workers.execute import (
     TRIES,
     Outcome,
@@ -30,7 +30,6 @@ from turnwise.run.workers.execute import (
     Shared,
     Task,
     WorkersLost,
-    out_of_memory,
 )
 
 log = logging.getLogger(__name__)

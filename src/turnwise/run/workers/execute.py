@@ -5,7 +5,6 @@ What every task needs is sent to a worker once. A worker that is lost (killed, o
 its tasks done again by another; a result is taken once, whatever was done twice on the way to it.
 """
 
-import sys
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future
@@ -13,7 +12,7 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Generic, Protocol, Self, TypeVar
 
-from turnwise.errors import TurnwiseError, Unmeasured
+from turnwise.errors import TurnwiseError, Unmeasured, out_of_memory
 
 Shared = TypeVar("Shared")
 Task = TypeVar("Task")
@@ -151,11 +150,3 @@ def _done(function: Callable[[Shared, Task], Result], shared: Shared, task: Task
         if out_of_memory(error):
             raise OutOfMemory(str(error)) from None
         raise
-
-
-def out_of_memory(error: BaseException) -> bool:
-    """Of the machine, or of a GPU, for which torch has an error of its own."""
-    torch = sys.modules.get("torch")  # where nobody has loaded it, the error is not its
-    return isinstance(error, MemoryError) or (
-        torch is not None and isinstance(error, torch.cuda.OutOfMemoryError)
-    )

@@ -24,7 +24,8 @@ from multiprocessing.context import SpawnProcess
 from queue import SimpleQueue
 from typing import Any
 
-from turnwise.run.workers.execute import TRIES, Outcome, OutOfMemory, WorkersLost, out_of_memory
+from turnwise.errors import out_of_memory
+from turnwise.run.workers.execute import TRIES, Outcome, OutOfMemory, WorkersLost
 
 log = logging.getLogger(__name__)
 LOST = (EOFError, OSError)  # what a pipe says of a process that is gone, between messages or within one
