@@ -14,8 +14,7 @@ import numpy as np
 
 from turnwise.conformance import fitted_on, metric_problem, number_of, numbers_of, rows_of, signature_of
 from turnwise.errors import Refused
-from turnwise.metrics.rows import stack_rows
-from turnwise.metrics.rows import scored
+from turnwise.metrics.rows import scored, stack_rows
 from turnwise.protocols import metric_extras
 from turnwise.testing.data import dialogue_items, turn_items
 from turnwise.testing.expect import ContractError, expect, no_problem, running
