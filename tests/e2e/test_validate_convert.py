@@ -60,17 +60,18 @@ def test_a_conversion_writes_a_complete_file(tmp_path: Path) -> None:
     (tmp_path / "in.csv").write_text("conv,who,text\n1,user,hi\n1,bot,yo\n")
     mapped = ("--map", "id=conv,role=who", "--map", "content=text")
     code, out, err = turnwise("convert", "--from", "csv", *mapped, "in.csv", "out.jsonl", folder=tmp_path)
-    assert (code, out, err) == (0, "", "out.jsonl: 1 dialogue written\n")
+    assert (code, out) == (0, "")
+    assert err.startswith("out.jsonl: 1 dialogue written, read as csv\n")
     assert turnwise("validate", "out.jsonl", folder=tmp_path)[0] == 0
 
 
 def test_dropped_data_are_reported(tmp_path: Path) -> None:
     (tmp_path / "log.jsonl").write_text(
-        '{"dialog": [[{"id": "a", "text": "hi"}, {"id": "b", "text": null}]]}'
+        '{"dialog": [[{"id": "human", "text": "hi"}, {"id": "b", "text": null}]]}'
     )
     code, out, err = turnwise("convert", "--from", "parlai", "log.jsonl", "-", folder=tmp_path)
     assert code == 0
-    assert json.loads(out)["messages"] == [{"role": "user", "content": "hi", "id": "a"}]
+    assert json.loads(out)["messages"] == [{"role": "user", "content": "hi", "id": "human"}]
     assert "not kept: 1 messages without text" in err
 
 
@@ -89,7 +90,8 @@ def test_an_invalid_input_leaves_no_file(tmp_path: Path, target: str) -> None:
         (("convert", "--from", "opnai", "a", "b"), "there is no reader `opnai`; the nearest are openai"),
         (("convert", "--from", "openai", "none.jsonl", "b"), "none.jsonl: cannot be read: No such file"),
         (("convert", "--from", "csv", "--map", "x", "a", "b"), "--map x: expected MEANING=COLUMN"),
-        (("convert", "a", "b"), "Missing option '--from'"),
+        (("convert", "a", "b"), "a: cannot be read: No such file"),
+        (("convert", "a"), "give what to read and what to write: turnwise convert IN OUT"),
         (("validate",), "Missing argument"),
         (("validate", "none.jsonl"), "none.jsonl: cannot be read: No such file"),
     ],

@@ -54,6 +54,7 @@ def tuning(function: Any) -> Any:
     "--contexts", multiple=True, required=True, metavar="DATA",
     help="Dialogues of people, in which the strategies must reply. Repeatable.",
 )  # fmt: skip
+@options.reader
 @click.option(
     "--count", default=200, show_default=True, type=click.IntRange(min=40),
     help="Number of contexts: half to search on, half to test on.",

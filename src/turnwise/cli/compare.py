@@ -16,6 +16,7 @@ SCORING = ("items", "role", "where", "by", "pair", "cluster", "limit", "as_agent
 @click.command(name="compare")
 @options.config
 @options.data
+@options.reader
 @click.option(
     "-m", "--metric", "metrics", multiple=True, callback=options.names, metavar="NAMES",
     help="Metrics, separated by commas. Default for two finished runs: every metric that both have.",

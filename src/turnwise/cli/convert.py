@@ -2,36 +2,78 @@
 
 import click
 
+from turnwise.errors import UsageError
+
 
 @click.command(name="convert")
-@click.option(
-    "--from",
-    "reader",
-    required=True,
-    metavar="FORMAT",
-    help="The format of IN; `turnwise ls readers` lists them.",
-)
+@click.option("--from", "reader", metavar="FORMAT",
+              help="`turnwise ls readers` lists them. Default: the format that is recognised.")  # fmt: skip
 @click.option(
     "--map", "columns", multiple=True, metavar="MEANING=COLUMN,...",
-    help="The columns of a table: id, role, content, turn, agent, context, response, rater, reference, "
-    "rating:NAME, dialogue-rating:NAME, alternative:AGENT. A rating may have a scale: rating:NAME[1-5].",
+    help="What a table's columns, or the paths of --from json, are: id, role, content, turn, time, message, reply_to, "
+    "agent, context, response, rater, reference, messages, goal, say:ROLE, rating:NAME, dialogue-rating:NAME, "
+    "alternative:AGENT. A rating may have a scale: rating:NAME[1-5].",
 )  # fmt: skip
-@click.option("--split", metavar="TEXT", help="The text that separates the turns of a table's context.")
-@click.argument("source", metavar="IN")
-@click.argument("target", metavar="OUT")
-def command(reader: str, columns: tuple[str, ...], split: str | None, source: str, target: str) -> None:
-    """Convert dialogues of another format to the native one.
+@click.option("--split", metavar="TEXT", help="What separates the turns of a table's context.")
+@click.option("--roles", multiple=True, metavar="SPEAKER=ROLE,...",
+              help="Who is who where the format does not say it: 'Support=assistant,*=user'.")  # fmt: skip
+@click.option("--agent", metavar="NAME", help="The agent's name where the records name none.")
+@click.option("--each", metavar="PATH", help="With --from json: where the records are, e.g. 'results[*]'.")
+@click.option(
+    "--mapping",
+    metavar="FILE.toml",
+    help="Take --from, --map, --split, --roles, --agent and --each from here.",
+)
+@click.option("--save-mapping", metavar="FILE.toml", help="Write these options to a file for --mapping.")
+@click.option(
+    "--strict", is_flag=True, help="Anything that cannot be kept is an error, and nothing is written."
+)
+@click.argument("files", nargs=-1, required=True, metavar="IN... OUT")
+def command(
+    reader: str | None,
+    columns: tuple[str, ...],
+    split: str | None,
+    roles: tuple[str, ...],
+    agent: str | None,
+    each: str | None,
+    mapping: str | None,
+    save_mapping: str | None,
+    strict: bool,
+    files: tuple[str, ...],
+) -> None:
+    """Convert dialogues of another format to the native one, and say what was understood.
 
-    OUT appears whole or not at all, and is compressed if its name ends in .gz. `-` is a pipe.
+    OUT appears whole or not at all, and is compressed if its name ends in .gz. `-` is a pipe. Only formats of several
+    files (mt-bench) take more than one IN.
 
     \b
-      turnwise convert --from openai chats.jsonl logs.jsonl
+      turnwise convert results.json logs.jsonl
       turnwise convert --from csv --map id=conv,role=who,content=text,rating:overall=score in.csv logs.jsonl
+      turnwise convert --from json --map messages=traj,role=author,content=text --each 'runs[*]' in.json logs.jsonl
     """
-    from turnwise.errors import counted
     from turnwise.library import convert
+    from turnwise.logs.readers.mapping import load, save
 
-    done = convert(source, target, reader=reader, columns=",".join(columns), split=split)
-    click.echo(f"{target}: {counted(done.n_dialogues, 'dialogue')} written", err=True)
-    for what, count in done.dropped.items():
-        click.echo(f"not kept: {count} {what}", err=True)
+    if len(files) < 2:
+        raise UsageError("give what to read and what to write: turnwise convert IN OUT")
+    given = {
+        "from": reader, "map": ",".join(columns) or None, "split": split, "roles": ",".join(roles) or None,
+        "agent": agent, "each": each,
+    }  # fmt: skip
+    kept = (load(mapping) if mapping else {}) | {
+        key: value for key, value in given.items() if value is not None
+    }
+    done = convert(
+        files[:-1],
+        files[-1],
+        reader=kept.get("from"),
+        columns=kept.get("map", ""),
+        split=kept.get("split"),
+        roles=kept.get("roles", ""),
+        agent=kept.get("agent"),
+        each=kept.get("each"),
+        strict=strict,
+    )
+    if save_mapping:
+        save(save_mapping, {"from": done.reader, **kept})
+    click.echo(str(done), err=True)

@@ -14,6 +14,7 @@ LEVEL = 0.05  # differences are printed up to this adjusted p
 @click.command(name="meta")
 @options.config
 @options.data
+@options.reader
 @click.option(
     "-m", "--metric", "metrics", multiple=True, callback=options.names, metavar="NAMES",
     help="Metrics, separated by commas. Without any, the result is the agreement of the raters among themselves.",

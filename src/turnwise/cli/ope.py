@@ -27,6 +27,7 @@ def _least(
 @click.command(name="ope")
 @options.config
 @click.argument("data", nargs=-1, required=True, metavar="LOGS...")
+@options.reader
 @click.option(
     "--target", "targets", multiple=True, callback=options.names, metavar="NAMES|@alternatives",
     help="Agents to estimate, separated by commas; their own dialogues, if logged, are not used.",

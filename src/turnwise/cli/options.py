@@ -55,6 +55,10 @@ def _gates(_: click.Context, __: click.Parameter, values: Sequence[str]) -> tupl
 
 
 data = click.argument("data", nargs=-1, required=True, metavar="DATA...")
+reader = click.option(
+    "--from", "reader", metavar="FORMAT",
+    help="Format of DATA where it is not the native one; `turnwise ls readers` lists them.",
+)  # fmt: skip
 metrics = click.option(
     "-m", "--metric", "metrics", multiple=True, required=True, callback=names, metavar="NAMES",
     help="Metrics, separated by commas; `turnwise ls metrics` lists them; `module:function` is your own.",

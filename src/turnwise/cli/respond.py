@@ -25,6 +25,7 @@ def _settings(_: click.Context, __: click.Parameter, values: tuple[str, ...]) ->
 @click.command(name="respond")
 @options.config
 @options.data
+@options.reader
 @click.option("--agent", required=True, metavar="URL|MODULE:FUNCTION|MODEL",
               help="Who replies: an OpenAI-compatible address, your own function, a folder that `turnwise train` "
               "wrote, or a language model by name, folder or hub id.")  # fmt: skip

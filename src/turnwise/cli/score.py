@@ -13,6 +13,8 @@ DETAILS = ("floor", "thinned", "at_infinity", "n_real")
 @click.command(name="score")
 @options.config
 @options.data
+@options.reader
+@click.option("--agent", metavar="NAME", help="The agent's name where the records name none.")
 @options.metrics
 @options.as_agents
 @options.selecting

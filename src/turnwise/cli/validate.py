@@ -8,8 +8,9 @@ from turnwise.errors import USAGE
 
 @click.command(name="validate")
 @options.data
+@options.reader
 @click.option("--format", "style", default="table", show_default=True, type=click.Choice(["table", "json"]))
-def command(data: tuple[str, ...], style: str) -> int:
+def command(data: tuple[str, ...], reader: str | None, style: str) -> int:
     """Check files of dialogues; every bad line is named with its place.
 
     What good files hold goes to standard output; the first 20 problems go to standard error, then a count.
@@ -20,7 +21,7 @@ def command(data: tuple[str, ...], style: str) -> int:
     from turnwise.library import validate
     from turnwise.report import results
 
-    found = validate(data)
+    found = validate(data, reader=reader)
     if style == "json":
         click.echo(results.to_json(found.records()).decode(), nl=False)
     elif table := found.table():

@@ -32,6 +32,7 @@ def attack(
     metric: str,
     contexts: Data,
     *,
+    reader: str | None = None,
     count: Annotated[int, Range(least=40)] = 200,
     budget: Annotated[int, Range(least=500)] = 20_000,
     stages: Names = STAGES,
@@ -77,6 +78,7 @@ def attack(
     Parameters:
         metric: One name of `turnwise ls metrics`, with settings in brackets; `module:function`; or an http address.
         contexts: Dialogues of people, in any form that `score` takes. The strategies must reply in them.
+        reader: The format of the files where it is not the native one, as `turnwise ls readers` lists it.
         count: Contexts: half to search on, half to test on.
         budget: Metric calls; one call is one reply scored. Perturbations and the stage `rl` come on top.
         stages: Any of `baselines`, `search` and `rl`, which tunes a language model on the metric.
@@ -115,7 +117,7 @@ def attack(
         figures: Keep the figures that a notebook shows.
     """
     check_place(on, address)
-    with files(contexts) as given, folder_of(output, figures=figures) as folder:
+    with files(contexts, reader=reader) as given, folder_of(output, figures=figures) as folder:
         from turnwise.run.attack.command import run_attack
 
         spec = AttackSpec(
@@ -163,6 +165,7 @@ def harden(
     metric: str,
     contexts: Data,
     *,
+    reader: str | None = None,
     output: PathLike,
     rounds: Count = 4,
     learn_from: PathLike | Sequence[PathLike] = (),
@@ -238,6 +241,7 @@ def harden(
         pair: The key that pairs items of different agents.
         cluster: The key of what is resampled together. Default: the dialogue.
         limit: Only the first dialogues.
+        reader: The format of the files where it is not the native one, as `turnwise ls readers` lists it.
         output: Folder for the models, one for each round, and results.json; an interrupted run resumes there.
         real: Reference dialogues for metrics that need fitting.
         model: Model of a metric that has one and does not name it itself.
@@ -253,7 +257,7 @@ def harden(
         figures: Keep the figures that a notebook shows.
     """
     check_place(on, address)
-    with files(contexts) as given, folder_of(output, figures=figures) as folder:
+    with files(contexts, reader=reader) as given, folder_of(output, figures=figures) as folder:
         from turnwise.run.attack.harden import harden as run
 
         spec = HardenSpec(

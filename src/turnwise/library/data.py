@@ -4,7 +4,7 @@ import math
 import shutil
 import sys
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -16,6 +16,7 @@ from turnwise.errors import DataError, Problem, UsageError
 from turnwise.library.arguments import UNCHECKED
 from turnwise.types import Dialogue
 
+UNNAMED = "unknown"  # the agent of a record that names none
 NAME = "dialogues.jsonl"  # of the file that dialogues in memory are written to
 PIPE = "-"
 REQUIRED = "messages"  # the one key that a record of the native format must have
@@ -64,8 +65,27 @@ class Files:
 
 
 @contextmanager
-def files(data: Data) -> Iterator[Files]:
-    """The data as files. What is in memory or on standard input (`-`) is in a temporary file until the end."""
+def files(
+    data: Data, *, reader: str | None = None, agent: str | None = None, name_files: bool = False
+) -> Iterator[Files]:
+    """The data as files of the native format.
+
+    What is in memory, on standard input (`-`) or in another format (`reader`) is in a temporary file until the end.
+    `agent` names the agent of records that name none; with `name_files` several files name it by their own names.
+    """
+    with _files(data, reader) as found:
+        named = (
+            dict.fromkeys(found.paths, agent) if agent else _named_after_files(found) if name_files else {}
+        )
+        if not named:
+            yield found
+            return
+        with TemporaryDirectory() as folder, _rewritten(found, named, Path(folder)) as held:
+            yield held
+
+
+@contextmanager
+def _files(data: Data, reader: str | None) -> Iterator[Files]:
     given = _collected(data)
     found = _paths(given)
     if found is None:
@@ -83,8 +103,68 @@ def files(data: Data) -> Iterator[Files]:
                 shutil.copyfileobj(sys.stdin.buffer, file)
             with _renamed(str(path), PIPE) as held:
                 yield Files(tuple(str(path) if one == PIPE else one for one in found), held.names)
+    elif reader is not None:
+        with TemporaryDirectory() as folder, _converted(found, reader, Path(folder)) as held:
+            yield held
     else:
         yield Files(found)
+
+
+@contextmanager
+def _converted(paths: tuple[str, ...], reader: str, folder: Path) -> Iterator[Files]:
+    """Files of another format, each converted."""
+    from turnwise.logs.readers import convert
+
+    names = {}
+    for number, path in enumerate(paths):
+        target = folder / str(number) / f"{Path(path).stem}.jsonl"
+        target.parent.mkdir()
+        convert(reader, path, str(target))
+        names[str(target)] = path
+    with _all_renamed(names) as held:
+        yield held
+
+
+def _named_after_files(found: Files) -> dict[str, str]:
+    """Path -> agent for several files whose first records name no agent: the names of the files."""
+    from turnwise.logs.native import file_names, read
+
+    shown = {path: found.names.get(path, path) for path in found.paths}
+    if len(shown) < 2:
+        return {}
+    for path in shown:
+        if Path(path).is_dir():
+            return {}
+        first = next(iter(read(path)), None)
+        if first is None or first.agent != UNNAMED:
+            return {}
+    stems = file_names(list(shown.values()))
+    return {path: stems[name] for path, name in shown.items()}
+
+
+@contextmanager
+def _rewritten(found: Files, agents: Mapping[str, str], folder: Path) -> Iterator[Files]:
+    """The files with a name for every agent that has none."""
+    from turnwise.logs.native import read_each, write
+
+    names = {}
+    for number, (path, dialogues) in enumerate(zip(found.paths, read_each(found.paths), strict=True)):
+        shown = found.names.get(path, path)
+        target = folder / str(number) / f"{Path(shown.removesuffix('.gz')).stem}.jsonl"
+        target.parent.mkdir()
+        named = (replace(one, agent=agents[path]) if one.agent == UNNAMED else one for one in dialogues)
+        write(named, str(target))
+        names[str(target)] = shown
+    with _all_renamed(names) as held:
+        yield held
+
+
+@contextmanager
+def _all_renamed(names: Mapping[str, str]) -> Iterator[Files]:
+    with ExitStack() as stack:
+        for path, name in names.items():
+            stack.enter_context(_renamed(path, name))
+        yield Files(tuple(names), names)
 
 
 @contextmanager

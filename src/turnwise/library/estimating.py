@@ -26,6 +26,7 @@ LeastTruth = float | Mapping[str, float] | Sequence[tuple[str, float]]
 def ope(
     data: Data,
     *,
+    reader: str | None = None,
     targets: Names = (),
     all_agents: bool = False,
     rating: str | None = None,
@@ -58,6 +59,7 @@ def ope(
 
     Parameters:
         data: As in `score`, with ratings and alternatives.
+        reader: The format of the files where it is not the native one, as `turnwise ls readers` lists it.
         targets: Agents to estimate; `@alternatives` is all that have alternatives. Their own dialogues are not used.
         all_agents: Leave out each logging agent in turn, and compare the estimates with the known means.
         rating: The dimension that is estimated; `all` for each; `metric:NAME` for a metric's score.
@@ -90,7 +92,7 @@ def ope(
             "name agents with --target NAMES or @alternatives, or leave each out in turn with --all "
             "(in Python, targets=... or all_agents=True)"
         )
-    with files(data) as given, folder_of(output, figures=figures) as folder:
+    with files(data, reader=reader) as given, folder_of(output, figures=figures) as folder:
         from turnwise.run.ope.command import ope as run
 
         spec = OpeSpec(

@@ -16,17 +16,18 @@ SHOWN = 20  # problems that are kept; the rest are counted
 
 
 @checked
-def validate(data: Data) -> Validation:
+def validate(data: Data, *, reader: str | None = None) -> Validation:
     """Check files of dialogues; every bad line is named with its place.
 
     Parameters:
         data: As in `score`.
+        reader: The format of the files where it is not the native one, as `turnwise ls readers` lists it.
     """
     from turnwise.logs.scan import survey
 
     found = _Problems()
     records: list[Mapping[str, Any]] = []
-    with files(data) as given:
+    with files(data, reader=reader) as given:
         for path in given.paths:
             before, found.file = found.count, given.names.get(path)
             census = survey([path], found.note)
@@ -77,31 +78,59 @@ def _rated(dimension: "Dimension") -> dict[str, Any]:
 
 @checked
 def convert(
-    source: PathLike,
+    source: PathLike | Sequence[PathLike],
     target: PathLike,
     *,
-    reader: str,
+    reader: str | None = None,
     columns: str | Mapping[str, str] = "",
     split: str | None = None,
+    roles: str | Mapping[str, str] = "",
+    agent: str | None = None,
+    each: str | None = None,
+    strict: bool = False,
 ) -> Converted:
     """Convert dialogues of another format to the native one.
 
     The target appears whole or not at all, and is compressed if its name ends in .gz.
 
     Parameters:
-        source: The file or folder to read.
+        source: The file or folder to read; several files where a format has several.
         target: The file to write.
-        reader: The name of the format, as `turnwise ls readers` lists it.
-        columns: Of a table: meaning -> column, such as {"id": "conv", "rating:overall": "score"}.
+        reader: The name of the format, as `turnwise ls readers` lists it. Default: the one that is recognised.
+        columns: Of a table or of JSON: meaning -> column or path, such as {"id": "conv", "rating:overall": "score"}.
         split: The text that separates the turns of a table's context.
+        roles: Speaker -> role where the format does not say it, such as {"Support": "assistant", "*": "user"}.
+        agent: The agent's name where the records name none.
+        each: Of JSON: the path of the records, such as `results[*]`.
+        strict: Anything that cannot be kept is an error.
     """
     from turnwise.logs.readers import convert as run
+    from turnwise.logs.readers import speakers
     from turnwise.logs.readers.columns import parse
     from turnwise.logs.readers.source import Options
 
-    text = columns if isinstance(columns, str) else ",".join(f"{key}={name}" for key, name in columns.items())
-    done = run(reader, str(source), str(target), Options(columns=parse(text), split=split))
-    return Converted(path=str(target), n_dialogues=done.n_dialogues, dropped=dict(done.dropped))
+    first, *more = paths(source)
+    options = Options(
+        columns=parse(_listed(columns)),
+        split=split,
+        roles=speakers.parse(_listed(roles)),
+        agent=agent,
+        each=each,
+        more=tuple(more),
+    )
+    done = run(reader, first, str(target), options, strict=strict)
+    return Converted(
+        path=str(target),
+        n_dialogues=done.n_dialogues,
+        dropped=dict(done.dropped),
+        reader=done.name,
+        understood=tuple(done.account.lines()),
+        notes=done.notes,
+    )
+
+
+def _listed(given: str | Mapping[str, str]) -> str:
+    return given if isinstance(given, str) else ",".join(f"{key}={name}" for key, name in given.items())
 
 
 @checked

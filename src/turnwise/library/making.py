@@ -28,6 +28,7 @@ def train(
     metric: str,
     data: Data,
     *,
+    reader: str | None = None,
     output: PathLike,
     dimension: str | None = None,
     lower_is_better: Names = (),
@@ -49,6 +50,7 @@ def train(
     Parameters:
         metric: The name of a trainer: turnwise, usr-ret, usr-full, maude, att, adem, hred, ...
         data: As in `score`.
+        reader: The format of the files where it is not the native one, as `turnwise ls readers` lists it.
         output: The folder to write; an interrupted run resumes.
         dimension: What people rated. Default: overall, else the only one.
         lower_is_better: Dimensions on which a high rating is bad, where the data does not say so itself.
@@ -63,7 +65,7 @@ def train(
         restart: Ignore the checkpoints of an interrupted run.
         progress: Report progress on standard error.
     """
-    with files(data) as given:
+    with files(data, reader=reader) as given:
         from turnwise.run.train.command import train as run
 
         spec = TrainSpec(
@@ -91,6 +93,7 @@ def train(
 def respond(
     data: Data,
     *,
+    reader: str | None = None,
     agent: str,
     name: str,
     output: PathLike,
@@ -116,6 +119,7 @@ def respond(
 
     Parameters:
         data: As in `score`.
+        reader: The format of the files where it is not the native one, as `turnwise ls readers` lists it.
         agent: An OpenAI-compatible address, `module:function`, a folder of `train`, or a language model.
         name: The name under which the replies stand.
         output: The file to write; an interrupted run resumes.
@@ -138,7 +142,7 @@ def respond(
         raise UsageError(
             "--user plays the user in --self-play; without --self-play the user's turns are the logged ones"
         )
-    with files(data) as given:
+    with files(data, reader=reader) as given:
         from turnwise.agents.calling import CallLimits
         from turnwise.run.dialogues.respond import Request
         from turnwise.run.dialogues.respond import respond as run

@@ -246,9 +246,13 @@ class Converted:
     path: str
     n_dialogues: int
     dropped: Mapping[str, int] = field(default_factory=dict)  # what could not be kept -> how often
+    reader: str = "native"  # the format that was read
+    understood: tuple[str, ...] = ()  # messages by role, agents, ratings ..., a line each
+    notes: tuple[str, ...] = ()  # what the reader assumed
 
     def __str__(self) -> str:
-        lines = [f"{self.path}: {counted(self.n_dialogues, 'dialogue')} written"]
+        lines = [f"{self.path}: {counted(self.n_dialogues, 'dialogue')} written, read as {self.reader}"]
+        lines += [*self.understood, *(f"note: {note}" for note in self.notes)]
         return "\n".join([*lines, *(f"not kept: {count} {what}" for what, count in self.dropped.items())])
 
 
@@ -326,6 +330,24 @@ def _cell(column: str, value: Any) -> Any:
     return text.p_value(value) if column in ("p", "p_adjusted") else value
 
 
+def _unpaired(finding: Finding) -> str | None:
+    """How many items of two compared agents have no partner, and how to pair more."""
+    left = [finding.details.get(f"unpaired_{side}") for side in "ab"]
+    agents = [finding.what.get(f"agent_{side}") for side in "ab"]
+    if not any(left):
+        if "unpaired, as fewer than half" not in str(finding.method):
+            return None
+        return (
+            f"note: fewer than half of the items of {agents[0]} and {agents[1]} have a partner with the same context, "
+            "so the agents are compared as independent samples; --pair KEY, such as meta.item, pairs by another key"
+        )
+    counts = " and ".join(f"{count or 0} of {agent}" for count, agent in zip(left, agents, strict=True))
+    return (
+        f"note: items without a partner, left out: {counts}. Items are paired by the same context; --pair KEY, such as "
+        "meta.item, pairs by another key"
+    )
+
+
 def notes(findings: Sequence[Finding]) -> list[str]:
     """What was not scored, once for each metric and reason; then what limits the findings."""
     counts: dict[tuple[str, str], int] = {}
@@ -344,6 +366,8 @@ def notes(findings: Sequence[Finding]) -> list[str]:
         if trained_on := finding.details.get("in_training"):
             found.append(f"warning: {metric} learned from {trained_on} items here: its agreement with people says "
                          "nothing about new ones")  # fmt: skip
+        if (unpaired := _unpaired(finding)) and unpaired not in found:
+            found.append(unpaired)
         if cut := finding.details.get("cut"):
             found.append(f"note: {metric}: its model read only the beginning of {counted(cut, 'text')}")
         if unresolved := finding.details.get("unresolved"):

@@ -33,6 +33,8 @@ def score(
     data: Data,
     *,
     metrics: Names,
+    reader: str | None = None,
+    agent: str | None = None,
     as_agents: Names = (),
     items: Judged | None = None,
     role: ScoredRole = "assistant",
@@ -62,6 +64,8 @@ def score(
     Parameters:
         data: A path, several paths, dialogues as dicts or `Dialogue` objects, or a table of dialogues.
         metrics: Names of metrics, as `turnwise ls metrics` lists them; `module:function` is your own.
+        reader: The format of the files where it is not the native one, as `turnwise ls readers` lists it.
+        agent: The agent's name where the records name none.
         as_agents: Score what these agents would have said at the logged points; `@alternatives` is all of them.
         items: What is scored. Default: the rated turns where the data has turn ratings, else all turns.
         role: Whose messages are scored.
@@ -85,7 +89,7 @@ def score(
         figures: Keep the figures that a notebook shows. Without them nothing is written to a temporary folder.
     """
     check_place(on, address)
-    with files(data) as given, folder_of(output, figures=figures) as folder:
+    with files(data, reader=reader, agent=agent) as given, folder_of(output, figures=figures) as folder:
         from turnwise.run.scoring.score import score as run
 
         spec = ScoreSpec(
@@ -117,6 +121,7 @@ def compare(
     data: Data,
     *,
     metrics: Names = (),
+    reader: str | None = None,
     agents: Names = (),
     as_agents: Names = (),
     force: bool = False,
@@ -148,6 +153,7 @@ def compare(
     Parameters:
         data: As in `score`; or two folders of finished runs.
         metrics: Names of metrics. For two finished runs the default is every metric that both have.
+        reader: As in `score`. Where the records of several files name no agent, the files' names are used.
         agents: The two agents, A and B. May be left out where the data, or `as_agents`, has just two.
         as_agents: Compare what these agents would have said at the logged points.
         force: Compare finished runs whose signatures differ.
@@ -179,7 +185,7 @@ def compare(
     selection = selected(
         items=items, role=role, where=where, by=by, pair=pair, cluster=cluster, limit=limit, as_agents=would
     )
-    with files(data) as given, folder_of(output, figures=figures) as folder:
+    with files(data, reader=reader, name_files=True) as given, folder_of(output, figures=figures) as folder:
         from turnwise.run.scoring.compare import compare as run
         from turnwise.run.scoring.compare import compare_runs
 
@@ -238,6 +244,7 @@ def meta_evaluate(
     data: Data,
     *,
     metrics: Names = (),
+    reader: str | None = None,
     level: Level | None = None,
     dimension: str | None = None,
     statistics: Names = STATISTICS,
@@ -279,6 +286,7 @@ def meta_evaluate(
     Parameters:
         data: As in `score`, with ratings.
         metrics: Names of metrics; none: the raters' agreement among themselves.
+        reader: The format of the files where it is not the native one, as `turnwise ls readers` lists it.
         level: Default: every level that the ratings have.
         dimension: What people rated; `all` gives a result for each. Default: overall, else the only one.
         statistics: Names, as `turnwise ls statistics` explains them.
@@ -313,7 +321,7 @@ def meta_evaluate(
         figures: Keep the figures that a notebook shows.
     """
     check_place(on, address)
-    with files(data) as given, folder_of(output, figures=figures) as folder:
+    with files(data, reader=reader) as given, folder_of(output, figures=figures) as folder:
         from turnwise.run.scoring.meta import meta
         from turnwise.run.scoring.raters import raters
 

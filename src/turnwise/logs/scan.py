@@ -14,6 +14,9 @@ from turnwise.logs.ids import FileIds
 from turnwise.logs.native import checked, id_prefixes, read_each
 from turnwise.types import Dialogue, Direction, Rating
 
+# Formats whose files may be native ones with a bad line.
+NATIVE = ("native", "openai", "messages", "parquet")
+
 
 @dataclass(slots=True)
 class Dimension:
@@ -119,6 +122,26 @@ def scan(paths: Sequence[str], *, apart: bool = False) -> Census:
     return survey(paths, give_up, apart=apart)
 
 
+def _foreign(path: str) -> Problem | None:
+    """What a file is, and the command that reads it, where it is not in the native format."""
+    from turnwise.logs.readers import READERS, recognise
+    from turnwise.logs.readers.sniff import sample
+
+    name = recognise(path)
+    if name is not None and name not in NATIVE:
+        read = f"turnwise convert --from {name} {path} logs.jsonl"
+        return Problem(
+            path, None, "", f"is in the format {name} ({READERS[name].summary}); read it with: {read}"
+        )
+    looked = sample(path)
+    if looked.form in ("folder", "zip", "table") or (looked.form == "json" and any(looked.records)):
+        kinds = {"folder": "a folder", "zip": "a zip file", "table": "a table", "json": "one JSON value"}
+        how = f"turnwise convert --from {'csv' if looked.form == 'table' else 'json'} --map ... {path} logs.jsonl"
+        expected = "expected JSON Lines, one dialogue a line. If it holds dialogues, say where"
+        return Problem(path, None, "", f"is {kinds[looked.form]}; {expected}: {how} (docs/convert.md)")
+    return None
+
+
 def survey(paths: Sequence[str], on_problem: Callable[[Problem], None], *, apart: bool = False) -> Census:
     """Read and count every valid dialogue; call `on_problem` with each problem."""
     census = Census(apart=apart)
@@ -133,7 +156,10 @@ def survey(paths: Sequence[str], on_problem: Callable[[Problem], None], *, apart
         rated: set[str] = set()
         for found in checked(path, tap=hasher.update, ids=ids, prefix=prefixes[path], apart=apart):
             if isinstance(found, Problem):
-                on_problem(found)
+                foreign = _foreign(path) if census.n_dialogues == before else None
+                on_problem(foreign or found)
+                if foreign:
+                    break  # every line of it would be wrong
             else:
                 census.add(found)
                 if found.ratings:

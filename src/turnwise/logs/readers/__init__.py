@@ -5,6 +5,7 @@ beginning of a file whether it has the format. `recognise` asks all of them, spe
 """
 
 import importlib
+import os
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -316,6 +317,8 @@ def convert(
 def recognised(path: str) -> str:
     """The name of the reader that recognises a file; an error that says what to do where none does."""
     found = recognise(path)
+    if found is None and not os.path.exists(path):
+        raise DataError(Problem(path, None, "", "cannot be read: No such file or directory"))
     if found is None:
         raise UsageError(
             f"{path}: the format is not recognised; name it with --from (`turnwise ls readers` has all), or map "

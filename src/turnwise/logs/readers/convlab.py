@@ -1,28 +1,81 @@
 """ConvLab-3's unified format: a JSON list of dialogues, each with `turns` of `speaker` and `utterance`.
 
+A data set is such a file, a folder with `dialogues.json` (also under `data/`), or `data.zip` with it.
+
 There the belief state stands on the user's turn; here it belongs to the reply that acts on it, so it moves to
 the system turn that follows. Slots that are empty were not mentioned, and are left out. Acts become
 `[domain-intent, slot, value]`; the annotation as published, with its character spans, is kept beside them.
 """
 
+import os
+import zipfile
 from collections.abc import Iterator
 from dataclasses import replace
 from itertools import pairwise
 from typing import Any
 
-from turnwise.logs.checks import each, mapping, name, one_of, optional, others, record, required, text, wrong
+from turnwise.errors import DataError, Problem
+from turnwise.logs.checks import (
+    RuleError,
+    array,
+    each,
+    mapping,
+    name,
+    one_of,
+    optional,
+    others,
+    record,
+    required,
+    text,
+    wrong,
+)
 from turnwise.logs.dialogue import beside
-from turnwise.logs.readers.source import Options, dialogues
+from turnwise.logs.readers.sniff import Sample
+from turnwise.logs.readers.source import Options, decoded, dialogues, members, refuse
 from turnwise.types import Dialogue, Turn
 
+FILE = "dialogues.json"
 RECORD = frozenset({"dialogue_id", "goal", "turns"})
 TURN = frozenset({"speaker", "utterance", "state"})
 
 _speaker = one_of(("user", "system"))
 
 
+def recognises(sample: Sample) -> bool:
+    if sample.form in ("folder", "zip"):
+        return any(name.rsplit("/", 1)[-1] == FILE for name in sample.names)
+    turns = sample.first.get("turns")
+    return (
+        "dialogue_id" in sample.first and isinstance(turns, list) and bool(turns) and "utterance" in turns[0]
+    )
+
+
 def read(path: str, _: Options | None = None) -> Iterator[Dialogue]:
-    return dialogues(path, _dialogue)
+    if os.path.isdir(path):
+        files = sorted(os.path.join(place, FILE) for place, _, names in os.walk(path) if FILE in names)
+        packed = sorted(
+            os.path.join(place, one)
+            for place, _, names in os.walk(path)
+            for one in names
+            if one == "data.zip"
+        )
+        if files:
+            return dialogues(files[0], _dialogue)
+        if packed:
+            return _unpacked(packed[0])
+        raise DataError(Problem(path, None, "", f"has no {FILE} in it"))
+    return _unpacked(path) if zipfile.is_zipfile(path) else dialogues(path, _dialogue)
+
+
+def _unpacked(path: str) -> Iterator[Dialogue]:
+    with zipfile.ZipFile(path) as packed:
+        names = [name for name in packed.namelist() if name.rsplit("/", 1)[-1] == FILE]
+        if not names:
+            raise DataError(Problem(path, None, "", f"has no {FILE} in it"))
+        try:
+            yield from members(enumerate(array(decoded(packed.read(names[0])))), _dialogue)
+        except RuleError as error:
+            refuse(error, f"{path}: {names[0]}")
 
 
 def _dialogue(value: Any, default_id: str) -> Dialogue:

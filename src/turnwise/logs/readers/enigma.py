@@ -30,6 +30,7 @@ from turnwise.logs.checks import (
     text,
     wrong,
 )
+from turnwise.logs.readers.sniff import Sample
 from turnwise.logs.readers.source import Options, dialogues
 from turnwise.types import Dialogue, Rating, Reply, Scores, Turn, digest
 
@@ -41,6 +42,15 @@ Exchange = tuple[str, str, str]  # e, a, a'
 
 _scores = mapping(number)
 _texts = each(text)
+
+
+def recognises(sample: Sample) -> bool:
+    values = sample.first
+    if sample.form == "folder":
+        return any(name.endswith("/data.json") for name in sample.names)
+    return set(LISTS) <= values.keys() or (
+        "reward" in values and isinstance(values.get("dialog"), list) and len(values["dialog"]) % 3 == 0
+    )
 
 
 def read(path: str, _: Options | None = None) -> Iterator[Dialogue]:

@@ -12,8 +12,16 @@ from typing import Any
 from turnwise.errors import DataError, Problem
 from turnwise.logs.checks import RuleError, each, name, record, required
 from turnwise.logs.readers import parquet
+from turnwise.logs.readers.sniff import Sample
 from turnwise.logs.readers.source import Options, refuse, whole
 from turnwise.types import Dialogue, item_id
+
+
+def recognises(sample: Sample) -> bool:
+    marks = {"state.json", "dataset_dict.json"}
+    return sample.form == "folder" and (
+        bool(marks & set(sample.names)) or any(name.endswith(".parquet") for name in sample.names)
+    )
 
 
 def read(path: str, options: Options | None = None) -> Iterator[Dialogue]:

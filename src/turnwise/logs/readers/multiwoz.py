@@ -22,6 +22,7 @@ from turnwise.logs.checks import (
     wrong,
 )
 from turnwise.logs.dialogue import beside
+from turnwise.logs.readers.sniff import Sample
 from turnwise.logs.readers.source import Options, members, refuse, whole
 from turnwise.types import Dialogue, Turn
 
@@ -42,6 +43,11 @@ class _Entry(NamedTuple):
     domains: dict[str, _Domain]
     acts: tuple[Any, ...] | None
     extra: dict[str, Any]
+
+
+def recognises(sample: Sample) -> bool:
+    first = next(iter(sample.first.values()), None)
+    return sample.form == "json" and isinstance(first, dict) and {"goal", "log"} <= first.keys()
 
 
 def read(path: str, _: Options | None = None) -> Iterator[Dialogue]:

@@ -17,6 +17,8 @@ from turnwise.logs.checks import RuleError
 from turnwise.logs.dialogue import RECORD
 from turnwise.logs.files import Tap, stored
 from turnwise.logs.readers import openai, sharegpt, table
+from turnwise.logs.readers.chats import message_records
+from turnwise.logs.readers.sniff import Sample
 from turnwise.logs.readers.source import Build, Options, decoded, refuse
 from turnwise.types import Dialogue
 
@@ -26,7 +28,15 @@ if TYPE_CHECKING:
 MAGIC = b"PAR1"  # the first bytes decide, whatever the file is called
 ROWS = 4096  # that are held at a time; a row group is unpacked for each part of it
 NESTED = RECORD - {"id", "agent"}
-RECORDS: Mapping[str, Build] = {"messages": openai.dialogue, "conversations": sharegpt.dialogue}
+RECORDS: Mapping[str, Build] = {
+    "messages": openai.dialogue,
+    "conversations": sharegpt.dialogue,
+    "conversation": message_records.dialogue,
+}
+
+
+def recognises(sample: Sample) -> bool:
+    return sample.form == "parquet" and bool({*RECORDS} & set(sample.header))
 
 
 def read(path: str, options: Options | None = None) -> Iterator[Dialogue]:
@@ -34,13 +44,37 @@ def read(path: str, options: Options | None = None) -> Iterator[Dialogue]:
 
 
 def dialogues(files: Sequence[str], path: str, options: Options) -> Iterator[Dialogue]:
-    """The dialogues of files that are parts of one table; problems are said to be in `path`."""
+    """The dialogues of files that are parts of one table; problems are said to be in `path`.
+
+    Rows that are whole dialogues are read some at a time; a table of messages or items is read whole.
+    """
+    builds = {build for file in files for build in _builds(file)} if not options.columns else set()
+    if len(builds) == 1 and all(is_parquet(file) for file in files):
+        return _records(_some_at_a_time(files), path, builds.pop())
     frame = _frame(files, path)
     rows = (table.Row(number, _plain(row)) for number, row in enumerate(frame.iter_rows(named=True), 1))
     whole = [build for column, build in RECORDS.items() if column in frame.columns]
     if options.columns or not whole:
         return table.dialogues(rows, frame.columns, path, options)
     return _records(rows, path, whole[0])
+
+
+def _builds(file: str) -> list[Build]:
+    if not is_parquet(file):
+        return []
+    with _opened(file) as polars:
+        columns = polars.read_parquet_schema(file)
+    return [build for column, build in RECORDS.items() if column in columns][:1]
+
+
+def _some_at_a_time(files: Sequence[str]) -> Iterator[table.Row]:
+    number = 0
+    for file in files:
+        for _, row in native_rows(file):
+            number += 1
+            yield table.Row(number, _plain(row))
+    if not number:
+        raise DataError(Problem(files[0], None, "", "has no rows; expected dialogues"))
 
 
 def is_parquet(path: str) -> bool:

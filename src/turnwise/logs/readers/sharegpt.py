@@ -8,6 +8,7 @@ from typing import Any
 
 from turnwise.logs.checks import each, name, optional, others, record, required, text, wrong
 from turnwise.logs.dialogue import beside
+from turnwise.logs.readers.sniff import Sample
 from turnwise.logs.readers.source import Options, dialogues
 from turnwise.types import Dialogue, Role, Turn
 
@@ -26,6 +27,16 @@ SPEAKERS: dict[str, Role] = {
 }
 RECORD = frozenset({"id", "conversations", "system", "model"})
 TURN = frozenset({"from", "value"})
+
+
+def recognises(sample: Sample) -> bool:
+    said = sample.first.get("conversations")
+    return (
+        isinstance(said, list)
+        and bool(said)
+        and isinstance(said[0], dict)
+        and {"from", "value"} <= said[0].keys()
+    )
 
 
 def read(path: str, _: Options | None = None) -> Iterator[Dialogue]:

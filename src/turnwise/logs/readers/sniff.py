@@ -58,8 +58,11 @@ def sample(path: str) -> Sample:
     if begin == PARQUET:
         return Sample(path, "parquet", header=_parquet_columns(path))
     if begin == ZIP:
-        with zipfile.ZipFile(path) as packed:
-            return Sample(path, "zip", names=tuple(packed.namelist()))
+        try:
+            with zipfile.ZipFile(path) as packed:
+                return Sample(path, "zip", names=tuple(packed.namelist()))
+        except zipfile.BadZipFile:
+            return Sample(path, "zip")
     head = _head(path)
     text = head.decode("utf-8-sig", errors="replace")
     stripped = text.lstrip()
@@ -143,6 +146,10 @@ def _members(folder: str) -> Iterator[str]:
 def _parquet_columns(path: str) -> tuple[str, ...]:
     try:
         import polars
+        from polars.exceptions import PolarsError
     except ImportError:
         return ()
-    return tuple(polars.read_parquet_schema(path))
+    try:
+        return tuple(polars.read_parquet_schema(path))
+    except (PolarsError, OSError):  # whoever reads the file says what is wrong with it
+        return ()

@@ -1,0 +1,37 @@
+"""A mapping file: the options of `turnwise convert` for one source, written once and shared by a team."""
+
+import json
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
+
+from turnwise.errors import UsageError, unknown
+
+KEYS = ("from", "map", "split", "roles", "agent", "each")
+
+
+def load(path: str) -> dict[str, str]:
+    """The options in a TOML file; `map` and `roles` may be tables."""
+    try:
+        values = tomllib.loads(Path(path).read_text(encoding="utf-8"))
+    except (OSError, UnicodeError, tomllib.TOMLDecodeError) as error:
+        raise UsageError(f"--mapping {path}: {error}") from None
+    found: dict[str, str] = {}
+    for key, value in values.items():
+        if key not in KEYS:
+            raise unknown("key", key, KEYS)
+        if isinstance(value, dict):
+            found[key] = ",".join(f"{name}={one}" for name, one in value.items())
+        elif isinstance(value, str):
+            found[key] = value
+        else:
+            raise UsageError(
+                f"--mapping {path}: `{key}` is {value!r}; expected a string or a table of strings"
+            )
+    return found
+
+
+def save(path: str, options: Mapping[str, str]) -> None:
+    """Write the options as TOML; `map` and `roles` as tables, where each name stands once."""
+    plain = [f"{key} = {json.dumps(options[key], ensure_ascii=False)}" for key in KEYS if key in options]
+    Path(path).write_text("\n".join(plain) + "\n", encoding="utf-8")
