@@ -41,10 +41,10 @@ def command(
     strict: bool,
     files: tuple[str, ...],
 ) -> None:
-    """Convert dialogues of another format to the native one, and say what was understood.
+    """Convert dialogues of another format to the native one.
 
-    OUT appears whole or not at all, and is compressed if its name ends in .gz. `-` is a pipe. Only formats of several
-    files (mt-bench) take more than one IN.
+    What was understood is said. OUT appears whole or not at all, and is compressed if its name ends in .gz. `-` is a
+    pipe. Only formats of several files (mt-bench) take more than one IN.
 
     \b
       turnwise convert results.json logs.jsonl
