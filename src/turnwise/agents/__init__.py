@@ -102,6 +102,7 @@ def _plugin(offer: registry.Offer, settings: dict[str, Any]) -> Agent:
 
 
 def _maker(offer: registry.Offer) -> Any:
+    """The class or function of a plugin that makes the agent."""
     maker = offer.load()
     if not callable(maker):
         raise offer.error(f"{offer.target} is no class and no function; expected one that makes the agent")
@@ -109,11 +110,13 @@ def _maker(offer: registry.Offer) -> Any:
 
 
 def _summary(maker: object) -> str:
+    """The first line of a docstring."""
     return (inspect.getdoc(maker) or "").partition("\n")[0]
 
 
 @cache
 def _others() -> registry.Offers:
+    """The agents of other packages; names of language models are taken."""
     from turnwise.encode.models.catalogue import MODELS
 
     return registry.offered("agents", tuple(MODELS))

@@ -28,7 +28,7 @@ def new_ledger(
 
 
 def open_study(store: str, ledger: Ledger) -> Recorder:
-    """Open the store `place` for writing. It must be new, or of the same study on the same data."""
+    """Open `store` for writing. It must be new, or of the same study on the same data."""
     log = open_log(store)
     try:
         _apply_events(store, ledger, log.replay())
@@ -46,7 +46,7 @@ def open_study(store: str, ledger: Ledger) -> Recorder:
 
 
 def read_ledger(store: str, ledger: Ledger) -> Ledger:
-    """The ledger with the events of the store `place`, to which another process may be writing."""
+    """The ledger with the events of `store`, to which another process may be writing."""
     log = open_log(store, writable=False)
     try:
         _apply_events(store, ledger, log.replay())

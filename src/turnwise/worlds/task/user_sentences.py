@@ -60,7 +60,7 @@ FURTHER_TAXI_REQUESTS = (
     "Lastly, I need a taxi {} please.",
     "Can I also get a taxi {}?",
 )
-# Slot -> sentences that state its value; `ANY` says that any value will do.
+# Slot -> sentences that state its value; `NO_PREFERENCE` says that any value will do.
 STATEMENTS: Mapping[str, tuple[str, ...]] = {
     "food": (
         "I would like {} food.",
@@ -162,7 +162,7 @@ SLOT_REQUESTS = (
     "May I have the {}, please?",
     "I would also like to know the {}.",
 )
-# A request for a booking: domain -> with details; `BOOK_IT` without.
+# A request for a booking: domain -> with details; `BOOKING_REQUESTS_WITHOUT_DETAILS` without.
 BOOKING_REQUESTS: Mapping[str, tuple[str, ...]] = {
     "restaurant": (
         "Please book a table for {people} at {time} on {day}.",
