@@ -30,8 +30,8 @@ demo: $(VENV)/.neural ## the whole loop on embedded worlds; ends with out/demo/r
 test: $(VENV)/.weights
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -n 2 --dist loadgroup
 
-test-core: $(VENV)/.core ## the tests that need no extra but `tables`
-	$(PIP) -e '.[tables,test]'
+test-core: $(VENV)/.core ## the tests that need no extra but `tables` and `pandas`
+	$(PIP) -e '.[tables,pandas,test]'
 	OMP_NUM_THREADS=1 $(BIN)/python -m tools.core_tests
 
 lint: $(VENV)/.dev

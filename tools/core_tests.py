@@ -1,6 +1,6 @@
-"""`python -m tools.core_tests [PYTEST OPTIONS]`: the tests that need only the core and the extras `tables` and `test`.
+"""`python -m tools.core_tests`: the tests without torch, with the extras `tables`, `pandas` and `test`.
 
-They run on every system and Python version, without torch and without weights.
+They run on every system and Python version and need no weights.
 """
 
 import subprocess

@@ -69,7 +69,10 @@ def checked(function: Callable[P, R]) -> Callable[P, R]:
         try:
             bound = signature.bind(*args, **kwargs)
         except TypeError as error:
-            raise UsageError(f"{function.__name__}: {error}") from None
+            message = str(error).replace(
+                "required keyword-only argument", "required argument"
+            )  # Python 3.12+
+            raise UsageError(f"{function.__name__}: {message}") from None
         hints = _hints(function)
         for name, value in bound.arguments.items():
             bound.arguments[name] = _converted(function.__name__, name, value, hints.get(name, Any))
