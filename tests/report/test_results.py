@@ -1,3 +1,5 @@
+"""Files of results are written whole or not at all."""
+
 import pytest
 
 from turnwise.report.results import replacing

@@ -8,6 +8,7 @@ import tempfile
 import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import IO, BinaryIO, cast
 
 from turnwise.errors import DataError, Problem, UsageError
@@ -110,15 +111,20 @@ def _destination(path: str) -> Iterator[BinaryIO]:
         with open(path, "wb") as device:
             yield device
     else:
-        target = os.path.realpath(path)
-        draft = f"{target}.{os.getpid()}.tmp"
-        try:
-            with open(draft, "xb") as file:
-                yield file
-                file.flush()
-                os.fsync(file.fileno())
-            os.replace(draft, target)
-        except BaseException:
-            if os.path.exists(draft):
-                os.unlink(draft)
-            raise
+        with atomic(Path(os.path.realpath(path))) as file:
+            yield file
+
+
+@contextmanager
+def atomic(path: Path) -> Iterator[BinaryIO]:
+    """A file that appears under its name only when it is complete and on the disk; else nothing is left of it."""
+    draft = path.with_name(f"{path.name}.{os.getpid()}.tmp")
+    try:
+        with draft.open("wb") as file:
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
+        draft.replace(path)
+    except BaseException:
+        draft.unlink(missing_ok=True)
+        raise

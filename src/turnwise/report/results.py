@@ -5,13 +5,13 @@ There is no time of day in it: the same input gives the same bytes.
 
 import contextlib
 import math
-import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, BinaryIO
 
 import msgspec
 
+from turnwise.logs.files import atomic
 from turnwise.types import Finding
 
 SCHEMA_VERSION = 1
@@ -66,19 +66,10 @@ def _without_nan(value: Any) -> Any:
 
 @contextlib.contextmanager
 def replacing(path: Path) -> Iterator[BinaryIO]:
-    """A file that appears under its name only when it is complete and on the disk; else nothing is left."""
+    """A file written by `atomic`, in a folder that is made where it is absent."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    part = path.with_name(path.name + ".part")
-    draft = part.open("wb")
-    try:
-        with draft as file:
-            yield file
-            file.flush()
-            os.fsync(file.fileno())
-        part.replace(path)
-    except BaseException:
-        part.unlink(missing_ok=True)
-        raise
+    with atomic(path) as file:
+        yield file
 
 
 def write_lines(path: Path, records: Iterable[Mapping[str, Any]]) -> None:

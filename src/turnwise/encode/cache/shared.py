@@ -18,6 +18,8 @@ from pathlib import Path
 from typing import NamedTuple
 from uuid import uuid4
 
+from turnwise.logs.files import atomic
+
 log = logging.getLogger(__name__)
 ENDING = ".seg"
 _HEAD = struct.Struct("<4sII")  # magic, number of values, CRC-32 of the index
@@ -66,16 +68,8 @@ class Segments:
         head = _HEAD.pack(_MAGIC, len(values), zlib.crc32(entries))
         folder = self._folder(space)
         folder.mkdir(parents=True, exist_ok=True)
-        name = uuid4().hex
-        draft = folder / f"{name}.tmp"
-        try:
-            with draft.open("xb") as file:
-                file.writelines([head, entries, *values.values()])
-                file.flush()
-                os.fsync(file.fileno())
-            draft.rename(folder / f"{name}{ENDING}")
-        finally:
-            draft.unlink(missing_ok=True)
+        with atomic(folder / f"{uuid4().hex}{ENDING}") as file:
+            file.writelines([head, entries, *values.values()])
 
     def _folder(self, space: str) -> Path:
         return self.folder / blake2b(space.encode(), digest_size=8).hexdigest()
