@@ -38,11 +38,11 @@ def test_the_public_names_are_these():
     ]  # fmt: skip
     assert sorted(make_api.public("turnwise.plugins")) == [
         "Agent", "AgentExtras", "Card", "Curved", "DataError", "Dialogue", "Episodes", "Estimate", "EstimatesMany",
-        "Estimator", "EstimatorExtras", "Finding", "Fitted", "Floats", "GROUPS", "Guarded", "Ints", "Item", "Kind",
-        "KnowsTraining", "Learns", "Level", "Mean", "Merged", "Metric", "MetricExtras", "Need", "Options",
+        "Estimator", "EstimatorExtras", "Finding", "Fitted", "Floats", "Folder", "GROUPS", "Guarded", "Ints", "Item",
+        "Kind", "KnowsTraining", "Learns", "Level", "Mean", "Merged", "Metric", "MetricExtras", "Need", "Options",
         "PluginError", "Priced", "Problem", "Rating", "Ratings", "Ratio", "ReadsPlaceholders", "Refused", "Reply",
         "Role", "Rows", "Said", "Scene", "Scores", "Signature", "Summed", "Sums", "TakesMetrics", "Trained",
-        "TrainerExtras", "TrainingTask", "Turn", "UsageError", "World", "WorldExtras",
+        "TrainerExtras", "TrainingTask", "Turn", "UsageError", "World", "WorldExtras", "load_model",
     ]  # fmt: skip
     assert sorted(make_api.public("turnwise.testing")) == [
         "ContractError", "check_agent", "check_estimator", "check_metric", "check_reader", "check_trainer",

@@ -9,6 +9,8 @@ This module is public: its names, listed in `__all__`, stay for at least one min
 `turnwise.testing` checks a plugin. A plugin that breaks its contract is reported as a `PluginError` with one line.
 """
 
+from turnwise.encode.models.folder import Folder
+from turnwise.encode.models.folder import load as load_model
 from turnwise.errors import DataError, PluginError, Problem, Refused, UsageError
 from turnwise.logs.readers.source import Options
 from turnwise.metrics.rows import Mean, Ratio, Sums
@@ -74,6 +76,7 @@ __all__ = [
     "Finding",
     "Fitted",
     "Floats",
+    "Folder",
     "Guarded",
     "Ints",
     "Item",
@@ -112,4 +115,5 @@ __all__ = [
     "UsageError",
     "World",
     "WorldExtras",
+    "load_model",
 ]

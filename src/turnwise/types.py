@@ -1,4 +1,7 @@
-"""The nouns. Frozen, small, and shared by every folder."""
+"""The data types and protocols that all packages share: dialogues, items, rows, metrics, estimators, findings.
+
+Optional attributes of plugins are declared in `turnwise.protocols`.
+"""
 
 from __future__ import annotations
 
@@ -97,7 +100,7 @@ class Turn(Record, frozen=True, forbid_unknown_fields=True):
 
 
 class Rating(Record, frozen=True):
-    """One judgement by one person."""
+    """One rating of one item by one person."""
 
     item: str  # id of the judged `Item`
     dimension: str
@@ -133,21 +136,21 @@ class Dialogue(Record, frozen=True):
 
 
 class Item(Record, frozen=True):
-    """One unit to judge: a reply in its context, or a whole dialogue."""
+    """One unit that is scored: a reply in its context, or a whole dialogue."""
 
     id: str
     dialogue: str
     agent: str
-    turns: tuple[Turn, ...]  # the context and, last, the judged reply; or the whole dialogue
+    turns: tuple[Turn, ...]  # the context and, last, the scored reply; or the whole dialogue
     turn: int | None  # place of the reply in its dialogue; None for a whole dialogue
-    cluster: str  # what resampling and splits must not tear apart
-    pair: str  # items of different agents with the same pair answer the same thing
+    cluster: str  # items of one cluster are resampled and split together
+    pair: str  # items of different agents with the same pair reply to the same context
     group: str = ""  # the value of --by
     weight: float = 1.0  # 1/K for one of K sampled replies
-    role: Role = "assistant"  # whose turns are judged
+    role: Role = "assistant"  # whose turns are scored
     goal: Mapping[str, Any] | None = None
     meta: Mapping[str, Any] = {}
-    missing: str | None = None  # why there is nothing to judge here
+    missing: str | None = None  # why there is nothing to score here
 
     @property
     def context(self) -> tuple[Turn, ...]:
@@ -163,7 +166,7 @@ class Item(Record, frozen=True):
 
     @property
     def replies(self) -> tuple[str, ...]:
-        """Every text of the judged role, the judged reply included."""
+        """Every text of the scored role, the scored reply included."""
         return tuple(turn.text for turn in self.turns if turn.role == self.role)
 
 
@@ -178,7 +181,7 @@ class Signature:
     name: str
     fields: tuple[tuple[str, str], ...] = ()
     parts: tuple[Signature, ...] = ()  # of the encoders and models inside
-    version: int = 1  # raised when the same settings begin to mean another number
+    version: int = 1  # increased when the same settings give another number
 
     def __str__(self) -> str:
         settings = [f"{key}:{value}" for key, value in self.fields]
@@ -188,7 +191,7 @@ class Signature:
 
 @dataclass(frozen=True, slots=True)
 class Card:
-    """What a reader must know before believing a metric's number."""
+    """What a user must know to read a metric's or an estimator's number."""
 
     kind: Kind
     meaning: str
@@ -228,7 +231,7 @@ class Summed(Metric, Protocol):
 
 
 class Added(Protocol):
-    """What is kept of rows that are gone; added up in any order, it is that of all of them."""
+    """Mergeable summary of discarded rows; summaries can be added in any order."""
 
     def __add__(self, other: Self, /) -> Self: ...
 
@@ -249,10 +252,10 @@ class Merged(Metric, Protocol[Kept]):
 
 @runtime_checkable
 class Guarded(Protocol):
-    """A metric that needs so many rows for a number, and has more to tell of it than the number."""
+    """A metric that has a minimum sample size and reports extra diagnostics."""
 
     def check(self, rows: Rows, /) -> None:
-        """Raises `Refused` where these rows cannot support a number. Not asked of resamples."""
+        """Raises `Refused` where these rows cannot support a number. Not called for resamples."""
         ...
 
     def details(self, rows: Rows, /) -> Mapping[str, float]: ...
@@ -268,7 +271,7 @@ class Fitted(Protocol):
 
 
 class Agent(Protocol):
-    """Whatever answers. Its chance comes from the generator it is given, so that a reply can be had again."""
+    """Produces replies. It takes chance only from the generator it is given, so replies are reproducible."""
 
     def __call__(self, turns: Sequence[Turn], rng: np.random.Generator, /) -> Reply: ...
 
@@ -289,11 +292,11 @@ class Episodes:
 
     rating: str  # the dimension that is estimated
     scale: tuple[float, float] | None  # where the ratings name one
-    agents: tuple[str, ...]  # everyone who held a dialogue
+    agents: tuple[str, ...]  # all agents that held a dialogue
     dialogues: tuple[str, ...]  # N ids
     agent: Ints  # (N,) places in `agents`
     reward: Floats  # (N,) the rating of the logged dialogue; NaN where nobody gave one
-    cluster: Ints  # (N,) dialogues with the same number stand or fall together when resampling
+    cluster: Ints  # (N,) dialogues with the same number are resampled together
     first: Ints  # (N + 1,) the points of dialogue i are first[i] to first[i + 1]
     texts: tuple[str, ...]  # every distinct text, once
     user: Ints  # (n,) the user turn that a point answers, a place in `texts`; -1 where it has none
@@ -306,10 +309,10 @@ class Episodes:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Estimate:
-    """What one estimator says of one target, before calibration."""
+    """The estimate of one target by one estimator, before calibration."""
 
     value: float
-    contributions: Floats  # (dialogues seen,) whose mean is `value`: what resampling and diagnostics look at
+    contributions: Floats  # (dialogues seen,) whose mean is `value`; used by resampling and diagnostics
     # Mean of the logged ratings, where a higher level of all of them would raise `value` by as much; else 0.
     level: float = 0.0
     diagnostics: Mapping[str, float] = field(default_factory=dict)
@@ -351,7 +354,7 @@ class Finding:
 
     @classmethod
     def refusal(cls, what: Mapping[str, str | None], reason: Exception, signature: str = "") -> Finding:
-        """What is found where the data cannot support an answer."""
+        """The finding where the data cannot support an estimate."""
         return cls(what=what, estimate=None, status="refused", reason=str(reason), signature=signature)
 
 
