@@ -31,7 +31,7 @@ _MAX_TOKENS = 4096  # most tokens of context and reply, also for a model that al
 
 
 @dataclass(frozen=True)
-class LanguageModelAgent:
+class LanguageModelAgent(loading.FromFolder):
     """A language model that samples replies."""
 
     folder: Path
@@ -51,16 +51,6 @@ class LanguageModelAgent:
                 f"{self.label} needs `longest` from 1 to {self._max_tokens - 1} and `at_once` of 1 or more, "
                 f"not {self.longest} and {self.at_once}"
             )
-
-    @cached_property
-    def config(self) -> Any:
-        """The configuration of the model."""
-        return loading.read_config(self.folder)
-
-    @cached_property
-    def tokenizer(self) -> Any:
-        """The tokenizer of the model."""
-        return loading.read_tokenizer(self.folder)
 
     @cached_property
     def prompt(self) -> Prompt:

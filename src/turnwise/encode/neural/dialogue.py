@@ -36,7 +36,7 @@ _STEP = 32  # inputs are padded to multiples of this
 
 
 @dataclass(frozen=True)
-class DialogueEncoder:
+class DialogueEncoder(loading.FromFolder):
     folder: Path
     label: str  # name@hash
     pooling: ReplyPooling = "mean"
@@ -47,14 +47,6 @@ class DialogueEncoder:
     )
     longest: int = 1024  # tokens in a pass, unless the logged dialogue alone has more
     cache: Cache | None = None
-
-    @cached_property
-    def config(self) -> Any:
-        return loading.read_config(self.folder)
-
-    @cached_property
-    def tokenizer(self) -> Any:
-        return loading.read_tokenizer(self.folder)
 
     @cached_property
     def model(self) -> Any:

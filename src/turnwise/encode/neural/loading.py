@@ -10,6 +10,7 @@ faster than ONNX; a quarter less time does not justify a second runtime, so neit
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal, get_args
 
@@ -115,3 +116,17 @@ def _first_place(config: Any) -> int:
         if name.endswith("position_embeddings") and getattr(module, "padding_idx", None) is not None:
             return int(module.padding_idx) + 1
     return 0
+
+
+class FromFolder:
+    """Configuration and tokenizer of the model in `folder`, each read when first needed."""
+
+    folder: Path
+
+    @cached_property
+    def config(self) -> Any:
+        return read_config(self.folder)
+
+    @cached_property
+    def tokenizer(self) -> Any:
+        return read_tokenizer(self.folder)

@@ -34,7 +34,7 @@ _LONGEST = 4096  # largest number of tokens, if the model states none
 
 
 @dataclass(frozen=True)
-class Transformer:
+class Transformer(loading.FromFolder):
     folder: Path
     label: str  # name@hash
     layer: int | None = None  # None: the model's output
@@ -58,14 +58,6 @@ class Transformer:
             raise UsageError(
                 f"{self.label} has layers 1 to {self.config.num_hidden_layers}, not {self.layer}"
             )
-
-    @cached_property
-    def config(self) -> Any:
-        return loading.read_config(self.folder)
-
-    @cached_property
-    def tokenizer(self) -> Any:
-        return loading.read_tokenizer(self.folder)
 
     @cached_property
     def model(self) -> Any:

@@ -15,7 +15,7 @@ from turnwise.logs.scan import Census, scan
 from turnwise.protocols import estimator_extras
 from turnwise.report import regression, results
 from turnwise.run.ope import task_log
-from turnwise.run.ope.critic import asked_of_task, controls, is_critic, ope_of_task
+from turnwise.run.ope.critic import controls, is_critic, ope_of_task, rewarded_by_task
 from turnwise.run.ope.estimate import (
     Request,
     TargetEstimate,
@@ -54,7 +54,7 @@ def _ope(spec: OpeSpec, scanned: Census, done: PartialResults) -> Outcome:
     names = tuple(dict.fromkeys(spec.estimators or (STREAMED if stream else registry.CHEAP)))
     truths = read_truth(spec.truth)
     targets = _targets(census, spec)
-    if not stream and asked_of_task(spec.estimators, census, spec.rating):
+    if not stream and rewarded_by_task(spec.estimators, census, spec.rating):
         if spec.seeds > 1:
             raise UsageError("--seeds is for estimators of ratings, not for a critic of task logs")
         return ope_of_task(spec, dialogues, scanned.sha256, targets)

@@ -1,9 +1,9 @@
-"""`turnwise ope --estimator critic` on task logs: every system's value beside controls and baselines.
+"""`turnwise ope --estimator critic` on task logs: the value of every system, with controls and baselines.
 
-One agent held the logged dialogues, usually people, so there is nobody to calibrate over: values stand as they are, on
-the scale of the reward, and what makes them believable is what stands beside them. The logged agent's own value must be
-its empirical discounted return; no control may reach a real system; and simple baselines are printed, because a critic
-that ranks like the length of replies has no more to say than that.
+One agent, usually people, held all logged dialogues, so there are no agents to calibrate over: values are raw, on the
+scale of the reward. Three checks are shown with them. The value of the logged agent must equal its empirical discounted
+return; no control may reach the value of a real system; and simple baselines are printed, because a critic that ranks
+systems like the length of their replies adds nothing to it.
 """
 
 from collections.abc import Mapping, Sequence
@@ -41,8 +41,8 @@ def is_critic(name: str) -> bool:
     return registry.settings(name)[0] in NAMES
 
 
-def asked_of_task(estimators: Sequence[str], census: Census, rating: str | None) -> bool:
-    """Whether the critics that are asked for take the reward from the task, and not from ratings."""
+def rewarded_by_task(estimators: Sequence[str], census: Census, rating: str | None) -> bool:
+    """Whether the requested critics take the reward from the task, and not from ratings."""
     if not estimators or not all(map(is_critic, estimators)):
         return False
     rewards = {registry.settings(name)[1].get("reward", "auto") for name in estimators}
@@ -88,7 +88,7 @@ def ope_of_task(
     document = finish(
         spec, tuple(findings), sha256, critics=section, **({"notes": notes} if notes else {})
     ).document
-    # What stands beside the systems is no answer, if none of them has a value.
+    # Without the value of any system the run is refused, whatever values the controls have.
     systems = [one for one in findings if one.what["kind"] == "system"]
     answered = any(one.estimate is not None for one in systems)
     return Outcome(tuple(findings if answered else systems), document)
@@ -109,9 +109,9 @@ def controls(
     *,
     rating: str,
 ) -> dict[str, Any]:
-    """Of critics among estimators of a rating: what they say of the controls, beside the agents' raw values.
+    """The values of the controls by each critic among the estimators, to compare with the agents' raw values.
 
-    Without dialogues, as where agents answered single turns in records of their own, there are no controls.
+    Without dialogues, as where each agent's replies to single turns are separate records, there are no controls.
     """
     critics = {name: one for name, one in estimators.items() if isinstance(one, TaskCritic)}
     if not critics:
@@ -145,7 +145,7 @@ def controls(
 
 
 def _value(evaluation: Evaluation, said: Said) -> float | None:
-    """None where it is refused: a control without a value fools nobody."""
+    """The value of a control; None if it is refused."""
     try:
         return evaluation.value(said).value
     except Refused:
@@ -247,13 +247,13 @@ def _verdict(verdict: Verdict, *, who: str) -> dict[str, Any]:
 def _baselines(
     spec: OpeSpec, dialogues: Sequence[Dialogue], systems: Sequence[str]
 ) -> dict[str, dict[str, float]]:
-    """Metric -> agent -> its number, higher is better; a metric that cannot be had here is left out."""
+    """Metric -> agent -> score, higher is better; a metric that cannot be computed here is left out."""
     found = {}
     located = replace(spec, db=spec.db or beside(spec.data))
     for metric in BASELINES:
         try:
             found[metric] = scored(located, dialogues, metric, systems)
-        except (Refused, UsageError):  # no goals, no tables, no references: nothing stands in that column
+        except (Refused, UsageError):  # no goals, tables or references: the column is left out
             continue
     return found
 
@@ -267,7 +267,7 @@ def _write_turns(
     *,
     who: str,
 ) -> None:
-    """items.jsonl: every logged turn with the Q of everyone's reply there (the paper's Table 5)."""
+    """Write every logged turn with the Q of each system's reply there (the paper's Table 5)."""
     if spec.output is None:
         return
     records, point = [], 0

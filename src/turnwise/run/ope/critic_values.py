@@ -1,4 +1,4 @@
-"""What a critic says of every system, of the controls and of the logged replies, in the same dialogues."""
+"""The critic's values of every system, of the controls and of the logged replies, in the same dialogues."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -13,23 +13,23 @@ from turnwise.estimators.critic.evaluation import Valued
 from turnwise.run.scoring.tally import generator
 from turnwise.types import Dialogue, Episodes, Floats
 
-NEAR = 0.02  # of the greatest return: how far the logged agent's value may be from what it did get
+NEAR = 0.02  # largest difference of the logged agent's value and its return, as a share of the largest return
 
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """What a critic says of everyone."""
+    """The critic's values of systems, controls and logged replies."""
 
     values: Mapping[str, Valued]  # the logged replies, systems and controls
-    refused: Mapping[str, Refused]  # systems and controls that have no value, and why
-    differences: Mapping[str, Floats]  # contributions less those of the logged replies in the same dialogues
+    refused: Mapping[str, Refused]  # systems and controls without a value, with the reason
+    differences: Mapping[str, Floats]  # contributions minus those of the logged replies in the same dialogues
     verdict: Verdict
     returned: float  # the empirical discounted return of the logged dialogues
-    greatest: float  # return of a dialogue, without discount
+    greatest: float  # largest absolute return of a dialogue, without discount
 
     @property
     def bias(self) -> str | None:
-        """What is to be said where the logged agent's value is not what it did get."""
+        """A note if the logged agent's value differs from its empirical return."""
         value = self.values[LOGGED].value
         if abs(value - self.returned) <= NEAR * self.greatest:
             return None
@@ -48,7 +48,7 @@ def criticise(
     seed: int,
     advance: Callable[[int], None] = lambda done: None,
 ) -> Judged:
-    """Everyone's value. `dialogues` are in one form and have all systems' replies; a system's own are left out."""
+    """The values of all. `dialogues` are in one form and have replies of all systems; a system's own are left out."""
     controlled = with_controls(dialogues, generator(seed, "controls"))
     episodes = encode(whole(controlled, rewards), rating="return", delexicalised=False)
     evaluation = critic.evaluation(episodes, seed=seed)
@@ -77,7 +77,7 @@ def criticise(
 
 
 def _without_own(critic: TaskCritic, episodes: Episodes, name: str, seed: int) -> tuple[Valued, Floats]:
-    """The value of an agent that held dialogues, from those of others; its Q is NaN in its own."""
+    """The value of an agent that held dialogues, from those of the others; its Q is NaN in its own dialogues."""
     others = leave_out(episodes, {name})
     evaluation = critic.evaluation(others, seed=seed)
     found = evaluation.value(others.alternatives[name])

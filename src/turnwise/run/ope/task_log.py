@@ -1,8 +1,8 @@
-"""Task dialogues as the critic reads them: texts in one form, belief state and goal as bits, rewards.
+"""Task dialogues for the critic: texts in one form, belief state and goal as bits, rewards.
 
-Systems spell placeholders each in their own way and people write values: all become one word a slot. What a system
-turn knows is the belief state after the user's message and the user's goal. Where no goal was logged, it is derived
-from the last state, as the paper says: what the user came to want is what he wanted.
+Systems spell placeholders differently and people write values: each becomes one word per slot. The state of a system
+turn is the belief state after the user's message and the user's goal. If no goal was logged, it is derived from the
+last belief state, as in the paper.
 """
 
 import re
@@ -23,11 +23,11 @@ from turnwise.metrics.task.system_turns import delexicalised, system_turns
 from turnwise.types import Dialogue, Floats, Turn
 
 _PLURAL = re.compile(r"\s*-s\b")  # `restaurant -s`
-PAID = 100.0  # for a success: values are of the same size as the metric's
+PAID = 100.0  # reward of a success, so that values have the scale of the metric
 
 
 def is_task(dialogues: Sequence[Dialogue], ontology: str = "multiwoz") -> bool:
-    """Whether a goal or a belief state speaks of a domain that is known: a persona may be somebody's goal too."""
+    """Whether a goal or a belief state names a known domain; a goal may also be a persona, for example."""
     domains = ontology_of(ontology).domains
     named = (
         name
@@ -39,7 +39,7 @@ def is_task(dialogues: Sequence[Dialogue], ontology: str = "multiwoz") -> bool:
 
 
 def in_one_form(dialogues: Sequence[Dialogue], ontology: str = "multiwoz") -> list[Dialogue]:
-    """The dialogues with every value and placeholder as one word a slot, whoever speaks."""
+    """The dialogues with every value and placeholder as one word per slot, for all speakers."""
     words = ontology_of(ontology)
     return [replace(one, turns=tuple(_plain(turn, words) for turn in one.turns)) for one in dialogues]
 
@@ -63,7 +63,7 @@ def _uniform(text: str, ontology: Ontology) -> str:
 def facts(
     dialogues: Sequence[Dialogue], *, ontology: str = "multiwoz", dense: bool = False
 ) -> dict[str, Facts]:
-    """Dialogue -> what is known at each of its system turns; with `dense`, each turn's part of the goal too."""
+    """The facts of each dialogue at its system turns; with `dense`, also the progress of each turn."""
     words = ontology_of(ontology)
     known = {one.id: list(_bits(one, words)) for one in dialogues}
     places: dict[str, int] = {}
@@ -85,7 +85,7 @@ def _rows(bits: Sequence[frozenset[str]], places: Mapping[str, int]) -> Floats:
 
 
 def _bits(dialogue: Dialogue, ontology: Ontology) -> Iterator[frozenset[str]]:
-    """At each system turn: slots that are filled, what the goal names, and how much of it is not yet said."""
+    """At each system turn: filled slots, the goal's slots, and the number of constraints not yet stated."""
     wanted = goal_of(dialogue, ontology)
     goal = {f"goal {domain} {slot}" for domain, wish in wanted.items() for slot in wish.constraints}
     goal |= {f"asks {domain} {slot}" for domain, wish in wanted.items() for slot in wish.requests}
@@ -100,7 +100,7 @@ def _bits(dialogue: Dialogue, ontology: Ontology) -> Iterator[frozenset[str]]:
 
 
 def goal_of(dialogue: Dialogue, ontology: Ontology) -> dict[str, DomainGoal]:
-    """The logged goal, or what the last state says of it."""
+    """The logged goal, otherwise one derived from the last state."""
     if dialogue.goal:
         return domain_goals(dialogue.goal, ontology, where=f"the goal of {dialogue.id}")
     last: Mapping[str, Any] = next((turn.state for turn in reversed(_system(dialogue)) if turn.state), {})
@@ -113,7 +113,7 @@ def goal_of(dialogue: Dialogue, ontology: Ontology) -> dict[str, DomainGoal]:
 
 
 def progress(dialogue: Dialogue, ontology: Ontology) -> Floats:
-    """(t,) of the goal's parts (an offer in each domain, everything that is asked for), the share each turn fulfils."""
+    """(t,) share of the goal's parts (an offer in each domain, every request) that each turn fulfils."""
     item = next(items([dialogue], Selection(judged="all"), whole=True))
     wanted = goal_of(dialogue, ontology)
     parts = {
@@ -124,7 +124,7 @@ def progress(dialogue: Dialogue, ontology: Ontology) -> Floats:
     open_, earned = set(parts), []
     replies = [turn for turn in item.turns if turn.role == "assistant"]
     for turn, move in zip(replies, system_turns(item, ontology), strict=True):
-        if turn.content is None:  # a call of a tool tells the user nothing
+        if turn.content is None:  # a tool call is not seen by the user
             continue
         now = {(domain, slot) for domain, slot in open_ if slot in move.mentioned_slots(domain)}
         now = {(domain, slot) for domain, slot in now if slot != ontology.booking or domain in move.booked}
@@ -139,7 +139,7 @@ def _offers(domain: Domain) -> tuple[str, ...]:
 
 
 def success(dialogues: Sequence[Dialogue], *, db: str | None) -> dict[str, float]:
-    """Dialogue -> 100 if the logged system reached its goal, else 0; without those that have no goal."""
+    """100 for each dialogue in which the logged system reached the goal, otherwise 0; only dialogues with a goal."""
     with_goal = [one for one in dialogues if one.goal]
     if not with_goal:
         raise UsageError(
@@ -152,7 +152,7 @@ def success(dialogues: Sequence[Dialogue], *, db: str | None) -> dict[str, float
 
 
 def speaking(dialogues: Sequence[Dialogue], targets: Sequence[str]) -> tuple[list[Dialogue], dict[str, int]]:
-    """The dialogues in which every target would have spoken at every system turn, and why others are left out."""
+    """The dialogues in which every target has a reply at every system turn, and the reasons for leaving out others."""
     kept, mute, silent = [], 0, 0
     for one in dialogues:
         replies = _system(one)

@@ -1,9 +1,8 @@
-"""LAVA, PLAS and policy gradient as `turnwise train` asks for them: the policies of `encode/neural/lava`, judged by
-the task metrics.
+"""The trainers of LAVA, PLAS and policy gradient: the policies of `networks/lava`, judged by the task metrics.
 
-Rewards and the choice of a checkpoint are corpus success (`evaluator`: multiwoz2018, the paper's), which needs goals,
-states and venue tables. A corpus that names its splits (`meta.split`) is learned from `train` and judged on `val`; of
-any other a part is held out. Nothing is ever learned from a split named otherwise.
+Rewards and the choice of the best policy use corpus success (`evaluator`: multiwoz2018, the paper's), which needs
+goals, states and venue tables. A corpus with named splits (`meta.split`) is trained on `train` and judged on `val`; of
+any other corpus a part is held out. Splits of other names are never used for training.
 """
 
 from collections.abc import Sequence
@@ -26,7 +25,7 @@ from turnwise.run.train.policy_judge import EVALUATOR, Judge
 from turnwise.types import Dialogue, Finding
 
 Chosen = TypeVar("Chosen", supervised.Settings, plas.Settings, gradient.Settings)
-_HELD_OUT = 0.05  # of the dialogues, where no split is named
+_HELD_OUT = 0.05  # share of the dialogues, if no split is named
 
 
 def lava(task: TrainingTask) -> Trained:
@@ -52,7 +51,7 @@ def lava(task: TrainingTask) -> Trained:
 
 
 def offline(task: TrainingTask) -> Trained:
-    """PLAS."""
+    """Train a policy by PLAS."""
     settings = _settings(task, plas.Settings(device=task.device), ("evaluator", "db", "reward"))
     model, (learned, held), judge = _start(task)
     reward = task.setting("reward", "success")
@@ -73,7 +72,7 @@ def offline(task: TrainingTask) -> Trained:
 
 
 def by_gradient(task: TrainingTask) -> Trained:
-    """Policy gradient on corpus success."""
+    """Train a policy by policy gradient on corpus success."""
     settings = _settings(task, gradient.Settings(device=task.device), ("evaluator", "db"))
     model, (learned, held), judge = _start(task)
     ground = Ground(model.corpus(learned), _judge(task, learned).success)
@@ -85,7 +84,7 @@ def by_gradient(task: TrainingTask) -> Trained:
 
 
 def _start(task: TrainingTask) -> tuple[Model, tuple[list[Dialogue], list[Dialogue]], Judge]:
-    """The model to go on from, the dialogues, and the judge of those that are held out."""
+    """The initial model, the training and held-out dialogues, and the judge of the latter."""
     if task.model is None:
         raise UsageError(
             f"`train {task.metric}` goes on from a model: give --from the folder of `train lava`"
@@ -122,7 +121,7 @@ def _split(task: TrainingTask, held_out: float) -> tuple[list[Dialogue], list[Di
 
 
 def _settings(task: TrainingTask, default: Chosen, also: Sequence[str]) -> Chosen:
-    """The settings of a task over their defaults; the device is the command's."""
+    """The settings of a task, with defaults for the others; the device is the command's."""
     names: list[str] = [field.name for field in fields(default) if field.name != "device"]
     task.check_settings([*names, *also])
     chosen = {name: task.setting(name, getattr(default, name)) for name in names}

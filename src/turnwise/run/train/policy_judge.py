@@ -1,4 +1,4 @@
-"""How well a policy that speaks in placeholders does in logged dialogues, by the task metrics."""
+"""Judge a policy with delexicalised replies in logged dialogues, by the task metrics."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -12,12 +12,12 @@ from turnwise.metrics.task.wording import DelexicalisedBleu
 from turnwise.networks.lava.corpus import spoken
 from turnwise.types import Dialogue, Floats, Item
 
-EVALUATOR: Evaluator = "multiwoz2018"  # behind the paper's tables
-_SAYS = "policy"  # the name under which its replies are judged
+EVALUATOR: Evaluator = "multiwoz2018"  # the evaluator of the paper's tables
+_SAYS = "policy"  # agent name of the policy's replies
 
 
 class Judge:
-    """Corpus metrics of the replies of a policy in logged dialogues."""
+    """Corpus metrics of a policy's replies in logged dialogues."""
 
     def __init__(
         self, dialogues: Sequence[Dialogue], *, evaluator: Evaluator = EVALUATOR, db: str | None = None
@@ -27,17 +27,17 @@ class Judge:
         self.places = [spoken(dialogue) for dialogue in dialogues]
 
     def success(self, number: int, replies: Sequence[str]) -> float:
-        return self.metric.evaluate(self._reworded(number, replies)).success
+        return self.metric.evaluate(self._with_replies(number, replies)).success
 
     def logged(self) -> Floats:
-        """The success of the dialogues as they were held."""
+        """The success of the logged dialogues."""
         return np.array([self.metric.evaluate(item).success for item in self.items])
 
     def scores(self, replies: Sequence[str], evaluators: Sequence[Evaluator] = ()) -> dict[str, float]:
-        """Of replies to all dialogues, one after the other: 0 to 100 each. Inform is the papers' match."""
+        """Scores from 0 to 100 of the replies in all dialogues, concatenated. Inform is the papers' match."""
         ends = np.cumsum([0, *map(len, self.places)])
         said = [list(replies[first:last]) for first, last in pairwise(ends)]
-        items = [self._reworded(number, mine) for number, mine in enumerate(said)]
+        items = [self._with_replies(number, mine) for number, mine in enumerate(said)]
         found: dict[str, float] = {}
         for name in evaluators or (self.metric.evaluator,):
             judged = [replace(self.metric, evaluator=name).evaluate(item) for item in items]
@@ -48,7 +48,7 @@ class Judge:
         found["distinct"] = len(set(replies)) / len(replies)  # different replies
         return found
 
-    def _reworded(self, number: int, replies: Sequence[str]) -> Item:
+    def _with_replies(self, number: int, replies: Sequence[str]) -> Item:
         item, turns = self.items[number], list(self.items[number].turns)
         for place, reply in zip(self.places[number], replies, strict=True):
             turns[place] = replace(turns[place], content=reply)
