@@ -59,7 +59,7 @@ def _load(spec: str, cache: Cache | None, options: dict[str, Any]) -> TextEncode
         return Hashing(**options)
     folder = locate(spec)
     if is_trained(folder):
-        # By name: `networks` lies above this layer.
+        # Imported by name, because `networks` is a layer above.
         trained: TextEncoder = import_module("turnwise.networks.hred.encoder").Hierarchical.load(
             folder, **options
         )

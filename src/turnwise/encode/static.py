@@ -57,7 +57,7 @@ class WordVectors:
             space = view.find(b" ", at)
             if space < 0 or space + 1 + width > len(view):
                 raise DataError(f"{path}: ends after {row} of {count} words; fetch or copy it again")
-            # Some writers end each row with a newline, which then stands before the next word.
+            # Some writers end each row with a newline, which then precedes the next word.
             places.setdefault(view[at:space].decode("utf-8", "replace").lstrip("\n"), row)
             offsets[row] = space + 1
             at = space + 1 + width

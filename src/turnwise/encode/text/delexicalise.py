@@ -68,7 +68,9 @@ def _words(text: str) -> tuple[_Word, ...]:
             opens = _OPENS.search(text, 0, start) is not None
             certain = not opens or (token.isupper() and len(token) > 1)
             if certain and found and not found[-1].certain and text[found[-1].end : start] == " ":
-                before = found[-1]  # `Ann Lee` at the beginning: the second says that the first is a name too
+                before = found[
+                    -1
+                ]  # `Ann Lee` at the beginning: the second word shows that the first is a name too
                 if before.form not in _OPENERS:
                     found[-1] = before._replace(certain=True)
             found.append(_Word(start, match.end(), form, certain))

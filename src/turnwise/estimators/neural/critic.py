@@ -1,17 +1,17 @@
-"""The recurrent critic as published (Lubis et al. 2022, sections 4 and 5.2), its gaps filled and named.
+"""The recurrent critic as published (Lubis et al. 2022, sections 4 and 5.2), with what the paper leaves open.
 
-A GRU over the turns reads the user's words, belief state and goal, and an action; every earlier action is the logged
-one. Fitted Q with a target network that follows softly; Q is the least of K dropout passes, in training and in the
-answer. Actions are words (a reader of their own), binary acts, any encoder's vectors, or the points of a trained LAVA
-model (`actions=FOLDER`).
+The input of a GRU over the turns is the user's words, belief state and goal, and an action; every earlier action is the
+logged one. Fitted Q with soft updates of a target network; Q is the minimum of K dropout passes, in training and in the
+estimate. Actions are words (with a reader of their own), binary acts, any encoder's vectors, or the latent points of a
+trained LAVA model (`actions=FOLDER`).
 
 From the paper: hidden size 500, sigmoid, learning rate .01, dropout .3, lambda .1 for latent actions and 0 for words,
-100,000 sampled episodes. Not stated, and ours: gamma .9 (see `critic.critic`), K = 10, Adam, 32 episodes a step,
-targets follow by .1. Smaller by default, for a CPU: hidden size 100, 12,800 episodes. Eq. 7 subtracts lambda KL from
-the loss, where it has no gradient in the critic; here it is taken off the value of the next state, which is what it
-is said to be for, and not off the Q that is reported. The paper trains on 8,438 dialogues and values 1,000 others, for
-which alone systems' replies were published: here each half is valued by the other's critic.
-Intervals, as the paper's, are the spread of Q over first turns: they know nothing of the training.
+100,000 sampled episodes. Not stated, and ours: gamma .9 (see `critic.critic`), K = 10, Adam, 32 episodes a step, a soft
+update of .1. Smaller by default, for a CPU: hidden size 100, 12,800 episodes. Eq. 7 subtracts lambda KL from the loss,
+where it has no gradient in the critic; here it is subtracted from the value of the next state, its stated purpose, and
+not from the reported Q. The paper trains on 8,438 dialogues and values 1,000 others, the only ones with published
+replies of systems: here each half is valued by the critic of the other half.
+Intervals are, as in the paper, the spread of Q over first turns: they ignore the uncertainty of the training.
 """
 
 from collections.abc import Sequence
@@ -38,8 +38,8 @@ from turnwise.networks.lava.words import Words
 from turnwise.networks.training.loop import descend, run
 from turnwise.types import Card, Episodes, Floats, Ints, Said, Signature
 
-LONGEST = 20  # words of a text: nine in ten replies have no more
-COMMON = 3  # times that a word is said, to be known
+LONGEST = 20  # largest number of words of a text; nine in ten replies have no more
+COMMON = 3  # smallest number of occurrences of a word of the vocabulary
 
 
 @dataclass(frozen=True)
@@ -54,11 +54,11 @@ class PaperCritic(Critic):
     )
     nested: ClassVar[bool] = False
 
-    negatives: float = 0.0  # it has none
-    drawn: int = 12800  # episodes that are sampled; 100,000 in the paper
+    negatives: float = 0.0  # fixed: this critic has no negatives
+    drawn: int = 12800  # sampled episodes; 100,000 in the paper
     batch: int = 32
     hidden: int = 100  # 500 in the paper
-    words: int = 32  # width of what reads words
+    words: int = 32  # width of the reader of words
     passes: int = 10  # K
     dropout: float = 0.3
     rate: float = 0.01
@@ -123,7 +123,7 @@ class Training:
 
     @cached_property
     def _tokens(self) -> Tensor:
-        """(m + 1, w); the last is a text that is not there."""
+        """(m + 1, w) tokens of the texts; the last row is a missing text."""
         texts = (*self.episodes.texts, "")
         return padded([self._vocabulary.encode(text, longest=LONGEST) for text in texts], torch.device("cpu"))
 
@@ -137,7 +137,7 @@ class Training:
     def _state(self) -> Tensor:
         facts = self.features.facts
         rows = [facts[name].state for name in self.episodes.dialogues if name in facts]
-        whole = len(rows) == len(self.episodes.dialogues)  # not where single replies are episodes
+        whole = len(rows) == len(self.episodes.dialogues)  # false where single replies are episodes
         known = np.concatenate(rows) if whole else np.zeros((len(self.episodes.user), 0))
         turn = np.eye(13)[self.features.classes]
         return torch.as_tensor(np.hstack([known, turn]), dtype=torch.float32)
@@ -182,7 +182,7 @@ class Training:
         )
 
     def action(self, reader: Reader | None, text: Tensor) -> Gaussian:
-        """Of texts by their places; words are read anew, vectors stand."""
+        """The actions of texts by index; words go through the reader, vectors are fixed."""
         if self._points is not None:
             return Gaussian(self._points.mean[text], self._points.log_var[text])
         if reader is None:
@@ -196,7 +196,7 @@ class Training:
 
 
 class _Reading(nn.Module):
-    """The critic and, with words as actions, what reads them."""
+    """The critic and, with words as actions, their reader."""
 
     def __init__(self, training: Training) -> None:
         super().__init__()
@@ -206,7 +206,7 @@ class _Reading(nn.Module):
 
 
 class Learner:
-    """One critic of one system: it learns from some dialogues and judges others."""
+    """One critic of one system: trained on some dialogues, applied to others."""
 
     def __init__(self, training: Training, instead: Tensor) -> None:
         self.training, self.instead = training, instead
@@ -238,7 +238,7 @@ class Learner:
         return network.critic.estimate(states)
 
     def _worth(self, network: _Reading, batch: Batch) -> tuple[Tensor, Tensor]:
-        """(m,) Q of what the system would have said at each turn, and what its distance from people costs a target."""
+        """(m,) Q of the system's reply at each turn, and (m,) the KL penalty of a regression target."""
         logged = self.training.action(network.action, self.logged[batch.rows])
         chosen = self.training.action(network.action, self.instead[batch.rows])
         known = network.critic.read(batch)
@@ -257,7 +257,7 @@ class Learner:
 
     @torch.no_grad()
     def judge(self, dialogues: Sequence[int] | Ints) -> tuple[Floats, Floats]:
-        """Of every turn, dialogue after dialogue: Q of the system's reply, and the Bellman error of the logged one."""
+        """For every turn: Q of the system's reply, and the Bellman error of the logged reply."""
         q, errors = [], []
         for part in np.array_split(np.asarray(dialogues), max(1, len(dialogues) // 256)):
             batch = self.training.batch(part)

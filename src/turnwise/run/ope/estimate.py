@@ -70,7 +70,7 @@ class TargetEstimate:
 
 
 def nested(estimator: Estimator) -> bool:
-    """Whether known agents are estimated anew for each target, without its dialogues; not where that takes hours."""
+    """Whether known agents are estimated again for each target, without its dialogues."""
     return estimator_extras(estimator).nested
 
 
