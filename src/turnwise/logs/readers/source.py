@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from functools import partial
-from itertools import chain
+from itertools import chain, islice
 from typing import Any, NoReturn
 
 import msgspec
@@ -115,7 +115,10 @@ def records(path: str) -> Iterator[tuple[Any, str, Callable[[], AbstractContextM
     The place is a context manager that turns a `RuleError` into a `DataError` with file and line.
     """
     first, numbered = begun(path)
-    if first.startswith(b"[") or first.strip() == b"{":  # a list, or one object over several lines
+    ahead = list(islice(numbered, 2))
+    numbered = chain(ahead, numbered)
+    # A list, or one object over several lines: then neither of the first two lines is a JSON value.
+    if first.startswith(b"[") or not any(_is_json(line) for _, line in ahead):
         try:
             value = decoded(b"".join(line for _, line in numbered))
         except RuleError as error:
@@ -132,6 +135,14 @@ def records(path: str) -> Iterator[tuple[Any, str, Callable[[], AbstractContextM
             except RuleError as error:
                 refuse(error, path, number)
             yield value, str(number), partial(_placed, path, number, None)
+
+
+def _is_json(line: bytes) -> bool:
+    try:
+        decoded(line)
+    except RuleError:
+        return False
+    return True
 
 
 @contextmanager
