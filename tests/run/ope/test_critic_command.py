@@ -127,7 +127,7 @@ def test_the_table_says_whether_a_control_fools_the_critic(
     for name in names.split(","):
         line = next(line for line in said.splitlines() if line.startswith((f"{name}:", f"{name} IS")))
         assert "IS FOOLED by" in line or "every control is below" in line
-        assert "; taught to be worth 0: random " in line
+        assert "; trained to be 0: random " in line
 
 
 def test_a_system_that_cannot_be_valued_has_a_refused_row_and_the_others_theirs(
