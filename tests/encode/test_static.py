@@ -7,7 +7,7 @@ import pytest
 from turnwise.encode import load
 from turnwise.encode.hashing import Hashing
 from turnwise.encode.static import SubwordVectors, WordVectors
-from turnwise.encode.text.tokenise import lower_words, split, tokeniser, words, words_and_marks
+from turnwise.encode.text.tokenise import lower_words, words, words_and_marks
 from turnwise.errors import DataError, UsageError
 
 TABLE = {"US": [1.0, 0.0], "us": [0.0, 1.0], "can't": [0.5, 0.5], "café": [2.0, 2.0]}
@@ -99,10 +99,6 @@ def test_hashing_of_nothing_is_undefined_and_its_tokens_are_none() -> None:
 
 def test_tokenisers_do_what_their_sentence_says() -> None:
     text = "I can't—won't!  Élan, e\N{COMBINING ACUTE ACCENT}"
-    assert split(text) == ["I", "can't—won't!", "Élan,", "e\N{COMBINING ACUTE ACCENT}"]
     assert words(text) == ["I", "can't", "won't", "Élan", "é"]
     assert lower_words(text) == ["i", "can't", "won't", "élan", "é"]
     assert words_and_marks(text) == ["i", "can't", "—", "won't", "!", "élan", ",", "é"]
-    assert tokeniser("marks") is words_and_marks
-    with pytest.raises(UsageError, match="no tokeniser"):
-        tokeniser("moses")

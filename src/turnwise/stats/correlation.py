@@ -11,7 +11,7 @@ data to calibrate on, and epsilon is 0.
 """
 
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any, Literal, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
@@ -45,21 +45,12 @@ def spearman(x: Floats, y: Floats) -> float:
 
 def kendall(x: Floats, y: Floats) -> float:
     """Kendall's tau-b, which is 1 only if both sides have the same ties."""
-    return _kendall(x, y, "b")
-
-
-def kendall_c(x: Floats, y: Floats) -> float:
-    """Stuart's tau-c, for scales with different numbers of steps."""
-    return _kendall(x, y, "c")
-
-
-def _kendall(x: Floats, y: Floats, variant: Literal["b", "c"]) -> float:
     from scipy.stats import kendalltau
 
     x, y = checked_pair(x, y)
     if any(np.isnan(side).any() or np.all(side == side[:1]) for side in (x, y)):
         return np.nan
-    return float(kendalltau(x, y, variant=variant).statistic)
+    return float(kendalltau(x, y).statistic)
 
 
 def pairwise_accuracy(x: Floats, y: Floats, *, epsilon: float = 0.0) -> float:
