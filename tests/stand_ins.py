@@ -101,7 +101,7 @@ def policy(folder: Path, name: str) -> None:
 
 # Page -> the reader's files, with the function that writes each.
 FILES: dict[str, dict[str, Callable[[Path, str], None]]] = {
-    "adem.md": {"rated.jsonl": demo, "logs.jsonl": demo, "other.jsonl": others, "conversations.jsonl": demo},
+    "adem.md": {"rated.jsonl": demo, "logs.jsonl": demo, "other.jsonl": others, "dialogues.jsonl": demo},
     "attack-a-judge.md": {"logs.jsonl": demo},
     "attack.md": {"talks.jsonl": demo, "other.jsonl": others, "rated.jsonl": demo, "llama": policy},
     "critic.md": {"multiwoz.jsonl": tasks},

@@ -34,6 +34,10 @@ class Episode:
         default_factory=dict
     )  # alternatives at the only point, if paired
 
+    def alternatives(self, turn: Turn) -> Mapping[str, tuple[Reply, ...]]:
+        """What other agents said to the same context, and what the turn says that agents would have said."""
+        return {**turn.alternatives, **self.instead}
+
 
 def whole(dialogues: Iterable[Dialogue], rewards: Mapping[str, float]) -> Iterator[Episode]:
     """Each dialogue with the reward of its id."""
@@ -110,7 +114,7 @@ class _Gathered:
                 said.update(values(turn.text))
             elif place in points:
                 ends = place == episode.points[-1]
-                self._point(turn, user, episode.instead or turn.alternatives, said, ends=ends)
+                self._point(turn, user, episode.alternatives(turn), said, ends=ends)
         self.first.append(len(self.user))
 
     def _point(

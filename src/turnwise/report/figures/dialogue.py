@@ -15,7 +15,7 @@ from turnwise.report.figure import (
 from turnwise.report.runs import Run
 from turnwise.report.text import number
 
-DIALOGUES_FILE = "conversations.jsonl"
+DIALOGUES_FILE = "transcripts.jsonl"
 MAX_METRICS = 5  # metrics in a picture
 MIN_REPLIES = 3  # minimum number of scored replies for a picture
 

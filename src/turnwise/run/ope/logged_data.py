@@ -113,7 +113,8 @@ def prepare(
     """The episodes of one rating. Targets must have replies everywhere, each of `others` everywhere or nowhere."""
     check_scale(census, rating)
     turnwise = rating in census.turn_rated and not census.dimensions[rating].n_dialogue
-    paired = turnwise and not census.alternatives
+    # Agents that no one asked have replies to other agents' contexts only where they met the same context themselves.
+    paired = turnwise and not {*targets, *others} <= census.alternatives.keys()
     found = _single(dialogues, spec.selection, rating) if turnwise else _whole(spec, dialogues, rating)
     scale = census.dimensions[rating].scale if rating in census.dimensions else None
     episodes = encode(found, rating=rating, scale=scale, delexicalised=spec.delexicalise)
@@ -216,7 +217,7 @@ def close_to_target(episodes: Sequence[Episode], target: str, distance: int) -> 
     def all_close(episode: Episode) -> bool:
         for place in episode.points:
             turn = episode.turns[place]
-            instead = (episode.instead or turn.alternatives).get(target, ())
+            instead = episode.alternatives(turn).get(target, ())
             if not close(turn.text, [reply.content for reply in instead]):
                 return False
         return True

@@ -1,6 +1,6 @@
 """`items.jsonl` and `dialogues.jsonl`: the number of each item and dialogue, and why one is absent.
 
-`conversations.jsonl` has the words of a few conversations, one an agent, so that a report can show scores along them.
+`transcripts.jsonl` has the words of a few dialogues, one for each agent, so that a report can show scores along them.
 """
 
 import math
@@ -124,7 +124,7 @@ def listing(metrics: Mapping[str, Metric], folder: Path | None) -> Iterator[List
     with ExitStack() as files:
         items = files.enter_context(replacing(folder / "items.jsonl"))
         dialogues = files.enter_context(replacing(folder / "dialogues.jsonl"))
-        talks = files.enter_context(replacing(folder / "conversations.jsonl"))
+        talks = files.enter_context(replacing(folder / "transcripts.jsonl"))
         lines = Listing(metrics, items, dialogues, talks)
         yield lines
         lines.flush()
