@@ -33,6 +33,7 @@ tw.score("logs.jsonl", metrics="bleu-4", draws="many")
 tw.meta_evaluate("logs.jsonl", metrics="bleu-4", level="reply")
 tw.compare("logs.jsonl", metrics="bleu-4").gameable
 tw.attack(tw.score("logs.jsonl", metrics="bleu-4"), "logs.jsonl")
+tw.scores("logs.jsonl", metrics="bleu-4")
 """
 
 
@@ -48,17 +49,18 @@ def mypy(script: str, folder: Path) -> list[str]:
     return [line for line in done.stdout.splitlines() if ": error: " in line] + done.stderr.splitlines()
 
 
-def test_a_correct_script_passes_and_each_of_five_mistakes_is_found(tmp_path):
+def test_a_correct_script_passes_and_each_of_six_mistakes_is_found(tmp_path):
     assert mypy(RIGHT, tmp_path) == []
     found = mypy(WRONG, tmp_path)
     lines = {int(line.split(":")[1]) for line in found}
-    assert lines == {4, 5, 6, 7, 8}
+    assert lines == {4, 5, 6, 7, 8, 9}
     expected = {
         4: 'Unexpected keyword argument "metric" for "score"',
         5: 'Argument "draws" to "score" has incompatible type "str"',
         6: 'Argument "level" to "meta_evaluate" has incompatible type',
         7: '"Comparison" has no attribute "gameable"',
         8: 'Argument 1 to "attack" has incompatible type "Scores"; expected "str"',
+        9: 'Module has no attribute "scores"',
     }
     for number, message in expected.items():
         assert any(line.startswith(f"script.py:{number}:") and message in line for line in found), message
