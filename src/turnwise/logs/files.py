@@ -15,6 +15,7 @@ from turnwise.errors import DataError, Problem, UsageError
 
 PIPE = "-"  # stands for stdin and stdout
 GZIP = b"\x1f\x8b"  # no JSON text begins so: the first bytes decide, whatever the file is called
+PARQUET = b"PAR1"  # the first bytes decide, whatever the file is called
 CHUNK = 1 << 16  # bytes that are read at once
 SPOOL = 1 << 24  # bytes for a pipe that are held in memory before they go to disk
 
@@ -63,6 +64,16 @@ def lines(path: str, *, tap: Tap | None = None) -> Iterator[tuple[int, bytes]]:
         for number, line in enumerate(stream, 1):
             if not line.isspace():
                 yield number, line
+
+
+def is_parquet(path: str) -> bool:
+    if not os.path.isfile(path):  # what is read from a pipe is gone
+        return False
+    try:
+        with open(path, "rb") as file:
+            return file.read(len(PARQUET)) == PARQUET
+    except OSError:  # whoever reads it says so
+        return False
 
 
 def stored(path: str) -> Iterator[bytes]:

@@ -17,7 +17,7 @@ from turnwise.errors import DataError, Problem
 from turnwise.logs import typed
 from turnwise.logs.checks import RuleError, shown
 from turnwise.logs.dialogue import as_record, from_record
-from turnwise.logs.files import Tap, lines, replacing
+from turnwise.logs.files import Tap, is_parquet, lines, replacing
 from turnwise.logs.ids import FileIds
 from turnwise.logs.readers import parquet
 from turnwise.logs.readers.source import Options, decoded, refuse
@@ -83,7 +83,7 @@ def checked(
     ids.open(path)
     empty = True
     try:
-        found_in = parquet.native_rows if parquet.is_parquet(path) else lines
+        found_in = parquet.native_rows if is_parquet(path) else lines
         for line_number, line in found_in(path, tap=tap):
             empty = False
             try:

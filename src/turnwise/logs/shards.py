@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import Any, BinaryIO
 
 from turnwise.errors import DataError, Problem
-from turnwise.logs.files import CHUNK, GZIP, lines
+from turnwise.logs.files import CHUNK, GZIP, is_parquet, lines
 from turnwise.logs.native import id_prefixes, parse
 from turnwise.logs.readers import parquet
 from turnwise.types import Dialogue
@@ -72,7 +72,7 @@ def shards(paths: Sequence[str], *, size: int = SIZE) -> list[Shard]:
 
 
 def _cut(path: str, prefix: str, size: int) -> Iterator[Shard]:
-    place, rows = os.path.abspath(path), parquet.is_parquet(path)
+    place, rows = os.path.abspath(path), is_parquet(path)
     with _readable(path, place):
         whole = os.path.getsize(place)
         for start, stop, before in (_rows if rows else _bytes)(place, size):

@@ -1,13 +1,24 @@
-"""The outcome of a run: its findings, and the document that is written and printed."""
+"""The outcome of a run: its findings, where they come from, and the document that is written and printed."""
 
+import platform
+import subprocess
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
+from functools import cache
+from importlib.metadata import version
+from pathlib import Path
 from typing import Any
 
+import msgspec
+
+from turnwise import __version__
 from turnwise.report import results
-from turnwise.run.origin import origin
 from turnwise.run.spec import Spec
 from turnwise.types import Finding
+
+PACKAGES = ("numpy", "scipy", "msgspec", "sacrebleu", "rapidfuzz")  # those that numbers pass through
+# Settings that never change a number.
+HOW = {"output", "jobs", "on", "address", "max_errors", "reuse", "quiet", "names", "data"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,3 +33,33 @@ def finish(spec: Spec, findings: tuple[Finding, ...], sha256: Mapping[str, str],
     if spec.output is not None:
         results.write(spec.output / "results.json", document)
     return Outcome(findings, document)
+
+
+def origin(spec: Spec, sha256: Mapping[str, str]) -> dict[str, Any]:
+    """Where results come from: versions, the commit of this code, the inputs with their hashes, the settings."""
+    settings = {one.name: getattr(spec, one.name) for one in fields(Spec) if one.name not in HOW}
+    return {
+        "turnwise": __version__,
+        "commit": _commit(),
+        "python": platform.python_version(),
+        "packages": {name: version(name) for name in PACKAGES},
+        "inputs": [{"path": spec.names.get(path, path), "sha256": sha256[path]} for path in spec.data],
+        "settings": msgspec.to_builtins({**settings, "options": dict(spec.options)}),
+    }
+
+
+@cache
+def _commit() -> str | None:
+    """The commit of the checkout that this code runs from; None for an installed package.
+
+    Asked for once a process: git may be slow to answer, and one run must not say two things.
+    """
+    root = Path(__file__).parents[3]
+    if not (root / ".git").exists():
+        return None
+    command = ["git", "-C", str(root), "rev-parse", "HEAD"]
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=5, check=True)
+    except (OSError, subprocess.SubprocessError):
+        return None
+    return done.stdout.strip()

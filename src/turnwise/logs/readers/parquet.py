@@ -5,7 +5,6 @@ table is one of messages or items. Where the columns are the keys of the native 
 as it takes JSON Lines, some rows at a time.
 """
 
-import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
@@ -15,7 +14,7 @@ import msgspec
 from turnwise.errors import DataError, MissingExtra, Problem
 from turnwise.logs.checks import RuleError
 from turnwise.logs.dialogue import RECORD
-from turnwise.logs.files import Tap, stored
+from turnwise.logs.files import Tap, is_parquet, stored
 from turnwise.logs.readers import openai, sharegpt, table
 from turnwise.logs.readers.chats import message_records
 from turnwise.logs.readers.sniff import Sample
@@ -25,7 +24,6 @@ from turnwise.types import Dialogue
 if TYPE_CHECKING:
     import polars
 
-MAGIC = b"PAR1"  # the first bytes decide, whatever the file is called
 ROWS = 4096  # that are held at a time; a row group is unpacked for each part of it
 NESTED = RECORD - {"id", "agent"}
 RECORDS: Mapping[str, Build] = {
@@ -75,16 +73,6 @@ def _some_at_a_time(files: Sequence[str]) -> Iterator[table.Row]:
             yield table.Row(number, _plain(row))
     if not number:
         raise DataError(Problem(files[0], None, "", "has no rows; expected dialogues"))
-
-
-def is_parquet(path: str) -> bool:
-    if not os.path.isfile(path):  # what is read from a pipe is gone
-        return False
-    try:
-        with open(path, "rb") as file:
-            return file.read(len(MAGIC)) == MAGIC
-    except OSError:  # whoever reads it says so
-        return False
 
 
 def height(path: str) -> int:

@@ -15,12 +15,11 @@ from typing import Any, Literal
 import ijson
 import msgspec
 
-from turnwise.logs.files import GZIP
+from turnwise.logs.files import GZIP, PARQUET
 
 Form = Literal["folder", "zip", "json", "jsonl", "table", "parquet", "text", "empty", "absent"]
 HEAD = 1 << 16  # bytes of a file that are looked at, unless it is one JSON value
 RECORDS = 3  # JSON records that a sample holds
-PARQUET = b"PAR1"
 ZIP = b"PK\x03\x04"
 _decode = msgspec.json.Decoder().decode
 

@@ -25,7 +25,7 @@ import numpy as np
 
 from turnwise.errors import UsageError
 from turnwise.report import results
-from turnwise.run.origin import origin
+from turnwise.run.outcome import origin
 from turnwise.run.resume.block_store import lock
 from turnwise.run.spec import Spec
 from turnwise.run.workers.execute import Executor, Shared

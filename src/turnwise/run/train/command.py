@@ -26,8 +26,7 @@ from turnwise.networks.training.task import Ratings, Trained, TrainingTask
 from turnwise.protocols import Learns, trainer_extras
 from turnwise.ratings.ceiling import ceiling
 from turnwise.report import results
-from turnwise.run.origin import origin
-from turnwise.run.outcome import Outcome
+from turnwise.run.outcome import Outcome, origin
 from turnwise.run.scoring.raters import turned
 from turnwise.run.spec import TrainSpec
 from turnwise.types import Item
