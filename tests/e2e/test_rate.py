@@ -140,9 +140,9 @@ def test_the_loop_from_raters_through_the_export_to_meta_to_training_adem_to_ope
     # People's ratings, then those that a metric trained on them foretells: both say what each agent is worth.
     assert validation(capsys, rated, "overall")["pearson"] > 0.9
     assert run(["train", "adem", rated, "-o", model, "--model", "hashing", "-q"]) == 0
-    foretold = validation(capsys, rated, f"metric:adem[trained={model}]")
-    assert (foretold["n_agents"], foretold["refused"]) == (6, 0)
-    assert foretold["pearson"] > 0.9
+    predicted = validation(capsys, rated, f"metric:adem[trained={model}]")
+    assert (predicted["n_agents"], predicted["refused"]) == (6, 0)
+    assert predicted["pearson"] > 0.9
 
 
 def validation(capsys, rated: str, rating: str) -> dict:

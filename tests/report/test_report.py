@@ -279,7 +279,7 @@ def test_a_run_in_which_all_was_refused_has_the_reason():
         "coverage": None,
     }
     assert sentences(_run("ope", [refused], validation=[check])) == [
-        "Agents left out in turn could not be foretold: too few agents"
+        "Agents left out in turn could not be predicted: too few agents"
     ]
     assert "too few agents" in sentences(_run("compare", [{**refused, "agent_a": "a", "agent_b": "b"}]))[0]
 

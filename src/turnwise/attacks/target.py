@@ -1,12 +1,12 @@
-"""The metric under attack, as a black box that counts its calls and survives what it does.
+"""The metric under attack, as a black box. It counts calls, and handles errors and calls that hang.
 
-One call is one item scored, whether or not its batch had to be asked again. Scores are turned so that higher is
-better; one that is not finite is none. A reply that was scored before costs nothing again, so that a search may come
-back to it. What the metric said can be remembered by the caller, and then a run that was killed does not ask again,
-and counts as if it had.
+One call is one scored item, even if its batch had to be scored again. Scores are negated where lower is better, so
+higher is always better; a score that is not finite is no score. A reply that was scored before costs no further call.
+The caller can store the metric's results (`remember`). A resumed run then reads them instead of calling the metric, and
+counts them as calls.
 
-A batch that raises or is late is asked reply by reply, so that one bad reply costs no other its score. A reply without
-an answer has no score and is told among the errors; one that went unanswered twice is not asked in further contexts.
+A batch that raises or times out is scored reply by reply, so that one bad reply affects no other. A reply that times
+out has no score and is counted in `errors`. A reply that timed out in two contexts is not scored in others.
 """
 
 import threading
@@ -23,41 +23,43 @@ from turnwise.metrics.scorer import batch_or_each
 from turnwise.types import Floats, Item, digest
 
 BATCH = 64
-HANGS = 10  # replies without an answer, after which the metric is not asked any more
-AT_FIRST = 2  # the same, for a metric that has never answered
-TWICE = 2  # contexts in which a reply went unanswered: it is not asked in others
-SHOWN = 60  # letters of a reply, in an error
+HANGS = 10  # timed-out replies after which the metric is not called any more
+AT_FIRST = 2  # the same, for a metric that has never returned a score
+TWICE = 2  # contexts in which a reply may time out; it is not scored in others
+SHOWN = 60  # characters of a reply in an error message
 THREAD = "a call of the metric"
 UNASKED = "not asked: the metric had hung too often"
-Answer: TypeAlias = float | str | None  # a score, the error in words, or no score
+Answer: TypeAlias = float | str | None  # a score, the text of an error, or no score
 
 
 class Spent(TurnwiseError):
-    """The budget of metric calls is used up: the search ends with what it has."""
+    """The budget of metric calls is used up. The search ends with the results so far."""
 
 
 class Hangs(Unmeasured):
-    """The metric went without an answer too often to be asked again."""
+    """The metric timed out too often to be called again."""
 
 
-ENDED = (Spent, Hangs)  # nothing more can be asked; what is known stands
+ENDED = (Spent, Hangs)  # the metric cannot be called any more; the results so far are valid
 
 
 class _Late(Exception):
-    """One call was not answered in time."""
+    """One call timed out."""
 
 
 class _Unasked(Exception):
-    """The call was not made, because the metric had hung too often."""
+    """The call was not made, because the metric had timed out too often."""
 
 
 def left_behind() -> bool:
-    """Whether a call of a metric is still waited for by nobody."""
+    """Whether a call that timed out is still running in its thread."""
     return any(thread.name == THREAD for thread in threading.enumerate())
 
 
 @dataclass(slots=True)
 class Target:
+    """A metric with a budget of calls and a time limit."""
+
     score: Callable[[Sequence[Item]], Floats]  # may raise, and may return NaN
     budget: int
     timeout: float = 120.0  # seconds for one batch, and for a reply alone
@@ -65,18 +67,18 @@ class Target:
     remembered: Mapping[str, Answer] = field(default_factory=dict)  # of an earlier run
     remember: Callable[[dict[str, Answer]], None] = lambda _: None
     calls: int = 0
-    errors: Counter[str] = field(default_factory=Counter)  # why -> how many items
-    hung: Counter[str] = field(default_factory=Counter)  # reply -> contexts in which it went unanswered
+    errors: Counter[str] = field(default_factory=Counter)  # reason -> number of items
+    hung: Counter[str] = field(default_factory=Counter)  # reply -> contexts in which it timed out
     _known: dict[tuple[str, str], float] = field(default_factory=dict)
-    _asked: Counter[tuple[str, str]] = field(default_factory=Counter)  # how often
+    _asked: Counter[tuple[str, str]] = field(default_factory=Counter)  # (item, reply) -> times scored
     _limit: int | None = None
     _size: int = BATCH
-    _spoke: bool = False  # it has answered something
+    _spoke: bool = False  # it has returned scores at least once
 
     def scores(self, pairs: Sequence[tuple[Context, str]]) -> Floats:
-        """A number for each reply in its context; NaN where the metric had none.
+        """A score for each reply in its context; NaN where the metric had none.
 
-        Raises `Spent` before a call that the budget does not allow, and `Hangs` where no answer can be expected.
+        Raises `Spent` before a call that the budget does not allow, and `Hangs` if the metric timed out too often.
         """
         wanted = {(context.item.id, reply): (context, reply) for context, reply in pairs}
         new = [key for key in wanted if key not in self._known]
@@ -98,17 +100,17 @@ class Target:
         return np.array([self._known[context.item.id, reply] for context, reply in pairs])
 
     def mean(self, pairs: Sequence[tuple[Context, str]]) -> float:
-        """Of the replies that have a score; minus infinity where none has, which nothing is worse than."""
+        """The mean score of the replies that have one; minus infinity if none has."""
         scores = self.scores(pairs)
         known = scores[~np.isnan(scores)]
         return float(known.mean()) if len(known) else -np.inf
 
     def allow(self, calls: int | None) -> None:
-        """Let what follows use up to so many calls in all, and not what is kept for later; None: everything."""
+        """Limit the total number of calls to `calls`, to reserve the rest of the budget; None removes the limit."""
         self._limit = None if calls is None else min(calls, self.budget)
 
     def again(self, pairs: Sequence[tuple[Context, str]]) -> Floats:
-        """Scores of replies that were scored before, asked anew: a metric should say the same."""
+        """New scores of replies that were scored before, to test whether the metric is deterministic."""
         kept = dict(self._known)
         for context, reply in pairs:
             self._known.pop((context.item.id, reply), None)
@@ -118,6 +120,7 @@ class Target:
             self._known.update(kept)
 
     def _batch(self, keys: Sequence[tuple[str, str]], items: Sequence[Item]) -> list[float]:
+        """The scores of one batch, from the results of an earlier run where it has them; NaN for errors."""
         self.calls += len(items)
         self._asked.update(keys)
         names = [digest(*key, str(self._asked[key])) for key in keys]
@@ -134,11 +137,11 @@ class Target:
 
     @property
     def _gives_up(self) -> bool:
-        """Each call that is left behind has taken its time, and may go on taking the machine's."""
+        """Whether the metric is not called any more. Each timed-out call may still use the machine."""
         return self.hung.total() >= (HANGS if self._spoke else AT_FIRST)
 
     def _answers(self, items: Sequence[Item]) -> list[Answer]:
-        """The metric's answer for each item; replies that were unanswered twice are not sent."""
+        """The metric's answer for each item. Replies that timed out in two contexts are not sent."""
         sent = [self.hung[item.reply] < TWICE for item in items]
         wanted = [item for item, send in zip(items, sent, strict=True) if send]
         found = iter(self._asked_together(wanted) if wanted else [])
@@ -147,7 +150,7 @@ class Target:
         ]
 
     def _asked_together(self, items: Sequence[Item]) -> list[Answer]:
-        """The metric's answers in one batch, or for each item alone where the batch raises or is late."""
+        """The metric's answers in one batch, or for each item alone if the batch raises or times out."""
         before, batch_late = self.hung.total(), False
 
         def ask(some: Sequence[Item]) -> Floats:
@@ -176,15 +179,17 @@ class Target:
         ]
 
     def _words(self, error: Exception, item: Item) -> str:
+        """The text of the error for an item."""
         if isinstance(error, _Late):
             return self._unanswered(item)
         return UNASKED if isinstance(error, _Unasked) else f"{type(error).__name__}: {error}"
 
     def _unanswered(self, item: Item) -> str:
+        """The text of the error for an item that timed out."""
         return f"no answer within {self.timeout:g} s to {_quoted(item.reply)}"
 
     def _timed(self, items: Sequence[Item]) -> Floats:
-        """The scores, waited for in another thread: one that hangs cannot be ended, only left behind."""
+        """The scores, computed in another thread: a call that hangs cannot be ended, only abandoned."""
         answer: list[Floats] = []
         raised: list[BaseException] = []
 
@@ -199,7 +204,7 @@ class Target:
         thread.join(self.timeout)
         if thread.is_alive():
             raise _Late
-        if raised and isinstance(raised[0], SystemExit):  # the metric's end is not ours
+        if raised and isinstance(raised[0], SystemExit):  # must not end this process
             raise RuntimeError(f"SystemExit: {raised[0]}") from raised[0]
         if raised:
             raise raised[0]
@@ -209,9 +214,11 @@ class Target:
 
 
 def _finite(score: float) -> float | None:
+    """The score, or None if it is not finite."""
     return score if np.isfinite(score) else None
 
 
 def _quoted(reply: str) -> str:
+    """The reply in quotation marks, shortened to `SHOWN` characters."""
     text = " ".join(reply.split())
     return f"“{text if len(text) <= SHOWN else f'{text[: SHOWN - 1]}…'}”"

@@ -87,11 +87,12 @@ def command(**given: Any) -> int:
         raise UsageError("a --gate applies to the agreement of a metric with people; name the metric with -m")
     with options.gated(given):
         found = meta_evaluate(**options.arguments(given))
-        sections = [of(found.document) for of in (_differences, _raters, _biases, _partings)]
+        sections = [of(found.document) for of in (_differences, _raters, _length_biases, _disagreements)]
         return conclude(found, given, after="\n".join(part for part in sections if part))
 
 
 def _differences(document: Mapping[str, Any]) -> str:
+    """The table of metrics that differ significantly."""
     from turnwise.report import text
 
     tested = [row for row in document.get("differences", ()) if row["p_adjusted"] is not None]
@@ -106,7 +107,8 @@ def _differences(document: Mapping[str, Any]) -> str:
     return f"\nmetrics that differ ({share}):\n{text.table(rows, head)}"
 
 
-def _biases(document: Mapping[str, Any]) -> str:
+def _length_biases(document: Mapping[str, Any]) -> str:
+    """The table of --length-bias."""
     from turnwise.report import text
 
     head = ["metric", "dimension", "group", "near", "far", "p", "n_near", "n_far"]
@@ -129,7 +131,8 @@ KINDS = {
 }
 
 
-def _partings(document: Mapping[str, Any]) -> str:
+def _disagreements(document: Mapping[str, Any]) -> str:
+    """The table of --normalised: replies on which the first metric and the others disagree."""
     from turnwise.report import text
 
     found = document.get("normalised", ())

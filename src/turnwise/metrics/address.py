@@ -16,8 +16,8 @@ from turnwise.errors import UsageError
 TIMEOUT = 60.0  # seconds
 
 
-def asked(address: str) -> Callable[[list[dict[str, Any]]], list[float | None]]:
-    """The function behind an address."""
+def http_function(address: str) -> Callable[[list[dict[str, Any]]], list[float | None]]:
+    """A function that posts its records to `address` and returns the numbers of the response."""
 
     def scores(records: list[dict[str, Any]]) -> list[float | None]:
         data = msgspec.json.encode(records)

@@ -2,7 +2,7 @@
 
 It takes a list of `{"context": [{"role", "content"}], "response": str, "references": [str]}` and returns a
 number for each; None and NaN say that a reply could not be scored. The signature carries a digest of the
-function's file, so that an edited function is another metric; what that file imports is not looked at.
+function's file, so that an edited function is another metric. The digest does not cover what that file imports.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -14,7 +14,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from turnwise.errors import UsageError
-from turnwise.metrics.address import asked
+from turnwise.metrics.address import http_function
 from turnwise.metrics.rows import Ratio
 from turnwise.registry import own_function
 from turnwise.types import Card, Floats, Item, Level, Need, Signature, digest
@@ -22,11 +22,17 @@ from turnwise.types import Card, Floats, Item, Level, Need, Signature, digest
 
 @dataclass(frozen=True, slots=True)
 class OwnMetric(Ratio):
+    """A metric computed by a function of the user."""
+
     level: ClassVar[Level] = "turn"
     needs: ClassVar[frozenset[Need]] = frozenset()
     higher_is_better: ClassVar[bool] = True
     unscored: ClassVar[str] = "the function returned None or NaN"
-    verdicts: ClassVar[tuple[int, ...]] = (5, 10, 100)  # the best that it may give, if it is a judge
+    verdicts: ClassVar[tuple[int, ...]] = (
+        5,
+        10,
+        100,
+    )  # highest scores of the scales that judges commonly use
     card: ClassVar[Card] = Card(
         kind="unreferenced",
         meaning="The mean of what your function returns.",
@@ -53,6 +59,7 @@ class OwnMetric(Ratio):
         return rows
 
     def _numbers(self, items: Sequence[Item]) -> list[float]:
+        """The function's number for each item; raises if it does not return one for each."""
         answer = self.function([_record(item) for item in items])
         if isinstance(answer, str | bytes) or not isinstance(answer, Iterable):
             raise UsageError(f"{self.name} returned {_shown(answer)} instead of a list of numbers")
@@ -62,6 +69,7 @@ class OwnMetric(Ratio):
         return [self._number(value, place) for place, value in enumerate(values)]
 
     def _number(self, value: object, place: int) -> float:
+        """One number of the list as a float; None is NaN."""
         if value is None:
             return float("nan")
         if not isinstance(value, Real) or isinf(value):
@@ -74,12 +82,13 @@ class OwnMetric(Ratio):
 def own_metric(name: str) -> OwnMetric:
     """The metric for a `module:function` that can be imported from here, or for an http(s) address."""
     if name.startswith(("http://", "https://")):
-        return OwnMetric(name, "address", asked(name))
+        return OwnMetric(name, "address", http_function(name))
     function, source = own_function(name, "metric")
     return OwnMetric(name, digest(source), function)
 
 
 def _record(item: Item) -> dict[str, Any]:
+    """The item as the function gets it."""
     return {
         "context": [{"role": turn.role, "content": turn.text} for turn in item.turns[:-1]],
         "response": item.reply,
@@ -88,5 +97,6 @@ def _record(item: Item) -> dict[str, Any]:
 
 
 def _shown(value: object) -> str:
+    """The value in an error message, shortened."""
     text = repr(value)
     return text if len(text) <= 60 else f"{text[:57]}..."

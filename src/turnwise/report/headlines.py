@@ -136,11 +136,11 @@ def _ope(run: Run) -> Iterator[str]:
                     else f", {check['coverage']:.0%} of intervals hold the {known}"
                 )
                 yield (
-                    f"{check['estimator']} foretold {check['rating']} of {check['n_agents']} agents left out in "
+                    f"{check['estimator']} predicted {check['rating']} of {check['n_agents']} agents left out in "
                     f"turn: correlation {number(check['pearson'], 2)}, mean error {number(check['mae'])}{cover}."
                 )
                 return
-        yield f"Agents left out in turn could not be foretold: {_reason(run)}"
+        yield f"Agents left out in turn could not be predicted: {_reason(run)}"
         return
     for target, rating in dict.fromkeys((r["target"], r["rating"]) for r in run.results):
         first = next(r for r in run.results if (r["target"], r["rating"]) == (target, rating))
@@ -150,7 +150,7 @@ def _ope(run: Run) -> Iterator[str]:
         truth = (
             f"; the truth, known here, is {number(first['truth'])}" if first.get("truth") is not None else ""
         )
-        unseen = "whom nobody rated" if first.get("logged") is None else "its own conversations unseen"
+        unseen = "whom nobody rated" if first.get("logged") is None else "estimated without its own dialogues"
         yield f"{target}, {unseen}, would get {with_interval(first)} on {rating}{truth}."
 
 

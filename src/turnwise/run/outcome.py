@@ -1,4 +1,4 @@
-"""The outcome of a run: its findings, where they come from, and the document that is written and printed."""
+"""The outcome of a run: its findings, their origin, and the document that is written and printed."""
 
 import platform
 import subprocess
@@ -16,13 +16,15 @@ from turnwise.report import results
 from turnwise.run.spec import Spec
 from turnwise.types import Finding
 
-PACKAGES = ("numpy", "scipy", "msgspec", "sacrebleu", "rapidfuzz")  # those that numbers pass through
+PACKAGES = ("numpy", "scipy", "msgspec", "sacrebleu", "rapidfuzz")  # packages that compute numbers
 # Settings that never change a number.
 HOW = {"output", "jobs", "on", "address", "max_errors", "reuse", "quiet", "names", "data"}
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
+    """The findings and the document of a run."""
+
     findings: tuple[Finding, ...]
     document: dict[str, Any]  # the content of results.json
 
@@ -52,7 +54,7 @@ def origin(spec: Spec, sha256: Mapping[str, str]) -> dict[str, Any]:
 def _commit() -> str | None:
     """The commit of the checkout that this code runs from; None for an installed package.
 
-    Asked for once a process: git may be slow to answer, and one run must not say two things.
+    Read once for each process: git may be slow, and one run must not record two commits.
     """
     root = Path(__file__).parents[3]
     if not (root / ".git").exists():

@@ -1,4 +1,4 @@
-"""A bar on stderr while a person watches; nothing in a pipe, in a log or with -q."""
+"""A progress bar on stderr if that is a terminal; nothing in a pipe, in a log or with -q."""
 
 import sys
 from collections.abc import Callable, Iterator
@@ -7,7 +7,7 @@ from contextlib import contextmanager
 
 @contextmanager
 def progress(what: str, total: int | None, *, quiet: bool) -> Iterator[Callable[[int], None]]:
-    """Yields a function that takes how much more has been done."""
+    """Yields a function that advances the bar by the given amount."""
     if quiet or not sys.stderr.isatty():
         yield lambda done: None
         return

@@ -65,11 +65,15 @@ COMMON = frozenset(one.name for one in fields(Spec))
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScoreSpec(Spec):
+    """The settings of `turnwise score`."""
+
     command: ClassVar[str] = "score"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CompareSpec(Spec):
+    """The settings of `turnwise compare`."""
+
     command: ClassVar[str] = "compare"
 
     agents: tuple[str, ...] = ()  # the two to compare; (): the only two of the data
@@ -77,6 +81,8 @@ class CompareSpec(Spec):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MetaSpec(Spec):
+    """The settings of `turnwise meta`."""
+
     command: ClassVar[str] = "meta"
     recorded_if_changed: ClassVar[frozenset[str]] = frozenset({"length_bias", "normalised"})
 
@@ -96,6 +102,8 @@ class MetaSpec(Spec):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OpeSpec(Spec):
+    """The settings of `turnwise ope`."""
+
     command: ClassVar[str] = "ope"
     recorded_if_changed: ClassVar[frozenset[str]] = frozenset({"seeds"})
 
@@ -115,6 +123,8 @@ class OpeSpec(Spec):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AttackSpec(Spec):
+    """The settings of `turnwise attack`."""
+
     command: ClassVar[str] = "attack"
 
     count: int = 200
@@ -138,6 +148,8 @@ class AttackSpec(Spec):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HardenSpec(AttackSpec):
+    """The settings of `turnwise attack --harden`."""
+
     rounds: int = 4
     learn_from: tuple[str, ...] = ()  # (): the dialogues of the data that are not attacked
     taught: int = 2000
@@ -146,6 +158,8 @@ class HardenSpec(AttackSpec):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TrainSpec(Spec):
+    """The settings of `turnwise train`."""
+
     command: ClassVar[str] = "train"
     unrecorded: ClassVar[frozenset[str]] = frozenset({"dimension", "lower", "device", "restart"})
 

@@ -11,7 +11,7 @@ from turnwise.encode.episodes import encode, whole
 from turnwise.networks.training.task import Ratings, TrainingTask
 from turnwise.types import Dialogue, Episodes, Item, Turn
 
-TALKS = [
+DIALOGUES = [
     # (user, assistant, references) turn by turn
     [
         (
@@ -49,9 +49,9 @@ STATE = {"restaurant": {"food": "indian"}}
 def turn_items() -> list[Item]:
     """Ten replies of five dialogues, with contexts, references, a goal and states; one reply is empty."""
     items = []
-    for name, talk in zip("abcde", TALKS, strict=True):
+    for name, exchanges in zip("abcde", DIALOGUES, strict=True):
         turns: tuple[Turn, ...] = ()
-        for user, assistant, references in talk:
+        for user, assistant, references in exchanges:
             reply = Turn("assistant", assistant, references=tuple(references), state=STATE)
             turns = (*turns, Turn("user", user), reply)
             place = len(turns) - 1

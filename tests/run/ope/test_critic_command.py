@@ -257,7 +257,7 @@ def test_dialogues_without_system_turns_are_left_out_and_counted(
     mute = Dialogue("mute", "clerk", (Turn("user", "hello ?"),), goal=dinners[0].goal)
     logs = written(tmp_path, [mute, *dinners])
     found = answer(capsys, logs, "--target", "good", "--db", tables)
-    assert found["notes"] == ["1 conversation left out: no system turn"]
+    assert found["notes"] == ["1 dialogue left out: no system turn"]
     assert found["results"][0]["n_clusters"] == 80
 
 

@@ -8,7 +8,7 @@ import pytest
 from tests.corpus import corpus, write
 from turnwise.cli.group import run
 from turnwise.errors import UsageError
-from turnwise.run.scoring.raters import turned
+from turnwise.run.scoring.raters import with_direction
 from turnwise.types import Rating
 
 
@@ -115,7 +115,7 @@ def test_where_every_rater_fails_the_check_it_is_said(capsys, tmp_path, records)
 
 def test_turning_a_dimension_leaves_the_others():
     ratings = [Rating("a", "rude", 1.0), Rating("a", "kind", 5.0)]
-    assert [rating.direction for rating in turned(ratings, ["rude"])] == ["lower", "higher"]
-    assert turned(ratings, ()) == ratings
+    assert [rating.direction for rating in with_direction(ratings, ["rude"])] == ["lower", "higher"]
+    assert with_direction(ratings, ()) == ratings
     with pytest.raises(UsageError, match=r"`rued`; there are rude, kind"):
-        turned(ratings, ["rued"])
+        with_direction(ratings, ["rued"])

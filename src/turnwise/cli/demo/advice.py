@@ -25,9 +25,7 @@ def reached(record: Record, means: Mapping[str, float]) -> str:
     if ends is None:
         return ""
     inside = sum(ends[0] <= mean <= ends[1] for mean in means.values())
-    todo = (
-        "rate some of its conversations before you rank it" if inside > len(means) / 4 else "it can be ranked"
-    )
+    todo = "rate some of its dialogues before you rank it" if inside > len(means) / 4 else "it can be ranked"
     return f" {inside} of {len(means)} rated agents lie in that interval: {todo}."
 
 

@@ -78,7 +78,13 @@ STEPS = (
         "compare {logs} -m {best},{others} --as {first},{second} --limit 120",
     ),
 )
-TOLD = ("meta", "attack", "ope", "ope-all", "compare")  # whose first sentence stands at the end
+SUMMARISED = (
+    "meta",
+    "attack",
+    "ope",
+    "ope-all",
+    "compare",
+)  # steps whose first sentence is printed at the end
 
 
 @click.command(name="demo")
@@ -105,7 +111,7 @@ def command(output: str, corpus: bool, dialogues: int, seed: int, quiet: bool) -
     """
     if corpus:
         click.echo(
-            f"{_written(Path(output))}: 40 made-up conversations of four agents, rated by three made-up people"
+            f"{_written(Path(output))}: 40 made-up dialogues of four agents, rated by three made-up people"
         )
         return 0
     return Demo(Path(output), f"--dialogues {dialogues} --samples 2 --truth 1000 --seed {seed}", quiet).play()
@@ -150,7 +156,7 @@ class Demo:
             if code := self._made(line, step.to) if simulated else self._run(line, step.to):
                 return code
             if not simulated:
-                for sentence in self._told(step.to):
+                for sentence in self._sentences(step.to):
                     _say(f"-> {sentence}")
             facts |= self._learnt(step.to)
         self._report()
@@ -212,7 +218,8 @@ class Demo:
             code = run([*whole, *(["-q"] if self.quiet or not sys.stderr.isatty() else [])])
         return 0 if code == REFUSED else code
 
-    def _told(self, name: str) -> list[str]:
+    def _sentences(self, name: str) -> list[str]:
+        """The main results of a step as sentences."""
         from turnwise.report.headlines import sentences
 
         return sentences(_read(self.folder / name))
@@ -228,10 +235,10 @@ class Demo:
         click.echo()
         _say("What to do now")
         means = means_by_people(_read(self.folder / "meta").results)
-        for name in TOLD:
+        for name in SUMMARISED:
             run = _read(self.folder / name)
             sentence = next(
-                iter(self._told(name)), f"{name}: nothing to tell; its results are in the report."
+                iter(self._sentences(name)), f"{name}: nothing to tell; its results are in the report."
             )
             if name == "ope":
                 sentence += reached(run.results[0], means)

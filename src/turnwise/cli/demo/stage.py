@@ -1,8 +1,8 @@
 """The data of `turnwise demo`, from a simulated family of agents: who stands for people, who is not rated yet.
 
-One agent of the family, the one without a failing, plays the people: its conversations are theirs, and what it would
-have said at a point is the reference there. Another is new: it has held no rated conversation, and is known only by
-what it would have said in the others'. Everything here is made up, and says so in `meta`.
+One agent of the family, the one without a failing, plays the people: its dialogues are theirs, and what it would
+have said at a point is the reference there. Another is new: it has no rated dialogue, and is known only by what it
+would have said in the dialogues of the others. Everything here is made up, and says so in `meta`.
 """
 
 from collections.abc import Iterator
@@ -17,7 +17,7 @@ HUMAN = "human"
 
 @dataclass(frozen=True, slots=True)
 class Staged:
-    logs: Path  # rated conversations of everyone but the two
+    logs: Path  # rated dialogues of all agents but these two
     people: Path
 
 

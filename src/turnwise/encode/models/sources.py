@@ -69,8 +69,8 @@ def snapshot(spec: str, stage: Path, *, patterns: list[str], say: Say) -> None:
     except Exception as error:  # the hub library raises errors of several HTTP libraries
         if isinstance(error, OSError) and error.errno in FULL:
             raise
-        told = (str(error).splitlines() or [""])[0]
-        raise NoSource(f"{spec}: {type(error).__name__}: {told}") from error
+        reason = (str(error).splitlines() or [""])[0]
+        raise NoSource(f"{spec}: {type(error).__name__}: {reason}") from error
     shutil.rmtree(stage / ".cache", ignore_errors=True)
 
 

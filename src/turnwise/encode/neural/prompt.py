@@ -43,7 +43,7 @@ class Prompt:
             rendered = self.tokenizer.apply_chat_template(messages, tokenize=False)
         except TemplateError as error:
             raise DataError(  # concerns this dialogue only
-                f"the model's chat template refuses this conversation ({error}): choose the form `plain`"
+                f"the model's chat template refuses this dialogue ({error}): choose the form `plain`"
             ) from error
         before, found, _ = rendered.rpartition(_MARK)
         if not found:

@@ -140,8 +140,8 @@ class Transformer(loading.FromFolder):
 
     @cached_property
     def _max_length(self) -> int:
-        told = self.max_length or stated_length(self.folder)
-        return told or loading.longest(self.config, self.tokenizer, _LONGEST)
+        stated = self.max_length or stated_length(self.folder)
+        return stated or loading.longest(self.config, self.tokenizer, _LONGEST)
 
     def _remembered(self, signature: Signature, texts: Sequence[Text], part: str) -> Vectors:
         tell(self.label, self._max_length, self.cut(list(dict.fromkeys(texts))))

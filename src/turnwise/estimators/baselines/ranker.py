@@ -20,7 +20,7 @@ class Ranker:
         kind="estimator",
         meaning="A metric's number of the replies that the target would have given.",
         range="the metric's own; oriented so that higher is better",
-        limits="Judges replies, not conversations; means nothing before calibration.",
+        limits="Judges replies, not dialogues; means nothing before calibration.",
         citation="Jiang et al. 2021, Towards Automatic Evaluation of Dialog Systems (tables 1 and 4)",
     )
 

@@ -28,10 +28,10 @@ FEWEST = 30  # smallest number of rated dialogues for a reward model
 class SelfPlay:
     card: ClassVar[Card] = Card(
         kind="estimator",
-        meaning="Mean rating, computed or predicted, of conversations that the target held with a stand-in for people.",
+        meaning="Mean rating, computed or predicted, of dialogues that the target held with a stand-in for people.",
         range="that of the rating",
         limits="Needs the target itself, to talk. As good as the stand-in for the user and the model of the rater; "
-        "errors of both grow with the length of a conversation.",
+        "errors of both grow with the length of a dialogue.",
         citation="Ghandeharioun et al. 2019, Approximating Interactive Human Evaluation with Self-Play",
     )
 
@@ -55,7 +55,7 @@ class SelfPlay:
         held = self.played.get(target)
         if held is None or not len(held.dialogues):
             raise Refused(
-                f"no conversation of `{target}` with a stand-in for people; `turnwise respond --self-play` makes some"
+                f"no dialogue of `{target}` with a stand-in for people; `turnwise respond --self-play` makes some"
             )
         if np.isfinite(held.reward).all():
             return Estimate(

@@ -76,7 +76,7 @@ class Direct(Linear):
         kind="estimator",
         meaning="Mean predicted rating of the target's replies at the logged points.",
         range="that of the rating; not clipped",
-        limits="Knows replies and not conversations: an agent that gives up politely is rated as a polite one.",
+        limits="Knows replies and not dialogues: an agent that gives up politely is rated as a polite one.",
         citation="Voloshin et al. 2019, Empirical Study of Off-Policy Policy Evaluation (direct method)",
     )
 

@@ -78,8 +78,8 @@ class PaperCritic(Critic):
     @property
     def signature(self) -> Signature:
         passed_over = ("facts", "ridge", "negatives", "pessimism", "reward", "gamma")
-        told = {**vars(self), "form": self.worded}
-        own = [(name, str(value)) for name, value in told.items() if name not in passed_over]
+        settings = {**vars(self), "form": self.worded}
+        own = [(name, str(value)) for name, value in settings.items() if name not in passed_over]
         reward = "rating" if self.reward == "auto" else self.reward
         return Signature(
             "critic-paper", (("reward", reward), ("gamma", f"{self.discount:g}"), *own), self._parts

@@ -42,8 +42,8 @@ def gather(
 ) -> TrainingData:
     """The data for one target; with `everyone`, the other agents' replies have rows too.
 
-    ENIGMA's released data has the score of the decision that the target would have taken on the logged conversation
-    as its reward, not the rating of the logged conversation. `reward` "auto" uses that score if it is known for all.
+    ENIGMA's released data has the score of the decision that the target would have taken in the logged dialogue
+    as its reward, not the rating of the logged dialogue. `reward` "auto" uses that score if it is known for all.
     """
     check_answers(episodes, target)
     said = episodes.alternatives.get(target)

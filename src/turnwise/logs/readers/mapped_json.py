@@ -64,13 +64,13 @@ def _steps(path: str) -> list[tuple[str, str]]:
 
 def _records(path: str, options: Options) -> Iterator[tuple[Any, str, Any]]:
     number = 0
-    for value, place, told in records(path):
+    for value, place, located in records(path):
         if options.each is None:
-            yield value, place, told
+            yield value, place, located
             continue
         for one in values_at(value, options.each):
             number += 1
-            yield one, str(number), told
+            yield one, str(number), located
     if options.each is not None and not number:
         raise DataError(Problem(path, None, "", f"has nothing at --each {options.each}"))
 
@@ -80,13 +80,13 @@ def _nested(path: str, options: Options) -> Iterator[Dialogue]:
     paths = {meaning: several[0] for meaning, several in options.columns.items()}
     inside = {meaning: paths.pop(meaning, meaning) for meaning in INSIDE}
     counts: Counter[str] = Counter()
-    for value, _, told in _records(path, options):
-        with told():
+    for value, _, located in _records(path, options):
+        with located():
             counts.update(_speaker(one, inside["role"]) for one in _messages(value, paths["messages"]))
     usual = {name: USUAL[name.strip().lower()] for name in counts if name.strip().lower() in USUAL}
     roles = speakers.roles(counts, options, file=path, known=usual)
-    for value, place, told in _records(path, options):
-        with told():
+    for value, place, located in _records(path, options):
+        with located():
             yield from_record(_native(record(value), place, paths, inside, roles, options), default_id=place)
 
 
@@ -152,8 +152,8 @@ def _flat(path: str, options: Options) -> Iterator[Dialogue]:
     columns = [one for several in options.columns.values() for one in several]
 
     def rows() -> Iterator[table.Row]:
-        for value, place, told in _records(path, options):
-            with told():
+        for value, place, located in _records(path, options):
+            with located():
                 values = record(value)
                 found = {key: one for key, one in values.items() if key not in columns}
                 yield table.Row(

@@ -37,8 +37,8 @@ def recognises(sample: Sample) -> bool:
 
 def read(path: str, options: Options | None = None) -> Iterator[Dialogue]:
     threads: dict[str, list[dict[str, Any]]] = {}
-    for value, place, told in records(path):
-        with told():
+    for value, place, located in records(path):
+        with located():
             values = record(value)
             if values.get("object") == "thread.message" or _is_thread(values):
                 for one in values["data"] if _is_thread(values) else [values]:
@@ -94,11 +94,13 @@ def _flattened(values: dict[str, Any]) -> dict[str, Any]:
     if values.get("object") == "response":
         given = values.pop("input", [])
         asked = [{"role": "user", "content": given}] if isinstance(given, str) else each(record)(given)
-        told = values.pop("instructions", None)
+        instructions = values.pop("instructions", None)
         items = [*asked, *required(values, "output", each(record))]
         del values["output"]
         said = [one for item in items if (one := _item(item)) is not None]
-        values["messages"] = ([{"role": "system", "content": told}] if isinstance(told, str) else []) + said
+        values["messages"] = (
+            [{"role": "system", "content": instructions}] if isinstance(instructions, str) else []
+        ) + said
         return values
     if "messages" not in values and isinstance(values.get("body"), dict):  # a line of a batch's input
         values |= values.pop("body")

@@ -140,8 +140,8 @@ class Decoder(nn.Module):
         return torch.cat(said, dim=1)
 
     def _states(self, words: Tensor, point: Tensor, state: Tensor) -> tuple[Tensor, Tensor]:
-        told = point.unsqueeze(1).expand(-1, words.shape[1], -1)
-        inputs = torch.cat([self.dropout(self.embedding(words)), told], dim=2)
+        points = point.unsqueeze(1).expand(-1, words.shape[1], -1)
+        inputs = torch.cat([self.dropout(self.embedding(words)), points], dim=2)
         states: Tensor
         states, state = self.recurrent(inputs, state)
         return states, state

@@ -81,7 +81,7 @@ def ope_of_task(
         biases += [f"{name}: {found.bias}"] if found.bias else []
         _write_turns(spec, name, chosen, found, targets, who=who)
     notes = [
-        f"{counted(count, 'conversation')} left out: {reason}"
+        f"{counted(count, 'dialogue')} left out: {reason}"
         for reason, count in (left_out | _goalless(there, findings)).items()
     ]
     notes += biases
@@ -159,7 +159,7 @@ def _rewarded(
         rewards = task_log.success(dialogues, db=spec.db or beside(spec.data))
         return [one for one in dialogues if one.id in rewards], rewards
     if critic.reward == "rating":
-        raise UsageError("critic[reward=rating] needs ratings, and these conversations have none")
+        raise UsageError("critic[reward=rating] needs ratings, and these dialogues have none")
     return list(dialogues), dict.fromkeys((one.id for one in dialogues), task_log.PAID)
 
 

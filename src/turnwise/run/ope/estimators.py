@@ -1,8 +1,8 @@
-"""Estimators by name, those that rest on metrics having been given the metrics' numbers.
+"""Makes estimators by name, and gives the scores of metrics to those that are based on metrics.
 
-`metric:NAME` takes a metric's number of what an agent would have said as its estimate: BLEU and perplexity, as in the
-paper's tables. `features` takes the paper's eight hand-crafted ones, and `spe[played=FILE]` the agents' own
-conversations with a stand-in for people.
+`metric:NAME` takes a metric's score of the replies that an agent would have given as its estimate, such as BLEU and
+perplexity in the paper's tables. `features` takes the paper's eight hand-crafted features, and `spe[played=FILE]` the
+agents' dialogues with a stand-in for people.
 """
 
 from collections.abc import Sequence

@@ -74,7 +74,7 @@ def requested_ratings(census: Census, rating: str | None) -> tuple[str, ...]:
     if rating is not None and rating.startswith(METRIC):
         return (rating,)
     if not known:
-        raise DataError("no conversation is rated; rate the logs, or take --rating metric:NAME as the reward")
+        raise DataError("no dialogue is rated; rate the logs, or take --rating metric:NAME as the reward")
     if rating == "all":
         return known
     if rating is None:
@@ -94,7 +94,7 @@ def selected_dialogues(spec: OpeSpec) -> tuple[list[Dialogue], Census]:
     ]
     if not there:
         shown = " ".join(f"--where {key}={value}" for key, value in chosen.where)
-        raise DataError(f"{shown} leaves no conversation")
+        raise DataError(f"{shown} leaves no dialogue")
     census = Census()
     for dialogue in there[: chosen.limit]:
         census.add(dialogue)
@@ -144,7 +144,7 @@ def prepare(
 
 def _nothing(rating: str, targets: Sequence[str], *, paired: bool) -> str:
     if not paired:
-        return f"no conversation is rated on `{rating}`"
+        return f"no dialogue is rated on `{rating}`"
     return (
         f"no context was answered by all of {', '.join(targets)}: agents are paired by identical contexts; "
         "name what pairs them with --pair KEY, e.g. meta.item, or give `alternatives`"

@@ -224,7 +224,7 @@ def _sampled(
     spec: OpeSpec, about: Pass, census: Census, dialogues: Sequence[Dialogue], first: FirstSums
 ) -> LoggedData:
     if not first.by_agent:
-        raise DataError(f"no conversation is rated on `{about.rating}`")
+        raise DataError(f"no dialogue is rated on `{about.rating}`")
     rated = [one for dialogue in dialogues for one in _rated(about, dialogue)]
     episodes = _encoded(about, rated, scale=census.dimensions[about.rating].scale)
     used = np.ones(len(episodes.dialogues), dtype=np.bool_)

@@ -143,8 +143,8 @@ def success(dialogues: Sequence[Dialogue], *, db: str | None) -> dict[str, float
     with_goal = [one for one in dialogues if one.goal]
     if not with_goal:
         raise UsageError(
-            "no conversation has a `goal`, so nothing says whether it succeeded: take critic[reward=one], "
-            "critic[reward=progress] (goals are then derived from the states), or rate the conversations"
+            "no dialogue has a `goal`, so nothing says whether it succeeded: take critic[reward=one], "
+            "critic[reward=progress] (goals are then derived from the states), or rate the dialogues"
         )
     metric = Success(db=db)
     judged = items(with_goal, Selection(judged="all"), whole=True)
@@ -164,11 +164,11 @@ def speaking(dialogues: Sequence[Dialogue], targets: Sequence[str]) -> tuple[lis
             kept.append(one)
     why = {"no system turn": mute, "a target has no alternative somewhere": silent}
     if not kept:
-        told = "; ".join(
-            f"{counted(count, 'conversation')}: {reason}" for reason, count in why.items() if count
+        reasons = "; ".join(
+            f"{counted(count, 'dialogue')}: {reason}" for reason, count in why.items() if count
         )
         raise DataError(
-            f"no conversation is left to learn from ({told}); `turnwise respond` fills alternatives in"
+            f"no dialogue is left to learn from ({reasons}); `turnwise respond` fills alternatives in"
         )
     return kept, {reason: count for reason, count in why.items() if count}
 

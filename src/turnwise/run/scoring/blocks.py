@@ -1,7 +1,7 @@
-"""A shard of items becomes, for one metric, a block: rows for what was scored, a reason for what was not.
+"""Scores a shard of items with one metric. The result is a block: rows of scored items, reasons for the others.
 
-A block is the unit of work, of storage and of resumption. Errors of a metric are isolated to the items
-that cause them: the shard is scored at once, and item by item only if that fails.
+A block is the unit of work, of storage and of resumption. An error of a metric affects only the items that cause it:
+the shard is scored at once, and item by item only if that fails.
 """
 
 from collections.abc import Sequence
@@ -28,6 +28,8 @@ REASONS: dict[Need, str] = {
 
 
 class Failure(msgspec.Struct, frozen=True):
+    """An item without a row, and why."""
+
     position: int  # in the shard
     status: Status
     reason: str
@@ -35,19 +37,21 @@ class Failure(msgspec.Struct, frozen=True):
 
 @dataclass(frozen=True, slots=True)
 class Block:
+    """The rows and failures of one metric on one shard."""
+
     scored: Ints  # positions in the shard that the rows belong to
     rows: Rows
     failures: tuple[Failure, ...]
-    cut: int = 0  # texts of which the metric's model read a part only
+    cut: int = 0  # texts that the metric's model truncated
 
     @property
     def failed(self) -> bool:
-        """Whether the metric broke on some item, which another try may mend."""
+        """Whether the metric raised an error for some item. Such a block is scored again in the next run."""
         return any(failure.status == "error" for failure in self.failures)
 
 
 def content_key(items: Sequence[Item]) -> str:
-    """Changes when anything does that a metric may look at, or that a block says of an item."""
+    """A hash of everything that a metric may read in these items."""
     seen = (
         (item.turns, item.turn, item.role, item.goal, item.agent, item.group, item.meta, item.missing)
         for item in items
@@ -56,7 +60,7 @@ def content_key(items: Sequence[Item]) -> str:
 
 
 def missing(metric: Metric, item: Item) -> str | None:
-    """Why `metric` cannot score `item`, in words: nothing is there, or a need is not met."""
+    """The reason why `metric` cannot score `item`: the reply is missing or a need is not met. None if it can."""
     if item.missing is not None:
         return item.missing
     met: dict[Need, bool] = {
@@ -70,7 +74,7 @@ def missing(metric: Metric, item: Item) -> str | None:
 
 
 def score(metric: Metric, items: Sequence[Item]) -> Block:
-    """Rows of `metric` for a shard of items."""
+    """The block of `metric` for a shard of items."""
     failures: list[Failure] = []
     wanted: list[int] = []
     for position, item in enumerate(items):
@@ -94,11 +98,12 @@ def _status(error: Exception) -> Status:
 
 
 def _words(error: Exception) -> str:
+    """The reason for the user: the message, with the type of the error unless it is a `PluginError`."""
     return str(error) if isinstance(error, PluginError) else f"{type(error).__name__}: {error}"
 
 
 def item_scores(metric: Metric, rows: Rows) -> Floats:
-    """One number a row; NaN where a single item means nothing to this metric."""
+    """One number for each row; NaN if the metric is not defined for single items."""
     if metric.level != "turn" and "dialogue" not in metric.needs:
         return np.full(rows.shape[0], np.nan)
     if isinstance(metric, Summed) and isinstance(rows, np.ndarray):
@@ -127,6 +132,7 @@ def encode(block: Block, key: str) -> bytes:
 
 
 def decode(data: bytes) -> Block:
+    """The block that `encode` wrote."""
     raw = msgspec.msgpack.decode(data)
     rows: Rows
     if "dense" in raw["rows"]:
@@ -140,9 +146,11 @@ def decode(data: bytes) -> Block:
 
 
 def _pack(array: np.ndarray[Any, Any]) -> tuple[str, tuple[int, ...], bytes]:
+    """An array as dtype, shape and bytes."""
     return array.dtype.str, array.shape, np.ascontiguousarray(array).tobytes()
 
 
 def _unpack(packed: tuple[str, tuple[int, ...], bytes]) -> Any:
+    """The array that `_pack` made."""
     dtype, shape, data = packed
     return np.frombuffer(data, dtype=dtype).reshape(shape)

@@ -1,4 +1,4 @@
-"""The same stream, gathered into one table a metric: for questions that look at all items at once."""
+"""Collects all shards into one score table for each metric, for commands that need all items at once."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -19,7 +19,9 @@ from turnwise.run.workers.execute import Executor
 from turnwise.types import Item, Metric, Rows
 
 
-class _Growing:
+class _TableBuilder:
+    """Accumulates the rows of one metric."""
+
     def __init__(self, name: str, metric: Metric) -> None:
         self.name, self.metric = name, metric
         self.rows: list[Rows] = []
@@ -28,6 +30,7 @@ class _Growing:
         self.lost: list[UnscoredItem] = []
 
     def table(self) -> ScoreTable:
+        """The score table of all rows added so far."""
         rows = stack_rows(self.rows) if self.rows else no_rows(self.metric)
         columns: dict[str, Any] = {column: tuple(values) for column, values in self.columns.items()}
         return ScoreTable(
@@ -51,8 +54,8 @@ def collect(
     workers: Executor,
     lines: Listing | None = None,
 ) -> tuple[dict[str, ScoreTable], dict[str, Item]]:
-    """A table for each metric that was not stopped, and the items by id."""
-    growing = {name: _Growing(name, metric) for name, metric in metrics.items()}
+    """Score all items: the table of each metric that was not stopped, and the items by id."""
+    builders = {name: _TableBuilder(name, metric) for name, metric in metrics.items()}
     items: dict[str, Item] = {}
     with progress("scoring", census.n_dialogues, quiet=spec.quiet) as advance:
         for shard in shards(spec, census, metrics, store, selection, watch, workers):
@@ -60,7 +63,7 @@ def collect(
             if lines is not None:
                 lines.add(shard)
             for name, block in shard.blocks.items():
-                mine = growing[name]
+                mine = builders[name]
                 chosen = [shard.items[at] for at in block.scored]
                 mine.rows.append(block.rows)
                 for column, attribute in COLUMNS.items():
@@ -70,4 +73,4 @@ def collect(
                     item = shard.items[failure.position]
                     mine.lost.append(UnscoredItem(item.agent, item.group, failure.status, failure.reason))
             advance(len({item.dialogue for item in shard.items}))
-    return {name: mine.table() for name, mine in growing.items() if name not in watch.stopped}, items
+    return {name: mine.table() for name, mine in builders.items() if name not in watch.stopped}, items

@@ -22,7 +22,7 @@ from turnwise.types import Finding, Item
 
 
 def compare(spec: CompareSpec) -> Outcome:
-    """Two agents of the same files."""
+    """Compare two agents of the same files."""
     census = scan(spec.data, apart=spec.selection.apart)
     first, second = _two_agents(spec, census)
     metrics, absent = prepare(spec, census)
@@ -56,6 +56,7 @@ def compare(spec: CompareSpec) -> Outcome:
 
 
 def _two_agents(spec: CompareSpec, census: Census) -> tuple[str, str]:
+    """The names of the agents to compare: those of the spec, or the only two of the data."""
     asked: Sequence[str] = spec.agents
     known = list(census.alternatives if spec.selection.as_agents else census.agents)
     if not asked and len(known) == 2:
@@ -69,7 +70,7 @@ def _two_agents(spec: CompareSpec, census: Census) -> tuple[str, str]:
 
 
 def _with_texts(finding: Finding, items: Mapping[str, Item]) -> Finding:
-    """The finding with what was said in the items that moved most."""
+    """The finding with the texts of the items that differ most."""
     flips = [
         {**flip, "context": items[flip["id_a"]].context[-1].text if items[flip["id_a"]].context else "",
          "reply_a": items[flip["id_a"]].reply, "reply_b": items[flip["id_b"]].reply}
@@ -79,7 +80,7 @@ def _with_texts(finding: Finding, items: Mapping[str, Item]) -> Finding:
 
 
 def compare_runs(spec: CompareSpec, *, force: bool = False) -> Outcome:
-    """Two folders that `score -o` wrote: the first is A."""
+    """Compare two folders that `score -o` wrote. The first is A."""
     first, second = (read_run(Path(path)) for path in spec.data)
     wanted = spec.metrics or tuple(name for name in first.parts if name in second.parts)
     if not wanted:
@@ -109,7 +110,7 @@ def compare_runs(spec: CompareSpec, *, force: bool = False) -> Outcome:
 
 
 def _one_agent(table: ScoreTable, asked: Sequence[str], folder: str) -> tuple[ScoreTable, str]:
-    """The rows of the agent asked for; else of the only one there is."""
+    """The rows and the name of the chosen agent, or of the only agent of the run."""
     known = tuple(dict.fromkeys(table.agents))
     if not asked and len(known) > 1:
         raise UsageError(f"{folder} has several agents ({', '.join(known)}); choose with --agents A,B")

@@ -1,4 +1,4 @@
-"""What a run will have to pay for, told before it begins."""
+"""The cost of a run with paid metrics, printed before it starts."""
 
 import sys
 from collections.abc import Iterator, Mapping
@@ -12,7 +12,7 @@ from turnwise.types import Item, Metric, digest
 
 
 def announce(metrics: Mapping[str, Metric], store: BlockStore, stream: Iterator[Item], *, shard: int) -> None:
-    """Says on stderr what each metric that is paid for will ask, beyond what the store has."""
+    """Print to stderr what each paid metric will request, without the blocks that the store already has."""
     priced = {name: metric for name, metric in metrics.items() if isinstance(metric, Priced)}
     total: dict[str, Any] = {}
     for batch in iter(lambda: list(islice(stream, shard)), []):

@@ -1,6 +1,6 @@
-"""`items.jsonl` and `dialogues.jsonl`: the number of each item and dialogue, and why one is absent.
+"""Writes `items.jsonl` and `dialogues.jsonl`: the score of each item and dialogue, or the reason why there is none.
 
-`transcripts.jsonl` has the words of a few dialogues, one for each agent, so that a report can show scores along them.
+`transcripts.jsonl` has the turns of a few dialogues, one for each agent. A report shows them with their scores.
 """
 
 import math
@@ -22,29 +22,35 @@ from turnwise.run.scoring.shards import Shard
 from turnwise.types import Floats, Item, Metric, Rows
 
 _encoder = msgspec.json.Encoder()
-TALKS = 4  # conversations whose words are kept
-REPLIES = 3  # judged replies that make one worth showing
+TRANSCRIPTS = 4  # dialogues whose turns are kept
+REPLIES = 3  # scored replies that such a dialogue has at least
 
 
 class Listing:
-    """Writes what streams by. The items of a dialogue are neighbours, so only the open one is held."""
+    """Writes the scores of shards as they come.
+
+    The items of a dialogue are consecutive, so only the rows of the current dialogue are kept in memory.
+    """
 
     def __init__(
-        self, metrics: Mapping[str, Metric], items: BinaryIO, dialogues: BinaryIO, talks: BinaryIO
+        self, metrics: Mapping[str, Metric], items: BinaryIO, dialogues: BinaryIO, transcripts: BinaryIO
     ) -> None:
         self._metrics = metrics
         self._items = items
         self._dialogues = dialogues
-        self._talks = talks
-        self._told: set[str] = set()  # agents of whom a conversation is kept
-        self._last: dict[tuple[str, str], Item] = {}  # (group, agent) -> the open dialogue's last item
+        self._transcripts = transcripts
+        self._shown: set[str] = set()  # agents with a transcript
+        self._last: dict[
+            tuple[str, str], Item
+        ] = {}  # (group, agent) -> its last item in the current dialogue
         self._open: str | None = None
         self._rows: dict[tuple[str, str], dict[str, list[Rows]]] = {}  # (group, agent) -> metric -> rows
         self._counts: dict[tuple[str, str], int] = {}
-        self._names: tuple[str, ...] = ()  # metrics of the unit that streams by
+        self._names: tuple[str, ...] = ()  # metrics that score the current dialogue
         self._whole = False
 
     def add(self, shard: Shard) -> None:
+        """Write a line for each item of the shard, and collect its rows by dialogue."""
         lines = [_line(item) for item in shard.items]
         for name, block in shard.blocks.items():
             scores = self._scores(name, block.rows)
@@ -61,13 +67,14 @@ class Listing:
         self._gather(shard)
 
     def _scores(self, name: str, rows: Rows) -> Floats:
-        """One number a row; NaN where the metric breaks its contract, which its finding reports."""
+        """One number for each row. NaN if the metric breaks its contract; its finding reports that."""
         try:
             return item_scores(self._metrics[name], rows)
         except PluginError:
             return np.full(rows.shape[0], np.nan)
 
     def _gather(self, shard: Shard) -> None:
+        """Collect the rows of the current dialogue, and write it when another begins."""
         rows_of = {
             name: {int(at): row for row, at in enumerate(block.scored)}
             for name, block in shard.blocks.items()
@@ -87,25 +94,26 @@ class Listing:
                     self._rows.setdefault(place, {}).setdefault(name, []).append(block.rows[np.array(mine)])
 
     def flush(self) -> None:
-        """Write the dialogue that is complete."""
+        """Write the current dialogue."""
         for (group, agent), count in self._counts.items():
             rows = self._rows.get((group, agent), {})
             scores = {name: self._score(name, rows.get(name)) for name in self._names}
             unit = "dialogue" if self._whole else "reply"
             line = {"dialogue": self._open, "agent": agent, "group": group, "unit": unit, "n_items": count}
             self._dialogues.write(_encoder.encode({**line, "scores": scores}) + b"\n")
-            self._tell(self._last[group, agent], count)
+            self._write_transcript(self._last[group, agent], count)
         self._rows, self._counts, self._last, self._open = {}, {}, {}, None
 
-    def _tell(self, last: Item, count: int) -> None:
-        """Keep the words of the dialogue, if its agent is new and it is long enough."""
-        if self._whole or count < REPLIES or last.agent in self._told or len(self._told) == TALKS:
+    def _write_transcript(self, last: Item, count: int) -> None:
+        """Write the turns of the dialogue if it is long enough and its agent has no transcript yet."""
+        if self._whole or count < REPLIES or last.agent in self._shown or len(self._shown) == TRANSCRIPTS:
             return
-        self._told.add(last.agent)
+        self._shown.add(last.agent)
         said = {"roles": [turn.role for turn in last.turns], "turns": [turn.text for turn in last.turns]}
-        self._talks.write(_encoder.encode({"id": last.dialogue, "agent": last.agent, **said}) + b"\n")
+        self._transcripts.write(_encoder.encode({"id": last.dialogue, "agent": last.agent, **said}) + b"\n")
 
     def _score(self, name: str, rows: list[Rows] | None) -> float | None:
+        """The score of a metric for one dialogue; None if it has none."""
         if rows is None or self._metrics[name].level == "system":
             return None
         try:
@@ -117,20 +125,21 @@ class Listing:
 
 @contextmanager
 def listing(metrics: Mapping[str, Metric], folder: Path | None) -> Iterator[Listing | None]:
-    """A listing whose files appear in `folder` when all is written; None without a folder."""
+    """A listing whose files are put into `folder` when all is written; None without a folder."""
     if folder is None:
         yield None
         return
     with ExitStack() as files:
         items = files.enter_context(replacing(folder / "items.jsonl"))
         dialogues = files.enter_context(replacing(folder / "dialogues.jsonl"))
-        talks = files.enter_context(replacing(folder / "transcripts.jsonl"))
-        lines = Listing(metrics, items, dialogues, talks)
+        transcripts = files.enter_context(replacing(folder / "transcripts.jsonl"))
+        lines = Listing(metrics, items, dialogues, transcripts)
         yield lines
         lines.flush()
 
 
 def _line(item: Item) -> dict[str, Any]:
+    """The line of an item in `items.jsonl`, still without scores."""
     place = {
         "id": item.id,
         "dialogue": item.dialogue,
@@ -142,7 +151,7 @@ def _line(item: Item) -> dict[str, Any]:
 
 
 def _runs(items: Sequence[Item]) -> Iterator[list[int]]:
-    """Positions of the items of one dialogue, agent and group, dialogue by dialogue."""
+    """The positions of the items of each (group, agent), one dialogue after the other."""
     at = 0
     while at < len(items):
         runs: dict[tuple[str, str], list[int]] = {}

@@ -1,4 +1,4 @@
-"""`turnwise meta`: metrics against people, at every level that the ratings have."""
+"""`turnwise meta`: the agreement of metrics with people, at every level that the ratings have."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -23,13 +23,13 @@ from turnwise.run.scoring.collect import collect
 from turnwise.run.scoring.listing import listing
 from turnwise.run.scoring.raters import (
     RATED,
-    Judged,
-    believed,
+    RatedUnits,
     check_dimension,
-    judged,
     rated_levels,
+    rated_units,
+    screened_ratings,
     selection,
-    turned,
+    with_direction,
 )
 from turnwise.run.scoring.shards import Watch, prepare
 from turnwise.run.scoring.tally import generator
@@ -37,8 +37,8 @@ from turnwise.run.spec import MetaSpec
 from turnwise.run.workers.execute import Executor
 from turnwise.types import Finding, Item, Level, Metric, Rating
 
-ADEM = ("length_bias", "normalised")  # analyses of its paper, of rated replies
-DIFFERING = ("pearson", "spearman")  # statistics on which metrics are tested against each other
+ADEM = ("length_bias", "normalised")  # analyses of the ADEM paper, for rated replies
+DIFFERING = ("pearson", "spearman")  # statistics for which differences between metrics are tested
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,8 +52,8 @@ class Question:
 
 
 @dataclass(frozen=True, slots=True)
-class _Ask:
-    """A question at one level, with all that its answer is made from: a worker needs nothing else."""
+class _LevelTask:
+    """A question at one level with its data: everything a worker needs."""
 
     question: Question
     level: Level
@@ -62,22 +62,23 @@ class _Ask:
 
 
 def meta(spec: MetaSpec) -> Outcome:
+    """Run `turnwise meta` with metrics."""
     census = scan(spec.data, apart=spec.selection.apart)
     for name in spec.statistics:
         if name not in STATISTICS:
             raise unknown("statistic", name, tuple(STATISTICS))
     check_dimension(census, spec.dimension)
     census.hold()
-    ratings = turned(census.ratings, spec.lower)
+    ratings = with_direction(census.ratings, spec.lower)
     metrics, absent = prepare(spec, census)
     watch = Watch(spec.max_errors)
-    units = {level: judged(spec, census, level) for level in rated_levels(census, spec.dimension)}
+    units = {level: rated_units(spec, census, level) for level in rated_levels(census, spec.dimension)}
     questions = list(_questions(units, ratings, spec.dimension, spec.level))
     found: list[Finding] = [*absent]
     compared: list[dict[str, Any]] = []
     reports: list[dict[str, Any]] = []
     rated: list[dict[str, Any]] = []
-    asks: list[_Ask] = []
+    tasks: list[_LevelTask] = []
     more: dict[str, list[dict[str, Any]]] = {name: [] for name in ADEM if getattr(spec, name)}
     with spec.executor() as workers:
         collected = _collected(spec, census, metrics, questions, watch, workers)
@@ -86,21 +87,21 @@ def meta(spec: MetaSpec) -> Outcome:
         for question in questions:
             of_group = [table.of_group(question.group) for table in collected[question.rated][0].values()]
             mine = units[question.rated][question.group]
-            kept, reported = believed(
+            kept, reported = screened_ratings(
                 mine.ratings(ratings), question.dimension, question.rated, question.group, spec
             )
             reports += reported
             about = mine.rated(kept, question.rated)
             people = gold(about, question.dimension, question.rated, rescale=spec.rescale)
             rated += _rated(question, people)
-            asks += [_Ask(question, level, of_group, people) for level in question.levels]
+            tasks += [_LevelTask(question, level, of_group, people) for level in question.levels]
             items = collected[question.rated][1]
             if "length_bias" in more and question.rated == "turn":
                 more["length_bias"] += length_bias_records(of_group, people, items, group=question.group)
             if "normalised" in more and question.rated == "turn":
                 more["normalised"] += disagreement_records(of_group, people, group=question.group)
-        for ask, (findings, differing) in workers.in_order(_answers, spec, asks):
-            found += [_marked(finding, known[ask.question.rated]) for finding in findings]
+        for task, (findings, differing) in workers.in_order(_answers, spec, tasks):
+            found += [_marked(finding, known[task.question.rated]) for finding in findings]
             compared += differing
     if all(finding.details.get("undefined") for finding in found):
         raise UsageError(
@@ -121,7 +122,7 @@ def _collected(
     watch: Watch,
     workers: Executor,
 ) -> dict[RatedLevel, tuple[dict[str, ScoreTable], dict[str, Item]]]:
-    """For each level of rating the table of each metric, and the items."""
+    """For each rated level: the score table of each metric, and the items by id."""
     with BlockStore(spec.output, reuse=spec.reuse) as store, listing(metrics, spec.output) as lines:
         settings: dict[str, Any] = {"watch": watch, "workers": workers, "lines": lines}
         return {
@@ -131,7 +132,7 @@ def _collected(
 
 
 def _rated(question: Question, people: Gold) -> list[dict[str, Any]]:
-    """What people said, as it stands in `people.jsonl`: a line a rated unit, its ratings averaged."""
+    """The lines of `people.jsonl`: the mean rating of each turn or dialogue."""
     about = {"dimension": question.dimension, "group": question.group, "level": question.rated}
     counts = np.sum(~np.isnan(people.matrix.values), axis=0)
     return [
@@ -141,7 +142,7 @@ def _rated(question: Question, people: Gold) -> list[dict[str, Any]]:
 
 
 def _in_training(metrics: Mapping[str, Metric], items: Sequence[Item]) -> dict[str, str]:
-    """Metrics that learned from some of these items, and how many: their agreement there is no evidence."""
+    """Metrics trained on some of these items -> how many, such as "3 of 60". Their agreement there is no evidence."""
     counts = {
         name: metric.in_training(items)
         for name, metric in metrics.items()
@@ -151,14 +152,15 @@ def _in_training(metrics: Mapping[str, Metric], items: Sequence[Item]) -> dict[s
 
 
 def _marked(finding: Finding, known: Mapping[str, str]) -> Finding:
+    """The finding with the count of items that its metric was trained on."""
     count = known.get(str(finding.what.get("metric")))
     return replace(finding, details={**finding.details, "in_training": count}) if count else finding
 
 
-def _answers(spec: MetaSpec, ask: _Ask) -> tuple[list[Finding], list[dict[str, Any]]]:
-    """Each metric against people, and every two metrics against each other, at one level."""
-    question, level, people = ask.question, ask.level, ask.people
-    able = [table for table in ask.tables if has_level(table, level)]
+def _answers(spec: MetaSpec, task: _LevelTask) -> tuple[list[Finding], list[dict[str, Any]]]:
+    """The agreement of each metric with people, and the tests of every two metrics, at one level."""
+    question, level, people = task.question, task.level, task.people
+    able = [table for table in task.tables if has_level(table, level)]
     about = (question.dimension, question.group, level)
     settings: dict[str, Any] = {
         "group": question.group,
@@ -171,14 +173,14 @@ def _answers(spec: MetaSpec, ask: _Ask) -> tuple[list[Finding], list[dict[str, A
         for table in able
         for name in spec.statistics
     ]
-    findings += [_lacking(table, question, level) for table in ask.tables if table not in able]
+    findings += [_lacking(table, question, level) for table in task.tables if table not in able]
     tested = [name for name in spec.statistics if name in DIFFERING and spec.differences]
     rng = generator(spec.seed, "differences", *about)
     return findings, differences(able, people, level, tested, group=question.group, draws=spec.draws, rng=rng)
 
 
 def _lacking(table: ScoreTable, question: Question, level: Level) -> Finding:
-    """Said once, whatever the number of statistics: a metric that was asked for is never left out in silence."""
+    """The finding for a metric without a number at this level. One finding stands for all statistics."""
     return Finding(
         what={
             "metric": table.name, "dimension": question.dimension, "group": question.group or None, "level": level,
@@ -192,12 +194,15 @@ def _lacking(table: ScoreTable, question: Question, level: Level) -> Finding:
 
 
 def _questions(
-    units: Mapping[RatedLevel, Mapping[str, Judged]],
+    units: Mapping[RatedLevel, Mapping[str, RatedUnits]],
     ratings: Sequence[Rating],
     dimension: str | None,
     level: Level | None,
 ) -> Iterator[Question]:
-    """What can be asked. Each group has its own dimensions: `overall`, else its only one, unless told."""
+    """The questions of a run.
+
+    Each group has its own dimensions. Without `dimension` it is `overall`, else the group's only one.
+    """
     answered = False
     for group in dict.fromkeys(name for groups in units.values() for name in groups):
         rated: dict[tuple[str, RatedLevel], None] = {}
@@ -205,7 +210,7 @@ def _questions(
             there = groups[group].rated(ratings, what) if group in groups else []
             rated.update(((rating.dimension, what), None) for rating in there)
         known = tuple(dict.fromkeys(name for name, _ in rated))
-        chosen = known if dimension == "all" else (dimension or _default(known, group),)
+        chosen = known if dimension == "all" else (dimension or _default_dimension(known, group),)
         for name in chosen:
             for what in RATED:
                 levels: tuple[Level, ...] = tuple(one for one in (what, "system") if level in (None, one))
@@ -217,7 +222,8 @@ def _questions(
         raise UsageError(f"nothing that is judged was rated on `{dimension or 'any dimension'}`{at}")
 
 
-def _default(known: Sequence[str], group: str) -> str:
+def _default_dimension(known: Sequence[str], group: str) -> str:
+    """`overall`, or the only rated dimension of the group; raises if there are several others."""
     if "overall" in known or len(known) == 1:
         return "overall" if "overall" in known else known[0]
     place = f" in group `{group}`" if group else ""

@@ -1,6 +1,6 @@
-"""How far the raters agree, and who of them can be believed: what `turnwise meta` says without a metric.
+"""Agreement of the raters and screening of raters: `turnwise meta` without a metric.
 
-What is judged, and what it is clustered by, is the same here as beside a metric: the items of the selection.
+The rated items and their clusters are those of the selection, as in `meta` with a metric.
 """
 
 from collections.abc import Collection, Iterator, Sequence
@@ -36,28 +36,28 @@ COEFFICIENTS = {
 
 
 @dataclass(frozen=True, slots=True)
-class Judged:
-    """What the selection keeps of one group, seen as what was rated: turns, or whole dialogues."""
+class RatedUnits:
+    """The rated turns or dialogues of one group that the selection keeps."""
 
-    clusters: dict[str, str] = field(default_factory=dict)  # rated unit -> what resampling keeps together
+    clusters: dict[str, str] = field(default_factory=dict)  # id of a turn or dialogue -> its cluster
     dialogues: set[str] = field(default_factory=set)
 
     def ratings(self, ratings: Sequence[Rating]) -> list[Rating]:
-        """All ratings of the kept conversations: an attention check may stand on any turn or dimension."""
+        """All ratings of the kept dialogues. An attention check may be on any turn or dimension."""
         return [rating for rating in ratings if dialogue_of(rating) in self.dialogues]
 
     def rated(self, ratings: Sequence[Rating], level: RatedLevel) -> list[Rating]:
-        """The ratings of this level that are of judged units."""
+        """The ratings of the kept turns, or of the kept dialogues."""
         whole = level == "dialogue"
         return [r for r in ratings if (r.turn is None) == whole and r.item in self.clusters]
 
 
 def raters(spec: MetaSpec) -> Outcome:
-    """Agreement on every dimension that was asked for, after screening where that was."""
+    """Run `turnwise meta` without a metric: the raters' agreement on each dimension, after screening if asked."""
     census = scan(spec.data, apart=spec.selection.apart)
     check_dimension(census, spec.dimension)
     census.hold()
-    every = turned(census.ratings, spec.lower)
+    every = with_direction(census.ratings, spec.lower)
     found: list[Finding] = []
     reports: list[dict[str, Any]] = []
     for level, group, units in _questions(spec, census):
@@ -65,7 +65,7 @@ def raters(spec: MetaSpec) -> Outcome:
         for name in dimensions(there) if spec.dimension in (None, "all") else (spec.dimension,):
             if not any(rating.dimension == name for rating in there):
                 continue
-            kept, reported = believed(units.ratings(every), name, level, group, spec)
+            kept, reported = screened_ratings(units.ratings(every), name, level, group, spec)
             reports += reported
             found += _agreement(units.rated(kept, level), units, name, level, group, spec)
     if not found:
@@ -74,15 +74,15 @@ def raters(spec: MetaSpec) -> Outcome:
     return finish(spec, tuple(found), census.sha256, raters=reports)
 
 
-def _questions(spec: MetaSpec, census: Census) -> Iterator[tuple[RatedLevel, str, Judged]]:
-    """Level by level and group by group; a level at which nothing is left is passed over if another has some."""
+def _questions(spec: MetaSpec, census: Census) -> Iterator[tuple[RatedLevel, str, RatedUnits]]:
+    """The level, group and units of each question. A level without items is an error only if no level has items."""
     if spec.level == "system":
         raise UsageError("raters agree about turns or dialogues, not about systems; choose another --level")
     empty: list[DataError] = []
     levels = [one for one in rated_levels(census, spec.dimension) if spec.level in (None, one)]
     for level in levels:
         try:
-            groups = judged(spec, census, level)
+            groups = rated_units(spec, census, level)
         except DataError as error:
             empty.append(error)
         else:
@@ -92,6 +92,7 @@ def _questions(spec: MetaSpec, census: Census) -> Iterator[tuple[RatedLevel, str
 
 
 def check_dimension(census: Census, dimension: str | None) -> None:
+    """Raise if the data has no ratings, or none on `dimension`."""
     known = census.dimensions
     if not known:
         raise DataError("there are no ratings in the data, and `meta` asks what people said")
@@ -100,28 +101,29 @@ def check_dimension(census: Census, dimension: str | None) -> None:
 
 
 def rated_levels(census: Census, dimension: str | None) -> list[RatedLevel]:
+    """The levels, turn or dialogue, at which `dimension` (None or "all": any) was rated."""
     counts = [count for name, count in census.dimensions.items() if dimension in (None, "all", name)]
     there = {"turn": any(one.n_turn for one in counts), "dialogue": any(one.n_dialogue for one in counts)}
     return [level for level in RATED if there[level]]
 
 
 def selection(spec: MetaSpec, rated: RatedLevel) -> Selection:
-    """Rated turns are judged for ratings of turns, all turns of the role for ratings of dialogues."""
+    """The selection of items: rated turns for ratings of turns, all turns of the role for ratings of dialogues."""
     return replace(spec.selection, judged=spec.selection.judged or ("rated" if rated == "turn" else "all"))
 
 
-def judged(spec: MetaSpec, census: Census, rated: RatedLevel) -> dict[str, Judged]:
-    """By group, all that is judged, whether or not a metric can score it."""
-    groups: dict[str, Judged] = {}
+def rated_units(spec: MetaSpec, census: Census, rated: RatedLevel) -> dict[str, RatedUnits]:
+    """The units of the selection by group, whether or not a metric can score them."""
+    groups: dict[str, RatedUnits] = {}
     for item in all_items(spec.data, selection(spec, rated), census):
-        units = groups.setdefault(item.group, Judged())
+        units = groups.setdefault(item.group, RatedUnits())
         units.clusters[item.id if rated == "turn" else item.dialogue] = item.cluster
         units.dialogues.add(item.dialogue)
     return groups
 
 
-def turned(ratings: Sequence[Rating], lower: Collection[str]) -> list[Rating]:
-    """The ratings, with low being good on the dimensions in `lower`, whatever the file says of them."""
+def with_direction(ratings: Sequence[Rating], lower: Collection[str]) -> list[Rating]:
+    """The ratings with direction `lower` on the dimensions in `lower`, whatever direction the file gives."""
     known = dimensions(ratings)
     for name in lower:
         if name not in known:
@@ -131,13 +133,16 @@ def turned(ratings: Sequence[Rating], lower: Collection[str]) -> list[Rating]:
     return [replace(r, direction="lower") if r.dimension in lower else r for r in ratings]
 
 
-def believed(
+def screened_ratings(
     ratings: Sequence[Rating], dimension: str, level: RatedLevel, group: str, spec: MetaSpec
 ) -> tuple[list[Rating], list[dict[str, Any]]]:
-    """The ratings of one dimension and level, of all raters or of those who pass; and who does not."""
+    """The ratings of one dimension and level by the raters who pass the screening, and a record of each rater.
+
+    Without --screen all ratings are returned, and no records.
+    """
     kept, reports = ratings, []
     if spec.screen:
-        # Attention checks may stand on any dimension, so all ratings are looked at.
+        # Attention checks may be on any dimension, so the screening gets all ratings.
         screened = screen(ratings, dimension, level=level, stable_raters=spec.stable_raters)
         kept = screened.kept
         about = {"group": group or None, "dimension": dimension, "level": level}
@@ -149,12 +154,13 @@ def believed(
 
 def _agreement(
     ratings: Sequence[Rating],
-    units: Judged,
+    units: RatedUnits,
     dimension: str,
     level: RatedLevel,
     group: str,
     spec: MetaSpec,
 ) -> list[Finding]:
+    """A finding for each agreement coefficient of one dimension, level and group."""
     what: dict[str, str | None] = {"dimension": dimension, "group": group or None, "level": level}
     if not ratings:
         reason = "--screen set every rating apart"
@@ -171,6 +177,7 @@ def _agreement(
 
 
 def _finding(what: dict[str, str | None], figure: Coefficient, row: Agreement, n_clusters: int) -> Finding:
+    """The finding of one agreement coefficient."""
     return Finding(
         what=what,
         estimate=None if isnan(figure.value) else figure.value,

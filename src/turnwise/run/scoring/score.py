@@ -20,13 +20,14 @@ from turnwise.types import Item, Metric
 
 
 def score(spec: ScoreSpec) -> Outcome:
+    """Run `turnwise score`."""
     census = scan(spec.data, apart=spec.selection.apart)
     metrics, absent = prepare(spec, census)
     watch = Watch(spec.max_errors)
     tallies: dict[tuple[str, str, str], Tally] = {}
     seen: dict[tuple[str, str], None] = {}  # (group, agent), in order of appearance
-    cut: Counter[str] = Counter()  # texts by metric, of all agents: equal texts of several are read once
-    unresolved: dict[str, Counter[str]] = {}  # placeholders by metric, of all agents
+    cut: Counter[str] = Counter()  # metric -> truncated texts of all agents, equal texts counted once
+    unresolved: dict[str, Counter[str]] = {}  # metric -> unknown placeholders of all agents
     parts = {
         name: MetricBlocks(str(metric.signature), "dialogue" in metric.needs, [])
         for name, metric in metrics.items()
@@ -41,7 +42,7 @@ def score(spec: ScoreSpec) -> Outcome:
             places = _places(shard.items)
             seen.update(dict.fromkeys(places))
             for name, block in shard.blocks.items():
-                if lines is not None:  # without -o nobody asks for them again
+                if lines is not None:  # without -o no run is resumed or compared
                     parts[name].blocks.append(shard.keys[name])
                 cut[name] += block.cut
                 unresolved.setdefault(name, Counter()).update(_unresolved(metrics[name], shard.items))
@@ -66,8 +67,8 @@ def score(spec: ScoreSpec) -> Outcome:
         for group, agent in seen
     )
     findings = tuple(
-        replace(finding, details={**finding.details, **told})
-        if (told := _told(cut[name], unresolved.get(name, Counter())))
+        replace(finding, details={**finding.details, **details})
+        if (details := _input_details(cut[name], unresolved.get(name, Counter())))
         else finding
         for finding in findings
         for name in (str(finding.what["metric"]),)
@@ -80,13 +81,15 @@ def _unresolved(metric: Metric, items: Sequence[Item]) -> Iterator[str]:
     return metric.unknown_placeholders(items) if isinstance(metric, ReadsPlaceholders) else iter(())
 
 
-def _told(cut: int, unresolved: Counter[str]) -> dict[str, Any]:
+def _input_details(cut: int, unresolved: Counter[str]) -> dict[str, Any]:
+    """The counts of truncated texts and unknown placeholders, where there are some."""
     return ({"cut": cut} if cut else {}) | (
         {"unresolved": dict(unresolved.most_common())} if unresolved else {}
     )
 
 
 def _places(items: Sequence[Item]) -> dict[tuple[str, str], list[int]]:
+    """The positions of the items of each (group, agent)."""
     places: dict[tuple[str, str], list[int]] = {}
     for position, item in enumerate(items):
         places.setdefault((item.group, item.agent), []).append(position)

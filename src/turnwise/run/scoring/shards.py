@@ -1,7 +1,6 @@
-"""The stream that every command drinks from: shards of items with each metric's block, in order.
+"""Scores items shard by shard; shared by score, compare and meta.
 
-Blocks that are already in the store are taken from it; the rest are scored, stored, and only then passed
-on.
+Blocks that the store already has are read from it. The others are scored and stored before they are yielded.
 """
 
 from collections import Counter
@@ -29,25 +28,29 @@ from turnwise.run.spec import Spec
 from turnwise.run.workers.execute import Executor
 from turnwise.types import Finding, Fitted, Item, Metric, Summed, Turn, digest
 
-SHARD = 512  # items: large enough to batch a model and to amortise a sync, small enough to lose
+SHARD = 512  # items; an interrupted run loses at most the shards in work
 
 
 @dataclass(frozen=True, slots=True)
 class Shard:
+    """Some consecutive items and the blocks of all metrics for them."""
+
     items: Sequence[Item]
     blocks: Mapping[str, Block]  # by metric
-    keys: Mapping[str, str]  # by metric: where the store has its block
+    keys: Mapping[str, str]  # by metric: the key of its block in the store
 
 
 @dataclass(frozen=True, slots=True)
 class _Task:
+    """The items of one shard and the metrics that must score them."""
+
     items: Sequence[Item]
     keys: Mapping[str, str]  # metric -> key of its block
     wanted: tuple[str, ...]  # metrics whose block is not in the store
 
 
 def prepare(spec: Spec, census: Census) -> tuple[dict[str, Metric], list[Finding]]:
-    """The metrics by name, those that must first see data having seen it; and those that cannot be had."""
+    """The metrics by name, fitted where they need it, and a finding for each metric that is not available."""
     metrics: dict[str, Metric] = {}
     absent: list[Finding] = []
     for name in dict.fromkeys(spec.metrics):
@@ -58,7 +61,7 @@ def prepare(spec: Spec, census: Census) -> tuple[dict[str, Metric], list[Finding
             signature_of(metric)  # a missing model is reported now and not at the first item
         except Refused as error:
             absent.append(Finding.refusal(what, error))
-        except PluginError as error:  # the other metrics go on without it
+        except PluginError as error:  # the other metrics are still scored
             absent.append(Finding(what=what, estimate=None, status="error", reason=str(error)))
         except (MissingExtra, NotFetched, NoTables) as error:
             absent.append(Finding(what=what, estimate=None, status="skipped", reason=str(error)))
@@ -68,12 +71,13 @@ def prepare(spec: Spec, census: Census) -> tuple[dict[str, Metric], list[Finding
 
 
 def beside(data: Sequence[str]) -> str | None:
-    """The venue tables that lie in the folder of some data file."""
+    """The folder of venue tables beside a data file, if there is one."""
     folders = (Path(path).parent / FOLDER for path in data)
     return next((str(folder) for folder in folders if folder.is_dir()), None)
 
 
 def _fitted(metric: Metric | Fitted, spec: Spec, census: Census) -> Metric:
+    """The metric; one that needs fitting is fitted on --real, or on the data itself."""
     if not isinstance(metric, Fitted):
         return metric
     if spec.real is None:
@@ -84,12 +88,12 @@ def _fitted(metric: Metric | Fitted, spec: Spec, census: Census) -> Metric:
 
 
 def _real(item: Item) -> Item:
-    """A reply of --real FILE, whoever wrote it, as what is real; not what its references say."""
+    """An item of --real FILE as a reply by a person, whoever wrote it. Its references are dropped."""
     return replace(item, agent="human", turns=(*item.turns[:-1], Turn(item.role, item.reply)))
 
 
 class Watch:
-    """Counts each metric's errors, and stops the metric that has too many; the others go on."""
+    """Counts the errors of each metric and stops a metric that has too many; the others continue."""
 
     def __init__(self, allowed: int) -> None:
         self.allowed = allowed
@@ -97,7 +101,8 @@ class Watch:
         self._errors: Counter[str] = Counter()
         self._widths: dict[str, int] = {}  # metric -> columns of its rows
 
-    def look(self, name: str, block: Block) -> None:
+    def count_errors(self, name: str, block: Block) -> None:
+        """Count the errors of a block, and stop the metric if it has more than `allowed`."""
         failed = [failure for failure in block.failures if failure.status == "error"]
         self._errors[name] += len(failed)
         if self._errors[name] > self.allowed and name not in self.stopped:
@@ -126,6 +131,7 @@ class Watch:
             self.stopped[name] = f"was stopped: {error}"
 
     def findings(self) -> list[Finding]:
+        """A finding with the reason for each stopped metric."""
         return [
             Finding(what={"metric": name}, estimate=None, status="error", reason=reason)
             for name, reason in self.stopped.items()
@@ -141,7 +147,7 @@ def shards(
     watch: Watch,
     workers: Executor,
 ) -> Iterator[Shard]:
-    """All judged replies, then, for metrics that need them, all whole dialogues."""
+    """Score the replies of the selection, then its whole dialogues for the metrics that need them."""
     for whole in (False, True):
         of_unit = {name: metric for name, metric in metrics.items() if ("dialogue" in metric.needs) is whole}
         if of_unit:
@@ -154,21 +160,22 @@ def shards(
 def _scored(
     metrics: Mapping[str, Metric], store: BlockStore, stream: Iterator[Item], watch: Watch, workers: Executor
 ) -> Iterator[Shard]:
+    """The shards of a stream of items, in order. Raises `TooManyErrors` when every metric was stopped."""
     batches = iter(lambda: list(islice(stream, SHARD)), [])
     tasks = (_task(metrics, store, batch, watch) for batch in batches)
     model = any(metric.signature.parts for metric in metrics.values())
-    for task, fresh in workers.in_order(_work, metrics, tasks, model=model):
+    for task, fresh in workers.in_order(_score_missing, metrics, tasks, model=model):
         blocks = {}
         for name, key in task.keys.items():
             if name in watch.stopped:
-                blocks[name] = _nothing(metrics[name], task.items, watch.stopped[name])
+                blocks[name] = _stopped_block(metrics[name], task.items, watch.stopped[name])
                 continue
             block = fresh[name] if name in fresh else store.get(key)
             if block is None:
                 raise RuntimeError(f"block {key} of {name} left the store during the run")
             if name in fresh:
                 store.put(key, block)
-            watch.look(name, block)
+            watch.count_errors(name, block)
             if name in fresh and foreign(metrics[name]):
                 watch.check_reduction(name, metrics[name], block)
             blocks[name] = block
@@ -177,18 +184,20 @@ def _scored(
             raise TooManyErrors("; ".join(f"{name} {why}" for name, why in watch.stopped.items()))
 
 
-def _nothing(metric: Metric, batch: Sequence[Item], reason: str) -> Block:
-    """The block of a metric that was stopped."""
+def _stopped_block(metric: Metric, batch: Sequence[Item], reason: str) -> Block:
+    """The block of a metric that was stopped: no rows, and a failure for each item."""
     failures = tuple(Failure(position, "error", f"stopped: {reason}") for position in range(len(batch)))
     return Block(np.zeros(0, dtype=np.int64), no_rows(metric), failures)
 
 
 def _task(metrics: Mapping[str, Metric], store: BlockStore, batch: Sequence[Item], watch: Watch) -> _Task:
+    """The task of one shard: the keys of its blocks, and the metrics whose block is not in the store."""
     content = content_key(batch)
     keys = {name: digest(str(metric.signature), content) for name, metric in metrics.items()}
     wanted = (name for name, key in keys.items() if key not in store and name not in watch.stopped)
     return _Task(batch, keys, tuple(wanted))
 
 
-def _work(metrics: Mapping[str, Metric], task: _Task) -> dict[str, Block]:
+def _score_missing(metrics: Mapping[str, Metric], task: _Task) -> dict[str, Block]:
+    """The blocks of the task that were not in the store, by metric."""
     return {name: score(metrics[name], task.items) for name in task.wanted}

@@ -1,9 +1,9 @@
-"""Rows of one metric for one agent, gathered as they stream by, and the finding they come to.
+"""Accumulates the rows of one metric for one agent and computes the finding.
 
-Where the metric's number is a function of summed rows, only one sum a cluster is kept: memory grows with
-the number of dialogues and not with their text, up to `Clusters.MOST` of them; then one sum a draw of the Poisson
-bootstrap (stats/poisson.py). Where it is one of moments, rows are kept while they are few; then
-they are added up, and a seeded sample of clusters stays behind for the interval.
+For a metric that is a function of summed rows, one sum for each cluster is kept. Memory then grows with the number of
+dialogues and not with their text. Beyond `Clusters.MOST` clusters, one sum for each draw of the Poisson bootstrap is
+kept instead (stats/poisson.py). For a metric that is a function of moments, all rows are kept while they are few.
+After that they are added up, and a seeded sample of clusters is kept for the interval.
 """
 
 from collections import Counter
@@ -38,11 +38,11 @@ from turnwise.types import (
     digest,
 )
 
-CORNERS = 100  # of a curve that is kept
+CORNERS = 100  # points of a curve in results.json, roughly
 
 
 def _thinned(curve: Any) -> dict[str, list[float]]:
-    """A named tuple of arrays as it stands in results.json: no more points than an eye can tell apart."""
+    """A curve for results.json: a named tuple of arrays as lists of about `CORNERS` points."""
     return {
         name: values[:: max(1, len(values) // CORNERS)].tolist()
         for name, values in zip(curve._fields, curve, strict=True)
@@ -50,15 +50,15 @@ def _thinned(curve: Any) -> dict[str, list[float]]:
 
 
 def generator(seed: int, *names: str) -> np.random.Generator:
-    """A stream of its own for each result, so that asking for one more metric moves no other number."""
+    """A separate random generator for each result, so that one more metric changes no other number."""
     return np.random.default_rng([seed, int(digest(*names), 16)])
 
 
 class Clusters:
-    """Numbers for clusters by name; memory stays flat however many there are.
+    """Numbers the clusters by name, with bounded memory.
 
-    Beyond `MOST` clusters the rest are dealt into as many groups by a hash of their name. Groups of
-    independent clusters are independent, and so many of them know a standard error to 1 %.
+    The first `MOST` clusters have a group each; later ones join one of these groups by a hash of their name. Groups of
+    independent clusters are independent, and this many groups give a standard error to within 1 %.
     """
 
     MOST = 2**13
@@ -68,19 +68,21 @@ class Clusters:
         self._seen = IdSet()
 
     def __len__(self) -> int:
-        """How many there are, counted apart from how they are grouped."""
+        """The number of clusters, not of groups."""
         return len(self._seen)
 
     @property
     def n_groups(self) -> int:
+        """The number of groups."""
         return len(self._codes)
 
     @property
     def names(self) -> list[str]:
-        """Of those that have a group of their own, by code."""
+        """The names of the clusters that opened a group, by code."""
         return list(self._codes)
 
     def code(self, name: str) -> int:
+        """The group of the cluster `name`, as a number from 0."""
         self._seen.add(name)
         if name not in self._codes and len(self._codes) == self.MOST:
             return crc32(name.encode()) % self.MOST
@@ -88,21 +90,25 @@ class Clusters:
 
 
 class Tally:
+    """Accumulates the rows of one metric for one agent and group."""
+
     def __init__(self, metric: Metric, *, seed: int = 0, draws: int = 1000) -> None:
         self.metric, self.draws, self._seed = metric, draws, seed
-        self.weight = 0.0  # of scored items; samples of one reply weigh 1 together
+        self.weight = 0.0  # summed over scored items; the samples of one reply have weight 1 together
         self.unscored: Counter[str] = Counter()
         self.statuses: Counter[str] = Counter()
         self._clusters = Clusters()
-        self._sums: Floats = np.zeros((0, 0))  # one a cluster; of all, once they are too many
-        self._drawn: PoissonSums | None = None  # then the sums of each draw
+        self._sums: Floats = np.zeros(
+            (0, 0)
+        )  # one row for each cluster; one row in all once `_drawn` is used
+        self._drawn: PoissonSums | None = None  # sums of each draw, once there are too many clusters
         self._rows: list[Rows] = []
         self._row_codes: list[int] = []
         self._sample = Reservoir(seed=seed)
-        self._moments: Added | None = None  # of all rows, once they are more than the sample
+        self._moments: Added | None = None  # of all rows, once there are more than the sample holds
 
     def add(self, items: Sequence[Item], block: Block, positions: Sequence[int]) -> None:
-        """Take in what `block` says of the items at `positions` of its shard."""
+        """Add the rows and failures of `block` for the items at `positions` of its shard."""
         wanted = set(positions)
         for failure in block.failures:
             if failure.position in wanted:
@@ -126,10 +132,11 @@ class Tally:
 
     @property
     def _samples(self) -> bool:
-        """Whether rows are kept up to a sample of them, for the number has no need of more."""
+        """Whether only a sample of the rows is kept, because the number needs no more."""
         return isinstance(self.metric, Merged) or metric_extras(self.metric).sampled
 
     def _sum(self, codes: Sequence[int], clusters: Sequence[str], rows: Floats) -> None:
+        """Add the rows to the sums of their clusters, or to the sums of each draw."""
         if len(self._clusters) <= Clusters.MOST:
             self._grow(rows.shape[1])
             np.add.at(self._sums, codes, rows)
@@ -143,6 +150,7 @@ class Tally:
         self._sums = self._sums + rows.sum(axis=0)
 
     def _merge(self, items: Sequence[Item], rows: Floats) -> None:
+        """Add the rows to the sample, and to the moments once there are more rows than the sample holds."""
         if isinstance(self.metric, Merged):
             if self._moments is not None:
                 self._moments += called(self.metric, "moments", rows)
@@ -153,12 +161,14 @@ class Tally:
             self._sample.add(item.cluster, item.id, row)
 
     def _grow(self, columns: int) -> None:
+        """Make room in `_sums` for all groups."""
         have = len(self._sums)
         if self._clusters.n_groups > have:
             more = np.zeros((max(have, self._clusters.n_groups - have, 64), columns))
             self._sums = np.concatenate([self._sums.reshape(have, columns), more])
 
     def finding(self, what: dict[str, str | None], *, draws: int, rng: np.random.Generator) -> Finding:
+        """The finding of the accumulated rows, with its interval; an error or a refusal if the metric raises one."""
         try:
             estimate, interval, method = self._measure(draws, rng)
             details = self._details() if not np.isnan(estimate) else {}
@@ -183,11 +193,12 @@ class Tally:
         )
 
     def _clipped(self, interval: tuple[float, float] | None) -> tuple[float, float] | None:
-        """No further than the number itself can go: a Student's interval does not know that BLEU ends at 0."""
+        """The interval within the metric's range. A Student interval may exceed it, such as BLEU below 0."""
         low, high = metric_extras(self.metric).span
         return interval and (max(interval[0], low), min(interval[1], high))
 
     def _details(self) -> Mapping[str, Any]:
+        """The extra diagnostics of the metric and its curve, where it has them."""
         if not isinstance(self.metric, Guarded):
             return {}
         rows = self._table()[0]
@@ -197,11 +208,12 @@ class Tally:
         return {**called(self.metric, "details", rows), **curve}
 
     def _status(self) -> Status:
-        """Of a number that is not there: the gravest that befell its items."""
+        """The status of a missing number: the most serious status of its items."""
         grave: tuple[Status, ...] = ("error", "refused")
         return next((status for status in grave if self.statuses[status]), "skipped")
 
     def _reason(self) -> str:
+        """Why there is no number: the reasons of the items and their counts."""
         if not self.unscored:
             return "the metric is undefined on what was judged"
         return "; ".join(
@@ -209,12 +221,13 @@ class Tally:
         )
 
     def _measure(self, draws: int, rng: np.random.Generator) -> tuple[float, tuple[float, float] | None, str]:
+        """The estimate, its interval and the method of the interval; NaN without rows."""
         metric, n_groups = self.metric, self._clusters.n_groups
         if n_groups == 0:
             return float("nan"), None, ""
         if isinstance(metric, Summed):
             if self._drawn is not None:
-                return self._of_draws(metric, self._drawn)
+                return self._measure_draws(metric, self._drawn)
             sums = self._sums[:n_groups]
             bounds = metric_extras(metric).bounds
             interval, method = interval_of_sums(
@@ -235,19 +248,22 @@ class Tally:
             return estimate, interval, method if self._sample.complete else f"{method}, {self._share(rows)}"
         share = n_kept / len(self._clusters)
         centre = number_of(metric, rows)
-        told = f"{method}, {self._share(rows)}"
-        return estimate, interval and rescaled(interval, centre, estimate, share=share), told
+        method = f"{method}, {self._share(rows)}"
+        return estimate, interval and rescaled(interval, centre, estimate, share=share), method
 
-    def _of_draws(self, metric: Summed, drawn: PoissonSums) -> tuple[float, tuple[float, float] | None, str]:
+    def _measure_draws(
+        self, metric: Summed, drawn: PoissonSums
+    ) -> tuple[float, tuple[float, float] | None, str]:
+        """The estimate, its interval and the method, from the sums of the Poisson bootstrap."""
         estimate = float(numbers_of(metric, self._sums[0]))
-        if edge := self._at_the_edge(estimate):
+        if edge := self._interval_of_rare(estimate):
             return estimate, edge, "Wilson by cluster"
         interval = percentile(numbers_of(metric, drawn.sums), n_clusters=len(self._clusters))
-        told = f"percentile of the Poisson bootstrap by cluster, {self.draws} draws"
-        return estimate, interval, told if interval else "none: no variation"
+        method = f"percentile of the Poisson bootstrap by cluster, {self.draws} draws"
+        return estimate, interval, method if interval else "none: no variation"
 
-    def _at_the_edge(self, estimate: float) -> tuple[float, float] | None:
-        """Of a share of yes-or-no answers that are nearly all the same, which few draws or none know of."""
+    def _interval_of_rare(self, estimate: float) -> tuple[float, float] | None:
+        """The Wilson interval of a proportion near 0 or 1, where few or no draws have another value."""
         bounds = metric_extras(self.metric).bounds
         if bounds is None or np.isnan(estimate):
             return None
@@ -259,7 +275,7 @@ class Tally:
         return f"of a sample of {rows.shape[0]} of {self._sample.seen} items"
 
     def _table(self) -> tuple[Rows, Ints, int]:
-        """The rows that are here, the cluster of each as a number, and the number of clusters."""
+        """The kept rows, the cluster code of each, and the number of clusters."""
         if self._samples:
             return self._sample.table()
         return stack_rows(self._rows), np.array(self._row_codes), self._clusters.n_groups

@@ -27,7 +27,7 @@ from turnwise.protocols import Learns, trainer_extras
 from turnwise.ratings.ceiling import ceiling
 from turnwise.report import results
 from turnwise.run.outcome import Outcome, origin
-from turnwise.run.scoring.raters import turned
+from turnwise.run.scoring.raters import with_direction
 from turnwise.run.spec import TrainSpec
 from turnwise.types import Item
 
@@ -42,6 +42,7 @@ class Trainer(NamedTuple):
 
 
 def _learned(module: str, learns: Learns, what: str) -> Trainer:
+    """The entry of a trainer in a module of `metrics.learned`."""
     return Trainer(f"turnwise.metrics.learned.{module}:train", learns, what)
 
 
@@ -125,19 +126,19 @@ def train(spec: TrainSpec, *, say: Callable[[str], None] = lambda _: None) -> Ou
 
 def names() -> tuple[str, ...]:
     """All names, those of other packages last. A listed plugin may still fail its check when it is used."""
-    return (*TRAINERS, *_others().usable)
+    return (*TRAINERS, *_plugins().usable)
 
 
 def broken() -> tuple[PluginError, ...]:
     """Plugins that cannot be used because of their names."""
-    return tuple(_others().problems.values())
+    return tuple(_plugins().problems.values())
 
 
 def trainer(name: str) -> Trainer:
     """The entry of a trainer; raises `PluginError` for a plugin that is no trainer."""
     if name in TRAINERS:
         return TRAINERS[name]
-    if (offer := _others().find(name)) is None:
+    if (offer := _plugins().find(name)) is None:
         raise unknown("trainer", name, names())
     function = offer.load()
     if (problem := trainer_problem(function)) is not None:
@@ -147,6 +148,7 @@ def trainer(name: str) -> Trainer:
 
 
 def _call(name: str, chosen: Trainer, task: TrainingTask) -> Trained:
+    """Call the trainer. An error or a wrong result of a plugin becomes a `PluginError`."""
     if chosen.owner == "turnwise":
         module, _, attribute = chosen.target.partition(":")
         trained: Trained = getattr(import_module(module), attribute)(task)
@@ -165,17 +167,19 @@ def _call(name: str, chosen: Trainer, task: TrainingTask) -> Trained:
 
 
 @cache
-def _others() -> registry.Offers:
+def _plugins() -> registry.Offers:
+    """The trainers of other packages."""
     return registry.offered("trainers", TRAINERS)
 
 
 def _items(spec: TrainSpec, census: Census, **judged: Any) -> list[Item]:
+    """The items to learn from: those of the selection, with `judged` as its settings."""
     selection: Selection = replace(spec.selection, **judged)
     return list(all_items(spec.data, selection, census))
 
 
 def _ratings(spec: TrainSpec, metric: str, census: Census) -> Ratings:
-    """What people said on one dimension of the turns; else an error that says which there are."""
+    """The ratings of replies on one dimension; raises with the rated dimensions if the choice is not clear."""
     known = [name for name, one in census.dimensions.items() if one.n_turn]
     if not known:
         raise DataError(
@@ -189,7 +193,7 @@ def _ratings(spec: TrainSpec, metric: str, census: Census) -> Ratings:
     if dimension not in known:
         raise UsageError(f"no reply was rated on `{dimension}`; there are {', '.join(known)}")
     said = [r for dialogue in read_all(spec.data) for r in dialogue.ratings if r.turn is not None]
-    mine = [r for r in turned(said, spec.lower) if r.dimension == dimension]
+    mine = [r for r in with_direction(said, spec.lower) if r.dimension == dimension]
     people = gold(mine, dimension, "turn")
     agreed = ceiling(people.matrix)
     return Ratings(
@@ -202,6 +206,7 @@ def _ratings(spec: TrainSpec, metric: str, census: Census) -> Ratings:
 
 
 def _device(asked: str) -> str:
+    """The device to train on; "auto" is the default one of this machine."""
     if asked != "auto":
         return asked
     from turnwise.encode.neural.loading import default_device
@@ -210,6 +215,7 @@ def _device(asked: str) -> str:
 
 
 def _data(spec: TrainSpec, census: Census) -> dict[str, Any]:
+    """The input files and the selection, for the model's card."""
     files = [
         {
             "file": Path(spec.names.get(source.path, source.path)).name,
@@ -223,6 +229,7 @@ def _data(spec: TrainSpec, census: Census) -> dict[str, Any]:
 
 
 def _command(spec: TrainSpec, metric: str) -> str:
+    """The command line that trains this model again, for its card."""
     words = ["turnwise train", metric, *(Path(spec.names.get(path, path)).name for path in spec.data)]
     words += [f"--dimension {spec.dimension}"] if spec.dimension else []
     words += [f"--where {key}={value}" for key, value in spec.selection.where]

@@ -1,11 +1,11 @@
-"""Workers on a Ray cluster: actors, which live as long as the run and keep their models loaded.
+"""Workers on a Ray cluster: actors that live as long as the run and keep their models loaded.
 
-Ray places the actors and starts a lost one again elsewhere; what is left to do here is to keep a window of tasks at
-work, to give those of a lost worker to the next that is free, and to take the results in order. Ray could repeat tasks
-by itself, but counts every call to a node that does not answer, long before it knows whether that is gone. What the
-tasks share lies in Ray's object store, and a worker fetches it once. A task goes to a worker that has said it is ready:
-one for which the cluster has no room yet holds nothing up. Nodes need the same version of turnwise, and whatever
-weights and modules the metrics name.
+Ray places the actors and restarts a lost one on another node. This module keeps a window of tasks running, gives the
+tasks of a lost worker to the next free one, and yields the results in order. Ray's own retries are not used: Ray counts
+every call to a node that does not respond as a try, before it knows whether the node is lost. The data that all tasks
+share is in Ray's object store, and a worker fetches it once. A task is sent only to a worker that has reported that it
+is ready, so a worker that the cluster has no room for yet blocks nothing. The nodes need the same version of turnwise,
+and the weights and modules that the metrics name.
 """
 
 import logging
@@ -33,39 +33,39 @@ from turnwise.run.workers.execute import (
 )
 
 log = logging.getLogger(__name__)
-AHEAD = 2  # tasks a worker has: one at work and one waiting, so that it need not
-WINDOW = 4  # tasks a worker, begun and not yet taken: a slow one holds up no more than these
-PATIENCE = 60.0  # seconds of silence before a word about it
-KNOCK = 5.0  # seconds for an address to answer; Ray itself would wait for minutes
-# What a worker takes over of the environment that the command was typed in.
+AHEAD = 2  # tasks sent to a worker: one that runs and one that waits, so that the worker is never idle
+WINDOW = 4  # tasks for each worker that are sent and not yet yielded; a slow task delays no more than these
+PATIENCE = 60.0  # seconds without any result, after which a warning is logged
+CONNECT_TIMEOUT = 5.0  # seconds; Ray itself would wait for minutes
+# Environment variables that workers get from the process that starts them.
 PASSED = ("TURNWISE_SHARED_CACHE", "TURNWISE_CACHE_LIMIT")
 
 
 class Cluster:
     """`jobs` workers, by default as many as the cluster has CPUs, and for models as many as it has GPUs.
 
-    Without an address, nor one in RAY_ADDRESS, it is a cluster of this machine alone, which ends with the run. A
-    process that has joined a cluster already stays in it.
+    Without an address and without RAY_ADDRESS, a cluster of this machine alone is started and ends with the run. A
+    process that is already connected to a cluster uses that one.
     """
 
     def __init__(self, jobs: int | None = None, address: str | None = None) -> None:
         self.jobs, self.address = jobs, address
         self._crew: list[Any] = []
-        self._n_gpu = 0  # of them, the first, that have a GPU or a share of one
+        self._n_gpu = 0  # workers with a GPU or a share of one; they come first in `_crew`
         self._held = ExitStack()
 
     def __enter__(self) -> Self:
         with ExitStack() as opened:
-            # Ray prints news of lost workers to stdout, where results and nothing else may stand.
+            # Ray prints messages about lost workers to stdout, which is for results only.
             opened.enter_context(redirect_stdout(sys.stderr))
-            self._ray, mine = _joined(self.jobs, self.address)
+            self._ray, mine = _connect(self.jobs, self.address)
             if mine:
                 opened.callback(self._ray.shutdown)
             self._held = opened.pop_all()
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._dismiss()
+        self._end_workers()
         self._held.close()
 
     def in_order(
@@ -76,20 +76,22 @@ class Cluster:
         *,
         model: bool = False,
     ) -> Iterator[tuple[Task, Result]]:
+        """Each task with its result, in order; see `Executor.in_order`."""
         stream = iter(tasks)
         some = list(islice(stream, 1))
-        if not some:  # nobody need start for it
+        if not some:  # no worker needs to start
             return
         stream = chain(some, stream)
-        ray, crew = self._ray, self._called(model)
-        held = [
-            ray.put((function, shared))
-        ]  # in a list, so that the worker and not Ray decides when to fetch it
+        ray, crew = self._ray, self._workers(model)
+        # In a list, so that the worker and not Ray decides when to fetch it.
+        held = [ray.put((function, shared))]
         starting = {_ready(worker): worker for worker in crew}
         free: deque[Any] = deque()
-        at_work: dict[Any, tuple[Any, _Asked]] = {}  # reference -> worker and what it was asked
-        window: deque[_Asked] = deque()  # in order; the head is taken when it is answered
-        unasked: deque[_Asked] = deque()  # of these: those of lost workers, then new ones
+        at_work: dict[Any, tuple[Any, _Asked]] = {}  # reference -> worker and its task
+        window: deque[_Asked] = deque()  # in order; the first is yielded when it has its result
+        unasked: deque[_Asked] = (
+            deque()
+        )  # those of the window that no worker has: of lost workers, then new ones
         while True:
             room = min(len(free) - len(unasked), WINDOW * len(crew) - len(window))
             for task in islice(stream, max(0, room)):
@@ -110,7 +112,7 @@ class Cluster:
                 )
             for reference in done:
                 if reference in starting:
-                    _check_version(_said(ray, reference))
+                    _check_version(_reported_version(ray, reference))
                     free.extend(AHEAD * [starting.pop(reference)])
                     continue
                 worker, asked = at_work[reference]
@@ -122,7 +124,7 @@ class Cluster:
                 log.warning("a worker was lost; what it had is done again")
                 had = [given for given, (whose, _) in at_work.items() if whose is worker]
                 back = [at_work.pop(given)[1] for given in had]
-                back[0].count(loss)  # it was at work on the first; the others waited
+                back[0].count(loss)  # it was running the first; the others waited
                 unasked.extendleft(asked for asked in reversed(back) if not asked.answer.done())
                 free = deque(other for other in free if other is not worker)
                 starting[_ready(worker)] = worker
@@ -131,18 +133,18 @@ class Cluster:
                 outcome, host = asked.answer.result()
                 yield asked.task, outcome.result(f"on worker {host}: ")
 
-    def _called(self, model: bool) -> list[Any]:
-        """The workers; those that run models have the GPUs, where the cluster has some.
+    def _workers(self, model: bool) -> list[Any]:
+        """Start the workers if needed, and return those for this work: for models those with GPUs, if there are GPUs.
 
-        Each of these has a GPU to itself, unless `jobs` asks for more of them than there are GPUs; then they share.
-        They do other work too, beside workers that have none, and are the first. A crew that was called before it was
-        known that a model runs makes room: a worker holds its CPU, and both crews at once would wait for each other.
+        Each worker for models has its own GPU, unless `jobs` is larger than the number of GPUs; then they share. They
+        come first in the list, and also do other work. Workers that were started without GPUs are ended first when a
+        model runs: a worker occupies its CPU, and old and new workers at once would wait for each other.
         """
         resources = self._ray.cluster_resources()
         size = self.jobs or max(1, int(resources.get("CPU", 1)))
         gpus = resources.get("GPU", 0.0) if model else 0.0
         if not self._crew or (gpus and not self._n_gpu):
-            self._dismiss()
+            self._end_workers()
             self._n_gpu = 0 if not gpus else size if self.jobs else min(size, max(1, int(gpus)))
             share = min(1.0, gpus / self._n_gpu) if self._n_gpu else 0.0
             passed = {name: os.environ[name] for name in PASSED if name in os.environ}
@@ -153,34 +155,36 @@ class Cluster:
                 self._crew.append(worker.remote(passed, sys.path))
         return self._crew[: self._n_gpu] if gpus else self._crew
 
-    def _dismiss(self) -> None:
+    def _end_workers(self) -> None:
+        """End all workers."""
         for worker in self._crew:
             self._ray.kill(worker)
         self._crew = []
 
 
 class _Worker:
-    """An actor. It holds what the tasks at hand share; the models that they load stay with its process."""
+    """A Ray actor. It keeps the shared data of the current tasks; loaded models stay in its process."""
 
     def __init__(self, environment: dict[str, str], paths: list[str]) -> None:
         os.environ.update(environment)
-        sys.path += [
-            path for path in paths if path not in sys.path
-        ]  # a metric of one's own lies beside the data
+        # The user's own metrics are imported from these paths.
+        sys.path += [path for path in paths if path not in sys.path]
         self._of: Any = None
         self._shared: tuple[Callable[[Any, Any], Any], Any] | None = None
 
     def ready(self) -> str:
+        """The version of turnwise on this node."""
         return __version__
 
     def work(self, held: list[Any], task: Any) -> tuple[Outcome[Any], str]:
+        """The outcome of one task, and the name of this host. `held` has the reference to the shared data."""
         import ray
 
         host = socket.gethostname()
         if self._shared is None or self._of != held[0]:
             try:
                 self._of, self._shared = held[0], ray.get(held[0])
-            except ray.exceptions.RaySystemError as error:  # a module that is not there
+            except ray.exceptions.RaySystemError as error:  # a module is missing on this node
                 return Outcome(error=f"cannot load what the work is made of: {error}", code=USAGE), host
         function, shared = self._shared
         return Outcome.of(function, shared, task), host
@@ -188,35 +192,37 @@ class _Worker:
 
 @dataclass(eq=False)
 class _Asked:
-    """A task, and what becomes of it."""
+    """A task and its result."""
 
     task: Any
-    answer: Future[tuple[Outcome[Any], str]] = field(default_factory=Future)  # and the host that gave it
+    answer: Future[tuple[Outcome[Any], str]] = field(default_factory=Future)  # the outcome and the host
     losses: int = 0
 
     def take(self, ray: Any, reference: Any) -> Exception | None:
-        """The answer, unless the worker or what it found was lost; then what Ray says of that."""
+        """Store the result. If the worker or its result was lost, return Ray's error."""
         try:
             self.answer.set_result(ray.get(reference))
         except ray.exceptions.RayTaskError as error:
-            # Raised by the work, or where Ray packs what it found; neither is the loss of a worker.
+            # Raised by the task, or while Ray serialised its result. The worker is not lost.
             self.answer.set_exception(OutOfMemory(str(error.cause)) if out_of_memory(error) else error)
         except ray.exceptions.RayError as error:
             return error  # type: ignore[no-any-return]  # Ray has no types here
         return None
 
     def count(self, loss: Exception) -> None:
+        """Count the loss of a worker that ran this task; after `TRIES` losses the task fails."""
         self.losses += 1
         if self.losses == TRIES:
             self.answer.set_exception(WorkersLost(type(loss).__name__, starved=True))
 
 
 def _ready(worker: Any) -> Any:
-    """A reference to the version that a worker has, which comes when it is there, be it for the second time."""
+    """A reference to the version of turnwise that a worker reports once it has started or restarted."""
     return worker.ready.options(max_task_retries=-1).remote()
 
 
-def _said(ray: Any, reference: Any) -> str:
+def _reported_version(ray: Any, reference: Any) -> str:
+    """The version of turnwise that a worker reports; raises if the worker could not start."""
     try:
         return ray.get(reference)  # type: ignore[no-any-return]  # as above
     except ray.exceptions.RayError as error:
@@ -230,25 +236,26 @@ def _said(ray: Any, reference: Any) -> str:
 
 
 def _check_version(theirs: str) -> None:
+    """Raise if a worker has another version of turnwise."""
     if theirs != __version__:
         raise UsageError(f"this is turnwise {__version__}, and a worker of the cluster has {theirs}")
 
 
-def _joined(jobs: int | None, address: str | None) -> tuple[Any, bool]:
-    """Ray, and whether it is ours to leave."""
+def _connect(jobs: int | None, address: str | None) -> tuple[Any, bool]:
+    """The module `ray`, connected, and whether this run made the connection and must close it."""
     try:
         import ray
     except ModuleNotFoundError:
         raise MissingExtra("--on ray", "cluster") from None
     if ray.is_initialized():
         return ray, False
-    # Output of workers would be mixed with ours; errors of theirs come back with their work.
+    # The output of workers would be mixed with this process's; their errors come back with the results.
     quiet: dict[str, Any] = {"logging_level": logging.ERROR, "log_to_driver": False}
     address = address or os.environ.get("RAY_ADDRESS")
     if address is None:
         ray.init(address="local", num_cpus=jobs, include_dashboard=False, **quiet)
         return ray, True
-    _knock(address)
+    _check_reachable(address)
     try:
         ray.init(address=address, **quiet)
     except (ConnectionError, RuntimeError, ValueError) as error:
@@ -256,18 +263,19 @@ def _joined(jobs: int | None, address: str | None) -> tuple[Any, bool]:
     return ray, True
 
 
-def _knock(address: str) -> None:
-    """Raises where nobody answers at host:port; other ways to name a cluster are Ray's to judge."""
+def _check_reachable(address: str) -> None:
+    """Raise if nothing accepts connections at host:port. Other forms of address are left to Ray."""
     host, _, port = address.removeprefix("ray://").rpartition(":")
     if not port.isdigit():
         return
     try:
-        socket.create_connection((host or "127.0.0.1", int(port)), timeout=KNOCK).close()
+        socket.create_connection((host or "127.0.0.1", int(port)), timeout=CONNECT_TIMEOUT).close()
     except OSError as error:
         raise _unreachable(address, error.strerror or str(error)) from None
 
 
 def _unreachable(address: str, why: str) -> UsageError:
+    """The error for an address at which there is no cluster."""
     return UsageError(
         f"no Ray cluster answers at {address}: {why}; `ray status` on its head node tells the address, and without "
         "--address this machine is used alone"

@@ -1,8 +1,8 @@
-"""Tasks through workers, results in the order of the tasks: neither how many workers there are nor where shows.
+"""Runs tasks on workers and yields the results in the order of the tasks, whatever the number and place of workers.
 
-Two kinds of workers, one interface: processes of this machine (`Local`), and actors of a Ray cluster (`cluster.py`).
-What every task needs is sent to a worker once. A worker that is lost (killed, out of memory, its machine gone) has
-its tasks done again by another; a result is taken once, whatever was done twice on the way to it.
+There are two kinds of workers with one interface: processes of this machine (`Local`), and actors of a Ray cluster
+(`cluster.py`). The data that all tasks share is sent to a worker once. The tasks of a lost worker (killed, out of
+memory, machine lost) are run again by another worker, and each result is yielded once.
 """
 
 from collections import deque
@@ -18,13 +18,13 @@ Shared = TypeVar("Shared")
 Task = TypeVar("Task")
 Result = TypeVar("Result")
 
-TRIES = 3  # workers that one task may cost
+TRIES = 3  # workers that may be lost on one task before it fails
 _MORE = "fewer --jobs leave each worker more"
 _KEPT = "with -o, what was done is kept and the same command resumes; only `simulate` begins anew"
 
 
 class WorkersLost(Unmeasured):
-    """Work that no worker survives: `how` the last one ended, and whether want of memory may have ended it."""
+    """A task on which every worker was lost. `how` says how the last one ended, `starved` whether memory may be why."""
 
     def __init__(self, how: str, *, starved: bool = False) -> None:
         super().__init__(
@@ -34,14 +34,14 @@ class WorkersLost(Unmeasured):
 
 
 class OutOfMemory(Unmeasured):
-    """Work that asks for more memory than there is, where the system says so and does not end the process."""
+    """A task that raised an out-of-memory error, in a process that still runs."""
 
     def __init__(self, detail: str) -> None:
         super().__init__(f"memory ran out{f' ({detail})' if detail else ''}; {_MORE}; {_KEPT}")
 
 
 class Executor(Protocol):
-    """Whoever has tasks done, from `with` to the end of it."""
+    """Runs tasks on workers. A context manager: the workers end with it."""
 
     def __enter__(self) -> Self: ...
 
@@ -55,25 +55,25 @@ class Executor(Protocol):
         *,
         model: bool = False,
     ) -> Iterator[tuple[Task, Result]]:
-        """Each task with `function(shared, task)`, over a bounded window: a long stream stays a stream.
+        """Each task with `function(shared, task)`, in order. `tasks` is read a bounded window ahead.
 
-        `model` says that the work runs a model, which wants a GPU where there are some.
+        `model` says that the function runs a model, so that it gets a GPU where there is one.
         """
         ...
 
 
 def executor(jobs: int | None = None, *, on: str = "local", address: str | None = None) -> Executor:
-    """Of so many workers; by default one here, and on a cluster as many as it has CPUs."""
+    """Create an executor with `jobs` workers. The default is one on this machine, and one for each CPU of a cluster."""
     if on == "local":
         return Local(jobs or 1)
-    from turnwise.run.workers.cluster import Cluster  # Ray is loaded for those who ask for it
+    from turnwise.run.workers.cluster import Cluster  # imports Ray
 
     return Cluster(jobs, address)
 
 
 @dataclass(frozen=True, slots=True)
 class Local:
-    """Processes of this machine; one job is this process itself."""
+    """Worker processes on this machine. With one job, tasks run in this process."""
 
     jobs: int = 1
 
@@ -81,7 +81,7 @@ class Local:
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Processes end with the stream that they were started for."""
+        """Nothing to do: `in_order` ends its processes itself."""
 
     def in_order(
         self,
@@ -91,15 +91,16 @@ class Local:
         *,
         model: bool = False,
     ) -> Iterator[tuple[Task, Result]]:
+        """Each task with its result, in order; see `Executor.in_order`."""
         if self.jobs == 1:
             for task in tasks:
-                yield task, _done(function, shared, task)
+                yield task, _run(function, shared, task)
             return
-        from turnwise.run.workers.processes import Crew, unpacked  # which one job has no need of
+        from turnwise.run.workers.processes import Crew, unpacked  # not needed for one job
 
         crew = Crew(self.jobs, function, shared)
         stream = iter(tasks)
-        window: deque[tuple[Task, Future[bytes]]] = deque()  # the head stays until it is done
+        window: deque[tuple[Task, Future[bytes]]] = deque()  # the first stays until it is done
         try:
             while True:
                 for task in islice(stream, 2 * self.jobs - len(window)):
@@ -116,7 +117,7 @@ class Local:
 
 @dataclass(frozen=True, slots=True)
 class Outcome(Generic[Result]):
-    """What came of a task, as it travels: an error of ours is its words and code, as not every one can be pickled."""
+    """The result of a task, or its error as message and exit code: not every error can be pickled."""
 
     value: Result | None = None
     error: str | None = None
@@ -124,27 +125,31 @@ class Outcome(Generic[Result]):
 
     @classmethod
     def of(cls, function: Callable[[Shared, Task], Result], shared: Shared, task: Task) -> "Outcome[Result]":
+        """Run a task; an error of turnwise becomes a failed outcome."""
         try:
-            return cls(_done(function, shared, task))
+            return cls(_run(function, shared, task))
         except TurnwiseError as error:
             return cls.failed(error)
 
     @classmethod
     def failed(cls, error: TurnwiseError) -> "Outcome[Result]":
+        """The outcome of a task that raised `error`."""
         return cls(error=str(error), code=error.exit_code)
 
     def result(self, where: str = "") -> Result:
+        """The result; raises the error of the task, with `where` before its message."""
         if self.error is not None:
             failure = TurnwiseError(where + self.error)
             failure.exit_code = self.code
             raise failure
-        return self.value  # type: ignore[return-value]  # None is a result like any other
+        return self.value  # type: ignore[return-value]  # None is a valid result
 
 
-def _done(function: Callable[[Shared, Task], Result], shared: Shared, task: Task) -> Result:
+def _run(function: Callable[[Shared, Task], Result], shared: Shared, task: Task) -> Result:
+    """`function(shared, task)`, with `sys.exit` and out-of-memory errors as errors of turnwise."""
     try:
         return function(shared, task)
-    except SystemExit as error:  # its end is not ours, nor is its worker lost
+    except SystemExit as error:  # ends the task, not the run or the worker
         raise Unmeasured(f"what was run called sys.exit: {error.code}") from error
     except Exception as error:
         if out_of_memory(error):

@@ -1,9 +1,9 @@
-"""Worker processes of this machine: each has a pipe of its own, so that what befalls one touches nobody else's work.
+"""Worker processes on this machine. Each has its own pipe, so the loss of one does not affect the others.
 
-A pool of processes that share one queue (`concurrent.futures`) hangs when one of them is killed at a bad moment: in the
-middle of an answer, of which the rest is then awaited for ever; or while another is being started, which is then
-neither ended nor listened to. Here the end of a process is the end of its pipe, at whatever moment it comes, and the
-thread that waits at the other end starts another and asks again.
+A pool whose processes share one queue (`concurrent.futures`) hangs when one of them is killed at a bad moment: while it
+sends a result, because the rest is then awaited for ever; or while another process starts, because that one is then
+neither ended nor read from. Here the pipe of a process ends when the process ends, at any moment. The thread that waits
+at the other end then starts another process and sends the task again.
 """
 
 import atexit
@@ -28,39 +28,41 @@ from turnwise.errors import out_of_memory
 from turnwise.run.workers.execute import TRIES, Outcome, OutOfMemory, WorkersLost
 
 log = logging.getLogger(__name__)
-LOST = (EOFError, OSError)  # what a pipe says of a process that is gone, between messages or within one
-LEAVE = 10.0  # seconds for a process to leave by itself
-_packed = partial(pickle.dumps, protocol=5)  # which copies an array once, where the default does twice
+LOST = (EOFError, OSError)  # raised by a pipe whose process has ended, between messages or within one
+EXIT_TIMEOUT = 10.0  # seconds for a process to exit by itself
+_packed = partial(pickle.dumps, protocol=5)  # copies an array once; the default protocol copies it twice
 
 
 class Crew:
-    """Threads, each with a worker to itself, to which it gives one task after the other.
+    """A pool of worker processes. Each has a thread that sends it one task after the other.
 
-    They pass on bytes and do no more: tasks are packed before and answers unpacked after, while processes are at work.
-    A stream that nobody holds any more may be ended by the garbage collector, in whatever thread that runs, so that
-    nothing here waits for a lock, and no thread of the crew for another.
+    The threads only pass bytes on: tasks are pickled before and results unpickled after, while the processes run. The
+    garbage collector may end an abandoned stream in any thread. So nothing here waits for a lock, and no thread of the
+    pool waits for another one.
     """
 
     def __init__(self, size: int, function: Callable[[Any, Any], Any], shared: Any) -> None:
         work = _packed((function, shared))
         self._workers = [_Worker(work) for _ in range(size)]
         self._tasks: SimpleQueue[tuple[bytes, Future[bytes]] | None] = SimpleQueue()
-        # Daemons, as Python waits for all other threads before it calls who wants to be called at its end.
+        # Daemons: Python waits for all other threads before it calls the functions registered with atexit.
         self._threads = [
             threading.Thread(target=self._pass_on, args=(worker,), daemon=True) for worker in self._workers
         ]
-        atexit.register(self.end, at_work=True)  # Python would wait for the processes, and they for tasks
+        atexit.register(
+            self.end, at_work=True
+        )  # else Python waits for the processes, and they wait for tasks
         for thread in self._threads:
             thread.start()
 
     def submit(self, task: Any) -> Future[bytes]:
-        """The answer, for `unpacked`."""
+        """Queue a task. Its result is for `unpacked`."""
         future: Future[bytes] = Future()
         self._tasks.put((_packed(task), future))
         return future
 
     def end(self, *, at_work: bool) -> None:
-        """Processes that wait for tasks leave by themselves; those at work are stopped, as nobody wants it any more."""
+        """End the processes. With `at_work` they are killed, because their results are not needed; else they exit."""
         atexit.unregister(self.end)
         for worker in self._workers:
             if at_work:
@@ -71,43 +73,47 @@ class Crew:
                 thread.join()
 
     def _pass_on(self, worker: "_Worker") -> None:
+        """Send queued tasks to `worker` until the queue gives None, then end it."""
         for task, future in iter(self._tasks.get, None):
             try:
                 future.set_result(worker.answer(task))
-            except BaseException as error:  # raised where the answer is awaited
+            except BaseException as error:  # raised where the result is awaited
                 future.set_exception(error)
         worker.leave()
 
 
 def unpacked(answer: bytes) -> Outcome[Any]:
-    """What came of a task; raises what the work raised and nobody has foreseen, from the words that say where."""
-    found: Outcome[Any] | tuple[BaseException, str] = pickle.loads(answer)  # noqa: S301  # by a process of ours
+    """The outcome of a task. An unexpected exception of the task is raised here, with its traceback as the cause."""
+    found: Outcome[Any] | tuple[BaseException, str] = pickle.loads(answer)  # noqa: S301  # written by our worker
     if isinstance(found, Outcome):
         return found
     error, where = found
     try:
         raise error from RuntimeError(where)
     finally:
-        del error, found  # which would hold this frame, and it them
+        del error, found  # a reference cycle with this frame
 
 
 class _Worker:
-    """A worker, seen from here: a process, and another in its place where one is lost.
+    """The parent's side of a worker: a process, and its replacement when it is lost.
 
-    One thread asks it; any may stop it.
+    One thread sends it tasks; any thread may stop it.
     """
 
     def __init__(self, work: bytes) -> None:
-        self._work = work  # the function and what all tasks need, which go before the first task
+        self._work = work  # the function and the shared data, sent before the first task
         self._process: SpawnProcess | None = None
         self._stopped = False
 
     def answer(self, task: bytes) -> bytes:
+        """The result of a task. A lost process is replaced; after `TRIES` losses it raises `WorkersLost`."""
         for left in reversed(range(TRIES)):
             begins = self._process is None
             if begins and not self._stopped:
                 self._start()
-            if self._stopped:  # perhaps since: who stops us says so first, and then looks for a process
+            if (
+                self._stopped
+            ):  # `stop` may have run meanwhile: it sets the flag first and then kills the process
                 raise CancelledError
             try:
                 if begins:
@@ -119,22 +125,25 @@ class _Worker:
                 if left and not self._stopped:
                     log.warning("a worker was lost; what it had is done again")
         how = f"exit code {code}" if code is None or code >= 0 else f"killed by signal {-code}"
-        raise WorkersLost(how, starved=code == -signal.SIGKILL)  # as the kernel does where memory runs out
+        raise WorkersLost(
+            how, starved=code == -signal.SIGKILL
+        )  # the kernel sends SIGKILL when memory runs out
 
     def stop(self) -> None:
+        """Kill the process, and start no other."""
         self._stopped = True
         process = self._process
         if process is not None:
             process.kill()
 
     def leave(self) -> int | None:
-        """The exit code of the process, which had some time to leave unless it was stopped."""
+        """End the process and return its exit code. It has `EXIT_TIMEOUT` to exit, unless it was stopped."""
         process, self._process = self._process, None
         if process is None:
             return None
         self._pipe.close()
-        until = time.monotonic() + LEAVE
-        # Asked for again and again: children of its own may hold all else that tells its end.
+        until = time.monotonic() + EXIT_TIMEOUT
+        # Polled: children of the process may keep its sentinel and its pipe open.
         while process.exitcode is None and not self._stopped and time.monotonic() < until:
             time.sleep(0.01)
         process.kill()
@@ -142,20 +151,21 @@ class _Worker:
         return process.exitcode
 
     def _start(self) -> None:
-        # Spawned, not forked: a fork of a process that holds threads (BLAS, torch) can hang.
+        """Start the process and open its pipe."""
+        # Spawned, not forked: a fork of a process with threads (BLAS, torch) can hang.
         context = get_context("spawn")
         self._pipe, theirs = context.Pipe()
         process = context.Process(target=_serve, args=(theirs,))
         process.start()
-        theirs.close()  # so that theirs is the only one, and ends with them
+        theirs.close()  # so that the worker has the only copy, which is closed when it ends
         self._process = process
 
 
 def _serve(pipe: "Connection[Any, Any]") -> None:
-    """The life of a worker: what all tasks need, then a task and its answer, until nobody asks any more."""
-    # ^C reaches all processes, and the parent says what becomes of them.
+    """The main function of a worker: receives the shared data, then tasks until the pipe is closed."""
+    # ^C reaches all processes; the parent decides when the workers end.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    os.register_at_fork(after_in_child=pipe.close)  # a child that outlives us would hold it open
+    os.register_at_fork(after_in_child=pipe.close)  # a child that outlives this process would keep it open
     threading.Thread(target=_follow_parent, daemon=True).start()
     with suppress(EOFError):
         held = pipe.recv_bytes()
@@ -167,14 +177,14 @@ def _serve(pipe: "Connection[Any, Any]") -> None:
                     work, held = pickle.loads(held), b""  # noqa: S301  # written by our parent
                 function, shared = work
                 answer = _packed(Outcome.of(function, shared, pickle.loads(task)))  # noqa: S301  # as is this
-            except BaseException as error:  # whatever the work may raise is its answer
+            except BaseException as error:  # any exception of the task is its result
                 answer = _portable(error)
             pipe.send_bytes(answer)
 
 
 def _portable(error: BaseException) -> bytes:
-    """An error that nobody has foreseen, and where it arose; in words alone where it cannot travel as it is."""
-    if out_of_memory(error):  # while a task or an answer was packed
+    """An unexpected error with its traceback, pickled; as a `RuntimeError` with its text if it cannot be pickled."""
+    if out_of_memory(error):  # raised while a task or a result was pickled
         return _packed(Outcome.failed(OutOfMemory(str(error))))
     where = "".join(traceback.format_exception(error))
     try:
@@ -186,7 +196,7 @@ def _portable(error: BaseException) -> bytes:
 
 
 def _follow_parent() -> None:
-    """A parent that was killed wants no answer, and a worker may be long at work on one."""
+    """Exit when the parent process ends: its worker may otherwise run a task for long."""
     parent = parent_process()
     if parent is not None:
         wait([parent.sentinel])

@@ -137,9 +137,9 @@ class System:
         self, row: Row, requests: Sequence[str], source: SlotValues, rng: np.random.Generator
     ) -> tuple[str, SlotValues]:
         """Answers to the user's requests about a venue."""
-        told = [slot for slot in requests if rng.random() >= self.habits.omits]
+        given = [slot for slot in requests if rng.random() >= self.habits.omits]
         sentences = []
-        for slot in told:
+        for slot in given:
             if rng.random() < self.habits.misinforms:
                 source = _with_values(source, {slot: self._random_row(row, rng).values.get(slot, UNKNOWN)})
             template = (

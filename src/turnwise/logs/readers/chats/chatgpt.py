@@ -27,8 +27,8 @@ def recognises(sample: Sample) -> bool:
 
 def read(path: str, options: Options | None = None) -> Iterator[Dialogue]:
     options = options or Options()
-    for value, place, told in records(path):
-        with told():
+    for value, place, located in records(path):
+        with located():
             found = _dialogue(record(value), place, options)
         if found is not None:
             yield found

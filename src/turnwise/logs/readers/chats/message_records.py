@@ -25,8 +25,8 @@ def recognises(sample: Sample) -> bool:
 
 
 def read(path: str, _: Options | None = None) -> Iterator[Dialogue]:
-    for value, place, told in records(path):
-        with told():
+    for value, place, located in records(path):
+        with located():
             yield dialogue(value, place)
 
 

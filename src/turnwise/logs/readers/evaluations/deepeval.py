@@ -32,8 +32,8 @@ def recognises(sample: Sample) -> bool:
 
 
 def read(path: str, _: Options | None = None) -> Iterator[Dialogue]:
-    for value, place, told in records(path):
-        with told():
+    for value, place, located in records(path):
+        with located():
             values = _snake(record(value))
             if not any(key in values for key in RUN):
                 yield _dialogue(values, place)

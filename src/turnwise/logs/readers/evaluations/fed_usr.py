@@ -37,8 +37,8 @@ def recognises(sample: Sample) -> bool:
 
 def read(path: str, options: Options | None = None) -> Iterator[Dialogue]:
     options = options or Options()
-    for value, place, told in records(path):
-        with told():
+    for value, place, located in records(path):
+        with located():
             values = record(value)
             build = _usr if "responses" in values else _fed
             for native in build(values, place, options):
@@ -74,10 +74,10 @@ def _usr(values: dict[str, Any], place: str, options: Options) -> Iterator[dict[
     ]
     before = [{"role": role, "content": line} for role, line in zip(roles, context, strict=True)]
     fact = text_at(values, "fact")
-    told = [{"role": "system", "content": fact}] if fact else []
+    facts = [{"role": "system", "content": fact}] if fact else []
     for number, answer in enumerate(required(values, "responses", each(record)), 1):
         messages = [
-            *told,
+            *facts,
             *before,
             {"role": "assistant", "content": required(answer, "response", text).strip()},
         ]

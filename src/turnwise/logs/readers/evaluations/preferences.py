@@ -55,8 +55,8 @@ def recognises(sample: Sample) -> bool:
 
 def read(path: str, options: Options | None = None) -> Iterator[Dialogue]:
     options = options or Options()
-    for value, place, told in records(path):
-        with told():
+    for value, place, located in records(path):
+        with located():
             values = record(value)
             form = _form(values)
             if form is None:

@@ -31,8 +31,8 @@ def recognises(sample: Sample) -> bool:
 def read(path: str, options: Options | None = None) -> Iterator[Dialogue]:
     options = options or Options()
     calls: list[Call] = []
-    for value, place, told in records(path):
-        with told():
+    for value, place, located in records(path):
+        with located():
             calls += _calls(record(value), place, options)
     try:
         yield from dialogues(calls, options)

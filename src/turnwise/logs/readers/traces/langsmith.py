@@ -28,15 +28,15 @@ def read(path: str, options: Options | None = None) -> Iterator[Dialogue]:
     runs: list[dict[str, Any]] = []
     calls: list[Call] = []
     places = []
-    for value, place, told in records(path):
-        with told():
+    for value, place, located in records(path):
+        with located():
             runs.append(record(value))
-            places.append((place, told))
+            places.append((place, located))
     with_model = {_trace(one) for one in runs if one.get("run_type") == "llm"}
-    for one, (place, told) in zip(runs, places, strict=True):
+    for one, (place, located) in zip(runs, places, strict=True):
         root = not one.get("parent_run_id")
         if one.get("run_type") == "llm" or (root and _trace(one) not in with_model):
-            with told():
+            with located():
                 calls.append(_call(one, place))
         else:
             options.dropped["runs that are no model call"] += 1

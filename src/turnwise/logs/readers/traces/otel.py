@@ -57,8 +57,8 @@ def read(path: str, options: Options | None = None) -> Iterator[Dialogue]:
     options = options or Options()
     spans: list[dict[str, Any]] = []
     events: dict[str, list[tuple[str, Any]]] = {}
-    for value, _, told in records(path):
-        with told():
+    for value, _, located in records(path):
+        with located():
             spans += _spans(record(value))
             for span, name, body in _logged(record(value)):
                 events.setdefault(span, []).append((name, body))
@@ -155,13 +155,13 @@ def _is_call(attributes: Mapping[str, Any]) -> bool:
 def _messages(attributes: Attributes, events: list[tuple[str, Any]]) -> tuple[list[Message], list[Message]]:
     if "gen_ai.input.messages" in attributes or "gen_ai.output.messages" in attributes:
         system = parsed(attributes.get("gen_ai.system_instructions"))
-        told = (
+        instructions = (
             [message({"role": "system", "parts": system}, role="system")]
             if isinstance(system, list)
             else messages(system, role="system")
         )
         sent = messages(attributes.get("gen_ai.input.messages"), role="user")
-        return [*told, *sent], messages(attributes.get("gen_ai.output.messages"), role="assistant")
+        return [*instructions, *sent], messages(attributes.get("gen_ai.output.messages"), role="assistant")
     from_events = _from_events(events)
     if any(from_events):
         return from_events

@@ -26,8 +26,8 @@ def recognises(sample: Sample) -> bool:
 def read(path: str, options: Options | None = None) -> Iterator[Dialogue]:
     options = options or Options()
     calls: list[Call] = []
-    for value, place, told in records(path):
-        with told():
+    for value, place, located in records(path):
+        with located():
             values = record(value)
             sent, returned = (
                 _messages(_at(values, key), role) for key, role in ((INPUT, "user"), (OUTPUT, "assistant"))
