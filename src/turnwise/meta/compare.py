@@ -34,7 +34,7 @@ SWAP_METHOD = "permutation of clusters"
 
 @dataclass(frozen=True, slots=True, eq=False)
 class MatchedPairs:
-    """The items of two agents that reply to the same contexts."""
+    """The items of two agents that reply to the same contexts; items without a pair are left out."""
 
     a: ScoreTable
     b: ScoreTable
@@ -45,7 +45,7 @@ class MatchedPairs:
 
 
 def match_pairs(a: ScoreTable, b: ScoreTable) -> MatchedPairs | None:
-    """The items that can be paired; None where they are fewer than half of either agent's."""
+    """The items that have a pair; None if there are none, or if they are fewer than half of either agent's items."""
     common = {pair: number for number, pair in enumerate(sorted(set(a.pairs) & set(b.pairs)))}
     ours, theirs = (table.where([pair in common for pair in table.pairs]) for table in (a, b))
     if not common or len(ours) < MIN_PAIRED_SHARE * len(a) or len(theirs) < MIN_PAIRED_SHARE * len(b):
@@ -67,7 +67,11 @@ def compare(
     draws: int,
     rng: np.random.Generator,
 ) -> Finding:
-    """The difference A - B of one metric with its interval and test, and the pairs that differ most."""
+    """The difference A - B of one metric with its interval and test, and the pairs that differ most.
+
+    p is not adjusted yet (`with_adjusted_p`). `agents` and `group` only label the finding. There is no estimate, but a
+    reason, where an agent has no scored item and where the metric is undefined, refuses or raises `PluginError`.
+    """
     what: dict[str, str | None] = {
         "metric": a.name,
         "agent_a": agents[0],
@@ -104,7 +108,7 @@ def compare(
 
 
 def with_adjusted_p(findings: Sequence[Finding]) -> tuple[Finding, ...]:
-    """The findings with p adjusted over all of them (Benjamini-Hochberg), and the verdict at the 5 % level."""
+    """The findings with `p_adjusted` (Benjamini-Hochberg, over all of them) and `verdict` (at 5 %) in `details`."""
     p = benjamini_hochberg(np.array([np.nan if finding.p is None else finding.p for finding in findings]))
     return tuple(
         replace(finding, details={**finding.details, **_verdict(finding, float(value))})
@@ -113,14 +117,18 @@ def with_adjusted_p(findings: Sequence[Finding]) -> tuple[Finding, ...]:
 
 
 def _verdict(finding: Finding, p: float) -> dict[str, Any]:
-    """The adjusted p-value, and which agent leads if it is significant."""
+    """`p_adjusted` (None for NaN), and as `verdict` which agent leads; `not shown` where p is NaN or above `LEVEL`."""
     shown = not np.isnan(p) and p <= LEVEL
     leads = finding.details.get("leads")
     return {"p_adjusted": None if np.isnan(p) else p, "verdict": leads if shown else "not shown"}
 
 
 def _paired(metric: Metric, found: MatchedPairs, draws: int, rng: np.random.Generator) -> dict[str, Any]:
-    """The fields of the finding on matched pairs."""
+    """The fields of the finding on matched pairs: estimate, interval, p, method, counts and details.
+
+    For a metric of sums, the items of an agent with the same pair count as their mean row. For other metrics all rows
+    are used, and there are no effect sizes and no flips.
+    """
     n_pairs, n_clusters = len(found.codes), found.n_clusters
     counts: dict[str, Any] = {"n_items": n_pairs, "n_clusters": n_clusters}
     if not isinstance(metric, Summed):
@@ -162,17 +170,17 @@ def _paired(metric: Metric, found: MatchedPairs, draws: int, rng: np.random.Gene
 
 
 def _pair_rows(table: ScoreTable, pairs: Ints, n_pairs: int) -> Floats:
-    """The mean row of each pair."""
+    """The weighted mean row of the items of each pair, (n_pairs, k); `pairs` has the number of each item's pair."""
     return unit_means(dense(table.rows), pairs, n_pairs, table.weights)
 
 
 def _second(a: ScoreTable, b: ScoreTable) -> NDArray[np.bool_]:
-    """Which rows of `a` and `b`, stacked, are those of `b`."""
+    """(len(a) + len(b),) flags of the rows of `a` followed by those of `b`: True for the rows of `b`."""
     return np.repeat([False, True], [len(a), len(b)])
 
 
 def _unpaired(a: ScoreTable, b: ScoreTable, draws: int, rng: np.random.Generator) -> dict[str, Any]:
-    """The fields of the finding on two independent samples."""
+    """The fields of the finding on two independent samples: estimate, interval, p, method and counts."""
     metric = a.metric
     (codes_a, n_a), (codes_b, n_b) = codes(a.clusters), codes(b.clusters)
     if isinstance(metric, Summed):
@@ -215,7 +223,10 @@ def _finding_fields(
     details: Mapping[str, Any] | None = None,
     **counts: Any,
 ) -> dict[str, Any]:
-    """The fields of a finding on the difference a - b; without an estimate where it is undefined."""
+    """The fields of a finding on the difference a - b; `skipped` and without an estimate where it is NaN.
+
+    `counts` are further fields: the method, and the numbers of items and clusters.
+    """
     difference, end = a - b, better_direction(metric)
     if np.isnan(difference):
         reason = "the metric is undefined on these items"
@@ -229,7 +240,11 @@ def _finding_fields(
 
 
 def _pair_details(metric: Metric, found: MatchedPairs, a: Floats, b: Floats) -> dict[str, Any]:
-    """Effect sizes, the minimum detectable difference, and the pairs that differ most."""
+    """Effect sizes, the minimum detectable difference, and the pairs that differ most (`flips`).
+
+    `a` and `b` are the scores of each pair. The result is empty for a metric at system level, and if no pair has two
+    scores.
+    """
     known = np.flatnonzero(~np.isnan(a - b))
     if metric.level == "system" or not len(known):
         return {}

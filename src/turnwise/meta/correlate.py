@@ -57,7 +57,10 @@ class Resampling:
 
 
 def rated_rows(table: ScoreTable, gold: Gold) -> ScoreTable:
-    """The rows of rated units, with the unit as the id of each row."""
+    """The rows of rated units, with the unit as the id of each row.
+
+    The unit is the turn where turns were rated, else the dialogue; for a metric of whole dialogues always the dialogue.
+    """
     whole_dialogues = "dialogue" in table.metric.needs
     column = "ids" if gold.level == "turn" and not whole_dialogues else "dialogues"
     known = gold.by_unit(whole_dialogues=whole_dialogues)
@@ -65,7 +68,7 @@ def rated_rows(table: ScoreTable, gold: Gold) -> ScoreTable:
 
 
 def unit_points(table: ScoreTable, gold: Gold) -> Points:
-    """One point for each rated turn or dialogue; units without a score are left out."""
+    """One point for each rated turn or dialogue, in order of the rows; units without a score are left out."""
     rows = rated_rows(table, gold)
     unit_codes, n_units = codes(rows.ids)
     first = np.unique(unit_codes, return_index=True)[1]
@@ -85,7 +88,10 @@ def unit_points(table: ScoreTable, gold: Gold) -> Points:
 
 
 def agent_points(table: ScoreTable, gold: Gold) -> Points:
-    """One point for each agent: its score on all rated units, and the mean rating of those units."""
+    """One point for each agent: its score on all rated units, and the mean rating of those units.
+
+    Raises `Refused` if the metric's check refuses the rows of an agent.
+    """
     rows = rated_rows(table, gold)
     agent_codes, n_agents = codes(rows.agents)
     names = tuple(dict.fromkeys(rows.agents))
@@ -93,12 +99,12 @@ def agent_points(table: ScoreTable, gold: Gold) -> Points:
         for code in range(n_agents):
             table.metric.check(rows.rows[np.flatnonzero(agent_codes == code)])
     x = _sign(table) * unit_scores(table.metric, rows.rows, agent_codes, n_agents)
-    y = _divided(cluster_sums(_rating_sums(rows, gold), agent_codes, n_agents))
+    y = _mean_ratings(cluster_sums(_rating_sums(rows, gold), agent_codes, n_agents))
     return Points(names, x, y, names, *codes(rows.clusters))
 
 
 def correlate_units(table: ScoreTable, gold: Gold, statistic: str, resampling: Resampling) -> dict[str, Any]:
-    """The fields of a finding: correlation over rated turns or dialogues."""
+    """The fields of a finding on the correlation over rated turns or dialogues; raises `Refused` if the metric does."""
     points = unit_points(table, gold)
     of = correlation.STATISTICS[statistic]
     value = _nan_if_constant(of, points.x, points.y)
@@ -129,7 +135,10 @@ def correlate_units(table: ScoreTable, gold: Gold, statistic: str, resampling: R
 def correlate_systems(
     table: ScoreTable, gold: Gold, statistic: str, resampling: Resampling
 ) -> dict[str, Any]:
-    """The fields of a finding: correlation over agents."""
+    """The fields of a finding on the correlation over agents, which needs at least 3.
+
+    Raises `Refused` if the metric does.
+    """
     points = agent_points(table, gold)
 
     def of(x: Floats, y: Floats) -> float:
@@ -173,7 +182,10 @@ def _interval_and_p(
     p_value: Callable[..., float],
     resampling: Resampling,
 ) -> tuple[Interval | None, str, float]:
-    """The interval, its method and the p-value of a correlation; none of them where the correlation is undefined."""
+    """The interval, its method and the p-value of the correlation `value`; None, no method and NaN where it is NaN.
+
+    `interval` and `p_value` are called with `draws` and `rng`. Without `resampling.intervals` only p is computed.
+    """
     bounds, method, p = None, "" if resampling.intervals else NO_INTERVAL, float("nan")
     if not isnan(value):
         if resampling.intervals:
@@ -196,7 +208,7 @@ def _interval_over_systems(
         cells = cluster_sums(combined, cluster_codes * n_agents + agent_codes, n_clusters * n_agents)
 
         def of_cells(sums: Floats) -> Floats:  # (..., S, k + 2) -> (...)
-            x, y = sign * of_sums(sums[..., :-2]), _divided(sums[..., -2:])
+            x, y = sign * of_sums(sums[..., :-2]), _mean_ratings(sums[..., -2:])
             flat = correlation.row_correlations(statistic, x.reshape(-1, n_agents), y.reshape(-1, n_agents))
             return flat.reshape(x.shape[:-1])
 
@@ -205,7 +217,7 @@ def _interval_over_systems(
 
     def of_rows(chosen: Ints) -> float:
         x = sign * unit_scores(metric, rows.rows[chosen], agent_codes[chosen], n_agents)
-        y = _divided(cluster_sums(people[chosen], agent_codes[chosen], n_agents))
+        y = _mean_ratings(cluster_sums(people[chosen], agent_codes[chosen], n_agents))
         return float(correlation.row_correlations(statistic, x[None], y[None])[0])
 
     return interval_of_rows(of_rows, cluster_codes, n_clusters, draws=draws, rng=rng)
@@ -225,40 +237,49 @@ def _rating_sums(rows: ScoreTable, gold: Gold) -> Floats:
     return np.stack([values * share, share], axis=1)
 
 
-def _divided(sums: Floats) -> Floats:
+def _mean_ratings(sums: Floats) -> Floats:
     """Means from the sums of `_rating_sums`."""
     return correlation.divide_or_nan(sums[..., 0], sums[..., 1])
 
 
 def _nan_if_constant(of: Callable[[Floats, Floats], float], x: Floats, y: Floats) -> float:
-    """The statistic, and NaN where all ratings are equal, for pairwise accuracy too."""
+    """The statistic `of` of scores `x` and ratings `y`.
+
+    NaN without ratings or if all are equal, for pairwise accuracy too.
+    """
     return of(x, y) if len(y) and np.ptp(y) > 0 else float("nan")
 
 
 def _without_each_agent(
     points: Points, of: Callable[[np.ndarray[Any, np.dtype[np.bool_]]], float]
 ) -> dict[str, float]:
-    """The statistic without each agent, which shows how much depends on one agent."""
+    """Agent -> the statistic without that agent's points; empty with fewer than two agents.
+
+    `of` computes the statistic from a mask of the points to keep.
+    """
     agents = np.array(points.agents)
     names = tuple(dict.fromkeys(points.agents))
     return {name: of(agents != name) for name in names} if len(names) > 1 else {}
 
 
 def _systems_needed(statistic: str, value: float, precision: float) -> int | None:
-    """Number of systems for this precision, by Fisher's z; None for statistics other than Pearson."""
+    """Number of systems for the half-width `precision`, by Fisher's z.
+
+    None if not Pearson, or if `value` is NaN, 1 or -1.
+    """
     known = statistic == "pearson" and abs(value) < 1
     return power.systems_needed(value, precision) if known else None
 
 
 def _clusters_needed(bounds: Interval | None, n_clusters: int, precision: float) -> int | None:
-    """Number of clusters for this precision, from the width of the interval."""
+    """Number of clusters for the half-width `precision`, from the width of the interval; None without an interval."""
     if bounds is None or bounds[1] <= bounds[0]:
         return None
     return power.clusters_needed((bounds[1] - bounds[0]) / 2, n_clusters, precision)
 
 
 def _why_undefined(points: Points, what: str, fewest: int = 2) -> str:
-    """Why a correlation over these points is undefined."""
+    """Why a correlation over these points is undefined, given that it is; `what` names the points in the sentence."""
     if len(points.x) < fewest:
         return f"{len(points.x)} {what}, and at least {fewest} are needed"
     if np.isnan(points.x).any():
@@ -278,7 +299,10 @@ def correlate(
     draws: int,
     rng: np.random.Generator,
 ) -> Finding:
-    """The correlation of a metric with people at one level; `precision` is the half-width for advice on more data."""
+    """The correlation of a metric with people at one level; `precision` is the half-width for advice on more data.
+
+    An undefined correlation gives a `skipped` finding and a metric that refuses a refusal, both with the reason.
+    """
     what = {"metric": table.name, "dimension": gold.dimension, "group": group or None}
     about: dict[str, Any] = {
         "what": {**what, "level": level, "statistic": statistic},
@@ -296,13 +320,16 @@ def correlate(
 
 
 def _clipped(bounds: Interval | None, statistic: str) -> Interval | None:
-    """The interval clipped to the range of the statistic."""
+    """The interval clipped to the range of the statistic: [0, 1] for pairwise accuracy, else [-1, 1].
+
+    None stays None.
+    """
     low = 0.0 if statistic == "pairwise" else -1.0
     return bounds and (max(bounds[0], low), min(bounds[1], 1.0))
 
 
 def _finding_fields(value: float, p: float, *, reason: str, method: str, **more: Any) -> dict[str, Any]:
-    """The fields of a finding with this estimate; with the reason where it is undefined."""
+    """The fields of a finding with this estimate; if it is NaN, `skipped` with the reason, and without p and method."""
     if isnan(value):
         return {**more, "estimate": None, "status": "skipped", "reason": reason}
     return {**more, "estimate": value, "p": None if isnan(p) else p, "method": method}

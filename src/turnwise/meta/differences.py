@@ -32,7 +32,10 @@ def differences(
     draws: int,
     rng: np.random.Generator,
 ) -> list[dict[str, Any]]:
-    """One record for each pair of metrics and each statistic, with p not yet adjusted."""
+    """One record for each pair of metrics and each statistic, with p not yet adjusted.
+
+    A pair with a metric that refuses has no record. `difference` (first minus second) and `p` are None where undefined.
+    """
     found = []
     for a, b in combinations(tables, 2):
         try:
@@ -44,7 +47,7 @@ def differences(
         except Refused:  # no scores to compare; the metric's finding has the reason
             continue
         for statistic in statistics:
-            test = _test(one, two, level, statistic, draws=draws, rng=rng)
+            test = _difference_test(one, two, level, statistic, draws=draws, rng=rng)
             names = {"metric_a": a.name, "metric_b": b.name}
             about = {**names, "dimension": gold.dimension, "group": group or None}
             found.append(
@@ -70,7 +73,7 @@ def common_agent_points(a: ScoreTable, b: ScoreTable, gold: Gold) -> tuple[Point
 
 
 def common_points(a: Points, b: Points) -> tuple[Points, Points]:
-    """The points that both metrics have, in the same order."""
+    """The points that both metrics have, in the order of `a`."""
     index_b = {name: at for at, name in enumerate(b.names)}
     keep_a = np.array([at for at, name in enumerate(a.names) if name in index_b], dtype=np.int64)
     keep_b = np.array([index_b[a.names[at]] for at in keep_a], dtype=np.int64)
@@ -78,7 +81,10 @@ def common_points(a: Points, b: Points) -> tuple[Points, Points]:
 
 
 def _subset(points: Points, keep: np.ndarray[Any, np.dtype[np.int64]]) -> Points:
-    """The points at the indices `keep`."""
+    """The points at the indices `keep`, with clusters numbered anew.
+
+    Points over agents keep the clusters of all rows.
+    """
     names = tuple(points.names[at] for at in keep)
     agents = tuple(points.agents[at] for at in keep)
     per_point = len(points.codes) == len(points.names)
@@ -88,10 +94,10 @@ def _subset(points: Points, keep: np.ndarray[Any, np.dtype[np.int64]]) -> Points
     return Points(names, points.x[keep], points.y[keep], agents, renumbered[1], len(np.unique(renumbered[0])))
 
 
-def _test(
+def _difference_test(
     one: Points, two: Points, level: Level, statistic: str, *, draws: int, rng: np.random.Generator
 ) -> DifferenceTest:
-    """PERM-BOTH at this level; NaN where there are too few points or one side is constant."""
+    """PERM-BOTH at this level; NaN with fewer than 3 points, or if the ratings or one metric's scores are constant."""
     if len(one.x) < MIN_SYSTEMS or np.ptp(one.x) == 0 or np.ptp(two.x) == 0 or np.ptp(one.y) == 0:
         return DifferenceTest(float("nan"), float("nan"))
     if level == "system":
@@ -100,7 +106,10 @@ def _test(
 
 
 def _williams(one: Points, two: Points) -> float | None:
-    """p-value of Williams' test where points are independent (systems, or one point a cluster), else None."""
+    """p-value of Williams' test.
+
+    None where it is undefined or points are not independent (several points a cluster).
+    """
     if len(one.codes) == len(one.x) and one.n_clusters < len(one.x):
         return None
     p = williams(pearson(one.y, one.x), pearson(two.y, two.x), pearson(one.x, two.x), len(one.x))
@@ -108,6 +117,6 @@ def _williams(one: Points, two: Points) -> float | None:
 
 
 def with_adjusted_p(found: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-    """The records with p adjusted over all of them (Benjamini-Hochberg)."""
+    """The records with `p_adjusted`, over all of them (Benjamini-Hochberg); None where p is None."""
     p = benjamini_hochberg(np.array([np.nan if row["p"] is None else row["p"] for row in found]))
     return [{**row, "p_adjusted": None if isnan(q) else float(q)} for row, q in zip(found, p, strict=True)]

@@ -37,7 +37,7 @@ def on_rating_scale(
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Disagreements:
-    """Which replies are of each kind; the counts are the paper's Table 6."""
+    """Which replies are of each kind, as (n,) masks; the counts are the paper's Table 6."""
 
     good: Mask  # rated at least 4 of 5 by people
     missed: Mask  # good, and below 2 by all the other metrics
@@ -47,6 +47,7 @@ class Disagreements:
     fooled: Mask  # at most 2 by people, below 2 by one of the other metrics, and above 4 by the first metric
 
     def counts(self) -> dict[str, int]:
+        """Number of replies of each kind, in the order of the fields."""
         return {name: int(np.count_nonzero(getattr(self, name))) for name in Disagreements.__slots__}
 
 
@@ -75,7 +76,11 @@ def disagreements(
 def disagreement_records(
     tables: Sequence[ScoreTable], gold: Gold, *, group: str = ""
 ) -> list[dict[str, Any]]:
-    """A record for each kind of reply: the first metric against the others, on replies that all of them scored."""
+    """A record for each kind of reply: the first metric against the others, on replies that all of them scored.
+
+    Records have the number of replies and the ids of the first 3. Fewer than two metrics, or a dimension without a
+    scale, is a `UsageError`.
+    """
     if len(tables) < 2:
         raise UsageError("--normalised compares the first metric with the others: give two or more with -m")
     if gold.matrix.scale is None:

@@ -47,7 +47,10 @@ class Gold:
 
 
 def gold(ratings: Sequence[Rating], dimension: str, level: RatedLevel, *, rescale: bool = False) -> Gold:
-    """The mean ratings of one dimension at one level."""
+    """The mean ratings of one dimension at one level, mirrored if lower is better.
+
+    `rescale` maps ratings to 0-1 first.
+    """
     matrix = oriented(rating_matrix(ratings, dimension, level=level, rescale=rescale))
     return Gold(dimension, level, matrix, aggregate(matrix).by_item())
 
@@ -64,7 +67,10 @@ def one_rater_ceiling(matrix: RatingMatrix, statistic: str) -> float:
 
 
 def system_ceiling(matrix: RatingMatrix, agent_of: Mapping[str, str], statistic: str) -> float:
-    """Mean over raters of the correlation, across systems, of one rater's means with the means of the other raters."""
+    """Mean over raters of the correlation, across systems, of one rater's means with the means of the other raters.
+
+    Only raters who rated every system count. NaN if there are none, or if agreement is undefined.
+    """
     if matrix.why_no_agreement:
         return float("nan")
     judged = [at for at, item in enumerate(matrix.items) if item in agent_of]

@@ -34,7 +34,8 @@ class LengthBias:
 def length_bias(scores: Floats, gaps: Floats, *, near: int = NEAR_WORDS) -> LengthBias:
     """Compare the scores of replies near to and far from the length of their reference.
 
-    `gaps` has the absolute difference in words of each reply.
+    `gaps` has the absolute difference in words of each reply; up to `near` is near. Raises `TooFewItems` with fewer
+    than 2 replies on a side. p is NaN if all scores are equal.
     """
     from scipy.stats import ttest_ind
 
@@ -52,7 +53,7 @@ def length_bias(scores: Floats, gaps: Floats, *, near: int = NEAR_WORDS) -> Leng
 
 
 def length_difference(item: Item) -> float:
-    """Difference in words to the reference nearest in length; NaN without a reference."""
+    """Absolute difference in words to the reference nearest in length; NaN without a reference."""
     words = len(item.reply.split())
     return min((float(abs(words - len(text.split()))) for text in item.references), default=float("nan"))
 
@@ -60,7 +61,11 @@ def length_difference(item: Item) -> float:
 def length_bias_records(
     tables: Sequence[ScoreTable], gold: Gold, items: Mapping[str, Item], *, group: str = ""
 ) -> list[dict[str, Any]]:
-    """A record for people's ratings and one for each metric, on the replies that it scored; higher is better in all."""
+    """A record for people's ratings and for each metric that is not refused: a `LengthBias`, or the reason for none.
+
+    A side uses the replies that it scored and that have a reference. Scores of metrics where lower is better are
+    negated. `group` is copied into the records.
+    """
     people = list(gold.values)
     sides = {"people": (people, np.array([gold.values[name] for name in people]))}
     for table in tables:

@@ -52,7 +52,7 @@ class ScoreTable:
         return len(self.ids)
 
     def where(self, keep: Sequence[bool] | np.ndarray[Any, np.dtype[np.bool_]]) -> "ScoreTable":
-        """The rows that are kept."""
+        """The table of the rows with a true flag in `keep`; `lost` is not filtered."""
         chosen = np.flatnonzero(np.asarray(keep, dtype=bool))
         columns: dict[str, Any] = {name: tuple(getattr(self, name)[at] for at in chosen) for name in COLUMNS}
         return replace(self, rows=self.rows[chosen], weights=self.weights[chosen], **columns)
@@ -62,12 +62,12 @@ class ScoreTable:
         return replace(self, ids=getattr(self, column))
 
     def of_group(self, group: str) -> "ScoreTable":
-        """The items of one group."""
+        """The scored and the lost items of one group."""
         mine = self.where([name == group for name in self.groups])
         return replace(mine, lost=tuple(loss for loss in self.lost if loss.group == group))
 
     def of_agent(self, agent: str) -> "ScoreTable":
-        """The items of one agent."""
+        """The scored and the lost items of one agent."""
         mine = self.where([name == agent for name in self.agents])
         return replace(mine, lost=tuple(loss for loss in self.lost if loss.agent == agent))
 
@@ -78,18 +78,24 @@ class ScoreTable:
 
     @property
     def empty_status(self) -> Status:
-        """Status of a finding on this table if no item has a score."""
+        """Status of a finding if no item has a score: `error` if any item was lost to an error, else `skipped`."""
         return "error" if any(loss.status == "error" for loss in self.lost) else "skipped"
 
 
 def unit_means(rows: Floats, codes: Ints, n_units: int, weights: Floats) -> Floats:
-    """Weighted mean row of each unit, (n_units, k)."""
+    """Weighted mean row of each unit, (n_units, k).
+
+    `codes` has the unit of each row, and a unit without rows has zeros.
+    """
     shares = weights / np.bincount(codes, weights=weights, minlength=n_units)[codes]
     return cluster_sums(rows * shares[:, None], codes, n_units)
 
 
 def unit_scores(metric: Metric, rows: Rows, codes: Ints, n_units: int) -> Floats:
-    """The metric's score of each unit: an item, a dialogue or an agent."""
+    """The metric's score of each unit (an item, a dialogue or an agent), (n_units,).
+
+    `codes` has the unit of each row.
+    """
     if isinstance(metric, Summed):
         return numbers_of(metric, cluster_sums(dense(rows), codes, n_units))
     return np.array([number_of(metric, rows[np.flatnonzero(codes == unit)]) for unit in range(n_units)])

@@ -34,14 +34,14 @@ class Aggregate:
         return dict(zip(self.matrix.items, self.values.tolist(), strict=True))
 
     def judgements(self, item: str) -> dict[str, float]:
-        """Each rater's rating of one item."""
+        """Rater -> rating of one item, without the raters who did not rate it."""
         column = self.matrix.values[:, self.matrix.items.index(item)]
         judged = zip(self.matrix.raters, column.tolist(), strict=True)
         return {rater: value for rater, value in judged if not np.isnan(value)}
 
 
 def aggregate(matrix: RatingMatrix, average: Average = "mean") -> Aggregate:
-    """Mean or median rating of each item. Items without a rating are left out and counted."""
+    """Mean or median rating of each item; items without a rating are left out and counted in `left_out`."""
     kept = matrix.counts > 0
     if not kept.all():
         matrix = replace(
@@ -62,7 +62,7 @@ def aggregate(matrix: RatingMatrix, average: Average = "mean") -> Aggregate:
 
 
 def oriented(matrix: RatingMatrix) -> RatingMatrix:
-    """The ratings with higher being better: a scale on which lower is better is mirrored."""
+    """The ratings with higher being better: where lower is better they are mirrored, or negated without a scale."""
     if matrix.direction == "higher":
         return matrix
     low, high = matrix.scale or (0.0, 0.0)
@@ -73,7 +73,7 @@ def normalised(matrix: RatingMatrix, method: Literal["centre", "z"]) -> RatingMa
     """Each rater's ratings minus the rater's mean (`centre`), also divided by the standard deviation (`z`).
 
     Raters that cannot be normalised get no ratings: those with a single rating and, for `z`, those who always gave the
-    same value.
+    same value. Rater names that do not identify people are a `DataError`.
     """
     if matrix.identity != "people":
         raise DataError(

@@ -85,7 +85,11 @@ def agreement(
     clusters: Mapping[str, str] | None = None,
     intervals: bool = True,
 ) -> tuple[Agreement, ...]:
-    """The agreement of each dimension at each level that was rated."""
+    """The agreement of each dimension at each level that was rated, in order of appearance.
+
+    Arguments are those of `rating_matrix`; without `intervals` no coefficient has an interval, which saves most of the
+    time.
+    """
     shape = partial(rating_matrix, ratings, stable_raters=stable_raters, rescale=rescale, clusters=clusters)
     matrices = (
         shape(dimension, level=level)
@@ -96,7 +100,7 @@ def agreement(
 
 
 def agreement_of(matrix: RatingMatrix, *, intervals: bool = True) -> Agreement:
-    """All agreement coefficients of one rating matrix."""
+    """All agreement coefficients of one rating matrix; one that is undefined is NaN and has a reason."""
     counts = matrix.counts
     people = matrix.identity == "people"
     no_agreement = matrix.why_no_agreement
@@ -153,11 +157,12 @@ def agreement_of(matrix: RatingMatrix, *, intervals: bool = True) -> Agreement:
 
 
 def _square_root(value: float) -> float:
+    """The square root of a positive value, else NaN."""
     return sqrt(value) if value > 0 else nan
 
 
 def _category_counts(values: Floats) -> Floats:
-    """Number of raters of each item that chose each value, (items, categories)."""
+    """Number of raters of each item that chose each value that occurs, (items, categories)."""
     categories = np.unique(values[~np.isnan(values)])
     return np.stack([np.sum(values == category, axis=0) for category in categories], axis=1).astype(float)
 

@@ -32,7 +32,7 @@ class Ceiling:
 
     @property
     def correlation(self) -> float:
-        """The expected correlation of a perfect metric with these means."""
+        """The expected correlation of a perfect metric with these means; NaN unless the reliability is positive."""
         return sqrt(self.reliability) if self.reliability > 0 else nan
 
     @property
@@ -46,7 +46,7 @@ class Ceiling:
 
 
 def ceiling(matrix: RatingMatrix) -> Ceiling:
-    """The ceiling for correlations with the mean ratings of a matrix."""
+    """The ceiling for correlations with the mean ratings of a matrix, with a reason where it is undefined."""
     counts = matrix.counts[matrix.counts > 0]
     per_item = float(1 / np.mean(1 / counts)) if len(counts) else nan
     if reason := matrix.why_no_agreement:
@@ -60,7 +60,11 @@ def ceiling(matrix: RatingMatrix) -> Ceiling:
 
 
 def reliability(values: Floats, *, people: bool) -> float:
-    """Share of the variance of item means that is not rater error; NaN where means do not vary."""
+    """Share of the variance of item means that is not rater error; may be negative.
+
+    `values` is (raters, items). With `people`, differences between raters are not error if each rated every item. NaN
+    where means do not vary, or with fewer than two items or no item with two ratings.
+    """
     values = values[:, ~np.isnan(values).all(axis=0)]
     counts = np.sum(~np.isnan(values), axis=0)
     means = np.nanmean(values, axis=0)

@@ -91,7 +91,11 @@ def dimensions(ratings: Iterable[Rating]) -> tuple[str, ...]:
 
 
 def choose_dimension(ratings: Sequence[Rating], dimension: str | None) -> str:
-    """The given dimension if it was rated; without one, `overall` or the only rated dimension."""
+    """The given dimension; if None, `overall` or else the only rated dimension.
+
+    A `DataError` if there are no ratings, if the given dimension was not rated, or if None leaves several to choose
+    from.
+    """
     known = dimensions(ratings)
     if not known:
         raise DataError("there are no ratings")
@@ -103,7 +107,7 @@ def choose_dimension(ratings: Sequence[Rating], dimension: str | None) -> str:
 
 
 def levels(ratings: Iterable[Rating]) -> tuple[RatedLevel, ...]:
-    """The rated levels, in order of appearance."""
+    """The rated levels (`turn`, `dialogue`), in order of appearance."""
     return tuple(dict.fromkeys(_level(rating) for rating in ratings))
 
 
@@ -174,7 +178,11 @@ def rating_matrix(
 
 
 def raters_identity(names: Iterable[str | None], stable_raters: bool | None) -> Identity:
-    """Whether rater names identify people or positions; `names` are those of single ratings, not of means."""
+    """Whether rater names identify people or positions; `mean` if there are no names.
+
+    `names` are those of single ratings, not of means; None stands for a missing name. `stable_raters` decides if it is
+    not None, but with it a missing name is a `DataError`.
+    """
     distinct = set(names)
     if not distinct:
         return "mean"
@@ -188,7 +196,7 @@ def raters_identity(names: Iterable[str | None], stable_raters: bool | None) -> 
 
 
 def dialogue_of(rating: Rating) -> str:
-    """The dialogue of a rated item (the inverse of `types.item_id`)."""
+    """The id of the dialogue of a rated item: its id without `#TURN` (the inverse of `types.item_id`)."""
     return rating.item if rating.turn is None else rating.item.removesuffix(f"#{rating.turn}")
 
 
@@ -197,7 +205,7 @@ def _level(rating: Rating) -> RatedLevel:
 
 
 def _single_value(what: str, dimension: str, found: set[T]) -> T:
-    """The only element of `found`, or a DataError that names the different ones."""
+    """The only element of `found`, or a `DataError` that lists the different ones; `what` names them in the plural."""
     if len(found) > 1:
         remedy = "; --rescale (rescale=True) maps all to 0-1" if what == "scales" else ""
         listed = ", ".join(sorted(map(str, found)))
@@ -206,7 +214,7 @@ def _single_value(what: str, dimension: str, found: set[T]) -> T:
 
 
 def _with_row_names(ratings: Iterable[Rating]) -> list[tuple[str, Rating]]:
-    """Each rating with its row name: the rater's name, or its position among the unnamed ratings of its item."""
+    """Each rating with its row name: the rater's name, or `?N` for the N-th unnamed rating of its item."""
     unnamed: defaultdict[str, int] = defaultdict(int)
     named = []
     for rating in ratings:
@@ -217,7 +225,7 @@ def _with_row_names(ratings: Iterable[Rating]) -> list[tuple[str, Rating]]:
 
 
 def _numbered_within_items(named: Iterable[tuple[str, Rating]]) -> list[tuple[str, Rating]]:
-    """The ratings with row names that number the raters of each item."""
+    """The ratings with row names r1, r2, ... that number the raters of each item in order of appearance."""
     places: defaultdict[str, dict[str, int]] = defaultdict(dict)
     return [
         (f"r{places[rating.item].setdefault(name, len(places[rating.item]) + 1)}", rating)
@@ -226,7 +234,7 @@ def _numbered_within_items(named: Iterable[tuple[str, Rating]]) -> list[tuple[st
 
 
 def _rescaled(rating: Rating) -> float:
-    """The rating mapped to 0-1 by its scale."""
+    """The rating's value mapped to 0-1 by its scale; without a scale a `DataError`."""
     low, high = rating.scale or (0.0, 0.0)
     if not low < high:
         raise DataError(f"a rating of `{rating.item}` on `{rating.dimension}` has no scale to map to 0-1")
@@ -234,6 +242,6 @@ def _rescaled(rating: Rating) -> float:
 
 
 def _natural_key(name: str) -> tuple[str, int, str]:
-    """Sort key that puts r2 before r10."""
+    """Sort key that compares the digits at the end as a number, so that r2 is before r10."""
     stem = name.rstrip("0123456789")
     return stem, int(name[len(stem) :] or 0), name

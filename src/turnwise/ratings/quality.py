@@ -100,7 +100,9 @@ def screen(
 
     Agreement is computed on one dimension; a rater who is dropped there is dropped on all. A rater who shares fewer
     than `min_shared` items with every other rater has no kappa and is kept; the report says so. Where names do not
-    identify people no rater is dropped, and only single ratings are excluded.
+    identify people no rater is dropped, and only single ratings are excluded. One failed check drops a rater;
+    `tolerance` is the largest difference from the expected value that passes. Raters with a median kappa below `kappa`
+    are dropped.
     """
     identity = raters_identity((r.rater for r in ratings if r.rater != MEAN), stable_raters)
     not_understood = {(r.rater, r.item) for r in ratings if _not_understood(r)}
@@ -137,7 +139,10 @@ def screen(
 def _reason_to_exclude(
     rating: Rating, not_understood: set[tuple[str | None, str]], tolerance: float
 ) -> str | None:
-    """Why a single rating is excluded: it is an attention check, or its context was not understood; None to keep it."""
+    """Why a single rating is excluded: it is an attention check, passed or failed, or its context was not understood.
+
+    None to keep it. `not_understood` has the (rater, item) pairs of which any rating says so.
+    """
     if "expected" in rating.extra:
         expected = rating.extra["expected"]
         if isinstance(expected, bool) or not isinstance(expected, int | float):
@@ -154,13 +159,17 @@ def _reason_to_exclude(
 
 
 def _not_understood(rating: Rating) -> bool:
+    """Whether the rating itself says that its context was not understood."""
     return rating.extra.get("understood") in (False, 0)
 
 
 def _kappas(
     matrix: RatingMatrix, weights: Literal["linear", "quadratic"] | None, min_shared: int
 ) -> dict[tuple[str, str], float]:
-    """Kappa of each ordered pair of raters who share at least `min_shared` items."""
+    """Kappa of each pair of raters who share `min_shared` items, in both orders.
+
+    Without pairs whose kappa is undefined.
+    """
     rows = dict(zip(matrix.raters, matrix.values, strict=True))
     kappa = partial(cohen_kappa, weights=weights, categories=matrix.categories)
     kappas = {}
@@ -172,7 +181,10 @@ def _kappas(
 
 
 def _drop_worst_first(kappas: Mapping[tuple[str, str], float], *, threshold: float) -> dict[str, RaterKappa]:
-    """Each rater's median kappa with the remaining raters, dropping the lowest below `threshold` until none is left."""
+    """Each rater's median kappa with the remaining raters, dropping the lowest below `threshold` until none is left.
+
+    A dropped rater has the kappa at the time of dropping. Raters without partners are absent.
+    """
     partners: defaultdict[str, dict[str, float]] = defaultdict(dict)
     for (a, b), value in kappas.items():
         partners[a][b] = value
@@ -196,6 +208,10 @@ def _report(
     threshold: float,
     alone: str,
 ) -> RaterReport:
+    """The report on one rater, who is dropped after a failed check or with a kappa below `threshold`.
+
+    `tally` counts ratings by (rater, reason to exclude); `alone` is the reason given where there is no kappa.
+    """
     failed = tally[rater, FAILED]
     checks = failed + tally[rater, PASSED]
     dropped = bool(failed) or rater_kappa.kappa < threshold
@@ -225,7 +241,7 @@ def _split(
     reports: tuple[RaterReport, ...],
     identity: Identity,
 ) -> Screened:
-    """Ratings without a reason are kept, the others excluded."""
+    """The result of the screening: ratings whose entry in `reasons` is None are kept, the others excluded."""
     judged = list(zip(ratings, reasons, strict=True))
     return Screened(
         kept=tuple(rating for rating, why in judged if why is None),

@@ -63,7 +63,10 @@ def fleiss_kappa(counts: Floats) -> float:
 
 
 def krippendorff_alpha(matrix: Floats, level: Scale = "nominal") -> float:
-    """Krippendorff's alpha (2004): one minus observed over expected disagreement, for any number of raters an item."""
+    """Krippendorff's alpha (2004): one minus observed over expected disagreement, for any number of raters an item.
+
+    `matrix` is (raters, items); items with fewer than two ratings are left out.
+    """
     matrix = np.asarray(matrix, dtype=np.float64)
     rated = ~np.isnan(matrix)
     paired = rated.sum(axis=0) >= 2
@@ -81,7 +84,10 @@ def krippendorff_alpha(matrix: Floats, level: Scale = "nominal") -> float:
 
 
 def leave_one_out_correlation(matrix: Floats, statistic: str = "pearson") -> float:
-    """Correlation, pooled over raters and items, of each rating with the mean of the item's other ratings."""
+    """Correlation, pooled over raters and items, of each rating with the mean of the item's other ratings.
+
+    Items with one rating are left out; `statistic` is a key of `correlation.STATISTICS`.
+    """
     matrix = np.asarray(matrix, dtype=np.float64)
     rated = ~np.isnan(matrix)
     n = rated.sum(axis=0)
@@ -93,7 +99,10 @@ def leave_one_out_correlation(matrix: Floats, statistic: str = "pearson") -> flo
 def pairwise_median(
     matrix: Floats, statistic: Callable[[Floats, Floats], float], *, overlap: int = MIN_OVERLAP
 ) -> float:
-    """Median of `statistic` over the pairs of raters that share at least `overlap` items; NaN if there is none."""
+    """Median of `statistic` over the pairs of raters that share at least `overlap` items.
+
+    NaN if it is defined for none.
+    """
     matrix = np.asarray(matrix, dtype=np.float64)
     values = []
     for a, b in combinations(matrix, 2):
@@ -105,7 +114,10 @@ def pairwise_median(
 
 
 def _squared_distances(values: Floats, total: Floats, level: Scale) -> Floats:
-    """Krippendorff's squared difference function of all pairs of values; `total` has the frequency of each value."""
+    """Krippendorff's squared difference of all pairs of sorted values, (v, v).
+
+    `total` has the frequency of each value.
+    """
     if level == "interval":
         return np.subtract.outer(values, values) ** 2
     if level == "nominal":
@@ -116,5 +128,5 @@ def _squared_distances(values: Floats, total: Floats, level: Scale) -> Floats:
 
 
 def _one_minus_ratio(observed: float, expected: float) -> float:
-    """1 - observed / expected; NaN where nothing is expected."""
+    """1 - observed / expected; NaN where `expected` is 0."""
     return 1 - observed / expected if expected > 0 else float("nan")

@@ -22,7 +22,10 @@ def codes(labels: Sequence[str]) -> tuple[Ints, int]:
 
 
 def connected_components(memberships: Sequence[Sequence[str]]) -> tuple[Ints, int]:
-    """Codes of the connected components of units, where units are connected if they share a cluster."""
+    """Component code of each unit, and the number of components; units are connected if they share a cluster.
+
+    `memberships` lists the clusters of each unit, at least one. Codes are in order of first appearance.
+    """
     parent: dict[str, str] = {}
 
     def root(name: str) -> str:
@@ -52,5 +55,5 @@ def cluster_sums(values: Floats, codes: Ints, n_clusters: int) -> Floats:
 
 
 def group_clusters(codes: Ints, n_clusters: int) -> tuple[Ints, int]:
-    """Codes and count of the clusters, merged into `MAX_CLUSTERS` groups where there are more."""
+    """Codes and count of the clusters, merged into `MAX_CLUSTERS` groups (code modulo it) where there are more."""
     return np.asarray(codes) % MAX_CLUSTERS, min(n_clusters, MAX_CLUSTERS)

@@ -36,7 +36,7 @@ def pearson(x: Floats, y: Floats) -> float:
 
 
 def spearman(x: Floats, y: Floats) -> float:
-    """Spearman's rank correlation, with mid-ranks for ties."""
+    """Spearman's rank correlation, with mid-ranks for ties; NaN where one side is constant or has a NaN."""
     x, y = checked_pair(x, y)
     if np.isnan(x).any() or np.isnan(y).any():
         return np.nan
@@ -44,7 +44,10 @@ def spearman(x: Floats, y: Floats) -> float:
 
 
 def kendall(x: Floats, y: Floats) -> float:
-    """Kendall's tau-b, which is 1 only if both sides have the same ties."""
+    """Kendall's tau-b, which is 1 only if both sides have the same ties.
+
+    NaN where one side is constant or has a NaN.
+    """
     from scipy.stats import kendalltau
 
     x, y = checked_pair(x, y)
@@ -54,7 +57,10 @@ def kendall(x: Floats, y: Floats) -> float:
 
 
 def pairwise_accuracy(x: Floats, y: Floats, *, epsilon: float = 0.0) -> float:
-    """Share of item pairs that metric scores `x` order, or tie within `epsilon`, as people's ratings `y` do."""
+    """Share of item pairs that metric scores `x` order, or tie within `epsilon`, as people's ratings `y` do.
+
+    NaN with fewer than two items or a value that is not finite. Above `MAX_PAIRS` pairs an even sample of them is used.
+    """
     x, y = checked_pair(x, y)
     if len(x) < 2 or not np.isfinite(x).all() or not np.isfinite(y).all():
         return np.nan
@@ -66,7 +72,7 @@ def pairwise_accuracy(x: Floats, y: Floats, *, epsilon: float = 0.0) -> float:
 
 
 def tie_calibration(x: Floats, y: Floats) -> float:
-    """The smallest epsilon at which `pairwise_accuracy` is highest."""
+    """The smallest epsilon at which `pairwise_accuracy` is highest; NaN where that is NaN."""
     x, y = checked_pair(x, y)
     if len(x) < 2 or not np.isfinite(x).all() or not np.isfinite(y).all():
         return np.nan
@@ -97,7 +103,10 @@ STATISTICS: Mapping[str, Callable[[Floats, Floats], float]] = {
 
 
 def row_correlations(statistic: str, x: Floats, y: Floats) -> Floats:
-    """The statistic of each row of two (B, S) tables: S systems, B resamples. Pairwise accuracy uses epsilon 0."""
+    """The statistic of each row of two (B, S) tables: S systems, B resamples. Pairwise accuracy uses epsilon 0.
+
+    NaN for rows with a NaN, for fewer than two systems and, except for pairwise accuracy, for constant rows.
+    """
     check_statistic(statistic)
     x, y = np.asarray(x, dtype=np.float64), np.asarray(y, dtype=np.float64)
     if x.shape != y.shape or x.ndim != 2:
@@ -114,7 +123,10 @@ def row_correlations(statistic: str, x: Floats, y: Floats) -> Floats:
 
 
 def _rank_correlations(statistic: str, x: Floats, y: Floats) -> Floats:
-    """Spearman, Kendall or pairwise accuracy of each row, from the signs of all pairwise differences."""
+    """Spearman, Kendall or pairwise accuracy of each row, from the signs of all pairwise differences.
+
+    NaN is not handled.
+    """
     a, b = _pairwise_signs(x), _pairwise_signs(y)
     if statistic == "spearman":  # a centred mid-rank is half the sum of an item's signs against all others
         return _cosine(a.sum(axis=2), b.sum(axis=2))

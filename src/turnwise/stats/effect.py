@@ -6,9 +6,9 @@ from turnwise.types import Floats
 
 
 def cohen_dz(differences: Floats) -> float:
-    """Cohen's d_z: mean of the paired differences over their standard deviation.
+    """Cohen's d_z: mean of the paired differences over their standard deviation (n - 1).
 
-    By convention .2, .5 and .8 are small, medium and large.
+    By convention .2, .5 and .8 are small, medium and large. NaN with fewer than two differences or if all are equal.
     """
     differences = np.asarray(differences, dtype=np.float64)
     if len(differences) < 2 or not np.ptp(differences) > 0:
@@ -17,7 +17,7 @@ def cohen_dz(differences: Floats) -> float:
 
 
 def superiority(differences: Floats) -> float:
-    """Share of pairs in which the first is better, a tie counting half: .5 is no difference."""
+    """Share of positive differences, a zero counting half: .5 is no difference. NaN if there are none or one is NaN."""
     differences = np.asarray(differences, dtype=np.float64)
     if len(differences) == 0 or np.isnan(differences).any():
         return float("nan")

@@ -33,7 +33,7 @@ def paired_test(
 ) -> DifferenceTest:
     """Test of no difference between two systems on the same clusters, from (C, k) sums of each.
 
-    The systems' labels are swapped cluster by cluster.
+    The systems' labels are swapped cluster by cluster. p is NaN where the difference is not finite.
     """
     if a.shape != b.shape:
         raise ValueError(f"expected sums of equal shape, got {a.shape} and {b.shape}")
@@ -54,7 +54,10 @@ def paired_test_rows(
     draws: int,
     rng: np.random.Generator,
 ) -> DifferenceTest:
-    """`paired_test` for a statistic of row indices; `second` marks the rows of the second system."""
+    """`paired_test` for a statistic of row indices.
+
+    `second` marks the rows of the second system, `codes` their clusters.
+    """
 
     def difference(first: Floats) -> Floats:
         sides = second ^ (first[:, codes] == 0)
@@ -122,8 +125,9 @@ def perm_both_systems(
 def williams(r12: float, r13: float, r23: float, n: int) -> float:
     """p-value of r12 = r13 for two correlations that share variable 1 (Williams 1959; Steiger 1980).
 
-    Valid for Pearson correlations of independent, jointly normal items: across systems, or with one item a
-    cluster. For turns of dialogues, ranks or skewed scores use `perm_both`.
+    Valid for Pearson correlations of `n` independent, jointly normal items: across systems, or with one item a cluster.
+    For turns of dialogues, ranks or skewed scores use `perm_both`. NaN with fewer than 4 items, or where a correlation
+    is undefined.
     """
     from scipy.special import stdtr
 
@@ -174,7 +178,10 @@ def correlation_test(
 def system_correlation_test(
     statistic: str, x: Floats, y: Floats, *, draws: int, rng: np.random.Generator
 ) -> float:
-    """p-value of no association across systems: permutes `y` exhaustively up to 8 systems, else `draws` times."""
+    """p-value of no association across systems: permutes `y` exhaustively up to 8 systems, else `draws` times.
+
+    NaN where the correlation is undefined.
+    """
     x, y = checked_pair(x, y)
     observed = float(row_correlations(statistic, x[None], y[None])[0])
     if not np.isfinite(observed):
@@ -194,7 +201,8 @@ def _swap_test(
 ) -> DifferenceTest:
     """Test of a difference that is 0 in expectation if clusters are swapped at random.
 
-    `difference` maps (b, C) rows, 1 where a cluster is kept and 0 where it is swapped, to (b,) differences.
+    `difference` maps (b, C) rows, 1 where a cluster is kept and 0 where it is swapped, to (b,) differences. p is NaN
+    where the observed difference is not finite.
     """
     observed = float(difference(np.ones((1, n_clusters)))[0])
     if not np.isfinite(observed):
@@ -214,11 +222,12 @@ def _swap_blocks(n_clusters: int, draws: int, rng: np.random.Generator) -> Itera
 
 
 def _can_enumerate(n_clusters: int, draws: int) -> bool:
+    """Whether all 2^C swaps of the clusters are no more than `draws`."""
     return n_clusters < 63 and 2**n_clusters <= draws
 
 
 def _p_value(observed: float, null: Floats, *, exact: bool) -> float:
-    """Share of null differences as extreme as the observed one, with 1 added to both counts unless `exact`."""
+    """Share of null differences at least as large as the observed one, with 1 added to both counts unless `exact`."""
     # The tolerance makes differences equal that differ by the order of summation only. An undefined difference counts
     # as extreme.
     tolerance = 1e-10 * max(abs(observed), float(np.max(np.abs(null), initial=0.0, where=np.isfinite(null))))

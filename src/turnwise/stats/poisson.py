@@ -27,7 +27,7 @@ _BLOCK = 512  # clusters whose counts are in memory at a time
 
 @lru_cache(maxsize=2**10)  # several metrics and replies need the same counts
 def poisson_counts(cluster: str, draws: int, seed: int) -> NDArray[np.uint8]:
-    """How often a cluster is drawn in each of the `draws`; depends on its name and the seed only."""
+    """(draws,) how often a cluster is drawn in each of the `draws`; depends on its name and the seed only."""
     bits = np.random.PCG64(int(digest(str(seed), cluster), 16)).random_raw(-(-draws // 4))
     drawn: NDArray[np.uint8] = _COUNT_OF_BITS[np.asarray(bits, dtype=np.uint64).view(np.uint16)[:draws]]
     return drawn
@@ -35,7 +35,10 @@ def poisson_counts(cluster: str, draws: int, seed: int) -> NDArray[np.uint8]:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PoissonSums:
-    """Bootstrap sums of the clusters' rows, one for each draw; sums of several shards can be added."""
+    """Bootstrap sums of the clusters' rows, one for each draw.
+
+    Sums of several shards with the same seed can be added.
+    """
 
     sums: Floats  # (draws, k)
     seed: int = 0

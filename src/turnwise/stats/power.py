@@ -12,7 +12,8 @@ def minimum_detectable_difference(
 ) -> float:
     """The true mean difference that a two-sided paired t-test on this many clusters detects with this power.
 
-    Solved on the noncentral t distribution, ignoring the probability of rejecting on the wrong side.
+    `cluster_differences` has the mean difference of each cluster. Solved on the noncentral t distribution, ignoring the
+    probability of rejecting on the wrong side. NaN with fewer than 2 clusters or if they do not vary.
     """
     from scipy.optimize import brentq
     from scipy.special import nctdtr, stdtrit
@@ -27,14 +28,17 @@ def minimum_detectable_difference(
 
 
 def clusters_needed(half_width: float, n_clusters: int, wanted: float) -> int:
-    """Number of clusters for a half-width `wanted`, given the half-width that `n_clusters` gave."""
+    """Number of clusters for a half-width `wanted`, given the half-width that `n_clusters` gave.
+
+    It shrinks as 1/sqrt(n).
+    """
     if not (half_width > 0 and wanted > 0 and n_clusters > 0):
         raise ValueError("half-widths and the number of clusters must be positive")
     return ceil(n_clusters * (half_width / wanted) ** 2)
 
 
 def systems_needed(r: float, half_width: float, *, level: float = 0.95) -> int:
-    """Number of independent systems for this half-width around a Pearson correlation `r`, by Fisher's z."""
+    """Fewest independent systems, at least 4, for this half-width around a Pearson correlation `r`, by Fisher's z."""
     from scipy.special import ndtri
 
     if not (abs(r) < 1 and 0 < half_width < 1):

@@ -35,7 +35,7 @@ def bootstrap_sums(
 
 
 def jackknife_sums(sums: Floats, of_sums: Callable[[Floats], Floats]) -> Floats:
-    """The statistic with each cluster left out in turn: (C, ...)."""
+    """The statistic with each cluster left out in turn, (C, ...), from (C, ..., k) sums of clusters."""
     return of_sums(sums.sum(axis=0) - sums)
 
 
@@ -60,7 +60,10 @@ def resampled_correlation(
 
 
 def jackknife(statistic: Callable[[Ints], float], codes: Ints, n_clusters: int) -> Floats:
-    """The statistic with each cluster left out in turn; above 50 clusters, each of 50 groups of clusters."""
+    """The statistic of row indices with each cluster left out in turn.
+
+    Above 50 clusters, each of 50 groups of clusters.
+    """
     group = np.asarray(codes) % _GROUPS
     return np.array([statistic(np.flatnonzero(group != out)) for out in range(min(n_clusters, _GROUPS))])
 

@@ -21,6 +21,8 @@ _MIN_CLUSTERS = 64  # clusters that fit for any cluster size, so that there are 
 
 
 class _SampledRow(NamedTuple):
+    """A kept row, the number of rows added before it, and the hash by which a large cluster is cut."""
+
     arrival: int
     hash: int  # of the row's name
     row: Floats
@@ -28,6 +30,8 @@ class _SampledRow(NamedTuple):
 
 @dataclass(slots=True)
 class Reservoir:
+    """A sample of at most `max_rows` rows, filled by `add` and read by `table`."""
+
     max_rows: int = MAX_ROWS
     seed: int = 0
     seen: int = 0  # rows that were added, kept or not
@@ -58,7 +62,10 @@ class Reservoir:
             self._shrink(list(self._clusters) if was_complete else [key])
 
     def table(self) -> tuple[Floats, Ints, int]:
-        """The kept rows (n, k) in order of arrival, the cluster code of each, and the number of clusters."""
+        """The kept rows (n, k) in order of arrival, the cluster code of each, and the number of clusters.
+
+        Fails without rows.
+        """
         kept = sorted((one.arrival, key, one.row) for key, rows in self._clusters.items() for one in rows)
         numbers, n_clusters = codes([str(key) for _, key, _ in kept])
         return np.stack([row for _, _, row in kept]), numbers, n_clusters
@@ -76,4 +83,5 @@ class Reservoir:
             self._count -= len(self._clusters.pop(self._bound))
 
     def _hash(self, name: str) -> int:
+        """The hash of a name that also depends on the seed."""
         return int(digest(str(self.seed), name), 16)

@@ -23,7 +23,8 @@ def interval_of_sums(
 ) -> tuple[Interval | None, str]:
     """BCa interval of the first system's statistic minus the second's, from (C, k) sums of each, and the method.
 
-    With few clusters it is Welch's t interval on the jackknife.
+    If a system has fewer than 20 clusters, it is Welch's t interval on the jackknife. Without an interval, the method
+    says why.
     """
     if min(len(a), len(b)) < 2:
         return None, TOO_FEW
@@ -52,7 +53,11 @@ def interval_of_rows(
     draws: int,
     rng: np.random.Generator,
 ) -> tuple[Interval | None, str]:
-    """Interval by subsampling, for a statistic of row indices; the rows of the second system follow the first's."""
+    """Percentile interval of subsampling draws of the first system's statistic minus the second's, and the method.
+
+    For a statistic of row indices; the rows of the second system follow the first's. Without an interval, the method
+    says why.
+    """
     if min(n_a, n_b) < 2:
         return None, TOO_FEW
     first = subsample(statistic, codes_a, n_a, draws=draws, rng=rng)
@@ -64,7 +69,7 @@ def interval_of_rows(
 def permutation_test(
     a: Floats, b: Floats, of_sums: Callable[[Floats], Floats], *, draws: int, rng: np.random.Generator
 ) -> DifferenceTest:
-    """Test of no difference between two systems, from (C, k) sums of each."""
+    """Test of no difference between two systems, from (C, k) sums of each, by `draws` permutations of system labels."""
     sums = np.concatenate([a, b])
 
     def difference(first: Floats) -> Floats:
@@ -83,7 +88,7 @@ def permutation_test_rows(
     draws: int,
     rng: np.random.Generator,
 ) -> DifferenceTest:
-    """Test of no difference between two systems, for a statistic of row indices."""
+    """`permutation_test` for a statistic of row indices; the rows of the second system follow the first's."""
     codes = np.concatenate([codes_a, codes_b + n_a])
 
     def difference(first: Floats) -> Floats:
@@ -96,7 +101,10 @@ def permutation_test_rows(
 def _label_permutation_test(
     difference: Callable[[Floats], Floats], n_a: int, n_b: int, *, draws: int, rng: np.random.Generator
 ) -> DifferenceTest:
-    """Permutes system labels: `difference` maps (b, C) rows, 1 for the first system's clusters, to differences."""
+    """Test of a difference by `draws` permutations of the system labels of clusters; p is NaN if it is not finite.
+
+    `difference` maps (b, C) rows, 1 for the first system's clusters and 0 for the second's, to (b,) differences.
+    """
     labels = np.concatenate([np.ones(n_a), np.zeros(n_b)])
     observed = float(difference(labels[None])[0])
     if not np.isfinite(observed):

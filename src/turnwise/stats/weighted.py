@@ -37,10 +37,11 @@ def weighted_correlation(
     *,
     epsilon: float | Floats | None = None,
 ) -> WeightedStatistic:
-    """The correlation of `x` and `y` as a function of (b, C) cluster weights.
+    """The correlation of `x` and `y` as a function of (b, C) cluster weights, with (b,) values.
 
     Pairwise accuracy uses `epsilon`, one number or one an item; the default is the one calibrated on all items.
-    Calibrating again in each draw would maximise twice and bias the draws upwards.
+    Calibrating again in each draw would maximise twice and bias the draws upwards. All values are NaN with fewer than
+    two items, or where an item's value is NaN or, for Pearson and pairwise accuracy, infinite.
     """
     check_statistic(statistic)
     x, y = checked_pair(x, y)
@@ -66,7 +67,7 @@ def moments(x: Floats, y: Floats) -> Floats:
 
 
 def pearson_from_sums(sums: Floats) -> Floats:
-    """(..., 6) sums of `moments` -> (...) Pearson correlations."""
+    """(..., 6) sums of `moments` -> (...) Pearson correlations; NaN where a side is constant."""
     n, x, y, xx, yy, xy = np.moveaxis(sums, -1, 0)
     n = np.maximum(n, 1)
     vx, vy = xx - x * x / n, yy - y * y / n
@@ -89,7 +90,7 @@ def _dense_ranks(x: Floats) -> Floats:
 
 
 def _spearman(x: Floats, y: Floats, codes: Ints) -> WeightedStatistic:
-    """Weighted Spearman correlation: mid-ranks in every weighted sample, from one sort of each side."""
+    """Weighted Spearman correlation of dense ranks: mid-ranks in every weighted sample, from one sort of each side."""
     group = x.astype(np.int64)
     by_x, by_y = np.argsort(x, kind="stable"), np.argsort(y, kind="stable")
     first_x, first_y = _group_starts(x[by_x]), _group_starts(y[by_y])
@@ -123,7 +124,10 @@ def _centred_midranks(w: Floats, firsts: Ints) -> tuple[Floats, Floats]:
 
 
 def _kendall(x: Floats, y: Floats, codes: Ints, n_clusters: int) -> WeightedStatistic:
-    """Weighted tau-b: concordant minus discordant pairs over the geometric mean of the untied pairs of each side."""
+    """Weighted tau-b: concordant minus discordant pairs over the geometric mean of the untied pairs of each side.
+
+    `x` and `y` must be dense ranks.
+    """
 
     def value(x: Pair, y: Pair) -> Floats:
         return np.asarray(np.sign((x[0] - x[1]) * (y[0] - y[1])))
@@ -136,7 +140,7 @@ def _kendall(x: Floats, y: Floats, codes: Ints, n_clusters: int) -> WeightedStat
 def _pairwise(
     x: Floats, y: Floats, epsilon: float | Floats, codes: Ints, n_clusters: int
 ) -> WeightedStatistic:
-    """Weighted pairwise accuracy."""
+    """Weighted pairwise accuracy; a pair of items uses the mean of their two epsilons."""
 
     def value(x: Pair, y: Pair, epsilon: Pair) -> Floats:
         return ordered_alike(x[0] - x[1], y[0] - y[1], (epsilon[0] + epsilon[1]) / 2).astype(np.float64)
@@ -177,7 +181,10 @@ def _pair_quadratic_form(
 
 
 def _untied(x: Floats, codes: Ints, n_clusters: int) -> WeightedStatistic:
-    """Weighted number of untied item pairs: (N^2 - sum of N_g^2) / 2 for N_g items at each value g."""
+    """Weighted number of untied item pairs: (N^2 - sum of N_g^2) / 2 for N_g items at each value g.
+
+    `x` are dense ranks.
+    """
     from scipy.sparse import csr_array
 
     counts = csr_array((np.ones(len(x)), (codes, x.astype(np.int64))), shape=(n_clusters, int(x.max()) + 1))
@@ -186,7 +193,7 @@ def _untied(x: Floats, codes: Ints, n_clusters: int) -> WeightedStatistic:
 
 
 def _quadratic_form(matrix: Floats) -> WeightedStatistic:
-    """w' A w of each row of weights."""
+    """The function that gives w' A w for each row w of (b, C) weights."""
     return lambda w: np.einsum("bc,bc->b", w @ matrix, w)
 
 
