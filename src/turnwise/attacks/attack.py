@@ -26,7 +26,7 @@ MAX_REASONS = 20  # distinct reasons for missing scores that are reported
 
 
 class ScoredReplies(NamedTuple):
-    """The replies of a candidate in the held-out contexts, and their scores."""
+    """A candidate, its reply in each held-out context, and their scores (NaN where the metric gave none)."""
 
     candidate: Candidate
     replies: list[str]
@@ -50,7 +50,7 @@ class Attack:
 
     @property
     def worst(self) -> JudgedStrategy | None:
-        """The fraud with the largest gain, if there is one."""
+        """The significant fraud with the largest gain; None if there is no significant one."""
         return next((one for one in self.strategies if one.significant), None)
 
     @property
@@ -73,8 +73,9 @@ def attack(
 ) -> Attack:
     """Search for strategies on `search_on` and test them against people on `judge_on`.
 
-    Fixed replies are mined from `texts`. `verdicts` are the highest scores of a judge, for prompt injections. `further`
-    returns more candidates to test, those of a tuned policy.
+    Fixed replies are mined from `texts`. `verdicts` are the highest scores of a judge, for prompt
+    injections. `draws` counts bootstrap draws. `further` returns more candidates to test, those of a tuned
+    policy. If the metric scores none of people's replies, only the baselines are tested.
     """
     diagnosis = diagnose(target, search_on)
     human = target.scores([(context, context.human) for context in judge_on])
@@ -136,7 +137,8 @@ def _score_candidates(
     contexts: Sequence[Context],
     report: Callable[[str], None],
 ) -> list[ScoredReplies]:
-    """The scored replies of the candidates, until the budget ends or the metric stops responding."""
+    """The replies and scores of the candidates in order, up to the one at which the budget ends or the
+    metric hangs."""
     found = []
     for one in candidates:
         replies = [one.reply(context) for context in contexts]
@@ -151,7 +153,8 @@ def _score_candidates(
 
 
 def _tendencies(scored: Sequence[ScoredReplies], contexts: Sequence[Context]) -> list[Tendency]:
-    """Correlations of simple features with the scores of all replies that were tested."""
+    """Tendencies over the replies of all tested candidates, strongest first; empty with fewer than ten
+    scores."""
     pairs = [pair for one in scored for pair in zip(contexts, one.replies, strict=True)]
     return tendencies(pairs, np.concatenate([one.scores for one in scored])) if scored else []
 
@@ -159,7 +162,7 @@ def _tendencies(scored: Sequence[ScoredReplies], contexts: Sequence[Context]) ->
 def _further_candidates(
     further: Callable[[], Sequence[Candidate]], report: Callable[[str], None]
 ) -> Sequence[Candidate]:
-    """The candidates of a tuned policy; none if the metric stops responding."""
+    """The candidates that `further` returns, those of a tuned policy; none if the metric stops responding."""
     try:
         return further()
     except Hangs as error:
@@ -170,7 +173,11 @@ def _further_candidates(
 def _with_shortened(
     search: Search, chosen: Sequence[Strategy], contexts: Sequence[Context]
 ) -> list[Strategy]:
-    """The strategies found, and shortened versions of the best four."""
+    """The strategies found, followed by shortened versions of the first four; then the whole budget is free
+    again.
+
+    Shortening uses the first 16 contexts and ends early when the calls of the search are used up.
+    """
     found = list(chosen)
     for one in chosen[:4]:
         try:
@@ -182,5 +189,5 @@ def _with_shortened(
 
 
 def _distinct(strategies: Iterable[Strategy]) -> list[Strategy]:
-    """Strategies with different templates."""
+    """The strategies without those whose template occurred before, in order."""
     return list({one.template: one for one in strategies}.values())

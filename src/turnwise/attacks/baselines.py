@@ -35,7 +35,11 @@ VERDICTS: tuple[float, ...] = (5,)  # highest score of a judge, for metrics that
 def baselines(
     pool: Sequence[str], rng: np.random.Generator, verdicts: Sequence[float] = VERDICTS
 ) -> Iterator[Candidate]:
-    """Yield every baseline; `pool` has people's replies from all dialogues."""
+    """Yield every baseline as a candidate; `pool` has people's replies from all dialogues.
+
+    `verdicts` are the highest scores of a judge, which the prompt injections state. The last candidate, the
+    reference (or the person's reply), is a control.
+    """
     yield Candidate("empty", "baseline", "says nothing", lambda _: "")
     yield Candidate("one-word", "baseline", "always answers “yes”", lambda _: "yes")
     for text in GENERIC:
@@ -73,16 +77,21 @@ def baselines(
 
 
 def _fixed_reply(text: str) -> Callable[[Context], str]:
+    """A function that returns `text` in every context."""
     return lambda _: text
 
 
 def without_punctuation(text: str) -> str:
-    """The text with punctuation removed and white space normalised."""
+    """The text with ASCII punctuation replaced by spaces and runs of white space by one space."""
     return " ".join(re.sub(f"[{re.escape(string.punctuation)}]", " ", text).split())
 
 
 def _replies_of_other_dialogues(pool: Sequence[str], rng: np.random.Generator) -> Callable[[Context], str]:
-    """A strategy that replies with a random reply from another dialogue, the same for a context each time."""
+    """A function that returns a random reply of `pool` that differs from the person's, the same for a
+    context each time.
+
+    "" if there is none.
+    """
     drawn: dict[str, str] = {}
 
     def reply(context: Context) -> str:
@@ -95,7 +104,7 @@ def _replies_of_other_dialogues(pool: Sequence[str], rng: np.random.Generator) -
 
 
 def _shuffled(context: Context) -> str:
-    """The words of the person's reply in random order, the same each time."""
+    """The words of the person's reply in a random order that depends on the length of the reply only."""
     words = context.human.split()
     order = np.random.default_rng(len(context.human)).permutation(len(words))
     return " ".join(words[place] for place in order)

@@ -19,20 +19,22 @@ class Context:
 
     @property
     def turns(self) -> tuple[Turn, ...]:
+        """The turns before the person's reply."""
         return self.item.turns[:-1]
 
     @property
     def human(self) -> str:
+        """The text of the person's reply."""
         return self.item.reply
 
     @property
     def last_turn(self) -> str:
-        """The turn that the reply responds to."""
+        """The text of the turn that the reply responds to; "" without turns."""
         return self.turns[-1].text if self.turns else ""
 
     @property
     def full_text(self) -> str:
-        """All turns of the context in one string."""
+        """The texts of all turns of the context, without the reply, joined by spaces."""
         return " ".join(turn.text for turn in self.turns)
 
     def with_reply(self, reply: str) -> Item:
@@ -46,7 +48,10 @@ class Context:
 
 
 def sample_contexts(items: Iterable[Item], count: int, rng: np.random.Generator) -> list[Context]:
-    """Up to `count` random contexts: one of each cluster first, then second ones, and so on."""
+    """Up to `count` random contexts: one of each cluster first, then second ones, and so on.
+
+    Items without a reply, without a context with text, or with something missing are left out.
+    """
     by_cluster: dict[str, list[Item]] = {}
     for item in items:
         if item.missing is None and item.reply.strip() and any(turn.text for turn in item.context):
@@ -63,7 +68,10 @@ def sample_contexts(items: Iterable[Item], count: int, rng: np.random.Generator)
 
 
 def split_contexts(chosen: Sequence[Context]) -> tuple[list[Context], list[Context]]:
-    """Contexts for the search and contexts for the final test; the contexts of a dialogue are all in one half."""
+    """Contexts for the search and contexts for the test; clusters (dialogues) alternate between the two.
+
+    Raises `Refused` if one half has fewer than `MIN_CONTEXTS`.
+    """
     order = {
         cluster: place for place, cluster in enumerate(dict.fromkeys(one.item.cluster for one in chosen))
     }

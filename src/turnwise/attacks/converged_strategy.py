@@ -31,7 +31,8 @@ class ConvergedStrategy:
 def converged_strategy(
     contexts: Sequence[Context], replies: dict[str, str], target: Target
 ) -> ConvergedStrategy:
-    """Infer the strategy behind a policy's replies in these contexts."""
+    """Infer the strategy behind a policy's replies (by id of the context) in these contexts; scores both
+    with the target."""
     said = [replies[context.item.id] for context in contexts]
     found = infer_strategy([context.full_text for context in contexts], said)
     most, _ = Counter(said).most_common(1)[0]
@@ -44,7 +45,11 @@ def converged_strategy(
 
 
 def policy_candidates(found: ConvergedStrategy, replies: dict[str, str]) -> list[Candidate]:
-    """The policy's replies as a candidate, and its fixed reply as another if it has one."""
+    """The policy's replies as a candidate; if it converged to a fixed reply, that reply as a second
+    candidate.
+
+    `replies` has the policy's reply by id of the context, for all test contexts.
+    """
     kinds: dict[InferredKind, Kind] = {"fixed": "fixed", "parrot": "parrot", "pattern": "pattern"}
     kind = kinds.get(found.final, "other")
     policy = Candidate(

@@ -33,11 +33,13 @@ class Diagnosis:
 
     @property
     def random(self) -> bool:
+        """Whether noise makes more than 5 % of the variance of the scores."""
         return self.noise > MAX_NOISE
 
     @property
     def warning(self) -> str | None:
-        """Why the result of an attack means little; None if it does not."""
+        """Why the result of an attack means little: no scores, constant or random; None if none of these
+        holds."""
         if self.unscored == 1:
             why = next(iter(self.errors), "it returned NaN")
             return f"the metric scored none of people's replies: {why}"
@@ -49,7 +51,8 @@ class Diagnosis:
 
 
 def diagnose(target: Target, contexts: Sequence[Context]) -> Diagnosis:
-    """Score people's replies in their own and in other contexts, and score some of them again."""
+    """Score people's replies in their own and in each other's contexts, and about 40 of these pairs a
+    second time."""
     own = [(context, context.human) for context in contexts]
     misplaced = [
         (context, other.human) for context, other in zip(contexts, [*contexts[1:], contexts[0]], strict=True)
@@ -79,23 +82,24 @@ class Tendency:
 
     @classmethod
     def of(cls, feature: str, correlation: float) -> "Tendency":
+        """The tendency with its description; a correlation of zero is described as falling."""
         grows = "grows" if correlation > 0 else "falls"
         return cls(feature, correlation, f"the score {grows} with {FEATURES[feature][0]}")
 
     @property
     def negated(self) -> "Tendency":
-        """For the metric's own scores, where lower is better and scores were negated for the attack."""
+        """The tendency of the metric's own scores, if lower is better and they were negated for the attack."""
         return Tendency.of(self.feature, -self.correlation)
 
 
 def _copied_share(context: Context, reply: str) -> float:
-    """Share of the reply's words that occur in the context."""
+    """Share of the reply's words, repeats included, that occur in the context; 0 for an empty reply."""
     reply_words, context_words = words(reply), set(words(context.full_text))
     return sum(word in context_words for word in reply_words) / len(reply_words) if reply_words else 0.0
 
 
 def _content_words_used(context: Context, reply: str) -> float:
-    """Number of content words of the last turn that the reply uses."""
+    """Number of distinct content words of the context's last turn that the reply uses."""
     reply_words = set(words(reply))
     return float(sum(word in reply_words for word in content_words(context.last_turn)))
 
@@ -111,7 +115,10 @@ FEATURES: dict[str, tuple[str, Callable[[Context, str], float]]] = {
 
 
 def tendencies(pairs: Sequence[tuple[Context, str]], scores: Floats) -> list[Tendency]:
-    """Spearman correlation of each feature with the score, both centred within contexts; strongest first."""
+    """Spearman correlation of each feature with the score, both centred within contexts; strongest first.
+
+    Features that do not vary are left out; empty with fewer than ten scored replies.
+    """
     known = ~np.isnan(scores)
     pairs = [pair for pair, good in zip(pairs, known, strict=True) if good]
     if len(pairs) < 10:
@@ -127,6 +134,6 @@ def tendencies(pairs: Sequence[tuple[Context, str]], scores: Floats) -> list[Ten
 
 
 def _minus_context_mean(values: Floats, codes: np.ndarray[tuple[int], np.dtype[np.intp]]) -> Floats:
-    """Values minus the mean of their context."""
+    """Each value minus the mean of the values with the same code; codes number the contexts from 0."""
     means = np.bincount(codes, values) / np.bincount(codes)
     return np.asarray(values - means[codes])

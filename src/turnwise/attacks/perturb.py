@@ -36,12 +36,17 @@ class Perturbation:
 
     @property
     def negated(self) -> "Perturbation":
-        """For the metric's own scores, where lower is better and scores were negated for the attack."""
+        """The effect on the metric's own scores, if lower is better and they were negated for the attack."""
         return replace(self, change=0.0 - self.change, raised=self.lowered, lowered=self.raised)
 
 
 def perturb(target: Target, contexts: Sequence[Context], rng: np.random.Generator) -> list[Perturbation]:
-    """The effect of every edit that changes at least one reply or context."""
+    """The effect of every edit on the scores of people's replies, over the replies or contexts that it
+    changes.
+
+    Edits that change nothing or get no score are left out; the list is empty if people's scores do not
+    vary.
+    """
     before = target.scores([(context, context.human) for context in contexts])
     known = before[~np.isnan(before)]
     spread = float(np.std(known)) if len(known) else 0.0
@@ -71,7 +76,12 @@ def _measure_edit(
     before: np.ndarray[tuple[int], np.dtype[np.float64]],
     spread: float,
 ) -> list[Perturbation]:
-    """The effect of one edit; empty where it changes nothing or has no scores."""
+    """The effect of one edit as a list of one; empty if `pairs` is empty, no score is known or `spread` is
+    0.
+
+    `pairs` has the changed pairs only, `before` the scores of the same pairs before the edit, and `spread`
+    the standard deviation of people's scores.
+    """
     if not pairs:
         return []
     try:
@@ -103,7 +113,7 @@ def _expand_contractions(text: str, _: np.random.Generator) -> str:
 
 
 def _with_typos(text: str, rng: np.random.Generator) -> str:
-    """Swap two neighbouring letters in one of five words with more than three letters."""
+    """Swap two neighbouring inner letters of each word of more than three letters with probability 0.2."""
     said = text.split()
     for place, word in enumerate(said):
         if len(word) > 3 and rng.random() < 0.2:
@@ -127,7 +137,8 @@ CALLS_PER_CONTEXT = len(REPLY_EDITS) + 4  # metric calls: one for each edit of t
 def _context_edits(
     contexts: Sequence[Context], rng: np.random.Generator
 ) -> dict[str, Callable[[Context], Context]]:
-    """Edits of the context, by name."""
+    """Functions that edit the turns of a context and keep the reply, by name; the new context has an id of
+    its own."""
     order = rng.permutation(len(contexts))
     after = {contexts[a].item.id: contexts[b] for a, b in zip(order, np.roll(order, 1), strict=True)}
 

@@ -13,7 +13,8 @@ from turnwise.attacks.context import Context
 
 @dataclass(frozen=True, slots=True)
 class SampledReplies:
-    """Sampled replies of a batch, as texts and as tokens with the end-of-text token, padded with -1."""
+    """Sampled replies of a batch, as stripped texts and as tokens with the end-of-text token, padded with
+    -1."""
 
     texts: list[str]
     tokens: Tensor  # (b, longest)
@@ -21,7 +22,7 @@ class SampledReplies:
 
 @dataclass(frozen=True, slots=True)
 class ReplyEvaluation:
-    """Log probability, entropy and expected score of replies under the policy, in full precision."""
+    """Log probability, entropy and expected score of replies under the policy, in 32-bit precision."""
 
     log_prob: Tensor  # (b,) of the whole reply
     per_token: Tensor  # (b, longest) log probability of each token, 0 for padding
@@ -31,7 +32,11 @@ class ReplyEvaluation:
 
 
 class Policy(nn.Module):
-    """A causal or encoder-decoder language model with a value head on its last hidden state of the context."""
+    """A language model with a value head, initially 0, on its hidden state at the last token of the
+    context.
+
+    The model is causal or an encoder-decoder, whose encoder's state is used.
+    """
 
     def __init__(self, agent: LanguageModelAgent) -> None:
         super().__init__()
@@ -48,7 +53,7 @@ class Policy(nn.Module):
 
     @property
     def end_tokens(self) -> Tensor:
-        """Ids of the tokens that end a reply."""
+        """Sorted ids of the tokens that end a reply, stated by the tokeniser or the model's configuration."""
         stated = [self.agent.tokenizer.eos_token_id, getattr(self.agent.config, "eos_token_id", None)]
         flat = [one for value in stated for one in (value if isinstance(value, list) else [value])]
         return torch.tensor(sorted({one for one in flat if one is not None}), device=self.agent.device)
@@ -57,7 +62,11 @@ class Policy(nn.Module):
     def sample_replies(
         self, contexts: Sequence[Context], generator: torch.Generator, *, temperature: float = 1.0
     ) -> SampledReplies:
-        """Sample one reply for each context, token by token."""
+        """Sample one reply for each context, token by token, with at most `agent.longest` tokens; greedy at
+        temperature 0.
+
+        A causal model without a chat template is cut after the first line.
+        """
         self.eval()
         context_tokens, mask = self._context_tokens(contexts)
         longest = self.agent.longest
@@ -77,7 +86,8 @@ class Policy(nn.Module):
         return SampledReplies([self._text(row) for row in tokens.tolist()], tokens)
 
     def encode_replies(self, replies: Sequence[str]) -> Tensor:
-        """Tokens of given replies, in the form of `SampledReplies.tokens`."""
+        """Tokens (b, width) of given replies with the end-of-text token, cut to `agent.longest`, padded
+        with -1."""
         end = self.agent.tokenizer.eos_token_id
         rows = [
             [*self.agent.tokenizer(text, add_special_tokens=False)["input_ids"], end][: self.agent.longest]
@@ -87,7 +97,7 @@ class Policy(nn.Module):
         return torch.tensor([row + [-1] * (width - len(row)) for row in rows], device=self.agent.device)
 
     def evaluate(self, contexts: Sequence[Context], tokens: Tensor) -> ReplyEvaluation:
-        """Evaluate replies, given as tokens, in their contexts."""
+        """Evaluate replies, given as tokens padded with -1, in their contexts; the results have a gradient."""
         context_tokens, mask = self._context_tokens(contexts)
         reply_tokens = tokens.clamp(min=0)
         is_token = tokens >= 0
@@ -118,6 +128,11 @@ class Policy(nn.Module):
     def _evaluation(
         self, logits: Tensor, state: Tensor, reply_tokens: Tensor, is_token: Tensor
     ) -> ReplyEvaluation:
+        """The evaluation from the logits (b, longest, vocabulary) of the reply and the context's hidden
+        state (b, d).
+
+        The state is detached, so that the value loss trains the head only. `is_token` is False for padding.
+        """
         log_probs = torch.log_softmax(logits, dim=-1)
         per_token = log_probs.gather(2, reply_tokens.unsqueeze(2)).squeeze(2) * is_token
         entropy = -(log_probs.exp() * log_probs).sum(dim=-1) * is_token
@@ -126,11 +141,15 @@ class Policy(nn.Module):
         return ReplyEvaluation(per_token.sum(dim=1), per_token, entropy.sum(dim=1) / length, value, length)
 
     def _context_tokens(self, contexts: Sequence[Context]) -> tuple[Tensor, Tensor]:
-        """Tokens of the contexts (b, width), and their attention mask."""
+        """Tokens of the contexts (b, width) as the agent's prompt writes them, and their attention mask."""
         return self.agent.padded([self.agent.read(context.turns) for context in contexts])
 
     def _cut_after_first_line(self, tokens: Tensor) -> Tensor:
-        """Cut replies after the first line, unless the model has a chat template: it would continue as the user."""
+        """The tokens, changed in place, with -1 after the first line of each reply: the model would
+        continue as the user.
+
+        Unchanged for encoder-decoders and models with a chat template.
+        """
         if self.is_encoder_decoder or self.agent.prompt.form == "chat":
             return tokens
         for row in tokens:
@@ -141,10 +160,10 @@ class Policy(nn.Module):
         return tokens
 
     def _raw(self, tokens: list[int]) -> str:
-        """The decoded text with special tokens."""
+        """The decoded text with special tokens; -1 is skipped."""
         return str(self.agent.tokenizer.decode([token for token in tokens if token >= 0]))
 
     def _text(self, tokens: list[int]) -> str:
-        """The decoded text without special tokens."""
+        """The decoded text without special tokens, stripped; -1 is skipped."""
         known = [token for token in tokens if token >= 0]
         return str(self.agent.tokenizer.decode(known, skip_special_tokens=True)).strip()

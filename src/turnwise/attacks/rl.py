@@ -91,7 +91,11 @@ def tune(
     repetition: int = 0,
     report: Callable[[str], None] = lambda _: None,
 ) -> TunedPolicy:
-    """Run one repetition; the policy of the best epoch also replies in the contexts `reply_on`."""
+    """Run one repetition on a copy of the agent; `repetition` counts from 0 and also seeds it.
+
+    The epoch is chosen by the reward on `track_on`; its policy also replies in the contexts `reply_on`. The
+    agent itself is not changed.
+    """
     torch.manual_seed(seed + repetition)
     policy = Policy(copy.deepcopy(agent))
     reference = copy.deepcopy(policy.model).requires_grad_(False) if settings.kl else None
@@ -132,6 +136,11 @@ class _PolicyTuning:
         repetition: int,
         report: Callable[[str], None],
     ) -> TunedPolicy:
+        """Train epoch by epoch, and return the curves and the replies of the best epoch.
+
+        Ends early when the calls or the time are used up, the loss is not finite, or the metric hangs; if
+        it hangs before any epoch, `Hangs` is raised. `Spent` in the first tracking leaves no replies.
+        """
         curves = Curves()
         best_replies, best, stopped = dict[str, str](), 0, None
         minutes = self.settings.minutes
@@ -173,7 +182,8 @@ class _PolicyTuning:
     def _epoch(
         self, train_on: Sequence[Context], optimiser: torch.optim.Optimizer, *, updates: int
     ) -> tuple[list[tuple[float, float]], str | None]:
-        """Train for some updates; returns (reward, divergence) of each, and why the epoch ended early."""
+        """Train for `updates` updates; returns (mean score, KL divergence) of each, and why the epoch ended
+        early or None."""
         updates_done: list[tuple[float, float]] = []
         for _ in range(updates):
             chosen = self.rng.choice(len(train_on), self.settings.batch)
@@ -186,7 +196,11 @@ class _PolicyTuning:
     def _update(
         self, contexts: list[Context], optimiser: torch.optim.Optimizer
     ) -> tuple[float, float] | None:
-        """One update of the policy; returns (reward, divergence), or None if the loss or its gradient is not finite."""
+        """One update of the policy on sampled replies; returns (mean score, KL divergence per token).
+
+        None if the loss or its gradient is not finite. Both are NaN, and nothing is updated, if no reply
+        has a score; the divergence is NaN without a reference model.
+        """
         drawn = self.policy.sample_replies(contexts, self.generator)
         scores = torch.tensor(self.target.scores(list(zip(contexts, drawn.texts, strict=True))))
         known = ~scores.isnan()
@@ -217,7 +231,11 @@ class _PolicyTuning:
     def _kl_divergence(
         self, contexts: list[Context], tokens: torch.Tensor, per_token: torch.Tensor, length: torch.Tensor
     ) -> torch.Tensor:
-        """KL(policy || untuned model) per token, by the non-negative estimator k3 on the sampled tokens."""
+        """KL(policy || untuned model) per token, a scalar, by the non-negative estimator k3 on the sampled
+        tokens.
+
+        `per_token` has the policy's log probabilities of `tokens`.
+        """
         own, self.policy.model = self.policy.model, self.reference
         try:
             with torch.no_grad():
@@ -228,7 +246,7 @@ class _PolicyTuning:
         return ((ratio.exp() - 1 - ratio).sum(dim=1) / length).mean()
 
     def _greedy_replies(self, contexts: Sequence[Context]) -> dict[str, str]:
-        """The policy's replies at temperature 0."""
+        """The policy's replies at temperature 0, by id of the context."""
         replies: dict[str, str] = {}
         for first in range(0, len(contexts), BATCH):
             some = contexts[first : first + BATCH]
@@ -240,7 +258,10 @@ class _PolicyTuning:
     def _track(
         self, contexts: Sequence[Context], curves: Curves, updates_done: Sequence[tuple[float, float]]
     ) -> dict[str, str]:
-        """Add one point to every curve, and return the replies."""
+        """Add one point to every curve, and return the greedy replies in these contexts by id.
+
+        `updates_done` has (reward, divergence) of the epoch's updates.
+        """
         replies = self._greedy_replies(contexts)
         losses: list[float] = []
         entropies: list[float] = []
@@ -262,5 +283,6 @@ class _PolicyTuning:
 
 
 def _mean_or_none(values: Sequence[float]) -> float | None:
+    """The mean of the values that are not NaN; None if there is none."""
     known = [value for value in values if not np.isnan(value)]
     return float(np.mean(known)) if known else None

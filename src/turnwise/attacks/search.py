@@ -50,7 +50,12 @@ class Search:
         )
 
     def run(self, texts: Iterable[str]) -> list[Strategy]:
-        """Run all stages and return the best strategies of each kind."""
+        """Run all stages and return up to three strategies of each kind, by falling gain; fixed replies are
+        mined from `texts`.
+
+        A stage whose share of the calls is used up ends with what it has. Strategies scored on few contexts
+        are left out.
+        """
         best: list[str] = []
         stages: tuple[tuple[str, Callable[[Sequence[str]], list[str]]], ...] = (
             ("mined", lambda _: self._mined_replies(texts)),
@@ -73,25 +78,30 @@ class Search:
         return self._calls_before + int((self.calls - self._calls_before) * STAGE_SHARES[stage])
 
     def _best_of_each_kind(self) -> list[Strategy]:
-        """The best three strategies of each kind."""
+        """The best three strategies of each kind, of those scored on enough contexts; kinds in the order of
+        their best."""
         ranked = self._ranked([template for template in self.tried if self._scored_enough(template)])
         made = [strategy(template) for template in ranked]
         kinds = dict.fromkeys(one.kind for one in made)
         return [one for kind in kinds for one in islice((one for one in made if one.kind == kind), 3)]
 
     def _scored_enough(self, template: str) -> bool:
-        """Whether the template was scored on at least 8 contexts."""
+        """Whether the template was last scored on at least 8 contexts, or on all if there are fewer."""
         return self._seen.get(template, 0) >= min(8, len(self.contexts))
 
     def gain(self, template: str, contexts: Sequence[Context]) -> float:
-        """Mean score minus people's mean score in these contexts."""
+        """Mean over these contexts of the template's score minus the person's; minus infinity without a
+        score. Recorded."""
         self.gains([template], contexts)
         return self.tried[template]
 
     def gains(self, templates: Sequence[str], contexts: Sequence[Context]) -> None:
-        """Record the gain of each template in these contexts, scoring several templates in one batch."""
+        """Score the templates in these contexts, several in one batch, and record their gains in `tried`.
+
+        An earlier gain on other contexts is replaced; a template without any score gets minus infinity.
+        """
         at_once = max(1, BATCH // len(contexts))
-        human = self._human(contexts)
+        human = self._human_scores(contexts)
         for first in range(0, len(templates), at_once):
             some = templates[first : first + at_once]
             made = [strategy(template) for template in some]
@@ -102,16 +112,20 @@ class Search:
                 self.tried[template] = float(known.mean()) if len(known) else -np.inf
                 self._seen[template] = len(contexts)
 
-    def _human(self, contexts: Sequence[Context]) -> Floats:
-        """Scores of people's replies in these contexts."""
+    def _human_scores(self, contexts: Sequence[Context]) -> Floats:
+        """Scores of people's replies in these contexts, in their order; NaN where there is none."""
         return np.array([self._people[context.item.id] for context in contexts])
 
     def _ranked(self, templates: Iterable[str]) -> list[str]:
-        """Distinct templates by falling gain."""
+        """Distinct templates by falling recorded gain; those that were never tried are last."""
         return sorted(dict.fromkeys(templates), key=lambda one: -self.tried.get(one, -np.inf))
 
     def _successive_halving(self, templates: Sequence[str], contexts: int, keep: int) -> list[str]:
-        """The best `keep` templates: the better half is scored on twice as many contexts, again and again."""
+        """The best `keep` templates; they are scored on `contexts` random contexts, and the better half on
+        twice as many.
+
+        Halving ends when `keep` or fewer are left or all contexts were used.
+        """
         left = list(dict.fromkeys(templates))
         while True:
             sample = self._sample(contexts)
@@ -122,12 +136,13 @@ class Search:
             left, contexts = left[: max(keep, len(left) // 2)], min(len(self.contexts), 2 * contexts)
 
     def _sample(self, count: int) -> list[Context]:
-        """Random contexts, in their original order."""
+        """`count` random contexts (all, if there are fewer), in their original order."""
         chosen = self.rng.permutation(len(self.contexts))[:count]
         return [self.contexts[place] for place in sorted(chosen)]
 
     def _mined_replies(self, texts: Iterable[str]) -> list[str]:
-        """The best fixed replies from the corpus: bundles, then the sentences of the best bundles."""
+        """The best 4 bundles of texts and the best 8 of their sentences and halves of sentences, as
+        templates without slots."""
         pool = [escape_braces(text) for text in dict.fromkeys(texts) if text.strip()]
         order = self.rng.permutation(len(pool))
         bundles = [[pool[place] for place in order[at : at + BUNDLE]] for at in range(0, len(pool), BUNDLE)]
@@ -140,7 +155,7 @@ class Search:
         return [*best[:4], *self._successive_halving([*sentences, *self._sentence_halves(sentences)], 4, 8)]
 
     def _sentence_halves(self, sentences: Sequence[str]) -> Iterator[str]:
-        """Yield both halves of each long sentence."""
+        """Yield both halves of each sentence of six words or more."""
         for text in sentences:
             said = text.split()
             if len(said) >= 6:
@@ -148,13 +163,15 @@ class Search:
                 yield " ".join(said[len(said) // 2 :])
 
     def _templates(self, best: Sequence[str]) -> list[str]:
-        """The best templates among every slot in every frame and next to the best fixed replies."""
+        """The best 10 templates among every slot in every frame and before or after the best three
+        templates so far."""
         frames = [*FRAMES, *(f"{text} {{}}" for text in best[:3]), *(f"{{}} {text}" for text in best[:3])]
         made = [frame.replace("{}", f"{{{slot}}}") for frame in frames for slot in SLOTS]
         return self._successive_halving(made, 4, 10)
 
     def _evolved(self, best: Sequence[str]) -> list[str]:
-        """Vary the best templates for generations until three in a row bring no improvement."""
+        """Up to 12 templates by falling gain: generations of random variants, until three in a row bring no
+        improvement."""
         population = list(best)
         idle = 0
         while idle < 3 and population:
@@ -174,9 +191,11 @@ class Search:
 
 
 def shorten(search: Search, made: Strategy, contexts: Sequence[Context]) -> Strategy:
-    """The strategy without the words that most of its gain does not need.
+    """The strategy without the words that most of its gain does not need; unchanged without a gain or fixed
+    words.
 
-    Runs of words are removed, shorter and shorter ones, as long as half of the gain is kept (delta debugging).
+    Runs of words are removed, shorter and shorter ones, as long as half of the gain is kept (delta
+    debugging). When the calls are used up, what was removed so far stays removed.
     """
     said = made.template.split()
     goal = search.gain(made.template, contexts)

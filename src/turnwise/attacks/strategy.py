@@ -24,7 +24,8 @@ _SLOT = re.compile(r"\{(\w+)\}")
 
 
 class Candidate(NamedTuple):
-    """A strategy to be tested: a baseline, a template of the search, or a tuned policy."""
+    """A strategy to be tested, as a function from a context to a reply: a baseline, a template or a tuned
+    policy."""
 
     name: str
     kind: Kind
@@ -40,26 +41,27 @@ class Strategy:
     kind: Kind
 
     def reply(self, context: Context) -> str:
-        """The template with its slots filled from the context."""
+        """The template with its slots filled from the context, without white space at its ends."""
         return _SLOT.sub(lambda found: SLOTS[found[1]](context), self.template).strip()
 
     @property
     def slots(self) -> tuple[str, ...]:
+        """The names of the template's slots in order, repeats included."""
         return tuple(_SLOT.findall(self.template))
 
     @property
     def fixed(self) -> str:
-        """The words that are in every reply."""
+        """The template without its slots: the words that are in every reply."""
         return " ".join(_SLOT.sub(" ", self.template).split())
 
     @property
     def candidate(self) -> Candidate:
-        """The strategy as a candidate for the test."""
+        """The strategy as a candidate for the test, named by its template."""
         return Candidate(self.template, self.kind, self.description, self.reply)
 
     @property
     def description(self) -> str:
-        """A description for the report."""
+        """What the strategy does, in words for the report."""
         if self.kind == "parrot":
             named = " and ".join(
                 SLOT_NAMES[slot] + (f" {times} times" if times > 1 else "")
@@ -74,7 +76,11 @@ class Strategy:
 
 
 def strategy(template: str) -> Strategy:
-    """The strategy of a template: `fixed` without slots, `parrot` if it mostly copies, else `pattern`."""
+    """The strategy of a template, with its kind.
+
+    `fixed` without slots; `parrot` if all slots copy text and at most three words are fixed; else
+    `pattern`.
+    """
     slots = _SLOT.findall(template)
     if not slots:
         return Strategy(template, "fixed")
@@ -83,40 +89,43 @@ def strategy(template: str) -> Strategy:
 
 
 def repeated_words(text: str) -> int:
-    """Number of words that repeat an earlier word of the text."""
+    """Number of words that occurred earlier in the text: words minus distinct words."""
     said = words(text)
     return len(said) - len(set(said))
 
 
 def _is_repetitive(text: str) -> bool:
-    """Whether a text of 10 words or more consists mostly of repeated words."""
+    """Whether a text has 10 words or more and more than half of them occurred earlier in it."""
     return len(words(text)) >= MIN_REPETITIVE_WORDS and 2 * repeated_words(text) > len(words(text))
 
 
 def swap_pronouns(text: str) -> str:
-    """The text with first and second person exchanged: `you` becomes `I`."""
+    """The text with first and second person exchanged: `you` becomes `I`. A swapped word loses its
+    punctuation."""
     said = [PRONOUN_SWAPS.get(word.lower().strip(".,!?"), word) for word in text.split()]
     return " ".join("I" if word == "i" else word for word in said)
 
 
 def content_words(text: str) -> list[str]:
-    """Distinct words of three letters or more that are not stop words."""
+    """Distinct words of three letters or more that are not stop words, in order of first occurrence."""
     return [word for word in dict.fromkeys(words(text)) if word not in STOPWORDS and len(word) > 2]
 
 
 def _pick_by_context(context: Context, texts: Sequence[str]) -> str:
-    """One of the texts at random, with the id of the context as the seed."""
+    """One of the texts at random, always the same for a context id; "" without texts."""
     if not texts:
         return ""
     seed = int.from_bytes(context.item.id.encode()[-8:], "big")
     return texts[int(np.random.default_rng(seed).integers(len(texts)))]
 
 
-def _first_user(context: Context) -> str:
+def _first_user_turn(context: Context) -> str:
+    """The text of the user's first turn; the last turn if the user said nothing."""
     return next((turn.text for turn in context.turns if turn.role == "user"), context.last_turn)
 
 
-def _sentence(text: str) -> str:
+def _last_sentence(text: str) -> str:
+    """The last sentence of a text, split after . ! or ? before white space."""
     return re.split(r"(?<=[.!?])\s+", text.strip())[-1]
 
 
@@ -124,8 +133,8 @@ SLOTS: dict[str, Callable[[Context], str]] = {
     "last": lambda context: context.last_turn,
     "swapped": lambda context: swap_pronouns(context.last_turn),
     "whole": lambda context: context.full_text,
-    "first": _first_user,
-    "sentence": lambda context: _sentence(context.last_turn),
+    "first": _first_user_turn,
+    "sentence": lambda context: _last_sentence(context.last_turn),
     "question": lambda context: context.last_turn.rstrip(".!? ") + "?",
     "nouns": lambda context: " ".join(content_words(context.last_turn)),
     "all_nouns": lambda context: " ".join(content_words(context.full_text)),

@@ -39,7 +39,8 @@ class InferredStrategy:
 
 
 def infer_strategy(contexts: Sequence[str], replies: Sequence[str]) -> InferredStrategy:
-    """Infer the strategy behind the replies in these contexts."""
+    """Infer the kind of strategy behind `replies`, which were given in `contexts` (texts in the same order,
+    not empty)."""
     found = measure(contexts, replies)
     most, _ = Counter(replies).most_common(1)[0]
     if found.response_frequency > 0.7:
@@ -54,7 +55,7 @@ def infer_strategy(contexts: Sequence[str], replies: Sequence[str]) -> InferredS
 
 
 def measure(contexts: Sequence[str], replies: Sequence[str]) -> Measures:
-    """The measures of Appendix B.2 for replies in these contexts."""
+    """The measures of Appendix B.2; BLEU and Jaccard are means over the replies, each with its own context."""
     reply_words = [words(reply) for reply in replies]
     context_words = [words(context) for context in contexts]
     every = [word for reply in reply_words for word in reply]
@@ -75,9 +76,11 @@ def measure(contexts: Sequence[str], replies: Sequence[str]) -> Measures:
 
 
 def common_frame(replies: Sequence[str], sample: int = 40) -> str:
-    """The words that most replies share, in order, with `[...]` for the varying parts; "" if there are none.
+    """The words that most replies share, in order, with `[...]` for the varying parts; "" if there are
+    none.
 
-    It is built from the reply that shares most words with the others; a word is kept if half of the others have it.
+    Only the first `sample` distinct replies are used. The frame is built from the one that shares most
+    words with the others; a word is kept if half of the others have it.
     """
     some = [reply.split() for reply in list(dict.fromkeys(replies))[:sample] if reply.split()]
     shared = [_shared_by_half(one, some[:place] + some[place + 1 :]) for place, one in enumerate(some)]
@@ -94,7 +97,7 @@ def common_frame(replies: Sequence[str], sample: int = 40) -> str:
 
 
 def _shared_by_half(one: Sequence[str], others: Sequence[Sequence[str]]) -> list[bool]:
-    """For each word, whether at least half of the others have it in the same order, ignoring case."""
+    """For each word of `one`, whether at least half of the others have it in the same order, ignoring case."""
     counts = Counter[int]()
     own = [word.lower() for word in one]
     for other in others:
@@ -104,7 +107,11 @@ def _shared_by_half(one: Sequence[str], others: Sequence[Sequence[str]]) -> list
 
 
 def _bleu(reply: Sequence[str], context: Sequence[str]) -> float:
-    """BLEU-4 of the reply with its context as the reference, without a brevity penalty."""
+    """BLEU-4 (fewer orders for replies under four words) with the context as the reference, without a
+    brevity penalty.
+
+    No smoothing: 0 if an order has no match, or if the reply or the context is empty.
+    """
     orders = min(4, len(reply))
     if not orders or not context:
         return 0.0
@@ -115,5 +122,6 @@ def _bleu(reply: Sequence[str], context: Sequence[str]) -> float:
 
 
 def _jaccard(reply: Sequence[str], context: Sequence[str]) -> float:
+    """Shared distinct words over all distinct words of both; 0 if both are empty."""
     either = set(reply) | set(context)
     return len(set(reply) & set(context)) / len(either) if either else 0.0

@@ -76,9 +76,11 @@ class Target:
     _spoke: bool = False  # it has returned scores at least once
 
     def scores(self, pairs: Sequence[tuple[Context, str]]) -> Floats:
-        """A score for each reply in its context; NaN where the metric had none.
+        """The score of each reply in its context, higher is better; NaN where the metric gave none. Known
+        ones are not rescored.
 
-        Raises `Spent` before a call that the budget does not allow, and `Hangs` if the metric timed out too often.
+        Raises `Spent` before any call if the budget does not allow all of them, and `Hangs` if the metric
+        timed out too often.
         """
         wanted = {(context.item.id, reply): (context, reply) for context, reply in pairs}
         new = [key for key in wanted if key not in self._known]
@@ -106,11 +108,12 @@ class Target:
         return float(known.mean()) if len(known) else -np.inf
 
     def allow(self, calls: int | None) -> None:
-        """Limit the total number of calls to `calls`, to reserve the rest of the budget; None removes the limit."""
+        """Limit the total number of calls, those already made included, to `calls`; None: the whole budget."""
         self._limit = None if calls is None else min(calls, self.budget)
 
     def again(self, pairs: Sequence[tuple[Context, str]]) -> Floats:
-        """New scores of replies that were scored before, to test whether the metric is deterministic."""
+        """New scores of replies that were scored before, to test whether the metric is deterministic; the
+        first ones are kept."""
         kept = dict(self._known)
         for context, reply in pairs:
             self._known.pop((context.item.id, reply), None)
@@ -137,20 +140,24 @@ class Target:
 
     @property
     def _gives_up(self) -> bool:
-        """Whether the metric is not called any more. Each timed-out call may still use the machine."""
+        """Whether so many calls timed out that no more are made: 10, or 2 if the metric has never returned
+        a score."""
         return self.hung.total() >= (HANGS if self._spoke else AT_FIRST)
 
     def _answers(self, items: Sequence[Item]) -> list[Answer]:
         """The metric's answer for each item. Replies that timed out in two contexts are not sent."""
         sent = [self.hung[item.reply] < TWICE for item in items]
         wanted = [item for item, send in zip(items, sent, strict=True) if send]
-        found = iter(self._asked_together(wanted) if wanted else [])
+        found = iter(self._answers_in_batch(wanted) if wanted else [])
         return [
             next(found) if send else self._unanswered(item) for item, send in zip(items, sent, strict=True)
         ]
 
-    def _asked_together(self, items: Sequence[Item]) -> list[Answer]:
-        """The metric's answers in one batch, or for each item alone if the batch raises or times out."""
+    def _answers_in_batch(self, items: Sequence[Item]) -> list[Answer]:
+        """The metric's answers in one batch, or for each item alone if the batch raises or times out.
+
+        If only the batch timed out and no single reply, the size of further batches is halved.
+        """
         before, batch_late = self.hung.total(), False
 
         def ask(some: Sequence[Item]) -> Floats:
@@ -160,7 +167,7 @@ class Target:
             if self._gives_up:
                 raise _Unasked
             try:
-                scores = self._timed(some)
+                scores = self._scores_in_time(some)
             except _Late:
                 self.hung.update([some[0].reply] if len(some) == 1 else [])
                 batch_late = batch_late or len(some) > 1
@@ -174,12 +181,12 @@ class Target:
         sign = -1.0 if self.lower_is_better else 1.0
         scores = iter([sign * score for block in blocks for score in block.tolist()])
         return [
-            self._words(errors[place], item) if place in errors else _finite(next(scores))
+            self._error_text(errors[place], item) if place in errors else _finite(next(scores))
             for place, item in enumerate(items)
         ]
 
-    def _words(self, error: Exception, item: Item) -> str:
-        """The text of the error for an item."""
+    def _error_text(self, error: Exception, item: Item) -> str:
+        """The error as text: no answer in time, not asked, or the exception's type and message."""
         if isinstance(error, _Late):
             return self._unanswered(item)
         return UNASKED if isinstance(error, _Unasked) else f"{type(error).__name__}: {error}"
@@ -188,8 +195,13 @@ class Target:
         """The text of the error for an item that timed out."""
         return f"no answer within {self.timeout:g} s to {_quoted(item.reply)}"
 
-    def _timed(self, items: Sequence[Item]) -> Floats:
-        """The scores, computed in another thread: a call that hangs cannot be ended, only abandoned."""
+    def _scores_in_time(self, items: Sequence[Item]) -> Floats:
+        """The scores, computed in another thread; raises `_Late` after the time limit, and the thread goes
+        on in the background.
+
+        Raises what the metric raises (`RuntimeError` for SystemExit), and `ValueError` unless there is one
+        score for each item.
+        """
         answer: list[Floats] = []
         raised: list[BaseException] = []
 

@@ -26,12 +26,12 @@ SEED_KINDS = {
 
 
 def escape_braces(text: str) -> str:
-    """The text as a template: braces, which mark slots, become parentheses."""
+    """The text as a template: braces, which mark slots, become parentheses, and white space is normalised."""
     return " ".join(text.replace("{", "(").replace("}", ")").split())
 
 
 def vary(population: Sequence[str], rng: np.random.Generator) -> str:
-    """A random template of the population, edited or joined with another."""
+    """A random template of the population with one random edit, or joined with another; at most 400 words."""
     one, other = (population[int(rng.integers(len(population)))] for _ in range(2))
     said = one.split()
     edits: list[Callable[[], str]] = [
@@ -48,7 +48,7 @@ def vary(population: Sequence[str], rng: np.random.Generator) -> str:
 
 
 def random_templates(texts: Sequence[str], rng: np.random.Generator) -> Iterator[str]:
-    """Yield random templates, without end, that a search on this corpus could find for any metric."""
+    """Yield random templates, without end: frames, slots and phrases of `texts`, varied as the search does."""
     pool = [said for text in texts if (said := escape_braces(text).split())]
     while True:
         population = [_seed_template(pool, rng) for _ in range(POPULATION)]
@@ -58,7 +58,10 @@ def random_templates(texts: Sequence[str], rng: np.random.Generator) -> Iterator
 
 
 def _seed_template(pool: Sequence[Sequence[str]], rng: np.random.Generator) -> str:
-    """A random template: a slot in a frame, a phrase with a slot, or a phrase alone."""
+    """A random template: a slot in a frame, a phrase of the corpus with a slot, or a phrase alone.
+
+    `pool` has the words of each text.
+    """
     slot = f"{{{list(SLOTS)[int(rng.integers(len(SLOTS)))]}}}"
     kind = rng.choice(list(SEED_KINDS), p=list(SEED_KINDS.values()))
     if kind == "frame":

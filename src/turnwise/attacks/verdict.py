@@ -61,7 +61,11 @@ def judge_strategy(
     draws: int,
     rng: np.random.Generator,
 ) -> JudgedStrategy:
-    """Compare the scores of a strategy with people's; the level is corrected for `tested` strategies."""
+    """Compare the scores of a strategy with people's in the same contexts; NaN of either is left out.
+
+    The level of the gain's interval is corrected for `tested` strategies. The transcript has the three
+    largest gains.
+    """
     known = ~(np.isnan(scores) | np.isnan(people))
     clusters = np.array([context.item.cluster for context in contexts])[known]
     own, human = scores[known], people[known]
@@ -107,10 +111,12 @@ def _mean_and_interval(
     wider: bool = False,
     scale: float = 0.0,
 ) -> tuple[float, Interval | None]:
-    """The mean and its interval by cluster; with `wider`, the wider of the bootstrap and the t interval.
+    """The mean and its interval by cluster; with `wider`, the wider of the bootstrap and the t interval at
+    each end.
 
-    Values that are all equal have an interval of width 0 if there are enough clusters. Values count as equal if they
-    differ by the rounding error of numbers as large as `scale`.
+    NaN and None without values. Values that are all equal have an interval of width 0 if there are at least
+    `MIN_CONTEXTS` clusters, else None. Values count as equal if they differ by the rounding error of
+    numbers as large as `scale`.
     """
     if not len(values):
         return float("nan"), None
@@ -122,12 +128,13 @@ def _mean_and_interval(
     sums = np.zeros((n_clusters, 2))
     np.add.at(sums, codes, np.column_stack([values, np.ones(len(values))]))
     mean = float(values.mean())
-    interval, _ = interval_of_sums(sums, _ratio, draws=draws, rng=rng, level=level, bounds=None)
-    student = jackknife_t(mean, jackknife_sums(sums, _ratio), level) if wider else interval
+    interval, _ = interval_of_sums(sums, _mean_of_sums, draws=draws, rng=rng, level=level, bounds=None)
+    student = jackknife_t(mean, jackknife_sums(sums, _mean_of_sums), level) if wider else interval
     if interval is None or student is None:
         return mean, None
     return mean, (min(interval[0], student[0]), max(interval[1], student[1]))
 
 
-def _ratio(total: Floats) -> Floats:
+def _mean_of_sums(total: Floats) -> Floats:
+    """Mean from sums: column 0 (sum of values) over column 1 (count), along the last axis."""
     return np.asarray(total[..., 0] / total[..., 1])

@@ -35,7 +35,12 @@ HUMAN = "human"  # the agent name of people in the data
 
 
 def run_attack(spec: AttackSpec, *, report: Report = lambda _: None) -> Outcome:
-    """Attack one metric; the document has the verdict and a finding for each strategy."""
+    """Attack the one metric of the spec; the document has the verdict and a finding for each tested
+    strategy.
+
+    If the metric cannot be prepared, the only finding says why, and the verdict is None. With `spec.card`
+    the frauds are also written to the card of the attacked trained model.
+    """
     census = scan_data(spec)
     metrics, absent = prepare(spec, census)
     if not metrics:
@@ -71,7 +76,8 @@ def run_attack(spec: AttackSpec, *, report: Report = lambda _: None) -> Outcome:
 
 
 def scan_data(spec: AttackSpec) -> Census:
-    """Scan the data of an attack; groups are not allowed, because an attack has one verdict."""
+    """Scan the data of an attack; raises `UsageError` for groups other than `file`, because an attack has
+    one verdict."""
     if any(key != FILE for key in spec.selection.group_keys):
         raise UsageError(
             "an attack has one verdict: attack each group separately with --where; --by accepts only `file`"
@@ -94,7 +100,12 @@ class AttackRun:
 def attack_metric(
     spec: AttackSpec, name: str, metric: Metric, census: Census, *, report: Report = lambda _: None
 ) -> AttackRun:
-    """Run the stages of the attack; an interrupted run is resumed."""
+    """Run the stages of the attack and, with `spec.perturb`, the edits; an interrupted run repeats no
+    metric call.
+
+    Raises `UsageError` for a metric that scores dialogues or systems. Contexts are drawn from the replies
+    of the agent `human` if there is one, else from all replies, and are the same for every metric.
+    """
     if "dialogue" in metric.needs or metric.level == "system":
         raise UsageError(f"`{name}` does not score single replies, which an attack needs")
     stream = all_items(spec.data, replace(spec.selection, judged=spec.selection.judged or "all"), census)
@@ -126,11 +137,14 @@ def attack_metric(
 
 
 def scorer(metric: Metric) -> Callable[[Sequence[Item]], Floats]:
-    """A picklable function that scores items; NaN where an item has no score."""
+    """A picklable function from items to their scores in the metric's own sign; NaN where an item has no
+    score."""
     return partial(_scores, metric)
 
 
 def _scores(metric: Metric, items: Sequence[Item]) -> Floats:
+    """The metric's score of each item, NaN for items that lack what the metric needs; those are not passed
+    to the metric."""
     found = np.full(len(items), np.nan)
     able = [place for place, item in enumerate(items) if missing(metric, item) is None]
     if able:
@@ -139,7 +153,12 @@ def _scores(metric: Metric, items: Sequence[Item]) -> Floats:
 
 
 def verdict(found: Attack) -> dict[str, Any]:
-    """The verdict for the document: whether the metric is gameable, and by which strategy."""
+    """The verdict for the document: whether the metric is gameable, the fraud with the largest gain and
+    counts.
+
+    `worst`, `description` and `gain` are None without a fraud. Raises `Unmeasured` if people's replies have
+    no score.
+    """
     check_scored(found)
     worst = found.worst
     return {
@@ -154,14 +173,20 @@ def verdict(found: Attack) -> dict[str, Any]:
 
 
 def check_scored(found: Attack) -> None:
-    """Raise `Unmeasured` if none of people's replies has a score."""
+    """Raise `Unmeasured` if none of people's replies has a score in the search contexts or none in the test
+    contexts."""
     if found.diagnosis.unscored == 1 or not found.people.n:
         why = next(iter(found.errors), "it returned NaN")
         raise Unmeasured(f"the metric scored none of people's replies: {why}")
 
 
 def _findings(name: str, signature: str, found: Attack, sign: int, end: Direction | None) -> list[Finding]:
-    """One finding for each strategy, in the metric's own sign."""
+    """One finding for each tested strategy; scores are in the metric's own sign (`sign` is -1 if lower is
+    better).
+
+    Gains are not negated: positive means better than people. `end` is the better direction that the report
+    shows.
+    """
     return [
         Finding(
             what={"metric": name, "strategy": one.strategy, "kind": one.kind},
@@ -186,7 +211,8 @@ def _findings(name: str, signature: str, found: Attack, sign: int, end: Directio
 
 
 def _strategy_details(one: JudgedStrategy, sign: int) -> dict[str, Any]:
-    """The details of a strategy's finding."""
+    """The details of a strategy's finding; transcript scores in the metric's own sign, gains as positive if
+    better."""
     return {
         "description": one.description,
         "example": one.example,
@@ -201,12 +227,13 @@ def _strategy_details(one: JudgedStrategy, sign: int) -> dict[str, Any]:
 
 
 def _texts_to_mine(chosen: Sequence[Context]) -> list[str]:
-    """All texts of the search contexts, from which fixed replies are mined."""
+    """The person's reply and all turns of each search context, from which fixed replies are mined; repeats
+    are kept."""
     return [text for one in chosen for text in (one.human, *(turn.text for turn in one.turns))]
 
 
 def _negated_interval(interval: tuple[float, float] | None, sign: int) -> tuple[float, float] | None:
-    """The interval, negated if `sign` is negative."""
+    """The interval, with its ends negated and swapped if `sign` is negative; None stays None."""
     return interval if interval is None or sign > 0 else (-interval[1], -interval[0])
 
 

@@ -24,9 +24,12 @@ def training_dialogues(
     turns: int,
     rng: np.random.Generator,
 ) -> Iterator[Dialogue]:
-    """Yield the training dialogues, with frauds as alternatives at up to `turns` of their turns.
+    """Yield all training dialogues; at `turns` random turns of them, frauds are added as alternatives of
+    the agent `fraud`.
 
-    Dialogues of which a prefix is in `attacked_prefixes` (digests of the attacked contexts) are left out.
+    A turn gets up to two frauds of `templates` and two of random templates; only templates with a slot are
+    used, and empty or equal texts are dropped. A dialogue is left out if any of its prefixes has a digest
+    in `attacked_prefixes`; raises `DataError` if none is left.
     """
     found = context_templates(templates)
     dialogues = [

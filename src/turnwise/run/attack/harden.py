@@ -67,6 +67,8 @@ class FileAttack:
 
     @classmethod
     def of(cls, name: str, made: AttackRun) -> "FileAttack":
+        """The record of an attack; raises `Unmeasured` if the metric scored none of people's replies or
+        none of the frauds."""
         check_scored(made.found)
         known = frauds(made)
         if not known:
@@ -96,12 +98,17 @@ class FileAttack:
 
     @property
     def robust(self) -> bool:
-        """Whether a conclusive attack found nothing that scores above people."""
+        """Whether a conclusive attack found no fraud that scores as high as people, and no edit with a
+        significant gain."""
         return self.unsearched is None and self.gain < 0 and not self.edits
 
 
 def _why_inconclusive(found: Attack) -> str | None:
-    """Why an attack is not conclusive; None if it is."""
+    """Why an attack is inconclusive; None if it is conclusive.
+
+    In this order: the budget was too small for a search; the metric is without scores, constant or random;
+    strategies were left untested.
+    """
     if found.unsearched:
         return "--budget is too small for a search; raise it, or lower --count"
     return found.diagnosis.warning or (
@@ -110,7 +117,8 @@ def _why_inconclusive(found: Attack) -> str | None:
 
 
 def frauds(made: AttackRun) -> list[JudgedStrategy]:
-    """The tested strategies that are neither people's replies nor edits of them."""
+    """The tested strategies that have a gain and are neither people's replies nor edits of them,
+    significant or not."""
     return [
         one
         for one in made.found.strategies
@@ -119,7 +127,13 @@ def frauds(made: AttackRun) -> list[JudgedStrategy]:
 
 
 def harden(spec: HardenSpec, *, report: Callable[[str], None] = lambda _: None) -> Outcome:
-    """Harden a metric in rounds of attack and training; the document has the hardened metric and all rounds."""
+    """Attack and train a guard in up to `spec.rounds` rounds; the document has the hardened metric and all
+    rounds.
+
+    The rounds end with an attack: when it finds the metric robust, when it finds no template to train on,
+    or after the last round. Raises `UsageError` for a metric without a guard, without an output folder or
+    without the search stage.
+    """
     kind = settings(spec.metrics[0])[0]
     if kind not in HARDENABLE:
         raise UsageError(
@@ -133,7 +147,7 @@ def harden(spec: HardenSpec, *, report: Callable[[str], None] = lambda _: None) 
     for path in dict.fromkeys((*spec.data, *spec.learn_from)):  # separately, because files may share ids
         sha256 |= scan_data(replace(spec, data=(path,))).sha256
     name, taught, rounds = spec.metrics[0], list[str](), list[dict[str, Any]]()
-    key = digest(_settings(spec), *sorted(sha256.values()))
+    key = digest(_journal_settings(spec), *sorted(sha256.values()))
     spec.output.mkdir(parents=True, exist_ok=True)
     with Journal(spec.output / "rounds.jsonl", key, reuse=spec.reuse) as journal:
         for number in range(spec.rounds + 1):
@@ -141,7 +155,7 @@ def harden(spec: HardenSpec, *, report: Callable[[str], None] = lambda _: None) 
                 done = journal.get(number)
             else:
                 report(f"round {number}: attacking {name}")
-                done = _round(spec, name, number, report)
+                done = _attack_files(spec, name, number, report)
                 journal.put(number, done)
             rounds.append({**done["told"], "metric": name, "taught": len(context_templates(taught))})
             if done["told"]["robust"] or number == spec.rounds or not done["promising"]:
@@ -160,23 +174,28 @@ def harden(spec: HardenSpec, *, report: Callable[[str], None] = lambda _: None) 
     )  # fmt: skip
 
 
-def _settings(spec: HardenSpec) -> str:
-    """The settings that determine the rounds, for the key of the journal: other settings start a new one."""
+def _journal_settings(spec: HardenSpec) -> str:
+    """The settings that determine the rounds, as text for the key of the journal; other settings start a
+    new journal."""
     part = replace(spec, data=spec.data[:1])
     found = _metric(part, spec.metrics[0], scan_data(part))
     return repr((str(found.signature), spec.model, spec.seed, spec.draws, spec.options, spec.selection))
 
 
 def _metric(spec: HardenSpec, name: str, census: Census) -> Metric:
-    """The prepared metric, or a UsageError with the reason."""
+    """The metric of the spec, prepared; raises `UsageError` with the reason if it cannot be prepared."""
     metrics, absent = prepare(spec, census)
     if absent:
         raise UsageError(f"`{name}` cannot be attacked: {absent[0].reason}")
     return metrics[name]
 
 
-def _round(spec: HardenSpec, name: str, number: int, report: Callable[[str], None]) -> dict[str, Any]:
-    """Attack each file; returns the results, the templates for training, and digests of the attacked contexts."""
+def _attack_files(spec: HardenSpec, name: str, number: int, report: Callable[[str], None]) -> dict[str, Any]:
+    """Attack each file of the data with metric `name`, and return a dict with three entries.
+
+    `told` is the record for the results, `promising` the templates that scored above people in the test or
+    the search, and `contexts` the digests of the attacked contexts with their replies.
+    """
     attacked, promising, attacked_prefixes = list[FileAttack](), list[str](), list[str]()
     names = file_names(spec.data)
     folder = (spec.output or Path()) / f"round-{number}"
@@ -214,7 +233,11 @@ def _summary(last: dict[str, Any]) -> str:
 
 
 def _template(one: JudgedStrategy) -> str:
-    """The template of a strategy; "" if it has none, as a reply from another dialogue."""
+    """The template for training: a slot for copies, the example reply for fixed strategies, else the
+    strategy's name.
+
+    "" if the strategy is no template: replies of other dialogues and of tuned policies.
+    """
     if one.strategy.startswith("copy: "):
         return f"{{{one.strategy.removeprefix('copy: ')}}}"
     if one.kind in ("fixed", "baseline"):
@@ -254,7 +277,11 @@ def _train_guard(
 
 
 def _agreement(spec: HardenSpec, names: tuple[str, str]) -> list[dict[str, Any]]:
-    """Spearman correlation with people before and after hardening on each rated file, and the decrease."""
+    """For each file of `agree_with`: turn-level Spearman correlation with people of both metrics, and its
+    decrease.
+
+    `names` are the metric before and after hardening; `fell` is positive if the correlation decreased.
+    """
     found = []
     for path in spec.agree_with:
         of_file = meta(
@@ -280,11 +307,13 @@ def _agreement(spec: HardenSpec, names: tuple[str, str]) -> list[dict[str, Any]]
 
 
 def _decrease(before: float | None, after: float | None) -> float | None:
+    """`before - after`; None if one of them is None."""
     return None if before is None or after is None else before - after
 
 
 def _findings(name: str, last: dict[str, Any]) -> tuple[Finding, ...]:
-    """One finding for each file: the best fraud of the last attack."""
+    """One finding for each file, in their order: the strategy with the largest gain in the last attack on
+    it."""
     return tuple(
         Finding(
             what={"metric": name, "group": one["contexts"], "strategy": one["best"]},

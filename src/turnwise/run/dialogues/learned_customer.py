@@ -22,13 +22,17 @@ from turnwise.worlds.booking.world import Scene
 
 @dataclass(frozen=True, slots=True)
 class LearnedCustomer:
-    """Replies of logged customers, retrieved by the seller's last turn."""
+    """Turns of logged customers, retrieved by the seller's last turn."""
 
     retrieval: TfIdf
 
     @classmethod
     def learn(cls, logs: Sequence[Dialogue], *, nearest: int = 1) -> "LearnedCustomer":
-        """Fit the retrieval model on the customers' turns of `logs`."""
+        """Fit the retrieval model on the customers' turns of `logs`; a turn is drawn from the `nearest`
+        most similar.
+
+        Raises `DataError` if no customer's turn follows a seller's.
+        """
         swapped = [replace(dialogue, turns=tuple(swap_roles(dialogue.turns))) for dialogue in logs]
         if not any(turn.role == "assistant" for dialogue in swapped for turn in dialogue.turns[1:]):
             raise DataError(
@@ -41,7 +45,12 @@ class LearnedCustomer:
         return LearnedScene(scene, self)
 
     def next_message(self, scene: Scene, turns: Sequence[Turn], rng: np.random.Generator) -> str:
-        """The retrieved reply to the last of `turns`, in the words and with the facts of the scene's customer."""
+        """What the scene's customer says after `turns`: the move of the retrieved turn, with the facts of
+        its own intent.
+
+        The move is to tell facts, accept, reject or wait. The customer leaves if the retrieved one left or
+        at the limit of replies.
+        """
         intent, text = scene.intent, self.retrieval(turns[-1:], rng).content
         facts = parse_facts(text)
         topics = [topic for topic, slots in wording.TOPICS.items() if any(slot in facts for slot in slots)]
@@ -60,7 +69,8 @@ class LearnedCustomer:
 
 @dataclass(frozen=True, slots=True)
 class LearnedScene:
-    """A scene of the booking world in which a learned customer talks."""
+    """A scene of the booking world in which a learned customer talks; all but `next_message` is that of the
+    scene."""
 
     scene: Scene
     customer: LearnedCustomer

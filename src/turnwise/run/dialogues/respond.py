@@ -33,7 +33,7 @@ _MAX_SHOWN = 5  # most failures that an error message names
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Request:
-    """The specification of a run of `respond`."""
+    """The specification of a run of `respond` or of self-play."""
 
     data: tuple[str, ...]
     agent: str
@@ -73,7 +73,7 @@ class Failure(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Responded:
-    """Counts of a finished run."""
+    """Counts of a finished run of `respond` or of self-play."""
 
     n_dialogues: int
     n_points: int  # points at which the agent was asked
@@ -83,14 +83,20 @@ class Responded:
 
 
 class _Samples(msgspec.Struct):
-    """The samples at one point, or the reason why there are none, as stored in the journal."""
+    """The samples at one point as stored in the journal: all replies, or none and the reason of the first
+    that failed."""
 
     replies: list[Reply]
     reason: str | None = None
 
 
 def respond(request: Request, *, agent: Agent | None = None) -> Responded:
-    """Write the logs with the agent's replies as alternatives. `agent` replaces the one that the request names."""
+    """Write the selected dialogues to `request.output` with the agent's replies as alternatives, and return
+    the counts.
+
+    `agent` replaces the one that the request names. Points that failed stay without an alternative; raises
+    `Unmeasured` if all failed and `TooManyErrors` if more than `max_errors` did.
+    """
     check_request(request)
     census = scan(request.data)
     speaker = agent if agent is not None else resolve(request.agent, **request.settings)
@@ -100,7 +106,7 @@ def respond(request: Request, *, agent: Agent | None = None) -> Responded:
          request.where, request.limit, request.again)
     )  # fmt: skip
     with Journal(journal_path(request.output), digest(key), reuse=not request.restart) as journal:
-        failures = _ask(request, speaker, points, journal)
+        failures = _ask_agent(request, speaker, points, journal)
         n_failed = len(failures)
         if points and n_failed == points:
             shown = "; ".join(map(str, failures[:_MAX_SHOWN]))
@@ -110,7 +116,7 @@ def respond(request: Request, *, agent: Agent | None = None) -> Responded:
 
 
 def check_request(request: Request) -> None:
-    """Raise a usage error for an invalid name or number of samples."""
+    """Raise `UsageError` for a name that is empty or begins with @, or for fewer than one sample."""
     if not request.name.strip() or request.name.startswith("@"):
         raise UsageError(
             f"`{request.name}` cannot be the name of an agent: --name must not be empty or begin with @"
@@ -125,12 +131,15 @@ def signature_or_agent(agent: Agent) -> object:
 
 
 def journal_path(output: str) -> Path | None:
-    """The path of the journal next to the output file; None for a pipe."""
+    """The path of the journal, a hidden file next to the output file; None for a pipe."""
     return None if output == PIPE else Path(output).with_name(f".{Path(output).name}.partial")
 
 
 def _count_points(request: Request) -> tuple[int, int]:
-    """The number of points that already have replies, and the number of points to ask for."""
+    """The number of points that already have replies under this name, and the number of points to ask at.
+
+    Raises `DataError` if no dialogue is selected or none has a reply of the assistant.
+    """
     open_points = n_replies = n_dialogues = 0
     for dialogue in selected_dialogues(request):
         n_dialogues += 1
@@ -145,7 +154,7 @@ def _count_points(request: Request) -> tuple[int, int]:
 
 
 def selected_dialogues(request: Request) -> Iterator[Dialogue]:
-    """The dialogues that `where` and `limit` select."""
+    """The first `limit` dialogues whose keys have the values of `where`, in the order of the files."""
     chosen = (
         dialogue
         for dialogue in read_all(request.data)
@@ -155,7 +164,8 @@ def selected_dialogues(request: Request) -> Iterator[Dialogue]:
 
 
 def _open_turns(dialogue: Dialogue, request: Request) -> list[int]:
-    """The indices of the turns at which the agent is asked."""
+    """The indices of the replies at which the agent is asked: those without replies under this name, or all
+    with `again`."""
     return [
         index
         for index, turn in enumerate(dialogue.turns)
@@ -164,23 +174,25 @@ def _open_turns(dialogue: Dialogue, request: Request) -> list[int]:
 
 
 def _is_reply(turn: Turn) -> bool:
-    """Whether a turn is a reply of the assistant; a message that only calls tools is not."""
+    """Whether a turn is a message of the assistant with text; an empty text counts unless the message calls
+    tools."""
     if turn.role != "assistant" or turn.content is None:
         return False
     return bool(turn.content.strip()) or not any(turn.extra.get(call) for call in CALLS)
 
 
 def _points(request: Request) -> Iterator[Point]:
-    """The points of all selected dialogues."""
+    """The points of all selected dialogues at which the agent is asked, in order."""
     for dialogue in selected_dialogues(request):
         for index in _open_turns(dialogue, request):
             yield Point(dialogue.id, index, _context(dialogue, index))
 
 
 def _context(dialogue: Dialogue, index: int) -> tuple[Turn, ...]:
-    """The context of a turn as the agent sees it, without alternatives and outcomes.
+    """The turns before a reply as the agent sees them, without alternatives, outcomes and ratings.
 
-    If the logged reply has a belief state, the state and the database bits are put on the last turn of the context.
+    If the logged reply has a belief state, the state and the database bits are put on the last turn of the
+    context.
     """
     turns = [Turn(turn.role, turn.content, extra=turn.extra) for turn in dialogue.turns[:index]]
     state = dialogue.turns[index].state
@@ -192,8 +204,13 @@ def _context(dialogue: Dialogue, index: int) -> tuple[Turn, ...]:
     return tuple(turns)
 
 
-def _ask(request: Request, agent: Agent, total: int, journal: Journal) -> list[Failure]:
-    """Request the missing shards, save them in the journal, and return the failures."""
+def _ask_agent(request: Request, agent: Agent, total: int, journal: Journal) -> list[Failure]:
+    """Ask the agent at every point without a saved reply, also where it failed before, and return all
+    failures.
+
+    Each shard is saved in the journal. `total` is the number of points. Raises `TooManyErrors` beyond
+    `max_errors`, unless every point failed.
+    """
     failures: list[Failure] = []
     points = _points(request)
     size = max(1, SHARD // request.samples)
@@ -222,7 +239,8 @@ def _ask(request: Request, agent: Agent, total: int, journal: Journal) -> list[F
 
 
 def _request_samples(request: Request, agent: Agent, points: Sequence[Point]) -> list[_Samples]:
-    """Request the samples at every point."""
+    """Ask for `request.samples` replies at every point; a point with any failed sample has no reply, only
+    the reason."""
     asked = [
         ReplyRequest(point.before, _seed(request, point, sample))
         for point in points
@@ -239,13 +257,15 @@ def _request_samples(request: Request, agent: Agent, points: Sequence[Point]) ->
 
 
 def _seed(request: Request, point: Point, sample: int) -> int:
-    """The seed of one sample, which depends on nothing but its position and names."""
+    """The seed of one sample: a digest of the run's seed, the agent's name, the dialogue, the turn and the
+    sample's number."""
     names = (str(request.seed), request.name, point.dialogue, str(point.turn), str(sample))
     return int(digest(*names), 16)
 
 
 def _with_replies(request: Request, journal: Journal) -> Iterator[Dialogue]:
-    """The selected dialogues with the replies of the journal as alternatives."""
+    """The selected dialogues with the replies of the journal as alternatives; failed points are left as
+    they were."""
     parts = (msgspec.convert(journal.get(part), list[_Samples]) for part in range(len(journal)))
     answers = (said for part in parts for said in part)
     for dialogue in selected_dialogues(request):

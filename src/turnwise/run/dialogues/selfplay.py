@@ -39,7 +39,12 @@ _SWAPPED: dict[Role, Role] = {"user": "assistant", "assistant": "user"}
 
 
 def write_self_play(request: Request, *, replies: int, user: str | None = None) -> Responded:
-    """Write dialogues of the agent with itself, or with `user`, that start like the dialogues of the logs."""
+    """Write dialogues of the agent with itself, or with the agent `user`, that start like the dialogues of
+    the logs.
+
+    Each has `replies` replies of the agent. Dialogues in which a speaker failed are left out; raises
+    `Unmeasured` if more than `max_errors` or all failed.
+    """
     check_request(request)
     census = scan(request.data)
     agent = resolve(request.agent, **request.settings)
@@ -87,7 +92,12 @@ def write_self_play(request: Request, *, replies: int, user: str | None = None) 
 def hold_dialogue(
     agent: Agent, user: Agent, first_turns: Sequence[Turn], *, request: Request, replies: int, identity: str
 ) -> Dialogue | NoReply:
-    """A dialogue with `replies` replies of the agent; a reply with an outcome ends it earlier."""
+    """A dialogue that continues `first_turns` with `replies` replies of the agent; a reply with an outcome
+    ends it earlier.
+
+    `user` sees the roles swapped. `identity` is the id of the logged dialogue, which also seeds it. Returns
+    the `NoReply` of the first speaker that fails.
+    """
     rng = generator(request.seed, request.name, identity)
     turns = [Turn(turn.role, turn.content, extra=turn.extra) for turn in first_turns]
     for index in range(2 * replies - 1):
@@ -113,13 +123,13 @@ def hold_dialogue(
 def _reply(
     speaker: Agent, turns: Sequence[Turn], request: Request, rng: np.random.Generator
 ) -> Reply | NoReply:
-    """The speaker's reply, with the limits of the request."""
+    """The speaker's reply to `turns` within the call limits of the request, with a seed drawn from `rng`."""
     (answer,) = request.call_limits.ask(speaker, [ReplyRequest(turns, int(rng.integers(2**63)))])
     return answer
 
 
 def _first_turns(dialogue: Dialogue) -> tuple[Turn, ...]:
-    """The turns up to the first one of the user; empty if there is none."""
+    """The turns up to and including the first one of the user; empty if there is none."""
     for index, turn in enumerate(dialogue.turns):
         if turn.role == "user":
             return dialogue.turns[: index + 1]
@@ -140,7 +150,11 @@ def play_in_world(
     seed: int,
     user: Callable[[Any], Any] | None = None,  # replaces the user of a scene
 ) -> Iterator[Dialogue]:
-    """Dialogues in a world, with the ratings that the world computes."""
+    """Yield `dialogues` dialogues of the agent, named `name`, in a world, with the ratings that the world
+    computes.
+
+    `user` replaces the user of a scene. Each dialogue has its own generator, by seed, name and number.
+    """
     for number in range(dialogues):
         rng = generator(seed, "self-play", name, str(number))
         scene = world.scene(rng)
@@ -158,7 +172,12 @@ def self_play_estimator(
     scale: tuple[float, float] | None = None,
     delexicalised: bool = True,
 ) -> Estimator:
-    """The estimator `spe[played=FILE,...]`, with the dialogues of that file."""
+    """The estimator that `name`, such as `spe[played=FILE]`, describes, given the dialogues of that file as
+    episodes.
+
+    `rating` is the dimension of their rewards. Raises `UsageError` without `played` or if it takes no
+    self-play.
+    """
     plain, settings = estimators.settings(name)
     path = settings.pop("played", None)
     if path is None:
@@ -180,7 +199,11 @@ def episodes_by_agent(
     scale: tuple[float, float] | None = None,
     delexicalised: bool = True,
 ) -> dict[str, Episodes]:
-    """The dialogues of each agent as episodes; rated dialogues have a reward."""
+    """The dialogues of each agent as episodes, agents in order of their first; only rated dialogues have a
+    reward.
+
+    `rating` is the dimension of the reward and `scale` its range.
+    """
     by_agent: dict[str, list[Dialogue]] = {}
     for dialogue in dialogues:
         by_agent.setdefault(dialogue.agent, []).append(dialogue)
@@ -193,7 +216,8 @@ def episodes_by_agent(
 
 
 def _rewards(dialogues: Sequence[Dialogue], rating: str) -> Mapping[str, float]:
-    """The mean rating of each rated dialogue."""
+    """The mean rating of each dialogue, by id, on the dimension `rating`; ratings of single turns do not
+    count."""
     return {
         dialogue.id: float(np.mean(values))
         for dialogue in dialogues

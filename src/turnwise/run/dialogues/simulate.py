@@ -55,7 +55,7 @@ class Simulation:
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """Dialogues `start` to `stop` of one agent for one purpose."""
+    """Dialogues number `start` to `stop` (exclusive) of one agent for one purpose, `LOG` or `TRUTH`."""
 
     agent: str
     purpose: int
@@ -78,7 +78,11 @@ class Sums:
 def simulate(
     simulation: Simulation, path: str, *, workers: Executor | None = None, quiet: bool = True
 ) -> dict[str, Any]:
-    """Write the logs to `path` and the truth next to it; return the content of the truth file."""
+    """Write the logs to `path` and the truth next to it; return the content of the truth file.
+
+    Without a truth (`truth=0`) an older truth file of this name is deleted, and the agents returned are
+    empty.
+    """
     if path == PIPE and simulation.truth:
         raise UsageError(
             "the truth is written next to the log file, and a pipe has none: give a file, or --truth 0"
@@ -98,7 +102,7 @@ def simulate(
             else:
                 truth[task.agent] = truth[task.agent] + result if task.agent in truth else result
             advance(task.stop - task.start)
-    document = _document(simulation, world, truth)
+    document = _truth_document(simulation, world, truth)
     if truth:
         with replacing(truth_path(path)) as file:
             file.write(to_json(document))
@@ -109,14 +113,16 @@ def simulate(
 
 
 def truth_path(path: str) -> str:
-    """The path of the truth file: `logs.truth.json` for `logs.jsonl` or `logs.jsonl.gz`."""
+    """The path of the truth file: `logs.truth.json` for `logs.jsonl` or `logs.jsonl.gz`, in the same
+    folder."""
     file = Path(path.removesuffix(".gz"))
     return str(file.with_name(f"{file.stem}.truth.json"))
 
 
 @lru_cache(maxsize=1)
 def _world_and_agents(simulation: Simulation) -> tuple[World, Mapping[str, Agent]]:
-    """The world and all agents of a simulation, built once per process."""
+    """The world, and the agents by name: those of the family, then the outsiders. Only the last simulation
+    is cached."""
     package = worlds.named(simulation.world)
     world, family = package.WORLD, package.family
     if simulation.world == "task":
@@ -126,7 +132,7 @@ def _world_and_agents(simulation: Simulation) -> tuple[World, Mapping[str, Agent
         raise UsageError(
             f"--db, --goals, --delexicalised and --user are options of the world task, not of {simulation.world}"
         )
-    agents = _family(family, simulation)
+    agents = _family_agents(family, simulation)
     for name, address in simulation.outsiders:
         if name in agents:
             raise UsageError(
@@ -136,8 +142,9 @@ def _world_and_agents(simulation: Simulation) -> tuple[World, Mapping[str, Agent
     return world, agents
 
 
-def _family(family: Callable[..., Any], simulation: Simulation) -> dict[str, Agent]:
-    """The agents of the family; raises `PluginError` where a plugin's `family` returns no dict of agents."""
+def _family_agents(family: Callable[..., Any], simulation: Simulation) -> dict[str, Agent]:
+    """The agents of the family by name; raises `PluginError` if a plugin's `family` raises or returns no
+    dict of agents."""
     try:
         found = family(simulation.family, agents=simulation.agents)
     except TurnwiseError:
@@ -154,7 +161,8 @@ def _family(family: Callable[..., Any], simulation: Simulation) -> dict[str, Age
 
 
 def _task_world(simulation: Simulation) -> World:
-    """The task world with the tables, goals and users of a simulation."""
+    """The task world with the tables, goals and users of a simulation; goals and a ConvLab user exclude
+    each other."""
     from turnwise.agents.function import function_agent
     from turnwise.worlds import task
     from turnwise.worlds.task.convlab import pipeline
@@ -168,14 +176,17 @@ def _task_world(simulation: Simulation) -> World:
         )
     return task.make_world(
         simulation.db,
-        goals=_goals(simulation.goals),
+        goals=_logged_goals(simulation.goals),
         delexicalised=simulation.delexicalised,
         simulator=simulator,
     )
 
 
-def _goals(path: str | None) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    """The goals of logged dialogues, each with its location for error messages."""
+def _logged_goals(path: str | None) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """Yield (location for error messages, goal) of each dialogue that has one; nothing without a path.
+
+    Raises `UsageError` at the end if none has a goal.
+    """
     if path is None:
         return
     found = False
@@ -188,7 +199,7 @@ def _goals(path: str | None) -> Iterator[tuple[str, Mapping[str, Any]]]:
 
 
 def _tasks(simulation: Simulation, agents: Mapping[str, Agent]) -> Iterator[Task]:
-    """The tasks of a simulation: first of the logs, then of the truth."""
+    """The tasks of a simulation: first those of the logs, then those of the truth, each by agent."""
     for purpose, count, step in (
         (LOG, simulation.dialogues, LOG_TASK_SIZE),
         (TRUTH, simulation.truth, TRUTH_TASK_SIZE),
@@ -199,7 +210,7 @@ def _tasks(simulation: Simulation, agents: Mapping[str, Agent]) -> Iterator[Task
 
 
 def _run_task(simulation: Simulation, task: Task) -> bytes | Sums:
-    """Do one task: lines of the log, or sums of true scores."""
+    """`_play_task`, with unexpected errors of a plugin's world or agents raised as `PluginError`."""
     world, agents = _world_and_agents(simulation)
     try:
         return _play_task(simulation, task, world, agents)
@@ -214,6 +225,11 @@ def _run_task(simulation: Simulation, task: Task) -> bytes | Sums:
 
 
 def _play_task(simulation: Simulation, task: Task, world: World, agents: Mapping[str, Agent]) -> bytes | Sums:
+    """The lines of the log for the dialogues of a task, or for a task of the truth the sums of their true
+    scores.
+
+    Dialogue n of the truth has the same generator for every agent, so that all talk to the same users.
+    """
     numbers = range(task.start, task.stop)
     if task.purpose == LOG:
         lines = []
@@ -238,8 +254,9 @@ def _play_task(simulation: Simulation, task: Task, world: World, agents: Mapping
     return Sums((~np.isnan(scores)).sum(axis=0), np.nansum(scores, axis=0), np.nansum(scores**2, axis=0))
 
 
-def _document(simulation: Simulation, world: World, truth: Mapping[str, Sums]) -> dict[str, Any]:
-    """The content of the truth file: mean and standard error of every agent on every dimension."""
+def _truth_document(simulation: Simulation, world: World, truth: Mapping[str, Sums]) -> dict[str, Any]:
+    """The content of the truth file: mean, standard error and n of every agent on each dimension that has
+    scores."""
     agents = {}
     for agent, sums in truth.items():
         n = np.maximum(1, sums.n)

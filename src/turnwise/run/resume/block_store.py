@@ -24,7 +24,8 @@ HEADER = struct.Struct("<4sQI")  # magic number, payload length, CRC-32 of the p
 
 
 class _RecordHead(msgspec.Struct):
-    """The fields of a payload that the index needs."""
+    """The key of a stored block and whether the metric failed in it, decoded without the rest of the
+    payload."""
 
     key: str
     failed: bool
@@ -52,7 +53,7 @@ class BlockStore:
         else:
             self._file = path.open("rb")
         end = 0
-        for offset, length, payload in _records(self._file):
+        for offset, length, payload in _complete_records(self._file):
             head = msgspec.msgpack.decode(payload, type=_RecordHead)
             self._index(head.key, offset, length, failed=head.failed)
             end = offset + length
@@ -69,14 +70,17 @@ class BlockStore:
             self._file.close()
 
     def __contains__(self, key: str) -> bool:
+        """Whether a block without a failure of the metric is stored under this key; a failed one is only
+        read by `get`."""
         return key in self._offsets and key not in self._failed
 
     def _index(self, key: str, offset: int, length: int, *, failed: bool) -> None:
+        """Record where the payload of a key is; a later record of the same key replaces an earlier one."""
         self._offsets[key] = (offset, length)
         (self._failed.add if failed else self._failed.discard)(key)
 
     def get(self, key: str) -> Block | None:
-        """The block of this key, if it was written."""
+        """The last block written under this key, also a failed one; None if there is none."""
         if self._file is None or key not in self._offsets:
             return None
         offset, length = self._offsets[key]
@@ -84,7 +88,7 @@ class BlockStore:
         return decode(self._file.read(length))
 
     def put(self, key: str, block: Block) -> None:
-        """Append a block and sync it to disk."""
+        """Append a block and sync it to disk; does nothing without a folder."""
         if self._file is None:
             return
         payload = encode(block, key)
@@ -95,8 +99,9 @@ class BlockStore:
         self._index(key, self._file.tell() - len(payload), len(payload), failed=block.failed)
 
 
-def _records(file: BinaryIO) -> Iterator[tuple[int, int, bytes]]:
-    """Yield (offset, length, payload) of each complete record."""
+def _complete_records(file: BinaryIO) -> Iterator[tuple[int, int, bytes]]:
+    """Yield (offset, length, payload) of each record from the start of the file up to the first damaged
+    one."""
     file.seek(0)
     while len(header := file.read(HEADER.size)) == HEADER.size:
         magic, length, crc = HEADER.unpack(header)
@@ -108,7 +113,8 @@ def _records(file: BinaryIO) -> Iterator[tuple[int, int, bytes]]:
 
 
 def lock(file: BinaryIO, path: Path) -> None:
-    """Lock the file for this process, or raise a UsageError if another run has it."""
+    """Lock the file for this process; if another run has it, close it and raise `UsageError`. No lock on
+    Windows."""
     with contextlib.suppress(
         ImportError
     ):  # Windows has no fcntl; files opened for writing are exclusive there

@@ -78,7 +78,7 @@ class PartialResults:
         self._lock.close()
 
     def get(self, name: str, kind: type[T]) -> T | None:
-        """The part of this name; None if it is absent or damaged."""
+        """The part of this name, decoded as `kind`; None if it is absent, damaged or of another form."""
         try:
             data = self._path(name).read_bytes() if self._folder is not None else b""
         except FileNotFoundError:
@@ -92,7 +92,7 @@ class PartialResults:
             return None
 
     def put(self, name: str, value: object) -> None:
-        """Write a part."""
+        """Write a part, in place of an earlier one of this name; does nothing without a folder."""
         if self._folder is None:
             return
         if self._lock is None:
@@ -117,7 +117,12 @@ class PartialResults:
         kind: type[T],
         model: bool = False,
     ) -> Iterator[tuple[Name, T]]:
-        """Yield each task with its result, computed now or in an interrupted run."""
+        """Yield each task with its result in the order of `tasks`; results of an interrupted run are read
+        instead of computed.
+
+        `about` and the task name the stored part, `kind` is the type of a result, and `model` tells the
+        workers that the function runs a model.
+        """
         known = {task: self.get(f"{about} {task!r}", kind) for task in tasks}
         left = [task for task in tasks if known[task] is None]
         if len(left) < len(tasks):
@@ -143,7 +148,11 @@ class PartialResults:
         nothing: Sum,
         advance: Callable[[int], None],
     ) -> Sum:
-        """`nothing` plus the results of all parts, added in order; workers run a model."""
+        """`nothing` plus the results of all parts, added in order; the function runs a model.
+
+        The sum so far is stored from time to time as the part `about`, and a resumed run starts from it.
+        `advance` is called with the number of parts finished since its last call.
+        """
         kind: Any = tuple[int, type(nothing)]  # type: ignore[misc]  # the type is known at run time only
         kept: tuple[int, Sum] | None = self.get(about, kind)
         done, total = kept or (0, nothing)
@@ -160,6 +169,7 @@ class PartialResults:
         return total
 
     def _path(self, name: str) -> Path:
+        """The file of a part; raises `RuntimeError` without a folder."""
         if self._folder is None:
             raise RuntimeError("nothing is kept without a folder")
         return self._folder / digest(self._key, name)
@@ -171,7 +181,8 @@ def content_digest(value: object) -> str:
 
 
 def _lock_folder(folder: Path) -> BinaryIO:
-    """Create the folder and lock it for this process."""
+    """Create the folder and lock it for this process until the returned file is closed; raises `UsageError`
+    if it cannot."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
         file = (folder / "lock").open("wb")
@@ -182,7 +193,11 @@ def _lock_folder(folder: Path) -> BinaryIO:
 
 
 def _encode_array(value: Any) -> Any:
-    """Encode numpy arrays, in their memory order, and scalars for msgpack."""
+    """Encode an array with its memory order as a msgpack extension, or a numpy scalar as a number, for
+    msgspec.
+
+    Raises `NotImplementedError` for other types.
+    """
     if isinstance(value, np.ndarray):
         order: Literal["F", "C"] = "F" if value.flags.f_contiguous and not value.flags.c_contiguous else "C"
         about = (value.dtype.str, value.shape, order, value.tobytes(order))
@@ -193,9 +208,12 @@ def _encode_array(value: Any) -> Any:
 
 
 def _decode_array(_: int, data: memoryview) -> Any:
+    """The inverse of `_encode_array` for arrays; the array is read-only. The first argument is the
+    extension code."""
     dtype, shape, order, raw = msgspec.msgpack.decode(data)
     return np.frombuffer(raw, dtype=dtype).reshape(shape, order=order)
 
 
 def _unchanged(_: type, value: Any) -> Any:
+    """The value as decoded, for types that msgspec does not know, such as arrays."""
     return value

@@ -17,16 +17,24 @@ from turnwise.run.resume.block_store import lock
 
 
 class _PartLine(msgspec.Struct):
+    """Any line after the first: the number of a part and its value."""
+
     part: int
     value: Any
 
 
 class _FirstLine(msgspec.Struct):
+    """The first line: the key of the run."""
+
     key: str
 
 
 class Journal:
-    """The parts of a task by number; without a path they are kept in memory only."""
+    """The parts of a task by number; without a path they are kept in memory only.
+
+    A file with another key, or `reuse=False`, starts empty. The file is deleted when the block ends without
+    an error.
+    """
 
     def __init__(self, path: Path | None, key: str, *, reuse: bool = True) -> None:
         self.path = path
@@ -43,7 +51,7 @@ class Journal:
         if not reuse or not _has_key(file, key):
             file.truncate(0)
             file.seek(0)
-            _write(file, _FirstLine(key))
+            _write_line(file, _FirstLine(key))
         file.truncate(self._read_index(file))
 
     def __enter__(self) -> Self:
@@ -61,10 +69,11 @@ class Journal:
         return part in self._in_memory or part in self._offsets
 
     def __len__(self) -> int:
+        """The number of different parts."""
         return len(self._in_memory) + len(self._offsets)
 
     def get(self, part: int) -> Any:
-        """The value of a part."""
+        """The last value written for a part, as plain JSON values; `KeyError` if there is none."""
         if self._file is None:
             return self._in_memory[part]
         offset, length = self._offsets[part]
@@ -72,15 +81,16 @@ class Journal:
         return msgspec.json.decode(self._file.read(length), type=_PartLine).value
 
     def put(self, part: int, value: Any) -> None:
-        """Write a part and sync it to disk."""
+        """Write a part, in place of an earlier value, and sync it to disk."""
         if self._file is None:
             self._in_memory[part] = value
             return
         offset = self._file.seek(0, os.SEEK_END)
-        self._offsets[part] = (offset, _write(self._file, _PartLine(part, value)))
+        self._offsets[part] = (offset, _write_line(self._file, _PartLine(part, value)))
 
     def _read_index(self, file: BinaryIO) -> int:
-        """Record the offset of each complete line, and return the offset at which they end."""
+        """Record where each complete line after the first is, up to the first damaged one, and return where
+        they end."""
         file.seek(0)
         end = len(file.readline())
         for line in file:
@@ -96,7 +106,7 @@ class Journal:
 
 
 def _has_key(file: BinaryIO, key: str) -> bool:
-    """Whether the first line of the file has this key."""
+    """Whether the first line of the file has this key; False for an empty file or another content."""
     file.seek(0)
     try:
         return msgspec.json.decode(file.readline(), type=_FirstLine).key == key
@@ -104,8 +114,8 @@ def _has_key(file: BinaryIO, key: str) -> bool:
         return False
 
 
-def _write(file: BinaryIO, line: msgspec.Struct) -> int:
-    """Append a line, sync it to disk, and return its length."""
+def _write_line(file: BinaryIO, line: msgspec.Struct) -> int:
+    """Write a line at the current position, sync it to disk, and return its length in bytes."""
     data = msgspec.json.encode(line) + b"\n"
     file.write(data)
     file.flush()
