@@ -132,7 +132,7 @@ def _paired(metric: Metric, found: MatchedPairs, draws: int, rng: np.random.Gene
     n_pairs, n_clusters = len(found.codes), found.n_clusters
     counts: dict[str, Any] = {"n_items": n_pairs, "n_clusters": n_clusters}
     if not isinstance(metric, Summed):
-        rows, second = stack_rows([found.a.rows, found.b.rows]), _second(found.a, found.b)
+        rows, second = stack_rows([found.a.rows, found.b.rows]), _rows_of_b(found.a, found.b)
         row_codes = found.codes[np.concatenate([found.pairs_a, found.pairs_b])]
 
         def difference_of_rows(chosen: Ints) -> float:
@@ -174,7 +174,7 @@ def _pair_rows(table: ScoreTable, pairs: Ints, n_pairs: int) -> Floats:
     return unit_means(dense(table.rows), pairs, n_pairs, table.weights)
 
 
-def _second(a: ScoreTable, b: ScoreTable) -> NDArray[np.bool_]:
+def _rows_of_b(a: ScoreTable, b: ScoreTable) -> NDArray[np.bool_]:
     """(len(a) + len(b),) flags of the rows of `a` followed by those of `b`: True for the rows of `b`."""
     return np.repeat([False, True], [len(a), len(b)])
 

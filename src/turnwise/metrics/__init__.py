@@ -23,12 +23,18 @@ if TYPE_CHECKING:  # `types` imports numpy, which is slow and not needed to list
 
 @dataclass(frozen=True, slots=True)
 class Entry:
+    """Where a metric is found: its target, the settings that its name fixes, and the package that offers it."""
+
     target: str  # module:attribute, a class or a function that makes the metric
     options: Mapping[str, Any] = field(default_factory=dict)
     owner: str = "turnwise"
 
 
 def _own(module: str, /, **options: Any) -> Entry:
+    """The entry of one of our metrics.
+
+    `module` is the target below `turnwise.metrics`, `options` are fixed settings.
+    """
     return Entry(f"turnwise.metrics.{module}", options)
 
 
@@ -107,7 +113,7 @@ def names() -> tuple[str, ...]:
 
 
 def broken() -> tuple[PluginError, ...]:
-    """Plugins that cannot be used because of their names."""
+    """The errors of the plugins that cannot be used because their names are taken or malformed."""
     return tuple(_others().problems.values())
 
 
@@ -121,8 +127,9 @@ def resolve(
 ) -> Metric | Fitted:
     """The metric of this name, which may carry settings: `bertscore[layer=4,idf=true]`.
 
-    `options` are further settings. `model`, `db` (venue tables) and `cache` (whether a judge's stored verdicts may
-    be used) are defaults for settings of these names. Raises `PluginError` for a plugin that is no metric.
+    `options` are further settings. `model`, `db` (venue tables) and `cache` (whether a judge's stored verdicts may be
+    used) are defaults for settings of these names, and are ignored by metrics without them. Raises `UsageError` for an
+    unknown name or setting, and `PluginError` for a plugin that is no metric.
     """
     plain, written = settings(name)
     if ":" in plain and not written:
@@ -142,27 +149,34 @@ def resolve(
         known = ", ".join(key for key in signature.parameters if key not in own) or "none"
         raise UsageError(f"metric `{name}`: {error}; its settings are: {known}") from None
     registry.check(written, maker, f"metric `{name}`")
-    return maker(**chosen) if entry.owner == "turnwise" else _checked(_offer(plain, entry), maker, chosen)
+    return (
+        maker(**chosen)
+        if entry.owner == "turnwise"
+        else _make_plugin_metric(_offer(plain, entry), maker, chosen)
+    )
 
 
 def settings(name: str) -> tuple[str, dict[str, Any]]:
-    """Split `name[key=value,...]`."""
+    """Split `name[key=value,...]` into the name and its parsed settings; without brackets there are none."""
     return registry.settings(name, "bertscore[layer=4,idf=true]")
 
 
 def parameters(name: str) -> dict[str, Any]:
-    """The settings of a metric with their defaults."""
+    """The settings of a metric with their defaults; a setting that the name fixes has the fixed value."""
     own = _entry(name).options
     taken = inspect.signature(_maker(name)).parameters
     return {key: own.get(key, parameter.default) for key, parameter in taken.items()}
 
 
 def describe(name: str) -> MetricInfo:
-    """The attributes of a metric, read from its class where it has one; raises `PluginError` for a wrong plugin."""
+    """The attributes of a metric, read from its class where it has one, else from the metric that its function makes.
+
+    Raises `PluginError` for a wrong plugin.
+    """
     maker = None if ":" in name else _maker(name)
     facts: Any = maker if isinstance(maker, type) else resolve(name)
     if ":" not in name and (entry := _entry(name)).owner != "turnwise":
-        _check(_offer(name, entry), facts)
+        _check_plugin_metric(_offer(name, entry), facts)
     return MetricInfo(
         name=name,
         kind=facts.card.kind,
@@ -175,6 +189,7 @@ def describe(name: str) -> MetricInfo:
 
 
 def _maker(name: str) -> Callable[..., Metric | Fitted]:
+    """The imported class or function that makes the metric; raises `PluginError` if it cannot be imported or called."""
     offer = _offer(name, _entry(name))
     maker: Callable[..., Metric | Fitted] = offer.load()
     if not callable(maker):
@@ -182,21 +197,25 @@ def _maker(name: str) -> Callable[..., Metric | Fitted]:
     return maker
 
 
-def _checked(
+def _make_plugin_metric(
     offer: Offer, maker: Callable[..., Metric | Fitted], chosen: Mapping[str, Any]
 ) -> Metric | Fitted:
-    """The metric that a plugin's class or function makes."""
+    """The metric that a plugin's class or function makes from the settings `chosen`.
+
+    What the plugin raises, except a `TurnwiseError`, and an object that is no metric become a `PluginError`.
+    """
     try:
         metric = maker(**chosen)
     except TurnwiseError:
         raise
     except Exception as error:  # foreign code may raise anything
         raise offer.error(f"cannot be made: {registry.described(error)}") from error
-    _check(offer, metric)
+    _check_plugin_metric(offer, metric)
     return metric
 
 
-def _check(offer: Offer, metric: object) -> None:
+def _check_plugin_metric(offer: Offer, metric: object) -> None:
+    """Raise the offer's `PluginError` if the object, or the class, is no metric."""
     from turnwise.conformance import metric_problem
 
     if (problem := metric_problem(metric)) is not None:
@@ -204,10 +223,12 @@ def _check(offer: Offer, metric: object) -> None:
 
 
 def _offer(name: str, entry: Entry) -> Offer:
+    """The entry as an `Offer`, which imports the target and names it in errors."""
     return Offer("metric", name, entry.target, entry.owner)
 
 
 def _entry(name: str) -> Entry:
+    """The entry of this name; raises `PluginError` for an unusable plugin and `UsageError` for an unknown name."""
     if name in (table := _table()):
         return table[name]
     _others().find(name)
@@ -215,10 +236,12 @@ def _entry(name: str) -> Entry:
 
 
 def _table() -> dict[str, Entry]:
+    """All entries by name, our own first, then the usable plugins."""
     others = _others().usable
     return _OWN | {name: Entry(offer.target, owner=offer.owner) for name, offer in others.items()}
 
 
 @cache
 def _others() -> registry.Offers:
+    """The metrics that other packages offer, looked up once per process."""
     return registry.offered("metrics", _OWN)

@@ -17,7 +17,10 @@ TIMEOUT = 60.0  # seconds
 
 
 def http_function(address: str) -> Callable[[list[dict[str, Any]]], list[float | None]]:
-    """A function that posts its records to `address` and returns the numbers of the response."""
+    """A function that POSTs its records to the address and returns the list of numbers that is answered.
+
+    It raises `UsageError` if the address cannot be reached within 60 seconds or answers anything else.
+    """
 
     def scores(records: list[dict[str, Any]]) -> list[float | None]:
         data = msgspec.json.encode(records)

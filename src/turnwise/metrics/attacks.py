@@ -27,6 +27,7 @@ def known_attacks(metric: str) -> list[Fraud]:
 
 @cache
 def _table() -> dict[str, list[Fraud]]:
+    """Metric -> its frauds, from the shipped file; empty if there is no such file."""
     path = files("turnwise") / "data" / "attacks.json"
     if not path.is_file():
         return {}

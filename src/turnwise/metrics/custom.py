@@ -22,7 +22,7 @@ from turnwise.types import Card, Floats, Item, Level, Need, Signature, digest
 
 @dataclass(frozen=True, slots=True)
 class OwnMetric(Ratio):
-    """A metric computed by a function of the user."""
+    """The mean of the numbers that a user's function, or an http address, gives to replies."""
 
     level: ClassVar[Level] = "turn"
     needs: ClassVar[frozenset[Need]] = frozenset()
@@ -52,14 +52,17 @@ class OwnMetric(Ratio):
         return Signature("own", (("function", self.name), ("source", self.source)))
 
     def rows(self, items: Sequence[Item], /) -> Floats:
-        """(n, 2): the number and 1."""
+        """(n, 2): the function's number and 1; NaN where it returned None or NaN."""
         rows = np.ones((len(items), 2))
         if items:
             rows[:, 0] = self._numbers(items)
         return rows
 
     def _numbers(self, items: Sequence[Item]) -> list[float]:
-        """The function's number for each item; raises if it does not return one for each."""
+        """The function's number for each item, asked in one call.
+
+        Raises `UsageError` if it returns anything but one for each.
+        """
         answer = self.function([_record(item) for item in items])
         if isinstance(answer, str | bytes) or not isinstance(answer, Iterable):
             raise UsageError(f"{self.name} returned {_shown(answer)} instead of a list of numbers")
@@ -69,7 +72,10 @@ class OwnMetric(Ratio):
         return [self._number(value, place) for place, value in enumerate(values)]
 
     def _number(self, value: object, place: int) -> float:
-        """One number of the list as a float; None is NaN."""
+        """The value as a float, NaN for None.
+
+        Raises `UsageError`, which names its `place` in the list, if it is no number or infinite.
+        """
         if value is None:
             return float("nan")
         if not isinstance(value, Real) or isinf(value):
@@ -80,7 +86,10 @@ class OwnMetric(Ratio):
 
 
 def own_metric(name: str) -> OwnMetric:
-    """The metric for a `module:function` that can be imported from here, or for an http(s) address."""
+    """The metric for a `module:function` that can be imported from here, or for an http(s) address.
+
+    The function is imported at once; an address is not contacted until it scores.
+    """
     if name.startswith(("http://", "https://")):
         return OwnMetric(name, "address", http_function(name))
     function, source = own_function(name, "metric")
@@ -88,7 +97,7 @@ def own_metric(name: str) -> OwnMetric:
 
 
 def _record(item: Item) -> dict[str, Any]:
-    """The item as the function gets it."""
+    """What the function is given for one item: the context, oldest turn first, the reply and the references."""
     return {
         "context": [{"role": turn.role, "content": turn.text} for turn in item.turns[:-1]],
         "response": item.reply,
@@ -97,6 +106,6 @@ def _record(item: Item) -> dict[str, Any]:
 
 
 def _shown(value: object) -> str:
-    """The value in an error message, shortened."""
+    """The value's `repr`, cut to 60 characters."""
     text = repr(value)
     return text if len(text) <= 60 else f"{text[:57]}..."

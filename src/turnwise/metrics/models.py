@@ -13,12 +13,12 @@ from turnwise.errors import UsageError
 
 @cache
 def text_encoder(spec: str, **options: Any) -> TextEncoder:
-    """The encoder of this name, which gives one vector for each text."""
+    """The encoder of this name, which gives one vector for each text; loaded once for the same name and options."""
     return load(spec, cache=Cache(), **options)
 
 
 def token_encoder(spec: str, **options: Any) -> TokenEncoder:
-    """The encoder of this name, which gives one vector for each token."""
+    """The encoder of this name, which gives one vector for each token; `UsageError` if it has no token vectors."""
     encoder = text_encoder(spec, **options)
     if not isinstance(encoder, TokenEncoder):
         raise UsageError(f"`{spec}` has no token vectors; choose another --model")
@@ -27,5 +27,5 @@ def token_encoder(spec: str, **options: Any) -> TokenEncoder:
 
 @cache
 def language_model(spec: str, **options: Any) -> LanguageModel:
-    """The language model of this name."""
+    """The language model of this name; loaded once for the same name and options."""
     return load_lm(spec, cache=Cache(), **options)

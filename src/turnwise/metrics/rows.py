@@ -40,6 +40,7 @@ class Sums(ABC):
         """(..., k) sums of rows -> (...) numbers; NaN for a sum over no rows."""
 
     def reduce(self, rows: Rows, /) -> float:
+        """The number of the rows without a NaN; NaN if there are none."""
         return float(self.of_sums(np.asarray(rows[scored(rows)].sum(axis=0))))
 
 
@@ -49,6 +50,7 @@ class Ratio(Sums):
     __slots__ = ()
 
     def of_sums(self, sums: Floats, /) -> Floats:
+        """Numerator over denominator; NaN where the denominator is 0."""
         return quotient(sums[..., 0], sums[..., 1])
 
 
@@ -62,6 +64,7 @@ class Mean(Ratio):
         """The item's own number; None or NaN where it has none."""
 
     def rows(self, items: Sequence[Item], /) -> Floats:
+        """(n, 2): the item's value, NaN where it has none, and 1."""
         rows = np.ones((len(items), 2))
         rows[:, 0] = [nan if (value := self.value(item)) is None else value for item in items]
         return rows
@@ -90,7 +93,7 @@ def stack_rows(blocks: Sequence[Rows]) -> Rows:
 
 
 def dense(rows: Rows) -> Floats:
-    """The rows of a `Summed` metric, which must not be sparse."""
+    """The rows themselves; a `TypeError` if they are sparse, which rows of a `Summed` metric must not be."""
     if not isinstance(rows, np.ndarray):
         raise TypeError("a metric that is a function of sums returned sparse rows")
     return rows

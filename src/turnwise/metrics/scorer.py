@@ -19,9 +19,10 @@ def batch_or_each(
     *,
     fatal: Callable[[Exception, int], bool] = lambda error, count: False,
 ) -> tuple[list[T], dict[int, Exception]]:
-    """What `ask` answers: one answer for all items, or one for each item that has one, and the errors by place.
+    """The answers of `ask` and the errors by the item's place: one answer for all items if `ask` accepts them together.
 
-    An error is raised if `fatal` holds for it and for the number of items that were asked about together.
+    Otherwise `ask` is called with each item alone, and there is an answer, in order, for each item on which it does not
+    raise. An error is raised if `fatal` holds for it and for the number of items that were asked about together.
     """
     try:
         return [ask(items)], {}

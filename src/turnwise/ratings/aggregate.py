@@ -31,6 +31,7 @@ class Aggregate:
     left_out: Mapping[str, int] = field(default_factory=dict)  # reason -> number of items without a value
 
     def by_item(self) -> dict[str, float]:
+        """Item -> its value, in the order of the matrix."""
         return dict(zip(self.matrix.items, self.values.tolist(), strict=True))
 
     def judgements(self, item: str) -> dict[str, float]:

@@ -87,8 +87,7 @@ def agreement(
 ) -> tuple[Agreement, ...]:
     """The agreement of each dimension at each level that was rated, in order of appearance.
 
-    Arguments are those of `rating_matrix`; without `intervals` no coefficient has an interval, which saves most of the
-    time.
+    Arguments are those of `rating_matrix`; without `intervals` no coefficient has an interval.
     """
     shape = partial(rating_matrix, ratings, stable_raters=stable_raters, rescale=rescale, clusters=clusters)
     matrices = (

@@ -201,6 +201,7 @@ def dialogue_of(rating: Rating) -> str:
 
 
 def _level(rating: Rating) -> RatedLevel:
+    """`dialogue` if the rating has no turn, else `turn`."""
     return "dialogue" if rating.turn is None else "turn"
 
 

@@ -82,6 +82,7 @@ class Screened:
 
     @property
     def dropped(self) -> tuple[str, ...]:
+        """The names of the raters who were dropped."""
         return tuple(report.rater for report in self.raters if report.dropped)
 
 

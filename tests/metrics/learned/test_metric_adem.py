@@ -96,7 +96,9 @@ def test_a_head_without_the_informative_side_learns_nothing():
 
 def test_the_gradient_is_the_slope_of_the_squared_error():
     examples = planted()
-    part = bilinear_fit._Part(Components.fit(examples.triples.reply, 3), examples, examples, None, BOTH, None)
+    part = bilinear_fit._ProjectedExamples(
+        Components.fit(examples.triples.reply, 3), examples, examples, None, BOTH, None
+    )
     weights = np.random.default_rng(1).normal(size=(2, 2, 3, 3))
     rows = np.arange(10)
     _, slope = part.gradient(weights, rows, 10)

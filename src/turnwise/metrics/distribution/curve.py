@@ -23,6 +23,8 @@ _EDGE = 1e-10  # distance of the first and last angle from 0 and pi/2, as in the
 
 
 class Curve(NamedTuple):
+    """Precision and recall at n weights."""
+
     precision: Floats  # (n,)
     recall: Floats  # (n,)
 
@@ -81,9 +83,10 @@ def histograms(
 ) -> Histograms:
     """Cluster both sides together into `k` clusters, and return the share of each side in each cluster.
 
-    Clusters are computed on the first `components` principal components, if given. Equal vectors become one weighted
-    point, and points have a fixed order, so neither the order of the rows nor which side is the real one changes the
-    clusters. `counts` is the number of vectors that each generated vector represents.
+    Clusters are computed on the first `components` principal components, if given, by mini-batches of `batch` points,
+    if given. Equal vectors become one weighted point, and points have a fixed order, so neither the order of the rows
+    nor which side is the real one changes the clusters. `counts` is the number of vectors that each generated vector
+    represents; None is 1 each. Raises `TooFewItems` if a side is empty.
     """
     real, generated = finite(real), finite(generated)
     if not (len(real) and len(generated)):
@@ -108,7 +111,8 @@ def histograms(
 def principal(points: Floats, count: int, *, weights: Floats, rng: np.random.Generator) -> Floats:
     """(n, count) the points projected on their first principal components, by subspace iteration (Halko et al. 2011).
 
-    Clustering does not need exact components, and a full decomposition would take most of the time.
+    Clustering does not need exact components, and a full decomposition would take most of the time. Points with hardly
+    more rows or dimensions than `count` are returned unchanged.
     """
     if min(points.shape) <= count + _OVERSAMPLING:
         return points

@@ -74,7 +74,7 @@ class Distance(DistanceAttributes, ABC, Generic[Prepared]):
 
     @abstractmethod
     def between(self, generated: Floats, real: Prepared, /) -> float:
-        """The distance of the generated vectors (n, d), n at least 2, from the real ones."""
+        """The score of the generated vectors (n, d), n at least 2, against the real ones."""
 
     @cached_property
     def prepared(self) -> dict[str, Prepared]:
@@ -82,7 +82,10 @@ class Distance(DistanceAttributes, ABC, Generic[Prepared]):
         return {group: self.prepare(real.vectors) for group, real in self.real.items()}
 
     def rows(self, items: Sequence[Item], /) -> Floats:
-        """(n, 3 + d): the code of the group's real replies, the hashes of reply and query, and the vector."""
+        """(n, 3 + d): the code of the group's real replies, the hashes of reply and query, and the vector.
+
+        An item whose group has no real replies of its own uses those of the unnamed group; without them its row is NaN.
+        """
         width = next(iter(self.real.values())).vectors.shape[1]
         rows = np.full((len(items), HEADER + width), np.nan)
         groups = [item.group if item.group in self.real else "" for item in items]
@@ -95,6 +98,10 @@ class Distance(DistanceAttributes, ABC, Generic[Prepared]):
         return rows
 
     def reduce(self, rows: Rows, /) -> float:
+        """The score of the scored rows against the real replies of their group; NaN for fewer than two rows.
+
+        Rows of several groups are a `ValueError`.
+        """
         vectors, real = self._scored_vectors(rows)
         return float("nan") if real is None else self.between(vectors, self.prepared[real.group])
 
@@ -106,7 +113,10 @@ class Distance(DistanceAttributes, ABC, Generic[Prepared]):
             raise TooFewItems(ALL_THE_SAME)
 
     def details(self, rows: Rows, /) -> dict[str, float]:
-        """Diagnostics beside the score: `floor` and `thinned` (see `sampling`) and the number of real replies."""
+        """Diagnostics beside the score: `floor` and `thinned` (see `sampling`) and the number of real replies.
+
+        Empty for fewer than two rows or fewer than four real replies.
+        """
         vectors, real = self._scored_vectors(rows)
         if real is None or len(real.vectors) < sampling.MIN_REAL:
             return {}
@@ -118,17 +128,21 @@ class Distance(DistanceAttributes, ABC, Generic[Prepared]):
         return {**distances._asdict(), "n_real": len(real.vectors)}
 
     def _check_count(self, count: int) -> None:
+        """Raise `TooFewItems` if there are fewer than `fewest` replies."""
         if count < self.fewest:
             raise TooFewItems(
                 f"{count} replies are too few to estimate their distribution: {self.fewest} or more are needed"
             )
 
     def _distance(self, generated: Floats, real: Floats) -> float:
-        """The distance of two sets of vectors, without use of `prepared`."""
+        """The score of two sets of vectors, without use of `prepared`."""
         return self.between(generated, self.prepare(real))
 
     def _scored_vectors(self, rows: Rows) -> tuple[Floats, RealReplies | None]:
-        """The vectors of the scored rows, and the real replies of their group; None for fewer than two vectors."""
+        """The vectors of the scored rows, and the real replies of their group.
+
+        None instead of these for fewer than two rows. Rows of several groups are a `ValueError`.
+        """
         kept = np.asarray(rows[scored(rows)])
         if len(kept) < 2:
             return kept[:, HEADER:], None
@@ -137,9 +151,11 @@ class Distance(DistanceAttributes, ABC, Generic[Prepared]):
         return kept[:, HEADER:], self._real_of_code(kept[0, 0])
 
     def _real_of_code(self, code: float) -> RealReplies:
+        """The real replies of the group with this code, which is its position in `real`."""
         return list(self.real.values())[int(code)]
 
     def _signature(self, name: str, *settings: tuple[str, str]) -> Signature:
+        """The signature with the metric's own settings, the encodings and a digest of the real replies."""
         real = self.real.values()
         groups = "+".join(each.group or "all" for each in real if each.reply_only)
         reply_only = (("reply-only", groups),) if groups else ()

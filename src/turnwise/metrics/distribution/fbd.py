@@ -47,6 +47,8 @@ _ROUNDING = 1e-9  # a distance below this share of the real vectors' total varia
 
 
 class _Attributes(DistanceAttributes):
+    """The class attributes of `fbd` before and after `fit`."""
+
     __slots__ = ()
 
     higher_is_better: ClassVar[bool] = False
@@ -75,6 +77,7 @@ class Fbd(_Attributes, EncodingSettings):
     fewest: int = FEWEST
 
     def fit(self, items: Iterable[Item], /) -> "FittedFbd":
+        """Fit to the real replies among the items (see `real_replies`); raises `TooFewItems` if no group has enough."""
         encodings = [self.encoding]
         if self.also is not None:
             encodings.append(PairEncoding(self.also, self.way, self.turns))
@@ -93,6 +96,8 @@ class FbdPaper(Fbd):
 
 @dataclass(frozen=True, eq=False)
 class FittedFbd(_Attributes, Distance[_Gaussians]):
+    """`fbd` or `fbd-paper`, fitted to real replies."""
+
     settings: Fbd
 
     @property
@@ -110,17 +115,25 @@ class FittedFbd(_Attributes, Distance[_Gaussians]):
         return (0.0 if self.settings.also is None else -inf, inf)
 
     def prepare(self, real: Floats, /) -> _Gaussians:
+        """The Gaussian of the vectors of each encoding."""
         return tuple(Gaussian.of(part, shrinkage=self.settings.shrinkage) for part in self._by_encoding(real))
 
     def between(self, generated: Floats, real: _Gaussians, /) -> float:
+        """The Frechet distance or, with `also`, the sum of the logarithms of two."""
         return self._score(self.prepare(generated), real)
 
     def moments(self, rows: Rows, /) -> Moments:
-        """Moments of whole rows, header included; the mean of the first column is the code of their common group."""
+        """Moments of the scored rows, header included.
+
+        The mean of the first column is the code of their common group.
+        """
         return Moments.of(np.asarray(rows[scored(rows)]))
 
     def of_moments(self, moments: Moments, /) -> float:
-        """The score of all rows that the moments were computed from."""
+        """The score of all rows that the moments were computed from.
+
+        Raises `TooFewItems` for too few or equal replies, and `ValueError` for rows of several groups.
+        """
         self._check_count(moments.count)
         if moments.scatter[0, 0]:
             raise ValueError(MIXED_GROUPS)
@@ -134,7 +147,10 @@ class FittedFbd(_Attributes, Distance[_Gaussians]):
         return self._score(generated, self.prepared[self._real_of_code(moments.mean[0]).group])
 
     def _score(self, generated: _Gaussians, real: _Gaussians) -> float:
-        """The distance, or the sum of the logarithms of two."""
+        """The distance or, with `also`, the sum of the logarithms of both encodings' distances.
+
+        Raises `Refused` where a logarithm is needed and a distance is 0 up to rounding.
+        """
         distances = [distance(x, y) for x, y in zip(generated, real, strict=True)]
         if self.settings.also is None:
             return distances[0]
@@ -157,7 +173,7 @@ class FittedFbd(_Attributes, Distance[_Gaussians]):
         return {**details, "at_infinity": limit}
 
     def _by_encoding(self, vectors: Floats) -> list[Floats]:
-        """The vectors of each encoding."""
+        """The vectors (n, d) split into those of each encoding."""
         return np.split(vectors, self._ends, axis=1)
 
     @cached_property

@@ -25,13 +25,18 @@ _MIN_EIGENVALUE_RATIO = 1e-10
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Gaussian:
+    """A Gaussian by its mean and a root of its covariance."""
+
     mean: Floats  # (d,)
     root: Floats  # (r, d): root' root is the covariance
     triangular: bool = False  # a Cholesky factor: the covariance has full rank
 
     @classmethod
     def of(cls, rows: Floats, *, shrinkage: float = 0.0) -> "Gaussian":
-        """The Gaussian with the mean and covariance of the rows (n, d), n at least 2."""
+        """The Gaussian with the mean and covariance of the rows (n, d), after shrinkage.
+
+        Raises `TooFewItems` for fewer than 2 rows.
+        """
         if len(rows) > max(1, np.shape(rows)[-1]) or shrinkage:
             return cls.of_moments(Moments.of(rows), shrinkage=shrinkage)
         rows = finite(rows)
@@ -62,12 +67,12 @@ class Gaussian:
 
 
 def frechet(x: Floats, y: Floats, *, shrinkage: float = 0.0) -> float:
-    """The distance of the rows of `x` (n, d) and `y` (m, d); 0 if their means and covariances are equal."""
+    """The distance of Gaussians fitted to the rows of `x` (n, d) and `y` (m, d); 0 for equal means and covariances."""
     return distance(Gaussian.of(x, shrinkage=shrinkage), Gaussian.of(y, shrinkage=shrinkage))
 
 
 def distance(x: Gaussian, y: Gaussian) -> float:
-    """The Frechet distance of two Gaussians."""
+    """The Frechet distance of two Gaussians: the squared 2-Wasserstein distance, 0 or more."""
     mean_difference = np.sum((x.mean - y.mean) ** 2)
     value = mean_difference + np.sum(x.root**2) + np.sum(y.root**2) - 2 * _trace_of_root(x, y)
     # For equal Gaussians the terms cancel, and rounding can give a value slightly below zero.
@@ -75,7 +80,7 @@ def distance(x: Gaussian, y: Gaussian) -> float:
 
 
 def _trace_of_root(x: Gaussian, y: Gaussian) -> float:
-    """tr sqrt(S T)."""
+    """tr sqrt(S T) for the covariances S and T of the two Gaussians."""
     product = x.root @ y.root.T
     if x.triangular and y.triangular:
         squares = np.linalg.eigvalsh(product @ product.T)

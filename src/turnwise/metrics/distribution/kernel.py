@@ -30,6 +30,7 @@ class RealSample:
 
     @classmethod
     def of(cls, vectors: Floats) -> "RealSample":
+        """Compute width and inner term from the real vectors (m, d); raises `TooFewItems` for fewer than 2."""
         vectors = finite(vectors)
         if len(vectors) < 2:
             raise TooFewItems(
@@ -39,7 +40,10 @@ class RealSample:
         return cls(vectors, width, _within(vectors, width))
 
     def discrepancy(self, rows: Floats) -> float:
-        """Squared MMD between the rows (n, d), n at least 2, and the real vectors."""
+        """Unbiased squared MMD, possibly negative, between the rows (n, d) and the real vectors.
+
+        Raises `TooFewItems` for n below 2.
+        """
         rows = finite(rows)
         if len(rows) < 2:
             raise TooFewItems(
@@ -50,7 +54,10 @@ class RealSample:
 
 
 def median_distance(vectors: Floats) -> float:
-    """The median distance of two of the vectors; 1 if the median is 0, because a kernel cannot have width 0."""
+    """The median distance of two of the vectors; 1 if the median is 0, because a kernel cannot have width 0.
+
+    Of more than 2000 vectors every k-th is used.
+    """
     step = -(-len(vectors) // _SAMPLE)
     some = vectors[::step]
     squares = np.concatenate(list(_squared_distances(some, some)))
@@ -59,20 +66,20 @@ def median_distance(vectors: Floats) -> float:
 
 
 def _within(rows: Floats, width: float) -> float:
-    """The mean kernel of two different rows."""
+    """The mean kernel of two different rows; at least 2 rows are needed."""
     total = sum(np.sum(block) for block in _kernel(rows, rows, width))
     # Minus the diagonal, where the kernel is 1.
     return float((total - len(rows)) / (len(rows) * (len(rows) - 1)))
 
 
 def _kernel(x: Floats, y: Floats, width: float) -> Iterator[Floats]:
-    """Blocks (b, m) of kernel values."""
+    """Blocks (b, m) of Gaussian kernel values of the rows of `x`, in order, with all rows of `y` (m, d)."""
     for squares in _squared_distances(x, y):
         yield np.exp(-squares / (2 * width**2))
 
 
 def _squared_distances(x: Floats, y: Floats) -> Iterator[Floats]:
-    """Blocks (b, m) of squared distances."""
+    """Blocks (b, m) of squared distances of the rows of `x`, in order, from all rows of `y` (m, d)."""
     lengths = np.sum(y**2, axis=1)
     for start in range(0, len(x), _BLOCK):
         part = x[start : start + _BLOCK]

@@ -14,7 +14,10 @@ _PATIENCE = 10  # batches without improvement after which mini-batches stop
 
 
 def kmeans(points: Floats, k: int, *, weights: Floats, rng: np.random.Generator) -> Ints:
-    """(n,) the cluster of each of the `points` (n, d), by Lloyd's algorithm; at most one cluster for each point."""
+    """(n,) the cluster of each of the `points` (n, d), by Lloyd's algorithm.
+
+    With `k` points or fewer, one for each point.
+    """
     if len(points) <= k:
         return np.arange(len(points))
     squares = np.sum(points**2, axis=1)
@@ -34,7 +37,8 @@ def mini_batches(points: Floats, k: int, *, weights: Floats, rng: np.random.Gene
 
     It starts from the best of 10 sets of initial centres. Batches of `size` points are drawn with replacement, and each
     centre moves to the running mean of the points assigned to it. It stops when 10 batches in a row do not improve the
-    smallest sum of squared distances. Unlike scikit-learn, we do not reassign centres that have few points.
+    smallest sum of squared distances. Unlike scikit-learn, we do not reassign centres that have few points. With `k`
+    points or fewer, each is a cluster.
     """
     if len(points) <= k:
         return np.arange(len(points))
@@ -61,14 +65,14 @@ def mini_batches(points: Floats, k: int, *, weights: Floats, rng: np.random.Gene
 
 
 def _nearest_distances(points: Floats, squares: Floats, centres: Floats) -> Floats:
-    """(n,) squared distance to the nearest centre."""
+    """(n,) squared distance of each point to the nearest centre; `squares` has the squared length of each point."""
     return np.asarray(squares + np.min(np.sum(centres**2, axis=1) - 2 * (points @ centres.T), axis=1))
 
 
 def _initial_centres(
     points: Floats, squares: Floats, k: int, weights: Floats, rng: np.random.Generator
 ) -> Floats:
-    """Centres by greedy k-means++ (Arthur and Vassilvitskii 2007, section 5).
+    """(k, d) centres by greedy k-means++ (Arthur and Vassilvitskii 2007, section 5).
 
     Candidates are drawn with probability proportional to their squared distance from the nearest centre so far. The
     candidate that leaves the smallest sum of squared distances becomes a centre. The number of candidates is
@@ -107,7 +111,7 @@ def _nearest(points: Floats, centres: Floats) -> Ints:
 
 
 def _means(points: Floats, squares: Floats, labels: Ints, k: int, weights: Floats) -> Floats:
-    """(k, d) the mean of each cluster; an empty cluster gets the point that is furthest from its own mean."""
+    """(k, d) the weighted mean of each cluster; an empty cluster gets the point that is furthest from its own mean."""
     member = np.zeros((k, len(points)))
     member[labels, np.arange(len(points))] = weights
     total = member.sum(axis=1)

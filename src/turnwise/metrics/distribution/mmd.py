@@ -16,6 +16,8 @@ from turnwise.types import Card, Floats, Item, Signature
 
 
 class _Attributes(DistanceAttributes):
+    """The class attributes of `mmd` before and after `fit`."""
+
     __slots__ = ()
 
     higher_is_better: ClassVar[bool] = False
@@ -37,11 +39,14 @@ class Mmd(_Attributes, EncodingSettings):
     fewest: int = FEWEST
 
     def fit(self, items: Iterable[Item], /) -> "FittedMmd":
+        """Fit to the real replies among the items (see `real_replies`); raises `TooFewItems` if no group has enough."""
         return FittedMmd(real_replies(items, [self.encoding], fewest=self.fewest), self)
 
 
 @dataclass(frozen=True, eq=False)
 class FittedMmd(_Attributes, Distance[RealSample]):
+    """`mmd`, fitted to real replies."""
+
     # MMD is a sum over pairs, so there is no mergeable summary; but the score of a random sample is unbiased.
     sampled: ClassVar[bool] = True
 
@@ -56,7 +61,9 @@ class FittedMmd(_Attributes, Distance[RealSample]):
         return self._signature("mmd", ("kernel", "rbf-median"))
 
     def prepare(self, real: Floats, /) -> RealSample:
+        """The real vectors with the kernel's width and their inner term."""
         return RealSample.of(real)
 
     def between(self, generated: Floats, real: RealSample, /) -> float:
+        """The unbiased squared MMD of the generated vectors from the real ones."""
         return real.discrepancy(generated)

@@ -16,13 +16,15 @@ from turnwise.types import Floats
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Moments:
+    """Count, mean and scatter matrix of vectors; the sum of two is that of both sets of vectors together."""
+
     count: int
     mean: Floats  # (d,)
     scatter: Floats  # (d, d) sum of the outer products of deviations from the mean
 
     @classmethod
     def of(cls, rows: Floats) -> "Moments":
-        """The moments of the rows (n, d)."""
+        """The moments of the rows (n, d); all 0 without rows."""
         rows = finite(rows)
         if not len(rows):
             return cls(0, np.zeros(rows.shape[1]), np.zeros((rows.shape[1], rows.shape[1])))
@@ -32,7 +34,10 @@ class Moments:
 
     @classmethod
     def of_parts(cls, parts: Iterable[Floats]) -> "Moments":
-        """The moments of the rows of several blocks; only one block is in memory at a time."""
+        """The moments of the rows of several blocks.
+
+        Only one block is in memory at a time. `TooFewItems` without a block.
+        """
         total: Moments | None = None
         for part in parts:
             total = cls.of(part) if total is None else total + cls.of(part)
@@ -50,20 +55,20 @@ class Moments:
         return Moments(count, self.mean + gap * share, scatter)
 
     def part(self, start: int, end: int) -> "Moments":
-        """The moments of the dimensions from `start` to `end`."""
+        """The moments of the dimensions from `start` up to, but not including, `end`."""
         kept = slice(start, end)
         return Moments(self.count, self.mean[kept], self.scatter[kept, kept])
 
     @property
     def covariance(self) -> Floats:
-        """(d, d), with n - 1 in the denominator."""
+        """(d, d), with n - 1 in the denominator; raises `TooFewItems` for fewer than 2 vectors."""
         if self.count < 2:
             raise TooFewItems(f"a covariance needs 2 vectors or more, and there are {self.count}")
         return self.scatter / (self.count - 1)
 
 
 def finite(rows: Floats) -> Floats:
-    """The rows (n, d) as float64; raises `DataError` if a number is NaN or infinite."""
+    """The rows (n, d) as float64; raises `DataError` if a number is NaN or infinite, or if the shape is not (n, d)."""
     rows = np.asarray(rows, dtype=np.float64)
     if rows.ndim != 2:
         raise DataError(f"vectors must be an array of shape (n, d), not {rows.shape}")

@@ -73,10 +73,15 @@ class PairEncoding:
 
     @property
     def _encoder(self) -> TextEncoder:
+        """The encoder of single texts or of pairs, loaded once per process."""
         return models.text_encoder(self.model, **self._options)
 
     @property
     def _options(self) -> dict[str, Any]:
+        """The options with which the encoder is loaded.
+
+        Transformers get the pooling of the way and no normalisation.
+        """
         given = {"layer": self.layer, "pooling": self.pooling}
         options = {name: value for name, value in given.items() if value is not None}
         if self.model == "hashing" or not (locate(self.model) / "config.json").is_file():
@@ -96,6 +101,11 @@ class FittedPairEncoding:
 
     @classmethod
     def fit(cls, encoding: PairEncoding, real: Sequence[Item]) -> "FittedPairEncoding":
+        """Compute mean and standard deviation from the real items; `together` is not standardised and gets 0 and 1.
+
+        Replies are encoded without their query if no real item has a context or, for `product`, if all real queries are
+        equal.
+        """
         reply_only = not any(turn.text for item in real for turn in item.context)
         raw = _encodable(encoding, real, reply_only=reply_only)
         if encoding.way == "together" or not len(raw):
@@ -108,6 +118,7 @@ class FittedPairEncoding:
 
     @property
     def dimension(self) -> int:
+        """The length of a vector."""
         return len(self.centre) // 2 if self._has_two_halves else len(self.centre)
 
     @property
@@ -128,7 +139,7 @@ class FittedPairEncoding:
 
 
 def _encodable(encoding: PairEncoding, items: Sequence[Item], *, reply_only: bool) -> Floats:
-    """The raw vectors of the items that can be encoded."""
+    """(m, k) the raw vectors of the items that can be encoded, in order."""
     raw = encoding.raw(items, reply_only=reply_only)
     return np.asarray(raw[~np.isnan(raw).any(axis=1)])
 

@@ -39,6 +39,8 @@ from turnwise.types import Card, Floats, Item, Rows, Signature
 
 
 class _Attributes(DistanceAttributes):
+    """The class attributes of `prd` before and after `fit`."""
+
     __slots__ = ()
 
     higher_is_better: ClassVar[bool] = True
@@ -88,6 +90,7 @@ class Prd(_Attributes, EncodingSettings):
             )
 
     def fit(self, items: Iterable[Item], /) -> "FittedPrd":
+        """Fit to the real replies among the items (see `real_replies`); raises `TooFewItems` if no group has enough."""
         return FittedPrd(real_replies(items, [self.encoding], fewest=self.fewest), self)
 
 
@@ -107,6 +110,8 @@ class PrdPaper(Prd):
 
 @dataclass(frozen=True, eq=False)
 class FittedPrd(_Attributes, Distance[Floats]):
+    """`prd` or `prd-paper`, fitted to real replies."""
+
     summary_error: ClassVar[float] = (
         0.2  # largest difference between the score from the summary and the exact score
     )
@@ -131,13 +136,18 @@ class FittedPrd(_Attributes, Distance[Floats]):
         )
 
     def prepare(self, real: Floats, /) -> Floats:
+        """The real vectors unchanged: they are clustered anew with each set of replies."""
         return real
 
     def between(self, generated: Floats, real: Floats, /) -> float:
+        """The largest F1 of precision and recall."""
         return self._f1(self._histograms(generated, real))
 
     def curve(self, rows: Rows, /) -> Curve:
-        """Precision and recall of the rows: at the corners of the exact curve, or at the paper's angles."""
+        """Precision and recall of the rows: at the corners of the exact curve, or at the paper's angles.
+
+        Empty for fewer than two scored rows.
+        """
         vectors, real = self._scored_vectors(rows)
         if real is None:
             return Curve(np.zeros(0), np.zeros(0))
@@ -145,7 +155,10 @@ class FittedPrd(_Attributes, Distance[Floats]):
         return self._average_curve(runs) if self.settings.angles else runs[0].curve()
 
     def moments(self, rows: Rows, /) -> QuantisedVectors:
-        """Mergeable summary of rows of one group, for when there are too many to keep."""
+        """Mergeable summary of rows of one group, for when there are too many to keep.
+
+        Raises `ValueError` for several groups.
+        """
         kept = np.asarray(rows[scored(rows)])
         if not len(kept):
             centres = next(iter(self._centres.values()))
@@ -156,7 +169,10 @@ class FittedPrd(_Attributes, Distance[Floats]):
         return QuantisedVectors.of(code, kept[:, HEADER:], self._centres[self._real_of_code(code).group])
 
     def of_moments(self, moments: QuantisedVectors, /) -> float:
-        """The approximate score of the summarised rows: all vectors of a cell are assigned to one cluster."""
+        """The approximate score of the summarised rows: all vectors of a cell are assigned to one cluster.
+
+        Raises `TooFewItems` for fewer than `fewest` rows.
+        """
         self._check_count(int(moments.count.sum()))
         generated, counts = moments.points()
         real = self._real_of_code(moments.group or 0.0).vectors
@@ -171,10 +187,14 @@ class FittedPrd(_Attributes, Distance[Floats]):
         }
 
     def _f1(self, runs: list[Histograms]) -> float:
+        """The exact largest F1 of the first run or, with `angles`, the largest on the mean curve of all runs."""
         return runs[0].f1() if not self.settings.angles else self._average_curve(runs).f1
 
     def _histograms(self, generated: Floats, real: Floats, counts: Floats | None = None) -> list[Histograms]:
-        """The histograms of each run of k-means."""
+        """The histograms of each run of k-means.
+
+        `counts` is the number of replies that each generated vector represents.
+        """
         settings, rng = self.settings, np.random.default_rng(self.settings.seed)
         return [
             histograms(

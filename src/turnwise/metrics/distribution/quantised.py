@@ -18,7 +18,7 @@ MAX_CENTRES = 1024  # number of cells
 
 @dataclass(frozen=True, slots=True, eq=False)
 class QuantisedVectors:
-    """The number and the sum of the vectors in each cell."""
+    """The number and the sum of the vectors in each cell; summaries of one group can be added."""
 
     group: float | None  # code of the group of all rows; None without rows
     count: Floats  # (c,)
@@ -52,6 +52,6 @@ class QuantisedVectors:
 
 
 def draw_centres(real: Floats, rng: np.random.Generator) -> Floats:
-    """Up to `MAX_CENTRES` of the real vectors, drawn at random."""
+    """Up to `MAX_CENTRES` of the real vectors, drawn at random without replacement and in their own order."""
     chosen = rng.permutation(len(real))[:MAX_CENTRES]
     return np.asarray(real[np.sort(chosen)])

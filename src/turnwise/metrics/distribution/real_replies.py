@@ -42,18 +42,24 @@ class RealReplies:
         return any(encoding.reply_only for encoding in self.encodings)
 
     def encode(self, items: Sequence[Item]) -> Floats:
-        """(n, d) the vectors of other replies, with the encodings that were fitted to these."""
+        """(n, d) the vectors of other replies, with the encodings that were fitted to these.
+
+        NaN where it is not possible.
+        """
         return np.hstack([encoding.vectors(items) for encoding in self.encodings])
 
     def text_hashes(self, items: Sequence[Item]) -> Floats:
-        """(n, 2) hashes of the replies and of their queries."""
+        """(n, 2) a hash of each reply and one of its query."""
         return _text_hashes(items, self.encodings[0].encoding.max_turns)
 
 
 def real_replies(
     items: Iterable[Item], encodings: Sequence[PairEncoding], *, fewest: int
 ) -> dict[str, RealReplies]:
-    """The encoded real replies of each group that has at least `fewest`; raises `TooFewItems` if no group has."""
+    """The encoded real replies of each group that has at least `fewest`; raises `TooFewItems` if no group has.
+
+    A group with fewer replies, or with only equal ones, is left out with a warning in the log.
+    """
     groups: dict[str, RealReplies] = {}
     refused = {f"a distribution of real replies needs {fewest} or more, and there are 0": 0}
     turns = max(encoding.max_turns for encoding in encodings)
@@ -82,6 +88,7 @@ def real_replies(
 
 
 def _text_hashes(items: Sequence[Item], turns: int) -> Floats:
+    """(n, 2) CRC-32 of each reply and of the last `turns` turns of its context."""
     texts = [(item.reply, "\n".join(turn.text for turn in item.context[-turns:])) for item in items]
     hashes = [[crc32(text.encode("utf-8", "surrogatepass")) for text in pair] for pair in texts]
     return np.array(hashes, dtype=np.float64).reshape(len(items), 2)
@@ -97,7 +104,10 @@ def _why_refused(real: Sequence[Item], encodable: int, fewest: int) -> str:
 
 
 def real_items(items: Iterable[Item], turns: int) -> dict[str, list[Item]]:
-    """The real replies of each group, each with the last `turns` turns of its context."""
+    """The real replies of each group, each with the last `turns` turns of its context, sorted by digest.
+
+    They are the group's different references or, without any, the different replies of the agent `human`.
+    """
     references: dict[str, _DistinctPairs] = {}
     by_human: dict[str, _DistinctPairs] = {}
     for item in items:
@@ -123,6 +133,7 @@ class _DistinctPairs:
     _largest: list[tuple[int, str]] = field(default_factory=list)  # a heap with the largest digest first
 
     def add(self, item: Item) -> None:
+        """Add an item, unless its texts are known or `MAX_PAIRS` items with smaller digests are kept."""
         name = digest(*(turn.text for turn in item.turns))
         if name in self._by_digest:
             return
@@ -138,4 +149,5 @@ class _DistinctPairs:
 
     @property
     def items(self) -> list[Item]:
+        """The kept items, sorted by digest."""
         return [self._by_digest[name] for name in sorted(self._by_digest)]

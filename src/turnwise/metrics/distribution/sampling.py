@@ -49,7 +49,11 @@ def equal_size_distances(
     rng: np.random.Generator,
     splits: int = 10,
 ) -> EqualSizeDistances:
-    """Means over seeded splits. The sample size is that of `generated`, but at most half of the real vectors."""
+    """Means over seeded splits. The sample size is that of `generated`, but at most half of the real vectors.
+
+    With too few different queries to keep them apart, `queries` is ignored. Raises `TooFewItems` for fewer than 4 real
+    vectors.
+    """
     if len(real) < MIN_REAL:
         raise TooFewItems(f"two halves need {MIN_REAL} real vectors or more, and there are {len(real)}")
     own_queries, real_queries = queries or (
@@ -91,7 +95,11 @@ def limit_at_infinity(
     shares: Sequence[float] = SUBSAMPLE_SHARES,
     draws: int = 10,
 ) -> float:
-    """The limit of a distance for infinitely many vectors on both sides: the intercept of its line in 1/N."""
+    """The limit of a distance for infinitely many vectors on both sides: the intercept of its line in 1/N.
+
+    Both sides are subsampled to each of the `shares`, `draws` times (to all vectors once). Raises `TooFewItems` where a
+    side has fewer vectors than twice the dimensions.
+    """
     available, needed = min(len(generated), len(real)), MIN_VECTORS_PER_DIMENSION * generated.shape[1]
     if available < needed:
         raise TooFewItems(f"a limit needs {needed} vectors or more on each side, and there are {available}")

@@ -20,6 +20,8 @@ from turnwise.types import Card, Floats, Item, Level, Need, Signature
 
 @dataclass(frozen=True, slots=True)
 class Msttr(Ratio):
+    """`msttr-50`: the mean share of different words in segments of `segment` words."""
+
     level: ClassVar[Level] = "dialogue"
     needs: ClassVar[frozenset[Need]] = frozenset({"dialogue"})
     higher_is_better: ClassVar[bool] = True
@@ -42,7 +44,10 @@ class Msttr(Ratio):
         return Signature(f"msttr-{self.segment}", (("tok", "words"),))
 
     def rows(self, items: Sequence[Item], /) -> Floats:
-        """(n, 2): sum of the segments' ratios, number of segments."""
+        """(n, 2): sum of the segments' ratios, number of segments.
+
+        NaN for a single turn or a dialogue without a full segment.
+        """
         rows = np.full((len(items), 2), np.nan)
         for row, item in zip(rows, items, strict=True):
             if item.turn is None and (ratios := self._ratios(item)):
@@ -50,7 +55,7 @@ class Msttr(Ratio):
         return rows
 
     def _ratios(self, item: Item) -> list[float]:
-        """The type-token ratio of each segment of the dialogue."""
+        """The type-token ratio of each full segment of the agent's words in the dialogue."""
         tokens = [word for reply in item.replies for word in words(reply)]
         starts = range(0, len(tokens) - self.segment + 1, self.segment)
         return [len(set(tokens[start : start + self.segment])) / self.segment for start in starts]

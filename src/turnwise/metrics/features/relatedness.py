@@ -19,6 +19,8 @@ from turnwise.types import Card, Floats, Item, Level, Need, Signature
 
 @dataclass(frozen=True)
 class Relatedness(Ratio):
+    """Cosine of the sentence vectors of the reply and of the partner's last message."""
+
     level: ClassVar[Level] = "turn"
     needs: ClassVar[frozenset[Need]] = frozenset({"context"})
     higher_is_better: ClassVar[bool] = True
@@ -39,6 +41,7 @@ class Relatedness(Ratio):
         return Signature("relatedness", (), (models.text_encoder(self.model).signature,))
 
     def rows(self, items: Sequence[Item], /) -> Floats:
+        """(n, 2): cosine and 1; NaN if the reply or the partner's last message is empty."""
         messages = [_last_message(item) for item in items]
         vectors = unit(models.text_encoder(self.model).encode([*messages, *(item.reply for item in items)]))
         rows = np.ones((len(items), 2))

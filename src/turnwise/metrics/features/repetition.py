@@ -27,6 +27,8 @@ _SEE = "See et al. 2019, What makes a good conversation? How controllable attrib
 
 @dataclass(frozen=True, slots=True)
 class _Repetition(Mean):
+    """Share of the reply's content words (order 1) or word pairs (order 2) that are repetitions."""
+
     level: ClassVar[Level] = "turn"
     needs: ClassVar[frozenset[Need]]
     higher_is_better: ClassVar[bool] = False
@@ -42,6 +44,7 @@ class _Repetition(Mean):
         return Signature(f"repeat-{self.source}-{self.order}", (("tok", "words"), ("stop", stop)))
 
     def value(self, item: Item, /) -> float:
+        """The share of repetitions, 0 to 1; NaN without a word or pair, or without a context where one is needed."""
         if "context" in self.needs and len(item.turns) == 1:
             return float("nan")
         in_reply = _ngrams(item.reply, self.order)
@@ -49,7 +52,7 @@ class _Repetition(Mean):
 
     @abstractmethod
     def repeated(self, in_reply: Sequence[Hashable], item: Item) -> int:
-        """How many of the reply's words or pairs are repetitions."""
+        """How many of the reply's words or pairs, which are `in_reply`, are repetitions."""
 
     def used_before(self, in_reply: Sequence[Hashable], item: Item, *, by: str) -> int:
         """How many of the reply's words or pairs the speaker with role `by` used in an earlier turn."""
@@ -60,6 +63,8 @@ class _Repetition(Mean):
 
 @dataclass(frozen=True, slots=True)
 class External(_Repetition):
+    """Share of the reply that the agent used in an earlier turn."""
+
     source: ClassVar[str] = "external"
     needs: ClassVar[frozenset[Need]] = frozenset({"context"})
     card: ClassVar[Card] = Card(
@@ -74,11 +79,14 @@ class External(_Repetition):
     )
 
     def repeated(self, in_reply: Sequence[Hashable], item: Item) -> int:
+        """How many of the reply's words or pairs the agent used in an earlier turn."""
         return self.used_before(in_reply, item, by=item.role)
 
 
 @dataclass(frozen=True, slots=True)
 class Internal(_Repetition):
+    """Share of the reply that already occurs earlier in it."""
+
     source: ClassVar[str] = "internal"
     needs: ClassVar[frozenset[Need]] = frozenset()
     card: ClassVar[Card] = Card(
@@ -92,11 +100,14 @@ class Internal(_Repetition):
     )
 
     def repeated(self, in_reply: Sequence[Hashable], item: Item) -> int:
+        """How many of the reply's words or pairs occur earlier in the reply."""
         return len(in_reply) - len(set(in_reply))
 
 
 @dataclass(frozen=True, slots=True)
 class Partner(_Repetition):
+    """Share of the reply that the other speaker used before."""
+
     source: ClassVar[str] = "partner"
     needs: ClassVar[frozenset[Need]] = frozenset({"context"})
     card: ClassVar[Card] = Card(
@@ -111,10 +122,11 @@ class Partner(_Repetition):
     )
 
     def repeated(self, in_reply: Sequence[Hashable], item: Item) -> int:
+        """How many of the reply's words or pairs the other speaker used in an earlier turn."""
         return self.used_before(in_reply, item, by=_PARTNERS.get(item.role, "user"))
 
 
 def _ngrams(text: str, order: int) -> list[Hashable]:
-    """The content words (order 1) or the word pairs (order 2) of a text."""
+    """The content words (order 1) or the pairs of neighbouring words (order 2) of a text, with repetitions."""
     tokens = words(text)
     return list(ngrams([word for word in tokens if word not in STOPWORDS] if order == 1 else tokens, order))

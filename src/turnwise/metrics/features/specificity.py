@@ -24,7 +24,7 @@ from turnwise.types import Card, Item, Level, Need, Signature, digest
 _SPEAKERS = frozenset({"user", "assistant"})
 
 
-class _Facts:
+class _Attributes:
     """The class attributes that the metric has before and after `fit`."""
 
     __slots__ = ()
@@ -47,10 +47,14 @@ class _Facts:
 
 
 @dataclass(frozen=True, slots=True)
-class Nidf(_Facts):
+class Nidf(_Attributes):
     """`specificity` before `fit` has counted words."""
 
     def fit(self, items: Iterable[Item], /) -> "Specificity":
+        """Count in how many different turns of both speakers each word occurs.
+
+        Raises `TooFewItems` if all words are equally frequent.
+        """
         counts: Counter[str] = Counter()
         seen: set[int] = set()  # hashes instead of texts, so that the corpus need not fit in memory
         for item in items:
@@ -68,7 +72,9 @@ class Nidf(_Facts):
 
 
 @dataclass(frozen=True, slots=True)
-class Specificity(_Facts, Mean):
+class Specificity(_Attributes, Mean):
+    """`specificity` with the word frequencies of the data that it was fitted on."""
+
     nidf: Mapping[str, float]  # word -> its normalised inverse document frequency, 0-1
     data: str  # digest of the counts
 
@@ -77,12 +83,16 @@ class Specificity(_Facts, Mean):
         return Signature("specificity", (("tok", "words"), ("fit", self.data)))
 
     def value(self, item: Item, /) -> float:
+        """Mean NIDF of the reply's known words, 0 to 1; NaN without one."""
         known = [self.nidf[word] for word in words(item.reply) if word in self.nidf]
         return sum(known) / len(known) if known else float("nan")
 
 
 def _normalised(counts: Mapping[str, int]) -> dict[str, float]:
-    """NIDF of each word from its document frequency c: (log max c - log c) / (log max c - log min c)."""
+    """NIDF of each word from its document frequency c: (log max c - log c) / (log max c - log min c).
+
+    Raises `TooFewItems` if all words have the same frequency, or if there are none.
+    """
     commonest, rarest = max(counts.values(), default=0), min(counts.values(), default=0)
     if commonest == rarest:
         raise TooFewItems(

@@ -16,6 +16,8 @@ _MARKS = frozenset("?？؟")  # ASCII, full-width, Arabic
 
 @dataclass(frozen=True, slots=True)
 class Length(Mean):
+    """Number of words of the reply."""
+
     level: ClassVar[Level] = "turn"
     needs: ClassVar[frozenset[Need]] = frozenset()
     higher_is_better: ClassVar[bool] = True
@@ -35,6 +37,7 @@ class Length(Mean):
         return Signature("length", (("unit", "words"),))
 
     def value(self, item: Item, /) -> float:
+        """The number of words; 0 for an empty reply."""
         return float(len(words(item.reply)))
 
 
@@ -63,4 +66,5 @@ class QuestionRate(Mean):
         return Signature("question-rate", (("marks", "ascii,full-width,arabic"),))
 
     def value(self, item: Item, /) -> float:
+        """1 if the reply has a question mark, else 0."""
         return float(not _MARKS.isdisjoint(item.reply))

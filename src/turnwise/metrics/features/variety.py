@@ -35,6 +35,8 @@ _MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
 
 
 class _Variety(ABC):
+    """A score of the pooled counts of all n-grams of an agent's replies."""
+
     __slots__ = ()
 
     level: ClassVar[Level] = "dialogue"
@@ -58,6 +60,7 @@ class _Variety(ABC):
         return csr_array((data, (row, column)), shape=(len(items), 2**BITS))
 
     def reduce(self, rows: "csr_array[np.float64]", /) -> float:
+        """The score from the n-gram counts of all scored rows together; NaN if there are none."""
         evidence = rows[scored(rows)]
         _, index = np.unique(evidence.indices, return_inverse=True)
         counts: Floats = np.bincount(index, weights=evidence.data).astype(np.float64)
@@ -70,6 +73,8 @@ class _Variety(ABC):
 
 @dataclass(frozen=True, slots=True)
 class Distinct(_Variety):
+    """`distinct-n`: number of different n-grams divided by the number of all n-grams."""
+
     span: ClassVar[tuple[float, float]] = (0.0, 1.0)
     card: ClassVar[Card] = Card(
         kind="feature",
@@ -88,11 +93,14 @@ class Distinct(_Variety):
         return Signature(f"distinct-{self.order}", (("tok", "words"),))
 
     def of_counts(self, counts: Floats) -> float:
+        """Number of different n-grams divided by the number of all."""
         return float(len(counts) / counts.sum())
 
 
 @dataclass(frozen=True, slots=True)
 class Entropy(_Variety):
+    """`entropy-n`: Shannon entropy of the n-gram distribution, in bits."""
+
     span: ClassVar[tuple[float, float]] = (0.0, inf)
     card: ClassVar[Card] = Card(
         kind="feature",
@@ -111,13 +119,14 @@ class Entropy(_Variety):
         return Signature(f"entropy-{self.order}", (("tok", "words"), ("unit", "bits")))
 
     def of_counts(self, counts: Floats) -> float:
+        """Entropy in bits of the distribution with these counts."""
         share = counts / counts.sum()
         # Adding 0 turns the -0.0 of a single n-gram into 0.0.
         return float(-(share * np.log2(share)).sum() + 0.0)
 
 
 def _ngrams(texts: Sequence[Sequence[str]], order: int) -> tuple[Ints, Ints]:
-    """For each n-gram, the index of its text and the column in which it is counted."""
+    """For each n-gram, in order of the texts, the index of its text and the column in which it is counted."""
     owner = np.repeat(np.arange(len(texts)), [len(text) for text in texts])
     hashes: NDArray[np.uint64] = np.fromiter(
         (_word_hash(word) for text in texts for word in text), np.uint64, len(owner)

@@ -20,6 +20,8 @@ TURNS = 6  # largest number of turns of context that are used
 
 @dataclass(frozen=True, slots=True, eq=False)
 class EncodedItem:
+    """The normalised texts of an item and the vectors of its turns."""
+
     reply: Vectors  # (d,) scaled so that the mean square of its components is 1
     context: Vectors  # (t, d), newest first
     context_texts: tuple[str, ...]  # the normalised turns of the context, newest first
@@ -41,7 +43,10 @@ def encode_items(items: Sequence[Item], encoder: TextEncoder) -> list[EncodedIte
 
 
 def reply_and_context(item: Item) -> tuple[str, tuple[str, ...]] | None:
-    """The normalised reply and the turns of its context, newest first; None if either has no words."""
+    """The normalised reply and up to 6 turns of its context, newest first.
+
+    None for a whole dialogue, and if the reply or all of the context has no words.
+    """
     reply = plain(item.reply)
     if item.turn is None or not reply:
         return None
@@ -50,7 +55,7 @@ def reply_and_context(item: Item) -> tuple[str, tuple[str, ...]] | None:
 
 
 def turn_vectors(groups: Iterable[Sequence[str]], encoder: TextEncoder) -> list[Vectors]:
-    """The scaled vectors of each group's texts; every different text is encoded once."""
+    """The vectors (t, d) of each group's texts, scaled to a mean square of 1; every different text is encoded once."""
     lists = [list(group) for group in groups]
     different, indices = distinct([text for group in lists for text in group])
     scale = np.float32(encoder.dimension**0.5)

@@ -25,7 +25,11 @@ def held_out(
     rng: np.random.Generator,
     method: str,
 ) -> list[Finding]:
-    """Spearman and Pearson correlation over items; intervals resample whole contexts."""
+    """Spearman and Pearson correlation over items; intervals resample whole contexts.
+
+    Items with a NaN prediction are left out. `contexts` has the context group of each item. A finding is `skipped` with
+    fewer than 3 items or constant predictions.
+    """
     known = ~np.isnan(predicted)
     different, cluster = np.unique(contexts[known], return_inverse=True)
     n_clusters = len(different)
@@ -77,7 +81,10 @@ def _long_turns(item: Item) -> Iterator[str]:
 
 
 def folds(contexts: Ints, count: int, rng: np.random.Generator) -> Ints:
-    """(n,) a random fold for each item; all items of a context are in the same fold."""
+    """(n,) a random fold, 0 to `count` - 1, for each item; all items of a context are in the same fold.
+
+    There are at most as many folds as contexts; one context is a `DataError`.
+    """
     different, index = np.unique(contexts, return_inverse=True)
     count = min(count, len(different))
     if count < 2:

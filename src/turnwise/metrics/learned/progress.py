@@ -11,7 +11,10 @@ from turnwise.types import Floats, digest
 def load_or_compute(
     work: Path | None, name: tuple[str, ...], make: Callable[[], dict[str, Floats]]
 ) -> dict[str, Floats]:
-    """The result of `make`, read from the folder `work` if it is there; a missing or damaged file is computed again."""
+    """The result of `make`, read from the folder `work` if it is there; a missing or damaged file is computed again.
+
+    `name` identifies the result in the folder. Without `work` nothing is stored.
+    """
     if work is None:
         return make()
     try:

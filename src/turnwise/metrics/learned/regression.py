@@ -27,6 +27,8 @@ LONGEST = 512  # largest number of tokens of an input, for a model that states n
 
 @dataclass(frozen=True)
 class Regression(Ratio):
+    """`regression`: the score of a trained sequence classifier with one output."""
+
     level: ClassVar[Level] = "turn"
     needs: ClassVar[frozenset[Need]] = frozenset({"references"})
     higher_is_better: ClassVar[bool] = True
@@ -50,6 +52,7 @@ class Regression(Ratio):
         return Signature("regression", (("model", label(self.model)), ("refs", "max")))
 
     def rows(self, items: Sequence[Item], /) -> Floats:
+        """(n, 2): the best score over the references and 1; NaN without a reference."""
         pairs = [(text, item.reply) for item in items for text in item.references]
         scores = iter(_scores(self.model, pairs))
         rows = np.ones((len(items), 2))
@@ -59,7 +62,10 @@ class Regression(Ratio):
 
 
 def _scores(spec: str, pairs: Sequence[tuple[str, str]]) -> list[float]:
-    """The model's score of each pair of texts; a batch contains only pairs of equal length, so nothing is padded."""
+    """The model's score of each (reference, reply) pair, in order; inputs above the model's length are truncated.
+
+    A batch contains only pairs of equal length, so nothing is padded.
+    """
     import torch
 
     from turnwise.encode.batches import by_shape
@@ -84,6 +90,7 @@ def _scores(spec: str, pairs: Sequence[tuple[str, str]]) -> list[float]:
 
 
 def _tensor(rows: list[list[int]], model: Any) -> "torch.Tensor":
+    """Rows of token ids of equal length as a tensor on the model's device."""
     import torch
 
     return torch.tensor(rows, device=model.device)
@@ -91,7 +98,7 @@ def _tensor(rows: list[list[int]], model: Any) -> "torch.Tensor":
 
 @cache
 def _loaded(spec: str) -> tuple[Any, Any]:
-    """The tokenizer and the model of a checkpoint."""
+    """The tokenizer and the model of a checkpoint, loaded once; `UsageError` if it has not exactly one output."""
     from transformers import AutoModelForSequenceClassification
 
     from turnwise.encode.neural import loading

@@ -19,7 +19,10 @@ class NotTrained(NotFetched):
 
 
 def load_trained(kind: str, spec: str) -> Folder:
-    """The model of this kind in the folder `spec`; "" is the one that ships with the package."""
+    """The model of this kind in the folder `spec`; "" is the one that ships with the package.
+
+    Raises `NotTrained` if none ships.
+    """
     path = shipped(kind) if not spec else Path(spec)
     if path is None:
         raise NotTrained(
@@ -32,6 +35,7 @@ def load_trained(kind: str, spec: str) -> Folder:
 
 @cache
 def _load(kind: str, path: str, _: int) -> Folder:
+    """`folder.load`, cached by kind, path and the time of the last change (the third argument)."""
     return load(path, kind)
 
 
@@ -48,5 +52,5 @@ def encoder_of(model: Folder) -> TextEncoder:
 
 
 def encoder_card(name: str) -> dict[str, str]:
-    """The entry `encoder` of a model's config."""
+    """The entry `encoder` of a model's config: the encoder's name and its present signature."""
     return {"name": name, "signature": str(models.text_encoder(name).signature)}

@@ -15,23 +15,25 @@ KEY = "seen"  # name of the tensor of hashes in a model's folder
 
 
 def hashes(items: Sequence[Item]) -> NDArray[np.uint64]:
-    """A sorted hash for each different pair of last turn and reply, both normalised."""
+    """A sorted hash for each different pair of last turn and reply, both normalised; items without words have none."""
     found = {code for item in items if (code := _hash(item)) is not None}
     return np.array(sorted(found), dtype=np.uint64)
 
 
 def count_training_items(folder: Folder, items: Sequence[Item]) -> int:
-    """How many of the items the model in the folder was fitted to."""
+    """How many of the items the model in the folder was fitted to; 0 if it has no hashes."""
     known = _training_hashes(folder)
     return sum(_hash(item) in known for item in items)
 
 
 @cache
 def _training_hashes(folder: Folder) -> frozenset[int]:
+    """The hashes in a folder; empty if it has none."""
     return frozenset(folder.tensors[KEY].tolist()) if KEY in folder.tensors else frozenset()
 
 
 def _hash(item: Item) -> int | None:
+    """A 64-bit hash of the item's last turn of context and its reply, both normalised; None if either has no words."""
     texts = reply_and_context(item)
     if texts is None:
         return None

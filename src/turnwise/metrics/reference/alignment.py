@@ -33,6 +33,8 @@ State: TypeAlias = tuple[int, int, tuple[Pair, ...]]
 
 
 class Alignment(NamedTuple):
+    """The numbers of matched words and of chunks."""
+
     matches: int
     chunks: int
 
@@ -68,6 +70,7 @@ def align(reply: Sequence[str], reference: Sequence[str]) -> Alignment:
 
 
 def _contested_positions(word: str, words: WordMatches, positions_of: Mapping[str, int]) -> dict[int, Pair]:
+    """Reference position (one bit) -> contested pair, for the contested pairs of this word of the reply."""
     pairs = [(word, other) for other in words.pairs[word] if (word, other) in words.contested]
     return {position: pair for pair in pairs for position in _single_positions(positions_of[pair[1]])}
 

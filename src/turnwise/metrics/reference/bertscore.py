@@ -35,6 +35,8 @@ _COLUMN: dict[Part, int] = {"p": 0, "r": 1, "f": 2}  # index in the result of `m
 
 @dataclass(frozen=True)
 class BertScore(Ratio):
+    """`bertscore`: F1, precision or recall (by `part`) of the best cosines between tokens."""
+
     level: ClassVar[Level] = "turn"
     needs: ClassVar[frozenset[Need]] = frozenset({"references"})
     higher_is_better: ClassVar[bool] = True
@@ -63,12 +65,17 @@ class BertScore(Ratio):
 
     @property
     def _encoder(self) -> TokenEncoder:
+        """The token encoder at the chosen layer and precision, loaded once per process."""
         options: dict[str, Any] = {} if self.layer is None else {"layer": self.layer}
         if self.precision != "auto":
             options["precision"] = self.precision
         return models.token_encoder(self.model, **options)
 
     def rows(self, items: Sequence[Item], /) -> Floats:
+        """(n, 2): the best score over the references, rescaled by the baseline, and 1.
+
+        NaN without a reference or if the reply has no token that counts.
+        """
         texts = list(dict.fromkeys(text for item in items for text in (item.reply, *item.references)))
         encoded = {
             text: _WeightedTokens.of(tokens, self.weights)
@@ -92,6 +99,7 @@ class Weights:
     data: str  # digest of the counts
 
     def of(self, ids: Sequence[int]) -> Floats:
+        """(t,) the weight of each token."""
         return np.array([self.idf.get(token, self.unseen) for token in ids])
 
 
@@ -100,6 +108,7 @@ class BertScoreIdf(BertScore):
     """`bertscore[idf=true]` before `fit` has counted the tokens of the references."""
 
     def fit(self, items: Iterable[Item], /) -> Metric:
+        """The metric with inverse document frequencies from the items' different references."""
         texts = sorted({text for item in items for text in item.references})
         counts: Counter[int] = Counter()
         for tokens in self._encoder.tokens(texts):
@@ -120,7 +129,7 @@ def bertscore(
     baseline: float = 0.0,
     precision: str = "auto",
 ) -> BertScore:
-    """Create the metric `bertscore`, `bertscore-p` or `bertscore-r` (by `part`)."""
+    """Create the metric `bertscore`, `bertscore-p` or `bertscore-r` (by `part`); with `idf` it must be fitted first."""
     return (BertScoreIdf if idf else BertScore)(part, model, layer, baseline, precision)
 
 
@@ -134,13 +143,17 @@ class _WeightedTokens:
 
     @classmethod
     def of(cls, tokens: Tokens, weights: Weights | None) -> "_WeightedTokens":
+        """Scale the token vectors to unit length; all tokens weigh 1 without `weights`, and special tokens 0."""
         each = np.ones(len(tokens.ids)) if weights is None else weights.of(tokens.ids.tolist())
         each = np.where(tokens.special, 0.0, each)
         return cls(unit(tokens.vectors).astype(np.float32), each, float(each.sum()))
 
 
 def match(reply: _WeightedTokens, reference: _WeightedTokens) -> tuple[float, float, float]:
-    """Precision, recall and F1 of one pair."""
+    """Precision, recall and F1 of one pair, each -1 to 1; NaN for a reply without weight.
+
+    The reference must have some.
+    """
     cosines = reply.directions @ reference.directions.T
     precision = float(cosines.max(axis=1) @ reply.weights) / reply.total if reply.total > 0 else np.nan
     recall = float(cosines.max(axis=0) @ reference.weights) / reference.total

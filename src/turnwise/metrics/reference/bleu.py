@@ -24,6 +24,8 @@ from turnwise.types import Card, Floats, Item, Level, Need, Signature
 
 @dataclass(frozen=True, slots=True)
 class Bleu(Sums):
+    """`bleu-n`: sacrebleu's BLEU up to n-grams of `order`."""
+
     level: ClassVar[Level] = "turn"
     needs: ClassVar[frozenset[Need]] = frozenset({"references"})
     higher_is_better: ClassVar[bool] = True
@@ -55,7 +57,10 @@ class Bleu(Sums):
         return Signature(f"bleu-{self.order}", tuple(settings.items()))
 
     def rows(self, items: Sequence[Item], /) -> Floats:
-        """(n, 2 + 2 order): lengths of reply and reference, matched n-grams by order, n-grams by order."""
+        """(n, 2 + 2 order): lengths of reply and reference, matched n-grams by order, n-grams by order.
+
+        NaN if no reference has a token.
+        """
         rows = np.full((len(items), 2 + 2 * self.order), np.nan)
         for row, item in zip(rows, items, strict=True):
             references = [tokens for text in item.references if (tokens := tokens_13a(text))]
@@ -64,7 +69,10 @@ class Bleu(Sums):
         return rows
 
     def of_sums(self, sums: Floats, /) -> Floats:
-        """sacrebleu's `compute_bleu`, for any number of sums at once."""
+        """sacrebleu's `compute_bleu`, 0 to 100, for any number of sums at once.
+
+        NaN where the references have no tokens.
+        """
         length, target = sums[..., 0], sums[..., 1]
         matched, total = sums[..., 2 : 2 + self.order], sums[..., 2 + self.order :]
         with np.errstate(divide="ignore", invalid="ignore"):

@@ -27,6 +27,8 @@ ORDER = 4
 
 @dataclass(frozen=True, slots=True)
 class BleuPaper(Sums):
+    """`bleu-paper`: nltk's unsmoothed corpus BLEU-4 on lower-cased tokens."""
+
     level: ClassVar[Level] = "turn"
     needs: ClassVar[frozenset[Need]] = frozenset()  # references are optional: see the module's docstring
     higher_is_better: ClassVar[bool] = True
@@ -51,7 +53,10 @@ class BleuPaper(Sums):
         return Signature("bleu-paper", tuple(settings.items()))
 
     def rows(self, items: Sequence[Item], /) -> Floats:
-        """(n, 10) the counts of `bleu-4`, except that every order has at least one n-gram."""
+        """(n, 10) the counts of `bleu-4`, except that every order has at least one n-gram.
+
+        NaN if no reference has a token.
+        """
         rows = np.full((len(items), 2 + 2 * ORDER), np.nan)
         for row, item in zip(rows, items, strict=True):
             references = [tokens for text in item.references or (item.reply,) if (tokens := _tokens(text))]
@@ -61,6 +66,7 @@ class BleuPaper(Sums):
         return rows
 
     def of_sums(self, sums: Floats, /) -> Floats:
+        """nltk's corpus BLEU, 0 to 100; 0 if no word matches, NaN where the references have no tokens."""
         length, target = sums[..., 0], sums[..., 1]
         matched, total = sums[..., 2 : 2 + ORDER], sums[..., 2 + ORDER :]
         with np.errstate(divide="ignore", invalid="ignore"):
@@ -72,12 +78,13 @@ class BleuPaper(Sums):
 
 
 def _tokens(text: str) -> list[str]:
+    """nltk's word tokens of the lower-cased text."""
     return _tokenizer()(text.lower())
 
 
 @cache
 def _tokenizer() -> Callable[[str], list[str]]:
-    """nltk's word tokeniser as a function; imported on first use."""
+    """nltk's word tokeniser as a function; imported on first use, `MissingExtra` if it is not installed."""
     try:
         from nltk.tokenize import NLTKWordTokenizer
     except ImportError:

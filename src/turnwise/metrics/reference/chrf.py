@@ -21,6 +21,8 @@ ORDER, BETA = 6, 2  # sacrebleu's defaults
 
 @dataclass(frozen=True, slots=True)
 class Chrf(Sums):
+    """`chrf`: sacrebleu's chrF2."""
+
     level: ClassVar[Level] = "turn"
     needs: ClassVar[frozenset[Need]] = frozenset({"references"})
     higher_is_better: ClassVar[bool] = True
@@ -49,7 +51,7 @@ class Chrf(Sums):
         return Signature("chrf", tuple(settings.items()))
 
     def rows(self, items: Sequence[Item], /) -> Floats:
-        """(n, 3 * 6): reply, reference and matched n-grams, order by order."""
+        """(n, 3 * 6): reply, reference and matched n-grams, order by order; NaN if no reference has a character."""
         rows = np.full((len(items), 3 * ORDER), np.nan)
         scorer = _scorer()
         for row, item in zip(rows, items, strict=True):
@@ -60,7 +62,10 @@ class Chrf(Sums):
         return rows
 
     def of_sums(self, sums: Floats, /) -> Floats:
-        """sacrebleu's F-score, for any number of sums at once."""
+        """sacrebleu's F-score, 0 to 100, for any number of sums at once.
+
+        NaN where the references have no characters.
+        """
         reply, reference, matched = (sums[..., part::3] for part in range(3))
         used = (reply > 0) & (reference > 0)
         orders = np.maximum(used.sum(axis=-1), 1)
@@ -72,6 +77,7 @@ class Chrf(Sums):
 
 @cache
 def _scorer() -> Any:
+    """sacrebleu's chrF object, created once."""
     from sacrebleu.metrics.chrf import CHRF
 
     return CHRF(char_order=ORDER, word_order=0, beta=BETA)

@@ -38,6 +38,8 @@ def _card(meaning: str) -> Card:
 
 @dataclass(frozen=True)
 class _WordVectors(Mean):
+    """A similarity of the word vectors of reply and reference; the best reference counts."""
+
     level: ClassVar[Level] = "turn"
     needs: ClassVar[frozenset[Need]] = frozenset({"references"})
     higher_is_better: ClassVar[bool] = True
@@ -51,6 +53,7 @@ class _WordVectors(Mean):
         return Signature(self.name, (("refs", "max"),), (models.token_encoder(self.model).token_signature,))
 
     def rows(self, items: Sequence[Item], /) -> Floats:
+        """(n, 2): the best similarity over the references and 1; NaN where reply or references have no known word."""
         texts = list(dict.fromkeys(text for item in items for text in (item.reply, *item.references)))
         encoder = models.token_encoder(self.model)
         vectors = {
@@ -65,6 +68,7 @@ class _WordVectors(Mean):
         return rows
 
     def value(self, item: Item, /) -> float:
+        """The score of one item; NaN without one."""
         return float(self.rows([item])[0, 0])
 
     @abstractmethod
@@ -73,14 +77,19 @@ class _WordVectors(Mean):
 
 
 class Average(_WordVectors):
+    """Cosine of the mean word vectors."""
+
     name = "average"
     card: ClassVar[Card] = _card("Cosine of the mean word vectors of the reply and its reference.")
 
     def similarity(self, a: Vectors, b: Vectors) -> float:
+        """Cosine of the two mean vectors."""
         return cosine(a.mean(axis=0), b.mean(axis=0))
 
 
 class Greedy(_WordVectors):
+    """Best cosine of each word with a word of the other text, averaged over both directions."""
+
     name = "greedy"
     card: ClassVar[Card] = _card(
         "Each word's cosine with the most similar word of the other text, averaged over both directions "
@@ -88,27 +97,34 @@ class Greedy(_WordVectors):
     )
 
     def similarity(self, a: Vectors, b: Vectors) -> float:
+        """Mean of the two directions' mean best cosines."""
         cosines = unit(a) @ unit(b).T
         return float((cosines.max(axis=1).mean() + cosines.max(axis=0).mean()) / 2)
 
 
 class Extrema(_WordVectors):
+    """Cosine of the values furthest from zero in each dimension."""
+
     name = "extrema"
     card: ClassVar[Card] = _card(
         "Cosine of the values furthest from zero in each dimension (Forgues et al. 2014)."
     )
 
     def similarity(self, a: Vectors, b: Vectors) -> float:
+        """Cosine of the vectors of values furthest from zero."""
         return cosine(_furthest(a), _furthest(b))
 
 
 class ExtremaMax(_WordVectors):
+    """Cosine of the greatest values in each dimension."""
+
     name = "extrema-max"
     card: ClassVar[Card] = _card(
         "Cosine of the greatest values in each dimension, as in the script of Liu et al."
     )
 
     def similarity(self, a: Vectors, b: Vectors) -> float:
+        """Cosine of the vectors of greatest values."""
         return cosine(a.max(axis=0), b.max(axis=0))
 
 
@@ -120,7 +136,7 @@ def _furthest(vectors: Vectors) -> Vectors:
 
 
 def unit(vectors: Vectors) -> Floats:
-    """The rows scaled to length 1; a row of zeros stays zero."""
+    """The rows in float64, scaled to length 1; a row of zeros stays zero."""
     wide = vectors.astype(np.float64)
     length = np.linalg.norm(wide, axis=-1, keepdims=True)
     directions: Floats = np.divide(wide, length, out=np.zeros_like(wide), where=length > 0)
@@ -128,4 +144,5 @@ def unit(vectors: Vectors) -> Floats:
 
 
 def cosine(a: Vectors, b: Vectors) -> float:
+    """The cosine of two vectors (d,); 0 if one of them is zero."""
     return float(unit(a) @ unit(b))

@@ -39,6 +39,8 @@ ALPHA, BETA, GAMMA = 0.9, 3.0, 0.5  # Banerjee and Lavie 2005
 
 @dataclass(frozen=True, slots=True)
 class Meteor(Mean):
+    """`meteor`, optionally with a table of paraphrases from a file."""
+
     level: ClassVar[Level] = "turn"
     needs: ClassVar[frozenset[Need]] = frozenset({"references"})
     higher_is_better: ClassVar[bool] = True
@@ -80,12 +82,13 @@ class Meteor(Mean):
         return Signature("meteor", tuple(settings.items()))
 
     def value(self, item: Item, /) -> float:
+        """The best score over the references with words; NaN without one."""
         reply = words(item.reply)
         references = (tokens for text in item.references if (tokens := words(text)))
         return max((self.meteor(reply, reference) for reference in references), default=float("nan"))
 
     def meteor(self, reply: Sequence[str], reference: Sequence[str]) -> float:
-        """The score of one reply against one reference, both as words."""
+        """The score, 0 to 1, of one reply against one reference, both as words; 0 without a match."""
         joined = self._table.join(reply, reference) if self._table else Joined(reply, reference, (0, 0))
         matches, chunks = align(joined.reply, joined.reference)
         if not matches:

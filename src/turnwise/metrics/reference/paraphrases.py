@@ -30,6 +30,8 @@ class Joined(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Paraphrases:
+    """A table of paraphrases, which holds in both directions."""
+
     digest: str  # of the file
     others: Mapping[Phrase, Sequence[Phrase]]  # phrase -> its paraphrases, longest first
 
@@ -53,7 +55,10 @@ class Paraphrases:
 
 
 def read(path: str | PathLike[str]) -> Paraphrases:
-    """Read a table of paraphrases; a line that is not two phrases is a `DataError`."""
+    """Read a table of paraphrases.
+
+    A line that is not two phrases is a `DataError`, an unreadable file a `UsageError`.
+    """
     try:
         data = Path(path).read_bytes()
         text = data.decode()

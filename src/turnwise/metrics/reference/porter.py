@@ -57,7 +57,10 @@ def _past(word: str) -> str:
 
 
 def _replaced(word: str, endings: dict[str, str], *, above: int) -> str:
-    """Replace a suffix if the rest of the word has a measure greater than `above`."""
+    """The word with the first suffix in `endings` that it ends in replaced, if the rest has a measure above `above`.
+
+    Otherwise the word itself. The suffix `ion` is replaced only after s or t.
+    """
     if not word.endswith(tuple(endings)):  # a fast test that excludes most words
         return word
     for ending, other in endings.items():

@@ -24,17 +24,21 @@ _CITATION = "Lin 2004, ROUGE: A Package for Automatic Evaluation of Summaries"
 
 
 class Overlap(NamedTuple):
+    """Precision and recall of a reply against a reference."""
+
     precision: float  # matched part of the reply
     recall: float  # matched part of the reference
 
     def f(self, beta: float = 1.0) -> float:
-        """F-measure; recall has beta^2 times the weight of precision."""
+        """F-measure, 0 if precision or recall is 0; recall has beta^2 times the weight of precision."""
         if not self.precision or not self.recall:
             return 0.0
         return (1 + beta**2) * self.precision * self.recall / (self.recall + beta**2 * self.precision)
 
 
 class _Rouge(Mean):
+    """F1 of the best reference, averaged over replies."""
+
     __slots__ = ()
 
     level: ClassVar[Level] = "turn"
@@ -48,6 +52,7 @@ class _Rouge(Mean):
         """Precision and recall of a reply against one reference, both as tokens."""
 
     def value(self, item: Item, /) -> float:
+        """The best F1 over the references with tokens; NaN without one."""
         reply = tokens_rouge(item.reply)
         references = (tokens for text in item.references if (tokens := tokens_rouge(text)))
         return max((self.overlap(reply, reference).f() for reference in references), default=float("nan"))
@@ -55,6 +60,8 @@ class _Rouge(Mean):
 
 @dataclass(frozen=True, slots=True)
 class RougeN(_Rouge):
+    """`rouge-n`: F1 of the common n-grams of `order` words."""
+
     card: ClassVar[Card] = Card(
         kind="reference",
         meaning="F1 of the words (rouge-1) or word pairs (rouge-2) that the reply shares with its best reference; "
@@ -73,6 +80,7 @@ class RougeN(_Rouge):
         return Signature(f"rouge-{self.order}", (("tok", "a-z0-9"), ("stem", "no"), ("refs", "max")))
 
     def overlap(self, reply: Sequence[str], reference: Sequence[str]) -> Overlap:
+        """Matched n-grams as shares of the reply's and of the reference's; 0 where a text has none."""
         matched = matches(reply, [reference], self.order)[-1]
         in_reply, in_reference = (max(1, len(tokens) - self.order + 1) for tokens in (reply, reference))
         return Overlap(matched / in_reply, matched / in_reference)
@@ -80,6 +88,8 @@ class RougeN(_Rouge):
 
 @dataclass(frozen=True, slots=True)
 class RougeL(_Rouge):
+    """`rouge-l`: F1 of the longest common subsequence of words."""
+
     card: ClassVar[Card] = Card(
         kind="reference",
         meaning="F1 of the longest common subsequence of words of the reply and its best reference; mean over "
@@ -96,12 +106,18 @@ class RougeL(_Rouge):
         return Signature("rouge-l", (("tok", "a-z0-9"), ("stem", "no"), ("beta", "1"), ("refs", "max")))
 
     def overlap(self, reply: Sequence[str], reference: Sequence[str]) -> Overlap:
+        """Length of the longest common subsequence as shares of the reply and of the reference.
+
+        0 for an empty reply.
+        """
         shared = LCSseq.similarity(reply, reference)
         return Overlap(shared / max(1, len(reply)), shared / len(reference))
 
 
 @dataclass(frozen=True, slots=True)
 class RougeLCaption(RougeL):
+    """`rouge-l-b1.2`: ROUGE-L as in the COCO caption code."""
+
     unscored: ClassVar[str] = "no reference has a word in it"
     card: ClassVar[Card] = Card(
         kind="reference",
@@ -119,6 +135,10 @@ class RougeLCaption(RougeL):
         return Signature(f"rouge-l-b{CAPTION_BETA}", settings)
 
     def value(self, item: Item, /) -> float:
+        """F with beta 1.2 of the best precision and the best recall over the references.
+
+        NaN without a reference with words.
+        """
         reply = item.reply.split()
         overlaps = [self.overlap(reply, tokens) for text in item.references if (tokens := text.split())]
         if not overlaps:

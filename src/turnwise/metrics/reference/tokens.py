@@ -31,6 +31,7 @@ def tokens_rouge(text: str) -> list[str]:
 
 @cache
 def _tokenizer() -> Any:
+    """sacrebleu's `13a` tokeniser, imported and created on first use."""
     from sacrebleu.tokenizers.tokenizer_13a import Tokenizer13a
 
     tokenizer: Any = Tokenizer13a  # untyped

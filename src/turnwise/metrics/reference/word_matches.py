@@ -104,7 +104,7 @@ def _path(pair: Pair) -> tuple[str, ...]:
 
 
 def _max_flow(synonyms: Sequence[Pair], capacity: Mapping[str, int]) -> int:
-    """The largest number of matches by synonym (Edmonds and Karp 1972)."""
+    """The largest number of matches by synonym, within the capacities of words and stems (Edmonds and Karp 1972)."""
     residual: dict[str, dict[str, int]] = defaultdict(lambda: defaultdict(int))
     for pair in synonyms:
         first, word, other, last = _path(pair)

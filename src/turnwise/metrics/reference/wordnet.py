@@ -52,7 +52,10 @@ class Part(NamedTuple):
 
 @lru_cache(maxsize=1 << 16)
 def synsets(word: str) -> frozenset[int]:
-    """The synsets of a lower-case word, over all parts of speech and base forms."""
+    """The numbers of the synsets of a lower-case word, over all parts of speech and base forms.
+
+    Empty for an unknown word.
+    """
     return frozenset(
         synset for part in parts() for base in part.bases(word) for synset in part.synsets.get(base, ())
     )
@@ -86,4 +89,5 @@ def parts() -> tuple[Part, ...]:
 
 
 def _compressed_table() -> bytes:
+    """The bytes of the shipped table, gzipped."""
     return files("turnwise.data").joinpath("wordnet.txt.gz").read_bytes()

@@ -16,6 +16,8 @@ from turnwise.types import Card, Floats, Item, Level, Need, Signature
 
 @dataclass(frozen=True, slots=True)
 class Combined(OntologyReader, Sums):
+    """`combined`: `bleu-delex` plus half of inform and half of success."""
+
     level: ClassVar[Level] = "dialogue"
     needs: ClassVar[frozenset[Need]] = Success.needs
     higher_is_better: ClassVar[bool] = True
@@ -41,10 +43,12 @@ class Combined(OntologyReader, Sums):
 
     @property
     def _bleu(self) -> DelexicalisedBleu:
+        """The metric `bleu-delex` with the same ontology."""
         return DelexicalisedBleu(self.ontology)
 
     @property
     def _success(self) -> Success:
+        """The metric `success` with the same settings, which also gives inform."""
         return Success(self.evaluator, self.ontology, self.db)
 
     @property
@@ -52,7 +56,10 @@ class Combined(OntologyReader, Sums):
         return Signature("combined", parts=(self._bleu.signature, self._success.signature))
 
     def rows(self, items: Sequence[Item], /) -> Floats:
-        """(n, k + 3): BLEU's k counts, summed over the dialogue, then inform, success, and 1 for the dialogue."""
+        """(n, k + 3): BLEU's k counts, summed over the dialogue, then inform, success, and 1 for the dialogue.
+
+        NaN without a goal, or if no reply has a reference with a word.
+        """
         rows = np.full((len(items), self._bleu.rows([]).shape[1] + 3), np.nan)
         for row, item in zip(rows, items, strict=True):
             replies = [turn for turn in item.turns if turn.role == "assistant" and turn.references]
@@ -64,5 +71,6 @@ class Combined(OntologyReader, Sums):
         return rows
 
     def of_sums(self, sums: Floats, /) -> Floats:
+        """BLEU of all replies plus half of inform and half of success in percent: 0 to 200; NaN without a dialogue."""
         inform_plus_success = quotient(sums[..., -3] + sums[..., -2], sums[..., -1])
         return self._bleu.of_sums(sums[..., :-3]) + 50 * inform_plus_success

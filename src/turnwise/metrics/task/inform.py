@@ -67,6 +67,7 @@ class _GoalMetric(OntologyReader, Mean):
 
     @property
     def _tables(self) -> tuple[Ontology, Venues]:
+        """The ontology and the venue tables, each loaded once per process."""
         ontology = ontologies.load(self.ontology)
         return ontology, tables.load(self.db, ontology)
 
@@ -81,7 +82,7 @@ class _GoalMetric(OntologyReader, Mean):
         return Signature(self.name, tuple(settings.items()))
 
     def evaluate(self, item: Item, /) -> GoalResult:
-        """Inform, success and booking of one dialogue."""
+        """Inform, success and booking of one dialogue; with an empty goal inform and success are 1."""
         ontology, venues = self._tables
         goals = domain_goals(item.goal or {}, ontology, where=f"the goal of {item.dialogue}")
         turns = system_turns(item, ontology, predicted_states=self.evaluator != "multiwoz2018")
@@ -98,6 +99,7 @@ class _GoalMetric(OntologyReader, Mean):
         )
 
     def value(self, item: Item, /) -> float:
+        """The score of one dialogue, 0 to 100; NaN without a goal or without anything to score."""
         return self.of(self.evaluate(item)) if item.goal else float("nan")
 
     @abstractmethod
@@ -108,12 +110,15 @@ class _GoalMetric(OntologyReader, Mean):
 def _booking_share(
     goals: dict[str, DomainGoal], provided: dict[str, frozenset[str]], ontology: Ontology
 ) -> float | None:
+    """Share of the wanted bookings whose reference number was given; None if none is wanted."""
     domains = [domain for domain, goal in goals.items() if goal.wants_booking]
     return sum(ontology.booking in provided[domain] for domain in domains) / len(domains) if domains else None
 
 
 @dataclass(frozen=True, slots=True)
 class Inform(_GoalMetric):
+    """`inform`: percentage of dialogues with an offer that meets the goal in every domain."""
+
     name: ClassVar[str] = "inform"
     bounds: ClassVar[tuple[float, float]] = (0.0, 100.0)
     card: ClassVar[Card] = Card(
@@ -125,11 +130,14 @@ class Inform(_GoalMetric):
     )
 
     def of(self, result: GoalResult) -> float:
+        """Inform in percent."""
         return 100 * result.inform
 
 
 @dataclass(frozen=True, slots=True)
 class Success(_GoalMetric):
+    """`success`: percentage of dialogues that count for inform and give every requested slot."""
+
     name: ClassVar[str] = "success"
     bounds: ClassVar[tuple[float, float]] = (0.0, 100.0)
     card: ClassVar[Card] = Card(
@@ -141,11 +149,14 @@ class Success(_GoalMetric):
     )
 
     def of(self, result: GoalResult) -> float:
+        """Success in percent."""
         return 100 * result.success
 
 
 @dataclass(frozen=True, slots=True)
 class Booking(_GoalMetric):
+    """`booking`: percentage of a goal's bookings whose reference number was given."""
+
     name: ClassVar[str] = "booking"
     card: ClassVar[Card] = Card(
         kind="task",
@@ -156,4 +167,5 @@ class Booking(_GoalMetric):
     )
 
     def of(self, result: GoalResult) -> float:
+        """Share of the wanted bookings in percent; NaN if none is wanted."""
         return float("nan") if result.booking is None else 100 * result.booking

@@ -28,7 +28,11 @@ def offer_met_goal(
     ontology: Ontology,
     evaluator: Evaluator,
 ) -> float:
-    """Whether the offered venue meets the goal of one domain: 0 or 1, or with *multiwoz2018* a probability."""
+    """Whether the offered venue meets the goal of one domain: 0 or 1, or with *multiwoz2018* a probability.
+
+    1 for a domain without venue tables and for a goal that names the venue. Without an offer it is 0, unless the domain
+    is optional and the goal does not request the offer's slot.
+    """
     definition = ontology.domains[domain]
     if domain not in venues or goal.names_venue:
         return 1.0
@@ -61,7 +65,10 @@ def _next_offers(
 def provided_slots(
     goal: DomainGoal, domain: str, turns: Sequence[SystemTurn], ontology: Ontology
 ) -> frozenset[str]:
-    """The requested slots that the system gave; a reference number counts only after the booking was made."""
+    """The requested slots that the system gave in any turn.
+
+    A reference number counts only after the booking was made.
+    """
     return frozenset(
         slot
         for turn in turns

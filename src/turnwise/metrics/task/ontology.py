@@ -42,6 +42,8 @@ class OntologyReader:
 
 @dataclass(frozen=True, slots=True)
 class Domain:
+    """One domain of a task."""
+
     name: str
     table: str | None = None  # file of its venues; None: there is nothing to search
     key: str = "id"  # column that identifies a venue
@@ -52,6 +54,8 @@ class Domain:
 
 @dataclass(frozen=True, slots=True, eq=False)  # there is one object per file, so identity is equality
 class Ontology:
+    """The names and values of a task, and how they are normalised."""
+
     name: str
     domains: Mapping[str, Domain]
     booking: str  # the slot of a booking's reference number
@@ -63,7 +67,7 @@ class Ontology:
     fingerprint: str  # digest of the file
 
     def slot(self, name: str) -> str:
-        """The normalised name of a slot."""
+        """The normalised name of a slot; an unknown name in lower case."""
         plain = name.lower().strip()
         return str(self.slots["names"].get(plain, plain))
 
@@ -97,7 +101,7 @@ class Ontology:
         return {slot: value for slot, value in values.items() if value not in self.dont_care}
 
     def state(self, given: Mapping[str, Any] | None) -> dict[str, dict[str, str]]:
-        """The given dialogue state, normalised, without empty domains."""
+        """The given dialogue state, normalised, without empty domains; empty for None."""
         domains = {
             domain.lower(): self.constraints(slots)
             for domain, slots in (given or {}).items()
@@ -106,7 +110,7 @@ class Ontology:
         return {domain: slots for domain, slots in domains.items() if slots}
 
     def mentions(self, text: str) -> list[Mention]:
-        """The placeholders of a text as (domain, slot)."""
+        """The placeholders `[...]` of a text as (domain or None, slot), in order."""
         return [self.mention(inside) for inside in _PLACEHOLDER.findall(text)]
 
     def mention(self, inside: str) -> Mention:
@@ -119,7 +123,7 @@ class Ontology:
         return (None if domain == _ANY_DOMAIN else domain), slot
 
     def unknown(self, text: str) -> list[str]:
-        """The placeholders of a text whose slot is not in the ontology."""
+        """The placeholders of a text, with brackets, whose slot is not in the ontology."""
         return [
             f"[{inside}]"
             for inside in _PLACEHOLDER.findall(text)
@@ -133,7 +137,10 @@ class Ontology:
 
 @cache
 def load(source: str = "multiwoz") -> Ontology:
-    """The shipped ontology of this name, or one from a TOML file of the same format."""
+    """The shipped ontology of this name, or one from a TOML file of the same format.
+
+    Raises `UsageError` if it cannot be read.
+    """
     path = Path(source)
     if source.endswith(".toml"):
         if not path.is_file():
@@ -145,12 +152,13 @@ def load(source: str = "multiwoz") -> Ontology:
             raise UsageError(f"ontology `{source}`: turnwise ships `multiwoz`; give a .toml file for another")
         text = shipped.read_text("utf-8")
     try:
-        return _read(path.stem, text)
+        return _parse_ontology(path.stem, text)
     except (tomllib.TOMLDecodeError, KeyError, TypeError) as error:
         raise UsageError(f"ontology `{source}`: {type(error).__name__}: {error}") from None
 
 
-def _read(name: str, text: str) -> Ontology:
+def _parse_ontology(name: str, text: str) -> Ontology:
+    """The ontology in a TOML text; a missing or wrong key raises `KeyError` or `TypeError`."""
     raw = tomllib.loads(text)
     domains = {
         domain: Domain(domain, **{**facts, "requestable": frozenset(facts.get("requestable", ()))})

@@ -41,7 +41,11 @@ class SystemTurn:
 
 
 def system_turns(item: Item, ontology: Ontology, *, predicted_states: bool = True) -> list[SystemTurn]:
-    """The system turns of a dialogue, in order, with the system's predicted states or with the logged ones."""
+    """The system turns of a dialogue, in order, with the system's predicted states or with the logged ones.
+
+    The logged states are used where the log has no predicted ones. A wrong number of predicted states, or states in
+    which no name is known, is a `DataError`.
+    """
     replies = [turn for turn in item.turns if turn.role == "assistant"]
     active: frozenset[str] = frozenset()
     last: Mapping[str, Any] = {}
@@ -64,7 +68,10 @@ def system_turns(item: Item, ontology: Ontology, *, predicted_states: bool = Tru
 
 
 def _predicted_states(item: Item, count: int) -> Sequence[Mapping[str, Any]] | None:
-    """The states that the system predicted, one for each of its `count` turns; None if the log has none."""
+    """The states that the system predicted, one for each of its `count` turns; None if the log has none.
+
+    Another number of states is a `DataError`.
+    """
     by_agent: Mapping[str, Sequence[Mapping[str, Any]]] = item.meta.get("predicted_states", {})
     predicted = by_agent.get(item.agent)
     if predicted is not None and len(predicted) != count:
@@ -76,7 +83,7 @@ def _predicted_states(item: Item, count: int) -> Sequence[Mapping[str, Any]] | N
 
 
 def _check_names(item: Item, states: Sequence[State], ontology: Ontology) -> None:
-    """Refuse states in which no name is known: a search with them would find everything or nothing."""
+    """Raise `DataError` if no name in the states is known: a search with them would find everything or nothing."""
     used = {(domain, slot) for state in states for domain, slots in state.items() for slot in slots}
     if used and not any(domain in ontology.domains and ontology.knows(slot) for domain, slot in used):
         names = ", ".join(sorted({f"{domain} {slot}" for domain, slot in used})[:3])
@@ -101,12 +108,13 @@ def _bookings(item: Item, count: int) -> Iterator[frozenset[str]]:
 
 
 def _mentions(turn: Turn, ontology: Ontology) -> Iterator[Mention]:
+    """The slots that a turn mentions, by placeholders and by dialogue acts."""
     yield from ontology.mentions(turn.text)
     yield from mentions_in_acts(turn.acts or (), ontology)
 
 
 def mentions_in_acts(acts: Sequence[Any], ontology: Ontology) -> Iterator[Mention]:
-    """The slots that dialogue acts give a value for; slots that are only requested do not count."""
+    """The (domain or None, slot) for which dialogue acts give a value; slots that are only requested do not count."""
     for act, slot, value in _act_triples(acts):
         domain = act.partition("-")[0].lower()
         if value not in _NO_VALUE and "request" not in act.lower():
@@ -123,5 +131,5 @@ def delexicalised(text: str, acts: Sequence[Any], ontology: Ontology) -> str:
 
 
 def _act_triples(acts: Sequence[Any]) -> Iterator[tuple[str, str, str]]:
-    """The (act, slot, value) triples among dialogue acts."""
+    """The (act, slot, value) triples among dialogue acts; other acts are left out."""
     yield from ((str(act[0]), str(act[1]), str(act[2])) for act in acts if len(act) == 3)

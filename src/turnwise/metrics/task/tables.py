@@ -18,7 +18,10 @@ class NoTables(UsageError):
 
 
 def tables_folder(db: str | None) -> Path:
-    """The folder of venue tables that `db` names; without `db` the one in the folder $TURNWISE_DATA."""
+    """The folder of venue tables that `db` names; without `db` the one in the folder $TURNWISE_DATA.
+
+    `town` names the tables that ship with the package. Raises `NoTables` if there is no such folder.
+    """
     if db == SHIPPED:
         return Path(str(files("turnwise") / "data" / "task" / SHIPPED))
     if db is not None:

@@ -44,7 +44,10 @@ class Venues:
         return domain in self._entries
 
     def find(self, domain: str, constraints: Mapping[str, str]) -> frozenset[str]:
-        """The keys of the venues that meet every constraint; a venue without a value for a slot meets it."""
+        """The keys of the venues that meet every constraint; a venue without a value for a slot meets it.
+
+        Slots and values must be normalised. The domain must have a table.
+        """
         return self._found(domain, tuple(sorted(constraints.items())))
 
     def _entry(self, row: Mapping[str, Any]) -> dict[str, str]:
@@ -53,6 +56,7 @@ class Venues:
         return {slot: self.ontology.value(slot, value) for slot, value in columns if isinstance(value, str)}
 
     def _search(self, domain: str, constraints: tuple[tuple[str, str], ...]) -> frozenset[str]:
+        """`find` without the cache."""
         return frozenset(
             key
             for key, entry in self._entries[domain]
@@ -71,7 +75,7 @@ class Venues:
 
 
 def _rows(folder: Path, table: str | None) -> tuple[list[dict[str, Any]], bytes]:
-    """The rows of a table, plain or gzipped JSON, and the bytes of the JSON."""
+    """The rows of a table, plain or gzipped JSON, and the bytes of the JSON; raises `NoTables` or `DataError`."""
     plain = folder / str(table)
     packed = plain.with_name(plain.name + ".gz")
     if plain.is_file():
@@ -87,10 +91,11 @@ def _rows(folder: Path, table: str | None) -> tuple[list[dict[str, Any]], bytes]
 
 
 def load(db: str | None, ontology: Ontology) -> Venues:
-    """The venue tables in the folder that `db` names (see `tables_folder`)."""
-    return _read(tables_folder(db), ontology)
+    """The venue tables in the folder that `db` names (see `tables_folder`), read once."""
+    return _read_tables(tables_folder(db), ontology)
 
 
 @cache
-def _read(folder: Path, ontology: Ontology) -> Venues:
+def _read_tables(folder: Path, ontology: Ontology) -> Venues:
+    """The venue tables in a folder, read once for each folder and ontology."""
     return Venues(folder, ontology)

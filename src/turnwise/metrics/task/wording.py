@@ -20,12 +20,12 @@ from turnwise.types import Card, Floats, Item, Level, Need, Signature, Turn
 
 
 def _setting(ontology: Ontology) -> tuple[str, str]:
-    """The ontology as a setting of a signature."""
+    """The ontology as a setting of a signature: its name and the first 8 digits of its digest."""
     return "ontology", f"{ontology.name}@{ontology.fingerprint[:8]}"
 
 
 def _entities(turn: Turn, ontology: Ontology) -> tuple[frozenset[str], frozenset[str]] | None:
-    """The slots that a reply mentions, and those of its reference; None without a reference."""
+    """The known slots that a reply mentions, and those of its first reference; None without a reference."""
     if not turn.references:
         return None
     expected = {slot for _, slot in ontology.mentions(turn.references[0])}
@@ -37,6 +37,8 @@ def _entities(turn: Turn, ontology: Ontology) -> tuple[frozenset[str], frozenset
 
 @dataclass(frozen=True, slots=True)
 class DelexicalisedBleu(OntologyReader, Sums):
+    """`bleu-delex`: BLEU-4 of delexicalised replies and references."""
+
     level: ClassVar[Level] = "turn"
     needs: ClassVar[frozenset[Need]] = frozenset({"references"})
     higher_is_better: ClassVar[bool] = True
@@ -61,17 +63,19 @@ class DelexicalisedBleu(OntologyReader, Sums):
         return Signature("bleu-delex", (_setting(ontologies.load(self.ontology)),), parts=(inner,))
 
     def rows(self, items: Sequence[Item], /) -> Floats:
+        """The counts of `bleu-4` on the delexicalised texts; NaN if no reference has a word."""
         ontology = ontologies.load(self.ontology)
         return Bleu(order=4).rows(
             [replace(item, turns=(*item.turns[:-1], _delexicalised_turn(item, ontology))) for item in items]
         )
 
     def of_sums(self, sums: Floats, /) -> Floats:
+        """BLEU-4, 0 to 100, from sums of its counts; NaN where the references have no tokens."""
         return Bleu(order=4).of_sums(sums)
 
 
 def _delexicalised_turn(item: Item, ontology: Ontology) -> Turn:
-    """The scored turn with unified placeholders in the reply and its references."""
+    """The scored turn in lower case, with unified placeholders in the reply and its references."""
     turn = item.turns[-1]
     acts = turn.extra.get(REFERENCE_ACTS, ())
     references = tuple(
@@ -83,6 +87,8 @@ def _delexicalised_turn(item: Item, ontology: Ontology) -> Turn:
 
 @dataclass(frozen=True, slots=True)
 class EntityF1(OntologyReader, Sums):
+    """`entity-f1`: F1 of the kinds of entities, over all replies together."""
+
     level: ClassVar[Level] = "turn"
     needs: ClassVar[frozenset[Need]] = frozenset({"references"})
     higher_is_better: ClassVar[bool] = True
@@ -105,7 +111,10 @@ class EntityF1(OntologyReader, Sums):
         return Signature("entity-f1", (_setting(ontologies.load(self.ontology)),))
 
     def rows(self, items: Sequence[Item], /) -> Floats:
-        """(n, 4): entities in both, in the reply, in the reference, and 1 for the reply itself."""
+        """(n, 4): entities in both, in the reply, in the reference, and 1 for the reply itself.
+
+        NaN without a reference.
+        """
         ontology = ontologies.load(self.ontology)
         rows = np.full((len(items), 4), np.nan)
         for row, item in zip(rows, items, strict=True):
@@ -115,7 +124,7 @@ class EntityF1(OntologyReader, Sums):
         return rows
 
     def of_sums(self, sums: Floats, /) -> Floats:
-        """F1 in percent; 100 if neither the replies nor the references mention an entity."""
+        """F1 in percent; 100 if neither the replies nor the references mention an entity, NaN without a reply."""
         total = sums[..., 1] + sums[..., 2]
         score = np.where(total > 0, quotient(200 * sums[..., 0], total), 100.0)
         return np.where(sums[..., 3] > 0, score, np.nan)
@@ -150,6 +159,10 @@ class Mismatch(OntologyReader, Mean):
         return Signature("mismatch", (_setting(ontologies.load(self.ontology)),))
 
     def value(self, item: Item, /) -> float:
+        """Percentage of the system turns, without the last, that mention other slots than the logged one.
+
+        NaN without any.
+        """
         ontology = ontologies.load(self.ontology)
         replies = [turn for turn in item.turns if turn.role == "assistant"]
         pairs = [entities for turn in replies[:-1] if (entities := _entities(turn, ontology)) is not None]

@@ -18,7 +18,10 @@ class Price(NamedTuple):
 
     @classmethod
     def parse(cls, text: str) -> "Price":
-        """Parse `IN/OUT`, such as 0.15/0.6, or one number for both."""
+        """Parse `IN/OUT`, such as 0.15/0.6, or one number for both.
+
+        Raises `UsageError` if a price is negative or no number.
+        """
         first, _, second = text.partition("/")
         try:
             price = cls(float(first), float(second or first))
@@ -33,7 +36,7 @@ class Price(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """Estimated number of requests and tokens."""
+    """Estimated number of requests and tokens; the sum of two costs has the price of the first that has one."""
 
     requests: int = 0
     tokens_in: int = 0
@@ -51,7 +54,7 @@ class Cost:
 
     @property
     def money(self) -> float | None:
-        """The largest possible price; None if no price is known."""
+        """The largest possible price, in the currency of `price`; None if no price is known."""
         if self.price is None:
             return None
         return (self.tokens_in * self.price.tokens_in + self.tokens_out * self.price.tokens_out) / _MILLION

@@ -55,6 +55,8 @@ class Preference(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Judge(Ratio):
+    """`judge`: the verdict of a language model on a reply."""
+
     level: ClassVar[Level] = "turn"
     needs: ClassVar[frozenset[Need]] = frozenset()
     higher_is_better: ClassVar[bool] = True
@@ -115,7 +117,10 @@ class Judge(Ratio):
         return rows
 
     def cost(self, items: Sequence[Item], /) -> Cost:
-        """The cost of scoring the items: of the different questions whose verdicts are not cached."""
+        """The cost of scoring the items: of the different questions whose verdicts are not cached.
+
+        Reminders after an answer without a verdict are not counted.
+        """
         questions = {question.code: question for question in map(self.prompt.grade, items)}
         cached = self._cached(list(questions.values()))
         new = [question for code, question in questions.items() if code not in cached]
@@ -124,9 +129,12 @@ class Judge(Ratio):
         return Cost.of(characters * self.samples, requests, longest=self.longest, price=self.price)
 
     def prefer(self, first: Item, second: Item) -> Preference:
-        """Which of two replies to the same context is better, with both orders of presentation."""
+        """Which of two replies to the same context is better, with both orders of presentation.
+
+        Raises `ChatError` if the server fails, and `UsageError` if the contexts differ. Nothing is cached.
+        """
         orders = [self.prompt.compare(first, second), self.prompt.compare(second, first)]
-        verdicts = self._ask([(question, 0) for question in orders])
+        verdicts = self._ask_server([(question, 0) for question in orders])
         better = []
         for each, meanings in zip(verdicts, (_IN_ORDER, _SWAPPED), strict=True):
             if isinstance(each, ChatError):
@@ -158,7 +166,7 @@ class Judge(Ratio):
         """Cached scores by question code; NaN for a cached answer without a verdict."""
         if self.cache is None or not self.model or not questions:
             return {}
-        codes = {_key(question): question.code for question in questions}
+        codes = {_cache_key(question): question.code for question in questions}
         found = self.cache.read(str(self.signature), list(codes))
         return {codes[key]: float(value[0]) for key, value in found.items()}
 
@@ -169,7 +177,7 @@ class Judge(Ratio):
         scores = dict(zip(questions, self._mean_scores(list(questions.values())), strict=True))
         if self.cache is not None:
             to_cache = {
-                _key(questions[code]): np.array([score])
+                _cache_key(questions[code]): np.array([score])
                 for code, score in scores.items()
                 if not isinstance(score, ChatError)
             }
@@ -177,19 +185,29 @@ class Judge(Ratio):
         return scores
 
     def _mean_scores(self, questions: Sequence[Question]) -> list[float | ChatError]:
-        """The mean verdict of each question over `samples` requests."""
-        verdicts = self._ask([(question, sample) for question in questions for sample in range(self.samples)])
-        starts = range(0, len(verdicts), self.samples)
-        return [_mean(verdicts[start : start + self.samples]) for start in starts]
+        """The mean verdict of each question over `samples` requests.
 
-    def _ask(self, requests: Sequence[tuple[Question, int]]) -> list[str | ChatError | None]:
-        """The verdict on each (question, sample); None if there is no verdict even after a reminder."""
+        NaN without a verdict, the error where a sample failed.
+        """
+        verdicts = self._ask_server(
+            [(question, sample) for question in questions for sample in range(self.samples)]
+        )
+        starts = range(0, len(verdicts), self.samples)
+        return [_mean_verdict(verdicts[start : start + self.samples]) for start in starts]
+
+    def _ask_server(self, requests: Sequence[tuple[Question, int]]) -> list[str | ChatError | None]:
+        """The verdict on each (question, sample) from the server; None if there is no verdict even after one reminder.
+
+        A request that failed gives its `ChatError`. Raises `UsageError` without an address or a model.
+        """
         if self.chat is None or not self.model:
             raise self._not_configured()
         rng = np.random.default_rng()  # only for the waiting times between retries; no score depends on it
         bodies = [self._body(question.messages, sample) for question, sample in requests]
         answers = self.chat.ask(bodies, rng=rng)
-        verdicts = [_read(question, answer) for (question, _), answer in zip(requests, answers, strict=True)]
+        verdicts = [
+            _verdict_of(question, answer) for (question, _), answer in zip(requests, answers, strict=True)
+        ]
         reminders = {
             index: requests[index][0].reminder(answer.text)
             for index, answer in enumerate(answers)
@@ -197,16 +215,17 @@ class Judge(Ratio):
         }
         bodies = [self._body(messages, requests[index][1]) for index, messages in reminders.items()]
         for index, answer in zip(reminders, self.chat.ask(bodies, rng=rng), strict=True):
-            verdicts[index] = _read(requests[index][0], answer)
+            verdicts[index] = _verdict_of(requests[index][0], answer)
         return verdicts
 
     def _not_configured(self) -> UsageError:
+        """The error that names the missing environment variables."""
         needed = {f"{ADDRESS} (like https://HOST/v1)": self.chat, MODEL: self.model}
         missing = " and ".join(name for name, value in needed.items() if not value)
         return UsageError(f"the judge needs the address and the name of a model: set {missing}")
 
     def _body(self, messages: Sequence[Mapping[str, str]], sample: int) -> dict[str, Any]:
-        """The JSON object of a request."""
+        """The JSON object of a request; `sample` is its seed if there are several samples."""
         body = {
             "model": self.model,
             "messages": messages,
@@ -236,7 +255,7 @@ def judge(
     """Create a judge from its settings; nothing is sent until it scores.
 
     `prompt` is a file with the meaning of the dimension. `parameters` are further keys of a request, or a JSON file
-    with them.
+    with them. Address, model and price default to environment variables. A wrong setting is a `UsageError`.
     """
     address = address or os.environ.get(ADDRESS)
     price = os.environ.get(PRICE) if price is None else price
@@ -248,18 +267,18 @@ def judge(
     return Judge(
         chat=Chat(address=address, concurrency=int(concurrency)) if address else None,
         model=str(model or os.environ.get(MODEL, "")),
-        prompt=Prompt(str(dimension), criteria(str(dimension), prompt), _scale(str(scale))),
+        prompt=Prompt(str(dimension), criteria(str(dimension), prompt), _parse_scale(str(scale))),
         samples=int(samples),
         temperature=float(temperature),
         longest=int(longest),
-        parameters=_from_file(parameters) if isinstance(parameters, str) else parameters or {},
+        parameters=_parameters_from_file(parameters) if isinstance(parameters, str) else parameters or {},
         price=Price.parse(str(price)) if price not in (None, "") else None,
         cache=Cache() if cache else None,
     )
 
 
-def _from_file(path: str) -> Mapping[str, Any]:
-    """The request parameters in a JSON file."""
+def _parameters_from_file(path: str) -> Mapping[str, Any]:
+    """The request parameters in a JSON file; `UsageError` if it cannot be read or is no object."""
     try:
         parameters = json.loads(Path(path).read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
@@ -269,7 +288,7 @@ def _from_file(path: str) -> Mapping[str, Any]:
     return parameters
 
 
-def _key(question: Question) -> bytes:
+def _cache_key(question: Question) -> bytes:
     """The cache key of a question."""
     return digest(*(message["content"] for message in question.messages)).encode()
 
@@ -279,15 +298,15 @@ def _is_number(value: object) -> bool:
     return isinstance(value, int | float) and math.isfinite(value)
 
 
-def _scale(text: str) -> tuple[int, int]:
-    """Parse `LOW-HIGH`."""
+def _parse_scale(text: str) -> tuple[int, int]:
+    """Parse `LOW-HIGH`, two whole numbers up to 1000; anything else is a `UsageError`."""
     low, _, high = text.partition("-")
     if not (low.isdecimal() and high.isdecimal() and int(low) < int(high) <= 1000):
         raise UsageError(f"the scale `{text}` is not LOW-HIGH, two whole numbers such as 1-5")
     return int(low), int(high)
 
 
-def _read(question: Question, answer: Answer | ChatError) -> str | ChatError | None:
+def _verdict_of(question: Question, answer: Answer | ChatError) -> str | ChatError | None:
     """The verdict of an answer; None without one; an error with a remedy added where we know it."""
     if isinstance(answer, ChatError):
         return type(answer)(f"{answer}; {_REMEDY}") if _NEW_KEY in str(answer) else answer
@@ -295,8 +314,11 @@ def _read(question: Question, answer: Answer | ChatError) -> str | ChatError | N
     return None if answer.refused or answer.cut else verdict(answer.text, question.code, question.allowed)
 
 
-def _mean(verdicts: Sequence[str | ChatError | None]) -> float | ChatError:
-    """The mean of the verdicts, NaN if there is none; an error if one of the samples is an error."""
+def _mean_verdict(verdicts: Sequence[str | ChatError | None]) -> float | ChatError:
+    """The mean of the verdicts that were given, NaN if there is none.
+
+    The first error if one of the samples is an error.
+    """
     values = []
     for each in verdicts:
         if isinstance(each, ChatError):
@@ -307,7 +329,7 @@ def _mean(verdicts: Sequence[str | ChatError | None]) -> float | ChatError:
 
 
 def _preference(in_order: Better | None, swapped: Better | None) -> Preference:
-    """The preference from the verdicts in both orders."""
+    """The preference from the verdicts in both orders: `inconsistent` if they differ, `no verdict` if one is None."""
     if in_order is None or swapped is None:
         return Preference("no verdict", in_order, swapped)
     return Preference(in_order if in_order == swapped else "inconsistent", in_order, swapped)

@@ -38,6 +38,8 @@ _PARTNER: dict[Role, Role] = {"assistant": "user", "user": "assistant"}
 
 @dataclass(frozen=True)
 class _Likelihood(Ratio):
+    """A metric from a language model's log-probability of the reply."""
+
     level: ClassVar[Level] = "turn"
     needs: ClassVar[frozenset[Need]] = frozenset()
     higher_is_better: ClassVar[bool] = True
@@ -51,12 +53,14 @@ class _Likelihood(Ratio):
         return Signature(self.name, (), (models.language_model(self.model).signature,))
 
     def rows(self, items: Sequence[Item], /) -> Floats:
-        """(n, 2): log p(reply | context) and the reply's tokens."""
+        """(n, 2): natural log p(reply | context) and the number of the reply's tokens."""
         utterances = [Utterance(item.reply, item.context, item.role) for item in items]
         return models.language_model(self.model).score(utterances)
 
 
 class LogLikelihood(_Likelihood):
+    """`loglik`: log-probability of the reply given its context, per token."""
+
     name = "loglik"
     card: ClassVar[Card] = Card(
         kind="unreferenced",
@@ -69,6 +73,8 @@ class LogLikelihood(_Likelihood):
 
 
 class Perplexity(_Likelihood):
+    """`ppl`: exp of the mean negative log-probability of a token."""
+
     name = "ppl"
     higher_is_better = False
     card: ClassVar[Card] = Card(
@@ -80,6 +86,7 @@ class Perplexity(_Likelihood):
     )
 
     def of_sums(self, sums: Floats, /) -> Floats:
+        """exp(-log-probability / tokens), 1 or more; NaN without tokens."""
         return np.exp(-quotient(sums[..., 0], sums[..., 1]))
 
 
@@ -97,6 +104,10 @@ class Pmi(_Likelihood):
     )
 
     def rows(self, items: Sequence[Item], /) -> Floats:
+        """(n, 2): log p(reply | context) - log p(reply), and the number of the reply's tokens.
+
+        NaN without a context.
+        """
         given = super().rows(items)
         alone = models.language_model(self.model).score(
             [Utterance(item.reply, (), item.role) for item in items]
@@ -119,11 +130,14 @@ class PmiTotal(Pmi):
     )
 
     def rows(self, items: Sequence[Item], /) -> Floats:
+        """(n, 2): log p(reply | context) - log p(reply), and 1; NaN without a context."""
         rows = super().rows(items)
         return np.stack([rows[:, 0], np.ones(len(rows))], axis=1)
 
 
 class Fed(_Likelihood):
+    """`fed`: mean log-probability of positive follow-ups minus that of negative ones."""
+
     name = "fed"
     unscored = "the reply has no text"
     card: ClassVar[Card] = Card(
@@ -141,6 +155,7 @@ class Fed(_Likelihood):
         return Signature(self.name, (("said", said),), (models.language_model(self.model).signature,))
 
     def rows(self, items: Sequence[Item], /) -> Floats:
+        """(n, 2): difference of the mean log-probabilities per token, and 1; NaN for an empty reply."""
         follow_ups = [
             Utterance(text, (*item.context, Turn(item.role, item.reply)), _PARTNER.get(item.role, "user"))
             for item in items

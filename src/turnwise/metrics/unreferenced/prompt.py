@@ -38,6 +38,8 @@ _CODE = 12  # hex digits of a question's code: 48 bits
 
 
 class Question(NamedTuple):
+    """A question to the judge, with the form of the verdict that it asks for."""
+
     messages: tuple[Mapping[str, str], ...]
     code: str  # which the verdict must repeat
     allowed: tuple[str, ...]  # values of a verdict
@@ -51,6 +53,8 @@ class Question(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Prompt:
+    """How a judge is asked about one dimension: its name, its meaning and the ends of the scale."""
+
     dimension: str
     criteria: str
     scale: tuple[int, int]
@@ -74,7 +78,10 @@ class Prompt:
         return _question(task, sections, values, f"an integer from {low} to {high}")
 
     def compare(self, first: Item, second: Item) -> Question:
-        """The question which of two replies to one context is better, shown in the order given."""
+        """The question which of two replies to one context is better, shown in the order given.
+
+        Different contexts are a `UsageError`.
+        """
         context = first.turns[:-1]
         if _roles_and_texts(context) != _roles_and_texts(second.turns[:-1]):
             raise UsageError(f"{first.id} and {second.id} answer different contexts and cannot be compared")
@@ -89,7 +96,10 @@ class Prompt:
 def _question(
     task: str, sections: Mapping[str, Sequence[Turn]], allowed: tuple[str, ...], values: str
 ) -> Question:
-    """Build a question from a task, the texts to quote by section, and the form of the verdict."""
+    """Build a question from a task, the texts to quote by section, and the form of the verdict.
+
+    `allowed` are the values of a verdict, and `values` describes them in words.
+    """
     quoted = {name: "\n".join(map(_quoted, turns)) for name, turns in sections.items()}
     code = digest(SYSTEM, task, *quoted.values())[:_CODE]
     fenced = "\n".join(f"<{name} {code}>\n{text}\n</{name} {code}>" for name, text in quoted.items())
@@ -100,7 +110,10 @@ def _question(
 
 
 def criteria(dimension: str, file: str | None) -> str:
-    """The meaning of the dimension: the text of the file, else ours, else a reference to its ordinary meaning."""
+    """The meaning of the dimension: the text of the file, else ours, else a reference to its ordinary meaning.
+
+    A file that cannot be read or is empty is a `UsageError`.
+    """
     if file is None:
         return f"{CRITERIA.get(dimension, ORDINARY)} {FAIR}"
     try:

@@ -30,7 +30,7 @@ class Components:
 
     @classmethod
     def fit(cls, vectors: Floats, n: int) -> "Components":
-        """The first n principal components of the vectors, or all if there are fewer."""
+        """The first n principal components of the vectors (m, d), by falling variance; all d if there are fewer."""
         mean = vectors.mean(axis=0)
         centred = vectors - mean
         _, axes = np.linalg.eigh(centred.T @ centred)
@@ -48,13 +48,15 @@ class Components:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Bilinear:
+    """A trained head: the projection, the matrices M and N by side, and the constants."""
+
     components: Components
     matrices: Mapping[str, Floats]  # side -> (n, n)
     alpha: float
     beta: float
 
     def __call__(self, sides: Mapping[str, Floats], replies: Floats) -> Floats:
-        """(m,) scores from vectors (m, d), computed row by row; NaN if a vector is NaN."""
+        """(m,) scores from vectors (m, d) of the sides and the replies, computed row by row; NaN if a vector is NaN."""
         scores = np.full(len(replies), np.nan)
         for row, reply in enumerate(replies):
             compared = {side: sides[side][row] for side in self.matrices}
@@ -63,6 +65,7 @@ class Bilinear:
         return scores
 
     def _score(self, compared: Mapping[str, Floats], reply: Floats) -> float:
+        """The score of one reply (d,), compared with the vectors (d,) of its sides."""
         (projected,) = self.components(reply[None])
         total = sum(
             float(self.components(compared[side][None])[0] @ matrix @ projected)
@@ -71,13 +74,16 @@ class Bilinear:
         return (total - self.alpha) / self.beta
 
     def tensors(self) -> dict[str, NDArray[Any]]:
-        """The head as tensors of a model's folder."""
+        """The head as tensors of a model's folder, in single precision; alpha and beta belong to the config."""
         parts = {"mean": self.components.mean, "axes": self.components.axes, **self.matrices}
         return {f"head.{name}": part.astype(np.float32) for name, part in parts.items()}
 
     @classmethod
     def of(cls, tensors: Mapping[str, NDArray[Any]], settings: Mapping[str, Any]) -> "Bilinear":
-        """The head from a folder's tensors and the entry `head` of its config."""
+        """The head from a folder's tensors and the entry `head` of its config.
+
+        A missing or wrong part is a `DataError`.
+        """
         try:
             parts = {name: tensors[f"head.{name}"].astype(np.float64) for name in ("mean", "axes")}
             matrices = {

@@ -59,16 +59,21 @@ class Search:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Examples:
+    """m rated replies with their vectors."""
+
     triples: Triples
     ratings: Floats  # (m,)
     contexts: Ints  # (m,) number of the context group; a group is never split between training and test
 
     def take(self, rows: Ints) -> "Examples":
+        """The examples at these indices."""
         return Examples(self.triples.take(rows), self.ratings[rows], self.contexts[rows])
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Learned:
+    """The best head of a search, with its settings and learning curve."""
+
     head: Bilinear
     chosen: dict[str, float]  # the settings with the best validation score
     validation: float  # correlation on the validation replies
@@ -76,7 +81,10 @@ class Learned:
 
 
 def split(contexts: Ints, share: float, rng: np.random.Generator) -> tuple[Ints, Ints]:
-    """Indices of the training examples and of about `share` for validation, with no context in both."""
+    """Indices of the training examples and of at most `share` for validation, with no context in both.
+
+    At least one context is for validation, however large it is.
+    """
     order = rng.permutation(np.unique(contexts))
     sizes = np.cumsum([np.count_nonzero(contexts == code) for code in order])
     held = order[: max(1, int(np.searchsorted(sizes, share * len(contexts), side="right")))]
@@ -103,7 +111,9 @@ def learn(
 ) -> Learned:
     """Train heads with all settings of the search and return the best one on validation replies.
 
-    `watch` are further examples whose correlation is only recorded in the curve.
+    `sides` names what a reply is compared with. `scale` has the ends of the ratings' scale; None is their range.
+    `watch` are further examples whose correlation is only recorded in the curve. Finished parts are stored in `work`
+    under `about`. Raises `DataError` if the training or the validation ratings are all equal or none.
     """
     inner, held = split(examples.contexts, search.validation, np.random.default_rng([seed, 1]))
     if any(len(rows) == 0 or np.ptp(examples.ratings[rows]) == 0 for rows in (inner, held)):
@@ -116,7 +126,7 @@ def learn(
     best: Learned | None = None
     tried = 0
     for n, batch in product(search.components, search.batch):
-        part = _Part(components.first(n), train, valid, watch, tuple(sides), scale)
+        part = _ProjectedExamples(components.first(n), train, valid, watch, tuple(sides), scale)
         found = load_or_compute(
             work,
             (about, str(search), str(seed), f"{n} {batch}"),
@@ -147,7 +157,7 @@ def learn(
 _CURVE = ("loss", "validation", "watched")
 
 
-class _Part:
+class _ProjectedExamples:
     """The examples projected on n components, with the constants alpha and beta."""
 
     def __init__(
@@ -203,12 +213,17 @@ class _Part:
         return loss, total
 
     def head(self, weights: Floats) -> Bilinear:
+        """The head with the weights (p, n, n) of one combination."""
         matrices = dict(zip(self.sides, weights, strict=True))
         return Bilinear(self.components, matrices, self.alpha, self.beta)
 
 
 def constants(start: Floats, ratings: Floats, scale: tuple[float, float] | None) -> tuple[float, float]:
-    """alpha and beta: the untrained predictions get the mean of the ratings and the largest spread on their scale."""
+    """alpha and beta: the untrained predictions get the mean of the ratings and the largest spread on their scale.
+
+    `start` has the untrained scores. Without `scale`, the scale is the range of the ratings. Equal scores are a
+    `DataError`.
+    """
     low, high = scale or (float(ratings.min()), float(ratings.max()))
     centre, spread = float(ratings.mean()), start - start.mean()
     room = max(high - centre, 1e-9), max(centre - low, 1e-9)
@@ -218,7 +233,7 @@ def constants(start: Floats, ratings: Floats, scale: tuple[float, float] | None)
     return float(start.mean()) - beta * centre, beta
 
 
-def _train(part: _Part, search: Search, batch: int, seed: int) -> dict[str, Floats]:
+def _train(part: _ProjectedExamples, search: Search, batch: int, seed: int) -> dict[str, Floats]:
     """Train all k combinations of gamma and rate together.
 
     Returns the best weights (k, p, n, n), their validation scores (k,) and the curves (epochs, k, 3).
@@ -230,7 +245,7 @@ def _train(part: _Part, search: Search, batch: int, seed: int) -> dict[str, Floa
     first, second = np.zeros_like(weights), np.zeros_like(weights)
     keep, best, waited = weights.copy(), part.correlation(weights, part.valid), np.zeros(len(pairs))
     everything = np.arange(n, dtype=np.int64)
-    curve = [_measured(part, weights, part.gradient(weights, everything, n)[0] / n)]
+    curve = [_curve_point(part, weights, part.gradient(weights, everything, n)[0] / n)]
     step = 0
     for epoch in range(search.epochs):
         total = np.zeros(len(pairs))
@@ -247,7 +262,7 @@ def _train(part: _Part, search: Search, batch: int, seed: int) -> dict[str, Floa
             raise DataError(
                 "the weights are no longer finite: training diverged; a smaller --set rate may help"
             )
-        curve.append(_measured(part, weights, total / n))
+        curve.append(_curve_point(part, weights, total / n))
         curve[-1][waited >= search.patience] = np.nan  # these combinations have stopped
         value = curve[-1][:, 1]
         better = value > best
@@ -258,14 +273,17 @@ def _train(part: _Part, search: Search, batch: int, seed: int) -> dict[str, Floa
     return {"weights": keep, "value": best, "curve": np.stack(curve)}
 
 
-def _measured(part: _Part, weights: Floats, loss: Floats) -> Floats:
-    """(k, 3) a point of the curves: training loss, validation correlation, correlation on the watched examples."""
+def _curve_point(part: _ProjectedExamples, weights: Floats, loss: Floats) -> Floats:
+    """(k, 3) a point of the curves: training loss, validation correlation, correlation on `watch` (NaN without it)."""
     watched = np.full(len(weights), np.nan) if part.watch is None else part.correlation(weights, part.watch)
     return np.stack([loss, part.correlation(weights, part.valid), watched], axis=1)
 
 
 def _batches(n: int, batch: int, seed: int, epoch: int) -> Iterator[Ints]:
-    """The batches of an epoch, in an order that depends only on seed and epoch."""
+    """The row numbers of each batch of an epoch, in an order that depends only on seed and epoch.
+
+    The last may be smaller.
+    """
     order = np.random.default_rng([seed, 2, epoch]).permutation(n)
     for start in range(0, n, batch):
         yield order[start : start + batch]

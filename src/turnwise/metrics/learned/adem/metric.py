@@ -34,6 +34,7 @@ NAMES: dict[str, tuple[str, ...]] = {  # metric -> what the reply is compared wi
 
 
 def _card(compared_with: str) -> Card:
+    """The card of a metric that compares the reply with this."""
     return Card(
         kind="learned",
         meaning=f"Predicted rating of the reply, from its similarity to {compared_with}.",
@@ -47,6 +48,8 @@ def _card(compared_with: str) -> Card:
 
 @dataclass(frozen=True)
 class Adem(Ratio):
+    """`adem`: the rating predicted from context and reference."""
+
     level: ClassVar[Level] = "turn"
     needs: ClassVar[frozenset[Need]] = frozenset({"context", "references"})
     higher_is_better: ClassVar[bool] = True
@@ -58,6 +61,7 @@ class Adem(Ratio):
 
     @property
     def folder(self) -> Folder:
+        """The trained model; raises `NotTrained` if there is none."""
         return load_trained(self.name, self.trained)
 
     @property
@@ -80,6 +84,8 @@ class Adem(Ratio):
 
 @dataclass(frozen=True)
 class AdemC(Adem):
+    """`adem-c`: the rating predicted from the context."""
+
     needs: ClassVar[frozenset[Need]] = frozenset({"context"})
     unscored: ClassVar[str] = "no context, or no word in it or in the reply"
     card: ClassVar[Card] = _card("the context")
@@ -88,6 +94,8 @@ class AdemC(Adem):
 
 @dataclass(frozen=True)
 class AdemR(Adem):
+    """`adem-r`: the rating predicted from the reference."""
+
     needs: ClassVar[frozenset[Need]] = frozenset({"references"})
     unscored: ClassVar[str] = "no reference, or no word in it or in the reply"
     card: ClassVar[Card] = _card("the reference")
@@ -96,6 +104,8 @@ class AdemR(Adem):
 
 @dataclass(frozen=True)
 class AdemStart(Ratio):
+    """`adem-start`: the untrained head on the encoder's own vectors."""
+
     level: ClassVar[Level] = "turn"
     needs: ClassVar[frozenset[Need]] = frozenset({"context", "references"})
     higher_is_better: ClassVar[bool] = True
@@ -115,6 +125,10 @@ class AdemStart(Ratio):
         return Signature("adem-start", (), (context_encoder(self.model).signature,))
 
     def rows(self, items: Sequence[Item], /) -> Floats:
+        """(n, 2): dot product of the reply with context plus reference, and 1.
+
+        NaN where one of the three is missing.
+        """
         triples = Triples.of(items, context_encoder(self.model))
         rows = np.ones((len(items), 2))
         for row, context, reference, reply in zip(
@@ -126,4 +140,5 @@ class AdemStart(Ratio):
 
 @cache
 def _head(folder: Folder) -> Bilinear:
+    """The head of a model's folder, read once."""
     return Bilinear.of(folder.tensors, folder.config["head"])

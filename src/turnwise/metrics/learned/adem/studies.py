@@ -28,7 +28,7 @@ def studies(
     scale: tuple[float, float] | None,
     search: Search,
 ) -> list[Finding]:
-    """The findings of the studies that the settings `leave_out_systems` and `shares` ask for."""
+    """The findings of the studies that the settings `leave_out_systems` and `shares` ask for; empty without them."""
 
     def predicted(keep: Mask) -> Floats:
         return cross_predict(task, examples, sides, scale, search, keep=keep)
@@ -96,7 +96,7 @@ def cross_predict(
 
 
 def parse_numbers(name: str, given: object, kind: type[float] | type[int]) -> tuple[float, ...]:
-    """Parse a setting with numbers joined by slashes."""
+    """Parse a setting with numbers joined by slashes; `UsageError`, which names the setting, for anything else."""
     try:
         return tuple(kind(part) for part in str(given).split("/"))
     except ValueError:

@@ -101,7 +101,10 @@ def search_of(task: TrainingTask) -> Search:
 
 
 def standardised(ratings: Floats, groups: Sequence[str]) -> Floats:
-    """The ratings with mean 0 and standard deviation 1 within each group, because groups have different scales."""
+    """The ratings with mean 0 and standard deviation 1 within each group, because groups have different scales.
+
+    A group whose ratings are all equal is a `DataError`.
+    """
     found = np.empty_like(ratings)
     for group in set(groups):
         mine = np.array([name == group for name in groups])

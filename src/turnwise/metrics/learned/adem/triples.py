@@ -32,6 +32,8 @@ PREFIX = "encoder."  # of the names of an encoder's tensors in a model's folder
 
 
 class ContextEncoder(Protocol):
+    """An encoder of lists of turns, with a signature."""
+
     @property
     def signature(self) -> Signature: ...
 
@@ -51,6 +53,7 @@ class MeanOfTurns:
         return self.encoder.signature
 
     def contexts(self, contexts: Sequence[Sequence[str]], /) -> Vectors:
+        """(n, d) the weighted mean of the last 6 turns with words, newest weighted most; NaN without such a turn."""
         turns = [[text for turn in context if (text := plain(turn))][-TURNS:] for context in contexts]
         groups = turn_vectors(turns, self.encoder)
         vectors = np.full((len(contexts), self.encoder.dimension), np.nan, dtype=np.float32)
@@ -71,6 +74,7 @@ class WholeContext:
         return self.encoder.signature
 
     def contexts(self, contexts: Sequence[Sequence[str]], /) -> Vectors:
+        """(n, d) the encoder's vector of each list of turns, without empty turns."""
         turns = [tuple(turn for turn in context if turn.strip()) for context in contexts]
         if not turns:
             return np.zeros((0, self.encoder.dimension), dtype=np.float32)
@@ -90,7 +94,7 @@ class Triples:
 
     @classmethod
     def of(cls, items: Sequence[Item], encoder: ContextEncoder) -> "Triples":
-        """Encode the items; the vector of several references is their mean."""
+        """Encode the items; the vector of several references is their mean. NaN where there is no known word."""
         references = [[text for text in item.references if text.strip()] for item in items]
         contexts = [[turn.text for turn in item.context] for item in items]
         contexts += [[item.reply] for item in items]
@@ -112,19 +116,21 @@ class Triples:
         return np.asarray(np.all([np.isfinite(part).all(axis=1) for part in parts], axis=0))
 
     def take(self, rows: NDArray[Any]) -> "Triples":
+        """The triples at these indices."""
         return Triples({side: vectors[rows] for side, vectors in self.sides.items()}, self.reply[rows])
 
 
 @cache
 def context_encoder(spec: str) -> ContextEncoder:
-    """The encoder of this name, or from a folder that `turnwise train` wrote."""
+    """The encoder of this name, or from a folder that `turnwise train` wrote; loaded once."""
     path = Path(spec)
     if not (path.is_dir() and is_trained(path)):
         return MeanOfTurns(models.text_encoder(spec))
-    return _trained(load(path, read_config(path)["kind"]))
+    return _encoder_in_folder(load(path, read_config(path)["kind"]))
 
 
-def _trained(stored: Folder) -> ContextEncoder:
+def _encoder_in_folder(stored: Folder) -> ContextEncoder:
+    """The encoder in a loaded folder; `UsageError` if the folder has another kind of model."""
     from turnwise.networks import characters
     from turnwise.networks.hred import encoder as hierarchical
 
@@ -157,7 +163,7 @@ def trained_context_encoder(model: Folder) -> ContextEncoder:
     about = model.config["encoder"]
     if "kind" in about:
         kept = {name: part for name, part in model.tensors.items() if name.startswith(PREFIX)}
-        return _trained(
+        return _encoder_in_folder(
             replace(model, kind=about["kind"], config=about["config"], digest=about["digest"], tensors=kept)
         )
     found = context_encoder(about["name"])

@@ -32,6 +32,8 @@ ATTACKS = ("a fixed reply (probing paper, Table 2: orders of magnitude above peo
 
 @dataclass(frozen=True)
 class Att(Contrastive):
+    """`att`: the probability that a person gave the reply."""
+
     name: ClassVar[str] = "att"
     card: ClassVar[Card] = Card(
         kind="learned",
@@ -51,11 +53,11 @@ def train(task: TrainingTask) -> Trained:
     task.check_settings(
         ("epochs", "batch", "piece", "rate", "patience", "hidden", "pairs", "rounds", *SETTINGS)
     )
-    return train_with_guard(task, "att", lambda: _trained(task))
+    return train_with_guard(task, "att", lambda: _train_rounds(task))
 
 
-def _trained(task: TrainingTask) -> Trained:
-    """Train discriminator and opponents in turn."""
+def _train_rounds(task: TrainingTask) -> Trained:
+    """Train the discriminator, then alternately an opponent and a new discriminator, for `rounds` opponents."""
     from turnwise.metrics.learned.contrastive.corpus import Corpus
     from turnwise.metrics.learned.contrastive.training import Shape, train_head
     from turnwise.metrics.learned.trained import encoder_card
@@ -98,7 +100,10 @@ def _trained(task: TrainingTask) -> Trained:
 def _with_opponent(
     examples: "Examples", discriminator: "Network", rng: np.random.Generator, device: str
 ) -> "tuple[Examples, float]":
-    """Train an opponent; return the examples with its choices as one more column of negatives, and its success rate."""
+    """Train an opponent; return the examples with its choices as one more column of negatives, and its success rate.
+
+    The success rate is the share of contexts in which the discriminator's logit of the choice is above 0.
+    """
     import torch
 
     from turnwise.metrics.learned.contrastive.training import Examples

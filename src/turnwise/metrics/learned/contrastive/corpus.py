@@ -17,13 +17,18 @@ FEWEST = 50  # smallest number of pairs of context and reply that training needs
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Corpus:
+    """The different turns of the dialogues, and pairs of a turn with the turns before it."""
+
     texts: tuple[str, ...]  # every different turn, normalised
     dialogues: tuple[Ints, ...]  # for each dialogue, the index in `texts` of each of its turns
     pairs: Ints  # (n, 2): index of the dialogue, index of the reply in it
 
     @classmethod
     def of(cls, dialogues: Sequence[Dialogue], *, most: int, rng: np.random.Generator) -> "Corpus":
-        """A pair for every turn of both speakers except the first; at most `most`, drawn without replacement."""
+        """A pair for every turn of both speakers except the first; at most `most`, drawn without replacement.
+
+        Turns without words are left out first. Fewer than 50 pairs are a `DataError`.
+        """
         index: dict[str, int] = {}
         turns_of: list[Ints] = []
         for dialogue in dialogues:
@@ -57,11 +62,17 @@ class Corpus:
         return rows
 
     def random(self, rng: np.random.Generator) -> Ints:
-        """(n,) random texts; every different text is equally likely, so that common replies are not more frequent."""
+        """(n,) a random index in `texts` for each pair.
+
+        Every different text is equally likely, so that common replies are not more frequent.
+        """
         return rng.integers(len(self.texts), size=len(self.pairs))
 
     def same_dialogue(self, rng: np.random.Generator) -> Ints:
-        """(n,) a turn of the same dialogue, but not the reply or a neighbour of it; a random text if there is none."""
+        """(n,) index of a turn of the same dialogue, but not the reply or a neighbour of it.
+
+        A random text if there is none.
+        """
         chosen = self.random(rng)
         for row, (k, at) in enumerate(self.pairs):
             turns = self.dialogues[k]
@@ -71,11 +82,11 @@ class Corpus:
         return chosen
 
     def parrot(self, _: np.random.Generator) -> Ints:
-        """(n,) the turn before the reply."""
+        """(n,) index of the turn before the reply."""
         return np.array([self.dialogues[k][at - 1] for k, at in self.pairs], dtype=np.int64)
 
     def negatives(self, kinds: Sequence[str], rng: np.random.Generator) -> Ints:
-        """(n, m) negatives, with a column for each of the kinds."""
+        """(n, m) indices of negatives in `texts`, with a column for each of the kinds: `random`, `same` or `parrot`."""
         makers: Mapping[str, Callable[[np.random.Generator], Ints]] = {
             "random": self.random,
             "same": self.same_dialogue,

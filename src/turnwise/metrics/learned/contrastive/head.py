@@ -23,6 +23,8 @@ GATES = ("weight_ih", "weight_hh", "bias_ih", "bias_hh")  # parameters of the re
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Head:
+    """A trained contrastive head."""
+
     first: Vectors  # (h, 4d) weights of the hidden layer
     bias: Vectors  # (h,) of the hidden layer
     last: Vectors  # (h,) weights of the logit
@@ -45,7 +47,10 @@ class Head:
         )
 
     def logit(self, item: EncodedItem, *, context: Vectors | None = None) -> float:
-        """The logit of an item; above 0 the reply is more likely the logged one than a wrong one."""
+        """The logit of an item; above 0 the reply is more likely the logged one than a wrong one.
+
+        `context` is the context vector (d,), if it is already computed.
+        """
         q = self.context(item.context) if context is None else context
         r = item.reply
         hidden = self.first @ np.concatenate([q * r, np.abs(q - r), q, r]) + self.bias
@@ -94,11 +99,12 @@ def _gru(turns: Vectors, gates: Mapping[str, Vectors]) -> Vectors:
 
 
 def _sigmoid(x: Vectors) -> Vectors:
+    """The logistic function of each element."""
     # The tanh form cannot overflow.
     half: Vectors = 0.5 * (np.tanh(0.5 * x) + 1)
     return half
 
 
 def probability(logit: float) -> float:
-    """The logistic function."""
+    """The logistic function of a logit: 0 to 1."""
     return float(0.5 * (np.tanh(0.5 * logit) + 1))

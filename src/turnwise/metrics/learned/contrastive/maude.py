@@ -28,6 +28,8 @@ ATTACKS = ("a question on work or hobbies that fits most contexts (probing paper
 
 @dataclass(frozen=True)
 class Maude(Contrastive):
+    """`maude`: the probability that the reply is the logged one."""
+
     name: ClassVar[str] = "maude"
     card: ClassVar[Card] = Card(
         kind="learned",
@@ -45,10 +47,11 @@ def train(task: TrainingTask) -> Trained:
     from turnwise.metrics.learned.guard.training import SETTINGS, train_with_guard
 
     task.check_settings(("epochs", "batch", "piece", "rate", "patience", "hidden", "pairs", *SETTINGS))
-    return train_with_guard(task, "maude", lambda: _trained(task))
+    return train_with_guard(task, "maude", lambda: _train_head(task))
 
 
-def _trained(task: TrainingTask) -> Trained:
+def _train_head(task: TrainingTask) -> Trained:
+    """Train the head on the task's dialogues, with semantic and syntactic negatives."""
     from turnwise.metrics.learned.contrastive.corpus import Corpus
     from turnwise.metrics.learned.contrastive.training import Examples, Shape, train_head
     from turnwise.metrics.learned.encoded_items import turn_vectors
@@ -108,13 +111,13 @@ def _shuffled(words: list[str], rng: np.random.Generator) -> str:
 
 
 def _dropped(words: list[str], rng: np.random.Generator) -> str:
-    """The words without a random `SHARE` of them."""
+    """The words, each left out with probability `SHARE`; at least the first word if all would be."""
     kept = [word for word in words if rng.random() >= SHARE]
     return " ".join(kept or words[:1])
 
 
 def _repeated(words: list[str], rng: np.random.Generator) -> str:
-    """The words with a random `SHARE` of them doubled."""
+    """The words, each doubled with probability `SHARE`."""
     return " ".join(part for word in words for part in ([word, word] if rng.random() < SHARE else [word]))
 
 

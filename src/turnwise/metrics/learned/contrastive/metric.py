@@ -20,6 +20,8 @@ UNSCORED = "no context, or a text without a word"
 
 @dataclass(frozen=True)
 class Contrastive(Ratio):
+    """The probability that a trained contrastive head gives a reply."""
+
     level: ClassVar[Level] = "turn"
     needs: ClassVar[frozenset[Need]] = frozenset({"context"})
     higher_is_better: ClassVar[bool] = True
@@ -31,6 +33,7 @@ class Contrastive(Ratio):
 
     @property
     def folder(self) -> Folder:
+        """The trained model; raises `NotTrained` if there is none."""
         return load_trained(self.name, self.trained)
 
     @property
@@ -44,7 +47,7 @@ class Contrastive(Ratio):
 
     @property
     def guard(self) -> Guard | None:
-        """The guard against known frauds, if the model has one (`turnwise attack --harden` trains it)."""
+        """The guard against known frauds (`turnwise attack --harden` trains it); None if the model has none."""
         return guard_of(self.folder, self.head_name)
 
     @property
@@ -58,7 +61,7 @@ class Contrastive(Ratio):
         return Signature(self.name, (*self.settings, *guard), (encoder_of(self.folder).signature,))
 
     def rows(self, items: Sequence[Item], /) -> Floats:
-        """(n, 2): probability that the reply is the logged one, 1."""
+        """(n, 2): probability that the reply is the logged one, 1; NaN for an item that cannot be encoded."""
         encoder = encoder_of(self.folder)
         encoded = encode_items(items, encoder)
         scores = iter(self.probabilities([item for item in encoded if item is not None], encoder))

@@ -102,7 +102,10 @@ def train_head(
     about: str = "",
     say: Callable[[str], None] = lambda _: None,
 ) -> tuple[Network, list[dict[str, float]]]:
-    """Train a head. Returns it with its curve: training loss, and loss and ranking accuracy on held-out dialogues."""
+    """Train a head. Returns it with its curve: training loss, and loss and ranking accuracy on held-out dialogues.
+
+    A tenth of the dialogues is held out. `work` is the folder of checkpoints, `about` identifies the training in it.
+    """
     seed = int(rng.integers(2**31))
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
@@ -150,7 +153,7 @@ class _Data:
         return logged, self.network(context[:, None].expand_as(wrong), wrong)
 
     def losses(self, rows: Ints) -> torch.Tensor:
-        """The loss of each example, with randomly drawn negatives."""
+        """(b,) the loss of each example, with randomly drawn negatives."""
         pool = self.negatives.shape[1]
         chosen = torch.randint(pool, (len(rows), self.drawn), device=self.context.device)
         return _losses(*self.logits(rows, chosen))
@@ -166,12 +169,13 @@ class _Data:
         )
 
     def _parts(self, rows: Ints) -> list[tuple[torch.Tensor, torch.Tensor]]:
-        """The logits of examples with all their negatives, 1024 examples at a time."""
+        """The logits of the logged replies and of all their negatives, 1024 examples at a time."""
         columns = torch.arange(self.negatives.shape[1], device=self.context.device)
         pieces = [rows[start : start + 1024] for start in range(0, len(rows), 1024)]
         return [self.logits(piece, columns.expand(len(piece), -1)) for piece in pieces]
 
 
 def _losses(logged: torch.Tensor, wrong: torch.Tensor) -> torch.Tensor:
+    """(b,) binary cross-entropy of the logged reply (logits (b,)) plus its mean over wrong replies (logits (b, k))."""
     softplus = torch.nn.functional.softplus
     return softplus(-logged) + softplus(wrong).mean(dim=1)

@@ -20,7 +20,7 @@ def with_wrong_replies(
     """The corpus with the agent's texts appended, and (n, 2m) negatives, of which the second m are the agent's.
 
     For a pair without alternatives of the agent the first m negatives are repeated, so that all pairs have equal
-    weight.
+    weight. A `DataError` if the agent has no alternatives at all.
     """
     index = {text: number for number, text in enumerate(corpus.texts)}
     more = negatives.copy()

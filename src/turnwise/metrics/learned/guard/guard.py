@@ -67,7 +67,7 @@ class ContextContrast:
         return Evidence(reply_here, remainder_contrast, features)
 
     def log_mean_odds(self, reply: Vectors) -> float:
-        """The logarithm of the mean odds of a text over the stored contexts."""
+        """The logarithm of the mean odds of a text, given its vector (d,), over the stored contexts."""
         logits = self.head.logits(self.contexts, reply)
         top = float(logits.max())
         return top + float(np.log(np.mean(np.exp(logits - top))))
@@ -75,6 +75,8 @@ class ContextContrast:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Guard:
+    """The stored contexts, the lexicon and the network that decide a guarded score."""
+
     contrast: ContextContrast
     lexicon: Lexicon
     weight: float  # of the remainder's probability in the mean
@@ -116,7 +118,10 @@ def remainder_vectors(items: Sequence[EncodedItem], encoder: TextEncoder) -> lis
 
 
 def remainder_of(reply: str, context: Sequence[str]) -> str:
-    """The reply without the content words, and without the runs of `RUN` words, that occur in its context."""
+    """The reply without the content words, and without the runs of `RUN` words, that occur in its context.
+
+    Both are normalised texts. The result may be empty.
+    """
     words = reply.split()
     turns = [turn.split() for turn in context]
     context_words = {word for turn in turns for word in turn} - STOPWORDS

@@ -84,7 +84,10 @@ def train_with_guard(task: TrainingTask, kind: str, train_heads: Callable[[], Tr
 
 
 def _start_model(task: TrainingTask, kind: str) -> Trained:
-    """The heads of the model that the setting `start` names, without its guard."""
+    """The heads of the model that the setting `start` names, without its guard.
+
+    Raises `UsageError` if the task names another encoder, or if the encoder has changed.
+    """
     start = load_trained(kind, task.setting("start", ""))
     encoder_of(start)  # raises if the encoder has changed
     config = {key: value for key, value in start.config.items() if key != KEY}
@@ -99,7 +102,10 @@ def _start_model(task: TrainingTask, kind: str) -> Trained:
 def train_guards(
     task: TrainingTask, agent: str, heads: Mapping[str, Head], encoder: TextEncoder
 ) -> tuple[dict[str, NDArray[Any]], list[Finding]]:
-    """Train a guard for each head. Returns the tensors for `guard_of`, and the mean factors on held-out replies."""
+    """Train a guard for each head. Returns the tensors for `guard_of`, and the mean factors on held-out replies.
+
+    `agent` is the agent whose alternatives are the frauds. Too few of them are a `DataError`.
+    """
     rng = task.rng
     dialogues = [task.dialogues[number] for number in rng.permutation(len(task.dialogues))]
     halves = dialogues[::2], dialogues[1::2]
@@ -107,19 +113,19 @@ def train_guards(
     test, learn = list[_Replies](), list[_Replies]()
     for half, lexicon in zip(halves, lexicons[::-1], strict=True):
         apart = max(1, round(HELD_OUT * len(half)))
-        test.append(_replies(half[:apart], agent, lexicon, encoder, rng))
-        learn.append(_replies(half[apart:], agent, lexicon, encoder, rng))
+        test.append(_real_and_fraud_replies(half[:apart], agent, lexicon, encoder, rng))
+        learn.append(_real_and_fraud_replies(half[apart:], agent, lexicon, encoder, rng))
     real = np.concatenate([part.real for part in test])
     if real.all() or real.sum() < FEWEST or all(part.real.all() for part in learn):
         raise DataError(f"too few alternatives of `{agent}` in the data for a guard to learn from")
     frauds, honest = (sum(int((part.real == kind).sum()) for part in learn) for kind in (False, True))
     task.say(f"guard: {frauds} frauds and {honest} real replies")
-    elsewhere = turn_vectors(_contexts(dialogues, rng), encoder)
+    elsewhere = turn_vectors(_random_contexts(dialogues, rng), encoder)
     tensors: dict[str, NDArray[Any]] = dict(lexicons[0].tensors)
     findings: list[Finding] = []
     for head_name, head in heads.items():
         contexts = np.stack([head.context(np.nan_to_num(turns)) for turns in elsewhere])
-        learned, tested = (_rows(part, ContextContrast(head, contexts)) for part in (learn, test))
+        learned, tested = (_network_input(part, ContextContrast(head, contexts)) for part in (learn, test))
         parts, factors = _train_network(learned, tested, task, f"{KEY} {head_name}")
         parts["contexts"] = contexts
         tensors |= {f"{KEY}.{head_name}.{name}": part.astype(np.float32) for name, part in parts.items()}
@@ -135,14 +141,14 @@ def train_guards(
     return tensors, findings
 
 
-def _replies(
+def _real_and_fraud_replies(
     dialogues: Sequence[Dialogue],
     agent: str,
     lexicon: Lexicon,
     encoder: TextEncoder,
     rng: np.random.Generator,
 ) -> _Replies:
-    """At each turn with frauds: the logged reply, a random other turn, and the frauds."""
+    """At each turn with frauds: the logged reply and a random turn of these dialogues, both real, and the frauds."""
     pool = [text for one in dialogues for turn in one.turns if (text := plain(turn.text))]
     texts: list[tuple[str, tuple[str, ...]]] = []
     real: list[bool] = []
@@ -172,7 +178,7 @@ def _turns_with_frauds(
                 yield tuple(context[:TURNS]), plain(turn.text), frauds
 
 
-def _contexts(dialogues: Sequence[Dialogue], rng: np.random.Generator) -> list[list[str]]:
+def _random_contexts(dialogues: Sequence[Dialogue], rng: np.random.Generator) -> list[list[str]]:
     """The contexts of up to `CONTEXTS` random turns, newest turn first."""
     contexts = [
         texts[::-1]
@@ -183,8 +189,8 @@ def _contexts(dialogues: Sequence[Dialogue], rng: np.random.Generator) -> list[l
     return [contexts[number] for number in rng.permutation(len(contexts))[:CONTEXTS]]
 
 
-def _rows(replies: Sequence[_Replies], contrast: ContextContrast) -> _Rows:
-    """The network's input for several sets of replies."""
+def _network_input(replies: Sequence[_Replies], contrast: ContextContrast) -> _Rows:
+    """The network's input for several sets of replies, one after another: contrast features, then text features."""
     tables = []
     for part in replies:
         pairs = zip(part.items, part.remainders, strict=True)

@@ -82,6 +82,7 @@ def train(task: TrainingTask) -> Trained:
 
 
 def _card(start: Any, raters: Any, ceiling: Any, held_out: dict[str, object]) -> dict[str, Any]:
+    """The entries of the calibrated model's card; `start` is the card of the model that was calibrated."""
     return {
         "raters": raters,
         "ceiling": ceiling,
@@ -94,7 +95,7 @@ def _card(start: Any, raters: Any, ceiling: Any, held_out: dict[str, object]) ->
 
 
 def _centred_within(ratings: Floats, groups: Ints) -> Floats:
-    """The ratings with every group's mean moved to the overall mean."""
+    """The ratings with every group's mean moved to the overall mean; `groups` has the group number of each rating."""
     if groups.max() == 0:
         return ratings
     means = np.bincount(groups, ratings) / np.bincount(groups)
@@ -112,7 +113,10 @@ class Fit(NamedTuple):
 
 
 def calibrate(x: Floats, ratings: Floats, contexts: Ints, prior: Floats, *, rng: np.random.Generator) -> Fit:
-    """Fit weights for standardised signals x (n, k), starting from `prior`, with the penalty of the smallest error."""
+    """Fit weights for standardised signals x (n, k), starting from `prior`, with the penalty of the smallest error.
+
+    The error is the mean square in cross-validation over contexts; `contexts` has the context group of each row.
+    """
     fold_of = folds(contexts, FOLDS, rng)
     predictions = {penalty: _cross_predict(x, ratings, fold_of, prior, penalty) for penalty in PENALTIES}
     penalty = min(PENALTIES, key=lambda one: float(np.mean((ratings - predictions[one]) ** 2)))
@@ -132,7 +136,10 @@ def half_width(errors: Floats) -> float:
 
 
 def _solve(x: Floats, y: Floats, prior: Floats, penalty: float) -> tuple[Floats, float]:
-    """Weights and offset: a regression on the prior's prediction, then a ridge regression on its residuals."""
+    """Weights and offset: a regression on the prior's prediction, then a ridge regression on its residuals.
+
+    A negative slope of the first regression counts as 0.
+    """
     centre, mean = x.mean(axis=0), y.mean()
     centred = x - centre
     prediction = centred @ prior

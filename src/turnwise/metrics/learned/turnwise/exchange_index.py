@@ -29,6 +29,8 @@ NAMES = (  # of the signals, in the order of `signals`; they are columns of trai
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ExchangeIndex:
+    """Principal components of the turns and replies of n real exchanges."""
+
     mean: Vectors  # (d,)
     basis: Vectors  # (k, d)
     turns: Vectors  # (n, k) components of the turns, of about unit length
@@ -53,6 +55,7 @@ class ExchangeIndex:
 
     @classmethod
     def load(cls, tensors: Mapping[str, NDArray[Any]]) -> "ExchangeIndex":
+        """The index from the tensors of a model's folder."""
         mean, basis = (tensors[f"bank.{name}"].astype(np.float32) for name in ("mean", "basis"))
         turns, replies = (
             tensors[f"bank.{name}"].astype(np.float32) / np.float32(STEPS) for name in ("turns", "replies")
@@ -61,6 +64,7 @@ class ExchangeIndex:
 
     @property
     def tensors(self) -> dict[str, NDArray[Any]]:
+        """The index as tensors of a model's folder; turns and replies are signed bytes."""
         return {
             "bank.mean": self.mean,
             "bank.basis": self.basis.astype(np.float16),
@@ -74,7 +78,7 @@ class ExchangeIndex:
         return components / max(float(np.sqrt(components @ components)), 1e-9)
 
     def signals(self, turn: Vectors, reply: Vectors) -> Floats:
-        """(9,) the signals `NAMES` of one exchange."""
+        """(9,) the signals `NAMES` of one exchange, given the vectors (d,) of its turn and its reply."""
         to_turn = self.turns @ self.project(turn)  # similarity of each indexed turn to this turn
         to_reply = self.replies @ self.project(reply)
         count = min(NEIGHBOURS, len(to_turn))

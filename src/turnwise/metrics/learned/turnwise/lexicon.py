@@ -23,6 +23,8 @@ _START, _END = "<s>", "</s>"
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Lexicon:
+    """Counts of word n-grams up to order three, and the smoothed probabilities from them."""
+
     counts: Mapping[int, Mapping[int, int]]  # order -> hash -> count
     total: int  # number of words
 
@@ -43,6 +45,7 @@ class Lexicon:
 
     @classmethod
     def load(cls, tensors: Mapping[str, NDArray[Any]]) -> "Lexicon":
+        """The lexicon from the tensors of a model's folder."""
         counts = {
             order: dict(
                 zip(
@@ -66,7 +69,7 @@ class Lexicon:
         return tensors
 
     def count(self, word: str) -> int:
-        """How often the word was counted."""
+        """How often the word was counted; 0 for an unknown word."""
         return self.counts[1].get(_code(word), 0)
 
     def knows(self, first: str, second: str) -> bool:
@@ -74,7 +77,7 @@ class Lexicon:
         return _code(first, second) in self.counts[2]
 
     def log_probs(self, words: list[str]) -> tuple[list[float], list[float], list[float]]:
-        """Log-probabilities of each word and of the end: unigram, bigram and trigram."""
+        """Natural log-probabilities of each word and of the end, n + 1 each: unigram, bigram and trigram."""
         line = [_START, _START, *words, _END]
         single, double, triple = [], [], []
         for a, b, c in zip(line, line[1:], line[2:], strict=False):

@@ -34,6 +34,8 @@ FEWEST_WORDS = 3  # shorter replies are never copies
 
 @dataclass(frozen=True)
 class Turnwise(Ratio):
+    """`turnwise`: the predicted rating of a reply."""
+
     level: ClassVar[Level] = "turn"
     needs: ClassVar[frozenset[Need]] = frozenset({"context"})
     higher_is_better: ClassVar[bool] = True
@@ -54,6 +56,7 @@ class Turnwise(Ratio):
 
     @property
     def folder(self) -> Folder:
+        """The trained model."""
         return load_trained("turnwise", self.trained)
 
     @property
@@ -66,7 +69,7 @@ class Turnwise(Ratio):
         return Signature("turnwise", (("trained", self.folder.digest),), (encoder_of(self.folder).signature,))
 
     def rows(self, items: Sequence[Item], /) -> Floats:
-        """(n, 2): prediction, 1."""
+        """(n, 2): prediction, 1; NaN for an item that cannot be encoded, and the floor for a copy of the context."""
         folder = self.folder
         signals, weights = _model(folder)
         predicted = weights.predict(signals.table(items, encoder_of(folder), folder.config["columns"]))
@@ -79,7 +82,7 @@ class Turnwise(Ratio):
 
 
 def is_copy(item: Item) -> bool:
-    """Whether the reply is a copy of a part of its context."""
+    """Whether the reply is a copy of a part of its context; never for a reply of fewer than 3 words."""
     texts = reply_and_context(item)
     return texts is not None and len(texts[0].split()) >= FEWEST_WORDS and is_copied(*texts, share=COPY)
 
@@ -94,4 +97,5 @@ def weights_of(folder: Folder) -> RidgeWeights:
 
 @cache
 def _model(folder: Folder) -> tuple[Signals, RidgeWeights]:
+    """The signals and the weights of a model's folder, read once."""
     return Signals.load(folder), weights_of(folder)

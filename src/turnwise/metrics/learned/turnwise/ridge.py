@@ -17,6 +17,8 @@ PENALTY = 2000.0  # of the ridge regression that ships
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RidgeWeights:
+    """A fitted linear prediction from k signals."""
+
     centre: Floats  # (k,) mean of the corpora's means
     scale: Floats  # (k,) pooled standard deviation within a corpus
     weights: Floats  # (k,)
@@ -41,7 +43,10 @@ def fit_ridge(
     penalty: float = PENALTY,
     prior: Floats | None = None,
 ) -> RidgeWeights:
-    """The weights that predict the ratings best within the corpora, shrunk towards `prior` (default 0)."""
+    """The weights that predict the ratings best within the corpora, shrunk towards `prior` (default 0).
+
+    `tables` has the signals (n, k) and `ratings` the raw ratings (n,) of each corpus. The offset is 0.
+    """
     means = np.stack([table.mean(axis=0) for table in tables])
     spread = np.sqrt(np.mean([table.var(axis=0) for table in tables], axis=0))
     scale = np.where(spread > 0, spread, 1.0)

@@ -52,6 +52,7 @@ class Signals:
 
     @classmethod
     def load(cls, model: Folder) -> "Signals":
+        """The heads, the index and the lexicon of a model's folder."""
         heads = {name: head_of(model, name) for name in model.config["heads"]}
         return cls(heads, exchange_index.ExchangeIndex.load(model.tensors), Lexicon.load(model.tensors))
 
@@ -69,7 +70,10 @@ class Signals:
     def table(
         self, items: Sequence[Item], encoder: TextEncoder, columns: Sequence[str] | None = None
     ) -> Floats:
-        """(n, k) the signals of the items, in the order of `columns`; NaN for an item that cannot be encoded."""
+        """(n, k) the signals of the items, in the order of `columns` (None: all).
+
+        NaN for an item that cannot be encoded.
+        """
         names = list(columns) if columns is not None else self.columns
         table = np.full((len(items), len(names)), np.nan)
         for number, item in enumerate(encode_items(items, encoder)):
@@ -92,7 +96,10 @@ def prior(columns: Sequence[str]) -> Floats:
 
 
 def _cosines(item: EncodedItem) -> list[float]:
-    """Cosines of the reply with the last turn, the turn before it, the most similar turn, and the mean over turns."""
+    """Cosines of the reply with the last turn, the turn before it, the most similar turn, and the mean over turns.
+
+    With one turn of context, the second is that of the last turn.
+    """
     lengths = np.sqrt(np.einsum("td,td->t", item.context, item.context) * (item.reply @ item.reply))
     cosines = np.einsum("td,d->t", item.context, item.reply) / np.maximum(lengths, 1e-9)
     before = cosines[1] if len(cosines) > 1 else cosines[0]

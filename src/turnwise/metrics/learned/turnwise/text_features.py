@@ -27,7 +27,7 @@ _ASKS_YOU = ("do you", "are you", "did you", "have you", "about you")
 
 
 def copied_share(reply: str, context: Sequence[str]) -> float:
-    """The largest share of the reply's words that occur, in order, in one turn of the context."""
+    """The largest share of the reply's words that occur, in order, in one turn of the context; 0 without a context."""
     words = reply.split()
     return max((LCSseq.similarity(words, turn.split()) / len(words) for turn in context), default=0.0)
 
@@ -50,7 +50,10 @@ def is_copied(reply: str, context: Sequence[str], *, share: float) -> bool:
 
 
 def text_features(reply: str, context: Sequence[str], lexicon: Lexicon) -> dict[str, float]:
-    """The features of a reply, by name; the context is given newest turn first."""
+    """The features of a reply, by name; the context is given newest turn first.
+
+    Both are normalised; the reply needs a word and the context a turn.
+    """
     words, last = reply.split(), context[0].split()
     n, pairs = len(words), list(pairwise(words))
     triples = list(zip(words, words[1:], words[2:], strict=False))

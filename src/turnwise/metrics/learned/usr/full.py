@@ -32,6 +32,8 @@ FOLDS = 10  # of the cross-validation
 
 @dataclass(frozen=True)
 class UsrFull(Ratio):
+    """`usr-full`: the rating predicted from sub-metrics by a linear regression."""
+
     level: ClassVar[Level] = "turn"
     needs: ClassVar[frozenset[Need]] = frozenset({"context"})
     higher_is_better: ClassVar[bool] = True
@@ -51,6 +53,7 @@ class UsrFull(Ratio):
 
     @property
     def folder(self) -> Folder:
+        """The trained model; raises `NotTrained` if there is none."""
         return load_trained("usr-full", self.trained)
 
     @property
@@ -71,14 +74,14 @@ class UsrFull(Ratio):
         )
 
     def rows(self, items: Sequence[Item], /) -> Floats:
-        """(n, 2): prediction, 1."""
+        """(n, 2): prediction, 1; NaN where a sub-metric has no score."""
         tensors = self.folder.tensors
         weights = RidgeWeights(tensors["centre"], tensors["scale"], tensors["weights"], 0.0)
         return np.stack([weights.predict(scores(self.parts, items)), np.ones(len(items))], axis=1)
 
 
 def sub_metric(name: str) -> Metric:
-    """The metric of this name, which must give a score to single replies."""
+    """The metric of this name; `UsageError` if it gives no score to single replies."""
     metric = resolve(name)
     if not isinstance(metric, Summed) or metric.level != "turn":
         raise UsageError(f"`{name}` gives no score to single replies, which a part of usr-full must")
@@ -86,7 +89,7 @@ def sub_metric(name: str) -> Metric:
 
 
 def scores(parts: Sequence[Metric], items: Sequence[Item]) -> Floats:
-    """(n, k) the score of each item by each sub-metric."""
+    """(n, k) the score of each item by each sub-metric; NaN where there is none."""
     table = np.full((len(items), len(parts)), np.nan)
     for column, part in enumerate(parts):
         rows = part.rows(items)
@@ -111,8 +114,8 @@ def train(task: TrainingTask) -> Trained:
     fold_of = folds(contexts, FOLDS, task.rng)
     for fold in np.unique(fold_of):
         test = fold_of == fold
-        predicted[test] = _fit(table, ratings, groups, ~test).predict(table[test])
-    weights = _fit(table, ratings, groups, np.ones(len(items), dtype=bool))
+        predicted[test] = _fit_weights(table, ratings, groups, ~test).predict(table[test])
+    weights = _fit_weights(table, ratings, groups, np.ones(len(items), dtype=bool))
     findings = held_out(task.metric, predicted, ratings, contexts, rng=task.rng, method="contexts held out")
     return Trained(
         kind="usr-full",
@@ -128,7 +131,9 @@ def train(task: TrainingTask) -> Trained:
     )
 
 
-def _fit(table: Floats, ratings: Floats, groups: NDArray[np.str_], chosen: NDArray[np.bool_]) -> RidgeWeights:
+def _fit_weights(
+    table: Floats, ratings: Floats, groups: NDArray[np.str_], chosen: NDArray[np.bool_]
+) -> RidgeWeights:
     """The ridge regression over the chosen items; groups with fewer than 3 items or constant ratings are left out."""
     masks = [chosen & (groups == group) for group in np.unique(groups)]
     masks = [mask for mask in masks if mask.sum() > 2 and np.ptp(ratings[mask]) > 0]

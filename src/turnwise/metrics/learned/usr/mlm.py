@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class UsrMlm(Ratio):
+    """`usr-mlm`: mean log-probability of the reply's tokens, each masked in turn."""
+
     level: ClassVar[Level] = "turn"
     needs: ClassVar[frozenset[Need]] = frozenset({"context"})
     higher_is_better: ClassVar[bool] = True
@@ -45,7 +47,7 @@ class UsrMlm(Ratio):
         return Signature("usr-mlm", (("turns", str(self.turns)),), (_model(self.model).signature,))
 
     def rows(self, items: Sequence[Item], /) -> Floats:
-        """(n, 2): sum of log-probabilities and the reply's tokens."""
+        """(n, 2): sum of log-probabilities and the number of the reply's tokens; NaN without a context."""
         pairs = [(" ".join(turn.text for turn in item.context[-self.turns :]), item.reply) for item in items]
         rows = _model(self.model).score(pairs)
         rows[[not any(turn.text for turn in item.context) for item in items], 0] = np.nan
@@ -54,6 +56,7 @@ class UsrMlm(Ratio):
 
 @cache
 def _model(spec: str) -> "MaskedLM":
+    """The masked language model of this name, loaded once."""
     folder = locate(spec)
     from turnwise.encode.neural.masked import MaskedLM
 

@@ -33,6 +33,8 @@ PAIRS = 60_000  # largest number of pairs; more did not change the agreement wit
 
 @dataclass(frozen=True)
 class UsrRet(Contrastive):
+    """`usr-ret`: the probability that the reply is the next turn of the dialogue."""
+
     name: ClassVar[str] = "usr-ret"
     card: ClassVar[Card] = Card(
         kind="learned",
@@ -66,16 +68,16 @@ def train(task: TrainingTask) -> Trained:
     task.check_settings(
         ("epochs", "batch", "piece", "rate", "patience", "hidden", "pairs", "negatives", "wrong", *SETTINGS)
     )
-    return train_with_guard(task, "usr-ret", lambda: _trained(task))
+    return train_with_guard(task, "usr-ret", lambda: _train_model(task))
 
 
-def _trained(task: TrainingTask) -> Trained:
-    """Train both heads."""
+def _train_model(task: TrainingTask) -> Trained:
+    """Train both heads on the task's dialogues."""
     from turnwise.metrics.learned.trained import encoder_card
     from turnwise.metrics.models import text_encoder
 
     name = task.model or "minilm"
-    tensors, config, curves, findings = _heads(task, text_encoder(name))
+    tensors, config, curves, findings = _train_heads(task, text_encoder(name))
     return Trained(
         kind="usr-ret",
         tensors=tensors,
@@ -94,9 +96,13 @@ def _trained(task: TrainingTask) -> Trained:
     )
 
 
-def _heads(
+def _train_heads(
     task: TrainingTask, encoder: TextEncoder
 ) -> tuple[dict[str, NDArray[Any]], dict[str, Any], list[dict[str, float]], list[Finding]]:
+    """Train both heads.
+
+    Returns their tensors, the config without the encoder, the curves, and a finding for each head.
+    """
     from turnwise.metrics.learned.contrastive.corpus import Corpus
     from turnwise.metrics.learned.contrastive.training import Shape, train_head
     from turnwise.metrics.learned.contrastive.wrong_replies import with_wrong_replies
@@ -154,7 +160,10 @@ def plan_of(task: TrainingTask) -> "Plan":
 
 
 def ranking_finding(metric: str, which: str, curve: list[dict[str, float]], dialogues: Ints) -> Finding:
-    """The ranking accuracy of the best epoch on held-out dialogues: the share of negatives below the logged reply."""
+    """The ranking accuracy of the best epoch on held-out dialogues: the share of negatives below the logged reply.
+
+    `dialogues` has the dialogue of each example, and the finding counts all of them, not only the held-out ones.
+    """
     best = min(curve, key=lambda point: point["validation"])
     return Finding(
         what={"metric": metric, "statistic": f"above a negative, {which}"},
