@@ -3,8 +3,10 @@
 import gzip
 import io
 import os
+import struct
 import sys
 import tempfile
+import zipfile
 import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -89,6 +91,43 @@ def content(path: str) -> bytes:
     """A whole file at once, for formats that are one JSON value."""
     with opened(path) as stream:
         return stream.read()
+
+
+class Packed:
+    """The members of a zip file; a file that is broken or encrypted raises `DataError`."""
+
+    # What the library raises for damaged bytes, unknown methods and encrypted members.
+    BROKEN = (zipfile.BadZipFile, NotImplementedError, RuntimeError, zlib.error, EOFError, OSError, ValueError,
+              KeyError, struct.error)  # fmt: skip
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+        try:
+            self._file = zipfile.ZipFile(path)
+        except self.BROKEN as error:
+            raise self._problem(error) from None
+        self.names = self._file.namelist()
+
+    def __enter__(self) -> "Packed":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        self._file.close()
+
+    def read(self, name: str) -> bytes:
+        try:
+            return self._file.read(name)
+        except self.BROKEN as error:
+            raise self._problem(error, name) from None
+
+    def _problem(self, error: Exception, name: str = "") -> DataError:
+        inside = f"{name} in it" if name else "the zip file"
+        return DataError(
+            Problem(self.path, None, "", f"cannot be unpacked: {inside} is damaged or encrypted ({error})")
+        )
 
 
 @contextmanager

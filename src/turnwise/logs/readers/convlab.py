@@ -30,6 +30,7 @@ from turnwise.logs.checks import (
     wrong,
 )
 from turnwise.logs.dialogue import beside
+from turnwise.logs.files import Packed
 from turnwise.logs.readers.sniff import Sample
 from turnwise.logs.readers.source import Options, decoded, dialogues, members, refuse
 from turnwise.types import Dialogue, Turn
@@ -68,8 +69,8 @@ def read(path: str, _: Options | None = None) -> Iterator[Dialogue]:
 
 
 def _unpacked(path: str) -> Iterator[Dialogue]:
-    with zipfile.ZipFile(path) as packed:
-        names = [name for name in packed.namelist() if name.rsplit("/", 1)[-1] == FILE]
+    with Packed(path) as packed:
+        names = [name for name in packed.names if name.rsplit("/", 1)[-1] == FILE]
         if not names:
             raise DataError(Problem(path, None, "", f"has no {FILE} in it"))
         try:

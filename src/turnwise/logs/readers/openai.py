@@ -14,11 +14,11 @@ Tool calls stay as they are, and so does every key that is not known here.
 from collections.abc import Iterator
 from typing import Any
 
-from turnwise.logs.checks import RuleError, array, each, optional, record, required, text
+from turnwise.logs.checks import RuleError, array, each, number, optional, record, required, text
 from turnwise.logs.dialogue import from_record
 from turnwise.logs.readers.messages import as_json, inner, text_at, tool_call
 from turnwise.logs.readers.sniff import Sample
-from turnwise.logs.readers.source import Options, records
+from turnwise.logs.readers.source import Options, records, refuse
 from turnwise.types import Dialogue
 
 ROLES = {"developer": "system", "function": "tool"}
@@ -46,7 +46,10 @@ def read(path: str, options: Options | None = None) -> Iterator[Dialogue]:
             else:
                 yield dialogue(values, place)
     for identity, several in threads.items():
-        yield _thread(identity, several)
+        try:
+            yield _thread(identity, several)
+        except RuleError as error:
+            refuse(error, f"{path}: thread {identity}")
 
 
 def _is_thread(values: Any) -> bool:
@@ -60,7 +63,7 @@ def _is_thread(values: Any) -> bool:
 
 def _thread(identity: str, several: list[dict[str, Any]]) -> Dialogue:
     """Messages of a thread in the order of time; texts are inside `text.value`."""
-    ordered = sorted(several, key=lambda one: one.get("created_at") or 0)
+    ordered = sorted(several, key=lambda one: optional(one, "created_at", number, default=0.0))
     said = []
     for one in ordered:
         parts = [_thread_part(part) for part in required(one, "content", each(record))]
@@ -76,6 +79,8 @@ def _thread_part(part: dict[str, Any]) -> dict[str, Any]:
     if isinstance(held, dict):
         return {"type": "text", "text": required(held, "value", text)}
     kind = required(part, "type", text)
+    if kind == "text":
+        return {"type": kind, "text": required(part, "text", text)}
     return {**part, "type": "image_url" if kind == "image_file" else kind}
 
 

@@ -7,7 +7,6 @@ which those of special formats come before those of general ones.
 import csv
 import gzip
 import os
-import zipfile
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -15,7 +14,8 @@ from typing import Any, Literal
 import ijson
 import msgspec
 
-from turnwise.logs.files import GZIP, PARQUET
+from turnwise.errors import DataError
+from turnwise.logs.files import GZIP, PARQUET, Packed
 
 Form = Literal["folder", "zip", "json", "jsonl", "table", "parquet", "text", "empty", "absent"]
 HEAD = 1 << 16  # bytes of a file that are looked at, unless it is one JSON value
@@ -58,9 +58,9 @@ def sample(path: str) -> Sample:
         return Sample(path, "parquet", header=_parquet_columns(path))
     if begin == ZIP:
         try:
-            with zipfile.ZipFile(path) as packed:
-                return Sample(path, "zip", names=tuple(packed.namelist()))
-        except zipfile.BadZipFile:
+            with Packed(path) as packed:
+                return Sample(path, "zip", names=tuple(packed.names))
+        except DataError:  # whoever reads the file says what is wrong with it
             return Sample(path, "zip")
     head = _head(path)
     text = head.decode("utf-8-sig", errors="replace")

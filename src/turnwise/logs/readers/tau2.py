@@ -30,7 +30,7 @@ SPOKEN = ("content", "audio_script_gold", "transcript")  # where a piece of spee
 def recognises(sample: Sample) -> bool:
     if sample.form == "folder":
         return RESULTS in sample.names and any(one.startswith(f"{FOLDER}/") for one in sample.names)
-    return sample.form == "json" and sample.has("simulations", "info")
+    return sample.has("simulations", "info")
 
 
 def read(path: str, options: Options | None = None) -> Iterator[Dialogue]:

@@ -8,7 +8,7 @@ without text are left out, tool messages are kept, and parts that are pictures s
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from turnwise.logs.checks import RuleError, mapping, optional, others, record, required, wrong
+from turnwise.logs.checks import RuleError, mapping, number, optional, others, record, required, text, wrong
 from turnwise.logs.dialogue import from_record
 from turnwise.logs.readers.messages import inner, present, text_at
 from turnwise.logs.readers.sniff import Sample
@@ -56,21 +56,29 @@ def _dialogue(values: dict[str, Any], place: str, options: Options) -> Dialogue 
 
 def _branch(nodes: Mapping[str, dict[str, Any]], current: Any) -> list[dict[str, Any]]:
     """The nodes from the root to the leaf that was shown last."""
-    if current not in nodes:
+    if not isinstance(current, str) or current not in nodes:
         leaves = [key for key, node in nodes.items() if not node.get("children")]
         if not leaves:
             raise wrong(list(nodes), "a tree of messages with a leaf").inside("mapping")
         current = max(
-            leaves, key=lambda key: (inner(nodes[key], "message", "create_time") or 0, leaves.index(key))
+            leaves,
+            key=lambda key: (
+                optional(inner(nodes[key], "message") or {}, "create_time", number, default=0.0),
+                leaves.index(key),
+            ),
         )
     path: list[dict[str, Any]] = []
     seen: set[str] = set()
-    while current in nodes:
-        if current in seen:
-            raise RuleError("goes round in a circle; expected a tree").inside(str(current)).inside("mapping")
-        seen.add(current)
-        path.append(nodes[current])
-        current = nodes[current].get("parent")
+    step: str | None = current
+    while step is not None:
+        if step in seen:
+            raise RuleError("goes round in a circle; expected a tree").inside(step).inside("mapping")
+        seen.add(step)
+        path.append(nodes[step])
+        parent = optional(nodes[step], "parent", text, default=None)
+        if parent is not None and parent not in nodes:
+            raise wrong(parent, "the name of a node").inside("parent").inside(step).inside("mapping")
+        step = parent
     return path[::-1]
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from turnwise.logs.checks import each, name, optional, record, required
 from turnwise.logs.dialogue import from_record
-from turnwise.logs.readers.messages import inner, present, text_at
+from turnwise.logs.readers.messages import present, text_at
 from turnwise.logs.readers.sniff import Sample
 from turnwise.logs.readers.source import Options, records
 from turnwise.types import Dialogue
@@ -77,7 +77,7 @@ def _message(event: dict[str, Any], options: Options) -> dict[str, Any] | None:
             options.dropped["user events without text"] += 1
             return None
         return present({"role": "user", "content": said, **more})
-    data = inner(event, "data") or {}
+    data = optional(event, "data", record, default={})
     parts = [
         {"type": "image_url" if key == "image" else "file", "source": data[key]}
         for key in ATTACHED

@@ -10,11 +10,13 @@ import re
 import zipfile
 from collections import Counter
 from collections.abc import Iterator
+from contextlib import closing
 from typing import Any
 
 from turnwise.errors import DataError, Problem
 from turnwise.logs.checks import RuleError, each, optional, record, text
 from turnwise.logs.dialogue import from_record
+from turnwise.logs.files import Packed
 from turnwise.logs.readers import speakers
 from turnwise.logs.readers.messages import present, text_at
 from turnwise.logs.readers.sniff import Sample
@@ -41,18 +43,7 @@ def recognises(sample: Sample) -> bool:
 
 def read(path: str, options: Options | None = None) -> Iterator[Dialogue]:
     options = options or Options()
-    files = _Files(path)
-    users = _users(files)
-    threads: dict[str, list[Message]] = {}
-    for name in files.names:
-        match = DAY.fullmatch(name)
-        if match is None:
-            continue
-        try:
-            for value in each(record)(files.json(name)):
-                _add(threads, value, match[1], match[2], users, options)
-        except RuleError as error:
-            refuse(error, f"{path}: {name}")
+    threads = _threads(path, options)
     if not threads:
         raise DataError(Problem(path, None, "", "has no message; expected CHANNEL/YYYY-MM-DD.json"))
     counts = Counter(one["speaker"] for messages in threads.values() for one in messages)
@@ -77,21 +68,42 @@ def read(path: str, options: Options | None = None) -> Iterator[Dialogue]:
         yield from_record(native, default_id=identity)
 
 
+def _threads(path: str, options: Options) -> dict[str, list[Message]]:
+    """The messages of each thread, or of each channel and day."""
+    threads: dict[str, list[Message]] = {}
+    with closing(_Files(path)) as files:
+        users = _users(files)
+        for name in files.names:
+            match = DAY.fullmatch(name)
+            if match is None:
+                continue
+            try:
+                for value in each(record)(files.json(name)):
+                    _add(threads, value, match[1], match[2], users, options)
+            except RuleError as error:
+                refuse(error, f"{path}: {name}")
+    return threads
+
+
 class _Files:
     """The files of an export, packed or not."""
 
     def __init__(self, path: str) -> None:
         self.path = path
-        self.zip = zipfile.ZipFile(path) if zipfile.is_zipfile(path) else None
-        if self.zip is not None:
-            self.names = sorted(self.zip.namelist())
+        self.packed = Packed(path) if zipfile.is_zipfile(path) else None
+        if self.packed is not None:
+            self.names = sorted(self.packed.names)
         else:
             found = (os.path.join(place, name) for place, _, names in os.walk(path) for name in names)
             self.names = sorted(os.path.relpath(name, path).replace(os.sep, "/") for name in found)
 
+    def close(self) -> None:
+        if self.packed is not None:
+            self.packed.close()
+
     def json(self, name: str) -> Any:
-        if self.zip is not None:
-            return decoded(self.zip.read(name))
+        if self.packed is not None:
+            return decoded(self.packed.read(name))
         with open(os.path.join(self.path, name), "rb") as file:
             return decoded(file.read())
 
@@ -127,7 +139,7 @@ def _add(
     user = values.get("user")
     speaker = users.get(str(user)) if user else text_at(values, "username") or text_at(values, "bot_id")
     stamp = text_at(values, "ts")
-    if stamp is None or not stamp.replace(".", "", 1).isdigit():
+    if stamp is None or not stamp.replace(".", "", 1).isdecimal():
         raise RuleError("is missing; expected the time of the message").inside("ts")
     thread = text_at(values, "thread_ts")
     identity = f"{channel}/{thread}" if thread else f"{channel}/{day}"

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from turnwise.errors import DataError, Problem
-from turnwise.logs.checks import RuleError, each, name, record, required, text, wrong
+from turnwise.logs.checks import RuleError, array, each, name, optional, record, required, text, wrong
 from turnwise.logs.dialogue import from_record
 from turnwise.logs.files import content
 from turnwise.logs.readers.messages import present
@@ -81,8 +81,12 @@ def _add(records: dict[str, dict[str, Any]], row: dict[str, str]) -> None:
 
 def _record(values: dict[str, Any], agent: str, identity: str) -> dict[str, Any]:
     context = [{"role": "system", "content": str(one.get("text", "")) if isinstance(one, dict) else str(one)}
-               for one in values.get("context") or ()]  # fmt: skip
-    said = [_message(record(act), agent) for act in required(values, "dialogue", each(record))]
+               for one in optional(values, "context", array, default=[])]  # fmt: skip
+    acts = required(values, "dialogue", each(record))
+    partners = {required(act, "id", name) for act in acts} - {agent}
+    if len(partners) > 1:  # one of them may be the agent under another name
+        raise wrong(sorted(partners), f"one speaker besides {agent}").inside("dialogue")
+    said = [_message(act, agent) for act in acts]
     return {"id": identity, "agent": agent, "messages": [*context, *said]}
 
 

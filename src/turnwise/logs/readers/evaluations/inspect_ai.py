@@ -11,6 +11,7 @@ from typing import Any
 
 from turnwise.logs.checks import RuleError, each, optional, others, record, required
 from turnwise.logs.dialogue import from_record
+from turnwise.logs.files import Packed
 from turnwise.logs.readers.messages import present, rating, text_at, tool_call
 from turnwise.logs.readers.sniff import Sample
 from turnwise.logs.readers.source import Options, decoded, members, refuse, whole
@@ -27,7 +28,7 @@ SAMPLE = frozenset(
 def recognises(sample: Sample) -> bool:
     if sample.form == "zip":
         return "header.json" in sample.names and any(name.startswith("samples/") for name in sample.names)
-    return sample.form == "json" and sample.has("eval", "samples", "plan")
+    return sample.has("eval", "samples", "plan")
 
 
 def read(path: str, options: Options | None = None) -> Iterator[Dialogue]:
@@ -45,11 +46,11 @@ def read(path: str, options: Options | None = None) -> Iterator[Dialogue]:
 
 
 def _packed(path: str, options: Options) -> Iterator[Dialogue]:
-    with zipfile.ZipFile(path) as packed:
+    with Packed(path) as packed:
         names = sorted(
-            name for name in packed.namelist() if name.startswith("samples/") and name.endswith(".json")
+            name for name in packed.names if name.startswith("samples/") and name.endswith(".json")
         )
-        header = record(decoded(packed.read("header.json"))) if "header.json" in packed.namelist() else {}
+        header = record(decoded(packed.read("header.json"))) if "header.json" in packed.names else {}
         build = _builder(optional(header, "eval", record, default={}), options)
         for name in names:
             try:
@@ -105,7 +106,10 @@ def _call(call: dict[str, Any], attachments: Mapping[str, Any]) -> dict[str, Any
     function = call.get("function")
     if isinstance(function, dict):  # OpenAI's form already
         return call
-    arguments = {key: _put_back(one, attachments) for key, one in (call.get("arguments") or {}).items()}
+    given = call.get("arguments") or {}
+    arguments = (
+        {key: _put_back(one, attachments) for key, one in given.items()} if isinstance(given, dict) else given
+    )
     return tool_call(str(function), arguments, call.get("id"))
 
 

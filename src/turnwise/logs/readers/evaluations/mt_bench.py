@@ -38,6 +38,10 @@ def read(path: str, options: Options | None = None) -> Iterator[Dialogue]:
     judged: list[tuple[str, int, Record]] = []
     for file in (path, *options.more):
         for line, values in _records(file):
+            if not isinstance(values.get("question_id"), str | int):
+                raise DataError(
+                    Problem(file, line, "$.question_id", "is missing; expected a number or a text")
+                )
             if "choices" in values:
                 answers.append((file, line, values))
             elif "judge" in values:

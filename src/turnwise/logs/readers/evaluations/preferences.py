@@ -159,9 +159,9 @@ def _completions(values: Record, place: str) -> list[Record]:
         ):
             if isinstance(score, int | float) and not isinstance(score, bool):
                 marks.append(rating(dimension, score, turn=1))
-        for dimension, about in (one.get("annotations") or {}).items():
+        for dimension, about in optional(one, "annotations", record, default={}).items():
             found = about.get("Rating") if isinstance(about, dict) else None
-            if isinstance(found, str) and found.replace(".", "", 1).isdigit():
+            if isinstance(found, str) and found.replace(".", "", 1).isdecimal():
                 marks.append(
                     rating(dimension, float(found), scale=(1, 5), turn=1, reason=about.get("Rationale"))
                 )

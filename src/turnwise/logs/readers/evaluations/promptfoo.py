@@ -9,7 +9,7 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
-from turnwise.logs.checks import RuleError, array, number, optional, record, required
+from turnwise.logs.checks import RuleError, array, each, number, optional, record, required
 from turnwise.logs.dialogue import from_record
 from turnwise.logs.readers.messages import as_json, inner, present, rating, text_at
 from turnwise.logs.readers.openai import message
@@ -22,9 +22,7 @@ RATER = "promptfoo"
 
 def recognises(sample: Sample) -> bool:
     found = inner(sample.first, "results", "results")
-    return (
-        sample.form == "json" and isinstance(found, list) and bool({"evalId", "config"} & sample.first.keys())
-    )
+    return isinstance(found, list) and bool({"evalId", "config"} & sample.first.keys())
 
 
 def read(path: str, options: Options | None = None) -> Iterator[Dialogue]:
@@ -71,12 +69,23 @@ def _asked(values: dict[str, Any]) -> list[dict[str, Any]]:
     raw = prompt if isinstance(prompt, str) else text_at(prompt, "raw")
     if raw is None:
         raise RuleError("is missing").inside("raw").inside("prompt")
-    if raw.lstrip().startswith("["):
-        try:
-            return [message(one) for one in array(json.loads(raw))]
-        except (ValueError, RuleError):
-            pass  # a text that merely begins with a bracket
-    return [{"role": "user", "content": raw}]
+    said = _chat(raw)
+    if said is None:
+        return [{"role": "user", "content": raw}]
+    try:
+        return list(each(message)(said))
+    except RuleError as error:
+        raise error.inside("raw").inside("prompt") from None
+
+
+def _chat(raw: str) -> list[Any] | None:
+    """The messages in a prompt that is a JSON list of them; None for a text that merely begins with a bracket."""
+    try:
+        said = json.loads(raw) if raw.lstrip().startswith("[") else None
+    except (ValueError, RecursionError):
+        return None
+    is_chat = isinstance(said, list) and said and all(isinstance(one, dict) and "role" in one for one in said)
+    return said if is_chat else None
 
 
 def _ratings(values: dict[str, Any], turn: int) -> Iterator[dict[str, Any]]:
@@ -87,6 +96,6 @@ def _ratings(values: dict[str, Any], turn: int) -> Iterator[dict[str, Any]]:
     passed = values.get("success", inner(values, "gradingResult", "pass"))
     if isinstance(passed, bool):
         yield rating("pass", float(passed), rater=RATER, scale=(0, 1), turn=turn)
-    for name, found in (inner(values, "namedScores") or {}).items():
+    for name, found in optional(values, "namedScores", record, default={}).items():
         if isinstance(found, int | float) and not isinstance(found, bool):
             yield rating(name, found, rater=RATER, turn=turn)

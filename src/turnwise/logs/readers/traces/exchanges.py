@@ -21,6 +21,7 @@ Message = dict[str, Any]
 NAMES = {"human": "user", "ai": "assistant", "model": "assistant", "developer": "system", "function": "tool",
          "HumanMessage": "user", "AIMessage": "assistant", "SystemMessage": "system", "ToolMessage": "tool",
          "HumanMessageChunk": "user", "AIMessageChunk": "assistant", "FunctionMessage": "tool"}  # fmt: skip
+HOLDERS = ("messages", "input", "inputs", "output", "outputs", "generations", "choices", "message", "text")
 SAME = ("role", "content", "tool_calls", "tool_call_id")  # by which messages of two calls are equal
 
 
@@ -92,14 +93,14 @@ def _key(message: Message) -> tuple[Any, ...]:
 
 def seconds(value: Any) -> float:
     """A time as a number to sort by: a number, digits, or ISO 8601; 0 where there is none."""
-    if isinstance(value, int | float):
-        return float(value)
-    written = str(value or "")
-    if written.isdigit():
-        return float(written)
+    if isinstance(value, str) and not value.isdecimal():
+        try:
+            return datetime.fromisoformat(value).timestamp()
+        except (ValueError, OverflowError):
+            return 0.0
     try:
-        return datetime.fromisoformat(written).timestamp()
-    except ValueError:
+        return float(value)
+    except (TypeError, ValueError, OverflowError):
         return 0.0
 
 
@@ -113,34 +114,61 @@ def parsed(value: Any) -> Any:
     return value
 
 
-def messages(value: Any, *, role: str) -> list[Message]:
-    """What a tool logs as the input or output of a call, as native messages; a bare text has the given role."""
-    value = parsed(value)
-    if value is None or value == "":
-        return []
+def parts_or_text(value: Any) -> Any:
+    """A content that may be JSON text of a list of parts; any other text stays as it is."""
+    found = parsed(value)
+    is_parts = (
+        isinstance(found, list) and found and all(isinstance(one, dict) and "type" in one for one in found)
+    )
+    return found if is_parts else value
+
+
+def messages(value: Any, *, role: str, listed: bool = False) -> list[Message]:
+    """What a tool logs as the input or output of a call, as native messages.
+
+    A bare text, and an object that is no message, have the given role. A message in a list (`listed`) that was sent
+    must name its role; what a model returned is the assistant's.
+    """
     if isinstance(value, str):
-        return [{"role": role, "content": value}]
+        held = parsed(value)
+        if not _holds_messages(held):
+            return [{"role": role, "content": value}] if value else []
+        value = held
+    if value is None:
+        return []
     if isinstance(value, list):
-        return [one for inner in value for one in messages(inner, role=role)]
+        return [one for inner in value for one in messages(inner, role=role, listed=True)]
     values = record(value)
-    for key in (
-        "messages",
-        "input",
-        "inputs",
-        "output",
-        "outputs",
-        "generations",
-        "choices",
-        "message",
-        "text",
-    ):
-        if key in values and "role" not in values and "type" not in values and "content" not in values:
-            return messages(values[key], role=role)
-    return [message(values, role=role)]
+    if _is_message(values):
+        return [message(values, role=None if listed and role == "user" else role)]
+    holder = _holder(values)
+    if holder is not None:
+        return messages(values[holder], role=role, listed=listed)
+    if listed:
+        raise wrong(values, "a message with role and content")
+    return [{"role": role, "content": as_json(values)}]
 
 
-def message(values: Message, *, role: str) -> Message:
-    """One message in any of the usual spellings: OpenAI's, LangChain's, OpenTelemetry's parts."""
+def _holds_messages(value: Any) -> bool:
+    if isinstance(value, list):
+        return bool(value) and all(map(_holds_messages, value))
+    return isinstance(value, dict) and (_is_message(value) or _holder(value) is not None)
+
+
+def _is_message(values: Message) -> bool:
+    return isinstance(values.get("role"), str) or bool({"content", "parts", "data", "lc"} & values.keys())
+
+
+def _holder(values: Message) -> str | None:
+    """The key under which an object has messages, or a text."""
+    return next((key for key in HOLDERS if isinstance(values.get(key), str | list | dict)), None)
+
+
+def message(values: Message, *, role: str | None) -> Message:
+    """One message in any of the usual spellings: OpenAI's, LangChain's, OpenTelemetry's parts.
+
+    `role` is the role of a message that names none; None where it must name one.
+    """
     if values.get("lc") and isinstance(values.get("kwargs"), dict):  # LangChain's serialised form
         kind = values["id"][-1] if isinstance(values.get("id"), list) and values["id"] else ""
         return message({"type": kind, **values["kwargs"]}, role=role)
@@ -148,7 +176,10 @@ def message(values: Message, *, role: str) -> Message:
         return message({**values["data"], "type": values.get("type")}, role=role)
     if isinstance(values.get("message"), dict) and "content" not in values:
         return message(values["message"], role=role)
-    said = str(values.get("role") or values.get("type") or role)
+    named = values.get("role") or values.get("type") or role
+    if named is None:
+        raise RuleError("is missing").inside("role")
+    said = str(named)
     native_role = NAMES.get(said, said)
     if native_role not in ROLES:
         raise wrong(said, f"a role, one of {', '.join(ROLES)}").inside("role")

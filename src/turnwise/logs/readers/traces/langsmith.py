@@ -9,8 +9,8 @@ of the run's reply.
 from collections.abc import Iterator
 from typing import Any
 
-from turnwise.logs.checks import RuleError, record
-from turnwise.logs.readers.messages import inner, present, rating, text_at
+from turnwise.logs.checks import RuleError, each, optional, record
+from turnwise.logs.readers.messages import present, rating, text_at
 from turnwise.logs.readers.sniff import Sample
 from turnwise.logs.readers.source import Options, records, refuse
 from turnwise.logs.readers.traces.exchanges import Call, dialogues, messages, seconds
@@ -51,7 +51,7 @@ def _trace(values: dict[str, Any]) -> str:
 
 
 def _call(values: dict[str, Any], place: str) -> Call:
-    about = inner(values, "extra", "metadata") or {}
+    about = optional(optional(values, "extra", record, default={}), "metadata", record, default={})
     group = next(
         (str(about[key]) for key in THREADS if about.get(key)),
         _trace(values) if _trace(values) != "None" else place,
@@ -69,12 +69,12 @@ def _call(values: dict[str, Any], place: str) -> Call:
 
 
 def _ratings(values: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    for key, about in (values.get("feedback_stats") or {}).items():
+    for key, about in optional(values, "feedback_stats", record, default={}).items():
         average = about.get("avg") if isinstance(about, dict) else None
         if isinstance(average, int | float) and not isinstance(average, bool):
             yield rating(key, average, rater="mean" if about.get("n", 1) != 1 else None)
-    for one in values.get("feedback") or ():
-        score = one.get("score") if isinstance(one, dict) else None
+    for one in optional(values, "feedback", each(record), default=()):
+        score = one.get("score")
         if isinstance(score, int | float):
             yield rating(
                 str(one.get("key")),

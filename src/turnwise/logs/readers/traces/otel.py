@@ -16,8 +16,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from turnwise.errors import DataError, Problem
-from turnwise.logs.checks import RuleError, each, optional, record
-from turnwise.logs.readers.messages import text_at
+from turnwise.logs.checks import RuleError, array, each, optional, record, required, text, wrong
 from turnwise.logs.readers.sniff import Sample
 from turnwise.logs.readers.source import Options, records, refuse
 from turnwise.logs.readers.traces.exchanges import (
@@ -27,6 +26,7 @@ from turnwise.logs.readers.traces.exchanges import (
     message,
     messages,
     parsed,
+    parts_or_text,
     seconds,
 )
 from turnwise.types import Dialogue
@@ -85,7 +85,10 @@ def _spans(values: dict[str, Any]) -> Iterator[dict[str, Any]]:
             "trace": str(context.get("trace_id", "")).removeprefix("0x"),
             "start": str(values.get("start_time", "")),
             "attributes": dict(optional(values, "attributes", record, default={})),
-            "events": [(str(one.get("name")), one.get("attributes")) for one in values.get("events") or ()],
+            "events": [
+                (str(one.get("name")), one.get("attributes"))
+                for one in optional(values, "events", each(record), default=())
+            ],
         }
         return
     for resource in optional(values, "resourceSpans", each(record), default=()):
@@ -95,10 +98,10 @@ def _spans(values: dict[str, Any]) -> Iterator[dict[str, Any]]:
                     "id": str(span.get("spanId", "")),
                     "trace": str(span.get("traceId", "")),
                     "start": str(span.get("startTimeUnixNano", "")),
-                    "attributes": _attributes(span.get("attributes")),
+                    "attributes": optional(span, "attributes", _attributes, default={}),
                     "events": [
-                        (str(one.get("name")), _attributes(one.get("attributes")))
-                        for one in span.get("events") or ()
+                        (str(one.get("name")), optional(one, "attributes", _attributes, default={}))
+                        for one in optional(span, "events", each(record), default=())
                     ],
                 }
 
@@ -108,7 +111,7 @@ def _logged(values: dict[str, Any]) -> Iterator[tuple[str, str, Any]]:
     for resource in optional(values, "resourceLogs", each(record), default=()):
         for scope in optional(resource, "scopeLogs", each(record), default=()):
             for entry in optional(scope, "logRecords", each(record), default=()):
-                attributes = _attributes(entry.get("attributes"))
+                attributes = optional(entry, "attributes", _attributes, default={})
                 name = entry.get("eventName") or attributes.get("event.name")
                 if isinstance(name, str):
                     body = _any(entry.get("body")) if entry.get("body") is not None else attributes
@@ -118,7 +121,7 @@ def _logged(values: dict[str, Any]) -> Iterator[tuple[str, str, Any]]:
 def _attributes(listed: Any) -> Attributes:
     if isinstance(listed, dict):
         return listed
-    return {str(one.get("key")): _any(one.get("value")) for one in listed or () if isinstance(one, dict)}
+    return {required(one, "key", text): _any(one.get("value")) for one in each(record)(listed)}
 
 
 def _any(value: Any) -> Any:
@@ -126,12 +129,24 @@ def _any(value: Any) -> Any:
     if not isinstance(value, dict):
         return value
     if "arrayValue" in value:
-        return [_any(one) for one in (value["arrayValue"] or {}).get("values", ())]
+        return [_any(one) for one in _listed(value, "arrayValue")]
     if "kvlistValue" in value:
-        return _attributes((value["kvlistValue"] or {}).get("values"))
+        return _attributes(_listed(value, "kvlistValue"))
     if "intValue" in value:
-        return int(value["intValue"])
+        return optional(value, "intValue", _integer, default=None)
     return next((one for key, one in value.items() if key.endswith("Value")), None)
+
+
+def _listed(value: dict[str, Any], key: str) -> list[Any]:
+    return optional(optional(value, key, record, default={}), "values", array, default=[])
+
+
+def _integer(value: Any) -> int:
+    """A number, which OTLP writes as a text."""
+    try:
+        return int(value)
+    except (TypeError, ValueError):
+        raise wrong(value, "an integer") from None
 
 
 def _call(span: dict[str, Any], logged: list[tuple[str, Any]], options: Options) -> Call | None:
@@ -218,12 +233,12 @@ def _numbered(attributes: Attributes) -> tuple[list[Message], list[Message]]:
         if call:
             one.setdefault("calls", {}).setdefault(int(call[1]), {})[call[2]] = value
         elif match[3] in ("role", "content", "tool_call_id", "name"):
-            one[match[3]] = parsed(value) if match[3] == "content" else value
+            one[match[3]] = parts_or_text(value) if match[3] == "content" else value
     sides = []
-    for side, role in (("sent", "user"), ("returned", "assistant")):
+    for side, role in (("sent", None), ("returned", "assistant")):
         several = []
         for _, one in sorted(found[side].items()):
             calls = [call for _, call in sorted(one.pop("calls", {}).items())]
-            several.append(message({**one, "tool_calls": calls}, role=text_at(one, "role") or role))
+            several.append(message({**one, "tool_calls": calls}, role=role))
         sides.append(several)
     return sides[0], sides[1]

@@ -30,7 +30,7 @@ def read(path: str, options: Options | None = None) -> Iterator[Dialogue]:
         with located():
             values = record(value)
             sent, returned = (
-                _messages(_at(values, key), role) for key, role in ((INPUT, "user"), (OUTPUT, "assistant"))
+                _messages(_at(values, key), role) for key, role in ((INPUT, None), (OUTPUT, "assistant"))
             )
             if not sent and not returned:
                 options.dropped["spans that are no model call"] += 1
@@ -70,7 +70,7 @@ def _at(values: Any, key: str) -> Any:
     return nested
 
 
-def _messages(value: Any, role: str) -> list[Message]:
+def _messages(value: Any, role: str | None) -> list[Message]:
     found = parsed(value)
     return [message(_plain(record(one)), role=role) for one in found] if isinstance(found, list) else []
 
