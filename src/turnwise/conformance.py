@@ -106,7 +106,7 @@ def rows_of(metric: Metric, items: Sequence[Item]) -> Rows:
     rows: Any = metric.rows(items)
     expected = f"expected a float64 array of shape ({len(items)}, k), one row an item"
     if not isinstance(rows, np.ndarray) and getattr(rows, "format", None) != "csr":
-        raise PluginError(f"{_who(metric)}.rows returned {_a(rows)}; {expected}")
+        raise PluginError(f"{_who(metric)}.rows returned {_with_article(rows)}; {expected}")
     if len(rows.shape) != 2 or rows.shape[0] != len(items):
         raise PluginError(f"{_who(metric)}.rows returned an array of shape {rows.shape}; {expected}")
     if rows.dtype != np.float64:
@@ -128,7 +128,7 @@ def numbers_of(metric: Summed, sums: Floats) -> Floats:
     expected = f"expected floats of shape {sums.shape[:-1]}, one number a sum"
     found = np.asarray(values)
     if found.dtype.kind not in "fiu":
-        raise PluginError(f"{_who(metric)}.of_sums returned {_a(values)}; {expected}")
+        raise PluginError(f"{_who(metric)}.of_sums returned {_with_article(values)}; {expected}")
     if found.shape != sums.shape[:-1]:
         raise PluginError(f"{_who(metric)}.of_sums returned an array of shape {found.shape}; {expected}")
     return values  # type: ignore[no-any-return]
@@ -138,7 +138,7 @@ def fitted_on(metric: Fitted, items: Iterable[Item]) -> Metric:
     """`metric.fit(items)`; raises `PluginError` for what is not a metric."""
     found = called(metric, "fit", items)
     if (problem := metric_problem(found)) is not None:
-        raise PluginError(f"{_who(metric)}.fit returned {_a(found)}, which {_joined(problem)}")
+        raise PluginError(f"{_who(metric)}.fit returned {_with_article(found)}, which {_as_problem(problem)}")
     return found  # type: ignore[no-any-return]
 
 
@@ -151,7 +151,9 @@ def signature_of(plugin: Any) -> Signature:
     except Exception as error:
         raise PluginError(f"{_who(plugin)}.signature raised {described(error)}") from error
     if not isinstance(found, Signature):
-        raise PluginError(f"{_who(plugin)}.signature is {_a(found)}; expected a turnwise.types.Signature")
+        raise PluginError(
+            f"{_who(plugin)}.signature is {_with_article(found)}; expected a turnwise.types.Signature"
+        )
     return found
 
 
@@ -169,7 +171,7 @@ def estimates_of(
     found = called(estimator, "estimates", episodes, targets, rng=rng)
     if not isinstance(found, list) or len(found) != len(targets):
         raise PluginError(
-            f"{_who(estimator)}.estimates returned {_a(found)}; expected a list of {len(targets)}"
+            f"{_who(estimator)}.estimates returned {_with_article(found)}; expected a list of {len(targets)}"
         )
     return [_estimate(estimator, "estimates", one) for one in found]
 
@@ -220,6 +222,7 @@ def shown(value: object) -> str:
 
 
 def _estimate(estimator: object, method: str, found: object) -> Estimate:
+    """The estimate that a plugin returned; raises `PluginError` if it is not a valid one."""
     expected = "expected a turnwise.types.Estimate"
     if not isinstance(found, Estimate):
         raise PluginError(f"{_who(estimator)}.{method} returned {shown(found)}; {expected}")
@@ -251,11 +254,13 @@ def _who(plugin: object) -> str:
     return f"{kind.__module__}.{kind.__qualname__}"
 
 
-def _a(value: object) -> str:
+def _with_article(value: object) -> str:
+    """ "a" and the type of the value, or "None"."""
     return f"a {type(value).__name__}" if value is not None else "None"
 
 
-def _joined(problem: str) -> str:
+def _as_problem(problem: str) -> str:
+    """The problem as a predicate that can follow the name of the metric."""
     return problem if problem.startswith("has") else f"is no metric: {problem}"
 
 
@@ -272,13 +277,14 @@ def _value(plugin: object, name: str) -> Any:
 
 
 def _card_problem(plugin: object, kinds: Sequence[str]) -> str | None:
+    """What is wrong with the card; None if nothing is."""
     card = _value(plugin, "card")
     if card is _ABSENT:
         return "has no `card`; expected a turnwise.types.Card"
     if card is _COMPUTED:
         return None
     if not isinstance(card, Card):
-        return f"`card` is {_a(card)}; expected a turnwise.types.Card"
+        return f"`card` is {_with_article(card)}; expected a turnwise.types.Card"
     if card.kind not in kinds:
         return f"`card.kind` is {shown(card.kind)}; expected {_one_of(kinds)}"
     for part in ("meaning", "range", "limits", "citation"):
@@ -289,6 +295,7 @@ def _card_problem(plugin: object, kinds: Sequence[str]) -> str | None:
 
 
 def _choice_problem(plugin: object, name: str, choices: Sequence[str]) -> str | None:
+    """What is wrong with an attribute that has one of several values; None if nothing is."""
     value = _value(plugin, name)
     if value is _COMPUTED:
         return None
@@ -298,6 +305,7 @@ def _choice_problem(plugin: object, name: str, choices: Sequence[str]) -> str | 
 
 
 def _needs_problem(plugin: object) -> str | None:
+    """What is wrong with `needs`; None if nothing is."""
     needs, known = _value(plugin, "needs"), get_args(Need)
     expected = f"expected a frozenset of {', '.join(known)}"
     if needs is _COMPUTED:
@@ -311,12 +319,14 @@ def _needs_problem(plugin: object) -> str | None:
 
 
 def _type_problem(plugin: object, name: str, kind: type, expected: str) -> str | None:
+    """What is wrong with an attribute of a required type; None if nothing is."""
     if _value(plugin, name) is _ABSENT:
         return f"has no `{name}`; expected {expected}"
     return _optional_type_problem(plugin, name, kind, expected)
 
 
 def _optional_type_problem(plugin: object, name: str, kind: type, expected: str) -> str | None:
+    """The same for an attribute that may be absent."""
     value = _value(plugin, name)
     if value is _ABSENT or value is _COMPUTED or isinstance(value, kind):
         return None
@@ -324,6 +334,7 @@ def _optional_type_problem(plugin: object, name: str, kind: type, expected: str)
 
 
 def _text_problem(plugin: object, name: str, expected: str) -> str | None:
+    """What is wrong with an attribute that is a text; None if nothing is."""
     value = _value(plugin, name)
     if value is _ABSENT:
         return f"has no `{name}`; expected {expected}"
@@ -333,6 +344,7 @@ def _text_problem(plugin: object, name: str, expected: str) -> str | None:
 
 
 def _method_problem(plugin: object, name: str) -> str | None:
+    """What is wrong with a method; None if nothing is."""
     value = getattr(plugin, name, _ABSENT)
     if value is _ABSENT:
         return f"has no `{name}`; expected a function"
@@ -340,6 +352,7 @@ def _method_problem(plugin: object, name: str) -> str | None:
 
 
 def _signature_problem(plugin: object) -> str | None:
+    """What is wrong with the signature; None if nothing is."""
     value = _value(plugin, "signature")
     if value is _ABSENT:
         return "has no `signature`; expected a property that returns a turnwise.types.Signature"
@@ -350,6 +363,7 @@ def _signature_problem(plugin: object) -> str | None:
 
 
 def _metric_extras_problem(metric: object) -> str | None:
+    """What is wrong with the optional attributes of a metric; None if nothing is."""
     for name in ("span", "bounds"):
         value = _value(metric, name)
         if value is _ABSENT or value is _COMPUTED or (name == "bounds" and value is None):
@@ -368,6 +382,7 @@ def _metric_extras_problem(metric: object) -> str | None:
 
 
 def _is_pair(value: object) -> bool:
+    """Whether the value is a pair of numbers, the lower one first."""
     return (
         isinstance(value, tuple)
         and len(value) == 2

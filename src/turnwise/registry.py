@@ -92,7 +92,7 @@ def offered(group: str, own: Mapping[str, object] | tuple[str, ...]) -> Offers:
     kind = GROUPS[group]
     usable: dict[str, Offer] = {}
     problems: dict[str, PluginError] = {}
-    for point in _points(f"turnwise.{group}"):
+    for point in _entry_points(f"turnwise.{group}"):
         offer = Offer(kind, point.name, point.value, _owner(point))
         if point.name in own:
             problems[f"{point.name} of {offer.owner}"] = offer.error(
@@ -113,14 +113,15 @@ def offered(group: str, own: Mapping[str, object] | tuple[str, ...]) -> Offers:
     return Offers(usable, problems)
 
 
-def _points(group: str) -> Iterator[EntryPoint]:
+def _entry_points(group: str) -> Iterator[EntryPoint]:
+    """The entry points of a group, without packages whose metadata cannot be read."""
     try:
         yield from sorted(entry_points(group=group), key=lambda point: (point.name, _owner(point)))
     except Exception:  # the metadata of some package cannot be read: take the packages one by one
         seen: set[str] = set()
         for distribution in distributions():
             if (
-                name := _name(distribution)
+                name := _package_name(distribution)
             ) in seen:  # the same folder is on the path twice, or an older version
                 continue
             seen.add(name)
@@ -136,10 +137,12 @@ def _points(group: str) -> Iterator[EntryPoint]:
 
 
 def _owner(point: EntryPoint) -> str:
-    return _name(point.dist) if point.dist is not None else point.value
+    """The package that declares an entry point."""
+    return _package_name(point.dist) if point.dist is not None else point.value
 
 
-def _name(distribution: Any) -> str:
+def _package_name(distribution: Any) -> str:
+    """The name of an installed package."""
     try:
         return str(distribution.metadata["Name"] or "an unnamed package")
     except Exception:  # a package without readable metadata
@@ -175,7 +178,7 @@ def settings(name: str, example: str) -> tuple[str, dict[str, Any]]:
     parts = [part.partition("=") for part in rest.removesuffix("]").split(",")]
     if not rest.endswith("]") or not all(key.strip() and sign for key, sign, _ in parts):
         raise UsageError(f"`{name}` is no name with settings; write for example {example}")
-    return plain, {key.strip(): _value(value.strip()) for key, _, value in parts}
+    return plain, {key.strip(): _parsed(value.strip()) for key, _, value in parts}
 
 
 def check(values: Mapping[str, Any], maker: Callable[..., Any], what: str) -> None:
@@ -187,16 +190,18 @@ def check(values: Mapping[str, Any], maker: Callable[..., Any], what: str) -> No
     for key, value in values.items():
         kinds = _kinds(wanted.get(key, Any))
         if not any(_fits(value, kind) for kind in kinds):
-            words = " or ".join(_words(kind) for kind in kinds if kind is not NoneType)
+            words = " or ".join(_type_words(kind) for kind in kinds if kind is not NoneType)
             written = str(value).lower() if isinstance(value, bool) else value
             raise UsageError(f"{what}: `{key}` is {words}, not `{written}`")
 
 
 def _kinds(annotation: Any) -> tuple[Any, ...]:
+    """The members of a union, or the annotation alone."""
     return get_args(annotation) if get_origin(annotation) in (Union, UnionType) else (annotation,)
 
 
 def _fits(value: object, kind: Any) -> bool:
+    """Whether a value in brackets fits one type of the annotation."""
     if get_origin(kind) is Literal:
         return value in get_args(kind)
     if kind is float:
@@ -204,13 +209,15 @@ def _fits(value: object, kind: Any) -> bool:
     return kind is not NoneType and (kind not in _WORDS or type(value) is kind)
 
 
-def _words(kind: Any) -> str:
+def _type_words(kind: Any) -> str:
+    """The type in words, for a message."""
     if get_origin(kind) is Literal:
         return f"one of {', '.join(map(str, get_args(kind)))}"
     return _WORDS.get(kind, "something else")
 
 
-def _value(text: str) -> bool | int | float | str:
+def _parsed(text: str) -> bool | int | float | str:
+    """The text as a boolean, a number or a text."""
     if text in ("true", "false"):
         return text == "true"
     for kind in (int, float):

@@ -20,9 +20,9 @@ def plugins(monkeypatch: pytest.MonkeyPatch) -> list[EntryPoint]:
     """Entry points that another package would bring."""
     points: list[EntryPoint] = []
     monkeypatch.setattr(registry, "entry_points", lambda group: [p for p in points if p.group == group])
-    metrics._others.cache_clear()
+    metrics._plugins.cache_clear()
     yield points
-    metrics._others.cache_clear()
+    metrics._plugins.cache_clear()
 
 
 def test_all_metrics_of_the_design_are_registered() -> None:

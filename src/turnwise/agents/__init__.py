@@ -53,25 +53,25 @@ def resolve(spec: str, **settings: Any) -> Agent:
         from turnwise.agents.function import function_agent
 
         return _build(function_agent, spec, spec, settings)
-    if (offer := _others().find(spec)) is not None:
+    if (offer := _plugins().find(spec)) is not None:
         return _plugin(offer, settings)
     return _language_model(spec, settings)
 
 
 def names() -> tuple[str, ...]:
     """Names of the agents of other packages."""
-    return tuple(_others().usable)
+    return tuple(_plugins().usable)
 
 
 def describe(name: str) -> str:
     """The first line of an agent plugin's docstring; raises `PluginError` where it cannot be loaded."""
-    offer = _others().usable[name]
+    offer = _plugins().usable[name]
     return _summary(_maker(offer)) or f"of the package {offer.owner}"
 
 
 def broken() -> tuple[PluginError, ...]:
     """Plugins that cannot be used because of their names."""
-    return tuple(_others().problems.values())
+    return tuple(_plugins().problems.values())
 
 
 def _plugin(offer: registry.Offer, settings: dict[str, Any]) -> Agent:
@@ -115,7 +115,7 @@ def _summary(maker: object) -> str:
 
 
 @cache
-def _others() -> registry.Offers:
+def _plugins() -> registry.Offers:
     """The agents of other packages; names of language models are taken."""
     from turnwise.encode.models.catalogue import MODELS
 

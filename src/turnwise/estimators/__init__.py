@@ -43,12 +43,12 @@ CHEAP = ("robust", "balance", "fqe", "lstdq", "dice-linear", "direct", "nearest"
 
 def names() -> tuple[str, ...]:
     """All names, those of other packages last. A listed plugin may still fail its check when it is resolved."""
-    return (*_OWN, *_others().usable)
+    return (*_OWN, *_plugins().usable)
 
 
 def broken() -> tuple[PluginError, ...]:
     """Plugins that cannot be used because of their names."""
-    return tuple(_others().problems.values())
+    return tuple(_plugins().problems.values())
 
 
 def resolve(name: str, *, model: str | None = None) -> Estimator:
@@ -67,7 +67,7 @@ def resolve(name: str, *, model: str | None = None) -> Estimator:
         known = ", ".join(signature.parameters) or "none"
         raise UsageError(f"estimator `{name}`: {error}; its settings are: {known}") from None
     registry.check(written, maker, f"estimator `{name}`")
-    if (offer := _others().usable.get(plain)) is None:
+    if (offer := _plugins().usable.get(plain)) is None:
         own: Estimator = maker(**written)
         return own
     try:
@@ -84,7 +84,7 @@ def describe(name: str) -> Card:
     """The card of an estimator, read from its class; raises `PluginError` for a wrong plugin."""
     maker = _maker(name)
     facts = maker if isinstance(maker, type) else resolve(name)
-    if (offer := _others().usable.get(name)) is not None:
+    if (offer := _plugins().usable.get(name)) is not None:
         _check(offer, facts)
     card: Card = facts.card  # type: ignore[union-attr]
     return card
@@ -96,8 +96,9 @@ def settings(name: str) -> tuple[str, dict[str, Any]]:
 
 
 def _maker(name: str) -> Any:
+    """The class or function that makes the estimator."""
     if name not in _OWN:
-        if (offer := _others().find(name)) is None:
+        if (offer := _plugins().find(name)) is None:
             raise unknown("estimator", name, names())
         maker = offer.load()
         if not callable(maker):
@@ -115,6 +116,7 @@ def _maker(name: str) -> Any:
 
 
 def _check(offer: registry.Offer, estimator: object) -> None:
+    """Raise if the plugin is no valid estimator."""
     from turnwise.conformance import estimator_problem
 
     if (problem := estimator_problem(estimator)) is not None:
@@ -122,5 +124,6 @@ def _check(offer: registry.Offer, estimator: object) -> None:
 
 
 @cache
-def _others() -> registry.Offers:
+def _plugins() -> registry.Offers:
+    """The estimators of other packages."""
     return registry.offered("estimators", _OWN)

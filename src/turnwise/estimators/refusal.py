@@ -42,6 +42,7 @@ def check_enough(agents: int, rated: int) -> None:
 
 
 def reach(episodes: Episodes, target: str, model: str) -> Reach:
+    """The overlap and distance of the target's replies from the logged replies of other agents."""
     episodes = leave_out(episodes, {target})
     known = np.unique(episodes.logged.text)
     said = episodes.alternatives[target].text

@@ -26,15 +26,18 @@ class RuleError(Exception):
         self.steps: list[str | int] = []
 
     def inside(self, step: str | int) -> "RuleError":
+        """The same error, one step further out in the JSON value."""
         self.steps.append(step)
         return self
 
     @property
     def path(self) -> str:
+        """The JSON path of the value that is wrong."""
         return "$" + "".join(map(_step, reversed(self.steps)))
 
 
 def _step(step: str | int) -> str:
+    """One step of a JSON path: `[0]`, `.key` or `["a key"]`."""
     if isinstance(step, int):
         return f"[{step}]"
     return f".{step}" if step.isidentifier() else f"[{shown(step)}]"
@@ -52,17 +55,19 @@ def shown(value: object) -> str:
 
 
 def wrong(value: object, expected: str) -> RuleError:
+    """The error for a value of the wrong kind."""
     return RuleError(f"is {shown(value)}; expected {expected}")
 
 
 def text(value: Any) -> str:
+    """The value, which must be a string."""
     if type(value) is str:
         return value
     raise wrong(value, "a string")
 
 
 def name(value: Any) -> str:
-    """A text that other things are called by."""
+    """The value, which must be a string that is not empty."""
     if type(value) is str and value:
         return value
     raise wrong(value, "a string that is not empty")
@@ -81,12 +86,15 @@ def number(value: Any) -> float:
 
 
 def integer(value: Any) -> int:
+    """The value, which must be an integer; true and false are none."""
     if type(value) is int:
         return value
     raise wrong(value, "an integer")
 
 
 def one_of(options: tuple[T, ...]) -> Check[T]:
+    """The check of a value that is one of `options`."""
+
     def chosen(value: Any) -> T:
         if value in options:
             return options[options.index(value)]
@@ -96,12 +104,14 @@ def one_of(options: tuple[T, ...]) -> Check[T]:
 
 
 def record(value: Any) -> dict[str, Any]:
+    """The value, which must be a JSON object."""
     if type(value) is dict:
         return value
     raise wrong(value, "an object")
 
 
 def array(value: Any) -> list[Any]:
+    """The value, which must be a JSON list."""
     if type(value) is list:
         return value
     raise wrong(value, "a list")
@@ -132,6 +142,7 @@ def mapping(check: Check[T]) -> Check[dict[str, T]]:
 
 
 def required(values: Mapping[str, Any], key: str, check: Check[T]) -> T:
+    """The value of a key that must be there, checked."""
     if key not in values:
         raise RuleError("is missing").inside(key)
     try:

@@ -79,6 +79,7 @@ def from_record(value: Any, *, default_id: str, before: str = "") -> Dialogue:
 
 
 def _turn(value: Any) -> Turn:
+    """The turn of a JSON message."""
     values = record(value)
     role = required(values, "role", _role)
     extra = others(values, MESSAGE)
@@ -119,6 +120,7 @@ _parts = each(_part)
 
 
 def _turns(value: Any) -> tuple[Turn, ...]:
+    """The turns of a list of messages, of which there must be one."""
     turns = _each_turn(value)
     if not turns:
         raise wrong(value, "one message or more")
@@ -133,6 +135,7 @@ def _acts(value: Any) -> tuple[Any, ...]:
 
 
 def _samples(value: Any) -> tuple[Reply, ...]:
+    """The replies of one agent at a point: a text, or a list of samples."""
     if type(value) is str:
         return (Reply(value),)
     if type(value) is not list or not value:
@@ -144,6 +147,7 @@ _alternatives = mapping(_samples)
 
 
 def _reply(value: Any) -> Reply:
+    """One sample: a text, or an object with its scores."""
     if type(value) is str:
         return Reply(value)
     if type(value) is not dict:
@@ -161,6 +165,7 @@ _each_reply = each(_reply)
 
 
 def _rating(value: Any, dialogue: str, n_turns: int) -> Rating:
+    """The rating of a JSON object."""
     values = record(value)
     turn = optional(values, "turn", integer, default=None)
     if turn is not None and not 0 <= turn < n_turns:
@@ -182,6 +187,7 @@ def _rating(value: Any, dialogue: str, n_turns: int) -> Rating:
 
 
 def _preference(value: Any, dialogue: str, n_turns: int) -> Preference:
+    """The preference of a JSON object."""
     values = record(value)
     other = required(values, "other", name)
     if other == dialogue:
@@ -204,6 +210,7 @@ _numbers = each(number)
 
 
 def _scale(value: Any) -> tuple[float, float]:
+    """The ends of a rating scale."""
     ends = _numbers(value)
     if len(ends) == 2 and ends[0] < ends[1]:
         return ends[0], ends[1]
@@ -223,9 +230,9 @@ def as_record(dialogue: Dialogue) -> dict[str, Any]:
         "messages": [_message(turn) for turn in dialogue.turns],
     }
     if dialogue.ratings:
-        kept["ratings"] = [_judgement(rating) for rating in dialogue.ratings]
+        kept["ratings"] = [_rating_record(rating) for rating in dialogue.ratings]
     if dialogue.preferences:
-        kept["preferences"] = [_choice(preference) for preference in dialogue.preferences]
+        kept["preferences"] = [_preference_record(preference) for preference in dialogue.preferences]
     if dialogue.goal is not None:
         kept["goal"] = dialogue.goal
     if dialogue.meta:
@@ -234,21 +241,26 @@ def as_record(dialogue: Dialogue) -> dict[str, Any]:
 
 
 def _message(turn: Turn) -> dict[str, Any]:
+    """The turn as a JSON message."""
     values: dict[str, Any] = {"role": turn.role, "content": list(turn.parts) or turn.content}
     if turn.references:
         values["references"] = turn.references
     if turn.alternatives:
-        values["alternatives"] = {agent: _said(replies) for agent, replies in turn.alternatives.items()}
+        values["alternatives"] = {
+            agent: _samples_value(replies) for agent, replies in turn.alternatives.items()
+        }
     kept = {"outcome": _finite(turn.outcome), "state": turn.state, "acts": turn.acts}
     return values | {key: value for key, value in kept.items() if value is not None} | dict(turn.extra)
 
 
-def _said(replies: tuple[Reply, ...]) -> Any:
-    samples = [_sample(reply) for reply in replies]
+def _samples_value(replies: tuple[Reply, ...]) -> Any:
+    """The replies as JSON: a text if there is one without scores, otherwise a list."""
+    samples = [_reply_value(reply) for reply in replies]
     return samples[0] if len(samples) == 1 and isinstance(samples[0], str) else samples
 
 
-def _sample(reply: Reply) -> Any:
+def _reply_value(reply: Reply) -> Any:
+    """The reply as JSON: a text, or an object if it has scores."""
     scores = {"outcome": _finite(reply.outcome), "relabelled": _finite(reply.relabelled)}
     kept = {key: value for key, value in scores.items() if value is not None}
     return {"content": reply.content, **kept} if kept else reply.content
@@ -259,7 +271,8 @@ def _finite(scores: Scores | None) -> Scores | None:
     return None if scores is None else _scores(dict(scores))
 
 
-def _judgement(rating: Rating) -> dict[str, Any]:
+def _rating_record(rating: Rating) -> dict[str, Any]:
+    """The rating as a JSON object."""
     kept = {
         "rater": rating.rater,
         "turn": rating.turn,
@@ -272,7 +285,8 @@ def _judgement(rating: Rating) -> dict[str, Any]:
     return values | dict(rating.extra)
 
 
-def _choice(preference: Preference) -> dict[str, Any]:
+def _preference_record(preference: Preference) -> dict[str, Any]:
+    """The preference as a JSON object."""
     kept = {
         name: getattr(preference, name) for name in ("other", "winner", "dimension", "rater", "turn", "shown")
     }
@@ -280,5 +294,6 @@ def _choice(preference: Preference) -> dict[str, Any]:
 
 
 def _plain(value: float) -> float:
+    """The number, as an integer where it is one."""
     score = number(value)
     return int(score) if score.is_integer() and abs(score) < EXACT else score

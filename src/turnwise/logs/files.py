@@ -149,6 +149,7 @@ def replacing(path: str) -> Iterator[BinaryIO]:
 
 @contextmanager
 def _destination(path: str) -> Iterator[BinaryIO]:
+    """The file to write to: standard output at the end, a device, or a file that is replaced when all is written."""
     if path == PIPE:
         with tempfile.SpooledTemporaryFile(SPOOL) as spool:
             yield cast("BinaryIO", spool)

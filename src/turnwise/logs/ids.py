@@ -25,18 +25,21 @@ class IdSet:
         return self._table[_slot(self._table, code)] == code
 
     def add(self, key: str) -> None:
+        """Add an id."""
         code = _code(key)
         slot = _slot(self._table, code)
         if not self._table[slot]:
             self._fill(slot, code)
 
     def _fill(self, slot: int, code: int) -> None:
+        """Put a code into an empty slot, and double the table when it is two thirds full."""
         self._table[slot] = code
         self._count += 1
         if 3 * self._count > 2 * len(self._table):
             self._grow()
 
     def _grow(self) -> None:
+        """Double the table."""
         wider = array("Q", [0]) * (2 * len(self._table))
         for code in self._table:
             if code:
@@ -72,6 +75,7 @@ class FileIds(IdSet):
         return None
 
     def _grow(self) -> None:
+        """Double the table and the numbers of the files."""
         wider = array("Q", [0]) * (2 * len(self._table))
         numbers = array("I", [0]) * len(wider)
         for code, number in zip(self._table, self._number, strict=True):
@@ -82,6 +86,7 @@ class FileIds(IdSet):
 
 
 def _code(key: str) -> int:
+    """The hash of an id, which is never 0."""
     return hash(key) & MASK or 1
 
 

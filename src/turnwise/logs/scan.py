@@ -35,6 +35,7 @@ class Dimension:
         return next(iter(self.scales)) if len(self.scales) == 1 else None
 
     def add(self, rating: Rating) -> None:
+        """Count a rating."""
         if rating.turn is None:
             self.n_dialogue += 1
         else:
@@ -93,6 +94,7 @@ class Census:
         return [rating for dialogues in self.held for one in dialogues for rating in one.ratings]
 
     def add(self, dialogue: Dialogue) -> None:
+        """Count a dialogue with its ratings and alternatives."""
         self.n_dialogues += 1
         self.n_messages += len(dialogue.turns)
         self.agents[dialogue.agent] += 1

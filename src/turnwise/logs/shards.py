@@ -26,6 +26,8 @@ PACKED = 4  # times that JSON Lines are as long as the same in Parquet, or about
 
 @dataclass(frozen=True, slots=True)
 class Shard:
+    """A part of a file that one worker reads."""
+
     path: str  # as it was given, and is shown
     place: str  # where it lies, whatever folder a worker is in
     size: int  # bytes of the whole file
@@ -50,11 +52,13 @@ class Shard:
             raise DataError(Problem(self.path, None, "", f"{found}; expected one file, which nobody changes"))
 
     def _numbered(self) -> Iterator[tuple[int, Any]]:
+        """The lines or rows of the shard, with their numbers."""
         if self.rows:
             return parquet.native_rows(self.place, start=self.start, stop=self.stop)
         return lines(self.place) if self.stop is None else self._lines(self.stop)
 
     def _lines(self, stop: int) -> Iterator[tuple[int, bytes]]:
+        """The lines from `start` to `stop`, with their numbers in the file."""
         number = self.before
         with _readable(self.path, self.place), open(self.place, "rb") as file:
             file.seek(self.start)
@@ -72,6 +76,7 @@ def shards(paths: Sequence[str], *, size: int = SIZE) -> list[Shard]:
 
 
 def _cut(path: str, prefix: str, size: int) -> Iterator[Shard]:
+    """The shards of one file."""
     place, rows = os.path.abspath(path), is_parquet(path)
     with _readable(path, place):
         whole = os.path.getsize(place)
@@ -81,6 +86,7 @@ def _cut(path: str, prefix: str, size: int) -> Iterator[Shard]:
 
 @contextmanager
 def _readable(path: str, place: str) -> Iterator[None]:
+    """Turns an error of the operating system into a `DataError`."""
     try:
         yield
     except OSError as error:
@@ -91,6 +97,7 @@ def _readable(path: str, place: str) -> Iterator[None]:
 
 
 def _rows(path: str, size: int) -> Iterator[tuple[int, int | None, int]]:
+    """Start, stop and rows before each shard of a Parquet file."""
     rows, packed = parquet.height(path), os.path.getsize(path)
     # Whole reads, so that no row is unpacked for two shards.
     step = max(1, rows * size // (PACKED * packed) // parquet.ROWS) * parquet.ROWS
@@ -98,6 +105,7 @@ def _rows(path: str, size: int) -> Iterator[tuple[int, int | None, int]]:
 
 
 def _bytes(path: str, size: int) -> Iterator[tuple[int, int | None, int]]:
+    """Start, stop and lines before each shard of a text file; a packed file is one shard."""
     with open(path, "rb") as file:
         if file.read(len(GZIP)) == GZIP:
             yield 0, None, 0

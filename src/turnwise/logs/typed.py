@@ -99,6 +99,7 @@ def read(line: bytes | str, line_number: int, *, prefix: str = "", apart: bool =
 
 
 def _turn(message: _Message) -> Turn:
+    """The turn of a decoded message."""
     alternatives = message.alternatives or {}
     return Turn(
         message.role,
@@ -112,6 +113,7 @@ def _turn(message: _Message) -> Turn:
 
 
 def _replies(samples: str | list[str | _Sample]) -> tuple[Reply, ...]:
+    """The replies of one agent at a point."""
     if isinstance(samples, str):
         return (Reply(samples),)
     return tuple(

@@ -114,7 +114,7 @@ def names() -> tuple[str, ...]:
 
 def broken() -> tuple[PluginError, ...]:
     """The errors of the plugins that cannot be used because their names are taken or malformed."""
-    return tuple(_others().problems.values())
+    return tuple(_plugins().problems.values())
 
 
 def resolve(
@@ -231,17 +231,17 @@ def _entry(name: str) -> Entry:
     """The entry of this name; raises `PluginError` for an unusable plugin and `UsageError` for an unknown name."""
     if name in (table := _table()):
         return table[name]
-    _others().find(name)
+    _plugins().find(name)
     raise unknown("metric", name, names())
 
 
 def _table() -> dict[str, Entry]:
     """All entries by name, our own first, then the usable plugins."""
-    others = _others().usable
+    others = _plugins().usable
     return _OWN | {name: Entry(offer.target, owner=offer.owner) for name, offer in others.items()}
 
 
 @cache
-def _others() -> registry.Offers:
+def _plugins() -> registry.Offers:
     """The metrics that other packages offer, looked up once per process."""
     return registry.offered("metrics", _OWN)

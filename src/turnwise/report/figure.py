@@ -43,6 +43,8 @@ def provenance_notes(
 
 
 def _counts(records: Sequence[Record]) -> str:
+    """The number of items and clusters, and of unscored items."""
+
     def span(key: str) -> str:
         values = [record[key] for record in records if record.get(key) is not None]
         if not values:
@@ -56,6 +58,7 @@ def _counts(records: Sequence[Record]) -> str:
 
 
 def _intervals(records: Sequence[Record]) -> str:
+    """The methods of the intervals."""
     methods = list(dict.fromkeys(record["method"] for record in records if record.get("method")))
     if not any(record.get("interval") for record in records):
         return f"no intervals: {'; '.join(methods) or 'none were made'}"
@@ -64,6 +67,7 @@ def _intervals(records: Sequence[Record]) -> str:
 
 
 def _signatures(records: Sequence[Record], column: bool) -> list[str]:
+    """A note for each signature, or their number where the table has them."""
     found = list(dict.fromkeys(record["signature"] for record in records if record.get("signature")))
     if not found:
         return [f"no signature: {'people rated, and no metric' if records else 'nothing was measured'}"]

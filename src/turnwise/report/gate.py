@@ -68,6 +68,7 @@ class Gate:
         return Verdict(self.text, "", False, reason)
 
     def _verdict(self, finding: Finding) -> Verdict:
+        """Whether the bound of one finding's interval satisfies the gate."""
         about = ", ".join(value for key, value in finding.what.items() if value and key != "metric")
         if finding.estimate is None:
             return Verdict(self.text, about, False, f"no estimate: {finding.reason}")

@@ -35,6 +35,7 @@ def agreement(records: Sequence[Record]) -> list[Record]:
 
 
 def _score(run: Run) -> Iterator[str]:
+    """The number of agents and metrics of `score`."""
     records = [r for r in with_estimate(run.results) if r.get("agent")]
     agents = {r["agent"] for r in records}
     metrics = dict.fromkeys(r["metric"] for r in records)
@@ -44,6 +45,7 @@ def _score(run: Run) -> Iterator[str]:
 
 
 def _meta(run: Run) -> Iterator[str]:
+    """The metric that agrees best with people, and one that ranks against them."""
     ranked = agreement(run.results)
     if not ranked:
         yield from _raters(run)
@@ -81,6 +83,7 @@ def _raters(run: Run) -> Iterator[str]:
 
 
 def _attack(run: Run) -> Iterator[str]:
+    """The worst fraud of `attack`, or what remains after hardening."""
     verdict = run.document.get("verdict")
     if rounds := run.document.get("rounds"):
         left = run.document["told"]
@@ -122,6 +125,7 @@ def _critics(run: Run) -> Iterator[str]:
 
 
 def _ope(run: Run) -> Iterator[str]:
+    """The estimates of `ope`, or how well agents left out in turn were predicted."""
     if any(record.get("kind") for record in run.results):
         yield from _critics(run)
         return
@@ -161,6 +165,7 @@ def _reason(run: Run) -> str:
 
 
 def _compare(run: Run) -> Iterator[str]:
+    """The first significant difference of `compare`, or that none was shown."""
     records = with_estimate(run.results)
     if not records:
         yield f"Nothing could be compared: {_reason(run)}"

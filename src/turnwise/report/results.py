@@ -38,6 +38,7 @@ def record(finding: Finding) -> dict[str, Any]:
 def document(
     command: str, findings: Sequence[Finding], origin: Mapping[str, Any], **sections: Any
 ) -> dict[str, Any]:
+    """The content of results.json."""
     results = [record(finding) for finding in findings]
     return {
         "schema_version": SCHEMA_VERSION,
@@ -55,6 +56,7 @@ def to_json(value: Any) -> bytes:
 
 
 def _without_nan(value: Any) -> Any:
+    """The value with None for every NaN and infinity."""
     if isinstance(value, float):
         return value if math.isfinite(value) else None
     if isinstance(value, dict):

@@ -52,6 +52,7 @@ class Run:
 
 
 def _decode(data: bytes, place: str) -> Any:
+    """The value of a JSON text; raises `DataError` with its place."""
     try:
         return msgspec.json.decode(data)
     except msgspec.DecodeError as error:

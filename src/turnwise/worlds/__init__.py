@@ -16,12 +16,12 @@ WORLDS = ("booking", "chat", "task")
 
 def names() -> tuple[str, ...]:
     """The names of all worlds, including those of plugins."""
-    return (*WORLDS, *_others().usable)
+    return (*WORLDS, *_plugins().usable)
 
 
 def broken() -> tuple[PluginError, ...]:
     """Plugins that cannot be used because of their names."""
-    return tuple(_others().problems.values())
+    return tuple(_plugins().problems.values())
 
 
 def is_own(name: str) -> bool:
@@ -36,7 +36,7 @@ def named(name: str) -> ModuleType:
     """
     if name in WORLDS:
         return import_module(f"turnwise.worlds.{name}")
-    if (offer := _others().find(name)) is None:
+    if (offer := _plugins().find(name)) is None:
         raise unknown("world", name, names())
     from turnwise.conformance import world_problem
 
@@ -47,6 +47,6 @@ def named(name: str) -> ModuleType:
 
 
 @cache
-def _others() -> registry.Offers:
+def _plugins() -> registry.Offers:
     """Worlds of other packages: the entry point group `turnwise.worlds`."""
     return registry.offered("worlds", WORLDS)

@@ -101,6 +101,7 @@ class Reward:
 
     @classmethod
     def learn(cls, episodes: Episodes, model: str, *, components: int, ridge: float) -> "Reward":
+        """Fit the model on the rated dialogues by ridge regression; raises if they are too few."""
         rated = np.isfinite(episodes.reward)
         if rated.sum() < FEWEST:
             raise TooFewItems(
@@ -135,6 +136,7 @@ class Reward:
 
 
 def _basis(rows: Floats, components: int) -> tuple[Floats, Floats]:
+    """The mean and the first principal directions of the rows."""
     mean = rows.mean(axis=0)
     _, _, directions = np.linalg.svd(rows - mean, full_matrices=False)
     return mean, directions[:components].T

@@ -57,6 +57,7 @@ def with_controls(
 
 
 def _controls(logged: str, user: str, other: str, stuffed: str) -> dict[str, str]:
+    """The reply of each control at one turn, and the logged reply."""
     said = {
         RANDOM: other,
         TRUNCATED: truncated(logged, 0.5),
@@ -69,6 +70,7 @@ def _controls(logged: str, user: str, other: str, stuffed: str) -> dict[str, str
 
 
 def _graded(logged: str, other: str, drawn: float, shares: Sequence[float]) -> dict[str, str]:
+    """Replies that are random or truncated to a given share."""
     return {
         **{f"{RANDOM}@{share:g}": other if drawn < share else logged for share in shares},
         **{f"{TRUNCATED}@{share:g}": truncated(logged, share) for share in shares},
@@ -107,6 +109,7 @@ class _Elsewhere:
 
 
 def _stuffing(said: Sequence[str]) -> str:
+    """A text of the most frequent slots, or of the most frequent longer words."""
     counts = Counter(word for text in said for word in dict.fromkeys(words(text)))
     slots = [word for word, _ in counts.most_common() if word.startswith(SLOT)]
     frequent = slots or [word for word, _ in counts.most_common() if len(word) > 3]

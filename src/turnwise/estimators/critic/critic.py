@@ -103,6 +103,7 @@ class Critic:
 
     @property
     def discount(self) -> float:
+        """The discount factor: `gamma`, or the default of the reward."""
         if self.gamma is not None:
             return float(self.gamma)
         return 1.0 if self.reward in ("auto", "rating") else DISCOUNT
@@ -140,6 +141,7 @@ class Critic:
         return replace(self, reward=reward)
 
     def evaluation(self, episodes: Episodes, *, seed: int = 0) -> Evaluation:
+        """A fitted-Q evaluation on these episodes, for any target."""
         if not len(episodes.dialogues):
             raise Refused("there is no dialogue to learn from")
         features = Features(episodes, self.facts, self._encoding(episodes))
@@ -153,6 +155,7 @@ class Critic:
         )
 
     def _encoding(self, episodes: Episodes) -> Encoding | None:
+        """The encoding of replies; None for the words themselves."""
         if self.actions == WORDS:
             return None
         rule = RULES.get(self.actions)
@@ -170,6 +173,7 @@ class Critic:
 
 
 def estimate(found: Valued) -> Estimate:
+    """The value of a critic as an estimate."""
     return Estimate(
         value=found.value, contributions=found.contributions, diagnostics={"bellman_error": found.error}
     )
@@ -182,6 +186,7 @@ def is_latent(actions: str) -> bool:
 
 @lru_cache(maxsize=2)
 def _encoder(model: str) -> "Signed":
+    """The encoding by a model: the latent actions of a LAVA folder, or text vectors."""
     if is_latent(model):
         from turnwise.estimators.neural.actions import LatentActions
 

@@ -104,9 +104,11 @@ class Evaluation:
         return grams
 
     def _outer(self, left: Floats, right: Floats) -> Floats:
+        """(FOLDS, d, d) sums of outer products of rows by fold."""
         return np.stack([left[self.fold == f].T @ right[self.fold == f] for f in range(FOLDS)])
 
     def _negatives(self) -> tuple[Floats, Floats]:
+        """Feature rows of two kinds of wrong replies: replies of other dialogues, and the user's own words."""
         episodes = self.features.episodes
         rank = np.argsort(self._order)
         points = np.lexsort((np.arange(len(self._owner)), rank[self._owner]))  # in the order of `_order`
@@ -116,6 +118,7 @@ class Evaluation:
         return self.features.rows(_words(other)), self.features.rows(_words(episodes.user))
 
     def _penalty(self, points: float, size: int) -> Floats:
+        """The ridge penalty of each feature; almost none for the constant."""
         penalty = np.full(size, self.ridge * points)
         penalty[0] = 1e-9 * points
         return penalty
@@ -128,6 +131,7 @@ class Evaluation:
 
     @cached_property
     def _fits(self) -> list["_Fit"]:
+        """The linear system of each fold, from the dialogues outside it."""
         counts = self._by_turn(np.ones(len(self.fold)))
         reward = self.features.reward
         arrived = np.stack([reward[self.fold == f] @ self.logged[self.fold == f] for f in range(FOLDS)])

@@ -31,12 +31,15 @@ class Facts:
 
 @dataclass(frozen=True)
 class Features:
+    """Features of states and replies at every point of the episodes."""
+
     episodes: Episodes
     facts: Mapping[str, Facts] = field(default_factory=dict)
     encoding: Encoding | None = None
 
     @cached_property
     def vocabulary(self) -> Vocabulary:
+        """The components of replies and user turns, fitted on the logged texts."""
         logged = self.episodes.logged.text[:, 0]
         sizes = (REPLY, USER)
         return Vocabulary.fit(
@@ -51,6 +54,7 @@ class Features:
 
     @cached_property
     def classes(self) -> Ints:
+        """(n,) number of the turn, with all late turns in one class."""
         return np.minimum(self.turn, TURNS - 1)
 
     @cached_property
@@ -75,11 +79,13 @@ class Features:
 
     @cached_property
     def _user(self) -> Floats:
+        """(n, k) components of the user turn before each point."""
         coded = np.vstack([self.vocabulary.user, np.zeros(self.vocabulary.user.shape[1])])
         return coded[self.episodes.user]
 
     @cached_property
     def _state(self) -> Floats:
+        """(n, k) features of the state: constant, user turn, task facts, turn number, previous reply."""
         before = np.roll(self.vocabulary.reply[self.episodes.logged.text[:, 0], :BEFORE], 1, axis=0)
         before[self.turn == 0] = 0.0
         turns = np.eye(TURNS)[self.classes]

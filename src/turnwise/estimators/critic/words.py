@@ -40,6 +40,7 @@ class BagOfWords:
         self.places = {word: place for place, word in enumerate(ordered[:most])}
 
     def encode(self, texts: Sequence[str], /) -> Floats:
+        """(n, words) 1 where the text has the word."""
         rows = np.zeros((len(texts), len(self.places)))
         for row, text in zip(rows, texts, strict=True):
             row[[self.places[word] for word in set(words(text)) if word in self.places]] = 1.0
@@ -62,6 +63,7 @@ class BinaryActs:
         self.slots = sorted({word for text in texts for word in words(text) if word.startswith("slot")})
 
     def encode(self, texts: Sequence[str], /) -> Floats:
+        """(n, acts) 1 where the text has the slot or the act."""
         rows = np.zeros((len(texts), len(self.slots) + len(_MARKS)))
         for row, text in zip(rows, texts, strict=True):
             read = set(words(text))
@@ -81,6 +83,7 @@ class SemanticActs:
         }
 
     def encode(self, texts: Sequence[str], /) -> Floats:
+        """(n, acts) 1 where the text has the act with the slot."""
         rows = np.zeros((len(texts), len(self.places)))
         for row, text in zip(rows, texts, strict=True):
             row[[self.places[act] for act in self._of(text) if act in self.places]] = 1.0
@@ -88,6 +91,7 @@ class SemanticActs:
 
     @staticmethod
     def _of(text: str) -> set[tuple[str, str]]:
+        """The (act, slot) pairs of a text."""
         found = set()
         for sentence in _SENTENCE.findall(text):
             read = set(words(sentence))
@@ -110,6 +114,7 @@ class Axes:
 
     @classmethod
     def fit(cls, rows: Floats, most: int) -> Self:
+        """The first `most` components of the rows; fewer if the others have no variance."""
         mean = rows.mean(axis=0)
         centred = rows - mean
         variance, directions = np.linalg.eigh(centred.T @ centred / len(rows))

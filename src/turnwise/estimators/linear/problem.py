@@ -86,6 +86,7 @@ class Problems:
         return self._made[target]
 
     def _problem(self, target: str) -> Problem:
+        """The linear problem of one target, from the dialogues of the other agents."""
         if target not in self.episodes.alternatives:
             raise Refused(
                 f"the logs do not say what `{target}` would have said; `turnwise respond` fills that in"
@@ -98,7 +99,7 @@ class Problems:
             )
         others, firsts, means, shifts = self._rows_of(target)
         seen = np.isin(self.episodes.agent, [self.episodes.agents.index(name) for name in names])
-        total = added([self.logged[name] for name in names])
+        total = total_sums([self.logged[name] for name in names])
         features = feature_map(raw.layout, total, self.strength)
         xn = np.sum([others[name].xn for name in names], axis=0)
         return Problem(
@@ -174,10 +175,10 @@ def chosen_strength(layout: Layout, by_agent: Sequence[LoggedSums]) -> float:
     if len(by_agent) < 2:
         return STRENGTHS[2]
     given = inputs(layout)
-    size = np.maximum(added(by_agent).yy, 1e-12)
+    size = np.maximum(total_sums(by_agent).yy, 1e-12)
     errors = np.zeros(len(STRENGTHS))
     for place, one in enumerate(by_agent):
-        rest = added([*by_agent[:place], *by_agent[place + 1 :]])
+        rest = total_sums([*by_agent[:place], *by_agent[place + 1 :]])
         gram = one.xx[np.ix_(given, given)]
         for at, strength in enumerate(STRENGTHS):
             w = predictor(rest, given, strength)
@@ -186,7 +187,8 @@ def chosen_strength(layout: Layout, by_agent: Sequence[LoggedSums]) -> float:
     return STRENGTHS[int(np.argmin(errors))]
 
 
-def added(parts: Sequence[LoggedSums]) -> LoggedSums:
+def total_sums(parts: Sequence[LoggedSums]) -> LoggedSums:
+    """The sum of the parts."""
     total = parts[0]
     for part in parts[1:]:
         total = total + part
@@ -226,6 +228,7 @@ class Linear(ABC):
         return [self._estimate(shared.of(target)) for target in targets]
 
     def _estimate(self, problem: Problem) -> Estimate:
+        """The estimate from the solution of one problem."""
         contributions, diagnostics = self.solve(problem)
         return Estimate(
             value=float(contributions.mean()),

@@ -99,6 +99,7 @@ class Layout:
 
     @classmethod
     def of(cls, basis: Basis) -> "Layout":
+        """The columns of each kind of feature."""
         sizes = (basis.reply.shape[1], 4, basis.user.shape[1], basis.user.shape[1], TURNS, 1, 2)
         stops = np.cumsum(sizes)
         return cls(*(slice(int(stop - size), int(stop)) for size, stop in zip(sizes, stops, strict=True)))

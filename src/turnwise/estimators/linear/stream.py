@@ -17,7 +17,7 @@ import numpy as np
 from turnwise.encode.episodes import kept, leave_out
 from turnwise.errors import Refused
 from turnwise.estimators.linear import sums
-from turnwise.estimators.linear.problem import Problem, added, chosen_strength, feature_map
+from turnwise.estimators.linear.problem import Problem, chosen_strength, feature_map, total_sums
 from turnwise.estimators.linear.raw_features import Basis, Layout, RawFeatures, TextMoments, text_moments
 from turnwise.estimators.linear.sums import LoggedSums, TargetSums
 from turnwise.estimators.vectors import vectors
@@ -106,6 +106,7 @@ class SecondSums:
 
     @classmethod
     def of(cls, episodes: Episodes, model: str, basis: TargetBasis, speakers: Sequence[str]) -> "SecondSums":
+        """The sums over the rated dialogues of a chunk."""
         part = leave_out(episodes, {basis.target})
         part = kept(part, np.isfinite(part.reward))
         if not len(part.dialogues):
@@ -134,13 +135,14 @@ class SecondSums:
         return Estimate(value=value, contributions=np.array([value]), level=level)
 
     def _problem(self, speaker: str, layout: Layout, first: FirstSums) -> Problem:
+        """The linear problem of one speaker, from the sums of the other agents."""
         names = [name for name in self.logged if name != speaker]
         if not names or speaker not in self.speakers:
             raise Refused(
                 f"the logs do not say what `{speaker}` would have said; `turnwise respond` fills that in"
             )
         strength = chosen_strength(layout, list(self.logged.values()))
-        total = added([self.logged[name] for name in names])
+        total = total_sums([self.logged[name] for name in names])
         other = reduce(add, (self.speakers[speaker][name] for name in names))
         features = feature_map(layout, total, strength)
         nothing = np.zeros((1, features.shape[1]))
@@ -182,6 +184,7 @@ def _by_agent(episodes: Episodes) -> Iterable[tuple[str, Episodes]]:
 
 
 def _summary(part: Episodes, known: Floats) -> AgentSummary:
+    """The summary of one agent's dialogues in a chunk."""
     return AgentSummary(
         len(part.dialogues),
         float(part.reward.sum()),
@@ -193,6 +196,7 @@ def _summary(part: Episodes, known: Floats) -> AgentSummary:
 
 
 def _merged(one: Mapping[str, AgentSummary], other: Mapping[str, AgentSummary]) -> dict[str, AgentSummary]:
+    """The summaries of both, added by agent."""
     total = dict(one)
     for name, rated in other.items():
         total[name] = total[name] + rated if name in total else rated

@@ -51,6 +51,7 @@ class TargetSums:
 
 
 def _added(one: Sums, other: Sums) -> Sums:
+    """The sums of both, field by field; the maximum for `longest`."""
     names = [field.name for field in fields(one)]
     pairs = {name: (getattr(one, name), getattr(other, name)) for name in names}
     return type(one)(**{name: max(a, b) if name == "longest" else a + b for name, (a, b) in pairs.items()})

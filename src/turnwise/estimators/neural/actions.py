@@ -54,6 +54,7 @@ class LatentActions:
 
     @torch.no_grad()
     def points(self, texts: Sequence[str]) -> Points:
+        """The latent action of each text: mean and log variance."""
         words = [self.model.words.encode(text, longest=self.model.longest) for text in texts]
         found = [
             self.model.network.action(part)

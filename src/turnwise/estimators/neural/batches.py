@@ -13,6 +13,8 @@ from turnwise.types import Ints
 
 
 class Batch(NamedTuple):
+    """Some dialogues as tensors, padded to the longest."""
+
     rows: torch.Tensor  # (m, d)
     logged: torch.Tensor  # (B, T) row of the logged reply of a turn; 0 beyond the end
     target: torch.Tensor  # (B, T, K) rows of the target's replies

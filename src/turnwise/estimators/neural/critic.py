@@ -99,6 +99,8 @@ class PaperCritic(Critic):
 
 @dataclass(frozen=True)
 class Training:
+    """The data and settings of one critic, cross-fitted over dialogues."""
+
     features: Features
     critic: PaperCritic
     seed: int
@@ -109,6 +111,7 @@ class Training:
 
     @cached_property
     def _scale(self) -> float:
+        """The largest return of a dialogue, by which rewards are divided; raises if a reward is negative."""
         reward = self.features.reward
         if reward.min() < 0 or not reward.max() > 0:
             raise Refused(
@@ -118,6 +121,7 @@ class Training:
 
     @cached_property
     def _vocabulary(self) -> Words:
+        """The words of logged replies and user turns."""
         said = [*self.episodes.logged.text[:, 0], *self.episodes.user[self.episodes.user >= 0]]
         return Words.learn((self.episodes.texts[place] for place in said), fewest=COMMON)
 
@@ -129,12 +133,14 @@ class Training:
 
     @cached_property
     def _points(self) -> Points | None:
+        """The latent actions of all texts; None if words are the actions."""
         if self.critic.actions == WORDS:
             return None
         return points_of((*self.episodes.texts, ""), self.critic.actions)
 
     @cached_property
     def _state(self) -> Tensor:
+        """(n, k) task facts and turn number at each point."""
         facts = self.features.facts
         rows = [facts[name].state for name in self.episodes.dialogues if name in facts]
         whole = len(rows) == len(self.episodes.dialogues)  # false where single replies are episodes
@@ -143,6 +149,7 @@ class Training:
         return torch.as_tensor(np.hstack([known, turn]), dtype=torch.float32)
 
     def value(self, said: Said) -> Valued:
+        """The value of the system that would have said this, by critics that did not see the dialogue."""
         text = torch.as_tensor(said.text[:, 0])  # the first sample: the paper's policies are deterministic
         halves = (
             np.random.default_rng([self.seed, 2]).permutation(len(self.episodes.dialogues))
@@ -163,9 +170,11 @@ class Training:
         )
 
     def _span(self, dialogue: int) -> Ints:
+        """The points of a dialogue."""
         return np.arange(self.episodes.first[dialogue], self.episodes.first[dialogue + 1])
 
     def batch(self, dialogues: Ints) -> Batch:
+        """Some dialogues as a batch."""
         lengths = np.diff(self.episodes.first)[dialogues]
         rows = torch.as_tensor(np.concatenate([self._span(int(one)) for one in dialogues]))
         there = torch.arange(int(lengths.max()))[None, :] < torch.as_tensor(lengths)[:, None]
@@ -176,6 +185,7 @@ class Training:
 
     @property
     def sizes(self) -> Sizes:
+        """The sizes of the network's inputs."""
         width = self.critic.words if self._points is None else self._points.mean.shape[1]
         return Sizes(
             len(self._vocabulary), self._state.shape[1], self.critic.words, self.critic.words, width, 0.0
@@ -192,6 +202,7 @@ class Training:
 
     @cached_property
     def reward(self) -> Tensor:
+        """(n,) the reward at each point, divided by the scale."""
         return torch.as_tensor(self.features.reward / self._scale, dtype=torch.float32)
 
 
@@ -216,6 +227,7 @@ class Learner:
         self.optimiser = torch.optim.Adam(self.network.parameters(), lr=training.critic.rate)
 
     def train(self, dialogues: Ints) -> None:
+        """Train on these dialogues."""
         settings = self.training.critic
         size = min(settings.batch, len(dialogues))
 
@@ -226,6 +238,7 @@ class Learner:
         run(update, updates=max(1, settings.drawn // size))
 
     def _update(self, batch: Batch) -> None:
+        """One step towards the bootstrapped target."""
         with torch.no_grad():
             target = self._bootstrapped(self.target, batch)
         loss = functional.mse_loss(self._of_logged(self.network, batch), target)
@@ -233,6 +246,7 @@ class Learner:
         follow(self.network, self.target, self.training.critic.follow)
 
     def _of_logged(self, network: _Reading, batch: Batch) -> Tensor:
+        """(m,) Q of the logged reply at each turn."""
         action = self.training.action(network.action, self.logged[batch.rows]).mean
         states, _ = network.critic.logged(network.critic.read(batch), action, batch.there)
         return network.critic.estimate(states)
@@ -249,6 +263,7 @@ class Learner:
         return worth, self.training.critic.weight * logged.divergence(chosen) / chosen.mean.shape[1]
 
     def _bootstrapped(self, network: _Reading, batch: Batch) -> Tensor:
+        """(m,) the regression target: reward plus discounted Q of the next turn, less the KL penalty."""
         worth, cost = self._worth(network, batch)
         worth = worth - cost
         after = torch.cat([worth[1:], worth[:1]]).masked_fill(batch.last, 0.0)

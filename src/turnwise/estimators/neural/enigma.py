@@ -56,6 +56,8 @@ class Enigma(Neural):
 
 
 class _Game:
+    """Training of ENIGMA's networks for one target."""
+
     def __init__(self, asked: Enigma, setup: Setup) -> None:
         self.asked, self.setup, self.batches = asked, setup, setup.batches
         self.size = setup.batches.size
@@ -70,6 +72,7 @@ class _Game:
         ).to(setup.device)
 
     def groups(self) -> list[tuple[float, list[torch.nn.Parameter]]]:
+        """The parameters with the factors of their learning rates."""
         dice, settings = self.dice, self.setup.settings
         encoder = self.batches.source.parameters()
         return [
@@ -85,11 +88,13 @@ class _Game:
         return self.dice.loss(self.batches[dialogues])
 
     def reading(self) -> Mapping[str, float]:
+        """The objective, the estimate and the mean zeta."""
         objective, zeta = self._whole()
         value = float(self._weights(zeta) @ self.setup.data.reward / self.size)
         return {"objective": objective, "estimate": value, "mean_zeta": float(zeta.mean())}
 
     def answer(self) -> Answer:
+        """The contributions of the dialogues to the estimate, and diagnostics."""
         objective, zeta = self._whole()
         reward, mean = self.setup.data.reward, float(zeta.mean())
         if not SOUND[0] <= mean <= SOUND[1]:
@@ -115,6 +120,7 @@ class _Game:
         )
 
     def _weights(self, zeta: Floats) -> Floats:
+        """The weights of the dialogues, normalised to mean 1 if asked."""
         return zeta / max(float(zeta.mean()), 1e-12) if self.asked.normalised else zeta
 
     def _whole(self) -> tuple[float, Floats]:

@@ -86,5 +86,6 @@ class Dice(torch.nn.Module):
     def lagrangian(
         self, zeta: torch.Tensor, nu: torch.Tensor, then: torch.Tensor, there: torch.Tensor
     ) -> torch.Tensor:
+        """The mean over turns of the Lagrangian."""
         terms = zeta * (then - nu) + self.price * (zeta - 1) - self.alpha * zeta.square()
         return (terms * there).sum() / there.sum()

@@ -54,6 +54,8 @@ class Setup(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class Neural(ABC):
+    """Base of the estimators that train networks on an encoder."""
+
     card: ClassVar[Card]
     name: ClassVar[str]
     nested: ClassVar[bool] = False  # too slow to estimate every other agent anew for each target
@@ -86,6 +88,7 @@ class Neural(ABC):
     def learner(self, setup: Setup) -> Answering: ...
 
     def settings(self) -> Settings:
+        """The settings of the preset with the changes of this estimator."""
         names = [field.name for field in fields(Settings)]
         changes = {name: getattr(self, name) for name in names if hasattr(self, name)}
         return chosen(self.preset, **changes)
@@ -134,6 +137,7 @@ class Neural(ABC):
         )
 
     def _reader(self) -> DialogueEncoder:
+        """The encoder of dialogues."""
         return encoder(
             self.model, self.pooling, random=0 if self.weights == "random" else None, device=self.device
         )
@@ -156,6 +160,7 @@ class Neural(ABC):
         return Frozen(torch.from_numpy(ready).to(reader.device)), cut
 
     def _checkpoint(self, data: TrainingData, target: str, seed: int) -> Checkpoint | None:
+        """The checkpoint of this training; None without a folder."""
         if self.checkpoints is None:
             return None
         said = (text for one in data.dialogues for e in one for text in (e.user or "", e.reply, *e.others))

@@ -26,6 +26,7 @@ _MOST = 2**28  # largest number of floats in memory: 1 GiB
 def encoder(
     model: str, pooling: ReplyPooling, *, random: int | None = None, device: str | None = None
 ) -> DialogueEncoder:
+    """The encoder of dialogues by a named model, with its cache."""
     return DialogueEncoder(
         locate(model),
         label(model),
@@ -68,6 +69,7 @@ def _memory(reader: DialogueEncoder) -> dict[str, Encoded]:
 
 
 def _name(dialogue: Sequence[Exchange]) -> str:
+    """A digest of the texts of a dialogue."""
     parts = (
         part
         for user, reply, others in dialogue

@@ -18,6 +18,8 @@ Schedule = Literal["constant", "linear", "inverse-sqrt"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
+    """The settings of a training."""
+
     optimiser: Optimiser
     rate: float  # of zeta and of the encoder
     nu_rate: float  # times `rate`

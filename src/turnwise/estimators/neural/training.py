@@ -14,6 +14,8 @@ from turnwise.types import Floats, Ints
 
 
 class Learner(Protocol):
+    """What `train` needs of an estimator."""
+
     size: int  # number of dialogues
 
     def groups(self) -> list[tuple[float, list[torch.nn.Parameter]]]:
@@ -85,6 +87,7 @@ def _batch(size: int, settings: Settings, *, seed: int, step: int) -> Ints:
 def _optimiser(
     groups: list[tuple[float, list[torch.nn.Parameter]]], settings: Settings
 ) -> torch.optim.Optimizer:
+    """The optimiser of the settings over these groups."""
     learning = [{"params": group, "lr": settings.rate * times} for times, group in groups]
     if settings.optimiser == "sgd":
         return torch.optim.SGD(learning, momentum=settings.momentum, weight_decay=settings.decay)

@@ -21,6 +21,8 @@ Reward = Literal["auto", "logged", "relabelled"]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TrainingData:
+    """The dialogues, rows and rewards for one target."""
+
     dialogues: Sequence[Sequence[Exchange]]  # N dialogues; `others` of an exchange are the target's replies
     first: Ints  # (N + 1,) dialogue i has the points first[i] to first[i + 1]
     row: Ints  # (N + 1,) likewise for rows
@@ -73,6 +75,7 @@ def gather(
 
 
 def _rewards(episodes: Episodes, said: Said, reward: Reward) -> tuple[Floats, bool]:
+    """The reward of each dialogue, and whether it is the score of the target's own decision."""
     own = said.relabelled[episodes.first[1:] - 1]  # (N, K)
     known = np.isfinite(own)
     ends = known.any(axis=1)

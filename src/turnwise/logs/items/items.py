@@ -62,6 +62,7 @@ def _chosen(
     whole: bool,
     file: str | None = None,
 ) -> Iterator[Item]:
+    """The items of the selection, with alternatives of `as_agents` where they are asked for."""
     tally.rated = tally.rated or selection.judged == "rated"
     for dialogue in _kept(dialogues, selection, tally):
         places = _judged(dialogue, selection)
@@ -77,6 +78,7 @@ def _chosen(
 
 
 def _kept(dialogues: Iterable[Dialogue], selection: Selection, tally: "_Tally") -> Iterator[Dialogue]:
+    """The dialogues that --where and --limit keep."""
     for dialogue in dialogues:
         if tally.kept == selection.limit:
             return
@@ -120,6 +122,7 @@ def _group(dialogue: Dialogue, keys: Sequence[str], file: str | None) -> str:
 def _points(
     dialogue: Dialogue, places: list[int], selection: Selection, file: str | None, *, whole: bool
 ) -> list[Point]:
+    """The points of a dialogue: one for each judged turn, or one for the whole dialogue."""
     group = _group(dialogue, selection.group_keys, file)
     prefix = f"{group}/" if selection.by else ""
     named = value_of(dialogue, selection.pair) if selection.pair else None
@@ -127,6 +130,7 @@ def _points(
     single = len(places) == 1
 
     def pair(place: int | None) -> str:
+        """The key by which items of different agents are paired."""
         if named is not None:
             return named if single or place is None else f"{named}#{place}"
         at = places[0] if single else place  # a whole dialogue with one judged reply is paired as that reply
@@ -138,6 +142,7 @@ def _points(
         cluster = pair(places[0]) if single else dialogue.id
 
     def point(place: int | None) -> Point:
+        """The point at one turn, or of the whole dialogue."""
         item = Item(
             id=item_id(dialogue.id, place),
             dialogue=dialogue.id,
@@ -178,6 +183,7 @@ class _Tally:
         self.rated = False  # whether rated turns only were judged in some file
 
     def check(self, selection: Selection) -> None:
+        """Raise with the reason if no item is left."""
         if self.judged:
             check_speakers((agent for agent in selection.as_agents if agent != EVERYONE), self.spoken)
         if self.items:
@@ -185,6 +191,7 @@ class _Tally:
         raise DataError(f"nothing is left to judge: {self._reason(selection)}")
 
     def _reason(self, selection: Selection) -> str:
+        """Why no item is left: the first filter that let nothing through."""
         if not self.read:
             return "there is no dialogue" if selection.limit != 0 else "--limit 0 keeps no dialogue"
         before = self.read

@@ -42,6 +42,7 @@ def _descend(values: Any, key: str) -> Any:
 
 
 def _keys(values: Mapping[str, Any], prefix: str = "") -> Iterator[str]:
+    """The dotted keys of all values."""
     for key, value in values.items():
         if isinstance(value, Mapping):
             yield from _keys(value, f"{prefix}{key}.")

@@ -44,6 +44,7 @@ class Point:
                 yield replace(named, id=identity, turns=self._reworded(said), weight=1 / count)
 
     def _reworded(self, said: Mapping[int, Reply | None]) -> tuple[Turn, ...]:
+        """The turns with other replies at some places."""
         return tuple(
             self._instead(turn, said[place]) if place in said else turn
             for place, turn in enumerate(self.item.turns)

@@ -15,6 +15,8 @@ FILE = "file"  # in --by: the file that a dialogue is in
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Selection:
+    """Which turns of which dialogues are scored, and how items are grouped, paired and clustered."""
+
     judged: Judged | None = None  # None: rated where a file has turn ratings, else all
     dimension: str | None = None  # with "rated": only turns rated on this dimension
     role: Role = "assistant"

@@ -249,13 +249,13 @@ def all_readers() -> dict[str, Reader]:
     """Our readers and those of other packages: functions of a path and options, in the group `turnwise.readers`."""
     return dict(READERS) | {
         name: Reader("", f"of the package {offer.owner}", "see there", tabular=True, offer=offer)
-        for name, offer in _others().usable.items()
+        for name, offer in _plugins().usable.items()
     }
 
 
 def broken() -> tuple[PluginError, ...]:
     """Readers of other packages that cannot be used because of their names."""
-    return tuple(_others().problems.values())
+    return tuple(_plugins().problems.values())
 
 
 def check_loads(reader: Reader) -> None:
@@ -265,7 +265,7 @@ def check_loads(reader: Reader) -> None:
 
 
 @cache
-def _others() -> registry.Offers:
+def _plugins() -> registry.Offers:
     return registry.offered("readers", (*READERS, *ALIASES))
 
 
@@ -273,6 +273,8 @@ ALIASES = {"convlab-unified": "convlab"}  # other names that are accepted and no
 
 
 class Converted(NamedTuple):
+    """The result of a conversion."""
+
     n_dialogues: int
     dropped: Mapping[str, int]  # what could not be kept -> how often
     account: Account
@@ -298,7 +300,7 @@ def convert(
     readers = all_readers()
     reader = readers.get(ALIASES.get(found, found))
     if reader is None:
-        _others().find(found)
+        _plugins().find(found)
         raise unknown("reader", found, list(readers))
     account = Account()
 

@@ -43,6 +43,7 @@ _speaker = one_of(("user", "system"))
 
 
 def recognises(sample: Sample) -> bool:
+    """Whether the sample is of a file in this format."""
     if sample.form in ("folder", "zip"):
         return any(name.rsplit("/", 1)[-1] == FILE for name in sample.names)
     turns = sample.first.get("turns")
@@ -52,6 +53,7 @@ def recognises(sample: Sample) -> bool:
 
 
 def read(path: str, _: Options | None = None) -> Iterator[Dialogue]:
+    """The dialogues of a file in this format."""
     if os.path.isdir(path):
         files = sorted(os.path.join(place, FILE) for place, _, names in os.walk(path) if FILE in names)
         packed = sorted(

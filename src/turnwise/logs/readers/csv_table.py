@@ -22,6 +22,7 @@ LONGEST = 1 << 30  # characters in a cell; the library's own limit is 128 Ki
 
 
 def read(path: str, options: Options | None = None) -> Iterator[Dialogue]:
+    """The dialogues of a file in this format."""
     csv.field_size_limit(LONGEST)
     options = options or Options()
     encoding = _encoding(path, options)

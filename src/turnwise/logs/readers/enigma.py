@@ -45,6 +45,7 @@ _texts = each(text)
 
 
 def recognises(sample: Sample) -> bool:
+    """Whether the sample is of a file in this format."""
     values = sample.first
     if sample.form == "folder":
         return any(name.endswith("/data.json") for name in sample.names)
@@ -54,6 +55,7 @@ def recognises(sample: Sample) -> bool:
 
 
 def read(path: str, _: Options | None = None) -> Iterator[Dialogue]:
+    """The dialogues of a file in this format."""
     if not Path(path).is_dir():
         return _log(path)
     logs = sorted(Path(path).glob("**/data.json"))

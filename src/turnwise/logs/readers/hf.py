@@ -18,6 +18,7 @@ from turnwise.types import Dialogue, item_id
 
 
 def recognises(sample: Sample) -> bool:
+    """Whether the sample is of a file in this format."""
     marks = {"state.json", "dataset_dict.json"}
     return sample.form == "folder" and (
         bool(marks & set(sample.names)) or any(name.endswith(".parquet") for name in sample.names)
@@ -25,6 +26,7 @@ def recognises(sample: Sample) -> bool:
 
 
 def read(path: str, options: Options | None = None) -> Iterator[Dialogue]:
+    """The dialogues of a file in this format."""
     for split, files in _splits(Path(path)).items():
         place = f"{path}/{split}" if split else path
         for dialogue in parquet.dialogues(files, place, options or Options()):

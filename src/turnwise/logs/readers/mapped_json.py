@@ -28,6 +28,7 @@ USUAL: Mapping[str, Role] = {**table.ROLES, **{role: role for role in ROLES}}
 
 
 def read(path: str, options: Options | None = None) -> Iterator[Dialogue]:
+    """The dialogues of a file in this format."""
     options = options or Options()
     if not options.columns:
         raise UsageError(

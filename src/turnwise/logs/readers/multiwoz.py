@@ -51,6 +51,7 @@ def recognises(sample: Sample) -> bool:
 
 
 def read(path: str, _: Options | None = None) -> Iterator[Dialogue]:
+    """The dialogues of a file in this format."""
     try:
         yield from members(record(whole(path)).items(), _dialogue)
     except RuleError as error:

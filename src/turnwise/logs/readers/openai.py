@@ -25,6 +25,7 @@ ROLES = {"developer": "system", "function": "tool"}
 
 
 def recognises(sample: Sample) -> bool:
+    """Whether the sample is of a file in this format."""
     values = sample.first
     if values.get("object") in ("response", "thread.message") or _is_thread(values):
         return True
@@ -36,6 +37,7 @@ def recognises(sample: Sample) -> bool:
 
 
 def read(path: str, options: Options | None = None) -> Iterator[Dialogue]:
+    """The dialogues of a file in this format."""
     threads: dict[str, list[dict[str, Any]]] = {}
     for value, place, located in records(path):
         with located():
@@ -85,6 +87,7 @@ def _thread_part(part: dict[str, Any]) -> dict[str, Any]:
 
 
 def dialogue(value: Any, default_id: str) -> Dialogue:
+    """The dialogue of one record."""
     values = _flattened(dict(record(value)))
     values["messages"] = list(required(values, "messages", each(message)))
     if type(values.get("id")) is int:

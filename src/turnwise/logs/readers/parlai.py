@@ -49,6 +49,7 @@ Act = dict[str, Any]
 
 
 def recognises(sample: Sample) -> bool:
+    """Whether the sample is of a file in this format."""
     dialog = sample.first.get("dialog")
     if isinstance(dialog, list) and dialog and "reward" not in sample.first:
         act = dialog[0][0] if isinstance(dialog[0], list) and dialog[0] else dialog[0]
@@ -58,6 +59,7 @@ def recognises(sample: Sample) -> bool:
 
 
 def read(path: str, options: Options | None = None) -> Iterator[Dialogue]:
+    """The dialogues of a file in this format."""
     options = options or Options()
     first, numbered = begun(path)
     if not first.startswith((b"{", b"[")):

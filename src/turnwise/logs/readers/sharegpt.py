@@ -30,6 +30,7 @@ TURN = frozenset({"from", "value"})
 
 
 def recognises(sample: Sample) -> bool:
+    """Whether the sample is of a file in this format."""
     said = sample.first.get("conversations")
     return (
         isinstance(said, list)
@@ -44,6 +45,7 @@ def read(path: str, _: Options | None = None) -> Iterator[Dialogue]:
 
 
 def dialogue(value: Any, default_id: str) -> Dialogue:
+    """The dialogue of one record."""
     values = record(value)
     prompt = optional(values, "system", text, default="")
     turns = required(values, "conversations", each(_turn))

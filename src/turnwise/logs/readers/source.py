@@ -138,6 +138,7 @@ def records(path: str) -> Iterator[tuple[Any, str, Callable[[], AbstractContextM
 
 
 def _is_json(line: bytes) -> bool:
+    """Whether the line is a JSON value."""
     try:
         decoded(line)
     except RuleError:
@@ -147,6 +148,7 @@ def _is_json(line: bytes) -> bool:
 
 @contextmanager
 def _placed(path: str, line: int | None, index: int | None) -> Iterator[None]:
+    """Turns a `RuleError` into a `DataError` with file and line."""
     try:
         yield
     except RuleError as error:
@@ -154,6 +156,7 @@ def _placed(path: str, line: int | None, index: int | None) -> Iterator[None]:
 
 
 def json_lines(numbered: Iterable[tuple[int, bytes]], path: str, build: Build) -> Iterator[Dialogue]:
+    """The dialogue of each line."""
     for number, line in numbered:
         try:
             yield build(decoded(line), str(number))

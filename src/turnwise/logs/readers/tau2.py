@@ -28,12 +28,14 @@ SPOKEN = ("content", "audio_script_gold", "transcript")  # where a piece of spee
 
 
 def recognises(sample: Sample) -> bool:
+    """Whether the sample is of a file in this format."""
     if sample.form == "folder":
         return RESULTS in sample.names and any(one.startswith(f"{FOLDER}/") for one in sample.names)
     return sample.has("simulations", "info")
 
 
 def read(path: str, options: Options | None = None) -> Iterator[Dialogue]:
+    """The dialogues of a file in this format."""
     options = options or Options()
     file = os.path.join(path, RESULTS) if os.path.isdir(path) else path
     try:

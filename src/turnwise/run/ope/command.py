@@ -24,7 +24,7 @@ from turnwise.run.ope.estimate import (
     precompute,
     text_vectors,
 )
-from turnwise.run.ope.estimators import made
+from turnwise.run.ope.estimators import resolved_estimators
 from turnwise.run.ope.logged_data import LoggedData, left_out, prepare, requested_ratings, selected_dialogues
 from turnwise.run.ope.projection import projections
 from turnwise.run.ope.stream import STREAMED, check_streamable, streamed_estimates, sum_estimators
@@ -41,12 +41,14 @@ EVERYONE = "@alternatives"
 
 
 def ope(spec: OpeSpec) -> Outcome:
+    """Run `turnwise ope`. An interrupted run resumes from its partial results."""
     scanned = scan(spec.data)
     with PartialResults.of(spec, scanned.sha256) as done:
         return _ope(spec, scanned, done)
 
 
 def _ope(spec: OpeSpec, scanned: Census, done: PartialResults) -> Outcome:
+    """The outcome of `turnwise ope`: estimates for each rating and target, or the values of a critic of task logs."""
     stream = spec.stream
     if stream:
         check_streamable(spec)
@@ -82,7 +84,9 @@ def _ope(spec: OpeSpec, scanned: Census, done: PartialResults) -> Outcome:
                     raise UsageError("--min-truth leaves no agent to estimate")
                 unseen = set() if spec.all_agents or logged_data.paired else set(targets)
                 held = [one for one in logged_data.used_dialogues(dialogues) if one.agent not in unseen]
-                ready = made(spec, held, names, everyone, rating=rating, scale=logged_data.episodes.scale)
+                ready = resolved_estimators(
+                    spec, held, names, everyone, rating=rating, scale=logged_data.episodes.scale
+                )
                 if note := left_out(logged_data):
                     notes.append(f"{rating}: {note}")
                 estimates = _target_estimates(spec, logged_data, ready, chosen, everyone, workers, done)
@@ -108,6 +112,7 @@ def _ope(spec: OpeSpec, scanned: Census, done: PartialResults) -> Outcome:
 
 
 def _targets(census: Census, spec: OpeSpec) -> tuple[str, ...]:
+    """The agents to estimate: all of them, or those of --target. Raises if the data has no replies of one."""
     if spec.all_agents:
         return tuple(census.agents)
     there = tuple(census.alternatives) or tuple(census.agents)
@@ -153,6 +158,7 @@ def _target_estimates(
 
 
 def _seeds(spec: OpeSpec, estimators: Mapping[str, Estimator]) -> int:
+    """The number of seeds; raises if none of the estimators depends on a seed."""
     seeds = spec.seeds
     if seeds > 1 and all(map(nested, estimators.values())):
         raise UsageError(f"--seeds: nothing is trained from a chance beginning by {', '.join(estimators)}")
@@ -167,6 +173,7 @@ def _models(estimators: Mapping[str, Estimator]) -> Iterator[str]:
 
 
 def _finding(one: TargetEstimate, rating: str, logged: float | None, truth: Mean | None) -> Finding:
+    """The finding of one estimate."""
     refused = one.estimate is None
     return Finding(
         what={"target": one.target, "rating": rating, "estimator": one.estimator},

@@ -53,6 +53,7 @@ def rewarded_by_task(estimators: Sequence[str], census: Census, rating: str | No
 def ope_of_task(
     spec: OpeSpec, dialogues: Sequence[Dialogue], sha256: Mapping[str, str], targets: Sequence[str]
 ) -> Outcome:
+    """Run `turnwise ope` with critics on task logs, whose reward is the outcome of the task."""
     if spec.all_agents:
         raise UsageError(
             "--all leaves rated agents out in turn; for a critic of task logs name --target NAMES"
@@ -95,6 +96,7 @@ def ope_of_task(
 
 
 def _goalless(dialogues: Sequence[Dialogue], findings: Sequence[Finding]) -> dict[str, int]:
+    """The number of dialogues without a goal by reason, if success is the reward."""
     lacking = sum(not one.goal for one in dialogues)
     paid = any(one.what["rating"] == "success" for one in findings)
     return {"no goal, so nothing says whether it succeeded": lacking} if lacking and paid else {}
@@ -155,6 +157,7 @@ def _value(evaluation: Evaluation, said: Said) -> float | None:
 def _rewarded(
     spec: OpeSpec, dialogues: Sequence[Dialogue], critic: TaskCritic
 ) -> tuple[list[Dialogue], dict[str, float]]:
+    """The dialogues that have a reward, and the reward of each by id."""
     if critic.reward == "success":
         rewards = task_log.success(dialogues, db=spec.db or beside(spec.data))
         return [one for one in dialogues if one.id in rewards], rewards
@@ -164,6 +167,7 @@ def _rewarded(
 
 
 def _logged_name(dialogues: Sequence[Dialogue]) -> str:
+    """The name of the agent that held the dialogues, or `logged` if there are several."""
     names = {one.agent for one in dialogues}
     return names.pop() if len(names) == 1 else "logged"
 
@@ -176,6 +180,7 @@ def _findings(
     who: str,
     baselines: Mapping[str, Mapping[str, float]],
 ) -> list[Finding]:
+    """A finding for the logged system, each target and each control."""
     rows = []
     signature = str(critic.signature)
     everyone = (*found.values, *found.refused)
@@ -219,11 +224,13 @@ def _findings(
 
 
 def _interval(contributions: Floats) -> Interval | None:
+    """The interval of the mean contribution; None where there is a single contribution."""
     found = mean_t_interval(contributions)
     return None if found is None else (float(found[0]), float(found[1]))
 
 
 def _section(found: Judged, *, who: str) -> dict[str, Any]:
+    """The values of the controls and of the logged system, for results.json."""
     return _verdict(found.verdict, who=who) | {
         "controls": {
             key.removeprefix(PREFIX): one.value for key, one in found.values.items() if key.startswith(PREFIX)
@@ -236,6 +243,7 @@ def _section(found: Judged, *, who: str) -> dict[str, Any]:
 
 
 def _verdict(verdict: Verdict, *, who: str) -> dict[str, Any]:
+    """The verdict on a critic, for results.json."""
     return {
         "fooled": verdict.fooled,
         "fooled_by": list(verdict.fooled_by),

@@ -55,6 +55,8 @@ class Request:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TargetEstimate:
+    """The estimate of one estimator for one target, or the reason why there is none."""
+
     target: str
     estimator: str
     signature: str = ""
@@ -87,6 +89,7 @@ def _encode(model: str, texts: Sequence[str]) -> Floats:
 
 
 def estimate_target(request: Request, target: str) -> list[TargetEstimate]:
+    """The estimates of all estimators for one target. Runs in a worker."""
     for model, known_vectors in request.vectors.items():
         give(request.data.episodes.texts, model, known_vectors)
     seen = request.data.without(target)
@@ -116,7 +119,7 @@ def estimate_target(request: Request, target: str) -> list[TargetEstimate]:
             continue
         about = replace(about, signature=str(estimator.signature), curves=own.curves)
         means = np.array([known[agent] for agent in here])
-        done = _calibrated(about, own, others, means, reaches, calibrate=request.calibrate)
+        done = _with_estimate(about, own, others, means, reaches, calibrate=request.calibrate)
         saw = request.calibrate and not nested(estimator) and target not in request.hidden
         if saw and done.interval is not None:
             done = replace(
@@ -127,6 +130,7 @@ def estimate_target(request: Request, target: str) -> list[TargetEstimate]:
 
 
 def _reaches(request: Request, seen: Episodes, agents: Sequence[str]) -> dict[str, Reach]:
+    """How close each agent's replies are to the logged ones."""
     return {agent: reach(seen, agent, request.model) for agent in agents}
 
 
@@ -175,6 +179,7 @@ def precompute(
 
 
 def _estimate_once(request: Request, task: tuple[str, str, int]) -> Estimate:
+    """One estimate of a slow estimator for one agent and seed. Runs in a worker."""
     name, agent, seed = task
     rng = generator(seed, name, agent, request.data.rating)
     seen = leave_out(request.data.without(agent), request.hidden)
@@ -198,7 +203,7 @@ def _mean(trained: Sequence[Estimate]) -> Estimate:
     )
 
 
-def _calibrated(
+def _with_estimate(
     about: TargetEstimate,
     own: Estimate,
     others: Sequence[Estimate],
@@ -207,6 +212,11 @@ def _calibrated(
     *,
     calibrate: bool,
 ) -> TargetEstimate:
+    """`about` with the estimate, its interval and diagnostics.
+
+    With `calibrate`, a line is fitted from the raw estimates of the other agents to their mean ratings. A line that
+    cannot rank agents, or a target too far from them, gives a reason instead of an estimate.
+    """
     mine = reaches[about.target]
     diagnostics: dict[str, Any] = {"raw": own.value, **own.diagnostics}
     diagnostics |= {"overlap": mine.overlap, "distance": mine.distance, "calibrated": False}

@@ -47,7 +47,7 @@ class Unusable:
         raise PluginError(self.problem)
 
 
-def made(
+def resolved_estimators(
     spec: OpeSpec,
     dialogues: Sequence[Dialogue],
     names: Sequence[str],
@@ -56,6 +56,7 @@ def made(
     rating: str,
     scale: tuple[float, float] | None,
 ) -> dict[str, Estimator]:
+    """The estimators by name, with the scores, dialogues or task facts that they need."""
     found: dict[str, Estimator] = {}
     for name in names:
         if name.startswith(METRIC):

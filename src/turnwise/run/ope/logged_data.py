@@ -22,6 +22,8 @@ METRIC = "metric:"  # prefix of a rating that is a metric's number
 
 @dataclass(frozen=True, slots=True)
 class LoggedData:
+    """The rated episodes of one rating dimension, and which of them may be used for each target."""
+
     rating: str
     episodes: Episodes  # all episodes that were read
     used: NDArray[np.bool_]  # (N,) the episodes that --fraction keeps
@@ -143,6 +145,7 @@ def prepare(
 
 
 def _nothing(rating: str, targets: Sequence[str], *, paired: bool) -> str:
+    """The message for data without any episode."""
     if not paired:
         return f"no dialogue is rated on `{rating}`"
     return (
@@ -162,6 +165,7 @@ def check_scale(census: Census, rating: str) -> None:
 
 
 def _whole(spec: OpeSpec, dialogues: Sequence[Dialogue], rating: str) -> list[Episode]:
+    """Whole dialogues as episodes, with their mean rating or a metric's number as the reward."""
     if rating.startswith(METRIC):
         return list(whole(dialogues, computed(spec, dialogues, rating.removeprefix(METRIC))))
     rewards = {
@@ -173,6 +177,7 @@ def _whole(spec: OpeSpec, dialogues: Sequence[Dialogue], rating: str) -> list[Ep
 
 
 def _single(dialogues: Sequence[Dialogue], selection: Selection, rating: str) -> list[Episode]:
+    """Single rated replies as episodes."""
     given: dict[str, list[float]] = {}
     for dialogue in dialogues:
         for one in dialogue.ratings:
@@ -226,6 +231,7 @@ def close_to_target(episodes: Sequence[Episode], target: str, distance: int) -> 
 
 
 def left_out(data: LoggedData) -> str | None:
+    """A note on the items that were left out; None if there are none."""
     if not data.silent:
         return None
     return f"{counted(data.silent, 'item')} left out: not every agent answered there"

@@ -31,6 +31,7 @@ def projections(
 
 
 def _projection(logged_data: LoggedData, target: str, model: str, rng: np.random.Generator) -> dict[str, Any]:
+    """The first two principal components of logged and target replies in their contexts, for a scatter plot."""
     episodes = logged_data.without(target)
     said = episodes.alternatives[target].text[:, 0]
     spoken = np.flatnonzero(said >= 0)

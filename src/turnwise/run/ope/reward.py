@@ -56,12 +56,14 @@ def scored(
 
 
 def _later_sample(item: Item) -> bool:
+    """Whether the item is a second or later sample of a reply."""
     return "~" in item.id and not item.id.endswith("~0")
 
 
 def _ready(
     spec: OpeSpec, name: str, judged: Selection, dialogues: Sequence[Dialogue]
 ) -> tuple[Metric, list[Item]]:
+    """The metric, fitted if it needs it, and the items that it scores."""
     metric = resolve(name, model=spec.model, db=spec.db)
     found = list(items(dialogues, judged, whole="dialogue" in metric.needs))
     if isinstance(metric, Fitted):

@@ -205,6 +205,7 @@ def _target_estimates(
     second: SecondSums,
     first: FirstSums,
 ) -> list[TargetEstimate]:
+    """The estimates of one target from the sums of both passes."""
     request = Request(
         data=logged_data,
         estimators=estimators,
@@ -223,6 +224,7 @@ def _target_estimates(
 def _sampled(
     spec: OpeSpec, about: Pass, census: Census, dialogues: Sequence[Dialogue], first: FirstSums
 ) -> LoggedData:
+    """The sampled dialogues as logged data, with means and counts over all dialogues."""
     if not first.by_agent:
         raise DataError(f"no dialogue is rated on `{about.rating}`")
     rated = [one for dialogue in dialogues for one in _rated(about, dialogue)]
@@ -235,6 +237,7 @@ def _sampled(
 
 
 def _first(about: Pass, shard: Shard) -> FirstPass:
+    """The first pass over one shard: sums by agent, and the sampled dialogues. Runs in a worker."""
     total = FirstPass()
     for rated in _chunks(about, shard):
         episodes = _encoded(about, rated)
@@ -246,6 +249,7 @@ def _first(about: Pass, shard: Shard) -> FirstPass:
 
 
 def _second(about: Pass, shard: Shard) -> SecondPass:
+    """The second pass over one shard: the sums for each target. Runs in a worker."""
     total = SecondPass(tuple(SecondSums() for _ in about.bases))
     for rated in _chunks(about, shard):
         episodes = _encoded(about, rated)
@@ -256,6 +260,7 @@ def _second(about: Pass, shard: Shard) -> SecondPass:
 
 
 def _chunks(about: Pass, shard: Shard) -> Iterator[list[Rated]]:
+    """The rated dialogues of a shard, `CHUNK` at a time."""
     stream = (one for dialogue in shard.read() for one in _rated(about, dialogue))
     return iter(lambda: list(islice(stream, CHUNK)), [])
 

@@ -45,6 +45,7 @@ def in_one_form(dialogues: Sequence[Dialogue], ontology: str = "multiwoz") -> li
 
 
 def _plain(turn: Turn, ontology: Ontology) -> Turn:
+    """The turn with values and placeholders as one word per slot, in its text and alternatives."""
     if turn.content is None:
         return turn
     text = _uniform(delexicalised(turn.text, turn.acts or (), ontology), ontology)
@@ -78,6 +79,7 @@ def facts(
 
 
 def _rows(bits: Sequence[frozenset[str]], places: Mapping[str, int]) -> Floats:
+    """(turns, facts) 1 for each fact that holds at the turn."""
     rows = np.zeros((len(bits), len(places)))
     for row, at in zip(rows, bits, strict=True):
         row[[places[bit] for bit in at]] = 1.0

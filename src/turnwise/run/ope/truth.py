@@ -88,6 +88,7 @@ def validation(
 def _agreement(
     rating: str, name: str, estimates: Sequence[TargetEstimate], truth: Mapping[str, float]
 ) -> dict[str, Any]:
+    """Correlation, error and coverage of one estimator."""
     given = [one for one in estimates if one.estimate is not None and one.target in truth]
     x = np.array([one.estimate for one in given], dtype=np.float64)
     y = np.array([truth[one.target] for one in given])

@@ -29,6 +29,7 @@ _HELD_OUT = 0.05  # share of the dialogues, if no split is named
 
 
 def lava(task: TrainingTask) -> Trained:
+    """Train a LAVA model by supervision."""
     settings = _settings(task, supervised.Settings(device=task.device), ("evaluator", "db"))
     learned, held = _split(task, settings.held_out)
     words = Words.learn((turn.text for one in learned for turn in one.turns), fewest=settings.fewest)
@@ -103,10 +104,12 @@ def _start(task: TrainingTask) -> tuple[Model, tuple[list[Dialogue], list[Dialog
 
 
 def _judge(task: TrainingTask, dialogues: Sequence[Dialogue]) -> Judge:
+    """The judge of match and success on these dialogues."""
     return Judge(dialogues, evaluator=task.setting("evaluator", EVALUATOR), db=task.setting("db", "") or None)
 
 
 def _split(task: TrainingTask, held_out: float) -> tuple[list[Dialogue], list[Dialogue]]:
+    """Training and held-out dialogues: the splits `train` and `val`, or a random share."""
     kept = {item.dialogue for item in task.items}
     dialogues = usable([one for one in task.dialogues if one.id in kept])
     named = {one.meta.get("split") for one in dialogues}
@@ -137,6 +140,7 @@ def _trained(
     learned: int,
     how: str,
 ) -> Trained:
+    """The model with its findings on the held-out dialogues."""
     data = model.corpus(held)
     found: dict[str, Any] = {}
     if judge is not None:

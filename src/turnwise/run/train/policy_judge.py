@@ -49,12 +49,14 @@ class Judge:
         return found
 
     def _with_replies(self, number: int, replies: Sequence[str]) -> Item:
+        """The item with other replies at the system turns."""
         item, turns = self.items[number], list(self.items[number].turns)
         for place, reply in zip(self.places[number], replies, strict=True):
             turns[place] = replace(turns[place], content=reply)
         return replace(item, turns=tuple(turns), agent=_SAYS)
 
     def _bleu(self, items: Sequence[Item]) -> float:
+        """BLEU of the replies against the logged ones, with placeholders."""
         metric = DelexicalisedBleu(ontology=self.metric.ontology)
         replies = [
             replace(item, turns=(replace(item.turns[place], references=(logged.turns[place].text,)),), turn=0)
@@ -65,6 +67,7 @@ class Judge:
 
 
 def _whole(dialogue: Dialogue) -> Item:
+    """The dialogue as one item."""
     return Item(
         id=dialogue.id,
         dialogue=dialogue.id,

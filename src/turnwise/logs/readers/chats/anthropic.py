@@ -34,6 +34,7 @@ Message = dict[str, Any]
 
 
 def recognises(sample: Sample) -> bool:
+    """Whether the sample is of a file in this format."""
     values = sample.first.get("request", sample.first)
     messages = values.get("messages") if isinstance(values, dict) else None
     if not isinstance(messages, list):
@@ -45,12 +46,14 @@ def recognises(sample: Sample) -> bool:
 
 
 def read(path: str, _: Options | None = None) -> Iterator[Dialogue]:
+    """The dialogues of a file in this format."""
     for value, place, located in records(path):
         with located():
             yield dialogue(value, place)
 
 
 def dialogue(value: Any, place: str) -> Dialogue:
+    """The dialogue of one record."""
     values = record(value)
     asked = optional(values, "request", record, default=values)
     messages = [one for several in required(asked, "messages", each(_messages)) for one in several]

@@ -19,6 +19,7 @@ RECORD = frozenset({"mapping", "current_node", "id", "conversation_id"})
 
 
 def recognises(sample: Sample) -> bool:
+    """Whether the sample is of a file in this format."""
     nodes = sample.first.get("mapping")
     return isinstance(nodes, dict) and all(
         isinstance(one, dict) and "children" in one for one in nodes.values()
@@ -26,6 +27,7 @@ def recognises(sample: Sample) -> bool:
 
 
 def read(path: str, options: Options | None = None) -> Iterator[Dialogue]:
+    """The dialogues of a file in this format."""
     options = options or Options()
     for value, place, located in records(path):
         with located():

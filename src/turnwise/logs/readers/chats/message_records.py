@@ -25,12 +25,14 @@ def recognises(sample: Sample) -> bool:
 
 
 def read(path: str, _: Options | None = None) -> Iterator[Dialogue]:
+    """The dialogues of a file in this format."""
     for value, place, located in records(path):
         with located():
             yield dialogue(value, place)
 
 
 def dialogue(value: Any, place: str) -> Dialogue:
+    """The dialogue of one record."""
     values = record(value)
     holder = _holder(values)
     if holder is None:

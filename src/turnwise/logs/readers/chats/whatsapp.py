@@ -38,6 +38,7 @@ class _Said(NamedTuple):
 
 
 def recognises(sample: Sample) -> bool:
+    """Whether the sample is of a file in this format."""
     lines = [line for line in sample.text.splitlines()[:20] if line.strip()]
     return sample.form in ("text", "table") and sum(bool(START.match(line)) for line in lines) >= max(
         1, len(lines) // 2
@@ -45,6 +46,7 @@ def recognises(sample: Sample) -> bool:
 
 
 def read(path: str, options: Options | None = None) -> Iterator[Dialogue]:
+    """The dialogues of a file in this format."""
     options = options or Options()
     said = list(_messages(path, options))
     if not said:

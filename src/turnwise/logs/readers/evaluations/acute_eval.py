@@ -28,6 +28,7 @@ def recognises(sample: Sample) -> bool:
 
 
 def read(path: str, options: Options | None = None) -> Iterator[Dialogue]:
+    """The dialogues of a file in this format."""
     options = options or Options()
     rows = csv.DictReader(io.StringIO(content(path).decode("utf-8-sig", errors="replace"), newline=""))
     if missing := [column for column in COLUMNS if column not in (rows.fieldnames or ())]:

@@ -21,6 +21,7 @@ RUN = ("test_cases", "conversational_test_cases")
 
 
 def recognises(sample: Sample) -> bool:
+    """Whether the sample is of a file in this format."""
     values = _snake(sample.first)
     if any(isinstance(values.get(key), list) for key in RUN):
         return True
@@ -32,6 +33,7 @@ def recognises(sample: Sample) -> bool:
 
 
 def read(path: str, _: Options | None = None) -> Iterator[Dialogue]:
+    """The dialogues of a file in this format."""
     for value, place, located in records(path):
         with located():
             values = _snake(record(value))

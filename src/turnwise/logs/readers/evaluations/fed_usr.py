@@ -24,6 +24,7 @@ HUMAN = "Original Ground Truth"  # USR's name for what a person said
 
 
 def recognises(sample: Sample) -> bool:
+    """Whether the sample is of a file in this format."""
     values = sample.first
     fed = (
         isinstance(values.get("annotations"), dict)
@@ -36,6 +37,7 @@ def recognises(sample: Sample) -> bool:
 
 
 def read(path: str, options: Options | None = None) -> Iterator[Dialogue]:
+    """The dialogues of a file in this format."""
     options = options or Options()
     for value, place, located in records(path):
         with located():

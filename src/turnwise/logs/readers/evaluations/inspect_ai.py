@@ -26,12 +26,14 @@ SAMPLE = frozenset(
 
 
 def recognises(sample: Sample) -> bool:
+    """Whether the sample is of a file in this format."""
     if sample.form == "zip":
         return "header.json" in sample.names and any(name.startswith("samples/") for name in sample.names)
     return sample.has("eval", "samples", "plan")
 
 
 def read(path: str, options: Options | None = None) -> Iterator[Dialogue]:
+    """The dialogues of a file in this format."""
     options = options or Options()
     try:
         if zipfile.is_zipfile(path):

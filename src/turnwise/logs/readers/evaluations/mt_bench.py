@@ -24,6 +24,7 @@ Record = dict[str, Any]
 
 
 def recognises(sample: Sample) -> bool:
+    """Whether the sample is of a file in this format."""
     return sample.form == "jsonl" and (
         sample.has("question_id", "turns")
         or sample.has("question_id", "choices", "model_id")
@@ -32,6 +33,7 @@ def recognises(sample: Sample) -> bool:
 
 
 def read(path: str, options: Options | None = None) -> Iterator[Dialogue]:
+    """The dialogues of a file in this format."""
     options = options or Options()
     questions: dict[Any, Record] = {}
     answers: list[tuple[str, int, Record]] = []

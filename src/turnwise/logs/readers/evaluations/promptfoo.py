@@ -21,11 +21,13 @@ RATER = "promptfoo"
 
 
 def recognises(sample: Sample) -> bool:
+    """Whether the sample is of a file in this format."""
     found = inner(sample.first, "results", "results")
     return isinstance(found, list) and bool({"evalId", "config"} & sample.first.keys())
 
 
 def read(path: str, options: Options | None = None) -> Iterator[Dialogue]:
+    """The dialogues of a file in this format."""
     options = options or Options()
     try:
         export = record(whole(path))

@@ -27,6 +27,7 @@ def read(path: str, _: Options | None = None) -> Iterator[Dialogue]:
 
 
 def dialogue(value: Any, default_id: str) -> Dialogue:
+    """The dialogue of one record."""
     values = record(value)
     reward = optional(values, "reward", number, default=None)
     info = optional(values, "info", record, default={})

@@ -17,6 +17,7 @@ from turnwise.types import Dialogue
 
 
 def recognises(sample: Sample) -> bool:
+    """Whether the sample is of a file in this format."""
     values = sample.first
     trace = {"id", "input", "output"} <= values.keys() and bool(
         {"sessionId", "session_id", "userId", "observations", "htmlPath"} & values.keys()
@@ -29,6 +30,7 @@ def recognises(sample: Sample) -> bool:
 
 
 def read(path: str, options: Options | None = None) -> Iterator[Dialogue]:
+    """The dialogues of a file in this format."""
     options = options or Options()
     calls: list[Call] = []
     for value, place, located in records(path):

@@ -24,6 +24,7 @@ def recognises(sample: Sample) -> bool:
 
 
 def read(path: str, options: Options | None = None) -> Iterator[Dialogue]:
+    """The dialogues of a file in this format."""
     options = options or Options()
     runs: list[dict[str, Any]] = []
     calls: list[Call] = []

@@ -42,6 +42,7 @@ Attributes = dict[str, Any]
 
 
 def recognises(sample: Sample) -> bool:
+    """Whether the sample is of a file in this format."""
     values = sample.first
     if "resourceSpans" in values or "resourceLogs" in values:
         return True
@@ -54,6 +55,7 @@ def recognises(sample: Sample) -> bool:
 
 
 def read(path: str, options: Options | None = None) -> Iterator[Dialogue]:
+    """The dialogues of a file in this format."""
     options = options or Options()
     spans: list[dict[str, Any]] = []
     events: dict[str, list[tuple[str, Any]]] = {}
