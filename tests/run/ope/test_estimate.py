@@ -9,7 +9,7 @@ from tests.small_world import world
 from turnwise.estimators.calibration import known_means
 from turnwise.estimators.linear.regression import Direct
 from turnwise.estimators.refusal import Reach
-from turnwise.run.ope.estimate import Request, TargetEstimate, _calibrated, estimate_target
+from turnwise.run.ope.estimate import Request, TargetEstimate, _with_estimate, estimate_target
 from turnwise.run.ope.logged_data import LoggedData
 from turnwise.types import Estimate
 
@@ -24,7 +24,7 @@ def estimate(value: float, level: float) -> Estimate:
 
 def calibrated(own: Estimate, others: list[Estimate], means: np.ndarray) -> TargetEstimate:
     reaches = {"new": NEAR, **{str(place): NEAR for place in range(len(others))}}
-    return _calibrated(
+    return _with_estimate(
         TargetEstimate(target="new", estimator="any"), own, others, means, reaches, calibrate=True
     )
 

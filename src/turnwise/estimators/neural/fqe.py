@@ -40,6 +40,7 @@ class _Q:
         self.q = self.head()
 
     def head(self) -> Head:
+        """A new head that starts at 0."""
         setup = self.setup
         made = Head(setup.batches.source.width, setup.hidden, start=0.0, generator=setup.generator)
         return made.to(setup.device)
@@ -54,10 +55,12 @@ class _Q:
         return self.objective(self.batches[dialogues])
 
     def reading(self) -> Mapping[str, float]:
+        """The objective and the estimate."""
         objective, values = self._whole()
         return {"objective": objective, "estimate": float(values.mean())}
 
     def answer(self) -> Answer:
+        """The value of each dialogue's first state, and the objective."""
         objective, values = self._whole()
         return Answer(values, {"objective": objective})
 
@@ -82,10 +85,13 @@ class _Q:
 
 
 def _mean(values: torch.Tensor, inside: torch.Tensor) -> torch.Tensor:
+    """The mean over the turns that exist."""
     return (values * inside).sum() / inside.sum()
 
 
 class _Fitted(_Q):
+    """Fitted Q evaluation: regression on a copy of Q that is renewed every `renewal` steps."""
+
     def __init__(self, setup: Setup, *, tuned: bool, renewal: int) -> None:
         super().__init__(setup, tuned=tuned)
         self.renewal, self.steps = renewal, torch.zeros((), dtype=torch.int64)
@@ -98,6 +104,7 @@ class _Fitted(_Q):
         return [self.steps, *self.before.parameters()]
 
     def loss(self, dialogues: Ints) -> torch.Tensor:
+        """The loss of a batch; renews the copy when it is due."""
         if int(self.steps) % self.renewal == 0:
             self.before.load_state_dict(self.q.state_dict())
         self.steps += 1
@@ -109,11 +116,14 @@ class _Fitted(_Q):
 
 
 class _Game(_Q):
+    """LSTDQ as a game between Q and a second head that finds its Bellman errors."""
+
     def __init__(self, setup: Setup, *, tuned: bool) -> None:
         super().__init__(setup, tuned=tuned)
         self.w = self.head()
 
     def groups(self) -> list[tuple[float, list[torch.nn.Parameter]]]:
+        """The parameters with the factors of their learning rates."""
         encoder = self.batches.source.parameters()
         return [
             (1.0, [*self.q.parameters(), *encoder]),
@@ -121,6 +131,7 @@ class _Game(_Q):
         ]
 
     def objective(self, batch: Batch) -> torch.Tensor:
+        """The objective, which Q minimises and the second head maximises."""
         q, w = self.q(batch.rows), reverse(self.w(batch.rows[batch.logged]))
         error = self.backup(batch, q) - q[batch.logged]
         return _mean(w * error - w.square() / 2, batch.inside)

@@ -24,6 +24,8 @@ from turnwise.estimators.neural.padding import following, padded
 
 
 class _Reverse(torch.autograd.Function):
+    """The identity with a reversed gradient."""
+
     @staticmethod
     def forward(ctx: Any, x: torch.Tensor) -> torch.Tensor:
         return x.view_as(x)
@@ -35,8 +37,8 @@ class _Reverse(torch.autograd.Function):
 
 def reverse(x: torch.Tensor) -> torch.Tensor:
     """x, with its gradient reversed."""
-    turned: torch.Tensor = _Reverse.apply(x)  # type: ignore[no-untyped-call]
-    return turned
+    reversed_: torch.Tensor = _Reverse.apply(x)  # type: ignore[no-untyped-call]
+    return reversed_
 
 
 class Steps(NamedTuple):
@@ -49,6 +51,8 @@ class Steps(NamedTuple):
 
 
 class Dice(torch.nn.Module):
+    """The heads zeta and nu and the multiplier lambda of the DICE game."""
+
     def __init__(
         self,
         width: int,
@@ -68,6 +72,7 @@ class Dice(torch.nn.Module):
         self.nu_pseudo = torch.nn.Parameter(torch.zeros(horizon or 0))
 
     def steps(self, batch: Batch) -> Steps:
+        """zeta and nu at each step of a batch, padded to the horizon if there is one."""
         nu = self.nu(batch.rows)
         zeta = self.zeta(batch.rows[batch.logged]).square()
         now, then = nu[batch.logged], (nu[batch.target] * batch.weight).sum(dim=-1)

@@ -71,6 +71,7 @@ def read(path: str, _: Options | None = None) -> Iterator[Dialogue]:
 
 
 def _unpacked(path: str) -> Iterator[Dialogue]:
+    """The dialogues of a zip archive."""
     with Packed(path) as packed:
         names = [name for name in packed.names if name.rsplit("/", 1)[-1] == FILE]
         if not names:
@@ -82,6 +83,7 @@ def _unpacked(path: str) -> Iterator[Dialogue]:
 
 
 def _dialogue(value: Any, default_id: str) -> Dialogue:
+    """The dialogue of one record."""
     values = record(value)
     turns = required(values, "turns", each(_turn))
     if not turns:
@@ -105,6 +107,7 @@ def _moved(turns: tuple[Turn, ...]) -> tuple[Turn, ...]:
 
 
 def _turn(value: Any) -> Turn:
+    """The turn of one record."""
     values = record(value)
     speaker = required(values, "speaker", _speaker)
     state = optional(values, "state", mapping(record), default=None)
@@ -118,6 +121,7 @@ def _turn(value: Any) -> Turn:
 
 
 def _mentioned(state: dict[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
+    """The state without empty slots and domains."""
     domains = {
         domain: {slot: said for slot, said in slots.items() if said} for domain, slots in state.items()
     }
@@ -125,6 +129,7 @@ def _mentioned(state: dict[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
 
 
 def _act(value: Any) -> list[str]:
+    """One act as name, slot and value."""
     values = record(value)
     act = f"{required(values, 'domain', text)}-{required(values, 'intent', text)}"
     return [act, required(values, "slot", text), optional(values, "value", text, default="")]

@@ -65,6 +65,7 @@ def read(path: str, _: Options | None = None) -> Iterator[Dialogue]:
 
 
 def _log(path: str) -> Iterator[Dialogue]:
+    """The dialogues of one target's file; the target is named after its folder."""
     place = Path(path)
     target = place.parent.name if place.stem == "data" and place.parent.name else place.stem
 
@@ -89,15 +90,18 @@ def _joined(paths: Iterable[str]) -> Iterator[Dialogue]:
 
 
 def _identity(dialogue: Dialogue) -> str:
+    """A digest of the texts and ratings of a dialogue."""
     said = [part for turn in dialogue.turns for part in (turn.role, turn.text)]
     return digest(*said, *(f"{rating.dimension} {rating.value}" for rating in dialogue.ratings))
 
 
 def _both(turn: Turn, other: Turn) -> Turn:
+    """The turn with the alternatives of both."""
     return replace(turn, alternatives={**turn.alternatives, **other.alternatives})
 
 
 def _dialogue(value: Any, default_id: str, *, target: str) -> Dialogue:
+    """The dialogue of one record, with the target's replies as alternatives."""
     values = record(value)
     exchanges = _exchanges(values)
     reward = optional(values, "reward", _rewards, default=None)
@@ -113,6 +117,7 @@ def _dialogue(value: Any, default_id: str, *, target: str) -> Dialogue:
 
 
 def _exchanges(values: dict[str, Any]) -> list[Exchange]:
+    """The words of the person, the agent and the target, exchange by exchange."""
     if "dialog" in values:
         said = required(values, "dialog", each(_said))
         parts, place = [said[speaker::3] for speaker in range(3)], "dialog"
@@ -137,6 +142,7 @@ def _rewards(value: Any) -> Scores:
 
 
 def _turns(exchanges: list[Exchange], target: str, relabelled: Scores | None) -> Iterator[Turn]:
+    """The turns of the exchanges."""
     last = len(exchanges) - 1
     for place, (person, agent, instead) in enumerate(exchanges):
         if place > 0 or person not in SILENCE:

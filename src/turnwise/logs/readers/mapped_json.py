@@ -53,10 +53,12 @@ def values_at(value: Any, path: str) -> list[Any]:
 
 
 def value_at(value: Any, path: str) -> Any:
+    """The first value at a path; None if there is none."""
     return next(iter(values_at(value, path)), None)
 
 
 def _steps(path: str) -> list[tuple[str, str]]:
+    """The steps of a path."""
     steps = STEP.findall(path)
     if not steps or "".join(key or f"[{place}]" for key, place in steps) != path.replace(".", ""):
         raise UsageError(f"`{path}` is no path; write keys with dots, [0] or [*], for example results[*].log")
@@ -64,6 +66,7 @@ def _steps(path: str) -> list[tuple[str, str]]:
 
 
 def _records(path: str, options: Options) -> Iterator[tuple[Any, str, Any]]:
+    """The records of the file, or the values at --each inside them."""
     number = 0
     for value, place, located in records(path):
         if options.each is None:
@@ -92,6 +95,7 @@ def _nested(path: str, options: Options) -> Iterator[Dialogue]:
 
 
 def _messages(value: Any, path: str) -> list[dict[str, Any]]:
+    """The messages of a record."""
     found = value_at(record(value), path)
     if not isinstance(found, list) or not found:
         raise wrong(found, "a list of messages").inside(path)
@@ -99,6 +103,7 @@ def _messages(value: Any, path: str) -> list[dict[str, Any]]:
 
 
 def _speaker(message: dict[str, Any], path: str) -> str:
+    """The speaker of a message."""
     found = value_at(message, path)
     if found is None:
         raise RuleError(f"is missing in {shown(message)}").inside(path)
@@ -113,6 +118,7 @@ def _native(
     roles: Mapping[str, Role],
     options: Options,
 ) -> dict[str, Any]:
+    """The record in native form."""
     taken = {inside["role"], inside["content"]}
     messages = []
     for one in _messages(value, paths["messages"]):
@@ -136,6 +142,7 @@ def _native(
 
 
 def _ratings(value: dict[str, Any], paths: Mapping[str, str]) -> Iterator[dict[str, Any]]:
+    """The ratings of a record."""
     rater = value_at(value, paths["rater"]) if "rater" in paths else None
     for meaning, path in paths.items():
         kind, _, label = meaning.partition(":")

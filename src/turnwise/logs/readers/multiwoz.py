@@ -39,6 +39,8 @@ class _Domain(NamedTuple):
 
 
 class _Entry(NamedTuple):
+    """One message of the log."""
+
     text: str
     domains: dict[str, _Domain]
     acts: tuple[Any, ...] | None
@@ -59,6 +61,7 @@ def read(path: str, _: Options | None = None) -> Iterator[Dialogue]:
 
 
 def _dialogue(value: Any, key: str) -> Dialogue:
+    """The dialogue of one record."""
     values = record(value)
     log = required(values, "log", each(_entry))
     if not log:
@@ -82,6 +85,7 @@ def _dialogue(value: Any, key: str) -> Dialogue:
 
 
 def _turn(entry: _Entry, *, by_wizard: bool) -> Turn:
+    """The turn of one message."""
     state = {name: domain.slots for name, domain in entry.domains.items() if domain.slots}
     return Turn(
         role="assistant" if by_wizard else "user",
@@ -93,6 +97,7 @@ def _turn(entry: _Entry, *, by_wizard: bool) -> Turn:
 
 
 def _entry(value: Any) -> _Entry:
+    """One message, checked."""
     values = record(value)
     acts = optional(values, "dialog_act", _acts, default=None)
     unannotated = {"dialog_act": acts} if isinstance(acts, str) else {}
@@ -105,6 +110,7 @@ def _entry(value: Any) -> _Entry:
 
 
 def _domain(value: Any) -> _Domain:
+    """The filled slots and the bookings of a domain."""
     values = record(value)
     book = dict(optional(values, "book", record, default={}))
     booked = optional(book, "booked", array, default=[])

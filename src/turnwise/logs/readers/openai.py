@@ -55,6 +55,7 @@ def read(path: str, options: Options | None = None) -> Iterator[Dialogue]:
 
 
 def _is_thread(values: Any) -> bool:
+    """Whether the value is a list of messages of one thread."""
     listed = values.get("data") if isinstance(values, dict) else None
     return (
         isinstance(listed, list)
@@ -77,6 +78,7 @@ def _thread(identity: str, several: list[dict[str, Any]]) -> Dialogue:
 
 
 def _thread_part(part: dict[str, Any]) -> dict[str, Any]:
+    """A content part of a thread's message in the form of a chat."""
     held = part.get("text")
     if isinstance(held, dict):
         return {"type": "text", "text": required(held, "value", text)}

@@ -107,6 +107,7 @@ def _metadata(path: str, options: Options) -> dict[str, Any]:
 
 
 def _dialogue(value: Any, default_id: str, *, about: dict[str, Any], options: Options, file: str) -> Dialogue:
+    """The dialogue of one record."""
     values = record(value)
     acts = [act for exchange in required(values, "dialog", each(_exchange)) for act in exchange]
     context = optional(values, "context", _acts, default=())
@@ -132,6 +133,7 @@ def _dialogue(value: Any, default_id: str, *, about: dict[str, Any], options: Op
 
 
 def _roles(heard: Sequence[Act], options: Options, file: str) -> dict[str, Role]:
+    """The role of each speaker; a self-chat has a user and an agent."""
     counts = Counter(map(_speaker, heard))
     known: dict[str, Role] = {}
     for speaker in counts:
@@ -159,6 +161,7 @@ def _self_chat(names: Sequence[str]) -> tuple[str, str] | None:
 
 
 def _agent(names: Sequence[str]) -> str:
+    """The name of the agent, without the number of its side in a self-chat."""
     if len(names) != 1:
         return "unknown"
     side = SIDE.fullmatch(names[0])
@@ -229,6 +232,7 @@ def _exchange(value: Any) -> tuple[Act, ...]:
 
 
 def _act(value: Any) -> Act:
+    """One act, checked."""
     values = record(value)
     optional(values, "text", text, default=None)
     _speaker(values)
@@ -239,6 +243,7 @@ _acts = each(_act)
 
 
 def _speaker(values: Act) -> str:
+    """The name of the speaker."""
     return required(values, "speaker" if "speaker" in values else "id", name)
 
 
@@ -251,6 +256,7 @@ def _turn(act: Act, role: Role) -> Turn:
 
 
 def _episodes(numbered: Iterable[tuple[int, bytes]], path: str) -> Iterator[Dialogue]:
+    """The dialogues of a file in ParlAI's text format."""
     turns: list[Turn] = []
     count = 0
     for number, line in numbered:
@@ -267,6 +273,7 @@ def _episodes(numbered: Iterable[tuple[int, bytes]], path: str) -> Iterator[Dial
 
 
 def _fields(line: bytes) -> dict[str, str]:
+    """The named fields of a line."""
     try:
         written = line.decode().strip("\r\n")
     except UnicodeDecodeError as error:
@@ -281,6 +288,7 @@ def _fields(line: bytes) -> dict[str, str]:
 
 
 def _exchanged(fields: dict[str, str]) -> list[Turn]:
+    """The user turn and the reply of a line."""
     labels = fields.get("labels", fields.get("eval_labels", ""))
     reply, *references = labels.split("|")
     turns = [Turn("user", fields["text"])] if fields.get("text") else []

@@ -61,6 +61,7 @@ def dialogue(value: Any, default_id: str) -> Dialogue:
 
 
 def _turn(value: Any) -> Turn:
+    """The turn of one message."""
     values = record(value)
     speaker = required(values, "from", text)
     if speaker not in SPEAKERS:

@@ -41,11 +41,14 @@ ROLES: dict[str, Role] = {
 
 
 class Row(NamedTuple):
+    """One row of a table."""
+
     number: int  # the line, or the row where the format has no lines
     values: Mapping[str, Any]
 
 
 def dialogues(rows: Iterable[Row], header: Sequence[str], file: str, options: Options) -> Iterator[Dialogue]:
+    """The dialogues of a table: a row for each dialogue, message or rated reply."""
     columns = Columns.fitted(options.columns, header)
     said = [(meaning.partition(":")[2], column) for meaning, several in columns.meanings.items()
             if meaning.startswith("say:") for column in several]  # fmt: skip
@@ -115,6 +118,7 @@ class _Speakers:
         self.unknown = False
 
     def role(self, value: Any) -> Role:
+        """The role of a speaker."""
         speaker = written(value).strip()
         self.counts[speaker] += 1
         known = (
@@ -126,6 +130,7 @@ class _Speakers:
         return known or "user"  # never used: `check` raises
 
     def check(self) -> None:
+        """Raise with the names of all speakers if the role of one is unknown."""
         if self.unknown:
             usual = {speaker: ROLES[speaker.lower()] for speaker in self.counts if speaker.lower() in ROLES}
             speakers.roles(self.counts, self.options, file=self.file, known=usual)
@@ -138,10 +143,12 @@ class _Threads:
         self.parents: dict[str, str] = {}
 
     def add(self, message: str | None, reply_to: str | None) -> None:
+        """Note what a message replies to."""
         if message and reply_to:
             self.parents[message] = reply_to
 
     def root(self, message: str) -> str:
+        """The first message of the thread."""
         seen = {message}
         while message in self.parents and self.parents[message] not in seen:
             message = self.parents[message]
@@ -160,11 +167,13 @@ class _Draft:
     meta: dict[str, Any] = field(default_factory=dict)
 
     def place(self, order: float, turn: Turn) -> None:
+        """Add a turn; raises if an earlier row has another one there."""
         there = self.turns.setdefault(order, turn)
         if (there.role, there.content) != (turn.role, turn.content):
             raise wrong(turn.content, f"{shown(there.content)}, which an earlier row has at the same place")
 
     def rate(self, row: Mapping[str, Any], columns: Columns, order: float) -> None:
+        """Add the ratings of a row."""
         rater = columns.cell(row, "rater", written)
         for dimension, value, scale in columns.ratings(row, "rating"):
             self.ratings.append((order, Rating("", dimension, value, rater, scale=scale)))
@@ -174,11 +183,13 @@ class _Draft:
                 self.ratings.append(of_whole)
 
     def speak(self, agent: str | None) -> None:
+        """Set the agent; raises if an earlier row names another one."""
         if agent is not None and self.agent not in (None, agent):
             raise wrong(agent, f"{shown(self.agent)}, the agent of the dialogue's earlier rows")
         self.agent = self.agent or agent
 
     def dialogue(self) -> Dialogue:
+        """The dialogue of all rows so far."""
         places = {order: place for place, order in enumerate(sorted(self.turns))}
 
         def placed(order: float | None, rating: Rating) -> Rating:
@@ -201,6 +212,7 @@ def _message(
     speakers_: "_Speakers",
     threads: "_Threads | None",
 ) -> None:
+    """Add a row that is one message."""
     identity, role = columns.cell(row.values, "id", written), columns.cell(row.values, "role", speakers_.role)
     speaker = columns.cell(row.values, "role", written)
     if threads is not None:
@@ -222,6 +234,7 @@ def _message(
 
 
 def _item(known: dict[str, _Draft], row: Row, columns: Columns, split: str | None) -> None:
+    """Add a row that is one reply with its context."""
     identity = columns.cell(row.values, "id", written) or str(row.number)
     draft = known.setdefault(identity, _Draft(identity, meta=columns.unmapped(row.values)))
     said = columns.cell(row.values, "context", _Context(split)) or ()
@@ -233,6 +246,7 @@ def _item(known: dict[str, _Draft], row: Row, columns: Columns, split: str | Non
 
 
 def _turn(row: Mapping[str, Any], columns: Columns, role: Role, content: str, extra: dict[str, Any]) -> Turn:
+    """The turn of a row."""
     return Turn(
         role=role,
         content=columns.cell(row, content, written) or "",
@@ -257,6 +271,7 @@ class _Context:
 
 
 def _role(value: Any) -> Role:
+    """The role of a usual word for a speaker, such as `bot`."""
     role = ROLES.get(written(value).strip().lower())
     if role is None:
         raise wrong(value, f"one of {', '.join(ROLES)}")

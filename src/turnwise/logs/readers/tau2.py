@@ -56,6 +56,7 @@ def read(path: str, options: Options | None = None) -> Iterator[Dialogue]:
 
 
 def _folder(folder: str, build: Callable[[Any, str], Dialogue]) -> Iterator[Dialogue]:
+    """The dialogues of a folder with one file for each simulation."""
     names = (
         sorted(one for one in os.listdir(folder) if one.endswith(".json")) if os.path.isdir(folder) else []
     )
@@ -73,6 +74,7 @@ def _has_turns(values: Mapping[str, Any]) -> bool:
 
 
 def _builder(results: Mapping[str, Any], options: Options) -> Callable[[Any, str], Dialogue]:
+    """The function that makes the dialogue of a simulation."""
     info = optional(results, "info", record, default={})
     tasks = dict(optional(results, "tasks", each(_task), default=()))
     agent = _model(info, "agent_info")
@@ -169,6 +171,7 @@ def _speech(ticks: tuple[dict[str, Any], ...]) -> Iterator[dict[str, Any]]:
 
 
 def _spoken(role: str, words: list[str], span: list[Any]) -> dict[str, Any]:
+    """One message of a voice dialogue; audio if it has no text."""
     about = {"ticks": [span[0], span[-1]]}
     if words:
         return {"role": role, "content": "".join(words), **about}

@@ -37,6 +37,7 @@ def read(path: str, options: Options | None = None) -> Iterator[Dialogue]:
 
 
 def _dialogue(values: dict[str, Any], place: str, options: Options) -> Dialogue | None:
+    """The dialogue of one exported record."""
     nodes = required(values, "mapping", mapping(record))
     branch = _branch(nodes, values.get("current_node"))
     messages = [one for node in branch if (one := _message(node.get("message"))) is not None]

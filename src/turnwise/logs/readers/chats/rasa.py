@@ -33,6 +33,7 @@ def read(path: str, options: Options | None = None) -> Iterator[Dialogue]:
 
 
 def _dialogues(values: dict[str, Any], place: str, options: Options) -> Iterator[Dialogue]:
+    """The dialogues of one tracker, divided at its session starts and restarts."""
     sender = text_at(values, "sender_id") or place
     events = required(values, "events", each(record))
     sessions: list[list[dict[str, Any]]] = [[]]
@@ -68,6 +69,7 @@ def _dialogues(values: dict[str, Any], place: str, options: Options) -> Iterator
 
 
 def _message(event: dict[str, Any], options: Options) -> dict[str, Any] | None:
+    """The message of an event; None if it has none."""
     kind = required(event, "event", name)
     if kind not in ("user", "bot"):
         return None

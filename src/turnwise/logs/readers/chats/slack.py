@@ -103,6 +103,7 @@ class _Files:
             self.packed.close()
 
     def json(self, name: str) -> Any:
+        """The JSON value of a file in the folder or archive."""
         if self.packed is not None:
             return decoded(self.packed.read(name))
         with open(os.path.join(self.path, name), "rb") as file:
@@ -129,6 +130,7 @@ def _add(
     users: dict[str, str],
     options: Options,
 ) -> None:
+    """Add a message to its thread, or to the day of its channel."""
     kind = values.get("subtype")
     if values.get("type") != "message" or kind not in SPOKEN:
         options.dropped[f"notices of Slack ({kind or values.get('type')})"] += 1

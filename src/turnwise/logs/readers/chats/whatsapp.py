@@ -31,7 +31,9 @@ LEFT_OUT = re.compile(
 PAUSE = 24.0  # hours without a message that end a dialogue
 
 
-class _Said(NamedTuple):
+class _Message(NamedTuple):
+    """One message of the export."""
+
     at: datetime
     name: str
     text: str
@@ -66,6 +68,7 @@ def read(path: str, options: Options | None = None) -> Iterator[Dialogue]:
 
 
 def _pause(options: Options) -> timedelta:
+    """The pause that ends a dialogue."""
     try:
         return timedelta(hours=float(options.each) if options.each else PAUSE)
     except ValueError:
@@ -74,7 +77,8 @@ def _pause(options: Options) -> timedelta:
         ) from None
 
 
-def _parts(said: list[_Said], pause: timedelta) -> Iterator[list[_Said]]:
+def _parts(said: list[_Message], pause: timedelta) -> Iterator[list[_Message]]:
+    """The messages, divided at long pauses."""
     part = [said[0]]
     for one in said[1:]:
         if one.at - part[-1].at > pause:
@@ -84,7 +88,8 @@ def _parts(said: list[_Said], pause: timedelta) -> Iterator[list[_Said]]:
     yield part
 
 
-def _messages(path: str, options: Options) -> Iterator[_Said]:
+def _messages(path: str, options: Options) -> Iterator[_Message]:
+    """The messages of the file; one may have several lines."""
     lines = content(path).decode("utf-8-sig", errors="replace").splitlines()
     order = _order([match["date"] for line in lines if (match := START.match(line))])
     current: list[str] = []
@@ -111,14 +116,15 @@ def _messages(path: str, options: Options) -> Iterator[_Said]:
         yield from _said(begun[0], current, options)
 
 
-def _said(at: datetime, lines: list[str], options: Options) -> Iterator[_Said]:
+def _said(at: datetime, lines: list[str], options: Options) -> Iterator[_Message]:
+    """The message of these lines; nothing for a notice or for media."""
     match = NAME.match("\n".join(lines).strip("\n"))
     if match is None:
         options.dropped["notices of WhatsApp"] += 1
     elif LEFT_OUT.match(match["text"].strip()) or not match["text"].strip():
         options.dropped["media that the export left out"] += 1
     else:
-        yield _Said(at, match["name"].strip("\u200e\u200f "), match["text"].strip())
+        yield _Message(at, match["name"].strip("\u200e\u200f "), match["text"].strip())
 
 
 def _order(dates: list[str]) -> str:
@@ -132,6 +138,7 @@ def _order(dates: list[str]) -> str:
 
 
 def _time(date: str, time: str, order: str, path: str, line: int) -> datetime:
+    """The time of a message."""
     parts = dict(zip(order, map(int, re.split(r"[./-]", date)), strict=True))
     clock = re.match(r"(\d+)[:.](\d+)(?:[:.](\d+))?\s*([AaPp])?", time.replace("\u202f", " "))
     hours, minutes, seconds = (int(clock[place] or 0) for place in (1, 2, 3)) if clock else (0, 0, 0)

@@ -52,6 +52,7 @@ def read(path: str, options: Options | None = None) -> Iterator[Dialogue]:
 
 
 def _add(records: dict[str, dict[str, Any]], row: dict[str, str]) -> None:
+    """Add the two dialogues of a row and the preference between them."""
     try:
         pair = record(ast.literal_eval(row["pairs_to_eval"]))
     except (ValueError, SyntaxError, MemoryError, RecursionError):
@@ -81,6 +82,7 @@ def _add(records: dict[str, dict[str, Any]], row: dict[str, str]) -> None:
 
 
 def _record(values: dict[str, Any], agent: str, identity: str) -> dict[str, Any]:
+    """One of the two dialogues in native form."""
     context = [{"role": "system", "content": str(one.get("text", "")) if isinstance(one, dict) else str(one)}
                for one in optional(values, "context", array, default=[])]  # fmt: skip
     acts = required(values, "dialogue", each(record))
@@ -92,5 +94,6 @@ def _record(values: dict[str, Any], agent: str, identity: str) -> dict[str, Any]
 
 
 def _message(act: dict[str, Any], agent: str) -> dict[str, Any]:
+    """The message in native form."""
     role = "assistant" if required(act, "id", name) == agent else "user"
     return {"role": role, "content": required(act, "text", text)}

@@ -46,10 +46,12 @@ def read(path: str, _: Options | None = None) -> Iterator[Dialogue]:
 
 
 def _snake(values: Mapping[str, Any]) -> dict[str, Any]:
+    """The values with keys in snake case."""
     return {CAMEL.sub(r"_\1", key).lower(): value for key, value in values.items()}
 
 
 def _dialogue(values: dict[str, Any], place: str) -> Dialogue:
+    """The dialogue of one test case."""
     if values.get("turns") is not None:
         messages = [_message(_snake(one)) for one in required(values, "turns", each(record))]
     elif values.get("actual_output") is not None:
@@ -77,6 +79,7 @@ def _dialogue(values: dict[str, Any], place: str) -> Dialogue:
 
 
 def _message(values: dict[str, Any]) -> dict[str, Any]:
+    """The message in native form."""
     native: dict[str, Any] = {"role": values.get("role"), "content": values.get("content")}
     calls = optional(values, "tools_called", each(record), default=())
     if calls:
@@ -91,6 +94,7 @@ def _call(values: dict[str, Any]) -> dict[str, Any]:
 
 
 def _ratings(values: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """The scores of the metrics as ratings."""
     for one in optional(values, "metrics_data", each(record), default=()):
         about = _snake(one)
         score = optional(about, "score", number, default=None)

@@ -48,6 +48,7 @@ def read(path: str, options: Options | None = None) -> Iterator[Dialogue]:
 
 
 def _fed(values: dict[str, Any], place: str, options: Options) -> Iterator[dict[str, Any]]:
+    """The dialogue of a FED record."""
     said = required(values, "context", text)
     if text_at(values, "response"):
         said = f"{said}\n{values['response']}"
@@ -66,6 +67,7 @@ def _fed(values: dict[str, Any], place: str, options: Options) -> Iterator[dict[
 
 
 def _usr(values: dict[str, Any], place: str, options: Options) -> Iterator[dict[str, Any]]:
+    """The dialogues of a USR record: one for each response."""
     context = [line for line in required(values, "context", text).split("\n") if line.strip()]
     first = (
         "user" if len(context) % 2 else "assistant"
@@ -100,6 +102,7 @@ def _marks(
     turn: int | None,
     scales: Mapping[str, tuple[float, float]] | None = None,
 ) -> Iterator[dict[str, Any]]:
+    """The ratings of a record."""
     for dimension, values in found.items():
         if not isinstance(values, list) or (scales is not None and dimension not in scales):
             continue

@@ -48,6 +48,7 @@ def read(path: str, options: Options | None = None) -> Iterator[Dialogue]:
 
 
 def _packed(path: str, options: Options) -> Iterator[Dialogue]:
+    """The dialogues of a packed log."""
     with Packed(path) as packed:
         names = sorted(
             name for name in packed.names if name.startswith("samples/") and name.endswith(".json")
@@ -62,6 +63,8 @@ def _packed(path: str, options: Options) -> Iterator[Dialogue]:
 
 
 def _builder(about: Mapping[str, Any], options: Options) -> Any:
+    """The function that makes the dialogue of a sample."""
+
     def dialogue(value: Any, place: str) -> Dialogue:
         values = record(value)
         if not values.get("messages"):
@@ -94,6 +97,7 @@ def _asked(values: Mapping[str, Any]) -> list[Any]:
 
 
 def _message(values: dict[str, Any], attachments: Mapping[str, Any]) -> dict[str, Any]:
+    """The message in native form."""
     native = {key: one for key, one in values.items() if key not in MESSAGE}
     native |= {"role": values.get("role"), "content": _content(values.get("content"), attachments)}
     calls = optional(values, "tool_calls", each(record), default=())
@@ -105,6 +109,7 @@ def _message(values: dict[str, Any], attachments: Mapping[str, Any]) -> dict[str
 
 
 def _call(call: dict[str, Any], attachments: Mapping[str, Any]) -> dict[str, Any]:
+    """A tool call in OpenAI's form."""
     function = call.get("function")
     if isinstance(function, dict):  # OpenAI's form already
         return call
@@ -116,6 +121,7 @@ def _call(call: dict[str, Any], attachments: Mapping[str, Any]) -> dict[str, Any
 
 
 def _content(content: Any, attachments: Mapping[str, Any]) -> Any:
+    """The content with its attachments put back."""
     if not isinstance(content, list):
         return _put_back(content, attachments)
     return [_part(record(part), attachments) for part in content]
@@ -133,6 +139,7 @@ def _part(part: dict[str, Any], attachments: Mapping[str, Any]) -> dict[str, Any
 
 
 def _put_back(value: Any, attachments: Mapping[str, Any]) -> Any:
+    """The attachment that a value refers to, or the value itself."""
     if isinstance(value, str) and value.startswith(ATTACHMENT):
         return attachments.get(value.removeprefix(ATTACHMENT), value)
     return value
@@ -149,6 +156,7 @@ def _references(messages: list[dict[str, Any]], target: Any) -> None:
 
 
 def _ratings(scores: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    """The scores of a sample as ratings."""
     for scorer, score in scores.items():
         found = score.get("value") if isinstance(score, dict) else score
         values = found if isinstance(found, dict) else {"": found}

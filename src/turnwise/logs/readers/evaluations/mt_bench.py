@@ -67,6 +67,7 @@ def read(path: str, options: Options | None = None) -> Iterator[Dialogue]:
 
 
 def _records(file: str) -> Iterator[tuple[int, Record]]:
+    """The JSON records of a file, with their line numbers."""
     for number_, line in begun(file)[1]:
         try:
             yield number_, record(decoded(line))
@@ -97,20 +98,24 @@ class _Judgments:
                 refuse(error, file, line)
 
     def take(self, question: Any, model: str, turns: int) -> list[Record]:
+        """The ratings of a model's answer to a question."""
         keys = [(question, _short(model), turn) for turn in range(1, turns + 1)]
         self.used.update(keys)
         return [mark for key in keys for mark in self.found.get(key, ())]
 
     @property
     def unused(self) -> int:
+        """The number of judgments whose answer was not in the files."""
         return sum(len(marks) for key, marks in self.found.items() if key not in self.used)
 
 
 def _short(model: str) -> str:
+    """The name of a model without its organisation."""
     return model.rsplit("/", 1)[-1]
 
 
 def _dialogues(values: Record, questions: dict[Any, Record], marks: _Judgments) -> Iterator[Dialogue]:
+    """The dialogues of one answer: one for each choice."""
     question = questions.get(values.get("question_id"))
     if question is None:
         raise RuleError(f"names question {values.get('question_id')}, which is not among the questions")

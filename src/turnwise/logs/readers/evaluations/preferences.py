@@ -69,6 +69,7 @@ def read(path: str, options: Options | None = None) -> Iterator[Dialogue]:
 
 
 def _form(values: Any) -> Callable[[Record, str], Sequence[Record]] | None:
+    """The function that reads records of this kind; None if it is unknown."""
     keys = values.keys() if isinstance(values, dict) else set()
     if {"conversation_a", "conversation_b", "winner"} <= keys:
         return _arena
@@ -82,6 +83,7 @@ def _form(values: Any) -> Callable[[Record, str], Sequence[Record]] | None:
 
 
 def _arena(values: Record, place: str) -> list[Record]:
+    """The two sides of a Chatbot Arena record."""
     winner = required(values, "winner", text)
     if winner not in ARENA:
         raise wrong(winner, f"one of {', '.join(ARENA)}").inside("winner")
@@ -103,6 +105,7 @@ def _rater(value: Any) -> str | None:
 
 
 def _chosen(values: Record, place: str) -> list[Record]:
+    """The two sides of a record with `chosen` and `rejected`."""
     sides = [{"messages": _side(values, key)} for key in ("chosen", "rejected")]
     kept = others(values, frozenset({"chosen", "rejected", "prompt", "messages"}))
     identity = str(values.get("id") or values.get("prompt_id") or place)
@@ -115,6 +118,7 @@ def _chosen(values: Record, place: str) -> list[Record]:
 
 
 def _side(values: Record, key: str) -> list[Record]:
+    """The messages of one side: a list, a text with speakers, or a reply to `prompt`."""
     value = values[key]
     if isinstance(value, list):
         return list(required(values, key, each(message)))
@@ -134,6 +138,7 @@ def _side(values: Record, key: str) -> list[Record]:
 
 
 def _alpaca(values: Record, place: str) -> list[Record]:
+    """The two sides of an AlpacaEval record."""
     asked = {"role": "user", "content": required(values, "instruction", text)}
     sides = []
     for side in "12":
@@ -150,6 +155,7 @@ def _alpaca(values: Record, place: str) -> list[Record]:
 
 
 def _completions(values: Record, place: str) -> list[Record]:
+    """The rated completions of an UltraFeedback record."""
     asked = {"role": "user", "content": required(values, "instruction", text)}
     made = []
     for number_, one in enumerate(required(values, "completions", each(record))):

@@ -50,6 +50,7 @@ def _output(values: dict[str, Any]) -> str | None:
 
 
 def _dialogue(value: Any, place: str) -> Dialogue:
+    """The dialogue of one result."""
     values = record(value)
     messages = [*_asked(values), {"role": "assistant", "content": _output(values)}]
     provider = values.get("provider")
@@ -67,6 +68,7 @@ def _dialogue(value: Any, place: str) -> Dialogue:
 
 
 def _asked(values: dict[str, Any]) -> list[dict[str, Any]]:
+    """The messages of the prompt: a JSON list, or one text."""
     prompt = values.get("prompt")
     raw = prompt if isinstance(prompt, str) else text_at(prompt, "raw")
     if raw is None:
@@ -91,6 +93,7 @@ def _chat(raw: str) -> list[Any] | None:
 
 
 def _ratings(values: dict[str, Any], turn: int) -> Iterator[dict[str, Any]]:
+    """The scores of a result as ratings."""
     reason = text_at(values, "gradingResult", "reason")
     score = optional(values, "score", number, default=None)
     if score is not None:

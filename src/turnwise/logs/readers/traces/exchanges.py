@@ -62,6 +62,8 @@ def dialogues(calls: Iterable[Call], options: Options) -> Iterator[Dialogue]:
 
 
 class _Draft:
+    """A dialogue as its model calls come in."""
+
     def __init__(self) -> None:
         self.messages: list[Message] = []
         self.ratings: list[dict[str, Any]] = []
@@ -75,6 +77,7 @@ class _Draft:
         return len(sent) >= len(said) and sent[: len(said)] == said
 
     def add(self, call: Call) -> None:
+        """Add a call; it has all earlier messages."""
         self.messages = [*call.sent, *call.returned]
         last = len(self.messages) - 1
         self.ratings += [{**one, "turn": last} for one in call.ratings if call.returned]
@@ -83,11 +86,13 @@ class _Draft:
         self.meta |= call.meta
 
     def record(self) -> dict[str, Any]:
+        """The dialogue in native form."""
         agent = next(iter(self.models)) if len(self.models) == 1 else None
         return {"agent": agent, "messages": self.messages, "ratings": self.ratings, "meta": self.meta}
 
 
 def _key(message: Message) -> tuple[Any, ...]:
+    """What two messages have in common if they are the same."""
     return tuple(as_json(message.get(key)) for key in SAME)
 
 
@@ -227,6 +232,7 @@ def _parts(native: Message, parts: list[Any], calls: list[Any]) -> None:
 
 
 def _call(value: Any) -> dict[str, Any]:
+    """A tool call in OpenAI's form."""
     values = record(value)
     if isinstance(values.get("function"), dict):
         function = values["function"]

@@ -43,6 +43,7 @@ def read(path: str, options: Options | None = None) -> Iterator[Dialogue]:
 
 
 def _calls(values: dict[str, Any], place: str, options: Options) -> Iterator[Call]:
+    """The model calls of a record."""
     trace = text_at(values, "traceId") or text_at(values, "trace_id") or text_at(values, "id") or place
     group = text_at(values, "sessionId") or text_at(values, "session_id") or trace
     meta = present(
@@ -80,6 +81,7 @@ def _observation(value: Any) -> dict[str, Any]:
 
 
 def _ratings(values: dict[str, Any], options: Options) -> Iterator[dict[str, Any]]:
+    """The scores as ratings."""
     scores = values.get("scores")
     for one in scores if isinstance(scores, list) else ():
         value = one.get("value") if isinstance(one, dict) else None

@@ -52,6 +52,7 @@ def _trace(values: dict[str, Any]) -> str:
 
 
 def _call(values: dict[str, Any], place: str) -> Call:
+    """The model call of a run."""
     about = optional(optional(values, "extra", record, default={}), "metadata", record, default={})
     group = next(
         (str(about[key]) for key in THREADS if about.get(key)),
@@ -70,6 +71,7 @@ def _call(values: dict[str, Any], place: str) -> Call:
 
 
 def _ratings(values: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """The feedback as ratings."""
     for key, about in optional(values, "feedback_stats", record, default={}).items():
         average = about.get("avg") if isinstance(about, dict) else None
         if isinstance(average, int | float) and not isinstance(average, bool):

@@ -121,6 +121,7 @@ def _logged(values: dict[str, Any]) -> Iterator[tuple[str, str, Any]]:
 
 
 def _attributes(listed: Any) -> Attributes:
+    """Attributes as a dictionary."""
     if isinstance(listed, dict):
         return listed
     return {required(one, "key", text): _any(one.get("value")) for one in each(record)(listed)}
@@ -152,6 +153,7 @@ def _integer(value: Any) -> int:
 
 
 def _call(span: dict[str, Any], logged: list[tuple[str, Any]], options: Options) -> Call | None:
+    """The model call of a span; None if it has no messages."""
     attributes: Attributes = span["attributes"]
     sent, returned = _messages(attributes, [*span["events"], *logged])
     if not sent and not returned:
@@ -166,10 +168,12 @@ def _call(span: dict[str, Any], logged: list[tuple[str, Any]], options: Options)
 
 
 def _is_call(attributes: Mapping[str, Any]) -> bool:
+    """Whether the span called a model."""
     return any(key in attributes for key in MODELS)
 
 
 def _messages(attributes: Attributes, events: list[tuple[str, Any]]) -> tuple[list[Message], list[Message]]:
+    """The messages that were sent and returned."""
     if "gen_ai.input.messages" in attributes or "gen_ai.output.messages" in attributes:
         system = parsed(attributes.get("gen_ai.system_instructions"))
         instructions = (
@@ -186,6 +190,7 @@ def _messages(attributes: Attributes, events: list[tuple[str, Any]]) -> tuple[li
 
 
 def _from_events(events: list[tuple[str, Any]]) -> tuple[list[Message], list[Message]]:
+    """The messages that were sent and returned, from the events of a span."""
     sent: list[Message] = []
     returned: list[Message] = []
     for name, body in events:

@@ -89,6 +89,7 @@ def _plain(values: dict[str, Any]) -> dict[str, Any]:
 
 
 def _call(values: dict[str, Any]) -> dict[str, Any]:
+    """A tool call without the prefixes of its keys."""
     inner = values.get("tool_call")
     if isinstance(inner, dict):
         return inner
