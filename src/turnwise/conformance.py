@@ -43,7 +43,10 @@ _ABSENT, _COMPUTED = object(), object()
 
 
 def metric_problem(metric: object) -> str | None:
-    """What keeps an object (or the class of one) from being a metric; None where nothing does."""
+    """What keeps an object (or the class of one) from being a metric, as one sentence; None if nothing does.
+
+    A metric with `fit` need not have `rows`, `reduce` and `signature` yet.
+    """
     needs_rows = not callable(getattr(metric, "fit", None))
     return (
         _card_problem(metric, get_args(Kind))
@@ -59,7 +62,7 @@ def metric_problem(metric: object) -> str | None:
 
 
 def estimator_problem(estimator: object) -> str | None:
-    """What keeps an object (or the class of one) from being an estimator; None where nothing does."""
+    """What keeps an object (or the class of one) from being an estimator, as one sentence; None if nothing does."""
     model = _value(estimator, "model")
     return (
         _card_problem(estimator, ("estimator",))
@@ -76,7 +79,7 @@ def estimator_problem(estimator: object) -> str | None:
 
 
 def world_problem(module: object) -> str | None:
-    """What keeps a module from being a world; None where nothing does."""
+    """What keeps a module from being a world, as one sentence; None if nothing does."""
     world, families = getattr(module, "WORLD", _ABSENT), getattr(module, "FAMILIES", _ABSENT)
     if world is _ABSENT:
         return "has no `WORLD`; expected an instance of turnwise.worlds.play.World"
@@ -102,7 +105,10 @@ def world_problem(module: object) -> str | None:
 
 
 def rows_of(metric: Metric, items: Sequence[Item]) -> Rows:
-    """`metric.rows(items)`; raises `PluginError` for what is not a float64 array of one row an item."""
+    """`metric.rows(items)`; raises `PluginError` unless it is a float64 array (dense or CSR) of one row an item.
+
+    Exceptions of the metric pass through.
+    """
     rows: Any = metric.rows(items)
     expected = f"expected a float64 array of shape ({len(items)}, k), one row an item"
     if not isinstance(rows, np.ndarray) and getattr(rows, "format", None) != "csr":
@@ -115,7 +121,7 @@ def rows_of(metric: Metric, items: Sequence[Item]) -> Rows:
 
 
 def number_of(metric: Metric, rows: Rows) -> float:
-    """`metric.reduce(rows)`; raises `PluginError` for what is not a number."""
+    """`metric.reduce(rows)`; raises `PluginError` if it is not a number, which may be NaN."""
     value = called(metric, "reduce", rows)
     if not _is_number(value):
         raise PluginError(f"{_who(metric)}.reduce returned {shown(value)}; expected a float")
@@ -177,7 +183,7 @@ def estimates_of(
 
 
 def reply_problem(reply: object) -> str | None:
-    """What keeps an agent's result from being a reply; None where nothing does."""
+    """What keeps an agent's result from being a reply, as one sentence; None if nothing does."""
     if not isinstance(reply, Reply):
         return f"returned {shown(reply)}; expected a turnwise.types.Reply"
     content: object = reply.content
@@ -187,7 +193,7 @@ def reply_problem(reply: object) -> str | None:
 
 
 def reply_of(agent: Agent, turns: Sequence[Turn], rng: np.random.Generator) -> Reply:
-    """`agent(turns, rng)`; raises `PluginError` for what is not a reply."""
+    """`agent(turns, rng)`; raises `PluginError` if it is not a reply. Exceptions of the agent pass through."""
     reply = agent(turns, rng)
     if (problem := reply_problem(reply)) is not None:
         raise PluginError(f"agent {_who(agent)} {problem}")
@@ -195,7 +201,10 @@ def reply_of(agent: Agent, turns: Sequence[Turn], rng: np.random.Generator) -> R
 
 
 def called(plugin: object, method: str, /, *given: Any, **named: Any) -> Any:
-    """The result of a plugin's method; `PluginError` where it raises what is not one of our errors."""
+    """The result of a plugin's method; `PluginError` if it raises anything but our errors, MemoryError and LinAlgError.
+
+    Exceptions of turnwise's own classes pass through.
+    """
     call: Callable[..., Any] = getattr(plugin, method)
     try:
         return call(*given, **named)
@@ -213,7 +222,7 @@ def foreign(plugin: object) -> bool:
 
 
 def shown(value: object) -> str:
-    """A short form of a value for a message."""
+    """The `repr` of a value in one line, cut to 60 characters; the name of its type if `repr` fails."""
     try:
         text = " ".join(repr(value).split())
     except Exception:  # a foreign `__repr__` may raise
@@ -222,7 +231,9 @@ def shown(value: object) -> str:
 
 
 def _estimate(estimator: object, method: str, found: object) -> Estimate:
-    """The estimate that a plugin returned; raises `PluginError` if it is not a valid one."""
+    """`found`, the result of `method`, if it is an `Estimate` with a number and a non-empty 1-d array of
+    contributions; else raises `PluginError`.
+    """
     expected = "expected a turnwise.types.Estimate"
     if not isinstance(found, Estimate):
         raise PluginError(f"{_who(estimator)}.{method} returned {shown(found)}; {expected}")
@@ -245,11 +256,12 @@ def _estimate(estimator: object, method: str, found: object) -> Estimate:
 
 
 def _is_number(value: object) -> bool:
+    """Whether a value is a real number, also NaN or one of numpy's; a bool is none."""
     return isinstance(value, Real) and not isinstance(value, (bool, np.bool_))
 
 
 def _who(plugin: object) -> str:
-    """The module and the class of a plugin."""
+    """The module and the class of a plugin, joined by a dot."""
     kind = plugin if isinstance(plugin, type) else type(plugin)
     return f"{kind.__module__}.{kind.__qualname__}"
 
@@ -265,7 +277,7 @@ def _as_problem(problem: str) -> str:
 
 
 def _value(plugin: object, name: str) -> Any:
-    """An attribute; `_COMPUTED` for one that only an instance has, or that would have to be computed."""
+    """An attribute; `_ABSENT` if there is none, `_COMPUTED` for a property, or for a slot that only an instance has."""
     static = getattr_static(plugin, name, _ABSENT)
     if static is _ABSENT:
         return _ABSENT
@@ -277,7 +289,9 @@ def _value(plugin: object, name: str) -> Any:
 
 
 def _card_problem(plugin: object, kinds: Sequence[str]) -> str | None:
-    """What is wrong with the card; None if nothing is."""
+    """What is wrong with the card of a plugin, whose kind must be one of `kinds`; None if nothing is or it is
+    computed.
+    """
     card = _value(plugin, "card")
     if card is _ABSENT:
         return "has no `card`; expected a turnwise.types.Card"
@@ -295,7 +309,7 @@ def _card_problem(plugin: object, kinds: Sequence[str]) -> str | None:
 
 
 def _choice_problem(plugin: object, name: str, choices: Sequence[str]) -> str | None:
-    """What is wrong with an attribute that has one of several values; None if nothing is."""
+    """What is wrong with attribute `name`, which must be one of `choices`; None if nothing is or it is computed."""
     value = _value(plugin, name)
     if value is _COMPUTED:
         return None
@@ -305,7 +319,7 @@ def _choice_problem(plugin: object, name: str, choices: Sequence[str]) -> str | 
 
 
 def _needs_problem(plugin: object) -> str | None:
-    """What is wrong with `needs`; None if nothing is."""
+    """What is wrong with `needs`, a set of known needs; None if nothing is or it is computed."""
     needs, known = _value(plugin, "needs"), get_args(Need)
     expected = f"expected a frozenset of {', '.join(known)}"
     if needs is _COMPUTED:
@@ -319,14 +333,16 @@ def _needs_problem(plugin: object) -> str | None:
 
 
 def _type_problem(plugin: object, name: str, kind: type, expected: str) -> str | None:
-    """What is wrong with an attribute of a required type; None if nothing is."""
+    """What is wrong with attribute `name`, which must be there and of type `kind` (`expected` in words); None
+    if nothing is or it is computed.
+    """
     if _value(plugin, name) is _ABSENT:
         return f"has no `{name}`; expected {expected}"
     return _optional_type_problem(plugin, name, kind, expected)
 
 
 def _optional_type_problem(plugin: object, name: str, kind: type, expected: str) -> str | None:
-    """The same for an attribute that may be absent."""
+    """As `_type_problem`, but the attribute may be absent."""
     value = _value(plugin, name)
     if value is _ABSENT or value is _COMPUTED or isinstance(value, kind):
         return None
@@ -334,7 +350,9 @@ def _optional_type_problem(plugin: object, name: str, kind: type, expected: str)
 
 
 def _text_problem(plugin: object, name: str, expected: str) -> str | None:
-    """What is wrong with an attribute that is a text; None if nothing is."""
+    """What is wrong with attribute `name`, which must be a text that is not blank; None if nothing is or it is
+    computed.
+    """
     value = _value(plugin, name)
     if value is _ABSENT:
         return f"has no `{name}`; expected {expected}"
@@ -344,7 +362,7 @@ def _text_problem(plugin: object, name: str, expected: str) -> str | None:
 
 
 def _method_problem(plugin: object, name: str) -> str | None:
-    """What is wrong with a method; None if nothing is."""
+    """What is wrong with attribute `name`, which must be callable; None if nothing is."""
     value = getattr(plugin, name, _ABSENT)
     if value is _ABSENT:
         return f"has no `{name}`; expected a function"
@@ -352,7 +370,9 @@ def _method_problem(plugin: object, name: str) -> str | None:
 
 
 def _signature_problem(plugin: object) -> str | None:
-    """What is wrong with the signature; None if nothing is."""
+    """What is wrong with `signature`, which must be a `Signature` and no method; None if nothing is or it is
+    computed.
+    """
     value = _value(plugin, "signature")
     if value is _ABSENT:
         return "has no `signature`; expected a property that returns a turnwise.types.Signature"
@@ -363,7 +383,7 @@ def _signature_problem(plugin: object) -> str | None:
 
 
 def _metric_extras_problem(metric: object) -> str | None:
-    """What is wrong with the optional attributes of a metric; None if nothing is."""
+    """What is wrong with the optional attributes of a metric; None if nothing is or they are absent or computed."""
     for name in ("span", "bounds"):
         value = _value(metric, name)
         if value is _ABSENT or value is _COMPUTED or (name == "bounds" and value is None):
@@ -382,7 +402,7 @@ def _metric_extras_problem(metric: object) -> str | None:
 
 
 def _is_pair(value: object) -> bool:
-    """Whether the value is a pair of numbers, the lower one first."""
+    """Whether a value is a tuple of two numbers, the first of which is not greater."""
     return (
         isinstance(value, tuple)
         and len(value) == 2
@@ -392,4 +412,5 @@ def _is_pair(value: object) -> bool:
 
 
 def _one_of(choices: Sequence[str]) -> str:
+    """The choices in words: `one of a, b`, or the only one in backquotes."""
     return f"one of {', '.join(choices)}" if len(choices) > 1 else f"`{choices[0]}`"

@@ -171,7 +171,9 @@ class TakesSelfPlay(Protocol):
     """An estimator that needs dialogues which each agent held with a simulated user."""
 
     @property
-    def played(self) -> Mapping[str, Episodes]: ...
+    def played(self) -> Mapping[str, Episodes]:
+        """The dialogues that it was given, agent -> its episodes; empty before."""
+        ...
 
     def given(self, played: Mapping[str, Episodes], /) -> Estimator:
         """The estimator with these dialogues: agent -> its episodes."""
@@ -199,4 +201,5 @@ class _WithDefaults:
         self._plugin, self._declared = plugin, declared
 
     def __getattr__(self, name: str) -> Any:
+        """The plugin's attribute, else the protocol's default; a name that neither has raises `AttributeError`."""
         return getattr(self._plugin, name, getattr(self._declared, name))

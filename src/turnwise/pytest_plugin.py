@@ -36,7 +36,10 @@ class GateCheck(Protocol):
 
 @pytest.fixture
 def turnwise_gate() -> GateCheck:
-    """A function (data, *gates, ...) with the selection of `turnwise.score`; the gates name the metrics."""
+    """A function (data, *gates, ...) with the selection of `turnwise.score`; the gates name the metrics.
+
+    It fails the test with a line for each gate that does not hold.
+    """
 
     def check(data: "Data", *gates: str, **settings: object) -> None:
         from turnwise import score

@@ -60,6 +60,7 @@ class Offer:
         return found
 
     def error(self, problem: object) -> PluginError:
+        """The error (not raised) that this entry point has a problem."""
         return PluginError(f"{self}: {problem}")
 
 
@@ -71,7 +72,9 @@ class Offers:
     problems: Mapping[str, PluginError] = field(default_factory=dict)  # by name: why it cannot be used
 
     def find(self, name: str) -> Offer | None:
-        """The offer of this name; raises where packages offer the name and none of them can be used."""
+        """The offer of this name, None if nobody offers it; raises `PluginError` if the name is offered and
+        cannot be used.
+        """
         if name in self.usable:
             return self.usable[name]
         if name in self.problems:
@@ -80,7 +83,7 @@ class Offers:
 
 
 def described(error: BaseException) -> str:
-    """The type and the message of an exception, in one line."""
+    """The type and the message of an exception in one line, the message cut to 300 characters."""
     text = " ".join(str(error).split())
     if len(text) > _LONGEST:
         text = f"{text[: _LONGEST - 3]}..."
@@ -88,7 +91,10 @@ def described(error: BaseException) -> str:
 
 
 def offered(group: str, own: Mapping[str, object] | tuple[str, ...]) -> Offers:
-    """What other packages offer in the group `turnwise.GROUP`; `own` are the names that turnwise has itself."""
+    """What other packages offer in the group `turnwise.GROUP`; `own` are the names that turnwise has itself.
+
+    Names that are ours, malformed, or offered by two packages are problems.
+    """
     kind = GROUPS[group]
     usable: dict[str, Offer] = {}
     problems: dict[str, PluginError] = {}
@@ -137,7 +143,7 @@ def _entry_points(group: str) -> Iterator[EntryPoint]:
 
 
 def _owner(point: EntryPoint) -> str:
-    """The package that declares an entry point."""
+    """The name of the package of an entry point; the entry's target if the package is unknown."""
     return _package_name(point.dist) if point.dist is not None else point.value
 
 
@@ -150,7 +156,11 @@ def _package_name(distribution: Any) -> str:
 
 
 def own_function(name: str, what: str) -> tuple[Callable[..., Any], bytes]:
-    """The user's `module:function`, imported from the current folder first, and the bytes of its file (else b"")."""
+    """The user's `module:function`, imported from the current folder first, and the bytes of its file (else b"").
+
+    What cannot be imported or called raises `UsageError`; `what` names its kind there. Afterwards the current
+    folder is in `sys.path`, at the end if it was not there before.
+    """
     module_name, _, attribute = name.partition(":")
     here = str(Path.cwd())
     sys.path.insert(0, here)
@@ -171,7 +181,9 @@ def own_function(name: str, what: str) -> tuple[Callable[..., Any], bytes]:
 
 
 def settings(name: str, example: str) -> tuple[str, dict[str, Any]]:
-    """Split `name[key=value,...]`; a value is a number, true, false or a text."""
+    """`name[key=value,...]` as the name and its settings (numbers, true, false or texts); without brackets
+    there are none. Anything else raises `UsageError` with `example`.
+    """
     plain, bracket, rest = name.partition("[")
     if not bracket:
         return name, {}
@@ -182,7 +194,9 @@ def settings(name: str, example: str) -> tuple[str, dict[str, Any]]:
 
 
 def check(values: Mapping[str, Any], maker: Callable[..., Any], what: str) -> None:
-    """Raise `UsageError` where a value written in brackets does not fit the maker's annotation."""
+    """Raise `UsageError` if a value written in brackets does not fit the annotation of the maker's parameter;
+    parameters without a known annotation accept anything. `what` begins the message.
+    """
     try:
         wanted = get_type_hints(maker)
     except Exception:  # annotations of a plugin that cannot be evaluated here say nothing
@@ -201,7 +215,9 @@ def _kinds(annotation: Any) -> tuple[Any, ...]:
 
 
 def _fits(value: object, kind: Any) -> bool:
-    """Whether a value in brackets fits one type of the annotation."""
+    """Whether a value fits one kind: a member of a `Literal`, a finite number for float, or exactly the type
+    for bool, int and str. None as a kind accepts nothing, and every other kind accepts anything.
+    """
     if get_origin(kind) is Literal:
         return value in get_args(kind)
     if kind is float:

@@ -55,6 +55,7 @@ class Record(msgspec.Struct, frozen=True):
     __dataclass_fields__: ClassVar[dict[str, Field[Any]]] = {}
 
     def __init_subclass__(cls) -> None:
+        """Give the subclass the fields of a dataclass, which `dataclasses.replace` and `fields` look for."""
         names = [*cls.__dataclass_fields__, *get_annotations(cls)]
         plain = make_dataclass(cls.__name__, names, init=False, repr=False, eq=False)
         cls.__dataclass_fields__ = vars(plain)["__dataclass_fields__"]
@@ -74,6 +75,8 @@ _NOT_IN_JSON = msgspec.Meta(min_length=2**62)
 
 
 class Turn(Record, frozen=True, forbid_unknown_fields=True):
+    """One message of a dialogue, with what other agents would have said in its place."""
+
     role: Role
     content: str | None  # None only beside tool calls
     references: tuple[str, ...] = ()
@@ -88,11 +91,14 @@ class Turn(Record, frozen=True, forbid_unknown_fields=True):
 
     @property
     def text(self) -> str:
+        """The content; empty if it is None."""
         return self.content or ""
 
     @property
     def tool_calls(self) -> tuple[Mapping[str, Any], ...]:
-        """Calls of tools that this message makes, in OpenAI's form."""
+        """The tool calls of this message in OpenAI's form, an older `function_call` last; without those that
+        are no objects.
+        """
         calls = self.extra.get("tool_calls")
         found = [*calls] if isinstance(calls, list | tuple) else []
         found.append(self.extra.get("function_call"))
@@ -125,6 +131,8 @@ class Preference(Record, frozen=True):
 
 
 class Dialogue(Record, frozen=True):
+    """One dialogue of an agent, with its ratings and preferences."""
+
     id: str
     agent: str
     turns: tuple[Turn, ...]
@@ -154,23 +162,27 @@ class Item(Record, frozen=True):
 
     @property
     def context(self) -> tuple[Turn, ...]:
+        """The turns before the scored reply; of a whole dialogue all turns."""
         return self.turns if self.turn is None else self.turns[:-1]
 
     @property
     def reply(self) -> str:
+        """The text of the last turn: the scored reply, or the last message of a whole dialogue."""
         return self.turns[-1].text
 
     @property
     def references(self) -> tuple[str, ...]:
+        """The references of the last turn."""
         return self.turns[-1].references
 
     @property
     def replies(self) -> tuple[str, ...]:
-        """Every text of the scored role, the scored reply included."""
+        """Every text of the scored role in `turns`, the scored reply included."""
         return tuple(turn.text for turn in self.turns if turn.role == self.role)
 
 
 def item_id(dialogue: str, turn: int | None) -> str:
+    """`DIALOGUE#TURN` for a reply; the dialogue's id for a whole dialogue (turn None)."""
     return dialogue if turn is None else f"{dialogue}#{turn}"
 
 
@@ -214,11 +226,17 @@ class Metric(Protocol):
     unscored: ClassVar[str]  # why a row may be NaN, in words for the user
 
     @property
-    def signature(self) -> Signature: ...
+    def signature(self) -> Signature:
+        """What must be equal for two numbers of this metric to be comparable."""
+        ...
 
-    def rows(self, items: Sequence[Item], /) -> Rows: ...
+    def rows(self, items: Sequence[Item], /) -> Rows:
+        """(n, k) evidence of n items, one row an item; a row with NaN is an item that cannot be scored."""
+        ...
 
-    def reduce(self, rows: Rows, /) -> float: ...
+    def reduce(self, rows: Rows, /) -> float:
+        """The number of these rows, NaN if none is scored; rows with NaN are left out."""
+        ...
 
 
 @runtime_checkable
@@ -243,7 +261,9 @@ Kept = TypeVar("Kept", bound=Added)
 class Merged(Metric, Protocol[Kept]):
     """A metric whose number is a function of moments that add up: any number of rows in the memory of one block."""
 
-    def moments(self, rows: Rows, /) -> Kept: ...
+    def moments(self, rows: Rows, /) -> Kept:
+        """A summary of these rows, which can be added to those of other rows."""
+        ...
 
     def of_moments(self, moments: Kept, /) -> float:
         """The number of all rows behind the moments; raises `Refused` where they cannot support one."""
@@ -258,7 +278,9 @@ class Guarded(Protocol):
         """Raises `Refused` where these rows cannot support a number. Not called for resamples."""
         ...
 
-    def details(self, rows: Rows, /) -> Mapping[str, float]: ...
+    def details(self, rows: Rows, /) -> Mapping[str, float]:
+        """Further numbers about these rows by name, written beside the estimate."""
+        ...
 
 
 @runtime_checkable
@@ -267,18 +289,24 @@ class Fitted(Protocol):
 
     needs: ClassVar[frozenset[Need]]
 
-    def fit(self, items: Iterable[Item], /) -> Metric: ...
+    def fit(self, items: Iterable[Item], /) -> Metric:
+        """The metric, fitted on these items and ready to score."""
+        ...
 
 
 class Agent(Protocol):
     """Produces replies. It takes chance only from the generator it is given, so replies are reproducible."""
 
-    def __call__(self, turns: Sequence[Turn], rng: np.random.Generator, /) -> Reply: ...
+    def __call__(self, turns: Sequence[Turn], rng: np.random.Generator, /) -> Reply:
+        """The reply to these turns; equal generators give equal replies."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)
 class Said:
-    """What one agent said, or would have said, at each of n logged points: up to K samples a point."""
+    """The replies of one agent at each of n logged points, up to K samples a point: their texts, whether they
+    end the dialogue, and the scores of their decisions.
+    """
 
     text: Ints  # (n, K) places in `Episodes.texts`; -1 where there is no such sample
     end: NDArray[np.bool_]  # (n, K) whether the reply ends the dialogue
@@ -330,9 +358,13 @@ class Estimator(Protocol):
     card: ClassVar[Card]
 
     @property
-    def signature(self) -> Signature: ...
+    def signature(self) -> Signature:
+        """What must be equal for two estimates to be comparable."""
+        ...
 
-    def estimate(self, episodes: Episodes, target: str, /, *, rng: np.random.Generator) -> Estimate: ...
+    def estimate(self, episodes: Episodes, target: str, /, *, rng: np.random.Generator) -> Estimate:
+        """The estimate of the target's mean rating; raises `Refused` if the episodes cannot support one."""
+        ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -354,12 +386,12 @@ class Finding:
 
     @classmethod
     def refusal(cls, what: Mapping[str, str | None], reason: Exception, signature: str = "") -> Finding:
-        """The finding where the data cannot support an estimate."""
+        """The finding, without an estimate, for data that cannot support one; `reason` is the error that says why."""
         return cls(what=what, estimate=None, status="refused", reason=str(reason), signature=signature)
 
 
 def digest(*parts: bytes | str | Floats) -> str:
-    """Sixteen hex digits that change when any part does."""
+    """Sixteen hex digits of a hash (64 bits) over the parts in order, each with its length; a text counts as UTF-8."""
     hasher = blake2b(digest_size=8)
     for part in parts:
         data = part.encode() if isinstance(part, str) else bytes(part)

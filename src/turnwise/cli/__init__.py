@@ -33,6 +33,7 @@ EXITS = "Exit codes: 0 ok, 1 a gate failed, 2 usage or data, 3 could not measure
 
 
 def overview() -> str:
+    """The text of `turnwise --help`, without a line end."""
     width = max(map(len, COMMANDS))
     lines = [f"  {name:<{width}}  {text}" for name, text in COMMANDS.items()]
     return "\n".join(
@@ -51,14 +52,16 @@ def overview() -> str:
 
 
 def _escape_unprintable() -> None:
-    """Print characters that the terminal's encoding lacks as escapes, instead of failing."""
+    """Make standard output and error print characters that their encoding lacks as escapes, instead of failing."""
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper) and stream.encoding.lower().replace("-", "") != "utf8":
             stream.reconfigure(errors="backslashreplace")
 
 
 def main(argv: list[str] | None = None) -> None:
-    """Entry point of the console script: runs the command and exits with its code."""
+    """Entry point of the console script: runs the command line `argv`, by default that of the process, and
+    exits with its code.
+    """
     _escape_unprintable()
     args = sys.argv[1:] if argv is None else argv
     if not args or args[0] in ("-h", "--help"):

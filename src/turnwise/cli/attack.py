@@ -20,7 +20,7 @@ STRONG = 0.3  # correlations from this one on are printed
 
 
 def tuning(function: Any) -> Any:
-    """The options of the stage `rl`."""
+    """A decorator that adds the options of the stage `rl` to a command."""
     for option in reversed((
         click.option("--policy", default="smollm2", show_default=True, metavar="NAME|DIR",
                      help="rl: the language model to tune, causal or encoder-decoder."),
@@ -136,6 +136,7 @@ def command(**given: Any) -> int:
 
 
 def _attacked(given: dict[str, Any]) -> int:
+    """Run `attack`, or `harden` with --harden, print the result, and return the exit code."""
     from turnwise.cli.printed import conclude
     from turnwise.library import attack, harden
 
@@ -151,12 +152,15 @@ def _attacked(given: dict[str, Any]) -> int:
 
 
 def _short(row: Mapping[str, Any], width: int = 72) -> dict[str, Any]:
+    """The row with its description cut to `width` characters."""
     text = str(row.get("description", ""))
     return {**row, "description": text if len(text) <= width else f"{text[: width - 1]}…"}
 
 
 def _summary(document: Mapping[str, Any]) -> str:
-    """The verdict, what the scores correlate with, and replies of the worst fraud."""
+    """The lines under the table: the verdict, what the scores correlate with, and replies of the worst fraud;
+    empty without a verdict.
+    """
     verdict = document.get("verdict")
     if verdict is None:
         return ""
@@ -206,7 +210,9 @@ def _summary(document: Mapping[str, Any]) -> str:
 
 
 def _rounds(document: Mapping[str, Any]) -> str:
-    """Each round, the change of the agreement with people, and the conclusion."""
+    """The lines under the table of --harden: each round, the change of the agreement with people, and the
+    conclusion.
+    """
     lines = [""]
     for one in document["rounds"]:
         for attacked in one["attacked"]:
@@ -227,5 +233,6 @@ def _rounds(document: Mapping[str, Any]) -> str:
 
 
 def _cut(text: str, width: int = 100) -> str:
+    """The text in one line, cut to `width` characters."""
     plain = " ".join(text.split())
     return plain if len(plain) <= width else f"{plain[: width - 1]}…"

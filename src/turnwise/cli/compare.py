@@ -57,7 +57,7 @@ def command(**given: Any) -> int:
 
 
 def _flips(document: Mapping[str, Any]) -> str:
-    """The items whose scores differ most, for each metric."""
+    """Tables of the items whose scores differ most, one a metric that has any; empty if none has."""
     from turnwise.report import text
 
     parts = []

@@ -24,7 +24,11 @@ FORMER = {
 
 
 def configure(ctx: click.Context, option: click.Parameter, path: str | None) -> str | None:
-    """Use the values of FILE.toml as defaults; the command line takes precedence."""
+    """The callback of --config: use the values of FILE.toml as defaults, which the command line overrides.
+
+    [common] may have keys of any command, a command's own section only its own; an unknown section or key
+    raises `UsageError`.
+    """
     if path is None:
         return None
     try:
@@ -42,7 +46,7 @@ def configure(ctx: click.Context, option: click.Parameter, path: str | None) -> 
 
 
 def _configurable(ctx: click.Context, option: click.Parameter) -> dict[str, dict[str, click.Parameter]]:
-    """command -> key -> parameter, for every command that has --config."""
+    """Command -> key -> parameter, for every command that has the option --config (`option`), without that option."""
     root = ctx.find_root().command
     commands = [ctx.command]
     if isinstance(root, click.Group):
@@ -64,13 +68,16 @@ def _configurable(ctx: click.Context, option: click.Parameter) -> dict[str, dict
 
 
 def _keys(parameter: click.Parameter) -> Iterable[str]:
-    """The names of a parameter: its long options, with - or _, and the name of its Python parameter."""
+    """The names that a parameter may have in a file, with _ for -: its long options, its Python name, and
+    former names.
+    """
     long = [text[2:] for text in (*parameter.opts, *parameter.secondary_opts) if text.startswith("--")]
     inside = parameter.name or ""
     return {name.replace("-", "_") for name in (*long, inside, *FORMER.get(inside, ()))}
 
 
 def _check_sections(path: str, settings: dict[str, Any], sections: list[str]) -> None:
+    """Raise `UsageError` for a key outside a section, and for a section that is not in `sections`."""
     for name, value in settings.items():
         if not isinstance(value, dict):
             raise UsageError(
@@ -81,7 +88,9 @@ def _check_sections(path: str, settings: dict[str, Any], sections: list[str]) ->
 
 
 def _values(place: str, table: dict[str, Any], known: dict[str, click.Parameter]) -> dict[str, Any]:
-    """A section as click takes defaults: by the name of the Python parameter."""
+    """A section as click takes defaults: Python parameter -> value; an unknown key, or a parameter given twice,
+    raises `UsageError` that begins with `place`.
+    """
     found: dict[str, Any] = {}
     for key, value in table.items():
         name = key.replace("-", "_")
@@ -96,7 +105,11 @@ def _values(place: str, table: dict[str, Any], known: dict[str, click.Parameter]
 
 
 def _typed(place: str, value: Any, parameter: click.Parameter, name: str) -> Any:
-    """The value as text, as it would come from the command line."""
+    """The value as text, or texts, as it would come from the command line; `name` is the key that was used.
+
+    The negative form of a flag (`no_intervals = true`) is inverted; a list is joined by commas if the option
+    takes names.
+    """
     values = value if isinstance(value, list) else [value]
     if any(isinstance(one, (dict, list)) for one in values):
         raise UsageError(f"{place}: expected a value or a list of values")

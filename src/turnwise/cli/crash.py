@@ -14,7 +14,7 @@ from turnwise.cli import COMMANDS, CRASHED
 
 
 def crashed(args: list[str], error: Exception) -> int:
-    """Report the exception and return the exit code."""
+    """Print a report of the exception on standard error, save the traceback, and return exit code 70."""
     command = f"turnwise {args[0]}" if args and args[0] in COMMANDS else "turnwise"
     lines = [
         f"turnwise: unexpected {type(error).__name__} in `{command}`; this is a defect of turnwise, not of your data",
@@ -27,7 +27,7 @@ def crashed(args: list[str], error: Exception) -> int:
 
 
 def _saved(error: Exception) -> str:
-    """The path of a file with the traceback."""
+    """The path of a new file with the traceback, or why it could not be saved."""
     text = "".join(traceback.format_exception(error))
     try:
         with tempfile.NamedTemporaryFile(

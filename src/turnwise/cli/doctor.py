@@ -61,11 +61,13 @@ def command(style: str, quiet: bool, verbose: bool) -> None:
 
 
 def _record(extra: str, allows: str, packages: list[str]) -> dict[str, Any]:
+    """An extra: what it allows, its packages with their versions, and whether all are installed."""
     found = {name: _version(name) for name in packages}
     return {"extra": extra, "allows": allows, "ready": all(found.values()), "packages": found}
 
 
 def _version(package: str) -> str | None:
+    """The installed version of a package; None if it is not installed."""
     try:
         return version(package)
     except PackageNotFoundError:
@@ -73,4 +75,5 @@ def _version(package: str) -> str | None:
 
 
 def _versions(record: dict[str, Any]) -> str:
+    """`name=version` of each package of an extra, `?` for those that are not installed."""
     return " ".join(f"{name}={found or '?'}" for name, found in record["packages"].items())

@@ -22,17 +22,20 @@ class LazyGroup(click.Group):
         return list(COMMANDS)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """The command of this name, imported now; None if there is none."""
         if cmd_name not in COMMANDS:
             return None
         command = importlib.import_module(f"turnwise.cli.{cmd_name}").command
         return command if isinstance(command, click.Command) else None
 
     def resolve_command(self, ctx: click.Context, args: list[str]) -> Any:
+        """As click's, but an unknown command raises `UsageError` with the nearest name."""
         if args[0] not in COMMANDS and not args[0].startswith("-"):
             raise unknown("command", args[0], list(COMMANDS))
         return super().resolve_command(ctx, args)
 
     def invoke(self, ctx: click.Context) -> Any:
+        """As click's, but a missing package of the extra `neural` raises `MissingExtra`."""
         try:
             return super().invoke(ctx)
         except ModuleNotFoundError as error:
@@ -61,14 +64,14 @@ def _discard_output() -> None:
 
 
 def _how_to_continue(args: list[str]) -> str:
-    """What the same command does after an interruption."""
+    """What the same command does after an interruption, in words for the message."""
     if args[:1] == ["simulate"]:  # its agents may have changed since
         return "the same command starts again from the beginning"
     return "the same command with the same -o resumes where it stopped"
 
 
 def run(args: list[str]) -> int:
-    """Run one command line and return the exit code; errors are printed on stderr."""
+    """Run one command line (without the program's name) and return the exit code; errors are printed on stderr."""
     try:
         if any("\0" in arg for arg in args):  # every use of such a path is a ValueError
             raise UsageError("an argument has a null byte")

@@ -46,7 +46,9 @@ def command(kind: str, style: str, quiet: bool, verbose: bool) -> None:
 def _usable(
     names: Iterable[str], record: Callable[[str], dict[str, Any]], broken: Iterable[PluginError]
 ) -> list[dict[str, Any]]:
-    """A record for each name; plugins that cannot be used are reported on stderr, a line each."""
+    """The record of each name that can be used; the others, and those in `broken`, are reported on stderr, a
+    line each.
+    """
     found, problems = [], list(broken)
     for name in names:
         try:
@@ -59,6 +61,7 @@ def _usable(
 
 
 def _metrics() -> list[dict[str, Any]]:
+    """A record for each metric, with its card and known attacks."""
     from turnwise import metrics
     from turnwise.metrics.attacks import known_attacks
 
@@ -78,6 +81,7 @@ def _metrics() -> list[dict[str, Any]]:
 
 
 def _estimators() -> list[dict[str, Any]]:
+    """A record for each estimator, with its card."""
     from turnwise import estimators
 
     def record(name: str) -> dict[str, Any]:
@@ -95,7 +99,7 @@ def _estimators() -> list[dict[str, Any]]:
 
 
 def _estimator_card(name: str) -> Card:
-    """The card of an estimator; without the extra it needs, a card that names the extra."""
+    """The card of an estimator; if the extra that it needs is missing, a card that names the extra."""
     from turnwise.errors import MissingExtra
     from turnwise.estimators import describe
     from turnwise.types import Card
@@ -107,6 +111,7 @@ def _estimator_card(name: str) -> Card:
 
 
 def _readers() -> list[dict[str, Any]]:
+    """A record for each reader: ours, and those of other packages."""
     from turnwise.logs import readers
 
     known = readers.all_readers()
@@ -119,6 +124,7 @@ def _readers() -> list[dict[str, Any]]:
 
 
 def _agents() -> list[dict[str, Any]]:
+    """A record for each kind of agent that can be named."""
     from turnwise import agents
 
     def record(name: str) -> dict[str, Any]:
@@ -128,6 +134,7 @@ def _agents() -> list[dict[str, Any]]:
 
 
 def _worlds() -> list[dict[str, Any]]:
+    """A record for each world, with its families and dimensions."""
     from turnwise import worlds
 
     def record(name: str) -> dict[str, Any]:
@@ -143,6 +150,7 @@ def _worlds() -> list[dict[str, Any]]:
 
 
 def _trainers() -> list[dict[str, Any]]:
+    """A record for each trainer, with what it learns from."""
     from turnwise.run.train import command as training
 
     def record(name: str) -> dict[str, Any]:
@@ -153,12 +161,14 @@ def _trainers() -> list[dict[str, Any]]:
 
 
 def _statistics() -> list[dict[str, Any]]:
+    """A record for each statistic of agreement."""
     from turnwise.meta.correlate import STATISTICS
 
     return [{"name": name, "kind": "statistic", "says": says} for name, says in STATISTICS.items()]
 
 
 def _weights() -> list[dict[str, Any]]:
+    """A record for each model that can be fetched, and whether it is here."""
     from turnwise.encode.models.catalogue import fetched
 
     return [
@@ -188,10 +198,12 @@ LISTS = {
 
 
 def _joined(value: Any) -> str:
+    """A list as names separated by commas; anything else by `str`."""
     return ", ".join(value) if isinstance(value, list) else str(value)
 
 
 def _card(record: dict[str, Any]) -> str:
+    """A whole card as text, with the known attacks of a metric."""
     card = record["card"]
     better = f", {record['better']} is better" if "better" in record else ""
     head = f"{record['name']}  ({record['kind']}, {record['level']} level{better})"

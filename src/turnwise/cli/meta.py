@@ -92,7 +92,7 @@ def command(**given: Any) -> int:
 
 
 def _differences(document: Mapping[str, Any]) -> str:
-    """The table of metrics that differ significantly."""
+    """The table of metrics that differ at adjusted p up to .05, or a sentence that none do; empty without tests."""
     from turnwise.report import text
 
     tested = [row for row in document.get("differences", ()) if row["p_adjusted"] is not None]
@@ -108,7 +108,7 @@ def _differences(document: Mapping[str, Any]) -> str:
 
 
 def _length_biases(document: Mapping[str, Any]) -> str:
-    """The table of --length-bias."""
+    """The table of the test of length bias; empty if it was not asked for."""
     from turnwise.report import text
 
     head = ["metric", "dimension", "group", "near", "far", "p", "n_near", "n_far"]
@@ -132,7 +132,9 @@ KINDS = {
 
 
 def _disagreements(document: Mapping[str, Any]) -> str:
-    """The table of --normalised: replies on which the first metric and the others disagree."""
+    """The table of cases in which the first metric and the others differ, on people's scale; empty if it was
+    not asked for.
+    """
     from turnwise.report import text
 
     found = document.get("normalised", ())
@@ -147,7 +149,7 @@ def _disagreements(document: Mapping[str, Any]) -> str:
 
 
 def _raters(document: Mapping[str, Any]) -> str:
-    """The raters that --screen left out."""
+    """The table of raters that --screen left out, or a sentence that none were; empty if it was not asked for."""
     from turnwise.report import text
 
     dropped = [row for row in document["raters"] if row["dropped"]]

@@ -11,7 +11,9 @@ from turnwise.cli import options
 def _least(
     ctx: click.Context, parameter: click.Parameter, values: Sequence[str]
 ) -> tuple[tuple[str, float], ...]:
-    """`flight=.5`, or a number that holds for every dimension."""
+    """The callback of --min-truth: pairs of a dimension and a number; `.5` alone has the dimension "", which
+    stands for all.
+    """
     least = []
     for value in values:
         dimension, _, number = value.rpartition("=")
@@ -121,6 +123,9 @@ def command(**given: Any) -> int:
 
 
 def _after(document: Mapping[str, Any]) -> str:
+    """The lines under the table, after a blank one: estimators that disagree with the first, notes, a warning
+    about raw intervals, critics, and the table of validation. Empty if there are none.
+    """
     from turnwise.report import text
 
     lines = [
@@ -146,7 +151,7 @@ def _after(document: Mapping[str, Any]) -> str:
 
 
 def _critic_line(name: str, about: dict[str, Any]) -> str:
-    """One line: whether a critic ranks every real system above every control."""
+    """One line on whether a critic ranks every real system above every control; `about` is its record."""
     if not about["controls"]:
         return f"{name}: no control can be made from single replies"
     values = _control_values(about["controls"], taught=about["taught"], unvalued=about["unvalued"])
@@ -161,7 +166,9 @@ def _critic_line(name: str, about: dict[str, Any]) -> str:
 
 
 def _control_values(controls: dict[str, float], *, taught: list[str], unvalued: list[str]) -> str:
-    """The values of the controls. Those that the critic was trained on are no test of it, and are listed apart."""
+    """The values of the controls in words; those that the critic was trained on are no test of it, and are
+    listed apart, as are those without a value.
+    """
     asked = [f"{name} {value:.3g}" for name, value in controls.items() if name not in taught]
     given = [f"{name} {value:.3g}" for name, value in controls.items() if name in taught]
     parts = {"": asked, "trained to be 0: ": given, "without a value: ": unvalued}

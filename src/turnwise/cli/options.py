@@ -18,6 +18,8 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 
 
 def _options(*options: Callable[[Function], Function]) -> Callable[[Function], Function]:
+    """One decorator that adds several options, in this order in the help."""
+
     def decorate(function: Function) -> Function:
         return functools.reduce(lambda wrapped, option: option(wrapped), reversed(options), function)
 
@@ -25,6 +27,7 @@ def _options(*options: Callable[[Function], Function]) -> Callable[[Function], F
 
 
 def pairs(_: click.Context, parameter: click.Parameter, values: Sequence[str]) -> tuple[tuple[str, str], ...]:
+    """A callback of click: `KEY=VALUE` texts as pairs; anything else raises `BadParameter`."""
     found = []
     for value in values:
         key, sign, wanted = value.partition("=")
@@ -35,7 +38,10 @@ def pairs(_: click.Context, parameter: click.Parameter, values: Sequence[str]) -
 
 
 def names(_: click.Context, parameter: click.Parameter, value: Any) -> tuple[str, ...]:
-    """Names separated by commas; a comma inside brackets belongs to a metric's settings."""
+    """A callback of click: names separated by commas, a comma inside brackets belongs to a metric's settings.
+
+    A text without a name raises `BadParameter`; no text gives no names.
+    """
     from turnwise.library.arguments import split_names
 
     texts = [value] if isinstance(value, str) else list(value or ())
@@ -46,7 +52,7 @@ def names(_: click.Context, parameter: click.Parameter, value: Any) -> tuple[str
 
 
 def _gates(_: click.Context, __: click.Parameter, values: Sequence[str]) -> tuple["Gate", ...]:
-    """Parse gates before the run."""
+    """A callback of click: the parsed gates, so that a mistake is found before the run."""
     if not values:
         return ()
     from turnwise.report.gate import Gate
@@ -131,7 +137,9 @@ gating = _options(
 
 
 def typed(*parameters: str) -> list[str]:
-    """Those of these options that were typed on the command line, as they were typed."""
+    """Those of these parameters that were given on the command line (not by default or --config), by their
+    option names.
+    """
     ctx = click.get_current_context()
     return [
         parameter.opts[-1]
@@ -146,7 +154,10 @@ OWN = ("style", "quiet", "verbose", "gates", "junit", "no_cache")
 
 
 def arguments(given: Mapping[str, Any], *drop: str, figures: bool = True) -> dict[str, Any]:
-    """The keywords of the library function that a command line calls: parameters have the same names there."""
+    """The keywords of the library function that a command line calls: parameters have the same names there, and
+    those of `OWN` and `drop` are left out. `figures`: the function has the keyword `figures`, which is set to
+    False.
+    """
     found = {name: value for name, value in given.items() if name not in (*OWN, *drop)}
     found["progress"] = not given["quiet"]
     if "no_cache" in given:
@@ -158,7 +169,10 @@ def arguments(given: Mapping[str, Any], *drop: str, figures: bool = True) -> dic
 
 @contextmanager
 def gated(given: dict[str, Any]) -> Iterator[None]:
-    """Check the gates before the run. Where the run fails, its gates are written as failed."""
+    """Check the gates before the run; a gate on a metric that is not asked for raises `UsageError`.
+
+    If the run fails, its gates are written as failed.
+    """
     metrics = given.get("metrics")
     for gate in given["gates"]:
         if metrics and gate.name not in metrics:

@@ -20,9 +20,10 @@ def conclude(
     rows: Sequence[Mapping[str, Any]] | None = None,
     after: str = "",
 ) -> int:
-    """Print the result as asked, evaluate its gates, and return the exit code.
+    """Print the result as asked, with the text `after` under the table, evaluate its gates, and return the exit code.
 
-    `columns` and `rows` are those of the table, where they are not the result's own.
+    `columns` and `rows` are those of the table if they are not the result's own. The code is the result's own
+    if it is not 0, else 1 if a gate failed.
     """
     if given["style"] == "json":
         sys.stdout.write(results.to_json(found.document).decode())
@@ -46,11 +47,14 @@ def conclude(
 
 
 def fail_gates(given: dict[str, Any], error: TurnwiseError) -> None:
-    """A run that failed has met no gate; a CI server reads that in the JUnit file."""
+    """Write every gate as failed because of `error` to the JUnit file, if one is asked for; a CI server reads
+    it there.
+    """
     _write_junit(given["junit"], [one.failed(str(error)) for one in given["gates"]])
 
 
 def _write_junit(path: str | None, verdicts: Sequence[gate.Verdict]) -> None:
+    """Write the verdicts as JUnit XML; nothing happens without a path."""
     if path:
         with results.replacing(Path(path)) as file:
             file.write(gate.junit(verdicts))

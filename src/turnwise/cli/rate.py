@@ -119,7 +119,10 @@ def command(**given: Any) -> int:
 
 
 def _agents(given: tuple[str, ...], mode: str) -> dict[str, str]:
-    """Name -> address of each agent. `NAME=` may precede an address; an address itself may contain `=`."""
+    """Name -> address of each agent; without `NAME=` the address is the name.
+
+    Agents without --mode chat, the reverse, or a name twice raise `UsageError`.
+    """
     if (mode == "chat") != bool(given):
         raise UsageError(
             "--agent and --mode chat need each other: name the agents to chat with, or choose another mode"
@@ -135,6 +138,7 @@ def _agents(given: tuple[str, ...], mode: str) -> dict[str, str]:
 
 
 def _agent(address: str) -> "Agent":
+    """The agent at an address, which may have settings in brackets."""
     from turnwise.agents import resolve
     from turnwise.metrics import settings
 
@@ -143,7 +147,10 @@ def _agent(address: str) -> "Agent":
 
 
 def _checked(url: str | None) -> str | None:
-    """The address that raters open. It has no path, because the links of the pages begin at the root of the host."""
+    """The address that raters open, without a final slash; None if none is given.
+
+    A path raises `UsageError`, because the links of the pages begin at the root of the host.
+    """
     if url is None:
         return None
     parts = urlsplit(url)
@@ -153,7 +160,7 @@ def _checked(url: str | None) -> str | None:
 
 
 def _names(raters: str) -> int | list[str]:
-    """The number of raters, or their names."""
+    """The number of raters, or their distinct names; a number above 10,000 or an unusable name raises `UsageError`."""
     if raters.isascii() and raters.isdigit():
         if int(raters) > MOST_RATERS:
             raise UsageError(f"--raters {raters}: at most {MOST_RATERS}")
@@ -166,7 +173,7 @@ def _names(raters: str) -> int | list[str]:
 
 
 def _invite(recorder: "Recorder", wanted: int | list[str]) -> None:
-    """Invite the raters that are not there yet. A number includes those that are."""
+    """Invite the raters that are not there yet; a number counts those that are."""
     from turnwise.web.pages.admin import invite
 
     if isinstance(wanted, int):
@@ -178,6 +185,7 @@ def _invite(recorder: "Recorder", wanted: int | list[str]) -> None:
 
 
 def _links(recorder: "Recorder", base: str) -> None:
+    """Print the links of the administrator and of each rater."""
     width = max(map(len, ["admin", *recorder.ledger.raters]))
     click.echo(f"{'admin':<{width}}  {base}/admin/{recorder.ledger.study_event['admin']}")
     for rater in recorder.ledger.raters.values():
@@ -186,6 +194,6 @@ def _links(recorder: "Recorder", base: str) -> None:
 
 
 def _reachable(host: str) -> str:
-    """The host as a link from this machine has it."""
+    """The host as a link from this machine has it: the loopback address for "all addresses", IPv6 in brackets."""
     shown = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)
     return f"[{shown}]" if ":" in shown else shown

@@ -11,6 +11,10 @@ _SHOWN = 5  # failures that are printed
 
 
 def _settings(_: click.Context, __: click.Parameter, values: tuple[str, ...]) -> dict[str, Any]:
+    """The callback of --set: key -> value, a number, true, false or text; a value with a comma or a bracket is a text.
+
+    Anything but KEY=VALUE raises `UsageError`.
+    """
     from turnwise.metrics import settings
 
     found: dict[str, Any] = {}

@@ -13,6 +13,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 def _addresses(
     _: click.Context, parameter: click.Parameter, values: Sequence[str]
 ) -> tuple[tuple[str, str], ...]:
+    """The callback of --with: pairs of a name and an address; anything but NAME=AGENT raises `BadParameter`."""
     found = []
     for value in values:
         name, sign, address = value.partition("=")
@@ -23,6 +24,7 @@ def _addresses(
 
 
 def _count(name: str, default: int, *, means: str, least: int = 1) -> Callable[[F], F]:
+    """A decorator that adds an option for a whole number, `least` or more; `means` is its help."""
     kind = click.IntRange(min=least)
     return click.option(name, default=default, show_default=True, type=kind, metavar="N", help=means)
 

@@ -9,6 +9,9 @@ from turnwise.errors import UsageError
 
 
 def _settings(_: click.Context, __: click.Parameter, values: tuple[str, ...]) -> dict[str, Any]:
+    """The callback of --set: key -> value, a number, true, false or text; anything but KEY=VALUE raises
+    `UsageError`.
+    """
     from turnwise.metrics import settings
 
     found: dict[str, Any] = {}

@@ -35,7 +35,7 @@ UNCHECKED = "checked where it is read"  # in `Annotated`: a value that the funct
 
 @dataclass(frozen=True, slots=True)
 class Range:
-    """Bounds of a number, for use in `Annotated`."""
+    """Bounds of a number, for use in `Annotated`; infinite bounds do not limit."""
 
     least: float = -math.inf
     most: float = math.inf
@@ -46,6 +46,7 @@ class Range:
         return self.least <= value <= self.most and self.above < value < self.below
 
     def __str__(self) -> str:
+        """The finite bounds in words, such as `>= 1 and < 5`; empty if there are none."""
         bounds = ((">=", self.least), ("<=", self.most), (">", self.above), ("<", self.below))
         return " and ".join(f"{sign} {bound:g}" for sign, bound in bounds if math.isfinite(bound))
 
@@ -58,7 +59,10 @@ Positive = Annotated[float, Range(above=0)]
 
 
 def checked(function: Callable[P, R]) -> Callable[P, R]:
-    """Check every argument of a call against the signature; errors are `UsageError`."""
+    """A decorator that checks every argument of a call against the annotations before the function runs.
+
+    Mistakes raise `UsageError`; integers that stand for floats, and sequences, are converted.
+    """
     signature = inspect.signature(function)
 
     @functools.wraps(function)
@@ -83,20 +87,23 @@ def checked(function: Callable[P, R]) -> Callable[P, R]:
 
 @functools.cache
 def _hints(function: Callable[..., Any]) -> dict[str, Any]:
+    """The evaluated annotations of a function, with `Annotated` kept."""
     return get_type_hints(function, include_extras=True)
 
 
 def _unknown(function: str, name: str, known: list[str]) -> UsageError:
+    """The error (not raised) for a keyword that the function lacks, with the nearest one."""
     near = get_close_matches(name, known, n=1)
     advice = f"did you mean `{near[0]}`?" if near else nearest(name, known)
     return UsageError(f"{function} has no parameter `{name}`; {advice}")
 
 
 class _Mismatch(Exception):
-    pass
+    """A value does not fit its annotation; `_converted` turns it into a `UsageError`."""
 
 
 def _converted(function: str, name: str, value: Any, hint: Any) -> Any:
+    """The value as the annotation has it; `UsageError` with the function and the parameter if it does not fit."""
     try:
         return _convert(value, hint)
     except _Mismatch:
@@ -105,7 +112,7 @@ def _converted(function: str, name: str, value: Any, hint: Any) -> Any:
 
 
 def _convert(value: Any, hint: Any) -> Any:
-    """The value as the annotation has it: an integer where a float is wanted becomes a float."""
+    """The value as the annotation has it, such as a float for an integer; raises `_Mismatch` if it does not fit."""
     origin = get_origin(hint)
     if origin in (Union, UnionType):
         return _first(value, get_args(hint))
@@ -127,6 +134,7 @@ def _convert(value: Any, hint: Any) -> Any:
 
 
 def _first(value: Any, kinds: Sequence[Any]) -> Any:
+    """The value as the first of the kinds that it fits; raises `_Mismatch` if it fits none."""
     for kind in kinds:
         try:
             return _convert(value, kind)
@@ -136,6 +144,9 @@ def _first(value: Any, kinds: Sequence[Any]) -> Any:
 
 
 def _collection(value: Any, origin: type, inner: tuple[Any, ...]) -> Any:
+    """A mapping as a dict, a sequence as a list or a tuple of fixed length, with converted elements; a text is
+    no sequence. Values of other generic types are not checked.
+    """
     if issubclass(origin, Mapping):
         if not isinstance(value, Mapping):
             raise _Mismatch
@@ -153,6 +164,10 @@ def _collection(value: Any, origin: type, inner: tuple[Any, ...]) -> Any:
 
 
 def _plain(value: Any, kind: Any) -> Any:
+    """The value as a bool, int or float, also from numpy; NaN is no float and a bool no number.
+
+    Values of types other than these, str, Path and None are not checked.
+    """
     if kind is None or kind is NoneType:
         if value is not None:
             raise _Mismatch
@@ -174,6 +189,7 @@ def _plain(value: Any, kind: Any) -> Any:
 
 
 def _described(hint: Any) -> str:
+    """What an annotation accepts, in words for an error; None comes last."""
     origin = get_origin(hint)
     if origin in (Union, UnionType):
         kinds = list(dict.fromkeys(_described(one) for one in get_args(hint)))
@@ -196,6 +212,7 @@ def _described(hint: Any) -> str:
 
 
 def _shown(value: Any) -> str:
+    """The `repr` of a short text or number, else the name of the type."""
     text = repr(value)
     return (
         text
@@ -205,13 +222,16 @@ def _shown(value: Any) -> str:
 
 
 def split_names(value: Names | None) -> tuple[str, ...]:
-    """Names by comma or in a sequence; a comma inside brackets belongs to a metric's settings."""
+    """Names by comma or in a sequence, stripped; a comma inside brackets belongs to a metric's settings.
+
+    None gives none.
+    """
     texts = [value] if isinstance(value, str) else list(value or ())
     return tuple(name.strip() for text in texts for name in _NAME.findall(text) if name.strip())
 
 
 def one_or_more(parameter: str, value: Names) -> tuple[str, ...]:
-    """Names, of which there must be one."""
+    """As `split_names`, but no name raises `UsageError`, which names the parameter."""
     found = split_names(value)
     if not found:
         raise UsageError(f"`{parameter}` names nothing")
@@ -219,6 +239,7 @@ def one_or_more(parameter: str, value: Names) -> tuple[str, ...]:
 
 
 def paths(value: PathLike | Sequence[PathLike] | None) -> tuple[str, ...]:
+    """One path or several as texts; None gives none."""
     if value is None:
         return ()
     return (str(value),) if isinstance(value, str | Path) else tuple(str(one) for one in value)

@@ -305,6 +305,7 @@ def harden(
 
 
 def _stages(given: Names) -> tuple[Stage, ...]:
+    """The stages in the order given; none, or an unknown name, raises `UsageError`."""
     known: tuple[Stage, ...] = get_args(Stage)
     found = one_or_more("stages", given)
     for name in found:

@@ -68,10 +68,11 @@ class Files:
 def files(
     data: Data, *, reader: str | None = None, agent: str | None = None, name_files: bool = False
 ) -> Iterator[Files]:
-    """The data as files of the native format.
+    """The data as files of the native format, for the time of the block.
 
-    What is in memory, on standard input (`-`) or in another format (`reader`) is in a temporary file until the end.
-    `agent` names the agent of records that name none; with `name_files` several files name it by their own names.
+    What is in memory, on standard input (`-`) or in another format (`reader`) is in a temporary file until
+    then. `agent` names the agent of records that name none; with `name_files`, if the first record of each of
+    several files names none, the files' names are the agents. Errors name the user's files.
     """
     with _files(data, reader) as found:
         named = (
@@ -86,6 +87,7 @@ def files(
 
 @contextmanager
 def _files(data: Data, reader: str | None) -> Iterator[Files]:
+    """The data as files, with agents as they are; `reader` has no effect on data in memory or on standard input."""
     given = _collected(data)
     found = _paths(given)
     if found is None:
@@ -112,7 +114,7 @@ def _files(data: Data, reader: str | None) -> Iterator[Files]:
 
 @contextmanager
 def _converted(paths: tuple[str, ...], reader: str, folder: Path) -> Iterator[Files]:
-    """Files of another format, each converted."""
+    """Native files in `folder`, one for each of the files of another format, under the names of the originals."""
     from turnwise.logs.readers import convert
 
     names = {}
@@ -126,7 +128,9 @@ def _converted(paths: tuple[str, ...], reader: str, folder: Path) -> Iterator[Fi
 
 
 def _named_after_files(found: Files) -> dict[str, str]:
-    """Path -> agent for several files whose first records name no agent: the names of the files."""
+    """Path -> agent, the files' names; empty if there is one file only, a folder, or a first record that names
+    an agent.
+    """
     from turnwise.logs.native import file_names, read
 
     shown = {path: found.names.get(path, path) for path in found.paths}
@@ -144,7 +148,7 @@ def _named_after_files(found: Files) -> dict[str, str]:
 
 @contextmanager
 def _rewritten(found: Files, agents: Mapping[str, str], folder: Path) -> Iterator[Files]:
-    """The files with a name for every agent that has none."""
+    """Copies of the files in `folder`, with the agent of `agents` (by path) in each dialogue that names none."""
     from turnwise.logs.native import read_each, write
 
     names = {}
@@ -161,6 +165,7 @@ def _rewritten(found: Files, agents: Mapping[str, str], folder: Path) -> Iterato
 
 @contextmanager
 def _all_renamed(names: Mapping[str, str]) -> Iterator[Files]:
+    """Temporary files under the users' names for them; `names` is path -> name."""
     with ExitStack() as stack:
         for path, name in names.items():
             stack.enter_context(_renamed(path, name))
@@ -169,7 +174,7 @@ def _all_renamed(names: Mapping[str, str]) -> Iterator[Files]:
 
 @contextmanager
 def _renamed(path: str, name: str) -> Iterator[Files]:
-    """A temporary file under the name that errors and results have for it."""
+    """A temporary file under the user's name for it: in a `DataError` of the block, the name replaces the path."""
     try:
         yield Files((path,), {path: name})
     except DataError as error:
@@ -177,6 +182,7 @@ def _renamed(path: str, name: str) -> Iterator[Files]:
 
 
 def _called(problem: Problem | str, path: str, name: str) -> Problem | str:
+    """The problem with the user's name in place of the path of the temporary file."""
     if isinstance(problem, str):
         return problem.replace(path, name)
     file = name if problem.file == path else problem.file
@@ -184,7 +190,10 @@ def _called(problem: Problem | str, path: str, name: str) -> Problem | str:
 
 
 def _collected(data: Any) -> Any:
-    """The data, with what can be iterated only once as a list."""
+    """The data, with what can be iterated only once as a list; no element raises `UsageError`.
+
+    Paths and tables are unchanged.
+    """
     is_table = hasattr(data, "columns") or hasattr(data, "column_names")
     if isinstance(data, str | Path | Mapping) or is_table or not isinstance(data, Iterable):
         return data
@@ -195,7 +204,7 @@ def _collected(data: Any) -> Any:
 
 
 def _paths(data: Any) -> tuple[str, ...] | None:
-    """The paths that the data is; None where it is no path."""
+    """The paths that the data is; None if it is no path and no list of paths only."""
     if isinstance(data, str | Path):
         return (str(data),)
     if isinstance(data, list) and all(isinstance(one, str | Path) for one in data):
@@ -204,6 +213,7 @@ def _paths(data: Any) -> tuple[str, ...] | None:
 
 
 def _lines(data: Any) -> Iterator[bytes]:
+    """The data as lines of the native format; anything but dialogues or a table raises `UsageError`."""
     if hasattr(data, "columns"):
         yield from map(_encoded, _records(_rows(data), list(data.columns)))
         return
@@ -224,10 +234,12 @@ def _lines(data: Any) -> Iterator[bytes]:
 
 
 def _kind(value: object) -> str:
+    """`a` and the name of the value's type."""
     return f"a {type(value).__name__}"
 
 
 def _encoded(record: Mapping[str, Any]) -> bytes:
+    """A record as a JSON line with its line end; what JSON cannot hold raises `DataError`."""
     try:
         return msgspec.json.encode(dict(record)) + b"\n"
     except (TypeError, UnicodeEncodeError) as error:
@@ -245,6 +257,9 @@ def _rows(frame: Any) -> Iterator[Mapping[str, Any]]:
 
 
 def _records(rows: Iterable[Mapping[str, Any]], columns: list[Any]) -> Iterator[dict[str, Any]]:
+    """The rows of a table as native records, without empty cells; a table without `messages` raises
+    `UsageError`, and a broken row `DataError`.
+    """
     from turnwise.logs.checks import RuleError
     from turnwise.logs.readers.parquet import native_record
 
@@ -262,7 +277,9 @@ def _records(rows: Iterable[Mapping[str, Any]], columns: list[Any]) -> Iterator[
 
 
 def _plain(value: Any) -> Any:
-    """A cell in the types of JSON: arrays become lists, and what pandas has for a missing value becomes None."""
+    """A cell in the types of JSON, at any depth: arrays become lists, and NaN and pandas' missing values become
+    None.
+    """
     if isinstance(value, Mapping):
         return {str(key): _plain(inner) for key, inner in value.items()}
     if isinstance(value, list | tuple):

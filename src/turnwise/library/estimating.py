@@ -128,7 +128,7 @@ def ope(
 
 
 def _least(given: LeastTruth) -> tuple[tuple[str, float], ...]:
-    """The least true mean by dimension; "" stands for every dimension."""
+    """Pairs of a dimension and its least true mean; a single number has the dimension "", which stands for all."""
     if isinstance(given, float):
         return (("", given),)
     found = given.items() if isinstance(given, Mapping) else given

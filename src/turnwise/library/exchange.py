@@ -37,12 +37,15 @@ def validate(data: Data, *, reader: str | None = None) -> Validation:
 
 
 class _Problems:
+    """The first problems and the count of all of them, over several files."""
+
     def __init__(self) -> None:
         self.first: list[Problem] = []
         self.count = 0
         self.file: str | None = None  # the user's name of a temporary file
 
     def note(self, problem: Problem) -> None:
+        """Count a problem, and keep it with the user's name of the file if it is among the first 20."""
         self.count += 1
         if self.count <= SHOWN:
             named = problem if self.file is None else _named(problem, self.file)
@@ -50,11 +53,13 @@ class _Problems:
 
 
 def _named(problem: Problem, name: str) -> Problem:
+    """The problem with another name for its file, also in its message."""
     message = problem.message.replace(problem.file, name)
     return Problem(name, problem.line, problem.path, message)
 
 
 def _holdings(census: "Census") -> dict[str, Any]:
+    """What one file holds, as a record of `Validation`."""
     return {
         "dialogues": census.n_dialogues,
         "messages": census.n_messages,
@@ -67,6 +72,7 @@ def _holdings(census: "Census") -> dict[str, Any]:
 
 
 def _rated(dimension: "Dimension") -> dict[str, Any]:
+    """How one dimension was rated, as a record: counts of ratings and raters, scales and directions."""
     return {
         "turn_ratings": dimension.n_turn,
         "dialogue_ratings": dimension.n_dialogue,
@@ -130,6 +136,7 @@ def convert(
 
 
 def _listed(given: str | Mapping[str, str]) -> str:
+    """A mapping as `key=name,...`, the form of the command line; a text is returned unchanged."""
     return given if isinstance(given, str) else ",".join(f"{key}={name}" for key, name in given.items())
 
 

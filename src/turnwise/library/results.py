@@ -311,11 +311,12 @@ class Report:
 
 
 def _pictures(files: Sequence[Path]) -> str:
+    """` and 2 pictures` for the files beside the report itself; empty if there are none."""
     return f" and {counted(len(files) - 1, 'picture')}" if len(files) > 1 else ""
 
 
 def table(records: Sequence[Mapping[str, Any]], columns: Sequence[str]) -> str:
-    """The records as an aligned table; "" where there is none."""
+    """The columns in which some record has a value, as an aligned table; "" without records."""
     shown, rows = cells(records, columns)
     return text.table(rows, shown)
 
@@ -327,11 +328,14 @@ def cells(records: Sequence[Mapping[str, Any]], columns: Sequence[str]) -> tuple
 
 
 def _cell(column: str, value: Any) -> Any:
+    """The value; p-values as text such as `<.001`."""
     return text.p_value(value) if column in ("p", "p_adjusted") else value
 
 
 def _unpaired(finding: Finding) -> str | None:
-    """How many items of two compared agents have no partner, and how to pair more."""
+    """A note on items of two compared agents that have no partner, or on a comparison without pairs; None if
+    neither applies.
+    """
     left = [finding.details.get(f"unpaired_{side}") for side in "ab"]
     agents = [finding.what.get(f"agent_{side}") for side in "ab"]
     if not any(left):
@@ -349,7 +353,10 @@ def _unpaired(finding: Finding) -> str | None:
 
 
 def notes(findings: Sequence[Finding]) -> list[str]:
-    """What was not scored, once for each metric and reason; then what limits the findings."""
+    """Lines on what was not scored, once for each metric and reason, then on what limits the findings; without
+    repetitions. Counts of items are added up over findings; for agreement, where findings share items, the
+    largest counts.
+    """
     counts: dict[tuple[str, str], int] = {}
     for finding in findings:
         for reason, count in finding.unscored.items():
@@ -384,6 +391,7 @@ NAMED = 3  # agents or dimensions that a line names
 
 
 def _holdings(record: Mapping[str, Any]) -> list[Any]:
+    """A row of the table of files: file, dialogues, messages, agents, dimensions with their scales, and notes."""
     agents = [f"{name} {count}" for name, count in record["agents"].items()]
     dimensions = [f"{name}{_scale(about['scales'])}" for name, about in record["dimensions"].items()]
     notes = ["references"] if record["references"] else []
@@ -396,9 +404,11 @@ def _holdings(record: Mapping[str, Any]) -> list[Any]:
 
 
 def _scale(scales: Sequence[tuple[float, float] | None]) -> str:
+    """` 1-5` if all ratings have one scale, else empty."""
     return f" {scales[0][0]:g}-{scales[0][1]:g}" if len(scales) == 1 and scales[0] else ""
 
 
 def _several(names: Sequence[str]) -> str:
+    """The first three names, and how many more there are."""
     more = [f"{len(names) - NAMED} more"] if len(names) > NAMED else []
     return ", ".join([*names[:NAMED], *more])

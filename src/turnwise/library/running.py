@@ -22,7 +22,7 @@ Where = Mapping[str, str] | Sequence[tuple[str, str]]  # key -> the value that a
 
 @contextmanager
 def folder_of(output: PathLike | None, *, figures: bool) -> Iterator[Path | None]:
-    """The folder that a run writes to; a temporary one where only figures are made from it."""
+    """The folder that a run writes to; a temporary one if there is no output but figures are made, None if neither."""
     if output is not None or not figures:
         yield None if output is None else Path(output)
         return
@@ -33,7 +33,9 @@ def folder_of(output: PathLike | None, *, figures: bool) -> Iterator[Path | None
 def result(
     kind: type[AnyResult], command: str, outcome: Outcome, folder: Path | None, *, figures: bool
 ) -> AnyResult:
-    """The outcome of a run as a result of this type, with the figures of what lies in its folder."""
+    """The outcome of a run as a result of type `kind`; with `figures` and a folder, it has the figures that a
+    report of the folder shows.
+    """
     if not figures or folder is None:
         return kind(findings=outcome.findings, document=outcome.document)
     from turnwise.report.report import figures as drawn
@@ -55,7 +57,7 @@ def selected(
     as_agents: Names = (),
     dimension: str | None = None,
 ) -> Selection:
-    """The selection that these keywords describe."""
+    """The selection that these keywords describe; `dimension` "all" selects no dimension."""
     return Selection(
         judged=items,
         dimension=None if dimension == "all" else dimension,
@@ -70,19 +72,21 @@ def selected(
 
 
 def pairs(where: Where | None) -> tuple[tuple[str, str], ...]:
-    """The conditions on dialogues as pairs of key and value."""
+    """Conditions or other mappings as pairs of key and value; none for None."""
     found = where.items() if isinstance(where, Mapping) else where or ()
     return tuple((key, value) for key, value in found)
 
 
 def check_place(on: Place, address: str | None) -> None:
-    """An address without `on="ray"` would have no effect."""
+    """Raise `UsageError` for an address without `on="ray"`, which would have no effect."""
     if address and on != "ray":
         raise UsageError(f'--address {address} is that of a Ray cluster: add --on ray (in Python, on="ray")')
 
 
 def reporter(*, progress: bool) -> Callable[[str], None]:
-    """Prints lines of progress to a terminal's standard error."""
+    """A function that prints a line to standard error if `progress` is set and standard error is a terminal,
+    else does nothing.
+    """
 
     def report(line: str) -> None:
         if progress and sys.stderr.isatty():

@@ -223,6 +223,7 @@ def compare(
 
 
 def _are_finished_runs(paths: Sequence[str]) -> bool:
+    """Whether the paths are two folders; folders in any other number, or beside files, raise `UsageError`."""
     folders = [Path(path).is_dir() for path in paths]
     if not any(folders):
         return False
@@ -232,7 +233,7 @@ def _are_finished_runs(paths: Sequence[str]) -> bool:
 
 
 def _check_unselected(**given: object) -> None:
-    """Selections were made when the two runs were scored; none can be made now."""
+    """Raise `UsageError` if any of these keywords is set: selections were made when the two runs were scored."""
     if idle := [name for name, value in given.items() if value]:
         raise UsageError(
             f"{', '.join(idle)} cannot change two finished runs; give them to `score`, or compare files"

@@ -18,7 +18,7 @@ WIDTH = 60  # characters of a found value that an error shows
 
 
 class RuleError(Exception):
-    """A value that breaks a rule, and the steps that lead to it."""
+    """A value that breaks a rule: the message, and the keys and indices that lead to it, innermost first."""
 
     def __init__(self, message: str) -> None:
         super().__init__(message)
@@ -26,25 +26,29 @@ class RuleError(Exception):
         self.steps: list[str | int] = []
 
     def inside(self, step: str | int) -> "RuleError":
-        """The same error, one step further out in the JSON value."""
+        """Add the key or index of the collection that holds the value, and return this error; call it from the
+        inside out.
+        """
         self.steps.append(step)
         return self
 
     @property
     def path(self) -> str:
-        """The JSON path of the value that is wrong."""
+        """The place of the value as a JSON path, `$` if no step is known, else such as `$.messages[3].role`."""
         return "$" + "".join(map(_step, reversed(self.steps)))
 
 
 def _step(step: str | int) -> str:
-    """One step of a JSON path: `[0]`, `.key` or `["a key"]`."""
+    """A key or index as a part of a JSON path: `[3]`, `.role`, or `["two words"]` for a key that is no identifier."""
     if isinstance(step, int):
         return f"[{step}]"
     return f".{step}" if step.isidentifier() else f"[{shown(step)}]"
 
 
 def shown(value: object) -> str:
-    """A value as its file has it, cut to what fits in a message."""
+    """A value as JSON text for a message, `repr` where JSON cannot hold it; cut to 60 characters with `...` at
+    the end.
+    """
     if isinstance(value, str):
         value = value[: WIDTH + 1]  # a long text need not be encoded whole to be cut
     try:
@@ -55,26 +59,26 @@ def shown(value: object) -> str:
 
 
 def wrong(value: object, expected: str) -> RuleError:
-    """The error for a value of the wrong kind."""
+    """The error (returned, not raised) that says what `value` is and what was expected."""
     return RuleError(f"is {shown(value)}; expected {expected}")
 
 
 def text(value: Any) -> str:
-    """The value, which must be a string."""
+    """The value if it is a string, which may be empty; else raises `RuleError`."""
     if type(value) is str:
         return value
     raise wrong(value, "a string")
 
 
 def name(value: Any) -> str:
-    """The value, which must be a string that is not empty."""
+    """The value if it is a string that is not empty, for ids and names; else raises `RuleError`."""
     if type(value) is str and value:
         return value
     raise wrong(value, "a string that is not empty")
 
 
 def number(value: Any) -> float:
-    """A finite number; true and false are none."""
+    """The value as a float if it is a finite int or float; true, false, NaN and infinity raise `RuleError`."""
     if type(value) is int or type(value) is float:
         try:
             as_float = float(value)
@@ -86,14 +90,14 @@ def number(value: Any) -> float:
 
 
 def integer(value: Any) -> int:
-    """The value, which must be an integer; true and false are none."""
+    """The value if it is an int; true, false and floats such as 1.0 raise `RuleError`."""
     if type(value) is int:
         return value
     raise wrong(value, "an integer")
 
 
 def one_of(options: tuple[T, ...]) -> Check[T]:
-    """The check of a value that is one of `options`."""
+    """A check that returns the option equal to the value, and raises `RuleError` with all options if there is none."""
 
     def chosen(value: Any) -> T:
         if value in options:
@@ -104,21 +108,21 @@ def one_of(options: tuple[T, ...]) -> Check[T]:
 
 
 def record(value: Any) -> dict[str, Any]:
-    """The value, which must be a JSON object."""
+    """The value if it is a JSON object; else raises `RuleError`."""
     if type(value) is dict:
         return value
     raise wrong(value, "an object")
 
 
 def array(value: Any) -> list[Any]:
-    """The value, which must be a JSON list."""
+    """The value if it is a JSON list, unchanged; else raises `RuleError`."""
     if type(value) is list:
         return value
     raise wrong(value, "a list")
 
 
 def each(check: Check[T]) -> Check[tuple[T, ...]]:
-    """The check of a list, every element of which passes `check`."""
+    """A check of a list: a tuple of what `check` returns for each element; an error names the index of the element."""
 
     def elements(value: Any) -> tuple[T, ...]:
         found: list[T] = []
@@ -133,7 +137,7 @@ def each(check: Check[T]) -> Check[tuple[T, ...]]:
 
 
 def mapping(check: Check[T]) -> Check[dict[str, T]]:
-    """The check of an object, every value of which passes `check`."""
+    """A check of an object: a dict with what `check` returns for each value; an error names the key."""
 
     def values(value: Any) -> dict[str, T]:
         return {key: required(value, key, check) for key in record(value)}
@@ -142,7 +146,7 @@ def mapping(check: Check[T]) -> Check[dict[str, T]]:
 
 
 def required(values: Mapping[str, Any], key: str, check: Check[T]) -> T:
-    """The value of a key that must be there, checked."""
+    """The checked value of `key`; a missing key raises `RuleError`, and a null value is passed to the check."""
     if key not in values:
         raise RuleError("is missing").inside(key)
     try:
@@ -152,7 +156,7 @@ def required(values: Mapping[str, Any], key: str, check: Check[T]) -> T:
 
 
 def optional(values: Mapping[str, Any], key: str, check: Check[T], *, default: D) -> T | D:
-    """The checked value of `key`; a key that is absent or null has the default."""
+    """The checked value of `key`; the default if the key is absent or its value is null."""
     value = values.get(key)
     if value is None:
         return default
@@ -163,5 +167,5 @@ def optional(values: Mapping[str, Any], key: str, check: Check[T], *, default: D
 
 
 def others(values: Mapping[str, Any], known: frozenset[str]) -> dict[str, Any]:
-    """What is not known here, to be passed through."""
+    """The entries of `values` whose keys are not in `known`, in their order."""
     return {key: value for key, value in values.items() if key not in known}

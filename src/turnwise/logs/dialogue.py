@@ -55,7 +55,10 @@ _position = one_of(get_args(Position))
 
 
 def from_record(value: Any, *, default_id: str, before: str = "") -> Dialogue:
-    """The dialogue in a decoded line, its id with `before` before it; a broken rule raises `RuleError`."""
+    """The dialogue in a decoded line; a broken rule raises `RuleError`.
+
+    `default_id` is the id of a record without one, and `before` is put in front of either id.
+    """
     values = record(value)
     identity = before + optional(values, "id", name, default=default_id)
     turns = required(values, "messages", _turns)
@@ -79,7 +82,10 @@ def from_record(value: Any, *, default_id: str, before: str = "") -> Dialogue:
 
 
 def _turn(value: Any) -> Turn:
-    """The turn of a JSON message."""
+    """A message as a `Turn`; content in parts has the texts of its text parts, one a line, as `content`.
+
+    Content may be null only in a message with tool calls.
+    """
     values = record(value)
     role = required(values, "role", _role)
     extra = others(values, MESSAGE)
@@ -109,7 +115,7 @@ def _turn(value: Any) -> Turn:
 
 
 def _part(value: Any) -> dict[str, Any]:
-    """A content part: an object with a type; a part of text has the text."""
+    """A content part, unchanged: an object with a type; a part of text must have the text."""
     values = record(value)
     if required(values, "type", name) in TEXT_PARTS:
         required(values, "text", text)
@@ -120,7 +126,7 @@ _parts = each(_part)
 
 
 def _turns(value: Any) -> tuple[Turn, ...]:
-    """The turns of a list of messages, of which there must be one."""
+    """The checked messages of a dialogue; an empty list raises `RuleError`."""
     turns = _each_turn(value)
     if not turns:
         raise wrong(value, "one message or more")
@@ -131,11 +137,12 @@ _each_turn = each(_turn)
 
 
 def _acts(value: Any) -> tuple[Any, ...]:
+    """A list of dialogue acts as a tuple; the acts themselves are not checked."""
     return tuple(array(value))
 
 
 def _samples(value: Any) -> tuple[Reply, ...]:
-    """The replies of one agent at a point: a text, or a list of samples."""
+    """The replies of one agent at one turn: a single string, or a list of one sample or more."""
     if type(value) is str:
         return (Reply(value),)
     if type(value) is not list or not value:
@@ -147,7 +154,7 @@ _alternatives = mapping(_samples)
 
 
 def _reply(value: Any) -> Reply:
-    """One sample: a text, or an object with its scores."""
+    """A sampled reply: a string, or an object with `content` and optional scores; any other key raises `RuleError`."""
     if type(value) is str:
         return Reply(value)
     if type(value) is not dict:
@@ -165,7 +172,9 @@ _each_reply = each(_reply)
 
 
 def _rating(value: Any, dialogue: str, n_turns: int) -> Rating:
-    """The rating of a JSON object."""
+    """A rating of dialogue `dialogue`; raises `RuleError` if its turn is not below `n_turns` or its value is
+    off its scale.
+    """
     values = record(value)
     turn = optional(values, "turn", integer, default=None)
     if turn is not None and not 0 <= turn < n_turns:
@@ -187,7 +196,9 @@ def _rating(value: Any, dialogue: str, n_turns: int) -> Rating:
 
 
 def _preference(value: Any, dialogue: str, n_turns: int) -> Preference:
-    """The preference of a JSON object."""
+    """A preference between dialogue `dialogue` and another one; raises `RuleError` if its turn is not below
+    `n_turns`, or it names the dialogue itself as the other one.
+    """
     values = record(value)
     other = required(values, "other", name)
     if other == dialogue:
@@ -210,7 +221,7 @@ _numbers = each(number)
 
 
 def _scale(value: Any) -> tuple[float, float]:
-    """The ends of a rating scale."""
+    """The ends of a scale; raises `RuleError` unless there are two numbers and the first is lower."""
     ends = _numbers(value)
     if len(ends) == 2 and ends[0] < ends[1]:
         return ends[0], ends[1]
@@ -218,7 +229,10 @@ def _scale(value: Any) -> tuple[float, float]:
 
 
 def beside(values: Mapping[str, Any], known: frozenset[str]) -> dict[str, Any]:
-    """What another format's message has besides `known`, under names that mean nothing else here."""
+    """The entries of another format's message that are not in `known`.
+
+    A key that has a meaning in a native message gets the prefix `source_`.
+    """
     return {f"source_{key}" if key in MESSAGE else key: value for key, value in others(values, known).items()}
 
 
@@ -241,7 +255,7 @@ def as_record(dialogue: Dialogue) -> dict[str, Any]:
 
 
 def _message(turn: Turn) -> dict[str, Any]:
-    """The turn as a JSON message."""
+    """A turn as a native message, without keys that have no value; content parts are written in place of the text."""
     values: dict[str, Any] = {"role": turn.role, "content": list(turn.parts) or turn.content}
     if turn.references:
         values["references"] = turn.references
@@ -267,7 +281,9 @@ def _reply_value(reply: Reply) -> Any:
 
 
 def _finite(scores: Scores | None) -> Scores | None:
-    """The scores, none of which JSON would turn into null."""
+    """A copy of the scores, or None without scores; a score that is not finite raises `RuleError`, as JSON has
+    no such number.
+    """
     return None if scores is None else _scores(dict(scores))
 
 
@@ -294,6 +310,8 @@ def _preference_record(preference: Preference) -> dict[str, Any]:
 
 
 def _plain(value: float) -> float:
-    """The number, as an integer where it is one."""
+    """The number as an int if it is whole and below 2**53 in size, so that it is written without a point; a
+    number that is not finite raises `RuleError`.
+    """
     score = number(value)
     return int(score) if score.is_integer() and abs(score) < EXACT else score

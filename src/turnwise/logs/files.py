@@ -25,7 +25,7 @@ Tap = Callable[[bytes], object]  # is shown the bytes as stored, for a checksum
 
 
 class _Tapped(io.RawIOBase):
-    """A stream that shows every byte it passes on."""
+    """A raw stream that calls `tap` with every chunk of bytes that is read from it."""
 
     def __init__(self, inner: IO[bytes], tap: Tap | None) -> None:
         self._inner, self._tap = inner, tap
@@ -43,7 +43,10 @@ class _Tapped(io.RawIOBase):
 
 @contextmanager
 def opened(path: str, *, tap: Tap | None = None) -> Iterator[BinaryIO]:
-    """The bytes of a file, or of stdin, unpacked if they are gzip."""
+    """A stream of the bytes of a file, or of stdin for `-`, unpacked if they are gzip; `tap` sees the bytes as stored.
+
+    A file that cannot be read, or not to its end, raises `DataError`.
+    """
     try:
         raw: IO[bytes] = sys.stdin.buffer if path == PIPE else open(path, "rb", 0)  # noqa: SIM115  # closed below
     except OSError as error:
@@ -69,6 +72,7 @@ def lines(path: str, *, tap: Tap | None = None) -> Iterator[tuple[int, bytes]]:
 
 
 def is_parquet(path: str) -> bool:
+    """Whether a regular file begins with the mark of Parquet; False for stdin, pipes and files that cannot be read."""
     if not os.path.isfile(path):  # what is read from a pipe is gone
         return False
     try:
@@ -79,7 +83,7 @@ def is_parquet(path: str) -> bool:
 
 
 def stored(path: str) -> Iterator[bytes]:
-    """The bytes of a file as they are stored, some at a time."""
+    """The bytes of a file as they are stored (gzip is not unpacked), in chunks of up to 64 KiB."""
     try:
         with open(path, "rb") as file:
             yield from iter(lambda: file.read(CHUNK), b"")
@@ -88,13 +92,16 @@ def stored(path: str) -> Iterator[bytes]:
 
 
 def content(path: str) -> bytes:
-    """A whole file at once, for formats that are one JSON value."""
+    """All bytes of a file, or of stdin for `-`, unpacked if they are gzip."""
     with opened(path) as stream:
         return stream.read()
 
 
 class Packed:
-    """The members of a zip file; a file that is broken or encrypted raises `DataError`."""
+    """The members of a zip file; a file that is broken or encrypted raises `DataError`.
+
+    `names` are all members in the order of the file.
+    """
 
     # What the library raises for damaged bytes, unknown methods and encrypted members.
     BROKEN = (zipfile.BadZipFile, NotImplementedError, RuntimeError, zlib.error, EOFError, OSError, ValueError,
@@ -118,12 +125,14 @@ class Packed:
         self._file.close()
 
     def read(self, name: str) -> bytes:
+        """The unpacked bytes of one member; `DataError` if it is damaged, encrypted or absent."""
         try:
             return self._file.read(name)
         except self.BROKEN as error:
             raise self._problem(error, name) from None
 
     def _problem(self, error: Exception, name: str = "") -> DataError:
+        """The error (not raised) that the file, or its member `name`, cannot be unpacked."""
         inside = f"{name} in it" if name else "the zip file"
         return DataError(
             Problem(self.path, None, "", f"cannot be unpacked: {inside} is damaged or encrypted ({error})")
@@ -132,7 +141,10 @@ class Packed:
 
 @contextmanager
 def replacing(path: str) -> Iterator[BinaryIO]:
-    """A stream whose bytes take the place of `path` only if the block ends well; gzip if the name says so."""
+    """A stream whose bytes replace `path` only if the block ends without an error; gzip if the name ends in `.gz`.
+
+    `-` is stdout. A file that cannot be written raises `UsageError`.
+    """
     try:
         with _destination(path) as raw:
             if path.endswith(".gz"):
@@ -149,7 +161,9 @@ def replacing(path: str) -> Iterator[BinaryIO]:
 
 @contextmanager
 def _destination(path: str) -> Iterator[BinaryIO]:
-    """The file to write to: standard output at the end, a device, or a file that is replaced when all is written."""
+    """The stream behind `replacing`: a buffer that goes to stdout at the end for `-`, a device or named pipe
+    itself, or else a draft that replaces the file.
+    """
     if path == PIPE:
         with tempfile.SpooledTemporaryFile(SPOOL) as spool:
             yield cast("BinaryIO", spool)
@@ -168,7 +182,9 @@ def _destination(path: str) -> Iterator[BinaryIO]:
 
 @contextmanager
 def atomic(path: Path) -> Iterator[BinaryIO]:
-    """A file that appears under its name only when it is complete and on the disk; else nothing is left of it."""
+    """A file that gets its name only when it is complete and on the disk; after an error the draft is deleted
+    and a file of that name stays as it was.
+    """
     draft = path.with_name(f"{path.name}.{os.getpid()}.tmp")
     try:
         with draft.open("wb") as file:

@@ -9,7 +9,7 @@ MASK = 0xFFFF_FFFF_FFFF_FFFF  # 64 bits
 
 
 class IdSet:
-    """Open addressing over 64-bit hashes; 0 marks a free slot."""
+    """A set of strings that keeps only 64-bit hashes, by open addressing; 0 marks a free slot."""
 
     SLOTS = 2**10  # at first
 
@@ -32,14 +32,14 @@ class IdSet:
             self._fill(slot, code)
 
     def _fill(self, slot: int, code: int) -> None:
-        """Put a code into an empty slot, and double the table when it is two thirds full."""
+        """Put a hash in a free slot, and double the table if it is more than two thirds full."""
         self._table[slot] = code
         self._count += 1
         if 3 * self._count > 2 * len(self._table):
             self._grow()
 
     def _grow(self) -> None:
-        """Double the table."""
+        """Double the table and put each hash in its new slot."""
         wider = array("Q", [0]) * (2 * len(self._table))
         for code in self._table:
             if code:
@@ -58,14 +58,14 @@ class FileIds(IdSet):
         self._number = array("I", [0]) * len(self._table)  # of the file, at the slot of the id
 
     def open(self, file: str) -> None:
-        """Ids that are added from now on belong to this file."""
+        """Start a file: ids that are added from now on belong to it."""
         self._files.append(file)
 
     def add(self, key: str) -> None:
         self.first(key)
 
     def first(self, key: str) -> str | None:
-        """Add an id; the file that has it already, or None where it is new."""
+        """Add an id and return None; if it is there already, return the file that had it first."""
         code = hash(key) & MASK or 1
         slot = _slot(self._table, code)
         if self._table[slot]:
@@ -75,7 +75,7 @@ class FileIds(IdSet):
         return None
 
     def _grow(self) -> None:
-        """Double the table and the numbers of the files."""
+        """Double the table, and move each hash with the number of its file."""
         wider = array("Q", [0]) * (2 * len(self._table))
         numbers = array("I", [0]) * len(wider)
         for code, number in zip(self._table, self._number, strict=True):
@@ -86,7 +86,7 @@ class FileIds(IdSet):
 
 
 def _code(key: str) -> int:
-    """The hash of an id, which is never 0."""
+    """The 64-bit hash of an id, never 0, which marks a free slot."""
     return hash(key) & MASK or 1
 
 

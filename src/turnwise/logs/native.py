@@ -27,7 +27,10 @@ _encode = msgspec.json.Encoder().encode
 
 
 def read(path: str, _: Options | None = None, *, prefix: str = "", apart: bool = False) -> Iterator[Dialogue]:
-    """The dialogues of a file, one at a time; the first bad line raises `DataError`."""
+    """The dialogues of a file, one at a time; the first bad line raises `DataError`.
+
+    `prefix` and `apart` are those of `checked`.
+    """
     for found in checked(path, prefix=prefix, apart=apart):
         if isinstance(found, Problem):
             raise DataError(found)
@@ -35,13 +38,15 @@ def read(path: str, _: Options | None = None, *, prefix: str = "", apart: bool =
 
 
 def read_each(paths: Sequence[str], *, apart: bool = False) -> Iterator[Iterator[Dialogue]]:
-    """The dialogues of each of the files that are read together; `apart`: each file has ids of its own."""
+    """An iterator of dialogues for each of the files that are read together, in order; `apart`: ids need only
+    differ inside a file, and get the file's name as a prefix.
+    """
     prefixes = id_prefixes(paths)
     return (read(path, prefix=prefixes[path], apart=apart) for path in paths)
 
 
 def read_all(paths: Sequence[str], *, apart: bool = False) -> Iterator[Dialogue]:
-    """The dialogues of files that are read together."""
+    """The dialogues of files that are read together, file by file; `apart` as in `read_each`."""
     return chain.from_iterable(read_each(paths, apart=apart))
 
 
@@ -55,14 +60,14 @@ def id_prefixes(paths: Sequence[str]) -> dict[str, str]:
 
 
 def file_names(paths: Sequence[str]) -> dict[str, str]:
-    """`a` for `a.jsonl.gz`; where several files are called `a`, their paths."""
+    """Path -> short name: `a` for `x/a.jsonl.gz`; where several files have the same short name, their paths."""
     stems = {path: Path(path.removesuffix(".gz")).stem for path in paths}
     count = Counter(stems.values())
     return {path: stem if count[stem] == 1 else path for path, stem in stems.items()}
 
 
 def problems(path: str) -> Iterator[Problem]:
-    """What is wrong in a file, one problem a bad line."""
+    """What is wrong in a file, one problem a bad line; none for a valid file."""
     return (found for found in checked(path) if isinstance(found, Problem))
 
 
@@ -107,13 +112,18 @@ def checked(
 
 
 def _problems(error: DataError) -> Iterator[Problem]:
+    """The problems of an error that have a place in a file; plain messages are left out."""
     return (problem for problem in error.problems if isinstance(problem, Problem))
 
 
 def parse(
     line: bytes | str | dict[str, Any], *, file: str, line_number: int, prefix: str = "", apart: bool = False
 ) -> Dialogue:
-    """The dialogue of one line or of one Parquet row; `DataError` says which rule it breaks."""
+    """The dialogue of one line or of one Parquet row; `DataError` says which rule it breaks.
+
+    `file` and `line_number` are for the error; the number is also the id of a line without one, after `prefix`.
+    With `apart` the prefix is before every id.
+    """
     if not isinstance(line, dict):
         found = typed.read(line, line_number, prefix=prefix, apart=apart)
         if found is not None:
@@ -128,7 +138,7 @@ def parse(
 
 
 def dump(dialogue: Dialogue) -> bytes:
-    """The line of a dialogue, without the line end."""
+    """The JSON line of a dialogue, without the line end; what JSON cannot hold raises `DataError`."""
     try:
         return _encode(as_record(dialogue))
     except (RuleError, UnicodeEncodeError, RecursionError) as error:

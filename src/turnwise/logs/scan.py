@@ -31,11 +31,11 @@ class Dimension:
 
     @property
     def scale(self) -> tuple[float, float] | None:
-        """The one scale of all ratings; None where they have none or differ."""
+        """The one scale of all ratings; None if some or all have none, or if they differ."""
         return next(iter(self.scales)) if len(self.scales) == 1 else None
 
     def add(self, rating: Rating) -> None:
-        """Count a rating."""
+        """Count one rating; not in `rated`, which counts dialogues."""
         if rating.turn is None:
             self.n_dialogue += 1
         else:
@@ -48,7 +48,7 @@ class Dimension:
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """A file that was read."""
+    """A file that was read, with its checksum and the dimensions on which it rates turns."""
 
     path: str
     sha256: str  # of the bytes as stored
@@ -58,7 +58,7 @@ class Source:
 
 @dataclass(slots=True)
 class Census:
-    """What the files hold."""
+    """Counts of what the files hold, and the dialogues if a command holds them."""
 
     n_dialogues: int = 0
     n_messages: int = 0
@@ -77,10 +77,12 @@ class Census:
 
     @property
     def has_turn_ratings(self) -> bool:
+        """Whether any single turn is rated, on any dimension."""
         return bool(self.turn_rated)
 
     @property
     def sha256(self) -> Mapping[str, str]:
+        """Path -> checksum of the file's bytes as stored."""
         return {source.path: source.sha256 for source in self.files}
 
     def hold(self) -> None:
@@ -90,11 +92,11 @@ class Census:
 
     @property
     def ratings(self) -> list[Rating]:
-        """All ratings of the dialogues that are held."""
+        """All ratings of the dialogues that are held; empty unless `hold` was called."""
         return [rating for dialogues in self.held for one in dialogues for rating in one.ratings]
 
     def add(self, dialogue: Dialogue) -> None:
-        """Count a dialogue with its ratings and alternatives."""
+        """Count one dialogue; its file must be counted by the caller."""
         self.n_dialogues += 1
         self.n_messages += len(dialogue.turns)
         self.agents[dialogue.agent] += 1
@@ -116,7 +118,7 @@ class Census:
 
 
 def scan(paths: Sequence[str], *, apart: bool = False) -> Census:
-    """Read and count everything; the first problem raises `DataError`."""
+    """The counts over all files; the first problem raises `DataError`. `apart` as in `native.read_each`."""
 
     def give_up(problem: Problem) -> None:
         raise DataError(problem)
@@ -125,7 +127,9 @@ def scan(paths: Sequence[str], *, apart: bool = False) -> Census:
 
 
 def _foreign(path: str) -> Problem | None:
-    """What a file is, and the command that reads it, where it is not in the native format."""
+    """A problem that says what a file is and which command reads it, if it is clearly not in the native format;
+    else None.
+    """
     from turnwise.logs.readers import READERS, recognise
     from turnwise.logs.readers.sniff import sample
 
@@ -145,7 +149,11 @@ def _foreign(path: str) -> Problem | None:
 
 
 def survey(paths: Sequence[str], on_problem: Callable[[Problem], None], *, apart: bool = False) -> Census:
-    """Read and count every valid dialogue; call `on_problem` with each problem."""
+    """The counts over every valid dialogue; `on_problem` is called with each problem.
+
+    A file that is in another format has one problem, and its other lines are not read. A file that is given
+    twice is read once.
+    """
     census = Census(apart=apart)
     ids, given = FileIds(), set[str]()
     prefixes = id_prefixes(paths)

@@ -26,7 +26,7 @@ PACKED = 4  # times that JSON Lines are as long as the same in Parquet, or about
 
 @dataclass(frozen=True, slots=True)
 class Shard:
-    """A part of a file that one worker reads."""
+    """A part of a file between two line ends or rows, which is read without the rest of the file."""
 
     path: str  # as it was given, and is shown
     place: str  # where it lies, whatever folder a worker is in
@@ -38,13 +38,15 @@ class Shard:
     prefix: str = ""  # of ids that a line leaves out
 
     def read(self) -> Iterator[Dialogue]:
-        """The dialogues, by the names that they have where the whole file is read."""
+        """The dialogues, with the ids that they have where the whole file is read; a bad line, or a file whose
+        size has changed, raises `DataError`.
+        """
         self._check()
         for number, line in self._numbered():
             yield parse(line, file=self.path, line_number=number, prefix=self.prefix)
 
     def _check(self) -> None:
-        """Raises where the file is not the one that was cut."""
+        """Raise `DataError` if the file is gone or has another size than when it was cut."""
         with _readable(self.path, self.place):
             size = os.path.getsize(self.place)
         if size != self.size:
@@ -52,13 +54,13 @@ class Shard:
             raise DataError(Problem(self.path, None, "", f"{found}; expected one file, which nobody changes"))
 
     def _numbered(self) -> Iterator[tuple[int, Any]]:
-        """The lines or rows of the shard, with their numbers."""
+        """The lines or rows of the shard with their numbers in the whole file, from 1."""
         if self.rows:
             return parquet.native_rows(self.place, start=self.start, stop=self.stop)
         return lines(self.place) if self.stop is None else self._lines(self.stop)
 
     def _lines(self, stop: int) -> Iterator[tuple[int, bytes]]:
-        """The lines from `start` to `stop`, with their numbers in the file."""
+        """The lines that begin before byte `stop`, with their numbers in the whole file; blank ones are left out."""
         number = self.before
         with _readable(self.path, self.place), open(self.place, "rb") as file:
             file.seek(self.start)
@@ -70,7 +72,7 @@ class Shard:
 
 
 def shards(paths: Sequence[str], *, size: int = SIZE) -> list[Shard]:
-    """All shards of the files, in order."""
+    """All shards of the files, in order; `size` is about how many bytes of JSON Lines one has."""
     prefixes = id_prefixes(paths)
     return [shard for path in paths for shard in _cut(path, prefixes[path], size)]
 
@@ -86,7 +88,7 @@ def _cut(path: str, prefix: str, size: int) -> Iterator[Shard]:
 
 @contextmanager
 def _readable(path: str, place: str) -> Iterator[None]:
-    """Turns an error of the operating system into a `DataError`."""
+    """Turn an `OSError` of the block into a `DataError` that names the place where workers look for the file."""
     try:
         yield
     except OSError as error:
@@ -97,7 +99,7 @@ def _readable(path: str, place: str) -> Iterator[None]:
 
 
 def _rows(path: str, size: int) -> Iterator[tuple[int, int | None, int]]:
-    """Start, stop and rows before each shard of a Parquet file."""
+    """Start, stop and rows before of each part of a Parquet file, in multiples of the rows that are read at once."""
     rows, packed = parquet.height(path), os.path.getsize(path)
     # Whole reads, so that no row is unpacked for two shards.
     step = max(1, rows * size // (PACKED * packed) // parquet.ROWS) * parquet.ROWS
@@ -105,7 +107,9 @@ def _rows(path: str, size: int) -> Iterator[tuple[int, int | None, int]]:
 
 
 def _bytes(path: str, size: int) -> Iterator[tuple[int, int | None, int]]:
-    """Start, stop and lines before each shard of a text file; a packed file is one shard."""
+    """Start and stop in bytes, and lines before, of each part of a plain file; a gzip file is one part with
+    stop None.
+    """
     with open(path, "rb") as file:
         if file.read(len(GZIP)) == GZIP:
             yield 0, None, 0
@@ -119,7 +123,7 @@ def _bytes(path: str, size: int) -> Iterator[tuple[int, int | None, int]]:
 
 
 def _ends(file: BinaryIO, size: int) -> int:
-    """Ends of lines in the next `size` bytes."""
+    """How many line ends are in the next `size` bytes; the file is left after them."""
     count = 0
     while size > 0 and (some := file.read(min(size, CHUNK))):
         count += some.count(b"\n")

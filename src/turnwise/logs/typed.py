@@ -17,6 +17,8 @@ _Name = Annotated[str, msgspec.Meta(min_length=1)]
 
 
 class _Sample(msgspec.Struct, forbid_unknown_fields=True, gc=False):
+    """A sampled reply with scores; a reply without scores may be a plain string."""
+
     content: str
     outcome: dict[str, float] | None = None
     relabelled: dict[str, float] | None = None
@@ -26,6 +28,8 @@ _Samples = Annotated[list[str | _Sample], msgspec.Meta(min_length=1)]
 
 
 class _Message(msgspec.Struct, forbid_unknown_fields=True, gc=False):
+    """A message of any native kind without unknown keys."""
+
     role: Role
     content: str  # null needs a tool call beside it, which is an unknown key
     references: tuple[str, ...] | None = None
@@ -36,6 +40,8 @@ class _Message(msgspec.Struct, forbid_unknown_fields=True, gc=False):
 
 
 class _Rating(msgspec.Struct, forbid_unknown_fields=True, gc=False):
+    """A rating without unknown keys; its turn and scale are checked in `read`."""
+
     dimension: _Name
     value: float
     rater: _Name | None = None
@@ -45,6 +51,8 @@ class _Rating(msgspec.Struct, forbid_unknown_fields=True, gc=False):
 
 
 class _Record(msgspec.Struct, forbid_unknown_fields=True, kw_only=True, gc=False):
+    """The keys of a record beside its messages."""
+
     id: _Name | None = None
     agent: _Name | None = None
     ratings: list[_Rating] | None = None
@@ -53,10 +61,14 @@ class _Record(msgspec.Struct, forbid_unknown_fields=True, kw_only=True, gc=False
 
 
 class _Plain(_Record, forbid_unknown_fields=True, kw_only=True, gc=False):
+    """A record whose messages are decoded straight into `Turn`s."""
+
     messages: Annotated[tuple[Turn, ...], msgspec.Meta(min_length=1)]
 
 
 class _Rich(_Record, forbid_unknown_fields=True, kw_only=True, gc=False):
+    """A record whose messages have alternatives, or null for a list."""
+
     messages: Annotated[list[_Message], msgspec.Meta(min_length=1)]
 
 
@@ -66,7 +78,9 @@ _content = attrgetter("content")
 
 
 def read(line: bytes | str, line_number: int, *, prefix: str = "", apart: bool = False) -> Dialogue | None:
-    """The dialogue of a line; None for a line that `dialogue.from_record` must read. Ids are as in `native.parse`."""
+    """The dialogue of a line; None for a line that `dialogue.from_record` must read: one with unknown keys,
+    without content in a message, or with an error. Ids are as in `native.parse`.
+    """
     record: _Plain | _Rich
     try:
         record = _decode_plain(line)
@@ -99,7 +113,7 @@ def read(line: bytes | str, line_number: int, *, prefix: str = "", apart: bool =
 
 
 def _turn(message: _Message) -> Turn:
-    """The turn of a decoded message."""
+    """The `Turn` of a decoded message."""
     alternatives = message.alternatives or {}
     return Turn(
         message.role,
@@ -113,7 +127,7 @@ def _turn(message: _Message) -> Turn:
 
 
 def _replies(samples: str | list[str | _Sample]) -> tuple[Reply, ...]:
-    """The replies of one agent at a point."""
+    """The samples of one agent; a plain string is one sample."""
     if isinstance(samples, str):
         return (Reply(samples),)
     return tuple(

@@ -19,13 +19,16 @@ from turnwise.types import Episodes, Estimate, Estimator, Said
 
 @dataclass(frozen=True)
 class Subject:
-    """An estimator under test with logs, from which the target's own dialogues have been taken."""
+    """An estimator under test, and logs without the target's own dialogues."""
 
     estimator: Estimator
     logs: Episodes
     target: str
 
     def estimate(self, logs: Episodes | None = None, *, seed: int = 0) -> Estimate:
+        """The estimate of the target from `logs`, or from its own logs if None; raises `PluginError` if it is
+        no `Estimate`.
+        """
         rng = np.random.default_rng(seed)
         return estimate_of(self.estimator, self.logs if logs is None else logs, self.target, rng=rng)
 
@@ -54,7 +57,7 @@ def check_estimator(
 
 
 def subject_of(estimator: Estimator, episodes: Episodes | None = None, target: str | None = None) -> Subject:
-    """The estimator with logs, from which the target's own dialogues are taken."""
+    """The estimator with the logs less the target's own dialogues; raises `ContractError` if it is no estimator."""
     no_problem(estimator_problem(estimator))
     episodes = sample_episodes() if episodes is None else episodes
     target = episodes.agents[-2] if target is None else target

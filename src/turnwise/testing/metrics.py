@@ -58,7 +58,7 @@ def check_metric(
 def subject_of(
     metric: Metric | Fitted, items: Sequence[Item] | None = None, *, fit_items: Sequence[Item] | None = None
 ) -> Subject:
-    """The metric, fitted where it must be, with items and their rows."""
+    """The metric, fitted if it has `fit`, with items and their rows; raises `ContractError` if it is no metric."""
     no_problem(metric_problem(metric))
     fit_items = turn_items() if fit_items is None else fit_items
     with running("`fit`"):
@@ -268,7 +268,10 @@ CHECKS: tuple[Callable[[Subject], None], ...] = (
 
 
 def reduced(metric: Metric, rows: Rows) -> float:
-    """The number, or NaN where a metric of whole systems refuses so few rows."""
+    """The number of these rows; NaN if a system-level metric refuses so few rows.
+
+    At other levels a refusal is a `ContractError`.
+    """
     try:
         return number_of(metric, rows)
     except Refused as error:
@@ -278,12 +281,12 @@ def reduced(metric: Metric, rows: Rows) -> float:
 
 
 def entries(rows: Rows) -> tuple[Any, ...]:
-    """Rows as plain numbers that can be compared, dense or sparse."""
+    """The shape and the numbers of rows as a tuple that `same` can compare, dense or sparse."""
     if isinstance(rows, np.ndarray):
         return rows.shape, rows.tolist()
     return rows.shape, rows.indptr.tolist(), rows.indices.tolist(), rows.data.tolist()
 
 
 def same(first: tuple[Any, ...], second: tuple[Any, ...]) -> bool:
-    """Bitwise equality of numbers, where NaN equals NaN."""
+    """Whether two results of `entries` are equal bit for bit; NaN equals NaN."""
     return repr(first) == repr(second)

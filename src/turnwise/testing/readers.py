@@ -63,6 +63,7 @@ def check_reader(
 
 
 def _dialogues(read: Read, path: str, options: Options) -> Iterator[Dialogue]:
+    """The dialogues that a reader yields; `ContractError` for anything else."""
     for place, dialogue in enumerate(read(path, options), 1):
         kind: object = dialogue
         expect(

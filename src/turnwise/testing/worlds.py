@@ -37,6 +37,9 @@ def check_world(module: ModuleType | Any, *, dialogues: int = 3) -> None:
 
 
 def _check_dialogues(world: Any, name: str, agent: Any, family: dict[str, Any], dialogues: int) -> None:
+    """Raise `ContractError` unless the dialogues of one agent are repeatable, rated, valid in the native
+    format, and have a truth.
+    """
     held: list[Dialogue] = []
     for number in range(dialogues):
         with running(f"a dialogue of agent `{name}`"):
@@ -69,6 +72,7 @@ def _check_dialogues(world: Any, name: str, agent: Any, family: dict[str, Any], 
 
 
 def _check_alternatives(dialogue: Dialogue, family: dict[str, Any]) -> None:
+    """Raise `ContractError` if some reply has no alternative of some agent of the family."""
     for turn in dialogue.turns:
         if turn.role == "assistant":
             missing = [name for name in family if name not in turn.alternatives]
@@ -76,6 +80,7 @@ def _check_alternatives(dialogue: Dialogue, family: dict[str, Any]) -> None:
 
 
 def _check_ratings(dialogue: Dialogue, dimensions: tuple[str, ...]) -> None:
+    """Raise `ContractError` if a rating is on a dimension that the world does not name."""
     for rating in dialogue.ratings:
         expect(
             rating.dimension in dimensions,

@@ -7,20 +7,22 @@ from turnwise.report.text import number, p_value
 
 
 def two_best(records: Sequence[Record]) -> tuple[str, str]:
-    """The agents that people rate highest."""
+    """The two agents that people rate highest, the best first."""
     means = means_by_people(records)
     first, second, *_ = sorted(means, key=lambda name: -means[name])
     return first, second
 
 
 def means_by_people(records: Sequence[Record]) -> dict[str, float]:
-    """The mean overall rating of each agent."""
+    """Agent -> mean overall rating, from the first record of overall ratings that has systems."""
     systems = next(r["systems"] for r in records if r.get("systems") and r["dimension"] == "overall")
     return {one["agent"]: one["people"] for one in systems}
 
 
 def reached(record: Record, means: Mapping[str, float]) -> str:
-    """What an estimate can be used for. An interval that contains most agents ranks none of them."""
+    """A sentence on whether the estimate can rank its agent among `means`, with a space before it; empty
+    without an interval. It cannot if its interval contains more than a quarter of the agents.
+    """
     ends = interval(record)
     if ends is None:
         return ""
@@ -30,7 +32,10 @@ def reached(record: Record, means: Mapping[str, float]) -> str:
 
 
 def chosen(record: Record, means: Mapping[str, float]) -> str:
-    """Which of the two best agents to choose. Ratings decide, because a metric may disagree with people."""
+    """A sentence on which of the two compared agents to choose.
+
+    Ratings decide, because a metric may disagree with people.
+    """
     first, second, metric = record["agent_a"], record["agent_b"], record["metric"]
     people = f"People put {first} ({number(means[first], 2)}) before {second} ({number(means[second], 2)})"
     by = f"A - B {number(record['estimate'])}, p {p_value(record['p_adjusted'])}"

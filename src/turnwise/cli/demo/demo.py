@@ -26,6 +26,8 @@ NARROWEST, WIDEST = 40, 110  # columns of what is printed: longer lines are hard
 
 
 class Step(NamedTuple):
+    """One command of the demo: what it writes, the question it answers, and its command line."""
+
     to: str  # what it writes: a folder of results, or logs
     question: str
     line: str  # names in braces are found out on the way
@@ -118,7 +120,7 @@ def command(output: str, corpus: bool, dialogues: int, seed: int, quiet: bool) -
 
 
 def _written(folder: Path) -> Path:
-    """The embedded corpus of the documentation's examples."""
+    """Copy the embedded corpus of the documentation's examples to a folder, and return the path of the copy."""
     from importlib.resources import as_file, files
 
     folder.mkdir(parents=True, exist_ok=True)
@@ -129,11 +131,14 @@ def _written(folder: Path) -> Path:
 
 @dataclass
 class Demo:
+    """The steps of the demo, run in one folder."""
+
     folder: Path
     size: str  # of the simulated worlds, as options
     quiet: bool
 
     def play(self) -> int:
+        """Run all steps and write the report; stops with the exit code of the first step that fails, else returns 0."""
         self.folder.mkdir(parents=True, exist_ok=True)
         _say(
             "Made-up agents chat with made-up people, and made-up raters judge them: the truth is known here, and no "
@@ -163,7 +168,7 @@ class Demo:
         return 0
 
     def _facts(self) -> dict[str, str]:
-        """Names that are known before the first step."""
+        """Name -> text for the names in braces of the steps that are known before the first one."""
         ready = neural()
         files = {"logs": "logs.jsonl", "people": "people.jsonl", "truth": "chat.truth.json", "sales": "booking.jsonl",
                  "worth": "booking.truth.json"}  # fmt: skip
@@ -178,7 +183,9 @@ class Demo:
         }
 
     def _learnt(self, name: str) -> dict[str, str]:
-        """Names that later steps take from this one."""
+        """Name -> text for the names that later steps take from the finished step `name`; after the first
+        simulation, also writes its logs.
+        """
         from turnwise.cli.demo.advice import two_best
         from turnwise.cli.demo.stage import stage
         from turnwise.report.headlines import agreement
@@ -194,7 +201,7 @@ class Demo:
         return {"best": best, "first": first, "second": second, "others": others}
 
     def _made(self, line: list[str], file: str) -> int:
-        """Simulate logs, unless the same command has written them before."""
+        """Simulate logs, unless the same command has written them before; returns the exit code."""
         key = self.folder / f"{Path(file).stem}.made"
         wanted = shlex.join(line)
         if key.exists() and key.read_text() == wanted:
@@ -206,7 +213,9 @@ class Demo:
         return code
 
     def _run(self, line: list[str], to: str) -> int:
-        """Run the command with its table in a file; return its exit code where the demo cannot continue."""
+        """Run a command line, with its table in a file; returns its exit code, or 0 for a refusal, which is a
+        result.
+        """
         from turnwise.cli.group import run
 
         whole = [*line, "-o", str(self.folder / to)]
@@ -219,12 +228,13 @@ class Demo:
         return 0 if code == REFUSED else code
 
     def _sentences(self, name: str) -> list[str]:
-        """The main results of a step as sentences."""
+        """The sentences that the results of step `name` support."""
         from turnwise.report.headlines import sentences
 
         return sentences(_read(self.folder / name))
 
     def _report(self) -> None:
+        """Write the report in three forms, and print what follows from the results."""
         from turnwise.cli.demo.advice import chosen, means_by_people, reached
         from turnwise.report.report import report, write
 
@@ -254,6 +264,7 @@ def _words(part: str, facts: Mapping[str, str]) -> list[str]:
 
 
 def _read(folder: Path) -> "Run":
+    """The finished run in a folder."""
     from turnwise.report.runs import find_runs
 
     return find_runs([str(folder)])[0]
@@ -275,10 +286,12 @@ def neural() -> bool:
 
 
 def _width() -> int:
+    """Columns of the terminal, kept between 40 and 110."""
     return max(NARROWEST, min(WIDEST, shutil.get_terminal_size().columns))
 
 
 def _say(words: str) -> None:
+    """Print a paragraph, wrapped to the width of the terminal."""
     click.echo(textwrap.fill(words, _width(), subsequent_indent="   ", break_on_hyphens=False))
 
 

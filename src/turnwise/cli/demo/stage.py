@@ -17,12 +17,16 @@ HUMAN = "human"
 
 @dataclass(frozen=True, slots=True)
 class Staged:
+    """The two files that `stage` writes."""
+
     logs: Path  # rated dialogues of all agents but these two
     people: Path
 
 
 def stage(simulated: Path, folder: Path, *, people: str, new: str) -> Staged:
-    """Write `logs.jsonl` and `people.jsonl`."""
+    """Write `logs.jsonl` and `people.jsonl` to `folder` from simulated logs; `people` is the agent that plays
+    the people, and `new` the one that nobody has rated.
+    """
     staged = Staged(folder / "logs.jsonl", folder / "people.jsonl")
     native.write(_logs(simulated, people=people, new=new), str(staged.logs))
     native.write(_people(simulated, people), str(staged.people))
@@ -30,13 +34,16 @@ def stage(simulated: Path, folder: Path, *, people: str, new: str) -> Staged:
 
 
 def _logs(simulated: Path, *, people: str, new: str) -> Iterator[Dialogue]:
+    """The dialogues of all agents but the two, with what `people` would have said as references."""
     for dialogue in native.read(str(simulated)):
         if dialogue.agent not in (people, new):
             yield replace(dialogue, turns=tuple(_referred(turn, people) for turn in dialogue.turns))
 
 
 def _referred(turn: Turn, people: str) -> Turn:
-    """The turn with what people would have said as its references, and no longer as an agent's."""
+    """The turn with the replies of `people` as its references, and no longer as alternatives; unchanged if
+    there are none.
+    """
     if people not in turn.alternatives:
         return turn
     said = dict.fromkeys(reply.content for reply in turn.alternatives[people])
@@ -45,6 +52,7 @@ def _referred(turn: Turn, people: str) -> Turn:
 
 
 def _people(simulated: Path, people: str) -> Iterator[Dialogue]:
+    """The dialogues of `people` under the agent `human`, without alternatives and ratings."""
     for dialogue in native.read(str(simulated)):
         if dialogue.agent == people:
             turns = tuple(replace(turn, alternatives={}) for turn in dialogue.turns)

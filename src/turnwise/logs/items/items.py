@@ -23,10 +23,9 @@ __all__ = ["Judged", "Selection", "all_items", "items", "lookup", "settled"]
 
 
 def items(dialogues: Iterable[Dialogue], selection: Selection, *, whole: bool = False) -> Iterator[Item]:
-    """The judged replies, or with `whole` one item a dialogue.
-
-    One pass in flat memory if the selection is settled; else the dialogues are held to find out what they
-    decide of it.
+    """The judged replies as items, or with `whole` one item a dialogue that has any; nothing to judge raises
+    `DataError`. One pass in flat memory if the selection is settled; else the dialogues are held in memory to
+    settle it.
     """
     asked, tally = selection, _Tally()
     if not selection.is_settled:
@@ -41,9 +40,10 @@ def items(dialogues: Iterable[Dialogue], selection: Selection, *, whole: bool = 
 def all_items(
     paths: Sequence[str], selection: Selection, census: Census, *, whole: bool = False
 ) -> Iterator[Item]:
-    """The items of files that are read together and that `census` is of.
+    """The items of files that are read together; `census` is the count over these files.
 
-    Each file decides for itself whether its rated turns are judged; `limit` counts over all of them.
+    Each file decides for itself whether only its rated turns are judged; `limit` counts dialogues over all
+    files. Nothing to judge raises `DataError`.
     """
     tally = _Tally()
     names = native.file_names(paths)
@@ -62,7 +62,9 @@ def _chosen(
     whole: bool,
     file: str | None = None,
 ) -> Iterator[Item]:
-    """The items of the selection, with alternatives of `as_agents` where they are asked for."""
+    """The items of the dialogues of one file, in order, counted in `tally`; with `as_agents` each item is
+    repeated in the words of these agents. `file` is the file's name as a group value.
+    """
     tally.rated = tally.rated or selection.judged == "rated"
     for dialogue in _kept(dialogues, selection, tally):
         places = _judged(dialogue, selection)
@@ -78,7 +80,7 @@ def _chosen(
 
 
 def _kept(dialogues: Iterable[Dialogue], selection: Selection, tally: "_Tally") -> Iterator[Dialogue]:
-    """The dialogues that --where and --limit keep."""
+    """The dialogues that fulfil every `where`, up to `limit` of them over all calls with this `tally`."""
     for dialogue in dialogues:
         if tally.kept == selection.limit:
             return
@@ -93,7 +95,9 @@ def _kept(dialogues: Iterable[Dialogue], selection: Selection, tally: "_Tally") 
 
 
 def _judged(dialogue: Dialogue, selection: Selection) -> list[int]:
-    """The places of the judged turns."""
+    """The indices of the judged turns: turns of the judged role that are replies, and of these all, the last,
+    or those with a turn rating on the chosen dimension.
+    """
     turns = enumerate(dialogue.turns)
     places = [place for place, turn in turns if turn.role == selection.role and _speaks(turn)]
     if selection.judged == "last":
@@ -106,14 +110,18 @@ def _judged(dialogue: Dialogue, selection: Selection) -> list[int]:
 
 
 def _speaks(turn: Turn) -> bool:
-    """A message that only calls tools is no reply; one without words or calls is an empty reply."""
+    """Whether a message is a reply; one that only calls tools is none, and one without words or calls is an
+    empty reply.
+    """
     if turn.content is None:
         return False
     return bool(turn.content.strip()) or not any(turn.extra.get(call) for call in CALLS)
 
 
 def _group(dialogue: Dialogue, keys: Sequence[str], file: str | None) -> str:
-    """The values of the keys; of several keys those that the record has, and it must have one."""
+    """The values of the group keys, joined by `/`; keys that the record lacks are left out, and a record with
+    none of them raises `DataError`. `file` is the value of the key `file`.
+    """
     values = [file if key == FILE else lookup(dialogue, key) for key in keys]
     named = [value for value in values if value is not None]
     return "/".join(named) if named or not keys else value_of(dialogue, keys[0])
@@ -122,7 +130,11 @@ def _group(dialogue: Dialogue, keys: Sequence[str], file: str | None) -> str:
 def _points(
     dialogue: Dialogue, places: list[int], selection: Selection, file: str | None, *, whole: bool
 ) -> list[Point]:
-    """The points of a dialogue: one for each judged turn, or one for the whole dialogue."""
+    """One point a judged place, or with `whole` one for the dialogue.
+
+    A dialogue with one judged reply is clustered and paired by that reply's context; pair and cluster begin
+    with the group if results are by group.
+    """
     group = _group(dialogue, selection.group_keys, file)
     prefix = f"{group}/" if selection.by else ""
     named = value_of(dialogue, selection.pair) if selection.pair else None
@@ -162,7 +174,7 @@ def _points(
 
 
 def _contexts(dialogue: Dialogue, places: list[int]) -> dict[int | None, str]:
-    """A digest of what was said before each place; a place at the very beginning has none."""
+    """A 64-bit hex digest of the roles and texts before each of `places`; place 0 has no context and is left out."""
     wanted = set(places)
     digests: dict[int | None, str] = {}
     hasher = blake2b(digest_size=8)
@@ -174,7 +186,9 @@ def _contexts(dialogue: Dialogue, places: list[int]) -> dict[int | None, str]:
 
 
 class _Tally:
-    """What passed each filter, so that an empty selection can say which one emptied it."""
+    """Counts of what passed each filter, so that the error of an empty selection can name the filter that
+    emptied it.
+    """
 
     def __init__(self) -> None:
         self.read = self.kept = self.judged = self.items = 0
@@ -183,7 +197,9 @@ class _Tally:
         self.rated = False  # whether rated turns only were judged in some file
 
     def check(self, selection: Selection) -> None:
-        """Raise with the reason if no item is left."""
+        """Raise `DataError` if there was no item, and `UsageError` if an agent that `as_agents` names has no
+        alternatives.
+        """
         if self.judged:
             check_speakers((agent for agent in selection.as_agents if agent != EVERYONE), self.spoken)
         if self.items:
@@ -191,7 +207,9 @@ class _Tally:
         raise DataError(f"nothing is left to judge: {self._reason(selection)}")
 
     def _reason(self, selection: Selection) -> str:
-        """Why no item is left: the first filter that let nothing through."""
+        """The first filter that left nothing, as a phrase: no dialogue, a `where`, no alternatives, no rated
+        turn, or no message of the role.
+        """
         if not self.read:
             return "there is no dialogue" if selection.limit != 0 else "--limit 0 keeps no dialogue"
         before = self.read

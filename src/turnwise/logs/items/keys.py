@@ -10,7 +10,7 @@ from turnwise.types import Dialogue
 
 
 def lookup(dialogue: Dialogue, key: str) -> str | None:
-    """The value at `key` as text, `true` and `false` in lower case; None where the record has none."""
+    """The value at a dotted key: a string as it is, anything else as JSON text; None if it is absent or null."""
     value = _descend(_record(dialogue), key)
     if value is None or isinstance(value, str):
         return value
@@ -18,7 +18,7 @@ def lookup(dialogue: Dialogue, key: str) -> str | None:
 
 
 def value_of(dialogue: Dialogue, key: str) -> str:
-    """As `lookup`; a record without the key is an error that names it and the keys it has."""
+    """As `lookup`, but an absent key raises `DataError`, which names the record and the keys that it has."""
     value = lookup(dialogue, key)
     if value is None:
         there = ", ".join(_keys(_record(dialogue)))
@@ -27,12 +27,15 @@ def value_of(dialogue: Dialogue, key: str) -> str:
 
 
 def _record(dialogue: Dialogue) -> dict[str, Any]:
+    """What keys look into: id, agent, goal and meta, and the record's unknown keys; not its messages or ratings."""
     named = {"id": dialogue.id, "agent": dialogue.agent, "goal": dialogue.goal, "meta": dialogue.meta}
     return named | dict(dialogue.extra)
 
 
 def _descend(values: Any, key: str) -> Any:
-    """A key that itself has dots in it is found before one that is nested."""
+    """The value at a dotted key, None if there is none; a key that has the dots in its own name comes before
+    nested ones.
+    """
     if not isinstance(values, Mapping):
         return None
     if key in values:
@@ -42,7 +45,7 @@ def _descend(values: Any, key: str) -> Any:
 
 
 def _keys(values: Mapping[str, Any], prefix: str = "") -> Iterator[str]:
-    """The dotted keys of all values."""
+    """The dotted keys of all values that are not null; of nested objects only the innermost keys."""
     for key, value in values.items():
         if isinstance(value, Mapping):
             yield from _keys(value, f"{prefix}{key}.")

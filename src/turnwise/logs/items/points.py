@@ -11,24 +11,28 @@ SILENT = "no alternative of this agent"  # why an item has nothing to judge
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """An item as it was logged, and the places in its turns where other agents may speak instead."""
+    """An item as it was logged, and the indices of its judged turns, where other agents may speak instead."""
 
     item: Item
     places: tuple[int, ...]
 
     @property
     def open(self) -> tuple[int, ...]:
+        """The judged turns that have alternatives of some agent."""
         return tuple(place for place in self.places if self.item.turns[place].alternatives)
 
     @property
     def speakers(self) -> dict[str, None]:
+        """The agents that have alternatives at some judged turn, in order of appearance; a dict serves as an
+        ordered set.
+        """
         return {agent: None for place in self.open for agent in self.item.turns[place].alternatives}
 
     def spoken_by(self, agents: Sequence[str]) -> Iterator[Item]:
-        """The item in each agent's words, an item a sample.
+        """The item in each agent's words, one item a sample, with weights that add up to 1 for an agent.
 
-        An agent that is silent where another speaks has one item that says so, that agents may be seen to
-        differ in what they answered.
+        An agent without an alternative at one of the open turns has one item with `missing` set, so that agents
+        are compared on the same items. No items if no judged turn has alternatives.
         """
         places = self.open
         for agent in dict.fromkeys(agents) if places else ():
@@ -44,17 +48,18 @@ class Point:
                 yield replace(named, id=identity, turns=self._reworded(said), weight=1 / count)
 
     def _reworded(self, said: Mapping[int, Reply | None]) -> tuple[Turn, ...]:
-        """The turns with other replies at some places."""
+        """The turns of the item with those at the keys of `said` replaced; None leaves a turn without content."""
         return tuple(
             self._instead(turn, said[place]) if place in said else turn
             for place, turn in enumerate(self.item.turns)
         )
 
     def _instead(self, turn: Turn, reply: Reply | None) -> Turn:
-        """The turn with another reply, or none; what a person said there is a reference, if there is no other.
+        """The turn with the words of `reply`, or without content if there is none.
 
-        The logged acts and tool calls go, as they belong to the logged reply, but what a reference did is
-        known of it; the state, which is of the user's last message, stays.
+        If a person said the logged words, they are the reference of a turn that has no other. Logged acts and
+        tool calls go, because they belong to the logged reply; acts of a person's reply are kept as those of
+        the reference. The state, which is of the user's last message, stays.
         """
         spoken = (turn.text,) if self.item.agent == "human" else ()
         references = turn.references or spoken

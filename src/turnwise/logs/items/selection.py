@@ -15,7 +15,9 @@ FILE = "file"  # in --by: the file that a dialogue is in
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Selection:
-    """Which turns of which dialogues are scored, and how items are grouped, paired and clustered."""
+    """Which dialogues and turns are judged, in whose words, and by which keys they are grouped, paired and
+    clustered.
+    """
 
     judged: Judged | None = None  # None: rated where a file has turn ratings, else all
     dimension: str | None = None  # with "rated": only turns rated on this dimension
@@ -29,22 +31,24 @@ class Selection:
 
     @property
     def group_keys(self) -> tuple[str, ...]:
+        """The keys of `by`, split at commas and stripped; empty without `by`."""
         return tuple(key.strip() for key in self.by.split(",") if key.strip()) if self.by else ()
 
     @property
     def apart(self) -> bool:
-        """Whether files are kept apart, so that ids need only differ inside a file."""
+        """Whether `by` has the key `file`: then ids need only differ inside a file."""
         return FILE in self.group_keys
 
     @property
     def is_settled(self) -> bool:
+        """Whether nothing depends on the files: which turns are judged, and which agents, is given."""
         return self.judged is not None and EVERYONE not in self.as_agents
 
 
 def settled(selection: Selection, census: Census, *, source: Source | None = None) -> Selection:
-    """The selection with what the files decide: whether rated turns only are judged, and who everyone is.
-
-    Turn ratings decide for the file that has them: `source`, where several are read together.
+    """The selection with what the files decide: whether only rated turns are judged, and which agents
+    `@alternatives` stands for. Turn ratings of `source` decide if it is given, else those of all files. An
+    agent without alternatives raises `UsageError`.
     """
     rated = census.turn_rated if source is None else source.turn_rated
     is_rated = bool(rated) if selection.dimension is None else selection.dimension in rated
@@ -57,7 +61,7 @@ def settled(selection: Selection, census: Census, *, source: Source | None = Non
 
 
 def check_speakers(agents: Iterable[str], there: Iterable[str]) -> None:
-    """A name that has no alternatives at all is a mistake, and not an agent that was silent."""
+    """Raise `UsageError` if one of `agents` is not in `there`, the agents that have alternatives."""
     known = dict.fromkeys(there)
     for agent in agents:
         if agent not in known:

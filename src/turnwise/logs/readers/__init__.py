@@ -38,6 +38,7 @@ class Reader:
     offer: registry.Offer | None = None  # the entry point of another package
 
     def read(self, path: str, options: Options) -> Iterator[Dialogue]:
+        """The dialogues of a source; options that the format does not take raise `UsageError`."""
         if (options.columns or options.split) and not self.tabular:
             tabular = ", ".join(name for name, reader in READERS.items() if reader.tabular)
             raise UsageError(
@@ -51,7 +52,9 @@ class Reader:
         return found
 
     def recognises(self, looked: Sample) -> bool:
-        """Whether a file that begins so has this format; False where the reader has no test for it."""
+        """Whether a file that begins so has this format; False if the reader has no test, as readers of other
+        packages.
+        """
         if self.offer is not None:
             return False
         test = getattr(importlib.import_module(self.module), "recognises", None)
@@ -59,7 +62,9 @@ class Reader:
 
 
 def _of_plugin(offer: registry.Offer, path: str, options: Options) -> Iterator[Dialogue]:
-    """The dialogues that another package's reader yields; raises `PluginError` for anything else."""
+    """The dialogues that another package's reader yields; raises `PluginError` for anything else, also for an
+    unexpected exception.
+    """
     read = offer.load()
     if not callable(read):
         raise offer.error(
@@ -246,7 +251,9 @@ READERS: Mapping[str, Reader] = {
 
 
 def all_readers() -> dict[str, Reader]:
-    """Our readers and those of other packages: functions of a path and options, in the group `turnwise.readers`."""
+    """Name -> reader: ours, then usable ones of other packages (functions of a path and options, in the group
+    `turnwise.readers`).
+    """
     return dict(READERS) | {
         name: Reader("", f"of the package {offer.owner}", "see there", tabular=True, offer=offer)
         for name, offer in _plugins().usable.items()
@@ -254,7 +261,7 @@ def all_readers() -> dict[str, Reader]:
 
 
 def broken() -> tuple[PluginError, ...]:
-    """Readers of other packages that cannot be used because of their names."""
+    """The errors of other packages' readers that cannot be used because of their names."""
     return tuple(_plugins().problems.values())
 
 
@@ -273,7 +280,7 @@ ALIASES = {"convlab-unified": "convlab"}  # other names that are accepted and no
 
 
 class Converted(NamedTuple):
-    """The result of a conversion."""
+    """What a conversion wrote, understood and could not keep."""
 
     n_dialogues: int
     dropped: Mapping[str, int]  # what could not be kept -> how often
@@ -283,7 +290,7 @@ class Converted(NamedTuple):
 
 
 def recognise(path: str) -> str | None:
-    """The name of the reader whose format a file, a folder or a zip file has, or None."""
+    """The name of the first reader whose format a file, a folder or a zip file has; None if there is none."""
     looked = sample(path)
     return next((name for name, reader in READERS.items() if reader.recognises(looked)), None)
 
@@ -317,7 +324,9 @@ def convert(
 
 
 def recognised(path: str) -> str:
-    """The name of the reader that recognises a file; an error that says what to do where none does."""
+    """The name of the reader that recognises a file; `DataError` if there is no file, `UsageError` if no reader
+    recognises it.
+    """
     found = recognise(path)
     if found is None and not os.path.exists(path):
         raise DataError(Problem(path, None, "", "cannot be read: No such file or directory"))
@@ -330,7 +339,7 @@ def recognised(path: str) -> str:
 
 
 def _named(dialogues: Iterator[Dialogue], options: Options) -> Iterator[Dialogue]:
-    """With the name that --agent gives to agents that have none."""
+    """The dialogues; those whose agent is unknown get the name that --agent gives, if it is given."""
     for dialogue in dialogues:
         if options.agent is not None and dialogue.agent == UNKNOWN:
             yield replace(dialogue, agent=options.agent)
@@ -339,7 +348,9 @@ def _named(dialogues: Iterator[Dialogue], options: Options) -> Iterator[Dialogue
 
 
 def checked(dialogues: Iterator[Dialogue], source: str) -> Iterator[Dialogue]:
-    """What is written keeps the native rules, whatever the reader let pass."""
+    """The dialogues of a reader, each checked by the native rules; a broken rule, an id that appears twice, or
+    no dialogue at all raises `DataError` about `source`.
+    """
     seen = IdSet()
     place = 0
     for place, dialogue in enumerate(dialogues, 1):

@@ -26,6 +26,7 @@ class Account:
     parts: Counter[str] = field(default_factory=Counter)  # content parts that are no text, by type
 
     def add(self, dialogue: Dialogue) -> None:
+        """Count one dialogue."""
         self.dialogues += 1
         self.agents[dialogue.agent] += 1
         for turn in dialogue.turns:
@@ -39,7 +40,9 @@ class Account:
         self.preferences.update(preference.dimension for preference in dialogue.preferences)
 
     def lines(self) -> Iterator[str]:
-        """The account as a person reads it."""
+        """The account as indented lines: messages by role with an example, the five most frequent agents, other
+        counts, and advice if agents have no name.
+        """
         for role in ROLES:
             if count := self.messages[role]:
                 text = " ".join(self.examples.get(role, "").split())
@@ -60,4 +63,5 @@ class Account:
 
 
 def _by_name(counts: Counter[str]) -> str:
+    """`3 reward, 1 pass`, the most frequent first; `none` if there are no counts."""
     return ", ".join(f"{count} {name}" for name, count in counts.most_common()) or "none"

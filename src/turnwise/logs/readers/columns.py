@@ -28,7 +28,10 @@ Scale = tuple[float, float]
 
 
 def parse(written: str) -> dict[str, tuple[str, ...]]:
-    """The columns of each meaning in a `--map`; `reference` and `say:ROLE` may have several."""
+    """Meaning -> columns of a `--map`; only `reference` and `say:ROLE` may have several.
+
+    A part that is not MEANING=COLUMN with a known meaning raises `UsageError`.
+    """
     columns: dict[str, tuple[str, ...]] = {}
     for part in filter(None, written.split(",")):
         meaning, sign, column = (side.strip() for side in part.partition("="))
@@ -43,18 +46,19 @@ def parse(written: str) -> dict[str, tuple[str, ...]]:
 
 
 def _known(meaning: str) -> bool:
+    """Whether a meaning is one of `PLAIN`, or a kind of `NAMED` with a name after the colon."""
     kind, colon, label = meaning.partition(":")
     return meaning in PLAIN or bool(kind in NAMED and colon and label)
 
 
 def _bare(meaning: str) -> str:
-    """A meaning without the scale it may have."""
+    """A meaning without the scale in brackets that a rating may have."""
     kind, colon, label = meaning.partition(":")
     return kind + colon + (scaled(label)[0] if kind in RATED else label)
 
 
 def scaled(label: str) -> tuple[str, Scale | None]:
-    """A dimension, and the scale in brackets behind it."""
+    """`overall[1-5]` as the dimension and its scale; the scale is None if there are no brackets."""
     parts = SCALE.fullmatch(label)
     if parts is None:
         return label, None
@@ -66,12 +70,15 @@ def scaled(label: str) -> tuple[str, Scale | None]:
 
 @dataclass(frozen=True, slots=True)
 class Columns:
-    """A map that fits a table."""
+    """Meaning -> columns, all of which the table has."""
 
     meanings: Mapping[str, tuple[str, ...]]
 
     @classmethod
     def fitted(cls, given: Mapping[str, tuple[str, ...]], header: Sequence[str]) -> "Columns":
+        """The given map, and every other column of the header whose own name is a meaning; a given column that
+        the header lacks raises `UsageError`.
+        """
         for meaning, columns in given.items():
             for column in columns:
                 if column not in header:
@@ -88,15 +95,16 @@ class Columns:
         return meaning in self.meanings
 
     def cells(self, row: Mapping[str, Any], meaning: str, check: Check[T]) -> list[T]:
-        """The checked values of a row's cells with this meaning, without those that are empty."""
+        """The checked values of a row's cells with this meaning, in the order of the map; empty cells are left out."""
         filled = [column for column in self.meanings.get(meaning, ()) if row[column] not in (None, "")]
         return [required(row, column, check) for column in filled]
 
     def cell(self, row: Mapping[str, Any], meaning: str, check: Check[T]) -> T | None:
+        """The first checked value with this meaning; None if all cells are empty or no column has it."""
         return next(iter(self.cells(row, meaning, check)), None)
 
     def labelled(self, row: Mapping[str, Any], kind: str, check: Check[T]) -> dict[str, T]:
-        """Name -> value of the row's cells with a meaning `kind:NAME`."""
+        """Name -> checked value of the row's cells with a meaning `kind:NAME`; empty cells are left out."""
         found = {}
         for meaning in self.meanings:
             if meaning.startswith(f"{kind}:") and (value := self.cell(row, meaning, check)) is not None:
@@ -104,7 +112,9 @@ class Columns:
         return found
 
     def ratings(self, row: Mapping[str, Any], kind: str) -> Iterator[tuple[str, float, Scale | None]]:
-        """Dimension, value and scale of the row's cells with a meaning `kind:NAME`."""
+        """Dimension, value and scale (None if the map has none) of the row's cells with a meaning `kind:NAME`;
+        empty cells are left out.
+        """
         for meaning in self.meanings:
             if meaning.startswith(f"{kind}:"):
                 dimension, scale = scaled(meaning.partition(":")[2])
@@ -113,12 +123,13 @@ class Columns:
                     yield dimension, value, scale
 
     def unmapped(self, row: Mapping[str, Any]) -> dict[str, Any]:
+        """The cells of columns that have no meaning, without nulls."""
         taken = {column for columns in self.meanings.values() for column in columns}
         return {column: value for column, value in row.items() if column not in taken and value is not None}
 
 
 def written(value: Any) -> str:
-    """A cell as text; tables may keep an id or an agent's name as a number."""
+    """A cell as text; a number, as tables may store ids, with up to 15 digits. Other types raise `RuleError`."""
     if isinstance(value, str):
         return value
     if type(value) is int or type(value) is float:
@@ -127,7 +138,7 @@ def written(value: Any) -> str:
 
 
 def measured(value: Any) -> float:
-    """A cell as a number; CSV has texts only."""
+    """A cell as a finite number, also from text, as CSV has texts only; else raises `RuleError`."""
     if isinstance(value, str):
         try:
             return number(float(value))
@@ -137,7 +148,7 @@ def measured(value: Any) -> float:
 
 
 def moment(value: Any) -> float:
-    """A cell as seconds: a number, or a time in ISO 8601."""
+    """A cell as seconds: a number as it is, a text in ISO 8601 as a Unix time."""
     if isinstance(value, str):
         try:
             return datetime.fromisoformat(value.strip()).timestamp()
@@ -148,7 +159,7 @@ def moment(value: Any) -> float:
 
 @dataclass(frozen=True, slots=True)
 class _Measured:
-    """The check of a cell that is a rating."""
+    """The check of a cell that is a rating: a number that lies on the scale, if there is one."""
 
     scale: Scale | None
 

@@ -43,7 +43,9 @@ _speaker = one_of(("user", "system"))
 
 
 def recognises(sample: Sample) -> bool:
-    """Whether the sample is of a file in this format."""
+    """Whether a folder or zip file has `dialogues.json`, or the first record has `dialogue_id` and turns with
+    `utterance`.
+    """
     if sample.form in ("folder", "zip"):
         return any(name.rsplit("/", 1)[-1] == FILE for name in sample.names)
     turns = sample.first.get("turns")
@@ -53,7 +55,7 @@ def recognises(sample: Sample) -> bool:
 
 
 def read(path: str, _: Options | None = None) -> Iterator[Dialogue]:
-    """The dialogues of a file in this format."""
+    """The dialogues of a file, a zip file, or the first `dialogues.json` (else `data.zip`) in a folder."""
     if os.path.isdir(path):
         files = sorted(os.path.join(place, FILE) for place, _, names in os.walk(path) if FILE in names)
         packed = sorted(
@@ -71,7 +73,9 @@ def read(path: str, _: Options | None = None) -> Iterator[Dialogue]:
 
 
 def _unpacked(path: str) -> Iterator[Dialogue]:
-    """The dialogues of a zip archive."""
+    """The dialogues of the first `dialogues.json` in a zip file; none there, or a broken zip file, raises
+    `DataError`.
+    """
     with Packed(path) as packed:
         names = [name for name in packed.names if name.rsplit("/", 1)[-1] == FILE]
         if not names:
@@ -83,7 +87,7 @@ def _unpacked(path: str) -> Iterator[Dialogue]:
 
 
 def _dialogue(value: Any, default_id: str) -> Dialogue:
-    """The dialogue of one record."""
+    """One dialogue, with the agent `unknown`; no turns raises `RuleError`."""
     values = record(value)
     turns = required(values, "turns", each(_turn))
     if not turns:
@@ -98,7 +102,9 @@ def _dialogue(value: Any, default_id: str) -> Dialogue:
 
 
 def _moved(turns: tuple[Turn, ...]) -> tuple[Turn, ...]:
-    """The turns with each user's state on the reply that follows, where one does."""
+    """The turns with each user's state on the reply that follows; a user's turn that no reply follows keeps its
+    state.
+    """
     states = [turn.state for turn in turns]
     for place, (turn, after) in enumerate(pairwise(turns)):
         if (turn.role, after.role) == ("user", "assistant"):
@@ -107,7 +113,7 @@ def _moved(turns: tuple[Turn, ...]) -> tuple[Turn, ...]:
 
 
 def _turn(value: Any) -> Turn:
-    """The turn of one record."""
+    """One turn as it is in the file, with the state still on the user's turn."""
     values = record(value)
     speaker = required(values, "speaker", _speaker)
     state = optional(values, "state", mapping(record), default=None)
@@ -121,7 +127,7 @@ def _turn(value: Any) -> Turn:
 
 
 def _mentioned(state: dict[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
-    """The state without empty slots and domains."""
+    """The state without empty slots, and without domains that have no other."""
     domains = {
         domain: {slot: said for slot, said in slots.items() if said} for domain, slots in state.items()
     }
@@ -129,7 +135,7 @@ def _mentioned(state: dict[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
 
 
 def _act(value: Any) -> list[str]:
-    """One act as name, slot and value."""
+    """A dialogue act as `[domain-intent, slot, value]`; the value is empty if there is none."""
     values = record(value)
     act = f"{required(values, 'domain', text)}-{required(values, 'intent', text)}"
     return [act, required(values, "slot", text), optional(values, "value", text, default="")]
@@ -139,4 +145,5 @@ _kinds = mapping(each(_act))
 
 
 def _acts(value: Any) -> tuple[Any, ...]:
+    """The acts of all kinds (categorical, non-categorical, binary) in one tuple."""
     return tuple(act for acts in _kinds(value).values() for act in acts)

@@ -22,7 +22,9 @@ LONGEST = 1 << 30  # characters in a cell; the library's own limit is 128 Ki
 
 
 def read(path: str, options: Options | None = None) -> Iterator[Dialogue]:
-    """The dialogues of a file in this format."""
+    """The dialogues of a table, by the map in `options`; an empty file, a header that repeats a name, or broken
+    CSV raises `DataError`.
+    """
     csv.field_size_limit(LONGEST)
     options = options or Options()
     encoding = _encoding(path, options)
@@ -45,7 +47,10 @@ def read(path: str, options: Options | None = None) -> Iterator[Dialogue]:
 
 
 def _encoding(path: str, options: Options) -> str:
-    """By the first bytes: a mark decides; else UTF-8 unless they cannot be that."""
+    """The encoding by the first MiB: UTF-16 if it has its mark, UTF-8 if it can be that, else Windows-1252 with a note.
+
+    Always UTF-8 for stdin.
+    """
     if path == PIPE:  # what is read from a pipe is gone
         return "utf-8-sig"
     with opened(path) as stream:
@@ -61,7 +66,9 @@ def _encoding(path: str, options: Options) -> str:
 
 
 def _delimiter(header: str, path: str) -> str:
-    """What separates the names of the header; a tab where the file is called .tsv."""
+    """A tab if the file is called .tsv, else the most frequent of `,;|` and tab in the header; a comma if there
+    is none.
+    """
     if path.removesuffix(".gz").endswith(".tsv"):
         return "\t"
     counts = {mark: header.count(mark) for mark in DELIMITERS}
@@ -69,6 +76,9 @@ def _delimiter(header: str, path: str) -> str:
 
 
 def _rows(numbered: Iterator[tuple[int, list[str]]], header: list[str], path: str) -> Iterator[table.Row]:
+    """The rows as column -> cell with their line numbers; a row with more or fewer cells than the header raises
+    `DataError`.
+    """
     for number, row in numbered:
         if len(row) != len(header):
             found = f"has {len(row)} cells; expected {len(header)}, as the header has"

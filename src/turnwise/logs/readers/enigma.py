@@ -45,7 +45,9 @@ _texts = each(text)
 
 
 def recognises(sample: Sample) -> bool:
-    """Whether the sample is of a file in this format."""
+    """Whether a folder has a `data.json` in a folder, or the first record has the three lists, or a `reward`
+    and a `dialog` of triples.
+    """
     values = sample.first
     if sample.form == "folder":
         return any(name.endswith("/data.json") for name in sample.names)
@@ -55,7 +57,7 @@ def recognises(sample: Sample) -> bool:
 
 
 def read(path: str, _: Options | None = None) -> Iterator[Dialogue]:
-    """The dialogues of a file in this format."""
+    """The dialogues of one target's file, or of all `data.json` under a folder as one log."""
     if not Path(path).is_dir():
         return _log(path)
     logs = sorted(Path(path).glob("**/data.json"))
@@ -65,7 +67,9 @@ def read(path: str, _: Options | None = None) -> Iterator[Dialogue]:
 
 
 def _log(path: str) -> Iterator[Dialogue]:
-    """The dialogues of one target's file; the target is named after its folder."""
+    """The dialogues of one target's file; the target is called after the folder of a `data.json`, else after
+    the file.
+    """
     place = Path(path)
     target = place.parent.name if place.stem == "data" and place.parent.name else place.stem
 
@@ -76,7 +80,11 @@ def _log(path: str) -> Iterator[Dialogue]:
 
 
 def _joined(paths: Iterable[str]) -> Iterator[Dialogue]:
-    """The logs of several targets as one, each dialogue with the alternatives of all of them."""
+    """The logs of several targets as one, each dialogue once with the alternatives of all targets.
+
+    Dialogues are the same if texts and ratings are equal; equal dialogues in one file are told apart by their
+    count.
+    """
     joined: dict[str, Dialogue] = {}
     for path in paths:
         copies: Counter[str] = Counter()
@@ -90,18 +98,24 @@ def _joined(paths: Iterable[str]) -> Iterator[Dialogue]:
 
 
 def _identity(dialogue: Dialogue) -> str:
-    """A digest of the texts and ratings of a dialogue."""
+    """A digest of a dialogue's roles, texts and ratings, which is equal for the same dialogue in another
+    target's file.
+    """
     said = [part for turn in dialogue.turns for part in (turn.role, turn.text)]
     return digest(*said, *(f"{rating.dimension} {rating.value}" for rating in dialogue.ratings))
 
 
 def _both(turn: Turn, other: Turn) -> Turn:
-    """The turn with the alternatives of both."""
+    """The first turn with the alternatives of both."""
     return replace(turn, alternatives={**turn.alternatives, **other.alternatives})
 
 
 def _dialogue(value: Any, default_id: str, *, target: str) -> Dialogue:
-    """The dialogue of one record, with the target's replies as alternatives."""
+    """One record as a dialogue with the alternatives of `target`.
+
+    With `reward_ref`, that rates the dialogue and `reward` is the target's relabelled score; else `reward`
+    rates the dialogue.
+    """
     values = record(value)
     exchanges = _exchanges(values)
     reward = optional(values, "reward", _rewards, default=None)
@@ -117,7 +131,9 @@ def _dialogue(value: Any, default_id: str, *, target: str) -> Dialogue:
 
 
 def _exchanges(values: dict[str, Any]) -> list[Exchange]:
-    """The words of the person, the agent and the target, exchange by exchange."""
+    """The triples of what the person, the agent and the target said; raises `RuleError` if there are none or
+    one is incomplete.
+    """
     if "dialog" in values:
         said = required(values, "dialog", each(_said))
         parts, place = [said[speaker::3] for speaker in range(3)], "dialog"
@@ -134,15 +150,19 @@ def _exchanges(values: dict[str, Any]) -> list[Exchange]:
 
 
 def _said(value: Any) -> str:
+    """The text of one act."""
     return required(record(value), "text", text)
 
 
 def _rewards(value: Any) -> Scores:
+    """Dimension -> score; a single number has the dimension `reward`."""
     return _scores(value) if isinstance(value, dict) else {"reward": number(value)}
 
 
 def _turns(exchanges: list[Exchange], target: str, relabelled: Scores | None) -> Iterator[Turn]:
-    """The turns of the exchanges."""
+    """The turns of the exchanges, without an empty first message of the person; `relabelled` goes to the
+    target's last reply.
+    """
     last = len(exchanges) - 1
     for place, (person, agent, instead) in enumerate(exchanges):
         if place > 0 or person not in SILENCE:
@@ -152,7 +172,7 @@ def _turns(exchanges: list[Exchange], target: str, relabelled: Scores | None) ->
 
 
 def _ratings(dialogue: str, scores: Scores | None) -> tuple[Rating, ...]:
-    """Both parts publish their scores between 0 and 1."""
+    """The scores as ratings of the whole dialogue, on the scale 0 to 1 if they lie on it; none for None."""
     return tuple(
         Rating(dialogue, dimension, value, scale=(0.0, 1.0) if 0 <= value <= 1 else None)
         for dimension, value in (scores or {}).items()

@@ -18,7 +18,7 @@ from turnwise.types import Dialogue, item_id
 
 
 def recognises(sample: Sample) -> bool:
-    """Whether the sample is of a file in this format."""
+    """Whether a folder has `state.json` or `dataset_dict.json`, or any Parquet file."""
     marks = {"state.json", "dataset_dict.json"}
     return sample.form == "folder" and (
         bool(marks & set(sample.names)) or any(name.endswith(".parquet") for name in sample.names)
@@ -26,7 +26,7 @@ def recognises(sample: Sample) -> bool:
 
 
 def read(path: str, options: Options | None = None) -> Iterator[Dialogue]:
-    """The dialogues of a file in this format."""
+    """The dialogues of all splits, one split after another."""
     for split, files in _splits(Path(path)).items():
         place = f"{path}/{split}" if split else path
         for dialogue in parquet.dialogues(files, place, options or Options()):
@@ -34,7 +34,10 @@ def read(path: str, options: Options | None = None) -> Iterator[Dialogue]:
 
 
 def _splits(folder: Path) -> Mapping[str, list[str]]:
-    """The files of each split; a dataset without splits is one that has no name."""
+    """Split -> its files; a dataset without splits has the one key "".
+
+    A folder without a dataset raises `DataError`.
+    """
     if not folder.is_dir():
         raise DataError(Problem(str(folder), None, "", "is not a folder; expected one of `save_to_disk`"))
     if (folder / "dataset_dict.json").is_file():
@@ -53,14 +56,17 @@ def _splits(folder: Path) -> Mapping[str, list[str]]:
 
 
 def _stored(folder: Path) -> list[str]:
+    """The Arrow files that the `state.json` of a folder lists."""
     return [str(folder / file) for file in _listed(folder / "state.json", "_data_files", _filename)]
 
 
 def _filename(value: Any) -> str:
+    """The `filename` of one entry of `state.json`."""
     return required(record(value), "filename", name)
 
 
 def _listed(file: Path, key: str, check: Any) -> tuple[str, ...]:
+    """The checked list under `key` of a JSON file; a missing or wrong list raises `DataError`."""
     try:
         return required(record(whole(str(file))), key, each(check))
     except RuleError as error:
@@ -68,6 +74,7 @@ def _listed(file: Path, key: str, check: Any) -> tuple[str, ...]:
 
 
 def _of_split(dialogue: Dialogue, split: str) -> Dialogue:
+    """The dialogue with its split before its id and in `meta.split`; its ratings point to the new id."""
     identity = f"{split}-{dialogue.id}"
     ratings = tuple(replace(rating, item=item_id(identity, rating.turn)) for rating in dialogue.ratings)
     return replace(dialogue, id=identity, ratings=ratings, meta={"split": split, **dialogue.meta})

@@ -28,7 +28,10 @@ USUAL: Mapping[str, Role] = {**table.ROLES, **{role: role for role in ROLES}}
 
 
 def read(path: str, options: Options | None = None) -> Iterator[Dialogue]:
-    """The dialogues of a file in this format."""
+    """The dialogues by the map in `options`: records that hold messages if it has `messages`, else rows of a table.
+
+    No map raises `UsageError`.
+    """
     options = options or Options()
     if not options.columns:
         raise UsageError(
@@ -53,12 +56,12 @@ def values_at(value: Any, path: str) -> list[Any]:
 
 
 def value_at(value: Any, path: str) -> Any:
-    """The first value at a path; None if there is none."""
+    """The first value at a path, or None."""
     return next(iter(values_at(value, path)), None)
 
 
 def _steps(path: str) -> list[tuple[str, str]]:
-    """The steps of a path."""
+    """A path as pairs (key, index), one of which is empty; `*` is all elements. Anything else raises `UsageError`."""
     steps = STEP.findall(path)
     if not steps or "".join(key or f"[{place}]" for key, place in steps) != path.replace(".", ""):
         raise UsageError(f"`{path}` is no path; write keys with dots, [0] or [*], for example results[*].log")
@@ -66,7 +69,10 @@ def _steps(path: str) -> list[tuple[str, str]]:
 
 
 def _records(path: str, options: Options) -> Iterator[tuple[Any, str, Any]]:
-    """The records of the file, or the values at --each inside them."""
+    """Each record, its number as text, and the context manager that gives errors their place.
+
+    With `--each` records are the values there, numbered from 1; none there raises `DataError`.
+    """
     number = 0
     for value, place, located in records(path):
         if options.each is None:
@@ -80,7 +86,10 @@ def _records(path: str, options: Options) -> Iterator[tuple[Any, str, Any]]:
 
 
 def _nested(path: str, options: Options) -> Iterator[Dialogue]:
-    """Records that hold their messages; two passes, since the roles of all speakers must be known."""
+    """Dialogues of records that hold their messages.
+
+    The file is read twice, since the roles of all speakers must be known first.
+    """
     paths = {meaning: several[0] for meaning, several in options.columns.items()}
     inside = {meaning: paths.pop(meaning, meaning) for meaning in INSIDE}
     counts: Counter[str] = Counter()
@@ -95,7 +104,7 @@ def _nested(path: str, options: Options) -> Iterator[Dialogue]:
 
 
 def _messages(value: Any, path: str) -> list[dict[str, Any]]:
-    """The messages of a record."""
+    """The messages at `path` in a record; raises `RuleError` unless they are a non-empty list of objects."""
     found = value_at(record(value), path)
     if not isinstance(found, list) or not found:
         raise wrong(found, "a list of messages").inside(path)
@@ -103,7 +112,7 @@ def _messages(value: Any, path: str) -> list[dict[str, Any]]:
 
 
 def _speaker(message: dict[str, Any], path: str) -> str:
-    """The speaker of a message."""
+    """The speaker of a message, as text; a missing one raises `RuleError`."""
     found = value_at(message, path)
     if found is None:
         raise RuleError(f"is missing in {shown(message)}").inside(path)
@@ -118,7 +127,12 @@ def _native(
     roles: Mapping[str, Role],
     options: Options,
 ) -> dict[str, Any]:
-    """The record in native form."""
+    """One record in native form.
+
+    `paths` are the paths in the record, `inside` those of role and content in a message, and `roles` the role
+    of each speaker. Without a mapped agent, the only speaker that `--roles` names as the assistant is the
+    agent.
+    """
     taken = {inside["role"], inside["content"]}
     messages = []
     for one in _messages(value, paths["messages"]):
@@ -142,7 +156,7 @@ def _native(
 
 
 def _ratings(value: dict[str, Any], paths: Mapping[str, str]) -> Iterator[dict[str, Any]]:
-    """The ratings of a record."""
+    """The mapped ratings of the dialogue, without those that are null; a value off its scale raises `RuleError`."""
     rater = value_at(value, paths["rater"]) if "rater" in paths else None
     for meaning, path in paths.items():
         kind, _, label = meaning.partition(":")
@@ -156,7 +170,9 @@ def _ratings(value: dict[str, Any], paths: Mapping[str, str]) -> Iterator[dict[s
 
 
 def _flat(path: str, options: Options) -> Iterator[Dialogue]:
-    """Records as rows of a table, whose columns are the paths of the map."""
+    """Dialogues of records that are rows of a table; its columns are the paths of the map, beside the keys of
+    the record.
+    """
     columns = [one for several in options.columns.values() for one in several]
 
     def rows() -> Iterator[table.Row]:

@@ -11,7 +11,10 @@ KEYS = ("from", "map", "split", "roles", "agent", "each")
 
 
 def load(path: str) -> dict[str, str]:
-    """The options in a TOML file; `map` and `roles` may be tables."""
+    """Option -> text of a TOML file; tables become `NAME=VALUE,...`.
+
+    An unknown key or another type raises `UsageError`.
+    """
     try:
         values = tomllib.loads(Path(path).read_text(encoding="utf-8"))
     except (OSError, UnicodeError, tomllib.TOMLDecodeError) as error:
@@ -32,6 +35,6 @@ def load(path: str) -> dict[str, str]:
 
 
 def save(path: str, options: Mapping[str, str]) -> None:
-    """Write the options as TOML; `map` and `roles` as tables, where each name stands once."""
+    """Write the options as TOML, each as one string, in the order of `KEYS`."""
     plain = [f"{key} = {json.dumps(options[key], ensure_ascii=False)}" for key in KEYS if key in options]
     Path(path).write_text("\n".join(plain) + "\n", encoding="utf-8")

@@ -6,12 +6,12 @@ from typing import Any
 
 
 def as_json(value: Any) -> str:
-    """A value as compact JSON text; a string is taken for JSON already."""
+    """A value as compact JSON text; a string is returned unchanged."""
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, separators=(",", ":"))
 
 
 def tool_call(name: str, arguments: Any, identity: str | None = None) -> dict[str, Any]:
-    """A call of a tool in OpenAI's form."""
+    """A call of a tool in OpenAI's form, with the arguments as JSON text; without `identity` it has no id."""
     call = {"type": "function", "function": {"name": name, "arguments": as_json(arguments)}}
     return call if identity is None else {"id": identity, **call}
 
@@ -24,7 +24,10 @@ def rating(
     scale: tuple[float, float] | None = None,
     **more: Any,
 ) -> dict[str, Any]:
-    """A rating; its scale is kept where the value lies on it."""
+    """A rating in native form; the scale is left out if the value is not on it.
+
+    `more` is kept beside it, without None.
+    """
     values: dict[str, Any] = {"dimension": dimension, "value": value}
     if rater is not None:
         values["rater"] = rater

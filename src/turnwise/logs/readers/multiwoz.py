@@ -32,14 +32,14 @@ ENTRY = frozenset({"text", "metadata", "dialog_act"})
 
 
 class _Domain(NamedTuple):
-    """One domain's part of a belief state."""
+    """One domain's part of a belief state: the slots that were mentioned, and what was booked."""
 
     slots: dict[str, Any]
     booked: list[Any]
 
 
 class _Entry(NamedTuple):
-    """One message of the log."""
+    """One message of a log, with its state by domain and its acts; acts are None if it has no annotation."""
 
     text: str
     domains: dict[str, _Domain]
@@ -48,12 +48,13 @@ class _Entry(NamedTuple):
 
 
 def recognises(sample: Sample) -> bool:
+    """Whether a JSON file is an object whose first value has `goal` and `log`."""
     first = next(iter(sample.first.values()), None)
     return sample.form == "json" and isinstance(first, dict) and {"goal", "log"} <= first.keys()
 
 
 def read(path: str, _: Options | None = None) -> Iterator[Dialogue]:
-    """The dialogues of a file in this format."""
+    """One dialogue a key of the file."""
     try:
         yield from members(record(whole(path)).items(), _dialogue)
     except RuleError as error:
@@ -61,7 +62,10 @@ def read(path: str, _: Options | None = None) -> Iterator[Dialogue]:
 
 
 def _dialogue(value: Any, key: str) -> Dialogue:
-    """The dialogue of one record."""
+    """One dialogue of a user and a human wizard; the wizard's bookings are listed in `meta.booked`.
+
+    An empty log raises `RuleError`.
+    """
     values = record(value)
     log = required(values, "log", each(_entry))
     if not log:
@@ -85,7 +89,7 @@ def _dialogue(value: Any, key: str) -> Dialogue:
 
 
 def _turn(entry: _Entry, *, by_wizard: bool) -> Turn:
-    """The turn of one message."""
+    """One message; only the wizard's has the state, also an empty one."""
     state = {name: domain.slots for name, domain in entry.domains.items() if domain.slots}
     return Turn(
         role="assistant" if by_wizard else "user",
@@ -97,7 +101,7 @@ def _turn(entry: _Entry, *, by_wizard: bool) -> Turn:
 
 
 def _entry(value: Any) -> _Entry:
-    """One message, checked."""
+    """One checked message; a text in place of acts (`No Annotation`) is kept beside it."""
     values = record(value)
     acts = optional(values, "dialog_act", _acts, default=None)
     unannotated = {"dialog_act": acts} if isinstance(acts, str) else {}
@@ -110,7 +114,7 @@ def _entry(value: Any) -> _Entry:
 
 
 def _domain(value: Any) -> _Domain:
-    """The filled slots and the bookings of a domain."""
+    """One domain of a state, without slots that were not mentioned; booking slots are called `book SLOT`."""
     values = record(value)
     book = dict(optional(values, "book", record, default={}))
     booked = optional(book, "booked", array, default=[])
@@ -123,7 +127,7 @@ _details = mapping(each(array))
 
 
 def _acts(value: Any) -> tuple[Any, ...] | str:
-    """Acts with their slots and values; a text such as `No Annotation` stays one."""
+    """Acts as lists `[act, slot, value]`; a text such as `No Annotation` is returned unchanged."""
     if isinstance(value, str):
         return value
     return tuple([act, *detail] for act, details in _details(value).items() for detail in details)

@@ -25,7 +25,7 @@ ROLES = {"developer": "system", "function": "tool"}
 
 
 def recognises(sample: Sample) -> bool:
-    """Whether the sample is of a file in this format."""
+    """Whether the first record is a response, a thread or its message, a chat, or a line of a batch."""
     values = sample.first
     if values.get("object") in ("response", "thread.message") or _is_thread(values):
         return True
@@ -37,7 +37,7 @@ def recognises(sample: Sample) -> bool:
 
 
 def read(path: str, options: Options | None = None) -> Iterator[Dialogue]:
-    """The dialogues of a file in this format."""
+    """One dialogue a record; messages of threads are gathered, one dialogue a thread, after all others."""
     threads: dict[str, list[dict[str, Any]]] = {}
     for value, place, located in records(path):
         with located():
@@ -55,7 +55,7 @@ def read(path: str, options: Options | None = None) -> Iterator[Dialogue]:
 
 
 def _is_thread(values: Any) -> bool:
-    """Whether the value is a list of messages of one thread."""
+    """Whether a value is a non-empty list object whose `data` are messages of threads."""
     listed = values.get("data") if isinstance(values, dict) else None
     return (
         isinstance(listed, list)
@@ -65,7 +65,7 @@ def _is_thread(values: Any) -> bool:
 
 
 def _thread(identity: str, several: list[dict[str, Any]]) -> Dialogue:
-    """Messages of a thread in the order of time; texts are inside `text.value`."""
+    """A thread as a dialogue, its messages in order of time; the agent is known if there is one assistant."""
     ordered = sorted(several, key=lambda one: optional(one, "created_at", number, default=0.0))
     said = []
     for one in ordered:
@@ -78,7 +78,7 @@ def _thread(identity: str, several: list[dict[str, Any]]) -> Dialogue:
 
 
 def _thread_part(part: dict[str, Any]) -> dict[str, Any]:
-    """A content part of a thread's message in the form of a chat."""
+    """A content part of a thread's message in native form; text is inside `text.value`, or in `text` itself."""
     held = part.get("text")
     if isinstance(held, dict):
         return {"type": "text", "text": required(held, "value", text)}
@@ -89,7 +89,7 @@ def _thread_part(part: dict[str, Any]) -> dict[str, Any]:
 
 
 def dialogue(value: Any, default_id: str) -> Dialogue:
-    """The dialogue of one record."""
+    """A chat, a stored response or a line of a batch as a dialogue; without an agent, `model` is the agent."""
     values = _flattened(dict(record(value)))
     values["messages"] = list(required(values, "messages", each(message)))
     if type(values.get("id")) is int:
@@ -100,7 +100,10 @@ def dialogue(value: Any, default_id: str) -> Dialogue:
 
 
 def _flattened(values: dict[str, Any]) -> dict[str, Any]:
-    """Batches and stored responses in the shape of a chat."""
+    """A batch's line or a stored response in the shape of a chat; changes `values`.
+
+    Replies without what was asked raise `RuleError`.
+    """
     if values.get("object") == "response":
         given = values.pop("input", [])
         asked = [{"role": "user", "content": given}] if isinstance(given, str) else each(record)(given)
@@ -131,7 +134,10 @@ def _flattened(values: dict[str, Any]) -> dict[str, Any]:
 
 
 def _item(item: dict[str, Any]) -> dict[str, Any] | None:
-    """An item of the Responses API as a message; None for reasoning."""
+    """An item of the Responses API as a message; None for reasoning.
+
+    Calls of built-in tools become tool calls named after the type.
+    """
     kind = item.get("type", "message")
     if kind == "message":
         return {"role": item.get("role"), "content": item.get("content")}
@@ -151,7 +157,9 @@ def _item(item: dict[str, Any]) -> dict[str, Any] | None:
 
 
 def message(value: Any) -> dict[str, Any]:
-    """A message in native spelling."""
+    """A message in native spelling: OpenAI's other roles are renamed, a single text part becomes a text, and a
+    refusal is the content if there is no other.
+    """
     values = dict(record(value))
     role = values.get("role")
     if isinstance(role, str) and role in ROLES:
@@ -168,7 +176,7 @@ def message(value: Any) -> dict[str, Any]:
 
 
 def _part(value: Any) -> dict[str, Any]:
-    """A content part in native spelling: plain strings and refusals are text."""
+    """A content part in native spelling: plain strings and refusals become parts of text, others stay."""
     if isinstance(value, str):
         return {"type": "text", "text": value}
     values = record(value)

@@ -49,7 +49,9 @@ Act = dict[str, Any]
 
 
 def recognises(sample: Sample) -> bool:
-    """Whether the sample is of a file in this format."""
+    """Whether the first record has a `dialog` of acts and no `reward`, or the first line is `text:...` with
+    `labels:`.
+    """
     dialog = sample.first.get("dialog")
     if isinstance(dialog, list) and dialog and "reward" not in sample.first:
         act = dialog[0][0] if isinstance(dialog[0], list) and dialog[0] else dialog[0]
@@ -59,7 +61,7 @@ def recognises(sample: Sample) -> bool:
 
 
 def read(path: str, options: Options | None = None) -> Iterator[Dialogue]:
-    """The dialogues of a file in this format."""
+    """One dialogue a record of a log, or one an episode of a task in the text format."""
     options = options or Options()
     first, numbered = begun(path)
     if not first.startswith((b"{", b"[")):
@@ -75,6 +77,9 @@ def read(path: str, options: Options | None = None) -> Iterator[Dialogue]:
 
 
 def _is_whole_line(line: bytes) -> bool:
+    """Whether the file is JSON Lines by its first line; a broken line counts, too, unless it ends with an open
+    bracket.
+    """
     try:
         json.loads(line)
     except ValueError:
@@ -83,7 +88,7 @@ def _is_whole_line(line: bytes) -> bool:
 
 
 def _single(content: bytes, path: str, build: Any) -> Iterator[Dialogue]:
-    """A file that is one pretty-printed dialogue, or a list of them."""
+    """The dialogues of a file that is one JSON value: a dialogue, or a list of them, numbered from 1."""
     try:
         value = decoded(content)
         for number, one in enumerate(value if isinstance(value, list) else [value], 1):
@@ -93,7 +98,10 @@ def _single(content: bytes, path: str, build: Any) -> Iterator[Dialogue]:
 
 
 def _metadata(path: str, options: Options) -> dict[str, Any]:
-    """What the log's companion file says of the whole log, without the options of the program that wrote it."""
+    """What the log's companion file `.metadata` says of the whole log; empty if there is none.
+
+    The options of the program that wrote it are counted as dropped.
+    """
     companion = f"{path.removesuffix('.gz').removesuffix('.jsonl')}.metadata"
     if path == PIPE or not os.path.isfile(companion):
         return {}
@@ -107,7 +115,10 @@ def _metadata(path: str, options: Options) -> dict[str, Any]:
 
 
 def _dialogue(value: Any, default_id: str, *, about: dict[str, Any], options: Options, file: str) -> Dialogue:
-    """The dialogue of one record."""
+    """One record of a log as a dialogue; `about` goes to `meta.log`.
+
+    Messages without text are counted as dropped, and a record without any text raises `RuleError`.
+    """
     values = record(value)
     acts = [act for exchange in required(values, "dialog", each(_exchange)) for act in exchange]
     context = optional(values, "context", _acts, default=())
@@ -133,7 +144,9 @@ def _dialogue(value: Any, default_id: str, *, about: dict[str, Any], options: Op
 
 
 def _roles(heard: Sequence[Act], options: Options, file: str) -> dict[str, Role]:
-    """The role of each speaker; a self-chat has a user and an agent."""
+    """The role of each speaker, from `--roles` or from the names, with a note for a self-chat; an unknown one
+    raises `UsageError`.
+    """
     counts = Counter(map(_speaker, heard))
     known: dict[str, Role] = {}
     for speaker in counts:
@@ -153,7 +166,7 @@ def _roles(heard: Sequence[Act], options: Options, file: str) -> dict[str, Role]
 
 
 def _self_chat(names: Sequence[str]) -> tuple[str, str] | None:
-    """The two sides of one model that talks to itself."""
+    """The names of the first and second side if there are just `NAME_1` and `NAME_2`; else None."""
     sides = {match[2]: (match[1], name) for name in names if (match := SIDE.fullmatch(name))}
     if len(names) == 2 and len(sides) == 2 and sides["1"][0] == sides["2"][0]:
         return sides["1"][1], sides["2"][1]
@@ -161,7 +174,7 @@ def _self_chat(names: Sequence[str]) -> tuple[str, str] | None:
 
 
 def _agent(names: Sequence[str]) -> str:
-    """The name of the agent, without the number of its side in a self-chat."""
+    """The one name, without `_1` or `_2`; `unknown` if there are none or several."""
     if len(names) != 1:
         return "unknown"
     side = SIDE.fullmatch(names[0])
@@ -169,7 +182,9 @@ def _agent(names: Sequence[str]) -> str:
 
 
 def _ratings(values: Act, heard: Sequence[Act], identity: str, *, first: int) -> Iterator[Rating]:
-    """The rater's marks of single turns, and the rating of the whole dialogue."""
+    """Marks of problems as ratings of turns, and the rating of the whole dialogue; `first` is the index of the
+    turn of `heard[0]`.
+    """
     workers = values.get("workers")
     rater = workers[0] if isinstance(workers, list) and workers and isinstance(workers[0], str) else None
     for place, act in enumerate(heard, first):
@@ -193,7 +208,9 @@ def _ratings(values: Act, heard: Sequence[Act], identity: str, *, first: int) ->
 def _task_oriented(
     heard: Sequence[Act], given: Sequence[Act], identity: str, meta: dict[str, Any], options: Options
 ) -> Dialogue:
-    """A log whose texts say what they are; empty calls and results only fill their places."""
+    """The dialogue of a log whose texts say by a prefix what they are; empty calls, results and descriptions
+    are counted as dropped.
+    """
     turns = [_turn(act, "system") for act in given]
     goal: dict[str, Any] | None = None
     agents: list[str] = []
@@ -218,7 +235,7 @@ def _task_oriented(
 
 
 def _call(said: str) -> dict[str, Any]:
-    """`api_name = FindContact ; contact_name = Helen` as a tool call."""
+    """`api_name = FindContact ; contact_name = Helen` as a tool call; without `api_name` the tool is `unknown`."""
     arguments = {}
     for part in said.split(" ; "):
         key, _, value = part.partition(" = ")
@@ -227,12 +244,12 @@ def _call(said: str) -> dict[str, Any]:
 
 
 def _exchange(value: Any) -> tuple[Act, ...]:
-    """The acts of one exchange; some logs have no exchanges but a flat list of acts."""
+    """The acts of one exchange; a single act, as in logs with a flat list, is an exchange of one."""
     return (_act(value),) if isinstance(value, dict) else _acts(value)
 
 
 def _act(value: Any) -> Act:
-    """One act, checked."""
+    """The act, unchanged, after a check that its text is a string or absent and that it names its speaker."""
     values = record(value)
     optional(values, "text", text, default=None)
     _speaker(values)
@@ -243,20 +260,22 @@ _acts = each(_act)
 
 
 def _speaker(values: Act) -> str:
-    """The name of the speaker."""
+    """The name of the speaker: `speaker`, or `id` if there is none."""
     return required(values, "speaker" if "speaker" in values else "id", name)
 
 
 def _with_text(acts: Iterable[Act]) -> list[Act]:
+    """The acts that have a text, which may be empty."""
     return [act for act in acts if act.get("text") is not None]
 
 
 def _turn(act: Act, role: Role) -> Turn:
+    """An act as a turn, with its other keys beside it except ratings."""
     return Turn(role, act["text"], extra=beside(act, MARKED))
 
 
 def _episodes(numbered: Iterable[tuple[int, bytes]], path: str) -> Iterator[Dialogue]:
-    """The dialogues of a file in ParlAI's text format."""
+    """The dialogues of a task in the text format, numbered from 1; an unfinished last episode is one, too."""
     turns: list[Turn] = []
     count = 0
     for number, line in numbered:
@@ -273,7 +292,7 @@ def _episodes(numbered: Iterable[tuple[int, bytes]], path: str) -> Iterator[Dial
 
 
 def _fields(line: bytes) -> dict[str, str]:
-    """The named fields of a line."""
+    """Name -> value of a line, with `\\n` turned into line ends; a part without a colon raises `RuleError`."""
     try:
         written = line.decode().strip("\r\n")
     except UnicodeDecodeError as error:
@@ -288,7 +307,10 @@ def _fields(line: bytes) -> dict[str, str]:
 
 
 def _exchanged(fields: dict[str, str]) -> list[Turn]:
-    """The user turn and the reply of a line."""
+    """The turns of a line: the user's text, and the first label as the reply with the others as references.
+
+    Either may be absent, but not both.
+    """
     labels = fields.get("labels", fields.get("eval_labels", ""))
     reply, *references = labels.split("|")
     turns = [Turn("user", fields["text"])] if fields.get("text") else []

@@ -34,17 +34,20 @@ RECORDS: Mapping[str, Build] = {
 
 
 def recognises(sample: Sample) -> bool:
+    """Whether a Parquet file has a column of whole dialogues."""
     return sample.form == "parquet" and bool({*RECORDS} & set(sample.header))
 
 
 def read(path: str, options: Options | None = None) -> Iterator[Dialogue]:
+    """The dialogues of one file."""
     return dialogues([path], path, options or Options())
 
 
 def dialogues(files: Sequence[str], path: str, options: Options) -> Iterator[Dialogue]:
     """The dialogues of files that are parts of one table; problems are said to be in `path`.
 
-    Rows that are whole dialogues are read some at a time; a table of messages or items is read whole.
+    Parquet files whose first column of whole dialogues is of the same kind are read 4096 rows at a time; Arrow
+    files, tables of messages or items, and anything with a map are read whole.
     """
     builds = {build for file in files for build in _builds(file)} if not options.columns else set()
     if len(builds) == 1 and all(is_parquet(file) for file in files):
@@ -58,6 +61,9 @@ def dialogues(files: Sequence[str], path: str, options: Options) -> Iterator[Dia
 
 
 def _builds(file: str) -> list[Build]:
+    """A list of the function that builds dialogues from this file's rows; empty for Arrow files and if no
+    column has whole dialogues.
+    """
     if not is_parquet(file):
         return []
     with _opened(file) as polars:
@@ -66,6 +72,7 @@ def _builds(file: str) -> list[Build]:
 
 
 def _some_at_a_time(files: Sequence[str]) -> Iterator[table.Row]:
+    """The rows of all files, numbered on from 1, 4096 in memory at a time; no rows at all raise `DataError`."""
     number = 0
     for file in files:
         for _, row in native_rows(file):
@@ -76,7 +83,7 @@ def _some_at_a_time(files: Sequence[str]) -> Iterator[table.Row]:
 
 
 def height(path: str) -> int:
-    """How many rows a file has."""
+    """How many rows a Parquet file has."""
     with _opened(path) as polars:
         return int(polars.scan_parquet(path).select(polars.len()).collect().item())
 
@@ -84,7 +91,10 @@ def height(path: str) -> int:
 def native_rows(
     path: str, *, tap: Tap | None = None, start: int = 0, stop: int | None = None
 ) -> Iterator[tuple[int, dict[str, Any]]]:
-    """Rows `start` to `stop`, with their numbers from 1; `tap` is shown the whole file."""
+    """Rows from index `start` up to, not including, `stop` (None: the end), with their numbers from 1.
+
+    `tap` is shown the bytes of the whole file first.
+    """
     if tap is not None:
         for chunk in stored(path):
             tap(chunk)
@@ -96,10 +106,9 @@ def native_rows(
 
 
 def native_record(row: dict[str, Any]) -> dict[str, Any]:
-    """The record of the native format that a row is.
+    """The native record that a row is, without nulls.
 
-    A column may hold JSON text in the place of a nested value: some things that a record may say have no type that
-    all rows could share.
+    A column of a nested value may hold it as JSON text, for values whose types differ between rows.
     """
     record: dict[str, Any] = _present(_plain(row))
     for column in NESTED & record.keys():
@@ -112,6 +121,7 @@ def native_record(row: dict[str, Any]) -> dict[str, Any]:
 
 
 def _frame(files: Sequence[str], path: str) -> "polars.DataFrame":
+    """All files as one table in memory; no rows raise `DataError`."""
     with _opened(path) as found:
         parts = [found.read_ipc_stream(f) if f.endswith(".arrow") else found.read_parquet(f) for f in files]
         frame: polars.DataFrame = found.concat(parts)
@@ -122,7 +132,9 @@ def _frame(files: Sequence[str], path: str) -> "polars.DataFrame":
 
 @contextmanager
 def _opened(path: str) -> Iterator[Any]:
-    """Polars, whose complaints are about the file."""
+    """The module polars; its errors inside the block become `DataError` about `path`, and a missing package
+    raises `MissingExtra`.
+    """
     try:
         import polars
         from polars.exceptions import PolarsError
@@ -135,6 +147,7 @@ def _opened(path: str) -> Iterator[Any]:
 
 
 def _records(rows: Iterator[table.Row], path: str, build: Build) -> Iterator[Dialogue]:
+    """The dialogues that `build` makes of rows; an error names `path` and the row."""
     for row in rows:
         try:
             yield build(_present(row.values), str(row.number))
@@ -148,7 +161,10 @@ def _plain(row: dict[str, Any]) -> dict[str, Any]:
 
 
 def _present(value: Any) -> Any:
-    """Without nulls: a table gives every record the keys of all others."""
+    """The value without nulls at any depth of objects; a table gives every record the keys of all others.
+
+    Nulls that are list elements stay.
+    """
     if isinstance(value, Mapping):
         return {key: _present(inner) for key, inner in value.items() if inner is not None}
     return [_present(inner) for inner in value] if isinstance(value, list) else value

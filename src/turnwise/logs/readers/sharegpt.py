@@ -30,7 +30,7 @@ TURN = frozenset({"from", "value"})
 
 
 def recognises(sample: Sample) -> bool:
-    """Whether the sample is of a file in this format."""
+    """Whether the first record has `conversations` of `from` and `value`."""
     said = sample.first.get("conversations")
     return (
         isinstance(said, list)
@@ -41,11 +41,12 @@ def recognises(sample: Sample) -> bool:
 
 
 def read(path: str, _: Options | None = None) -> Iterator[Dialogue]:
+    """One dialogue a record."""
     return dialogues(path, dialogue)
 
 
 def dialogue(value: Any, default_id: str) -> Dialogue:
-    """The dialogue of one record."""
+    """One record as a dialogue; no messages raises `RuleError`."""
     values = record(value)
     prompt = optional(values, "system", text, default="")
     turns = required(values, "conversations", each(_turn))
@@ -61,7 +62,7 @@ def dialogue(value: Any, default_id: str) -> Dialogue:
 
 
 def _turn(value: Any) -> Turn:
-    """The turn of one message."""
+    """One message; an unknown speaker raises `RuleError`."""
     values = record(value)
     speaker = required(values, "from", text)
     if speaker not in SPEAKERS:

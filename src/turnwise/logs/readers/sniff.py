@@ -38,7 +38,7 @@ class Sample:
 
     @property
     def first(self) -> Mapping[str, Any]:
-        """The first record where it is an object, else nothing."""
+        """The first record if it is an object, else an empty mapping."""
         return self.records[0] if self.records and isinstance(self.records[0], dict) else {}
 
     def has(self, *keys: str) -> bool:
@@ -47,7 +47,9 @@ class Sample:
 
 
 def sample(path: str) -> Sample:
-    """Look at a file, a folder or a zip file without reading all of it."""
+    """The form of a file, a folder or a zip file and what its beginning holds; of a file, no more than the
+    first records are read. A path that is neither file nor folder is `absent`.
+    """
     if os.path.isdir(path):
         return Sample(path, "folder", names=tuple(_members(path)))
     if not os.path.isfile(path):
@@ -74,6 +76,7 @@ def sample(path: str) -> Sample:
 
 
 def _head(path: str) -> bytes:
+    """The first 64 KiB, unpacked if they are gzip; empty if they cannot be unpacked."""
     with open(path, "rb") as stored:
         packed = stored.read(2) == GZIP
     with gzip.open(path) if packed else open(path, "rb") as stream:
@@ -84,7 +87,7 @@ def _head(path: str) -> bytes:
 
 
 def _json(path: str, text: str, stripped: str) -> Sample:
-    """JSON Lines if the first line is a whole value and more lines follow it, else one value."""
+    """The sample of a JSON text: JSON Lines if the first line is a whole object, else one value."""
     first_line, _, rest = stripped.partition("\n")
     if stripped[0] == "{":
         try:
@@ -98,6 +101,7 @@ def _json(path: str, text: str, stripped: str) -> Sample:
 
 
 def _lines(stripped: str) -> Iterator[Any]:
+    """The values of the first three lines, up to the first that is not JSON."""
     for line in stripped.splitlines()[:RECORDS]:
         try:
             yield _decode(line)
@@ -106,7 +110,9 @@ def _lines(stripped: str) -> Iterator[Any]:
 
 
 def _values(path: str, is_list: bool) -> Iterator[Any]:
-    """The first elements of a JSON list, or the one JSON object; a broken file has what stands before the break."""
+    """The first three elements of a JSON list, or the one JSON object; a broken file has what comes before the
+    break.
+    """
     with open(path, "rb") as stored:
         packed = stored.read(2) == GZIP
     with gzip.open(path) if packed else open(path, "rb") as stream:
@@ -120,7 +126,7 @@ def _values(path: str, is_list: bool) -> Iterator[Any]:
 
 
 def _header(text: str) -> tuple[str, ...]:
-    """The column names of a table with a header, by its sniffed delimiter."""
+    """The cells of the first line by the delimiter that `csv` finds; empty if it finds none."""
     line = text.partition("\n")[0].strip("\r")
     try:
         delimiter = csv.Sniffer().sniff(line, delimiters=",;\t|").delimiter
@@ -131,7 +137,7 @@ def _header(text: str) -> tuple[str, ...]:
 
 
 def _members(folder: str) -> Iterator[str]:
-    """Paths inside a folder, at most two levels down."""
+    """Sorted paths of files inside a folder, at most two folders down."""
     for place, folders, names in os.walk(folder):
         inner = os.path.relpath(place, folder)
         depth = 0 if inner == "." else inner.count(os.sep) + 1
@@ -143,6 +149,7 @@ def _members(folder: str) -> Iterator[str]:
 
 
 def _parquet_columns(path: str) -> tuple[str, ...]:
+    """The columns of a Parquet file; empty without polars or if the file cannot be read."""
     try:
         import polars
         from polars.exceptions import PolarsError

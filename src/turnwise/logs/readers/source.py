@@ -44,7 +44,7 @@ Build = Callable[[Any, str], Dialogue]  # from a decoded record, and the id it h
 
 
 def decoded(data: bytes | str) -> Any:
-    """The value of a JSON text in UTF-8."""
+    """The value of a JSON text in UTF-8; anything else, a byte order mark and too deep nesting raise `RuleError`."""
     try:
         stored = data.encode() if isinstance(data, str) else data
     except UnicodeEncodeError as error:
@@ -60,7 +60,7 @@ def decoded(data: bytes | str) -> Any:
 
 
 def _malformed(data: bytes, complaint: str) -> str:
-    """What is wrong with a text that cannot be decoded, and where."""
+    """What is wrong with a text that cannot be decoded, and where; `complaint` is the decoder's message."""
     try:
         data.decode()
     except UnicodeDecodeError as error:
@@ -75,12 +75,12 @@ def _malformed(data: bytes, complaint: str) -> str:
 
 
 def refuse(error: RuleError, file: str, line: int | None = None) -> NoReturn:
-    """Raise what a check found, with its place."""
+    """Raise a `DataError` with the file, the line, and the path and message of `error`."""
     raise DataError(Problem(file, line, error.path if error.steps else "", error.message)) from None
 
 
 def whole(path: str) -> Any:
-    """The value of a file that is one JSON text."""
+    """The value of a file that is one JSON text; a text that is not JSON raises `DataError`."""
     try:
         return decoded(content(path))
     except RuleError as error:
@@ -88,7 +88,9 @@ def whole(path: str) -> Any:
 
 
 def begun(path: str) -> tuple[bytes, Iterator[tuple[int, bytes]]]:
-    """The first line that is not blank, to tell a format by, and all of them with their numbers."""
+    """The first line that is not blank, without leading space, and all such lines with their numbers from 1,
+    the first one included; an empty file raises `DataError`.
+    """
     numbered = lines(path)
     first = next(numbered, None)
     if first is None:
@@ -97,7 +99,9 @@ def begun(path: str) -> tuple[bytes, Iterator[tuple[int, bytes]]]:
 
 
 def dialogues(path: str, build: Build) -> Iterator[Dialogue]:
-    """The dialogues of a file of JSON Lines, or of one JSON list."""
+    """The dialogues that `build` makes of the lines of JSON Lines, or of the elements of one JSON list; errors
+    name the place.
+    """
     first, numbered = begun(path)
     try:
         if first.startswith(b"["):
@@ -110,9 +114,9 @@ def dialogues(path: str, build: Build) -> Iterator[Dialogue]:
 
 
 def records(path: str) -> Iterator[tuple[Any, str, Callable[[], AbstractContextManager[None]]]]:
-    """Each JSON value of JSON Lines, of a JSON list or of a file that is one: the value, its number, and its place.
-
-    The place is a context manager that turns a `RuleError` into a `DataError` with file and line.
+    """Each JSON value of JSON Lines, of a JSON list or of a file that is one: the value, its number as text,
+    and its place. The number is the line from 1, or the index in the list from 0. The place is a function that
+    returns a context manager, which turns a `RuleError` into a `DataError` with file and line or index.
     """
     first, numbered = begun(path)
     ahead = list(islice(numbered, 2))
@@ -138,7 +142,7 @@ def records(path: str) -> Iterator[tuple[Any, str, Callable[[], AbstractContextM
 
 
 def _is_json(line: bytes) -> bool:
-    """Whether the line is a JSON value."""
+    """Whether a line is a JSON value by itself."""
     try:
         decoded(line)
     except RuleError:
@@ -148,7 +152,7 @@ def _is_json(line: bytes) -> bool:
 
 @contextmanager
 def _placed(path: str, line: int | None, index: int | None) -> Iterator[None]:
-    """Turns a `RuleError` into a `DataError` with file and line."""
+    """Turn a `RuleError` of the block into a `DataError` with the file and the line or index."""
     try:
         yield
     except RuleError as error:
@@ -156,7 +160,7 @@ def _placed(path: str, line: int | None, index: int | None) -> Iterator[None]:
 
 
 def json_lines(numbered: Iterable[tuple[int, bytes]], path: str, build: Build) -> Iterator[Dialogue]:
-    """The dialogue of each line."""
+    """The dialogue that `build` makes of each line; an error names the line."""
     for number, line in numbered:
         try:
             yield build(decoded(line), str(number))
@@ -165,7 +169,10 @@ def json_lines(numbered: Iterable[tuple[int, bytes]], path: str, build: Build) -
 
 
 def members(values: Iterable[tuple[int | str, Any]], build: Build, *above: str) -> Iterator[Dialogue]:
-    """The dialogues inside one JSON value, each at its index or key under the steps `above`."""
+    """The dialogue that `build` makes of each value, given with its index or key.
+
+    A `RuleError` gets this step and the steps `above`.
+    """
     for step, value in values:
         try:
             yield build(value, str(step))

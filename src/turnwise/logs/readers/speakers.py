@@ -12,7 +12,7 @@ NAMED = 6  # speakers that a message names
 
 
 def parse(text: str) -> dict[str, Role]:
-    """`SpotifyCares=assistant,*=user` as a mapping from speakers to roles."""
+    """`SpotifyCares=assistant,*=user` as speaker -> role; anything else raises `UsageError`."""
     roles: dict[str, Role] = {}
     for part in filter(None, (part.strip() for part in text.split(","))):
         speaker, sign, role = (one.strip() for one in part.rpartition("="))
@@ -25,9 +25,10 @@ def parse(text: str) -> dict[str, Role]:
 def roles(
     speakers: Counter[str], options: Options, *, file: str, known: Mapping[str, Role] | None = None
 ) -> dict[str, Role]:
-    """The role of every speaker; a speaker without one raises an error that says how to give it.
+    """The role of every speaker; a speaker without one raises `UsageError`, which says how to give it.
 
-    `speakers` counts the messages of each. What the user says goes before what the format says.
+    `speakers` counts messages. A speaker that --roles names comes first, then what the format says (`known`),
+    then `*` of --roles.
     """
     said = options.roles
     found: dict[str, Role] = {}

@@ -41,14 +41,18 @@ ROLES: dict[str, Role] = {
 
 
 class Row(NamedTuple):
-    """One row of a table."""
+    """One row of a table: its cells by column, and its number for errors."""
 
     number: int  # the line, or the row where the format has no lines
     values: Mapping[str, Any]
 
 
 def dialogues(rows: Iterable[Row], header: Sequence[str], file: str, options: Options) -> Iterator[Dialogue]:
-    """The dialogues of a table: a row for each dialogue, message or rated reply."""
+    """The dialogues of a table in the layout that its columns have; `file` is named in errors.
+
+    Rows of a layout with one row a message or item are gathered in memory first. Columns that fit no layout
+    raise `DataError`, and speakers without a known role `UsageError`.
+    """
     columns = Columns.fitted(options.columns, header)
     said = [(meaning.partition(":")[2], column) for meaning, several in columns.meanings.items()
             if meaning.startswith("say:") for column in several]  # fmt: skip
@@ -91,7 +95,10 @@ def dialogues(rows: Iterable[Row], header: Sequence[str], file: str, options: Op
 def _wide(
     rows: Iterable[Row], said: Sequence[tuple[str, str]], columns: Columns, file: str, options: Options
 ) -> Iterator[Dialogue]:
-    """One row a dialogue; `said` has the role and the column of each turn."""
+    """One dialogue a row; `said` has the role and the column of each turn. Ratings are of the last turn.
+
+    A row without any text raises `DataError`.
+    """
     for row in rows:
         try:
             identity = columns.cell(row.values, "id", written) or str(row.number)
@@ -110,7 +117,10 @@ def _wide(
 
 
 class _Speakers:
-    """Roles of the speakers of a table: what the user says, the usual words, or an error that names them all."""
+    """Roles of the speakers of a table.
+
+    An unknown speaker is an error only at the end, so that it can name them all.
+    """
 
     def __init__(self, options: Options, file: str) -> None:
         self.options, self.file = options, file
@@ -118,7 +128,9 @@ class _Speakers:
         self.unknown = False
 
     def role(self, value: Any) -> Role:
-        """The role of a speaker."""
+        """The role of a speaker: by name in --roles, by the usual words, or by `*` in --roles; `user` in the
+        place of an unknown one.
+        """
         speaker = written(value).strip()
         self.counts[speaker] += 1
         known = (
@@ -130,25 +142,25 @@ class _Speakers:
         return known or "user"  # never used: `check` raises
 
     def check(self) -> None:
-        """Raise with the names of all speakers if the role of one is unknown."""
+        """Raise `UsageError` with all speakers that have no role."""
         if self.unknown:
             usual = {speaker: ROLES[speaker.lower()] for speaker in self.counts if speaker.lower() in ROLES}
             speakers.roles(self.counts, self.options, file=self.file, known=usual)
 
 
 class _Threads:
-    """The first message of the thread that a message belongs to."""
+    """Finds the first message of the thread that a message belongs to."""
 
     def __init__(self) -> None:
         self.parents: dict[str, str] = {}
 
     def add(self, message: str | None, reply_to: str | None) -> None:
-        """Note what a message replies to."""
+        """Note that one message replies to another; nothing happens if either is absent."""
         if message and reply_to:
             self.parents[message] = reply_to
 
     def root(self, message: str) -> str:
-        """The first message of the thread."""
+        """The first message of the thread; the message itself if it replies to none. A circle ends where it closes."""
         seen = {message}
         while message in self.parents and self.parents[message] not in seen:
             message = self.parents[message]
@@ -158,7 +170,9 @@ class _Threads:
 
 @dataclass(slots=True)
 class _Draft:
-    """A dialogue as its rows come in; turns and their ratings are held by their order."""
+    """A dialogue as its rows come in; turns and their ratings are held by their order: the turn's number, time
+    or row.
+    """
 
     id: str
     agent: str | None = None
@@ -167,13 +181,17 @@ class _Draft:
     meta: dict[str, Any] = field(default_factory=dict)
 
     def place(self, order: float, turn: Turn) -> None:
-        """Add a turn; raises if an earlier row has another one there."""
+        """Put a turn at its order; another turn that is there already must have the same role and content, else
+        `RuleError`.
+        """
         there = self.turns.setdefault(order, turn)
         if (there.role, there.content) != (turn.role, turn.content):
             raise wrong(turn.content, f"{shown(there.content)}, which an earlier row has at the same place")
 
     def rate(self, row: Mapping[str, Any], columns: Columns, order: float) -> None:
-        """Add the ratings of a row."""
+        """Add the ratings of a row: those of the turn at `order`, and those of the dialogue, the latter once if
+        rows repeat them.
+        """
         rater = columns.cell(row, "rater", written)
         for dimension, value, scale in columns.ratings(row, "rating"):
             self.ratings.append((order, Rating("", dimension, value, rater, scale=scale)))
@@ -183,13 +201,13 @@ class _Draft:
                 self.ratings.append(of_whole)
 
     def speak(self, agent: str | None) -> None:
-        """Set the agent; raises if an earlier row names another one."""
+        """Set the agent; None changes nothing, and an agent other than that of earlier rows raises `RuleError`."""
         if agent is not None and self.agent not in (None, agent):
             raise wrong(agent, f"{shown(self.agent)}, the agent of the dialogue's earlier rows")
         self.agent = self.agent or agent
 
     def dialogue(self) -> Dialogue:
-        """The dialogue of all rows so far."""
+        """The dialogue with its turns in order; without an agent it is `unknown`."""
         places = {order: place for place, order in enumerate(sorted(self.turns))}
 
         def placed(order: float | None, rating: Rating) -> Rating:
@@ -212,7 +230,9 @@ def _message(
     speakers_: "_Speakers",
     threads: "_Threads | None",
 ) -> None:
-    """Add a row that is one message."""
+    """Add a row that is a message to the draft of its dialogue in `known`; `threads` gives the dialogue if
+    there is no id.
+    """
     identity, role = columns.cell(row.values, "id", written), columns.cell(row.values, "role", speakers_.role)
     speaker = columns.cell(row.values, "role", written)
     if threads is not None:
@@ -234,7 +254,9 @@ def _message(
 
 
 def _item(known: dict[str, _Draft], row: Row, columns: Columns, split: str | None) -> None:
-    """Add a row that is one reply with its context."""
+    """Add a row that is a context and a response to the draft of its dialogue in `known`; without an id, the
+    row's number is the id.
+    """
     identity = columns.cell(row.values, "id", written) or str(row.number)
     draft = known.setdefault(identity, _Draft(identity, meta=columns.unmapped(row.values)))
     said = columns.cell(row.values, "context", _Context(split)) or ()
@@ -246,7 +268,10 @@ def _item(known: dict[str, _Draft], row: Row, columns: Columns, split: str | Non
 
 
 def _turn(row: Mapping[str, Any], columns: Columns, role: Role, content: str, extra: dict[str, Any]) -> Turn:
-    """The turn of a row."""
+    """The turn of a row, with references and alternatives; `content` is the meaning of the text's column.
+
+    An empty cell gives an empty text.
+    """
     return Turn(
         role=role,
         content=columns.cell(row, content, written) or "",
@@ -258,7 +283,9 @@ def _turn(row: Mapping[str, Any], columns: Columns, role: Role, content: str, ex
 
 @dataclass(frozen=True, slots=True)
 class _Context:
-    """The check of a context: a list of texts, or one text with `split` between its turns."""
+    """The check of a context: a list of texts, or one text that `split` separates into turns; empty turns are
+    left out.
+    """
 
     split: str | None
 
@@ -271,7 +298,7 @@ class _Context:
 
 
 def _role(value: Any) -> Role:
-    """The role of a usual word for a speaker, such as `bot`."""
+    """The role that one of the usual words stands for; any other word raises `RuleError`."""
     role = ROLES.get(written(value).strip().lower())
     if role is None:
         raise wrong(value, f"one of {', '.join(ROLES)}")
@@ -279,4 +306,5 @@ def _role(value: Any) -> Role:
 
 
 def _reply(value: Any) -> tuple[Reply, ...]:
+    """A cell as the one sample of an alternative."""
     return (Reply(written(value)),)

@@ -28,14 +28,14 @@ SPOKEN = ("content", "audio_script_gold", "transcript")  # where a piece of spee
 
 
 def recognises(sample: Sample) -> bool:
-    """Whether the sample is of a file in this format."""
+    """Whether a folder has `results.json` and simulations, or the first JSON record has `simulations` and `info`."""
     if sample.form == "folder":
         return RESULTS in sample.names and any(one.startswith(f"{FOLDER}/") for one in sample.names)
     return sample.has("simulations", "info")
 
 
 def read(path: str, options: Options | None = None) -> Iterator[Dialogue]:
-    """The dialogues of a file in this format."""
+    """One dialogue a simulation that has messages or ticks; others in a single file are counted as dropped."""
     options = options or Options()
     file = os.path.join(path, RESULTS) if os.path.isdir(path) else path
     try:
@@ -56,7 +56,7 @@ def read(path: str, options: Options | None = None) -> Iterator[Dialogue]:
 
 
 def _folder(folder: str, build: Callable[[Any, str], Dialogue]) -> Iterator[Dialogue]:
-    """The dialogues of a folder with one file for each simulation."""
+    """The dialogues of the files `ID.json` in a folder, sorted by name; no such file raises `DataError`."""
     names = (
         sorted(one for one in os.listdir(folder) if one.endswith(".json")) if os.path.isdir(folder) else []
     )
@@ -70,11 +70,12 @@ def _folder(folder: str, build: Callable[[Any, str], Dialogue]) -> Iterator[Dial
 
 
 def _has_turns(values: Mapping[str, Any]) -> bool:
+    """Whether a simulation has messages or ticks."""
     return bool(values.get("messages") or values.get("ticks"))
 
 
 def _builder(results: Mapping[str, Any], options: Options) -> Callable[[Any, str], Dialogue]:
-    """The function that makes the dialogue of a simulation."""
+    """The function that makes a dialogue of a simulation and its place, with the run's agent and tasks."""
     info = optional(results, "info", record, default={})
     tasks = dict(optional(results, "tasks", each(_task), default=()))
     agent = _model(info, "agent_info")
@@ -89,6 +90,7 @@ def _builder(results: Mapping[str, Any], options: Options) -> Callable[[Any, str
 
 
 def _task(value: Any) -> tuple[str, dict[str, Any]]:
+    """The id of a task, and the task."""
     values = record(value)
     return required(values, "id", name), values
 
@@ -101,7 +103,10 @@ def _native(
     about: Mapping[str, Any],
     options: Options,
 ) -> dict[str, Any]:
-    """A simulation as a record of the native format."""
+    """A simulation as a native record; `goal` is its task, and `about` goes to `meta`.
+
+    No messages and no speech raises `RuleError`.
+    """
     reward = optional(optional(values, "reward_info", record, default={}), "reward", number, default=None)
     if values.get("messages"):
         messages = [one for several in required(values, "messages", each(_messages)) for one in several]
@@ -123,7 +128,7 @@ def _native(
 
 
 def _messages(value: Any) -> list[dict[str, Any]]:
-    """A message; or the several results that one of the benchmark's tool messages may hold."""
+    """A message in native form; a message that holds several results of tools becomes one for each."""
     values = record(value)
     if "tool_messages" in values:
         return [one for several in required(values, "tool_messages", each(_messages)) for one in several]
@@ -138,7 +143,7 @@ def _messages(value: Any) -> list[dict[str, Any]]:
 
 
 def _call(value: Any) -> dict[str, Any]:
-    """A tool call in OpenAI's form; who requested it is kept."""
+    """A tool call in OpenAI's form; one that has that form already is unchanged. Who requested it is kept."""
     values = record(value)
     if "function" in values:
         return values
@@ -147,7 +152,7 @@ def _call(value: Any) -> dict[str, Any]:
 
 
 def _speech(ticks: tuple[dict[str, Any], ...]) -> Iterator[dict[str, Any]]:
-    """Successive pieces of one side as one message, in the order in which the sides begin to speak."""
+    """Successive pieces of one side as one message, in order; in one tick the user's piece comes before the agent's."""
     open_role: str | None = None
     words: list[str] = []
     span: list[Any] = []
@@ -171,7 +176,10 @@ def _speech(ticks: tuple[dict[str, Any], ...]) -> Iterator[dict[str, Any]]:
 
 
 def _spoken(role: str, words: list[str], span: list[Any]) -> dict[str, Any]:
-    """One message of a voice dialogue; audio if it has no text."""
+    """The message of pieces of speech; `ticks` has the first and the last of `span`.
+
+    Without words it has an audio part in place of text.
+    """
     about = {"ticks": [span[0], span[-1]]}
     if words:
         return {"role": role, "content": "".join(words), **about}
@@ -179,4 +187,5 @@ def _spoken(role: str, words: list[str], span: list[Any]) -> dict[str, Any]:
 
 
 def _model(info: Mapping[str, Any], side: str) -> str | None:
+    """The name of a side's language model, else of its implementation; None if there is neither."""
     return text_at(info, side, "llm") or text_at(info, side, "implementation")

@@ -34,7 +34,7 @@ Message = dict[str, Any]
 
 
 def recognises(sample: Sample) -> bool:
-    """Whether the sample is of a file in this format."""
+    """Whether the first request has Anthropic's content blocks, or `system` and `max_tokens` beside `messages`."""
     values = sample.first.get("request", sample.first)
     messages = values.get("messages") if isinstance(values, dict) else None
     if not isinstance(messages, list):
@@ -46,14 +46,17 @@ def recognises(sample: Sample) -> bool:
 
 
 def read(path: str, _: Options | None = None) -> Iterator[Dialogue]:
-    """The dialogues of a file in this format."""
+    """One dialogue a record."""
     for value, place, located in records(path):
         with located():
             yield dialogue(value, place)
 
 
 def dialogue(value: Any, place: str) -> Dialogue:
-    """The dialogue of one record."""
+    """A request, and its response if there is one, as a dialogue; `place` is the id of a record without one.
+
+    The system prompt is the first message.
+    """
     values = record(value)
     asked = optional(values, "request", record, default=values)
     messages = [one for several in required(asked, "messages", each(_messages)) for one in several]
@@ -72,14 +75,16 @@ def dialogue(value: Any, place: str) -> Dialogue:
 
 
 def _plain(value: Any) -> str:
-    """A system prompt: a text, or a list of text blocks."""
+    """A system prompt as text; text blocks are joined by line ends."""
     if isinstance(value, str):
         return value
     return "\n".join(required(record(block), "text", text) for block in each(record)(value))
 
 
 def _messages(value: Any) -> list[Message]:
-    """A message; results of tools become messages of their own, before what the user says beside them."""
+    """One message as native messages: results of tools each as a message of their own, before what the user
+    says beside them. A message without text, call or result raises `RuleError`.
+    """
     values = record(value)
     role = required(values, "role", _role)
     content = values.get("content")
@@ -120,6 +125,9 @@ def _messages(value: Any) -> list[Message]:
 
 
 def _result(block: dict[str, Any]) -> Message:
+    """A `tool_result` block as a tool message; text blocks are joined, content with other blocks stays in
+    parts, other values become JSON text.
+    """
     content = block.get("content")
     if isinstance(content, list):
         texts = [one.get("text") for one in content if isinstance(one, dict) and one.get("type") == "text"]
@@ -135,6 +143,7 @@ def _result(block: dict[str, Any]) -> Message:
 
 
 def _parts(content: list[Any]) -> list[dict[str, Any]]:
+    """Content blocks as content parts, with OpenAI's types for images and documents."""
     found = []
     for block in each(record)(content):
         kind = required(block, "type", name)

@@ -19,7 +19,7 @@ RECORD = frozenset({"mapping", "current_node", "id", "conversation_id"})
 
 
 def recognises(sample: Sample) -> bool:
-    """Whether the sample is of a file in this format."""
+    """Whether the first record has a `mapping` whose values all have `children`."""
     nodes = sample.first.get("mapping")
     return isinstance(nodes, dict) and all(
         isinstance(one, dict) and "children" in one for one in nodes.values()
@@ -27,7 +27,7 @@ def recognises(sample: Sample) -> bool:
 
 
 def read(path: str, options: Options | None = None) -> Iterator[Dialogue]:
-    """The dialogues of a file in this format."""
+    """One dialogue a conversation that has messages; others are counted as dropped."""
     options = options or Options()
     for value, place, located in records(path):
         with located():
@@ -37,7 +37,10 @@ def read(path: str, options: Options | None = None) -> Iterator[Dialogue]:
 
 
 def _dialogue(values: dict[str, Any], place: str, options: Options) -> Dialogue | None:
-    """The dialogue of one exported record."""
+    """The branch that was shown last as a dialogue; None if it has no messages.
+
+    Messages of other branches are counted as dropped.
+    """
     nodes = required(values, "mapping", mapping(record))
     branch = _branch(nodes, values.get("current_node"))
     messages = [one for node in branch if (one := _message(node.get("message"))) is not None]
@@ -58,7 +61,9 @@ def _dialogue(values: dict[str, Any], place: str, options: Options) -> Dialogue 
 
 
 def _branch(nodes: Mapping[str, dict[str, Any]], current: Any) -> list[dict[str, Any]]:
-    """The nodes from the root to the leaf that was shown last."""
+    """The nodes from the root to `current`, or to the newest leaf if `current` is no node; no leaf, a circle,
+    or a parent that is no node raises `RuleError`.
+    """
     if not isinstance(current, str) or current not in nodes:
         leaves = [key for key, node in nodes.items() if not node.get("children")]
         if not leaves:
@@ -86,7 +91,7 @@ def _branch(nodes: Mapping[str, dict[str, Any]], current: Any) -> list[dict[str,
 
 
 def _message(message: Any) -> dict[str, Any] | None:
-    """A message with something in it; None for hidden ones."""
+    """A node's message as a native one; None if it is hidden, empty, or of an unknown role."""
     if not isinstance(message, dict):
         return None
     role = text_at(message, "author", "role")
@@ -104,7 +109,7 @@ def _message(message: Any) -> dict[str, Any] | None:
 
 
 def _content(content: Mapping[str, Any]) -> Any:
-    """The text of a message; a list of parts where some are no text."""
+    """The text of a message, a list of content parts if some are no text, or None if there is neither."""
     parts = content.get("parts")
     if not isinstance(parts, list):
         found = content.get("text")
@@ -115,6 +120,9 @@ def _content(content: Mapping[str, Any]) -> Any:
 
 
 def _part(part: Any) -> dict[str, Any]:
+    """A part as a content part: text and transcripts as text, pictures and sound with OpenAI's types, anything
+    else with its own.
+    """
     if isinstance(part, str):
         return {"type": "text", "text": part}
     values = record(part)

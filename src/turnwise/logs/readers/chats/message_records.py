@@ -21,18 +21,22 @@ AGENTS = ("agent", "model", "model_name", "bot")
 
 
 def recognises(sample: Sample) -> bool:
+    """Whether the first record has a list of messages under one of the usual keys."""
     return _holder(sample.first) is not None
 
 
 def read(path: str, _: Options | None = None) -> Iterator[Dialogue]:
-    """The dialogues of a file in this format."""
+    """One dialogue a record."""
     for value, place, located in records(path):
         with located():
             yield dialogue(value, place)
 
 
 def dialogue(value: Any, place: str) -> Dialogue:
-    """The dialogue of one record."""
+    """A record with a list of messages as a dialogue; `place` is the id of a record without one.
+
+    A record without such a list raises `RuleError`.
+    """
     values = record(value)
     holder = _holder(values)
     if holder is None:
@@ -51,7 +55,7 @@ def dialogue(value: Any, place: str) -> Dialogue:
 
 
 def _holder(values: Any) -> str | None:
-    """The key under which a record has messages with role and content."""
+    """The first usual key under which a record has a non-empty list of messages with `role`; None if there is none."""
     for key in HOLDERS:
         found = values.get(key) if isinstance(values, dict) else None
         if (

@@ -20,12 +20,13 @@ ATTACHED = ("image", "attachment")  # in a bot event's data
 
 
 def recognises(sample: Sample) -> bool:
+    """Whether the first record has `sender_id` and a list of `events`."""
     events = sample.first.get("events")
     return "sender_id" in sample.first and isinstance(events, list)
 
 
 def read(path: str, options: Options | None = None) -> Iterator[Dialogue]:
-    """The dialogues of a file in this format."""
+    """One dialogue a session of each tracker."""
     options = options or Options()
     for value, place, located in records(path):
         with located():
@@ -33,7 +34,9 @@ def read(path: str, options: Options | None = None) -> Iterator[Dialogue]:
 
 
 def _dialogues(values: dict[str, Any], place: str, options: Options) -> Iterator[Dialogue]:
-    """The dialogues of one tracker, divided at its session starts and restarts."""
+    """The dialogues of one tracker, one a session that has messages; later ones have the ids `SENDER-2`,
+    `SENDER-3` and so on.
+    """
     sender = text_at(values, "sender_id") or place
     events = required(values, "events", each(record))
     sessions: list[list[dict[str, Any]]] = [[]]
@@ -69,7 +72,9 @@ def _dialogues(values: dict[str, Any], place: str, options: Options) -> Iterator
 
 
 def _message(event: dict[str, Any], options: Options) -> dict[str, Any] | None:
-    """The message of an event; None if it has none."""
+    """An event of the user or the bot as a native message; None for other events, and for those without text or
+    attachment, which are counted as dropped.
+    """
     kind = required(event, "event", name)
     if kind not in ("user", "bot"):
         return None
@@ -94,4 +99,5 @@ def _message(event: dict[str, Any], options: Options) -> dict[str, Any] | None:
 
 
 def _text(value: Any) -> str:
+    """The value as text; numbers and other values by `str`."""
     return value if isinstance(value, str) else str(value)

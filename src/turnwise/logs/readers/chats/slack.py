@@ -37,12 +37,13 @@ Message = dict[str, Any]
 
 
 def recognises(sample: Sample) -> bool:
+    """Whether a folder or zip file has `users.json` and a file of a day in a folder of a channel."""
     names = sample.names
     return any(name.endswith("users.json") for name in names) and any(DAY.fullmatch(name) for name in names)
 
 
 def read(path: str, options: Options | None = None) -> Iterator[Dialogue]:
-    """The dialogues of a file in this format."""
+    """One dialogue a thread, and one a channel and day for messages outside threads. Needs `options.roles`."""
     options = options or Options()
     threads = _threads(path, options)
     if not threads:
@@ -70,7 +71,7 @@ def read(path: str, options: Options | None = None) -> Iterator[Dialogue]:
 
 
 def _threads(path: str, options: Options) -> dict[str, list[Message]]:
-    """The messages of each thread, or of each channel and day."""
+    """Thread, or channel and day -> its messages in the order of the files; a broken file raises `DataError`."""
     threads: dict[str, list[Message]] = {}
     with closing(_Files(path)) as files:
         users = _users(files)
@@ -87,7 +88,7 @@ def _threads(path: str, options: Options) -> dict[str, list[Message]]:
 
 
 class _Files:
-    """The files of an export, packed or not."""
+    """The files of an export, a zip file or a folder; `names` are sorted paths with `/`."""
 
     def __init__(self, path: str) -> None:
         self.path = path
@@ -99,11 +100,12 @@ class _Files:
             self.names = sorted(os.path.relpath(name, path).replace(os.sep, "/") for name in found)
 
     def close(self) -> None:
+        """Close the zip file; nothing happens for a folder."""
         if self.packed is not None:
             self.packed.close()
 
     def json(self, name: str) -> Any:
-        """The JSON value of a file in the folder or archive."""
+        """The decoded content of one file; a text that is not JSON raises `RuleError`."""
         if self.packed is not None:
             return decoded(self.packed.read(name))
         with open(os.path.join(self.path, name), "rb") as file:
@@ -111,7 +113,7 @@ class _Files:
 
 
 def _users(files: _Files) -> dict[str, str]:
-    """User ids -> names."""
+    """User id -> name, the id itself for a user without one; empty if there is no users.json."""
     for name in files.names:
         if name.rsplit("/", 1)[-1] == "users.json":
             try:
@@ -130,7 +132,9 @@ def _add(
     users: dict[str, str],
     options: Options,
 ) -> None:
-    """Add a message to its thread, or to the day of its channel."""
+    """Append a message of a channel's day to its thread in `threads`; notices and messages without text are
+    counted as dropped, and a message without a time raises `RuleError`.
+    """
     kind = values.get("subtype")
     if values.get("type") != "message" or kind not in SPOKEN:
         options.dropped[f"notices of Slack ({kind or values.get('type')})"] += 1
@@ -156,7 +160,7 @@ def _add(
 
 
 def _attached(values: Message) -> str:
-    """The text that an app puts in attachments in place of the message."""
+    """The texts of attachments, which apps fill in place of the message's text, one a line; empty if there are none."""
     texts = [
         text_at(one, "text") or text_at(one, "fallback")
         for one in values.get("attachments") or ()

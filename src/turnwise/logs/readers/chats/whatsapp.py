@@ -40,7 +40,7 @@ class _Message(NamedTuple):
 
 
 def recognises(sample: Sample) -> bool:
-    """Whether the sample is of a file in this format."""
+    """Whether half of the first lines or more begin with a date and a time."""
     lines = [line for line in sample.text.splitlines()[:20] if line.strip()]
     return sample.form in ("text", "table") and sum(bool(START.match(line)) for line in lines) >= max(
         1, len(lines) // 2
@@ -48,7 +48,10 @@ def recognises(sample: Sample) -> bool:
 
 
 def read(path: str, options: Options | None = None) -> Iterator[Dialogue]:
-    """The dialogues of a file in this format."""
+    """Dialogues numbered from 1, split at long pauses; the agent's name is known only if one speaker is an assistant.
+
+    Needs `options.roles`.
+    """
     options = options or Options()
     said = list(_messages(path, options))
     if not said:
@@ -68,7 +71,7 @@ def read(path: str, options: Options | None = None) -> Iterator[Dialogue]:
 
 
 def _pause(options: Options) -> timedelta:
-    """The pause that ends a dialogue."""
+    """The pause that ends a dialogue: `--each` in hours, or 24 hours; anything but a number raises `UsageError`."""
     try:
         return timedelta(hours=float(options.each) if options.each else PAUSE)
     except ValueError:
@@ -78,7 +81,7 @@ def _pause(options: Options) -> timedelta:
 
 
 def _parts(said: list[_Message], pause: timedelta) -> Iterator[list[_Message]]:
-    """The messages, divided at long pauses."""
+    """The messages split wherever more than `pause` lies between two of them; `said` must not be empty."""
     part = [said[0]]
     for one in said[1:]:
         if one.at - part[-1].at > pause:
@@ -89,7 +92,7 @@ def _parts(said: list[_Message], pause: timedelta) -> Iterator[list[_Message]]:
 
 
 def _messages(path: str, options: Options) -> Iterator[_Message]:
-    """The messages of the file; one may have several lines."""
+    """The messages of a file in its order; text before the first date raises `DataError`."""
     lines = content(path).decode("utf-8-sig", errors="replace").splitlines()
     order = _order([match["date"] for line in lines if (match := START.match(line))])
     current: list[str] = []
@@ -117,7 +120,9 @@ def _messages(path: str, options: Options) -> Iterator[_Message]:
 
 
 def _said(at: datetime, lines: list[str], options: Options) -> Iterator[_Message]:
-    """The message of these lines; nothing for a notice or for media."""
+    """The message that its lines make, as an iterator of one; of none for notices and left-out media, which are
+    counted as dropped.
+    """
     match = NAME.match("\n".join(lines).strip("\n"))
     if match is None:
         options.dropped["notices of WhatsApp"] += 1
@@ -128,7 +133,9 @@ def _said(at: datetime, lines: list[str], options: Options) -> Iterator[_Message
 
 
 def _order(dates: list[str]) -> str:
-    """`dmy`, `mdy` or `ymd`: by a number above 12 somewhere in the file; day first where nothing decides."""
+    """The order of day, month and year as `dmy`, `mdy` or `ymd`, by a number above 12 somewhere in the file;
+    day first if nothing decides.
+    """
     numbers = [tuple(map(int, re.split(r"[./-]", date))) for date in dates]
     if any(one[0] > 31 for one in numbers):
         return "ymd"
@@ -138,7 +145,9 @@ def _order(dates: list[str]) -> str:
 
 
 def _time(date: str, time: str, order: str, path: str, line: int) -> datetime:
-    """The time of a message."""
+    """The time of a message, with two-digit years in the 2000s; an impossible date raises `DataError` with
+    `path` and `line`.
+    """
     parts = dict(zip(order, map(int, re.split(r"[./-]", date)), strict=True))
     clock = re.match(r"(\d+)[:.](\d+)(?:[:.](\d+))?\s*([AaPp])?", time.replace("\u202f", " "))
     hours, minutes, seconds = (int(clock[place] or 0) for place in (1, 2, 3)) if clock else (0, 0, 0)

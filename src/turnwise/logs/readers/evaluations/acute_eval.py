@@ -24,11 +24,12 @@ COLUMNS = ("winner", "loser", "eval_choice_0", "eval_choice_1", "pairs_to_eval",
 
 
 def recognises(sample: Sample) -> bool:
+    """Whether a table has all columns of ACUTE-Eval."""
     return sample.form == "table" and set(COLUMNS) <= set(sample.header)
 
 
 def read(path: str, options: Options | None = None) -> Iterator[Dialogue]:
-    """The dialogues of a file in this format."""
+    """The compared dialogues, each once, with the votes as preferences; a missing column raises `DataError`."""
     options = options or Options()
     rows = csv.DictReader(io.StringIO(content(path).decode("utf-8-sig", errors="replace"), newline=""))
     if missing := [column for column in COLUMNS if column not in (rows.fieldnames or ())]:
@@ -52,7 +53,9 @@ def read(path: str, options: Options | None = None) -> Iterator[Dialogue]:
 
 
 def _add(records: dict[str, dict[str, Any]], row: dict[str, str]) -> None:
-    """Add the two dialogues of a row and the preference between them."""
+    """Add the two dialogues of a vote to `records` if they are not there, and the vote to the one that was
+    shown first.
+    """
     try:
         pair = record(ast.literal_eval(row["pairs_to_eval"]))
     except (ValueError, SyntaxError, MemoryError, RecursionError):
@@ -82,7 +85,10 @@ def _add(records: dict[str, dict[str, Any]], row: dict[str, str]) -> None:
 
 
 def _record(values: dict[str, Any], agent: str, identity: str) -> dict[str, Any]:
-    """One of the two dialogues in native form."""
+    """One compared dialogue as a native record, with its context as system messages.
+
+    More than one speaker besides the agent raises `RuleError`.
+    """
     context = [{"role": "system", "content": str(one.get("text", "")) if isinstance(one, dict) else str(one)}
                for one in optional(values, "context", array, default=[])]  # fmt: skip
     acts = required(values, "dialogue", each(record))
@@ -94,6 +100,6 @@ def _record(values: dict[str, Any], agent: str, identity: str) -> dict[str, Any]
 
 
 def _message(act: dict[str, Any], agent: str) -> dict[str, Any]:
-    """The message in native form."""
+    """An act as a native message: the judged agent's as the assistant, all others as the user."""
     role = "assistant" if required(act, "id", name) == agent else "user"
     return {"role": role, "content": required(act, "text", text)}

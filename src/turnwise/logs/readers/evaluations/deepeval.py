@@ -21,7 +21,9 @@ RUN = ("test_cases", "conversational_test_cases")
 
 
 def recognises(sample: Sample) -> bool:
-    """Whether the sample is of a file in this format."""
+    """Whether the first record is a test run, or a test case with `turns` of roles, or with `input` and
+    `actual_output`.
+    """
     values = _snake(sample.first)
     if any(isinstance(values.get(key), list) for key in RUN):
         return True
@@ -33,7 +35,7 @@ def recognises(sample: Sample) -> bool:
 
 
 def read(path: str, _: Options | None = None) -> Iterator[Dialogue]:
-    """The dialogues of a file in this format."""
+    """One dialogue a test case."""
     for value, place, located in records(path):
         with located():
             values = _snake(record(value))
@@ -46,12 +48,14 @@ def read(path: str, _: Options | None = None) -> Iterator[Dialogue]:
 
 
 def _snake(values: Mapping[str, Any]) -> dict[str, Any]:
-    """The values with keys in snake case."""
+    """The object with its own keys in snake case; nested keys stay as they are."""
     return {CAMEL.sub(r"_\1", key).lower(): value for key, value in values.items()}
 
 
 def _dialogue(values: dict[str, Any], place: str) -> Dialogue:
-    """The dialogue of one test case."""
+    """A test case, with keys in snake case, as a dialogue; raises `RuleError` if it has neither `turns` nor
+    `actual_output`.
+    """
     if values.get("turns") is not None:
         messages = [_message(_snake(one)) for one in required(values, "turns", each(record))]
     elif values.get("actual_output") is not None:
@@ -79,7 +83,7 @@ def _dialogue(values: dict[str, Any], place: str) -> Dialogue:
 
 
 def _message(values: dict[str, Any]) -> dict[str, Any]:
-    """The message in native form."""
+    """A turn, with keys in snake case, as a native message with its tool calls."""
     native: dict[str, Any] = {"role": values.get("role"), "content": values.get("content")}
     calls = optional(values, "tools_called", each(record), default=())
     if calls:
@@ -89,12 +93,13 @@ def _message(values: dict[str, Any]) -> dict[str, Any]:
 
 
 def _call(values: dict[str, Any]) -> dict[str, Any]:
+    """A called tool as a tool call in OpenAI's form, with its output if there is one."""
     call = tool_call(required(values, "name", text), values.get("input_parameters") or {})
     return call | ({"output": values["output"]} if values.get("output") is not None else {})
 
 
 def _ratings(values: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    """The scores of the metrics as ratings."""
+    """Each metric's score as a rating of the dialogue, 0 to 1; metrics without a score are left out."""
     for one in optional(values, "metrics_data", each(record), default=()):
         about = _snake(one)
         score = optional(about, "score", number, default=None)

@@ -24,7 +24,7 @@ HUMAN = "Original Ground Truth"  # USR's name for what a person said
 
 
 def recognises(sample: Sample) -> bool:
-    """Whether the sample is of a file in this format."""
+    """Whether the first record has the keys of FED or of USR."""
     values = sample.first
     fed = (
         isinstance(values.get("annotations"), dict)
@@ -37,7 +37,7 @@ def recognises(sample: Sample) -> bool:
 
 
 def read(path: str, options: Options | None = None) -> Iterator[Dialogue]:
-    """The dialogues of a file in this format."""
+    """One dialogue a record of FED, and one a rated reply of USR."""
     options = options or Options()
     for value, place, located in records(path):
         with located():
@@ -48,7 +48,9 @@ def read(path: str, options: Options | None = None) -> Iterator[Dialogue]:
 
 
 def _fed(values: dict[str, Any], place: str, options: Options) -> Iterator[dict[str, Any]]:
-    """The dialogue of a FED record."""
+    """The one native record of a FED record; its ratings are of the last turn if there is a `response`, else of
+    the dialogue.
+    """
     said = required(values, "context", text)
     if text_at(values, "response"):
         said = f"{said}\n{values['response']}"
@@ -67,7 +69,9 @@ def _fed(values: dict[str, Any], place: str, options: Options) -> Iterator[dict[
 
 
 def _usr(values: dict[str, Any], place: str, options: Options) -> Iterator[dict[str, Any]]:
-    """The dialogues of a USR record: one for each response."""
+    """One native record a rated reply, each after the same context; roles alternate so that the reply is the
+    agent's.
+    """
     context = [line for line in required(values, "context", text).split("\n") if line.strip()]
     first = (
         "user" if len(context) % 2 else "assistant"
@@ -102,7 +106,11 @@ def _marks(
     turn: int | None,
     scales: Mapping[str, tuple[float, float]] | None = None,
 ) -> Iterator[dict[str, Any]]:
-    """The ratings of a record."""
+    """One rating a rater and dimension, in native form; `turn` None rates the dialogue.
+
+    Dimensions that are no list or not in `scales` are left out, and values that are no number are counted as
+    dropped.
+    """
     for dimension, values in found.items():
         if not isinstance(values, list) or (scales is not None and dimension not in scales):
             continue

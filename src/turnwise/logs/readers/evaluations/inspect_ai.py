@@ -26,14 +26,14 @@ SAMPLE = frozenset(
 
 
 def recognises(sample: Sample) -> bool:
-    """Whether the sample is of a file in this format."""
+    """Whether a zip file has `header.json` and samples, or the first JSON record has `eval`, `samples` and `plan`."""
     if sample.form == "zip":
         return "header.json" in sample.names and any(name.startswith("samples/") for name in sample.names)
     return sample.has("eval", "samples", "plan")
 
 
 def read(path: str, options: Options | None = None) -> Iterator[Dialogue]:
-    """The dialogues of a file in this format."""
+    """One dialogue a sample, that is, a task's sample in one epoch."""
     options = options or Options()
     try:
         if zipfile.is_zipfile(path):
@@ -48,7 +48,9 @@ def read(path: str, options: Options | None = None) -> Iterator[Dialogue]:
 
 
 def _packed(path: str, options: Options) -> Iterator[Dialogue]:
-    """The dialogues of a packed log."""
+    """The dialogues of a `.eval` file, in the order of the samples' file names; a broken zip file raises
+    `DataError`.
+    """
     with Packed(path) as packed:
         names = sorted(
             name for name in packed.names if name.startswith("samples/") and name.endswith(".json")
@@ -63,7 +65,7 @@ def _packed(path: str, options: Options) -> Iterator[Dialogue]:
 
 
 def _builder(about: Mapping[str, Any], options: Options) -> Any:
-    """The function that makes the dialogue of a sample."""
+    """The function that makes a dialogue of a sample and its place; `about` is the log's `eval` object."""
 
     def dialogue(value: Any, place: str) -> Dialogue:
         values = record(value)
@@ -91,13 +93,13 @@ def _builder(about: Mapping[str, Any], options: Options) -> Any:
 
 
 def _asked(values: Mapping[str, Any]) -> list[Any]:
-    """The messages of a sample that ended before it had any: what was asked."""
+    """The input of a sample as messages, for a sample that ended before it had any."""
     given = values.get("input")
     return given if isinstance(given, list) else [{"role": "user", "content": given}]
 
 
 def _message(values: dict[str, Any], attachments: Mapping[str, Any]) -> dict[str, Any]:
-    """The message in native form."""
+    """A message in native form, with attachments put back."""
     native = {key: one for key, one in values.items() if key not in MESSAGE}
     native |= {"role": values.get("role"), "content": _content(values.get("content"), attachments)}
     calls = optional(values, "tool_calls", each(record), default=())
@@ -109,7 +111,9 @@ def _message(values: dict[str, Any], attachments: Mapping[str, Any]) -> dict[str
 
 
 def _call(call: dict[str, Any], attachments: Mapping[str, Any]) -> dict[str, Any]:
-    """A tool call in OpenAI's form."""
+    """A tool call in OpenAI's form, with attachments put back in its arguments; one that has that form already
+    is returned unchanged.
+    """
     function = call.get("function")
     if isinstance(function, dict):  # OpenAI's form already
         return call
@@ -121,14 +125,14 @@ def _call(call: dict[str, Any], attachments: Mapping[str, Any]) -> dict[str, Any
 
 
 def _content(content: Any, attachments: Mapping[str, Any]) -> Any:
-    """The content with its attachments put back."""
+    """A message's text, or its list of parts, with attachments put back."""
     if not isinstance(content, list):
         return _put_back(content, attachments)
     return [_part(record(part), attachments) for part in content]
 
 
 def _part(part: dict[str, Any], attachments: Mapping[str, Any]) -> dict[str, Any]:
-    """A content part; a picture as OpenAI has it, reasoning under its own type."""
+    """A content part; a picture in OpenAI's form, others under their own types."""
     kind = part.get("type")
     values = {key: _put_back(one, attachments) for key, one in part.items()}
     if kind == "image":
@@ -139,14 +143,14 @@ def _part(part: dict[str, Any], attachments: Mapping[str, Any]) -> dict[str, Any
 
 
 def _put_back(value: Any, attachments: Mapping[str, Any]) -> Any:
-    """The attachment that a value refers to, or the value itself."""
+    """The attached text that a value refers to; any other value, or an unknown reference, unchanged."""
     if isinstance(value, str) and value.startswith(ATTACHMENT):
         return attachments.get(value.removeprefix(ATTACHMENT), value)
     return value
 
 
 def _references(messages: list[dict[str, Any]], target: Any) -> None:
-    """Give the last reply the sample's targets as references."""
+    """Give the last reply the sample's targets as references, in place; nothing happens without a target or a reply."""
     targets = [target] if isinstance(target, str) else target if isinstance(target, list) else []
     texts = [one.strip() for one in targets if isinstance(one, str) and one.strip()]
     for message in reversed(messages):
@@ -156,7 +160,10 @@ def _references(messages: list[dict[str, Any]], target: Any) -> None:
 
 
 def _ratings(scores: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-    """The scores of a sample as ratings."""
+    """Each score as a rating of the dialogue; a score with parts has one for each, `SCORER.PART`.
+
+    Texts that are no grade, and NaN, are left out.
+    """
     for scorer, score in scores.items():
         found = score.get("value") if isinstance(score, dict) else score
         values = found if isinstance(found, dict) else {"": found}

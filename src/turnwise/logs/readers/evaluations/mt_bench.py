@@ -24,7 +24,7 @@ Record = dict[str, Any]
 
 
 def recognises(sample: Sample) -> bool:
-    """Whether the sample is of a file in this format."""
+    """Whether a JSON Lines file has questions, answers or judgments, by the keys of its first record."""
     return sample.form == "jsonl" and (
         sample.has("question_id", "turns")
         or sample.has("question_id", "choices", "model_id")
@@ -33,7 +33,9 @@ def recognises(sample: Sample) -> bool:
 
 
 def read(path: str, options: Options | None = None) -> Iterator[Dialogue]:
-    """The dialogues of a file in this format."""
+    """One dialogue an answer, from `path` and `options.more`, whose order does not matter; missing questions or
+    answers raise `UsageError`, and a record without a question id `DataError`.
+    """
     options = options or Options()
     questions: dict[Any, Record] = {}
     answers: list[tuple[str, int, Record]] = []
@@ -67,7 +69,7 @@ def read(path: str, options: Options | None = None) -> Iterator[Dialogue]:
 
 
 def _records(file: str) -> Iterator[tuple[int, Record]]:
-    """The JSON records of a file, with their line numbers."""
+    """The line numbers and objects of a JSON Lines file."""
     for number_, line in begun(file)[1]:
         try:
             yield number_, record(decoded(line))
@@ -76,7 +78,7 @@ def _records(file: str) -> Iterator[tuple[int, Record]]:
 
 
 class _Judgments:
-    """Scores by question, model and turn."""
+    """Ratings by question, model and turn (from 1); judgments that failed are counted as dropped."""
 
     def __init__(self, judged: list[tuple[str, int, Record]], options: Options) -> None:
         self.found: dict[tuple[Any, str, int], list[Record]] = {}
@@ -98,24 +100,27 @@ class _Judgments:
                 refuse(error, file, line)
 
     def take(self, question: Any, model: str, turns: int) -> list[Record]:
-        """The ratings of a model's answer to a question."""
+        """The ratings of a model's answer to a question at its first `turns` turns, which count as used from now on."""
         keys = [(question, _short(model), turn) for turn in range(1, turns + 1)]
         self.used.update(keys)
         return [mark for key in keys for mark in self.found.get(key, ())]
 
     @property
     def unused(self) -> int:
-        """The number of judgments whose answer was not in the files."""
+        """How many ratings no answer took."""
         return sum(len(marks) for key, marks in self.found.items() if key not in self.used)
 
 
 def _short(model: str) -> str:
-    """The name of a model without its organisation."""
+    """The model's name after the last `/`."""
     return model.rsplit("/", 1)[-1]
 
 
 def _dialogues(values: Record, questions: dict[Any, Record], marks: _Judgments) -> Iterator[Dialogue]:
-    """The dialogues of one answer: one for each choice."""
+    """One dialogue a choice of an answer; only the choice with index 0 has the ratings.
+
+    An unknown question raises `RuleError`.
+    """
     question = questions.get(values.get("question_id"))
     if question is None:
         raise RuleError(f"names question {values.get('question_id')}, which is not among the questions")

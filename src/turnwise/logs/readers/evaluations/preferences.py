@@ -50,11 +50,12 @@ Record = dict[str, Any]
 
 
 def recognises(sample: Sample) -> bool:
+    """Whether the first record has the keys of a known form."""
     return _form(sample.first) is not None
 
 
 def read(path: str, options: Options | None = None) -> Iterator[Dialogue]:
-    """The dialogues of a file in this format."""
+    """Two dialogues a pair, or one a completion of UltraFeedback."""
     options = options or Options()
     for value, place, located in records(path):
         with located():
@@ -69,7 +70,7 @@ def read(path: str, options: Options | None = None) -> Iterator[Dialogue]:
 
 
 def _form(values: Any) -> Callable[[Record, str], Sequence[Record]] | None:
-    """The function that reads records of this kind; None if it is unknown."""
+    """The function that makes native records of a record with these keys and of its place; None if no form fits."""
     keys = values.keys() if isinstance(values, dict) else set()
     if {"conversation_a", "conversation_b", "winner"} <= keys:
         return _arena
@@ -83,7 +84,7 @@ def _form(values: Any) -> Callable[[Record, str], Sequence[Record]] | None:
 
 
 def _arena(values: Record, place: str) -> list[Record]:
-    """The two sides of a Chatbot Arena record."""
+    """The two dialogues of an Arena vote; an unknown winner raises `RuleError`."""
     winner = required(values, "winner", text)
     if winner not in ARENA:
         raise wrong(winner, f"one of {', '.join(ARENA)}").inside("winner")
@@ -101,11 +102,14 @@ def _arena(values: Record, place: str) -> list[Record]:
 
 
 def _rater(value: Any) -> str | None:
+    """A text or number as a rater's name; None for anything else."""
     return str(value) if isinstance(value, str | int) and not isinstance(value, bool) else None
 
 
 def _chosen(values: Record, place: str) -> list[Record]:
-    """The two sides of a record with `chosen` and `rejected`."""
+    """The chosen dialogue, which won, and the rejected one; `score_chosen` and `score_rejected` rate the last
+    replies.
+    """
     sides = [{"messages": _side(values, key)} for key in ("chosen", "rejected")]
     kept = others(values, frozenset({"chosen", "rejected", "prompt", "messages"}))
     identity = str(values.get("id") or values.get("prompt_id") or place)
@@ -118,7 +122,7 @@ def _chosen(values: Record, place: str) -> list[Record]:
 
 
 def _side(values: Record, key: str) -> list[Record]:
-    """The messages of one side: a list, a text with speakers, or a reply to `prompt`."""
+    """The messages of one side: a list as it is, a text of `Human:` and `Assistant:` turns, or a reply to `prompt`."""
     value = values[key]
     if isinstance(value, list):
         return list(required(values, key, each(message)))
@@ -138,7 +142,10 @@ def _side(values: Record, key: str) -> list[Record]:
 
 
 def _alpaca(values: Record, place: str) -> list[Record]:
-    """The two sides of an AlpacaEval record."""
+    """The two dialogues of an AlpacaEval record; below 1.5 the first won, above it the second.
+
+    A preference of 0 is a tie, too.
+    """
     asked = {"role": "user", "content": required(values, "instruction", text)}
     sides = []
     for side in "12":
@@ -155,7 +162,7 @@ def _alpaca(values: Record, place: str) -> list[Record]:
 
 
 def _completions(values: Record, place: str) -> list[Record]:
-    """The rated completions of an UltraFeedback record."""
+    """One dialogue a completion, with its scores as ratings of the reply; ratings that are no number are left out."""
     asked = {"role": "user", "content": required(values, "instruction", text)}
     made = []
     for number_, one in enumerate(required(values, "completions", each(record))):
@@ -194,7 +201,10 @@ def _pair(
     rater: str | None = None,
     **more: Any,
 ) -> list[Record]:
-    """Two records, the first of which holds the preference; `turn` is set where they differ in the last reply alone."""
+    """Two records, the first of which holds the preference; `turn` is set if they differ in the last reply alone.
+
+    `more` is kept beside the preference; a side without messages raises `RuleError`.
+    """
     a, b = ({"id": f"{identity}-{side}", **one} for side, one in zip("ab", sides, strict=True))
     if not a["messages"] or not b["messages"]:
         raise RuleError("has no messages; expected one or more on either side")

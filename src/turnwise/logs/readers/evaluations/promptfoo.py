@@ -21,13 +21,13 @@ RATER = "promptfoo"
 
 
 def recognises(sample: Sample) -> bool:
-    """Whether the sample is of a file in this format."""
+    """Whether the first record has a list `results.results`, and `evalId` or `config`."""
     found = inner(sample.first, "results", "results")
     return isinstance(found, list) and bool({"evalId", "config"} & sample.first.keys())
 
 
 def read(path: str, options: Options | None = None) -> Iterator[Dialogue]:
-    """The dialogues of a file in this format."""
+    """One dialogue a result that has an output; the others are counted as dropped."""
     options = options or Options()
     try:
         export = record(whole(path))
@@ -41,16 +41,18 @@ def read(path: str, options: Options | None = None) -> Iterator[Dialogue]:
 
 
 def _results(value: Any) -> list[Any]:
+    """The list of results, given itself or under `results`."""
     return array(value) if isinstance(value, list) else required(record(value), "results", array)
 
 
 def _output(values: dict[str, Any]) -> str | None:
+    """The output of a result, as JSON text if it is no text; None if there is none."""
     found = inner(values, "response", "output")
     return None if found is None else as_json(found)
 
 
 def _dialogue(value: Any, place: str) -> Dialogue:
-    """The dialogue of one result."""
+    """One result as a dialogue; `place` is the id of a result without one."""
     values = record(value)
     messages = [*_asked(values), {"role": "assistant", "content": _output(values)}]
     provider = values.get("provider")
@@ -68,7 +70,9 @@ def _dialogue(value: Any, place: str) -> Dialogue:
 
 
 def _asked(values: dict[str, Any]) -> list[dict[str, Any]]:
-    """The messages of the prompt: a JSON list, or one text."""
+    """The messages of the prompt: those of a JSON list of messages, else one user message; a missing prompt, or
+    a bad message in the list, raises `RuleError`.
+    """
     prompt = values.get("prompt")
     raw = prompt if isinstance(prompt, str) else text_at(prompt, "raw")
     if raw is None:
@@ -83,7 +87,7 @@ def _asked(values: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def _chat(raw: str) -> list[Any] | None:
-    """The messages in a prompt that is a JSON list of them; None for a text that merely begins with a bracket."""
+    """The messages in a prompt that is a non-empty JSON list of objects with `role`; None for any other text."""
     try:
         said = json.loads(raw) if raw.lstrip().startswith("[") else None
     except (ValueError, RecursionError):
@@ -93,7 +97,7 @@ def _chat(raw: str) -> list[Any] | None:
 
 
 def _ratings(values: dict[str, Any], turn: int) -> Iterator[dict[str, Any]]:
-    """The scores of a result as ratings."""
+    """`score`, `pass` and the named scores as ratings of turn `turn`; those that are absent are left out."""
     reason = text_at(values, "gradingResult", "reason")
     score = optional(values, "score", number, default=None)
     if score is not None:

@@ -19,15 +19,17 @@ RECORD = frozenset({"traj", "reward", "info"})
 
 
 def recognises(sample: Sample) -> bool:
+    """Whether the first record has `traj`, `reward` and `task_id`."""
     return sample.has("traj", "reward", "task_id")
 
 
 def read(path: str, _: Options | None = None) -> Iterator[Dialogue]:
+    """One dialogue a trial of a task."""
     return dialogues(path, dialogue)
 
 
 def dialogue(value: Any, default_id: str) -> Dialogue:
-    """The dialogue of one record."""
+    """One result as a dialogue with the id `TASK-TRIAL`, or `default_id` without a task."""
     values = record(value)
     reward = optional(values, "reward", number, default=None)
     info = optional(values, "info", record, default={})

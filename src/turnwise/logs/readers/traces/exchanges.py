@@ -27,7 +27,7 @@ SAME = ("role", "content", "tool_calls", "tool_call_id")  # by which messages of
 
 @dataclass(slots=True)
 class Call:
-    """One call of a model."""
+    """One call of a model: what it was sent and what it returned, as native messages."""
 
     group: str  # session or trace
     time: float
@@ -39,7 +39,11 @@ class Call:
 
 
 def dialogues(calls: Iterable[Call], options: Options) -> Iterator[Dialogue]:
-    """The calls, joined to dialogues."""
+    """The calls, joined to dialogues, group by group.
+
+    Several dialogues of a group have the ids `GROUP-1`, `GROUP-2` and so on; dialogues without messages are
+    counted as dropped.
+    """
     groups: dict[str, list[Call]] = {}
     for call in calls:
         groups.setdefault(call.group, []).append(call)
@@ -62,7 +66,7 @@ def dialogues(calls: Iterable[Call], options: Options) -> Iterator[Dialogue]:
 
 
 class _Draft:
-    """A dialogue as its model calls come in."""
+    """A dialogue as its calls come in."""
 
     def __init__(self) -> None:
         self.messages: list[Message] = []
@@ -71,13 +75,15 @@ class _Draft:
         self.meta: dict[str, Any] = {}
 
     def goes_on_with(self, call: Call) -> bool:
-        """Whether a call was sent everything that was said here before."""
+        """Whether the messages that a call was sent begin with all messages of this dialogue."""
         sent = [_key(one) for one in call.sent]
         said = [_key(one) for one in self.messages]
         return len(sent) >= len(said) and sent[: len(said)] == said
 
     def add(self, call: Call) -> None:
-        """Add a call; it has all earlier messages."""
+        """Take the call's messages in place of those before; its ratings are of its last message, and are left
+        out if it returned none.
+        """
         self.messages = [*call.sent, *call.returned]
         last = len(self.messages) - 1
         self.ratings += [{**one, "turn": last} for one in call.ratings if call.returned]
@@ -86,18 +92,20 @@ class _Draft:
         self.meta |= call.meta
 
     def record(self) -> dict[str, Any]:
-        """The dialogue in native form."""
+        """The dialogue as a native record without an id; the agent is known if all calls name one model."""
         agent = next(iter(self.models)) if len(self.models) == 1 else None
         return {"agent": agent, "messages": self.messages, "ratings": self.ratings, "meta": self.meta}
 
 
 def _key(message: Message) -> tuple[Any, ...]:
-    """What two messages have in common if they are the same."""
+    """What of a message must be equal for two messages to be the same."""
     return tuple(as_json(message.get(key)) for key in SAME)
 
 
 def seconds(value: Any) -> float:
-    """A time as a number to sort by: a number, digits, or ISO 8601; 0 where there is none."""
+    """A time as a number to sort by: a number or digits as they are (in any unit), ISO 8601 as a Unix time; 0
+    for anything else.
+    """
     if isinstance(value, str) and not value.isdecimal():
         try:
             return datetime.fromisoformat(value).timestamp()
@@ -110,7 +118,7 @@ def seconds(value: Any) -> float:
 
 
 def parsed(value: Any) -> Any:
-    """A value that may be JSON text."""
+    """The value of a text that is a JSON object or list; any other value unchanged."""
     if isinstance(value, str) and value[:1] in "[{":
         try:
             return json.loads(value)
@@ -120,7 +128,7 @@ def parsed(value: Any) -> Any:
 
 
 def parts_or_text(value: Any) -> Any:
-    """A content that may be JSON text of a list of parts; any other text stays as it is."""
+    """A content that is JSON text of a non-empty list of typed parts as that list; any other content unchanged."""
     found = parsed(value)
     is_parts = (
         isinstance(found, list) and found and all(isinstance(one, dict) and "type" in one for one in found)
@@ -129,10 +137,10 @@ def parts_or_text(value: Any) -> Any:
 
 
 def messages(value: Any, *, role: str, listed: bool = False) -> list[Message]:
-    """What a tool logs as the input or output of a call, as native messages.
+    """What a tool logs as the input or output of a call, as native messages; nothing gives none.
 
-    A bare text, and an object that is no message, have the given role. A message in a list (`listed`) that was sent
-    must name its role; what a model returned is the assistant's.
+    A bare text, and an object that is no message, have the given role. A message in a list (`listed`) that was
+    sent (`role` "user") must name its role; what a model returned is the assistant's.
     """
     if isinstance(value, str):
         held = parsed(value)
@@ -155,24 +163,27 @@ def messages(value: Any, *, role: str, listed: bool = False) -> list[Message]:
 
 
 def _holds_messages(value: Any) -> bool:
+    """Whether a value is a message or an object that holds some, or a non-empty list of only these."""
     if isinstance(value, list):
         return bool(value) and all(map(_holds_messages, value))
     return isinstance(value, dict) and (_is_message(value) or _holder(value) is not None)
 
 
 def _is_message(values: Message) -> bool:
+    """Whether an object has a role, or a content in one of the usual spellings."""
     return isinstance(values.get("role"), str) or bool({"content", "parts", "data", "lc"} & values.keys())
 
 
 def _holder(values: Message) -> str | None:
-    """The key under which an object has messages, or a text."""
+    """The first usual key under which an object has a text, a list or an object; None if there is none."""
     return next((key for key in HOLDERS if isinstance(values.get(key), str | list | dict)), None)
 
 
 def message(values: Message, *, role: str | None) -> Message:
     """One message in any of the usual spellings: OpenAI's, LangChain's, OpenTelemetry's parts.
 
-    `role` is the role of a message that names none; None where it must name one.
+    `role` is the role of a message that names none; None where it must name one. A missing or unknown role
+    raises `RuleError`. Without content and calls it has an empty text.
     """
     if values.get("lc") and isinstance(values.get("kwargs"), dict):  # LangChain's serialised form
         kind = values["id"][-1] if isinstance(values.get("id"), list) and values["id"] else ""
@@ -209,7 +220,10 @@ def message(values: Message, *, role: str | None) -> Message:
 
 
 def _parts(native: Message, parts: list[Any], calls: list[Any]) -> None:
-    """OpenTelemetry's parts: text, calls of tools and their results; anything else stays a part."""
+    """Set the content of `native` from OpenTelemetry's parts, and append calls of tools to `calls`.
+
+    A result of a tool makes it a tool message; parts of unknown types stay parts.
+    """
     found: list[dict[str, Any]] = []
     for part in parts:
         values = record(part)
@@ -232,7 +246,7 @@ def _parts(native: Message, parts: list[Any], calls: list[Any]) -> None:
 
 
 def _call(value: Any) -> dict[str, Any]:
-    """A tool call in OpenAI's form."""
+    """A tool call of any spelling in OpenAI's form."""
     values = record(value)
     if isinstance(values.get("function"), dict):
         function = values["function"]

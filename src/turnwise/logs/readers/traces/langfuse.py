@@ -17,7 +17,7 @@ from turnwise.types import Dialogue
 
 
 def recognises(sample: Sample) -> bool:
-    """Whether the sample is of a file in this format."""
+    """Whether the first record has the keys of a Langfuse trace or observation."""
     values = sample.first
     trace = {"id", "input", "output"} <= values.keys() and bool(
         {"sessionId", "session_id", "userId", "observations", "htmlPath"} & values.keys()
@@ -30,7 +30,7 @@ def recognises(sample: Sample) -> bool:
 
 
 def read(path: str, options: Options | None = None) -> Iterator[Dialogue]:
-    """The dialogues of a file in this format."""
+    """The dialogues of all model calls in the file, which are held in memory to be joined."""
     options = options or Options()
     calls: list[Call] = []
     for value, place, located in records(path):
@@ -43,7 +43,10 @@ def read(path: str, options: Options | None = None) -> Iterator[Dialogue]:
 
 
 def _calls(values: dict[str, Any], place: str, options: Options) -> Iterator[Call]:
-    """The model calls of a record."""
+    """The model calls of one trace or observation; the trace's scores go to its last call.
+
+    Observations of other types are counted as dropped.
+    """
     trace = text_at(values, "traceId") or text_at(values, "trace_id") or text_at(values, "id") or place
     group = text_at(values, "sessionId") or text_at(values, "session_id") or trace
     meta = present(
@@ -77,11 +80,12 @@ def _calls(values: dict[str, Any], place: str, options: Options) -> Iterator[Cal
 
 
 def _observation(value: Any) -> dict[str, Any]:
+    """The observation; an empty one for a bare id, by which some exports name it."""
     return value if isinstance(value, dict) else {}  # some exports name observations by their ids alone
 
 
 def _ratings(values: dict[str, Any], options: Options) -> Iterator[dict[str, Any]]:
-    """The scores as ratings."""
+    """The numeric scores of a trace in native form; others are counted as dropped."""
     scores = values.get("scores")
     for one in scores if isinstance(scores, list) else ():
         value = one.get("value") if isinstance(one, dict) else None

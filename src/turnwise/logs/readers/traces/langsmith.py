@@ -20,11 +20,14 @@ THREADS = ("session_id", "thread_id", "conversation_id")
 
 
 def recognises(sample: Sample) -> bool:
+    """Whether the first record has `run_type` and `inputs`."""
     return sample.has("run_type", "inputs")
 
 
 def read(path: str, options: Options | None = None) -> Iterator[Dialogue]:
-    """The dialogues of a file in this format."""
+    """The dialogues of all model calls in the file, which are held in memory to be joined; other runs are
+    counted as dropped.
+    """
     options = options or Options()
     runs: list[dict[str, Any]] = []
     calls: list[Call] = []
@@ -48,11 +51,12 @@ def read(path: str, options: Options | None = None) -> Iterator[Dialogue]:
 
 
 def _trace(values: dict[str, Any]) -> str:
+    """The id of the run's trace, else of the run, as text; `None` if it has neither."""
     return str(values.get("trace_id") or values.get("id"))
 
 
 def _call(values: dict[str, Any], place: str) -> Call:
-    """The model call of a run."""
+    """A run as a call; of several outputs the last one counts."""
     about = optional(optional(values, "extra", record, default={}), "metadata", record, default={})
     group = next(
         (str(about[key]) for key in THREADS if about.get(key)),
@@ -71,7 +75,9 @@ def _call(values: dict[str, Any], place: str) -> Call:
 
 
 def _ratings(values: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    """The feedback as ratings."""
+    """Mean scores (`feedback_stats`) and single scores (`feedback`) of a run in native form; those without a
+    number are left out, and values of another form raise `RuleError`.
+    """
     for key, about in optional(values, "feedback_stats", record, default={}).items():
         average = about.get("avg") if isinstance(about, dict) else None
         if isinstance(average, int | float) and not isinstance(average, bool):

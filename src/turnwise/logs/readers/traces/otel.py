@@ -42,7 +42,7 @@ Attributes = dict[str, Any]
 
 
 def recognises(sample: Sample) -> bool:
-    """Whether the sample is of a file in this format."""
+    """Whether the first record is an OTLP request, or a span with GenAI or OpenInference attributes."""
     values = sample.first
     if "resourceSpans" in values or "resourceLogs" in values:
         return True
@@ -55,7 +55,9 @@ def recognises(sample: Sample) -> bool:
 
 
 def read(path: str, options: Options | None = None) -> Iterator[Dialogue]:
-    """The dialogues of a file in this format."""
+    """The dialogues of all model calls in the file, which are held in memory to be joined; no call with
+    messages raises `DataError`.
+    """
     options = options or Options()
     spans: list[dict[str, Any]] = []
     events: dict[str, list[tuple[str, Any]]] = {}
@@ -79,7 +81,9 @@ def read(path: str, options: Options | None = None) -> Iterator[Dialogue]:
 
 
 def _spans(values: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    """Spans with plain attributes: of an OTLP request, or one that the SDK printed."""
+    """Spans with plain attributes, of an OTLP request or as the SDK prints them: `id`, `trace`, `start`,
+    `attributes` and `events`.
+    """
     if "context" in values and "attributes" in values:
         context = record(values["context"])
         yield {
@@ -109,7 +113,7 @@ def _spans(values: dict[str, Any]) -> Iterator[dict[str, Any]]:
 
 
 def _logged(values: dict[str, Any]) -> Iterator[tuple[str, str, Any]]:
-    """Span, name and body of the events in OTLP logs."""
+    """Span id, name and body of each event in OTLP logs; an event without a body has its attributes in its place."""
     for resource in optional(values, "resourceLogs", each(record), default=()):
         for scope in optional(resource, "scopeLogs", each(record), default=()):
             for entry in optional(scope, "logRecords", each(record), default=()):
@@ -121,14 +125,16 @@ def _logged(values: dict[str, Any]) -> Iterator[tuple[str, str, Any]]:
 
 
 def _attributes(listed: Any) -> Attributes:
-    """Attributes as a dictionary."""
+    """OTLP's list of keys and values as a dict; a dict is returned unchanged, and anything else raises `RuleError`."""
     if isinstance(listed, dict):
         return listed
     return {required(one, "key", text): _any(one.get("value")) for one in each(record)(listed)}
 
 
 def _any(value: Any) -> Any:
-    """OTLP's AnyValue as a plain value."""
+    """OTLP's AnyValue as a plain value; a value that is not wrapped is returned unchanged, and a wrapped null
+    or an empty wrapper is None.
+    """
     if not isinstance(value, dict):
         return value
     if "arrayValue" in value:
@@ -141,11 +147,12 @@ def _any(value: Any) -> Any:
 
 
 def _listed(value: dict[str, Any], key: str) -> list[Any]:
+    """The `values` inside the object at `key`; empty if either is absent."""
     return optional(optional(value, key, record, default={}), "values", array, default=[])
 
 
 def _integer(value: Any) -> int:
-    """A number, which OTLP writes as a text."""
+    """A whole number, which OTLP writes as a text; anything else raises `RuleError`."""
     try:
         return int(value)
     except (TypeError, ValueError):
@@ -153,7 +160,7 @@ def _integer(value: Any) -> int:
 
 
 def _call(span: dict[str, Any], logged: list[tuple[str, Any]], options: Options) -> Call | None:
-    """The model call of a span; None if it has no messages."""
+    """A span as a call, `logged` are its events in logs; None if it has no messages, which is counted as dropped."""
     attributes: Attributes = span["attributes"]
     sent, returned = _messages(attributes, [*span["events"], *logged])
     if not sent and not returned:
@@ -168,12 +175,12 @@ def _call(span: dict[str, Any], logged: list[tuple[str, Any]], options: Options)
 
 
 def _is_call(attributes: Mapping[str, Any]) -> bool:
-    """Whether the span called a model."""
+    """Whether a span names a model."""
     return any(key in attributes for key in MODELS)
 
 
 def _messages(attributes: Attributes, events: list[tuple[str, Any]]) -> tuple[list[Message], list[Message]]:
-    """The messages that were sent and returned."""
+    """What was sent and what was returned: from message attributes, else from events, else from numbered attributes."""
     if "gen_ai.input.messages" in attributes or "gen_ai.output.messages" in attributes:
         system = parsed(attributes.get("gen_ai.system_instructions"))
         instructions = (
@@ -190,7 +197,7 @@ def _messages(attributes: Attributes, events: list[tuple[str, Any]]) -> tuple[li
 
 
 def _from_events(events: list[tuple[str, Any]]) -> tuple[list[Message], list[Message]]:
-    """The messages that were sent and returned, from the events of a span."""
+    """What was sent and what was returned, from events in their order; both empty if no event is known."""
     sent: list[Message] = []
     returned: list[Message] = []
     for name, body in events:
@@ -214,7 +221,7 @@ def _from_events(events: list[tuple[str, Any]]) -> tuple[list[Message], list[Mes
 
 
 def _body(body: Any) -> dict[str, Any]:
-    """The content of an event: its body, or an attribute that holds it as JSON."""
+    """The content of an event: its body, or the attribute `gen_ai.event.content` that holds it as JSON."""
     values = body if isinstance(body, dict) else {"content": body}
     held = parsed(values.get("gen_ai.event.content"))
     found = (
@@ -228,7 +235,9 @@ def _body(body: Any) -> dict[str, Any]:
 
 
 def _numbered(attributes: Attributes) -> tuple[list[Message], list[Message]]:
-    """`gen_ai.prompt.0.content` and its like, in the order of the numbers."""
+    """What was sent and what was returned, from attributes such as `gen_ai.prompt.0.content`, in the order of
+    the numbers.
+    """
     found: dict[str, dict[int, dict[str, Any]]] = {"sent": {}, "returned": {}}
     for key, value in attributes.items():
         match = NUMBERED.fullmatch(key) or OPEN_INFERENCE.fullmatch(key)

@@ -20,11 +20,14 @@ INPUT, OUTPUT = "llm.input_messages", "llm.output_messages"
 
 
 def recognises(sample: Sample) -> bool:
+    """Whether the first record has input or output messages of a model."""
     return any(_at(sample.first, key) is not None for key in (INPUT, OUTPUT))
 
 
 def read(path: str, options: Options | None = None) -> Iterator[Dialogue]:
-    """The dialogues of a file in this format."""
+    """The dialogues of all model calls in the file, which are held in memory to be joined; other spans are
+    counted as dropped.
+    """
     options = options or Options()
     calls: list[Call] = []
     for value, place, located in records(path):
@@ -56,7 +59,9 @@ def read(path: str, options: Options | None = None) -> Iterator[Dialogue]:
 
 
 def _at(values: Any, key: str) -> Any:
-    """An attribute, as a column of its own or inside `attributes`, nested or not."""
+    """An attribute: a column `attributes.KEY`, or inside `attributes` by its whole or its nested key; None if
+    it is nowhere.
+    """
     if not isinstance(values, dict):
         return None
     for found in (
@@ -72,12 +77,16 @@ def _at(values: Any, key: str) -> Any:
 
 
 def _messages(value: Any, role: str | None) -> list[Message]:
+    """A list of OpenInference messages, or its JSON text, in native form; anything else gives none.
+
+    `role` None: each message must name its role.
+    """
     found = parsed(value)
     return [message(_plain(record(one)), role=role) for one in found] if isinstance(found, list) else []
 
 
 def _plain(values: dict[str, Any]) -> dict[str, Any]:
-    """OpenInference's flat keys without their prefixes."""
+    """An OpenInference message with its flat keys without their prefixes, or what its `message` holds."""
     inner = values.get("message")
     if isinstance(inner, dict):
         return inner
@@ -89,7 +98,7 @@ def _plain(values: dict[str, Any]) -> dict[str, Any]:
 
 
 def _call(values: dict[str, Any]) -> dict[str, Any]:
-    """A tool call without the prefixes of its keys."""
+    """An OpenInference tool call as `id`, `name` and `arguments`, or what its `tool_call` holds."""
     inner = values.get("tool_call")
     if isinstance(inner, dict):
         return inner
