@@ -112,11 +112,11 @@ def rows_of(metric: Metric, items: Sequence[Item]) -> Rows:
     rows: Any = metric.rows(items)
     expected = f"expected a float64 array of shape ({len(items)}, k), one row an item"
     if not isinstance(rows, np.ndarray) and getattr(rows, "format", None) != "csr":
-        raise PluginError(f"{_who(metric)}.rows returned {_with_article(rows)}; {expected}")
+        raise PluginError(f"{_plugin_name(metric)}.rows returned {_with_article(rows)}; {expected}")
     if len(rows.shape) != 2 or rows.shape[0] != len(items):
-        raise PluginError(f"{_who(metric)}.rows returned an array of shape {rows.shape}; {expected}")
+        raise PluginError(f"{_plugin_name(metric)}.rows returned an array of shape {rows.shape}; {expected}")
     if rows.dtype != np.float64:
-        raise PluginError(f"{_who(metric)}.rows returned an array of {rows.dtype}; {expected}")
+        raise PluginError(f"{_plugin_name(metric)}.rows returned an array of {rows.dtype}; {expected}")
     return rows  # type: ignore[no-any-return]
 
 
@@ -124,7 +124,7 @@ def number_of(metric: Metric, rows: Rows) -> float:
     """`metric.reduce(rows)`; raises `PluginError` if it is not a number, which may be NaN."""
     value = called(metric, "reduce", rows)
     if not _is_number(value):
-        raise PluginError(f"{_who(metric)}.reduce returned {shown(value)}; expected a float")
+        raise PluginError(f"{_plugin_name(metric)}.reduce returned {shown(value)}; expected a float")
     return value  # type: ignore[no-any-return]
 
 
@@ -134,9 +134,11 @@ def numbers_of(metric: Summed, sums: Floats) -> Floats:
     expected = f"expected floats of shape {sums.shape[:-1]}, one number a sum"
     found = np.asarray(values)
     if found.dtype.kind not in "fiu":
-        raise PluginError(f"{_who(metric)}.of_sums returned {_with_article(values)}; {expected}")
+        raise PluginError(f"{_plugin_name(metric)}.of_sums returned {_with_article(values)}; {expected}")
     if found.shape != sums.shape[:-1]:
-        raise PluginError(f"{_who(metric)}.of_sums returned an array of shape {found.shape}; {expected}")
+        raise PluginError(
+            f"{_plugin_name(metric)}.of_sums returned an array of shape {found.shape}; {expected}"
+        )
     return values  # type: ignore[no-any-return]
 
 
@@ -144,7 +146,9 @@ def fitted_on(metric: Fitted, items: Iterable[Item]) -> Metric:
     """`metric.fit(items)`; raises `PluginError` for what is not a metric."""
     found = called(metric, "fit", items)
     if (problem := metric_problem(found)) is not None:
-        raise PluginError(f"{_who(metric)}.fit returned {_with_article(found)}, which {_as_problem(problem)}")
+        raise PluginError(
+            f"{_plugin_name(metric)}.fit returned {_with_article(found)}, which {_as_problem(problem)}"
+        )
     return found  # type: ignore[no-any-return]
 
 
@@ -155,10 +159,10 @@ def signature_of(plugin: Any) -> Signature:
     except TurnwiseError:
         raise
     except Exception as error:
-        raise PluginError(f"{_who(plugin)}.signature raised {described(error)}") from error
+        raise PluginError(f"{_plugin_name(plugin)}.signature raised {described(error)}") from error
     if not isinstance(found, Signature):
         raise PluginError(
-            f"{_who(plugin)}.signature is {_with_article(found)}; expected a turnwise.types.Signature"
+            f"{_plugin_name(plugin)}.signature is {_with_article(found)}; expected a turnwise.types.Signature"
         )
     return found
 
@@ -177,7 +181,7 @@ def estimates_of(
     found = called(estimator, "estimates", episodes, targets, rng=rng)
     if not isinstance(found, list) or len(found) != len(targets):
         raise PluginError(
-            f"{_who(estimator)}.estimates returned {_with_article(found)}; expected a list of {len(targets)}"
+            f"{_plugin_name(estimator)}.estimates returned {_with_article(found)}; expected a list of {len(targets)}"
         )
     return [_estimate(estimator, "estimates", one) for one in found]
 
@@ -196,7 +200,7 @@ def reply_of(agent: Agent, turns: Sequence[Turn], rng: np.random.Generator) -> R
     """`agent(turns, rng)`; raises `PluginError` if it is not a reply. Exceptions of the agent pass through."""
     reply = agent(turns, rng)
     if (problem := reply_problem(reply)) is not None:
-        raise PluginError(f"agent {_who(agent)} {problem}")
+        raise PluginError(f"agent {_plugin_name(agent)} {problem}")
     return reply
 
 
@@ -213,7 +217,7 @@ def called(plugin: object, method: str, /, *given: Any, **named: Any) -> Any:
     except Exception as error:
         if type(plugin).__module__.partition(".")[0] == "turnwise":
             raise  # a mistake of ours: its traceback is wanted
-        raise PluginError(f"{_who(plugin)}.{method} raised {described(error)}") from error
+        raise PluginError(f"{_plugin_name(plugin)}.{method} raised {described(error)}") from error
 
 
 def foreign(plugin: object) -> bool:
@@ -236,10 +240,11 @@ def _estimate(estimator: object, method: str, found: object) -> Estimate:
     """
     expected = "expected a turnwise.types.Estimate"
     if not isinstance(found, Estimate):
-        raise PluginError(f"{_who(estimator)}.{method} returned {shown(found)}; {expected}")
+        raise PluginError(f"{_plugin_name(estimator)}.{method} returned {shown(found)}; {expected}")
     if not _is_number(found.value):
         raise PluginError(
-            f"{_who(estimator)}.{method} returned an Estimate with {shown(found.value)} as `value`; expected a float"
+            f"{_plugin_name(estimator)}.{method} returned an Estimate with {shown(found.value)} as `value`; "
+            "expected a float"
         )
     parts: object = found.contributions
     if (
@@ -249,7 +254,7 @@ def _estimate(estimator: object, method: str, found: object) -> Estimate:
         or not len(parts)
     ):
         raise PluginError(
-            f"{_who(estimator)}.{method} returned an Estimate with {shown(parts)} as `contributions`; "
+            f"{_plugin_name(estimator)}.{method} returned an Estimate with {shown(parts)} as `contributions`; "
             "expected a float array of one dimension"
         )
     return found
@@ -260,7 +265,7 @@ def _is_number(value: object) -> bool:
     return isinstance(value, Real) and not isinstance(value, (bool, np.bool_))
 
 
-def _who(plugin: object) -> str:
+def _plugin_name(plugin: object) -> str:
     """The module and the class of a plugin, joined by a dot."""
     kind = plugin if isinstance(plugin, type) else type(plugin)
     return f"{kind.__module__}.{kind.__qualname__}"

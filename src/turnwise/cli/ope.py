@@ -8,7 +8,7 @@ import click
 from turnwise.cli import options
 
 
-def _least(
+def _least_truth(
     ctx: click.Context, parameter: click.Parameter, values: Sequence[str]
 ) -> tuple[tuple[str, float], ...]:
     """The callback of --min-truth: pairs of a dimension and a number; `.5` alone has the dimension "", which
@@ -60,7 +60,7 @@ def _least(
     help="Leave out dialogues whose every reply is within edit distance N of the target's (15 in the paper).",
 )  # fmt: skip
 @click.option(
-    "--min-truth", multiple=True, callback=_least, metavar="[D=]X",
+    "--min-truth", multiple=True, callback=_least_truth, metavar="[D=]X",
     help="Only targets whose known mean is X or more, e.g. flight=.5. Repeatable.",
 )  # fmt: skip
 @click.option(
@@ -119,10 +119,10 @@ def command(**given: Any) -> int:
 
     with options.gated(given):
         found = ope(**options.arguments(given))
-        return conclude(found, given, after=_after(found.document))
+        return conclude(found, given, after=_below_table(found.document))
 
 
-def _after(document: Mapping[str, Any]) -> str:
+def _below_table(document: Mapping[str, Any]) -> str:
     """The lines under the table, after a blank one: estimators that disagree with the first, notes, a warning
     about raw intervals, critics, and the table of validation. Empty if there are none.
     """

@@ -101,8 +101,8 @@ def command(**given: Any) -> int:
     except ModuleNotFoundError:
         raise MissingExtra("the rating app", "web") from None
     talking = {name: _agent(address) for name, address in names.items()}
-    url = _checked(given["url"])
-    wanted = _names(given["raters"])
+    url = _base_url(given["url"])
+    wanted = _rater_names(given["raters"])
     with open_socket(given["host"], given["port"]) as sock, closing(open_study(place, ledger)) as recorder:
         _invite(recorder, wanted)
         recorder.flush()
@@ -146,7 +146,7 @@ def _agent(address: str) -> "Agent":
     return resolve(plain, **chosen)
 
 
-def _checked(url: str | None) -> str | None:
+def _base_url(url: str | None) -> str | None:
     """The address that raters open, without a final slash; None if none is given.
 
     A path raises `UsageError`, because the links of the pages begin at the root of the host.
@@ -159,7 +159,7 @@ def _checked(url: str | None) -> str | None:
     return f"{parts.scheme}://{parts.netloc}"
 
 
-def _names(raters: str) -> int | list[str]:
+def _rater_names(raters: str) -> int | list[str]:
     """The number of raters, or their distinct names; a number above 10,000 or an unusable name raises `UsageError`."""
     if raters.isascii() and raters.isdigit():
         if int(raters) > MOST_RATERS:

@@ -115,7 +115,7 @@ def _convert(value: Any, hint: Any) -> Any:
     """The value as the annotation has it, such as a float for an integer; raises `_Mismatch` if it does not fit."""
     origin = get_origin(hint)
     if origin in (Union, UnionType):
-        return _first(value, get_args(hint))
+        return _first_that_fits(value, get_args(hint))
     if origin is Annotated:
         inner, *bounds = get_args(hint)
         if UNCHECKED in bounds:
@@ -133,7 +133,7 @@ def _convert(value: Any, hint: Any) -> Any:
     return _plain(value, hint)
 
 
-def _first(value: Any, kinds: Sequence[Any]) -> Any:
+def _first_that_fits(value: Any, kinds: Sequence[Any]) -> Any:
     """The value as the first of the kinds that it fits; raises `_Mismatch` if it fits none."""
     for kind in kinds:
         try:

@@ -178,10 +178,10 @@ def _renamed(path: str, name: str) -> Iterator[Files]:
     try:
         yield Files((path,), {path: name})
     except DataError as error:
-        raise DataError(*(_called(problem, path, name) for problem in error.problems)) from None
+        raise DataError(*(_with_name(problem, path, name) for problem in error.problems)) from None
 
 
-def _called(problem: Problem | str, path: str, name: str) -> Problem | str:
+def _with_name(problem: Problem | str, path: str, name: str) -> Problem | str:
     """The problem with the user's name in place of the path of the temporary file."""
     if isinstance(problem, str):
         return problem.replace(path, name)

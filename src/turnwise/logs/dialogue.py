@@ -241,7 +241,7 @@ def as_record(dialogue: Dialogue) -> dict[str, Any]:
     kept: dict[str, Any] = {
         "id": dialogue.id,
         "agent": dialogue.agent,
-        "messages": [_message(turn) for turn in dialogue.turns],
+        "messages": [_message_record(turn) for turn in dialogue.turns],
     }
     if dialogue.ratings:
         kept["ratings"] = [_rating_record(rating) for rating in dialogue.ratings]
@@ -254,7 +254,7 @@ def as_record(dialogue: Dialogue) -> dict[str, Any]:
     return kept | dict(dialogue.extra)
 
 
-def _message(turn: Turn) -> dict[str, Any]:
+def _message_record(turn: Turn) -> dict[str, Any]:
     """A turn as a native message, without keys that have no value; content parts are written in place of the text."""
     values: dict[str, Any] = {"role": turn.role, "content": list(turn.parts) or turn.content}
     if turn.references:

@@ -158,12 +158,12 @@ class Demo:
             _say(f"[{number}/{len(STEPS)}] {step.question.format_map(facts)}")
             line = [word for part in step.line.split() for word in _words(part, facts)]
             simulated = step.to.endswith(".jsonl")
-            if code := self._made(line, step.to) if simulated else self._run(line, step.to):
+            if code := self._simulate_once(line, step.to) if simulated else self._run(line, step.to):
                 return code
             if not simulated:
                 for sentence in self._sentences(step.to):
                     _say(f"-> {sentence}")
-            facts |= self._learnt(step.to)
+            facts |= self._names_for_later_steps(step.to)
         self._report()
         return 0
 
@@ -182,7 +182,7 @@ class Demo:
             "distances": f"fbd[model={model}],prd[model={model}]",
         }
 
-    def _learnt(self, name: str) -> dict[str, str]:
+    def _names_for_later_steps(self, name: str) -> dict[str, str]:
         """Name -> text for the names that later steps take from the finished step `name`; after the first
         simulation, also writes its logs.
         """
@@ -200,7 +200,7 @@ class Demo:
         others = ",".join(metric for metric in ("rouge-l", "length") if metric != best)
         return {"best": best, "first": first, "second": second, "others": others}
 
-    def _made(self, line: list[str], file: str) -> int:
+    def _simulate_once(self, line: list[str], file: str) -> int:
         """Simulate logs, unless the same command has written them before; returns the exit code."""
         key = self.folder / f"{Path(file).stem}.made"
         wanted = shlex.join(line)

@@ -33,7 +33,7 @@ def items(dialogues: Iterable[Dialogue], selection: Selection, *, whole: bool = 
         for dialogue in dialogues:
             census.add(dialogue)
         selection = settled(selection, census)
-    yield from _chosen(dialogues, selection, tally, whole=whole)
+    yield from _items_of_file(dialogues, selection, tally, whole=whole)
     tally.check(asked)
 
 
@@ -50,11 +50,11 @@ def all_items(
     files: Iterable[Iterable[Dialogue]] = census.held or native.read_each(paths, apart=census.apart)
     for source, dialogues in zip(census.files, files, strict=True):
         mine = settled(selection, census, source=source)
-        yield from _chosen(dialogues, mine, tally, whole=whole, file=names[source.path])
+        yield from _items_of_file(dialogues, mine, tally, whole=whole, file=names[source.path])
     tally.check(selection)
 
 
-def _chosen(
+def _items_of_file(
     dialogues: Iterable[Dialogue],
     selection: Selection,
     tally: "_Tally",
@@ -66,8 +66,8 @@ def _chosen(
     repeated in the words of these agents. `file` is the file's name as a group value.
     """
     tally.rated = tally.rated or selection.judged == "rated"
-    for dialogue in _kept(dialogues, selection, tally):
-        places = _judged(dialogue, selection)
+    for dialogue in _filtered(dialogues, selection, tally):
+        places = _judged_places(dialogue, selection)
         tally.judged += len(places)
         for point in _points(dialogue, places, selection, file, whole=whole) if places else ():
             found: Iterable[Item] = (point.item,)
@@ -79,7 +79,7 @@ def _chosen(
                 yield item
 
 
-def _kept(dialogues: Iterable[Dialogue], selection: Selection, tally: "_Tally") -> Iterator[Dialogue]:
+def _filtered(dialogues: Iterable[Dialogue], selection: Selection, tally: "_Tally") -> Iterator[Dialogue]:
     """The dialogues that fulfil every `where`, up to `limit` of them over all calls with this `tally`."""
     for dialogue in dialogues:
         if tally.kept == selection.limit:
@@ -94,12 +94,12 @@ def _kept(dialogues: Iterable[Dialogue], selection: Selection, tally: "_Tally") 
             yield dialogue
 
 
-def _judged(dialogue: Dialogue, selection: Selection) -> list[int]:
+def _judged_places(dialogue: Dialogue, selection: Selection) -> list[int]:
     """The indices of the judged turns: turns of the judged role that are replies, and of these all, the last,
     or those with a turn rating on the chosen dimension.
     """
     turns = enumerate(dialogue.turns)
-    places = [place for place, turn in turns if turn.role == selection.role and _speaks(turn)]
+    places = [place for place, turn in turns if turn.role == selection.role and _is_reply(turn)]
     if selection.judged == "last":
         return places[-1:]
     if selection.judged == "rated":
@@ -109,7 +109,7 @@ def _judged(dialogue: Dialogue, selection: Selection) -> list[int]:
     return places
 
 
-def _speaks(turn: Turn) -> bool:
+def _is_reply(turn: Turn) -> bool:
     """Whether a message is a reply; one that only calls tools is none, and one without words or calls is an
     empty reply.
     """
