@@ -238,7 +238,7 @@ def _rating_sums(rows: ScoreTable, gold: Gold) -> Floats:
 
 
 def _mean_ratings(sums: Floats) -> Floats:
-    """Means from the sums of `_rating_sums`."""
+    """(..., 2) sums of `_rating_sums` -> (...) mean ratings; NaN where there is no unit."""
     return correlation.divide_or_nan(sums[..., 0], sums[..., 1])
 
 

@@ -37,11 +37,11 @@ class Ceiling:
 
     @property
     def one_rater(self) -> float:
-        """Reliability of a single rating."""
+        """Reliability of a single rating, by the Spearman-Brown formula."""
         return self.reliability / (self.per_item - (self.per_item - 1) * self.reliability)
 
     def with_raters(self, k: float) -> float:
-        """Reliability of the mean of `k` raters."""
+        """Reliability of the mean of `k` raters, by the Spearman-Brown formula."""
         return k * self.one_rater / (1 + (k - 1) * self.one_rater)
 
 

@@ -90,7 +90,7 @@ def tie_calibration(x: Floats, y: Floats) -> float:
 
 
 def calibrated_accuracy(x: Floats, y: Floats) -> float:
-    """Pairwise accuracy at the epsilon that maximises it on the same data."""
+    """Pairwise accuracy at the epsilon that maximises it on the same data; NaN with fewer than two items."""
     return pairwise_accuracy(x, y, epsilon=tie_calibration(x, y))
 
 
@@ -153,7 +153,7 @@ def _centred(x: Floats) -> Floats:
 
 
 def _cosine(x: Floats, y: Floats) -> Floats:
-    """Cosine of each pair of rows; NaN where a row is zero."""
+    """(B,) cosine of each pair of rows of two (B, m) tables; NaN where a row is zero."""
     norm = np.sqrt(np.einsum("ij,ij->i", x, x)) * np.sqrt(np.einsum("ij,ij->i", y, y))
     return np.clip(divide_or_nan(np.einsum("ij,ij->i", x, y), norm), -1.0, 1.0)
 

@@ -260,7 +260,7 @@ def _interval_and_method(
 
 
 def _defined_draws(draws: Floats) -> Floats | None:
-    """The finite draws; None where they are a minority or do not vary."""
+    """The finite draws; None where they are not more than half of all, or do not vary."""
     kept = draws[np.isfinite(draws)]
     return kept if _mostly_defined(draws) and _has_spread(kept) else None
 
@@ -271,7 +271,7 @@ def _mostly_defined(draws: Floats) -> bool:
 
 
 def _has_spread(values: Floats) -> bool:
-    """Whether values differ by more than rounding."""
+    """Whether the range of the values is above 1e-12 of the largest absolute one, so more than rounding."""
     return bool(np.ptp(values) > 1e-12 * np.max(np.abs(values)))
 
 

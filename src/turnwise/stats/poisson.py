@@ -45,7 +45,10 @@ class PoissonSums:
 
     @classmethod
     def of(cls, clusters: Sequence[str], rows: Floats, *, draws: int, seed: int) -> "PoissonSums":
-        """Bootstrap sums of (n, k) rows, given the cluster of each row."""
+        """The sums (draws, k) of (n, k) rows, each row times its cluster's count.
+
+        `clusters` has the cluster of each row.
+        """
         names = list(dict.fromkeys(clusters))
         each = cluster_sums(rows, *codes(clusters))
         sums = np.zeros((draws, rows.shape[1]))

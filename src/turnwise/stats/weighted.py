@@ -78,7 +78,7 @@ def pearson_from_sums(sums: Floats) -> Floats:
 
 
 def _scaled(x: Floats) -> Floats:
-    """Centred values, divided by the largest absolute one."""
+    """Values minus their mean, divided by the largest absolute one; 0 if all are equal."""
     x = x - x.mean()
     scale = np.abs(x).max()
     return x / scale if scale > 0 else x
@@ -108,7 +108,7 @@ def _spearman(x: Floats, y: Floats, codes: Ints) -> WeightedStatistic:
 
 
 def _group_starts(ordered: Floats) -> Ints:
-    """Index of the first of each run of equal values."""
+    """Index of the first of each run of equal values in sorted values."""
     return np.flatnonzero(np.append(True, np.diff(ordered) > 0))
 
 

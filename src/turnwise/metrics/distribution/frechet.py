@@ -48,7 +48,10 @@ class Gaussian:
 
     @classmethod
     def of_moments(cls, moments: Moments, *, shrinkage: float = 0.0) -> "Gaussian":
-        """The Gaussian with these moments, after shrinkage of the covariance."""
+        """The Gaussian with these moments, after shrinkage of the covariance; a singular covariance is allowed.
+
+        Raises `UsageError` for a shrinkage outside 0 to 1, and `TooFewItems` for fewer than 2 vectors.
+        """
         if not 0 <= shrinkage <= 1:
             raise UsageError(f"shrinkage is between 0 and 1, not {shrinkage}")
         covariance = moments.covariance

@@ -95,7 +95,10 @@ def _text_hashes(items: Sequence[Item], turns: int) -> Floats:
 
 
 def _why_refused(real: Sequence[Item], encodable: int, fewest: int) -> str:
-    """Why these replies cannot be used as a distribution; empty if they can."""
+    """Why these replies cannot be used as a distribution (too few can be encoded, or all are equal).
+
+    Empty if they can.
+    """
     if encodable < fewest:
         return f"a distribution of real replies needs {fewest} or more, and there are {encodable}"
     if len({item.reply for item in real}) < 2:

@@ -39,7 +39,10 @@ class Part(NamedTuple):
     endings: tuple[tuple[str, str], ...]  # (suffix, replacement)
 
     def bases(self, word: str) -> Iterator[str]:
-        """The lemmas of which the word may be a form, including the word itself."""
+        """The lemmas of which the word may be a form, the word itself first if it is a lemma.
+
+        A lemma can occur twice.
+        """
         if word in self.synsets:
             yield word
         if word in self.irregular:

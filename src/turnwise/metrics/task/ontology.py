@@ -72,7 +72,7 @@ class Ontology:
         return str(self.slots["names"].get(plain, plain))
 
     def knows(self, name: str) -> bool:
-        """Whether the ontology has this slot or this detail of a booking."""
+        """Whether the ontology has this slot or, as `book people`, this detail of a booking, by any of its names."""
         slot = self.slot(name.lower().removeprefix("book "))
         return slot in self.known or self.placeholders.get(slot.replace(" ", "")) in self.known
 

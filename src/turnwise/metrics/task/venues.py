@@ -51,7 +51,7 @@ class Venues:
         return self._found(domain, tuple(sorted(constraints.items())))
 
     def _entry(self, row: Mapping[str, Any]) -> dict[str, str]:
-        """A row of a table with normalised slots and values."""
+        """A row of a table with normalised slots and values, without values that are not text."""
         columns = ((self.ontology.slot(column), value) for column, value in row.items())
         return {slot: self.ontology.value(slot, value) for slot, value in columns if isinstance(value, str)}
 

@@ -289,7 +289,7 @@ def _parameters_from_file(path: str) -> Mapping[str, Any]:
 
 
 def _cache_key(question: Question) -> bytes:
-    """The cache key of a question."""
+    """The digest of the question's messages, as bytes."""
     return digest(*(message["content"] for message in question.messages)).encode()
 
 

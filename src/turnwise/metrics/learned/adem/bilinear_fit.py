@@ -187,7 +187,7 @@ class _ProjectedExamples:
 
     @staticmethod
     def scores(weights: Floats, data: tuple[Floats, Floats, Floats]) -> Floats:
-        """(k, m) scores with weights (k, p, n, n), before alpha and beta."""
+        """(k, m) scores with weights (k, p, n, n), before alpha and beta; `data` is what `_projected` returns."""
         left, right, _ = data
         total: Floats = ((left @ weights) * right).sum(axis=(1, 3))
         return total
@@ -200,7 +200,10 @@ class _ProjectedExamples:
         )
 
     def gradient(self, weights: Floats, rows: Ints, piece: int) -> tuple[Floats, Floats]:
-        """(k,) squared error summed over the rows, and its gradient."""
+        """(k,) squared error summed over the training examples `rows`, and its gradient (k, p, n, n).
+
+        `piece` examples are computed at once.
+        """
         loss, total = np.zeros(len(weights)), np.zeros_like(weights)
         left, right, ratings = self.train
         for start in range(0, len(rows), piece):

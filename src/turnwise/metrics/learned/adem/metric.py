@@ -72,7 +72,10 @@ class Adem(Ratio):
         )
 
     def rows(self, items: Sequence[Item], /) -> Floats:
-        """(n, 2): the predicted rating, 1."""
+        """(n, 2): the predicted rating, 1.
+
+        NaN where the reply, or a side that it is compared with, has no known word.
+        """
         folder = self.folder
         triples = Triples.of(items, trained_context_encoder(folder))
         return np.column_stack([_head(folder)(triples.sides, triples.reply), np.ones(len(items))])

@@ -35,7 +35,10 @@ class Head:
 
     @classmethod
     def of(cls, tensors: Tensors, name: str, *, turns: int, decay: float) -> "Head":
-        """The head of this name among a folder's tensors."""
+        """The head of this name among a folder's tensors.
+
+        `turns` of context are used, with weights that fall by `decay`.
+        """
         parts = {
             key.removeprefix(f"{name}."): value.astype(np.float32)
             for key, value in tensors.items()

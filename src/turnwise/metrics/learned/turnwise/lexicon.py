@@ -30,7 +30,10 @@ class Lexicon:
 
     @classmethod
     def of(cls, texts: Iterable[str]) -> "Lexicon":
-        """Count the n-grams of normalised texts."""
+        """Count the n-grams of normalised texts, with marks for start and end.
+
+        Pairs and triples that occur once are dropped.
+        """
         counts: dict[int, Counter[int]] = {1: Counter(), 2: Counter(), 3: Counter()}
         for text in texts:
             words = [_START, _START, *text.split(), _END]

@@ -57,7 +57,7 @@ class Signals:
         return cls(heads, exchange_index.ExchangeIndex.load(model.tensors), Lexicon.load(model.tensors))
 
     def row(self, item: EncodedItem) -> dict[str, float]:
-        """The value of every column, by name."""
+        """The value of every column, by name: head logits, neighbours, cosines, text features, and interactions."""
         row = {f"head {name}": head.logit(item) for name, head in self.heads.items()}
         neighbours = self.exchanges.signals(item.context[0], item.reply).tolist()
         row |= zip(exchange_index.NAMES, neighbours, strict=True)
@@ -91,7 +91,7 @@ class Signals:
 
 
 def prior(columns: Sequence[str]) -> Floats:
-    """(k,) the weights that the ridge regression shrinks towards."""
+    """(k,) the weights that the ridge regression shrinks towards: `PRIOR_WEIGHT` for the trusted columns, else 0."""
     return np.array([PRIOR_WEIGHT if name in TRUSTED else 0.0 for name in columns])
 
 

@@ -144,7 +144,7 @@ def _train_heads(
 
 
 def plan_of(task: TrainingTask) -> "Plan":
-    """The training plan of a contrastive head, from the task's settings."""
+    """The training plan of a contrastive head, from the task's settings or their defaults."""
     from turnwise.networks.training.loop import Plan
 
     return Plan(
