@@ -8,7 +8,7 @@ from turnwise.encode.episodes import leave_out
 from turnwise.errors import Refused
 from turnwise.estimators import resolve
 from turnwise.estimators.calibration import can_rank, estimates, known_means, line
-from turnwise.estimators.refusal import Reach, check_enough, check_reach, reach
+from turnwise.estimators.refusal import Reach, check_enough, check_reach, measured_reach
 
 
 def test_prediction_intervals_cover_what_they_promise() -> None:
@@ -59,7 +59,7 @@ def test_known_means_are_those_of_rated_dialogues() -> None:
 
 def test_reach_is_near_for_an_agent_that_talks_like_the_others() -> None:
     logs = world(agents=5, dialogues=20)
-    found = reach(logs, "a2", "hashing")
+    found = measured_reach(logs, "a2", "hashing")
     assert found.overlap == pytest.approx(1.0)
     assert found.distance == pytest.approx(0.0, abs=1e-6)
     check_reach("a2", found, [found])

@@ -70,7 +70,7 @@ def describe(name: str) -> str:
 
 
 def broken() -> tuple[PluginError, ...]:
-    """Plugins that cannot be used because of their names."""
+    """One error for each plugin that is unusable because of its name; plugins are not imported for this."""
     return tuple(_plugins().problems.values())
 
 
@@ -110,7 +110,7 @@ def _maker(offer: registry.Offer) -> Any:
 
 
 def _summary(maker: object) -> str:
-    """The first line of a docstring."""
+    """The first line of a docstring; "" without one."""
     return (inspect.getdoc(maker) or "").partition("\n")[0]
 
 

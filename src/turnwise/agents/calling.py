@@ -43,7 +43,7 @@ class BatchAgent(Protocol):
     """An agent that takes many requests at once."""
 
     def replies(self, requests: Sequence[ReplyRequest], /) -> list[ReplyOrFailure]:
-        """The replies to all requests, in their order."""
+        """The reply, or the reason why there is none, to each request in order."""
         ...
 
 
@@ -56,7 +56,10 @@ class CallLimits:
     tries: int = 2  # calls per request, if calls raise an error
 
     def ask(self, agent: Agent, requests: Sequence[ReplyRequest]) -> list[ReplyOrFailure]:
-        """The agent's reply, or the reason why there is none, for every request in order."""
+        """The agent's reply, or the reason why there is none, for every request in order.
+
+        An agent with `replies` gets all requests at once, and the limits do not apply. Its `PluginError` is raised.
+        """
         if isinstance(agent, BatchAgent):
             return _checked(agent.replies(requests), len(requests))
         answers: list[ReplyOrFailure] = [NoReply("was not asked") for _ in requests]
@@ -109,7 +112,10 @@ def _checked(answers: object, n: int) -> list[ReplyOrFailure]:
 
 
 def single_reply(agent: BatchAgent, turns: Sequence[Turn], rng: np.random.Generator) -> Reply:
-    """One reply of an agent that takes many requests at once; a failure is raised."""
+    """One reply of an agent that takes many requests at once; a failure is raised as `NoReply`.
+
+    `rng` gives the seed.
+    """
     (answer,) = agent.replies([ReplyRequest(turns, int(rng.integers(2**63)))])
     if isinstance(answer, NoReply):
         raise answer

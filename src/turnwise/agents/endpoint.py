@@ -46,6 +46,10 @@ class EndpointAgent:
         return single_reply(self, turns, rng)
 
     def replies(self, requests: Sequence[ReplyRequest], /) -> list[ReplyOrFailure]:
+        """The reply, or the reason why there is none, to each request in order.
+
+        Raises `Denied` if the server rejects all.
+        """
         rng = np.random.default_rng()  # only for the waiting times between tries
         answers = self.chat.ask([self._body(one) for one in requests], rng=rng)
         found: list[ReplyOrFailure] = []
@@ -80,7 +84,10 @@ def endpoint_agent(
     timeout: float = 120.0,
     tries: int = 4,
 ) -> EndpointAgent:
-    """The agent for a model behind an address. Nothing is sent before the first request."""
+    """The agent for a model behind an address. Nothing is sent before the first request.
+
+    Wrong settings are a `UsageError`; `timeout` is in seconds without a byte, `longest` the most tokens of a reply.
+    """
     if not model:
         raise UsageError(f"the agent at {url} needs the name of a model: --set model=NAME")
     if temperature is not None and not temperature >= 0:

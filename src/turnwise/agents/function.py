@@ -55,7 +55,7 @@ class FunctionAgent:
 
 
 def function_agent(name: str) -> FunctionAgent:
-    """The agent for a `module:function`."""
+    """The agent for a `module:function`, which is imported now."""
     function, source = own_function(name, "agent")
     return FunctionAgent(name, digest(source), function, "rng" in _parameters(function))
 
@@ -74,7 +74,10 @@ def _parameters(function: Callable[..., Any]) -> Mapping[str, inspect.Parameter]
 
 
 def _scores(returned: Mapping[str, Any], key: str) -> Scores | None:
-    """The scores under a key of a returned object, checked."""
+    """The scores under a key of a returned object, as floats; None if there are none.
+
+    A `UsageError` for another form.
+    """
     scores = returned.get(key)
     if scores is None:
         return None

@@ -55,6 +55,7 @@ class Hred:
 
     @torch.inference_mode()
     def replies(self, requests: Sequence[ReplyRequest], /) -> list[ReplyOrFailure]:
+        """One sampled reply to each request; all are decoded in one batch."""
         if not requests:
             return []
         generators = [one.rng for one in requests]

@@ -78,6 +78,7 @@ class LanguageModelAgent(loading.FromFolder):
         return single_reply(self, turns, rng)
 
     def replies(self, requests: Sequence[ReplyRequest], /) -> list[ReplyOrFailure]:
+        """One sampled reply to each request, in batches of `at_once`."""
         found: list[ReplyOrFailure] = []
         for first in range(0, len(requests), self.at_once):
             found += map(Reply, self._batch(requests[first : first + self.at_once]))
@@ -114,7 +115,7 @@ class LanguageModelAgent(loading.FromFolder):
         )
 
     def read(self, turns: Sequence[Turn]) -> tuple[int, ...]:
-        """The tokens of a context, as the model gets them."""
+        """The tokens of a context, as the model gets them; a context that is too long loses its beginning."""
         if self._is_encoder_decoder:
             text = "\n".join(turn.text for turn in turns)
             return tuple(self.tokenizer(text)["input_ids"])[-self._max_tokens :]
@@ -122,7 +123,7 @@ class LanguageModelAgent(loading.FromFolder):
 
     @torch.inference_mode()
     def _batch(self, requests: Sequence[ReplyRequest]) -> list[str]:
-        """The replies to one batch of requests."""
+        """The replies to one batch of requests; a reply ends at an end token, a line break, or `longest` tokens."""
         contexts = [self.read(one.turns) for one in requests]
         table, mask = self.padded(contexts)
         generators = [one.rng for one in requests]
@@ -168,7 +169,7 @@ class LanguageModelAgent(loading.FromFolder):
         return "\n" in text.lstrip()
 
     def _decoded(self, tokens: list[int]) -> str:
-        """The reply that the generated tokens spell."""
+        """The reply that the generated tokens spell; without a chat template only its first line."""
         text = str(self.tokenizer.decode(tokens, skip_special_tokens=True)).strip()
         return text if self._is_encoder_decoder or self.prompt.form == "chat" else text.split("\n")[0].strip()
 

@@ -43,6 +43,7 @@ class LatentPolicy:
         return single_reply(self, turns, rng)
 
     def replies(self, requests: Sequence[ReplyRequest], /) -> list[ReplyOrFailure]:
+        """The reply to each request in order; a `NoReply` where the last turn is no user turn with a belief state."""
         inputs = [self._policy_input(one.turns) for one in requests]
         valid = [one for one in inputs if not isinstance(one, NoReply)]
         texts = iter(self.model.answer(valid) if valid else ())

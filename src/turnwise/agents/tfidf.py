@@ -96,6 +96,7 @@ class TfIdf:
         return single_reply(self, turns, rng)
 
     def replies(self, requests: Sequence[ReplyRequest], /) -> list[ReplyOrFailure]:
+        """The known reply to one of the most similar contexts, for each request."""
         contexts = [_words(one.turns, self.window) for one in requests]
         similar = (_rows(contexts, self._columns, self.idf) @ self.contexts.T).toarray()
         return [
@@ -116,7 +117,7 @@ def draw_nearest(scores: Floats, nearest: int, rng: np.random.Generator) -> int:
 
 
 def _words(turns: Sequence[Turn], window: int) -> Counter[str]:
-    """The word counts of a context."""
+    """The counts of the lower-case words of the last `window` turns."""
     return Counter(word for turn in turns[-window:] for word in lower_words(turn.text))
 
 

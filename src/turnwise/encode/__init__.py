@@ -40,11 +40,11 @@ __all__ = [
 
 
 def load(spec: str, *, cache: Cache | None = None, **options: Any) -> TextEncoder:
-    """An encoder by name (`hashing`, `minilm`, `word2vec`, `wordllama`), folder or hub id; also that of a trained HRED,
-    VHRED or dual encoder.
+    """An encoder by name (`hashing`, `minilm`, `word2vec`, `wordllama`), folder or hub id.
 
-    Options are those of the encoder's class: `layer`, `pooling`, `normalise`, `max_length`, `precision`, `kept`,
-    `device` of a Transformer, `dimension` of Hashing. What is quick to compute is not cached.
+    A folder may also be a trained HRED, VHRED or dual encoder. Options are those of the encoder's class: `layer`,
+    `pooling`, `normalise`, `max_length`, `precision`, `kept`, `device` of a Transformer, `dimension` of Hashing; others
+    are a `UsageError`. What is quick to compute is not cached.
     """
     try:
         return _load(spec, cache, options)
@@ -53,6 +53,7 @@ def load(spec: str, *, cache: Cache | None = None, **options: Any) -> TextEncode
 
 
 def _load(spec: str, cache: Cache | None, options: dict[str, Any]) -> TextEncoder:
+    """`load` without the check of options, which raise `TypeError` here."""
     if spec == "hashing":
         from turnwise.encode.hashing import Hashing
 
@@ -84,7 +85,7 @@ def _load(spec: str, cache: Cache | None, options: dict[str, Any]) -> TextEncode
 def load_pairs(
     spec: str, *, cache: Cache | None = None, pairing: str = "within", turns: int = 1, **options: Any
 ) -> "Pairs":
-    """An encoder of replies in their context; `pairs.py` has the four pairings."""
+    """An encoder of replies in their context, which is the last `turns` turns; `pairs.py` has the four pairings."""
     from turnwise.encode.pairs import PAIRINGS, Pairs
 
     for known in PAIRINGS:
@@ -94,7 +95,7 @@ def load_pairs(
 
 
 def load_lm(spec: str, *, cache: Cache | None = None, **options: Any) -> "CausalLM":
-    """A causal language model by name (`smollm2`), folder or hub id."""
+    """A causal language model by name (`smollm2`), folder or hub id; a `UsageError` for unknown options."""
     folder = Path(locate(spec))
     from turnwise.encode.neural.causal import CausalLM
 

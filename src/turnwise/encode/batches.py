@@ -21,7 +21,10 @@ def distinct(values: Sequence[T]) -> tuple[list[T], list[int]]:
 
 
 def by_shape(shapes: Sequence[T], *, cost: Sequence[int], budget: int) -> Iterator[list[int]]:
-    """Batches of indices of equal shape, each within the budget of costs (or a single index)."""
+    """Batches of indices of equal shape, in order within a shape, each with a total cost of at most `budget`.
+
+    An index whose own cost exceeds the budget is a batch by itself.
+    """
     groups: dict[T, list[int]] = {}
     for index, shape in enumerate(shapes):
         groups.setdefault(shape, []).append(index)

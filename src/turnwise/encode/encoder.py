@@ -26,6 +26,8 @@ class Tokens(NamedTuple):
 
 @runtime_checkable
 class TextEncoder(Protocol):
+    """One vector for each text."""
+
     @property
     def signature(self) -> Signature: ...
 
@@ -39,6 +41,8 @@ class TextEncoder(Protocol):
 
 @runtime_checkable
 class TokenEncoder(Protocol):
+    """One vector for each token of a text."""
+
     @property
     def token_signature(self) -> Signature:
         """The signature of the token vectors, without the options of pooling."""
@@ -60,6 +64,8 @@ class JointEncoder(TextEncoder, Protocol):
 
 @runtime_checkable
 class PairEncoder(Protocol):
+    """One row for each reply in its context."""
+
     @property
     def signature(self) -> Signature: ...
 
@@ -78,13 +84,15 @@ class Utterance(NamedTuple):
 
 @runtime_checkable
 class LanguageModel(Protocol):
+    """Log-probabilities of texts given the turns before them."""
+
     @property
     def signature(self) -> Signature: ...
 
     def score(self, utterances: Sequence[Utterance], /) -> Floats:
-        """(n, 2) the sum of the tokens' log-probabilities (NaN without tokens), and the number of tokens."""
+        """(n, 2) the sum of the tokens' log-probabilities in nats (NaN without tokens), and the number of tokens."""
         ...
 
     def log_probs(self, utterances: Sequence[Utterance], /) -> list[Floats]:
-        """The log-probability of each token."""
+        """The natural log-probability of each token of each utterance; empty for a text without tokens."""
         ...

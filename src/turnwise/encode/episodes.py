@@ -35,12 +35,18 @@ class Episode:
     )  # alternatives at the only point, if paired
 
     def alternatives(self, turn: Turn) -> Mapping[str, tuple[Reply, ...]]:
-        """What other agents said to the same context, and what the turn says that agents would have said."""
+        """Agent -> its replies at this turn: the alternatives of the logged message, and what paired agents said.
+
+        For an agent that has both, it is the latter.
+        """
         return {**turn.alternatives, **self.instead}
 
 
 def whole(dialogues: Iterable[Dialogue], rewards: Mapping[str, float]) -> Iterator[Episode]:
-    """Each dialogue with the reward of its id."""
+    """Each dialogue as an episode, with the reward of its id (NaN if it has none).
+
+    Dialogues without an assistant message that has a text are left out.
+    """
     for dialogue in dialogues:
         points = tuple(
             place
@@ -53,7 +59,10 @@ def whole(dialogues: Iterable[Dialogue], rewards: Mapping[str, float]) -> Iterat
 
 
 def single(items: Iterable[Item], rewards: Mapping[str, float]) -> list[Episode]:
-    """Each rated reply as an episode with the reward of its id; agents that replied to one pair are alternatives."""
+    """Each item as an episode of one point, with the reward of its id (NaN if it has none).
+
+    Agents that replied to the same pair are each other's alternatives, their own reply included.
+    """
     found = list(items)
     by_pair: dict[str, dict[str, tuple[Reply, ...]]] = {}
     for item in found:
@@ -81,7 +90,7 @@ def encode(
     delexicalised: bool = True,
     samples: int | None = None,
 ) -> Episodes:
-    """Convert episodes to arrays; of each agent's replies at a point the first `samples` are kept."""
+    """Convert episodes to arrays; of each agent's replies at a point the first `samples` are kept (None: all)."""
     gathered = _Gathered(rating, delexicalised, samples)
     for episode in episodes:
         gathered.add(episode)
@@ -89,6 +98,8 @@ def encode(
 
 
 class _Gathered:
+    """The arrays of episodes in the making, as growing lists."""
+
     def __init__(self, rating: str, delexicalised: bool, samples: int | None) -> None:
         self.rating, self.delexicalised, self.samples = rating, delexicalised, samples
         self.texts: dict[str, int] = {}
@@ -103,6 +114,7 @@ class _Gathered:
         self.log_probs: dict[str, dict[int, float]] = {}
 
     def add(self, episode: Episode) -> None:
+        """Add one episode with all its points."""
         agent = self.agents.setdefault(episode.agent, len(self.agents))
         cluster = self.clusters.setdefault(episode.cluster, len(self.clusters))
         self.rows.append((episode.id, agent, episode.reward, cluster))
@@ -120,6 +132,11 @@ class _Gathered:
     def _point(
         self, turn: Turn, user: int, instead: Mapping[str, tuple[Reply, ...]], said: set[str], *, ends: bool
     ) -> None:
+        """Add one point: the logged reply, the alternatives and the logged log-probabilities.
+
+        `user` is the index of the user's last turn (-1: none), `said` the values that the user has said, `ends` whether
+        it is the last point of the episode.
+        """
         at = len(self.user)
         self.user.append(user)
         self.logged.append((Reply(turn.text, turn.outcome if ends else None),))
@@ -137,10 +154,12 @@ class _Gathered:
             self.log_probs.setdefault(agent, {})[at] = float(value)
 
     def _code(self, text: str, said: set[str]) -> int:
+        """The index of the text, delexicalised if asked for; a new text is added to the table."""
         shown = delexicalise(text, said) if self.delexicalised else text
         return self.texts.setdefault(shown, len(self.texts))
 
     def episodes(self, scale: tuple[float, float] | None) -> Episodes:
+        """The arrays of all that was added."""
         n = len(self.user)
         ids, agent, reward, cluster = zip(*self.rows, strict=True) if self.rows else ((), (), (), ())
         coded = {
@@ -166,6 +185,10 @@ class _Gathered:
         )
 
     def _said(self, at: Mapping[int, Sequence[tuple[int, Reply]]], n: int) -> Said:
+        """The replies as arrays (n, K) with K the largest number of replies at a point.
+
+        `at` maps a point to (text, reply).
+        """
         width = max(map(len, at.values()), default=1)
         text = np.full((n, width), -1, dtype=np.int64)
         end = np.zeros((n, width), dtype=np.bool_)
@@ -183,19 +206,23 @@ class _Gathered:
 
 
 def _column(at: Mapping[int, float], n: int) -> Floats:
+    """(n,) the values at their points; NaN elsewhere."""
     column = np.full(n, np.nan)
     column[list(at)] = list(at.values())
     return column
 
 
 def leave_out(episodes: Episodes, agents: Collection[str]) -> Episodes:
-    """The episodes without those that these agents held."""
+    """The episodes without those that these agents held; their alternatives are kept."""
     gone = [place for place, name in enumerate(episodes.agents) if name in agents]
     return kept(episodes, ~np.isin(episodes.agent, gone)) if gone else episodes
 
 
 def kept(episodes: Episodes, chosen: NDArray[np.bool_]) -> Episodes:
-    """The dialogues where `chosen` (N,) is true; the table of texts is unchanged."""
+    """The dialogues where `chosen` (N,) is true.
+
+    The table of texts is unchanged, and agents without dialogues are dropped.
+    """
     lengths = np.diff(episodes.first)
     points = np.repeat(chosen, lengths)
     names = [name for place, name in enumerate(episodes.agents) if (episodes.agent[chosen] == place).any()]
@@ -216,11 +243,12 @@ def kept(episodes: Episodes, chosen: NDArray[np.bool_]) -> Episodes:
 
 
 def _rows(said: Said, points: NDArray[np.bool_]) -> Said:
+    """The replies at the chosen points."""
     return Said(said.text[points], said.end[points], said.outcome[points], said.relabelled[points])
 
 
 def check_answers(episodes: Episodes, target: str) -> None:
-    """Raise an error if the target has no reply at a point of another agent's dialogue."""
+    """Raise a `DataError` if the target has no reply at some point of another agent's dialogue."""
     others = np.repeat(_not_by(episodes, target), np.diff(episodes.first))
     said = episodes.alternatives.get(target)
     silent = others if said is None else others & (said.text < 0).all(axis=1)
@@ -234,6 +262,7 @@ def check_answers(episodes: Episodes, target: str) -> None:
 
 
 def _not_by(episodes: Episodes, agent: str) -> NDArray[np.bool_]:
+    """(N,) whether another agent held the dialogue."""
     if agent not in episodes.agents:
         return np.ones(len(episodes.dialogues), dtype=np.bool_)
     return np.asarray(episodes.agent != episodes.agents.index(agent))

@@ -20,6 +20,8 @@ from turnwise.types import Signature
 
 @dataclass(frozen=True, slots=True)
 class Hashing:
+    """The encoder `hashing`: signed hashes of word and character n-grams, at unit length."""
+
     dimension: int = 256
     word_order: int = 2  # largest n of word n-grams
     char_orders: tuple[int, int] = (3, 4)  # smallest and largest n of character n-grams
@@ -37,19 +39,25 @@ class Hashing:
         return Signature("hashing-tokens", (("d", str(self.dimension)),))
 
     def encode(self, texts: Sequence[str], /) -> Vectors:
+        """(n, dimension) a unit vector of each text; NaN for a text without words and marks."""
         rows = [self._vector(words_and_marks(text)) for text in texts]
         return np.array(rows, dtype=np.float32).reshape(len(texts), self.dimension)
 
     def tokens(self, texts: Sequence[str], /) -> list[Tokens]:
-        """A vector of each word from its characters, so that `walk` and `walked` are similar."""
+        """The unit vector of each word and mark of each text.
+
+        Half of it comes from the word itself, half from its character n-grams, so `walk` and `walked` are similar.
+        """
         return [self._tokens(words_and_marks(text)) for text in texts]
 
     def _tokens(self, words: list[str]) -> Tokens:
+        """The tokens of one text; ids are hashes of the words."""
         vectors = np.array([self._vector([word]) for word in words], dtype=np.float32)
         ids = np.array([_hash(word) % 2**31 for word in words], dtype=np.int64)
         return Tokens(vectors.reshape(len(words), self.dimension), ids, np.zeros(len(words), dtype=np.bool_))
 
     def _vector(self, words: list[str]) -> Vectors:
+        """(dimension,) the unit vector of a sequence of words; NaN without words."""
         if not words:
             return np.full(self.dimension, np.nan, dtype=np.float32)
         total = np.zeros(self.dimension)
@@ -62,11 +70,13 @@ class Hashing:
         return (total / (np.linalg.norm(total) or 1.0)).astype(np.float32)
 
     def _word_grams(self, words: list[str]) -> Iterator[str]:
+        """The n-grams of 1 to `word_order` words, each as a string with the prefix `w`."""
         for order in range(1, self.word_order + 1):
             for start in range(len(words) - order + 1):
                 yield "w " + " ".join(words[start : start + order])
 
     def _char_grams(self, words: list[str]) -> Iterator[str]:
+        """The character n-grams of each word, which is enclosed in < and >, with the prefix `c`."""
         low, high = self.char_orders
         for word in words:
             marked = f"<{word}>"
@@ -77,5 +87,5 @@ class Hashing:
 
 @lru_cache(maxsize=1 << 18)
 def _hash(gram: str) -> int:
-    """Python's own hash changes from process to process; this one does not."""
+    """A 64-bit hash of the string. Python's own hash changes from process to process; this one does not."""
     return int.from_bytes(blake2b(gram.encode(), digest_size=8).digest(), "little")

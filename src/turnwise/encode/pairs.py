@@ -26,6 +26,8 @@ _PART = {"together": "all", "within": "reply"}
 
 @dataclass(frozen=True, slots=True)
 class Pairs:
+    """The encoder of replies in their context; `turns` is the number of turns before the reply that form the query."""
+
     encoder: TextEncoder
     pairing: Pairing = "within"
     turns: int = 1
@@ -47,6 +49,7 @@ class Pairs:
         )
 
     def encode(self, items: Sequence[Item], /) -> Floats:
+        """(n, d), or (n, 2d) for `apart`: one row for each item; NaN without a query, except for `reply`."""
         replies = [item.reply for item in items]
         if self.pairing == "reply":
             return self.encoder.encode(replies).astype(np.float64)

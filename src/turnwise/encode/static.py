@@ -33,6 +33,8 @@ def mean_vectors(texts: Sequence[Tokens], dimension: int) -> Vectors:
 
 @dataclass(frozen=True, slots=True)
 class WordVectors:
+    """Vectors of words from a word2vec file; unknown words have none."""
+
     label: str  # name@hash
     places: dict[str, int]  # word -> row
     table: Vectors | NDArray[np.uint8]  # memory-mapped bytes: rows are unaligned and are copied one by one
@@ -41,6 +43,7 @@ class WordVectors:
 
     @classmethod
     def read(cls, path: Path, *, label: str) -> "WordVectors":
+        """Index a file in word2vec's binary format; a `DataError` if it is none or is incomplete."""
         with path.open("rb") as file:
             head = file.readline(64)
             try:
@@ -72,9 +75,11 @@ class WordVectors:
         return Signature(self.label, (("words", "cased-then-lower"),))
 
     def encode(self, texts: Sequence[str], /) -> Vectors:
+        """(n, d) mean of the vectors of each text's known words; NaN if there are none."""
         return mean_vectors(self.tokens(texts), self.dimension)
 
     def tokens(self, texts: Sequence[str], /) -> list[Tokens]:
+        """The known words of each text, in order; unknown ones are left out."""
         return [self._tokens(text) for text in texts]
 
     def _tokens(self, text: str) -> Tokens:
@@ -92,12 +97,18 @@ class WordVectors:
 
 @dataclass(frozen=True, slots=True)
 class SubwordVectors:
+    """Vectors of the subwords of a tokenizer."""
+
     label: str
     tokenizer: Any  # tokenizers.Tokenizer
     table: NDArray[np.floating[Any]]  # (vocabulary, d)
 
     @classmethod
     def read(cls, folder: Path, *, label: str) -> "SubwordVectors":
+        """Read the one table of vectors and the tokenizer of a folder.
+
+        A `DataError` if there is not exactly one table.
+        """
         try:
             from safetensors import safe_open
             from tokenizers import Tokenizer
@@ -129,9 +140,11 @@ class SubwordVectors:
         return Signature(self.label)
 
     def encode(self, texts: Sequence[str], /) -> Vectors:
+        """(n, d) mean of the vectors of each text's subwords; NaN if there are none."""
         return mean_vectors(self.tokens(texts), self.dimension)
 
     def tokens(self, texts: Sequence[str], /) -> list[Tokens]:
+        """The subwords of each text, without special tokens."""
         encodings = self.tokenizer.encode_batch(list(texts), add_special_tokens=False)
         all_ids = [np.array(encoding.ids, dtype=np.int64) for encoding in encodings]
         return [

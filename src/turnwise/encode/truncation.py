@@ -14,7 +14,7 @@ _counts: ContextVar[list[int] | None] = ContextVar("counts", default=None)
 
 
 def tell(model: str, longest: int, count: int) -> None:
-    """Report that `count` texts were longer than the `longest` tokens of the model's input."""
+    """Log that `count` texts were longer than the `longest` tokens of the model's input, and tell it to `listening`."""
     if not count:
         return
     log.warning("%s read only %d tokens of each of %d longer texts", model, longest, count)
@@ -24,7 +24,10 @@ def tell(model: str, longest: int, count: int) -> None:
 
 @contextmanager
 def listening() -> Iterator[list[int]]:
-    """Collect the counts that are reported inside this context."""
+    """Collect the counts that are reported inside this context, in a list that grows.
+
+    Nested contexts get only their own.
+    """
     heard: list[int] = []
     token = _counts.set(heard)
     try:

@@ -47,14 +47,15 @@ def names() -> tuple[str, ...]:
 
 
 def broken() -> tuple[PluginError, ...]:
-    """Plugins that cannot be used because of their names."""
+    """One error for each plugin that is unusable because of its name; plugins are not imported for this."""
     return tuple(_plugins().problems.values())
 
 
 def resolve(name: str, *, model: str | None = None) -> Estimator:
-    """The estimator of this name, which may carry settings; `model` is its encoder where it has one.
+    """Make the estimator of this name, which may carry settings; `model` is its encoder unless the settings name one.
 
-    Raises `PluginError` for a plugin that is no estimator.
+    `model` is ignored by estimators without an encoder. Raises `UsageError` for wrong settings or an unknown name, and
+    `PluginError` for a plugin that cannot be made or that is no estimator.
     """
     plain, written = settings(name)
     maker = _maker(plain)
@@ -81,7 +82,10 @@ def resolve(name: str, *, model: str | None = None) -> Estimator:
 
 
 def describe(name: str) -> Card:
-    """The card of an estimator, read from its class; raises `PluginError` for a wrong plugin."""
+    """The card of an estimator by its name without settings; only a plugin that is a function is called to get it.
+
+    Raises `PluginError` for a wrong plugin.
+    """
     maker = _maker(name)
     facts = maker if isinstance(maker, type) else resolve(name)
     if (offer := _plugins().usable.get(name)) is not None:
@@ -91,12 +95,16 @@ def describe(name: str) -> Card:
 
 
 def settings(name: str) -> tuple[str, dict[str, Any]]:
-    """Split `name[key=value,...]`."""
+    """Split `name[key=value,...]` into the name and a dict of the settings, empty if there are none."""
     return registry.settings(name, "fqe[ridge=10]")
 
 
 def _maker(name: str) -> Any:
-    """The class or function that makes the estimator."""
+    """The class or function that makes the estimator `name`, imported now.
+
+    Raises an error for an unknown name, a plugin that is not callable, or an own estimator whose extra `neural` is not
+    installed.
+    """
     if name not in _OWN:
         if (offer := _plugins().find(name)) is None:
             raise unknown("estimator", name, names())
@@ -116,7 +124,7 @@ def _maker(name: str) -> Any:
 
 
 def _check(offer: registry.Offer, estimator: object) -> None:
-    """Raise if the plugin is no valid estimator."""
+    """Raise the offer's `PluginError` if the object (or class) lacks what an estimator must have."""
     from turnwise.conformance import estimator_problem
 
     if (problem := estimator_problem(estimator)) is not None:
@@ -125,5 +133,5 @@ def _check(offer: registry.Offer, estimator: object) -> None:
 
 @cache
 def _plugins() -> registry.Offers:
-    """The estimators of other packages."""
+    """The estimators that other packages offer by entry points, looked up once."""
     return registry.offered("estimators", _OWN)

@@ -44,10 +44,11 @@ class Line:
     p: float  # one-sided p-value of the slope
 
     def at(self, estimate: float) -> float:
+        """The mean rating of an agent with this raw estimate; both are relative to the level, as in the fit."""
         return self.intercept + self.slope * estimate
 
     def interval(self, estimate: float, level: float = LEVEL) -> tuple[float, float]:
-        """Prediction interval of the mean rating of one more agent with this estimate."""
+        """Both ends of Student's prediction interval of the mean rating of one more agent with this estimate."""
         from scipy.special import stdtrit
 
         spread = self.spread * np.sqrt(1 + 1 / self.n + (estimate - self.centre) ** 2 / self.size)
@@ -56,7 +57,10 @@ class Line:
 
 
 def line(estimates: Floats, known: Floats) -> Line:
-    """Least-squares line of the known means on the estimates."""
+    """Least-squares line of the known means on the estimates, with a one-sided p-value of its slope.
+
+    Raises `Refused` with fewer than `FEWEST` agents, or if all estimates or all known means are equal.
+    """
     from scipy.special import stdtr
 
     n = len(known)
@@ -94,14 +98,14 @@ def line(estimates: Floats, known: Floats) -> Line:
 def estimates(
     estimator: Estimator, episodes: Episodes, targets: Sequence[str], *, rng: np.random.Generator
 ) -> list[Estimate]:
-    """The estimate of each target, from the dialogues that it did not hold."""
+    """The estimate of each target in the order of `targets`, each from the dialogues that the target did not hold."""
     if isinstance(estimator, EstimatesMany):
         return estimates_of(estimator, episodes, targets, rng=rng)
     return [estimate_of(estimator, leave_out(episodes, {target}), target, rng=rng) for target in targets]
 
 
 def known_means(episodes: Episodes) -> dict[str, float]:
-    """The mean rating of each agent's own dialogues, for agents with rated dialogues."""
+    """Agent -> mean rating of the rated dialogues that it held itself; agents without a rated dialogue are left out."""
     found = {}
     for place, agent in enumerate(episodes.agents):
         rated = episodes.reward[(episodes.agent == place) & np.isfinite(episodes.reward)]
@@ -111,7 +115,7 @@ def known_means(episodes: Episodes) -> dict[str, float]:
 
 
 def can_rank(fitted: Line) -> None:
-    """Raise `Refused` if the known agents' estimates do not rise with their means."""
+    """Raise `Refused` if the slope of the line is not significantly positive (one-sided p above `CHANCE`)."""
     if not fitted.p <= CHANCE:
         raise Refused(
             f"left out in turn, the {counted(fitted.n, 'known agent')} are not ranked: their estimates correlate "

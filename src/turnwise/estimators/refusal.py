@@ -30,7 +30,7 @@ class Reach:
 
 
 def check_enough(agents: int, rated: int) -> None:
-    """Raise `Refused` if there are too few other agents or too few of their dialogues are rated."""
+    """Raise `Refused` with fewer than `FEWEST` other agents, or fewer than `DIALOGUES` rated dialogues of theirs."""
     if agents < FEWEST:
         raise Refused(
             f"{counted(agents, 'other agent')} with rated dialogues, and calibration needs {FEWEST}; log more agents"
@@ -41,8 +41,11 @@ def check_enough(agents: int, rated: int) -> None:
         )
 
 
-def reach(episodes: Episodes, target: str, model: str) -> Reach:
-    """The overlap and distance of the target's replies from the logged replies of other agents."""
+def measured_reach(episodes: Episodes, target: str, model: str) -> Reach:
+    """How close the replies of `target` are to those logged by other agents, in the vectors of encoder `model`.
+
+    The target's own dialogues are left out. Every point counts equally, and the samples of a point share its weight.
+    """
     episodes = leave_out(episodes, {target})
     known = np.unique(episodes.logged.text)
     said = episodes.alternatives[target].text
@@ -54,7 +57,7 @@ def reach(episodes: Episodes, target: str, model: str) -> Reach:
 
 
 def check_reach(target: str, mine: Reach, others: list[Reach]) -> None:
-    """Raise `Refused` if the target's replies are too far from those of the agents that calibrate it."""
+    """Raise `Refused` if the target is farther away than twice the largest distance of `others`, plus `SLACK`."""
     usual = max(other.distance for other in others)
     if mine.distance > 2 * usual + SLACK:
         raise Refused(

@@ -56,27 +56,37 @@ class _Passing(Exception):
 
 
 class Answer(NamedTuple):
+    """The text of an answer."""
+
     text: str
     refused: bool = False
     cut: bool = False  # whether the answer was cut at the largest number of tokens
 
 
 class _Said(msgspec.Struct):
+    """The message of a choice."""
+
     content: str | None = None
     refusal: str | None = None
 
 
 class _Choice(msgspec.Struct):
+    """One choice of a completion."""
+
     message: _Said
     finish_reason: str | None = None
 
 
 class _Completion(msgspec.Struct):
+    """The part of a server's response that is read."""
+
     choices: list[_Choice]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Chat:
+    """A client for one address, with limits on time, tries and size."""
+
     address: str  # https://host/v1; a bare host means its /v1
     concurrency: int = 8  # concurrent requests of this process
     connect: float = 10.0  # seconds
@@ -93,7 +103,11 @@ class Chat:
             raise UsageError("a chat needs a concurrency, a number of tries and a patience of 1 or more")
 
     def ask(self, questions: Sequence[Question], *, rng: np.random.Generator) -> list[Answer | ChatError]:
-        """The answers in the order of the questions. `rng` is used only to jitter the waits."""
+        """For each question in order, its answer or the error; errors are returned, not raised.
+
+        Questions that were not sent because the batch was stopped get `Unanswered`. `rng` is used only to jitter the
+        waits.
+        """
         batch = _Batch(
             self, [json.dumps(question).encode() for question in questions], _headers(self.address)
         )
@@ -112,7 +126,10 @@ class Chat:
     def _answer(
         self, body: bytes, headers: Mapping[str, str], *, rng: np.random.Generator, stop: Event
     ) -> Answer:
-        """Ask one question, with as many tries as are needed and allowed."""
+        """Ask one question, with as many tries as are needed and allowed; raises a `ChatError` in the end.
+
+        `stop` ends the waiting between tries.
+        """
         until, attempt = monotonic() + self.deadline, 1
         while True:
             try:
@@ -125,6 +142,11 @@ class Chat:
             attempt += 1
 
     def _try(self, body: bytes, headers: Mapping[str, str], until: float) -> Answer:
+        """One try at a question.
+
+        Raises `_Passing` for a temporary failure, `Denied` for a permanent one, `ChatError` for one of this question.
+        `until` is the time of `monotonic` by which it must end.
+        """
         place = _target(self.address).netloc
         try:
             status, head, data = self._exchange(body, headers, until)
@@ -146,6 +168,10 @@ class Chat:
         raise ChatError(reason)
 
     def _exchange(self, body: bytes, headers: Mapping[str, str], until: float) -> tuple[int, Message, bytes]:
+        """One POST on a new connection: the status, the headers and the body of the response.
+
+        Raises `OSError` or `HTTPException` for timeouts, and for bodies that are too large or incomplete.
+        """
         url = _target(self.address)
         connection = (HTTPSConnection if url.scheme == "https" else HTTPConnection)(
             url.hostname or "", url.port, timeout=max(0.001, min(self.connect, until - monotonic()))
@@ -188,6 +214,7 @@ class _Batch:
         self.broken: BaseException | None = None  # an unexpected exception in a thread
 
     def work(self, rng: np.random.Generator) -> None:
+        """Answer questions until none is left or the batch is stopped; the loop of one thread."""
         try:
             while not self.stop.is_set():
                 with self.lock:
@@ -200,6 +227,7 @@ class _Batch:
             self.stop.set()
 
     def _settle(self, place: int, rng: np.random.Generator) -> None:
+        """Answer the question at `place` and store the result; stops the batch if it was denied or patience is over."""
         answer: Answer | ChatError
         try:
             answer = self.chat._answer(self.bodies[place], self.headers, rng=rng, stop=self.stop)
@@ -213,6 +241,7 @@ class _Batch:
                 self.stop.set()
 
     def collect(self) -> list[Answer | ChatError]:
+        """The answers in order; raises an unexpected exception of a thread."""
         if self.broken is not None:
             raise self.broken
         return [
@@ -222,7 +251,7 @@ class _Batch:
 
 
 def _target(address: str) -> SplitResult:
-    """The URL of chat completions."""
+    """The URL of chat completions at this address; a `UsageError` if it is not valid or contains a password."""
     try:
         url = urlsplit(address)
         _ = url.port, (url.hostname or "").encode("idna")
@@ -239,6 +268,7 @@ def _target(address: str) -> SplitResult:
 
 
 def _headers(address: str) -> dict[str, str]:
+    """The HTTP headers with the key, if there is one; OPENAI_API_KEY is used for https only."""
     headers = {
         "Content-Type": "application/json",
         "Accept": "application/json",
@@ -253,6 +283,7 @@ def _headers(address: str) -> dict[str, str]:
 
 
 def _read(data: bytes, place: str) -> Answer:
+    """The first choice of a response; raises `_Passing` if it is no chat completion."""
     try:
         completion = msgspec.json.decode(data, type=_Completion)
     except (msgspec.DecodeError, RecursionError) as error:
@@ -275,7 +306,10 @@ def _retry_after(head: Message) -> float:
 
 
 def _complaint(data: bytes, headers: Mapping[str, str]) -> str:
-    """The server's error message, without the key that some servers repeat."""
+    """ ": " and the server's error message (200 characters), without the key that some servers repeat.
+
+    "" if it is empty.
+    """
     key = headers.get("Authorization", "").removeprefix("Bearer ")
     text = data[:10_000].decode("utf-8", "replace")
     text = _clean(text.replace(key, "***") if key else text)
@@ -283,10 +317,12 @@ def _complaint(data: bytes, headers: Mapping[str, str]) -> str:
 
 
 def _clean(text: str) -> str:
+    """The text on one line, without unprintable characters."""
     return " ".join("".join(sign if sign.isprintable() else " " for sign in text).split())
 
 
 def _hang_up(connected: socket.socket) -> None:
+    """Shut the socket down from another thread; nothing if it is closed already."""
     try:
         # Not the socket's own method: that of a TLS socket also removes state that another thread is using.
         socket.socket.shutdown(connected, socket.SHUT_RDWR)

@@ -31,6 +31,8 @@ _DECAY = 0.5  # weight of a turn relative to the next newer one, in the vector o
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings(on_dialogues.Settings):
+    """Sizes and training settings of the character encoder."""
+
     vocabulary: int = 8  # no merges
     embedding: int = 64
     utterance: int = 300  # of each direction
@@ -39,6 +41,8 @@ class Settings(on_dialogues.Settings):
 
 
 class CharacterEncoder(nn.Module):
+    """A bidirectional GRU over the characters of a text."""
+
     def __init__(self, *, vocabulary: int, embedding: int, utterance: int, context: int) -> None:
         super().__init__()
         self.embedding = nn.Embedding(vocabulary, embedding, padding_idx=PAD)
@@ -56,6 +60,8 @@ class CharacterEncoder(nn.Module):
 
 
 class Network(nn.Module):
+    """The character encoder as the network that is trained and stored."""
+
     def __init__(self, settings: Settings, vocabulary: int) -> None:
         super().__init__()
         sizes = {name: getattr(settings, name) for name in ("embedding", "utterance", "context")}
@@ -63,7 +69,7 @@ class Network(nn.Module):
 
 
 class Following:
-    """The objective: which turn of the batch comes next?"""
+    """The training objective: which turn of the batch follows this one, by a softmax over dot products."""
 
     kind = KIND
 
@@ -78,6 +84,7 @@ class Following:
         yield self._loss(batch, generator)[0]
 
     def measure(self, held: Tokens, generator: torch.Generator) -> Point:
+        """Means over batches: the loss (`bound`), and the share of true next turns that rank first (`recall`)."""
         size = self.settings.batch
         parts = [self._loss(held[at : at + size], generator) for at in range(0, len(held), size)]
         loss, found = (float(np.mean([float(part[place]) for part in parts])) for place in (0, 1))
@@ -102,6 +109,10 @@ def train(
     say: Say = lambda _: None,
     work: Path | None = None,
 ) -> Trained:
+    """Train the encoder on dialogues of 2 turns or more and return its best weights.
+
+    Resumes from `work` if it is given.
+    """
     return on_dialogues.train(
         dialogues,
         lambda subwords, _: Following(settings, Network(settings, len(subwords))),
@@ -114,7 +125,7 @@ def train(
 
 @dataclass(frozen=True, eq=False)
 class Characters:
-    """A trained encoder of texts."""
+    """A trained encoder of texts and of contexts."""
 
     network: CharacterEncoder
     subwords: Subwords
@@ -124,6 +135,7 @@ class Characters:
 
     @classmethod
     def of(cls, stored: folder.Folder, *, device: str | None = None) -> "Characters":
+        """The encoder of a stored folder; `device` None is the default device."""
         settings, subwords = stored.config["settings"], Subwords.read(stored.config["subwords"])
         sizes = {name: settings[name] for name in ("embedding", "utterance", "context")}
         network = CharacterEncoder(vocabulary=len(subwords), **sizes)
@@ -141,7 +153,10 @@ class Characters:
         return Signature(self.label, (("tokens", str(self.max_tokens)),))
 
     def encode(self, contexts: Sequence[str | Sequence[str]], /) -> Vectors:
-        """(n, c): of a text, or of turns, oldest first, as a mean in which each older turn weighs half as much."""
+        """(n, c) the vector of each text, or of turns, oldest first; NaN for no turns.
+
+        Turns are a mean in which each older turn weighs half as much.
+        """
         turns = [[context] if isinstance(context, str) else list(context) for context in contexts]
         texts = sorted({text for context in turns for text in context})
         spoken = dict(zip(texts, self._spoken(texts), strict=True)) if texts else {}
@@ -154,6 +169,7 @@ class Characters:
 
     @torch.inference_mode()
     def _spoken(self, texts: Sequence[str]) -> Vectors:
+        """(n, c) the vector of each text, cut at `max_tokens` characters."""
         tokens = self.subwords.encode(texts, longest=self.max_tokens)
         found = np.empty((len(tokens), self.dimension), dtype=np.float32)
         order = sorted(range(len(tokens)), key=lambda place: len(tokens[place]))

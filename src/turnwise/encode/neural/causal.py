@@ -49,6 +49,8 @@ class _Pair(NamedTuple):
 
 @dataclass(frozen=True)
 class CausalLM:
+    """A causal language model that gives the log-probabilities of utterances."""
+
     folder: Path
     label: str  # name@hash
     form: Form = "auto"
@@ -64,6 +66,7 @@ class CausalLM:
 
     @cached_property
     def prompt(self) -> Prompt:
+        """How an utterance and its context become tokens."""
         return Prompt.of(loading.read_tokenizer(self.folder), self.form)
 
     @cached_property
@@ -77,6 +80,7 @@ class CausalLM:
 
     @cached_property
     def head(self) -> Head:
+        """The output layer in float32."""
         return Head.of(self.model)
 
     @property
@@ -90,11 +94,16 @@ class CausalLM:
         return Signature(self.label, settings, version=2 if self._window is None else 3)
 
     def score(self, utterances: Sequence[Utterance], /) -> Floats:
+        """(n, 2) the sum of the tokens' log-probabilities in nats (NaN without tokens), and the number of tokens."""
         tokens = self.log_probs(utterances)
         rows = [(row.sum() if len(row) else np.nan, len(row)) for row in tokens]
         return np.array(rows, dtype=np.float64).reshape(len(tokens), 2)
 
     def log_probs(self, utterances: Sequence[Utterance], /) -> list[Floats]:
+        """The natural log-probability of each token of each utterance, from the cache where possible.
+
+        Tokens beyond the model's input are left out; the number of cut utterances is reported.
+        """
         tell(self.label, self._max_length, self.cut(utterances))
         if self.cache is None:
             return self._log_probs(utterances)
@@ -109,6 +118,7 @@ class CausalLM:
         )
 
     def _log_probs(self, utterances: Sequence[Utterance]) -> list[Floats]:
+        """`log_probs`, computed; equal pairs once."""
         pairs, inverse = distinct([self._fit(*self.prompt.encode(utterance))[0] for utterance in utterances])
         found: list[Floats] = [np.empty(0) for _ in pairs]
         with torch.inference_mode():
@@ -131,10 +141,14 @@ class CausalLM:
 
     @property
     def _max_length(self) -> int:
+        """The largest number of tokens of context and text: `max_length`, otherwise the model's, at most 4096."""
         return self.max_length or min(getattr(self.config, "max_position_embeddings", _LONGEST), _LONGEST)
 
     def _fit(self, context: tuple[int, ...], text: tuple[int, ...]) -> tuple[_Pair, bool]:
-        """Cut the end of a text that is too long by itself, then the beginning of its context."""
+        """Cut the end of a text that is too long by itself, then the beginning of its context.
+
+        And whether anything was cut.
+        """
         kept = text[: self._max_length - 1]
         room = self._max_length - len(kept)
         pair = _Pair(context[-room:-1], context[-1], kept)
@@ -151,16 +165,21 @@ class CausalLM:
         return min((int(size) for size in sizes if size), default=None)
 
     def _exceeds_window(self, pair: _Pair) -> bool:
+        """Whether the pair with padding is longer than the sliding window, if there is one."""
         padding = _CONTEXT_GRID + _TEXT_GRID
         return self._window is not None and len(pair.context) + len(pair.text) + padding > self._window
 
     def _in_one_piece(self, pair: _Pair) -> Floats:
+        """The log-probabilities of the text's tokens from one pass over context and text."""
         inputs = torch.tensor([(*pair.context, pair.start, *pair.text[:-1])], device=self.device)
         states = self._body(input_ids=inputs, use_cache=False).last_hidden_state[0, len(pair.context) :]
         return self.head.log_probs(states, torch.tensor(pair.text, device=self.device))
 
     def _groups(self, pairs: Sequence[_Pair], apart: Container[int]) -> Iterator[list[int]]:
-        """Groups of pairs whose contexts have the same padded length, within the memory budget."""
+        """Groups of indices of pairs whose contexts have the same padded length, within the memory budget.
+
+        Pairs without text and those of `apart` are in no group.
+        """
         contexts, inverse = distinct([pair.context for pair in pairs])
         followers: list[list[int]] = [[] for _ in contexts]
         for index, place in enumerate(inverse):
@@ -175,7 +194,7 @@ class CausalLM:
                 yield group
 
     def _score_group(self, indices: Sequence[int], pairs: Sequence[_Pair]) -> Iterator[tuple[int, Floats]]:
-        """Compute the group's contexts, then its texts, one batch for each padded length."""
+        """The index and the log-probabilities of each pair; contexts are computed once, texts by padded length."""
         contexts, rows = distinct([pair.context for pair in pairs])
         past = self._read(contexts)
         shapes = [_padded(len(pair.text), _TEXT_GRID) for pair in pairs]
@@ -191,7 +210,10 @@ class CausalLM:
             yield from zip((indices[place] for place in batch), np.split(values, ends), strict=True)
 
     def _read(self, contexts: Sequence[tuple[int, ...]]) -> Any:
-        """The keys and values of the contexts. Padding is at the end, so no context token attends to it."""
+        """The keys and values of the contexts, all of one padded length; None if they are empty.
+
+        Padding is at the end, so no context token attends to it.
+        """
         width = _padded(self._beyond(contexts[0]), _CONTEXT_GRID)
         if not self._opens(contexts[0]):
             if not width:
@@ -223,6 +245,7 @@ class CausalLM:
         return self._body(input_ids=inputs, use_cache=True).past_key_values
 
     def _opens(self, context: tuple[int, ...]) -> bool:
+        """Whether the context begins with the opening; false if there is none."""
         begin = len(self.opening)
         return begin > 0 and context[:begin] == self.opening
 
@@ -231,7 +254,7 @@ class CausalLM:
         return len(context) - len(self.opening) if self._opens(context) else len(context)
 
     def _continue(self, pairs: Sequence[_Pair], past: Any, rows: list[int]) -> torch.Tensor:
-        """(b, t, d) states that predict the texts' tokens."""
+        """(b, t, d) states that predict the texts' tokens; `rows` are the contexts of the pairs in `past`."""
         # The last token is only predicted.
         inputs = self._table(
             [(pair.start, *pair.text[:-1]) for pair in pairs], _padded(len(pairs[0].text), _TEXT_GRID)
@@ -253,9 +276,11 @@ class CausalLM:
 
     @property
     def _body(self) -> Any:
+        """The model without its output layer."""
         return self.model.base_model
 
     def _table(self, rows: Sequence[tuple[int, ...]], width: int) -> torch.Tensor:
+        """(b, width) the rows of tokens, filled with 0 on the right."""
         return torch.tensor([(*row, *[0] * (width - len(row))) for row in rows], device=self.device)
 
 
@@ -266,6 +291,7 @@ def _bytes(utterance: Utterance) -> int:
 
 
 def _padded(length: int, grid: int) -> int:
+    """The length, rounded up to a multiple of `grid`."""
     return -(-length // grid) * grid
 
 

@@ -37,6 +37,8 @@ _STEP = 32  # inputs are padded to multiples of this
 
 @dataclass(frozen=True)
 class DialogueEncoder(loading.FromFolder):
+    """The vectors of all replies of a dialogue in its logged contexts, from a BERT-like encoder."""
+
     folder: Path
     label: str  # name@hash
     pooling: ReplyPooling = "mean"
@@ -50,11 +52,12 @@ class DialogueEncoder(loading.FromFolder):
 
     @cached_property
     def model(self) -> Any:
+        """The model without gradients, loaded when first needed."""
         model = self.fresh_model()
         return model.requires_grad_(False)
 
     def fresh_model(self) -> Any:
-        """A new copy of the model, for training."""
+        """A new copy of the model with trained or random weights, in evaluation mode, for training."""
         if self.random is None:
             model = loading.read_model(self.folder, AutoModel, device=self.device, precision="fp32")
         else:
@@ -81,6 +84,7 @@ class DialogueEncoder(loading.FromFolder):
         return int(self.config.max_position_embeddings) - self._offset
 
     def scripts(self, dialogues: Sequence[Exchanges]) -> list[Script]:
+        """The layout of each dialogue with all its alternatives in one script, however long."""
         tokens = self._tokens(dialogues)
         return [
             lay_out([_said(exchange, tokens) for exchange in dialogue], self._marks, limit=self.limit)
@@ -136,6 +140,7 @@ class DialogueEncoder(loading.FromFolder):
         return self._pool(states, scripts)
 
     def _pool(self, states: torch.Tensor, scripts: Sequence[Script]) -> torch.Tensor:
+        """(replies, d) the mean over the tokens of each reply, or the state of its last token."""
         spans = np.array(
             [(row, *span) for row, script in enumerate(scripts) for span in script.replies], dtype=np.int64
         )
@@ -149,6 +154,7 @@ class DialogueEncoder(loading.FromFolder):
         return torch.cat([w @ state for w, state in zip(torch.split(weight, counts), states, strict=True)])
 
     def _made(self, dialogues: Sequence[Exchanges]) -> list[Vectors]:
+        """The vectors of each dialogue, computed; a dialogue with many alternatives in several passes."""
         tokens = self._tokens(dialogues)
         said = [[_said(exchange, tokens) for exchange in dialogue] for dialogue in dialogues]
         passes = [(index, *part) for index, one in enumerate(said) for part in _passes(one, self.longest)]
@@ -169,6 +175,7 @@ class DialogueEncoder(loading.FromFolder):
         return made
 
     def _tokens(self, dialogues: Sequence[Exchanges]) -> dict[str, list[int]]:
+        """Text -> its token ids, for all texts of the dialogues."""
         texts = list(
             dict.fromkeys(
                 text
@@ -183,6 +190,7 @@ class DialogueEncoder(loading.FromFolder):
 
     @cached_property
     def _marks(self) -> Marks:
+        """The special tokens of the model; a `UsageError` if it has none to begin and separate turns."""
         tokenizer = self.tokenizer
         if tokenizer.cls_token_id is None or tokenizer.sep_token_id is None:
             raise UsageError(
@@ -193,23 +201,30 @@ class DialogueEncoder(loading.FromFolder):
 
     @cached_property
     def _offset(self) -> int:
+        """The number of the first position: 0, or for RoBERTa-like models the padding index plus 1."""
         embeddings = getattr(self.model, "embeddings", None)
         padding = getattr(getattr(embeddings, "position_embeddings", None), "padding_idx", None)
         return 0 if padding is None else int(padding) + 1
 
     @cached_property
     def _typed(self) -> bool:
+        """Whether the model has two or more token types."""
         taken = inspect.signature(self.model.forward).parameters
         return "token_type_ids" in taken and getattr(self.config, "type_vocab_size", 0) > 1
 
 
 def _said(exchange: Exchange, tokens: Mapping[str, Sequence[int]]) -> Said:
+    """The token ids of one exchange."""
     user = None if exchange.user is None else tokens[exchange.user]
     return Said(user, tokens[exchange.reply], [tokens[text] for text in exchange.others])
 
 
 def _passes(dialogue: Sequence[Said], longest: int) -> Iterator[tuple[list[Said], list[int]]]:
-    """The dialogue with all its alternatives, or several copies with parts of them, and their rows."""
+    """The dialogue with parts of its alternatives, each pass of about `longest` tokens, and the rows of its replies.
+
+    There is one pass if all alternatives fit. Rows count the replies of the whole dialogue; the logged ones are in
+    every pass.
+    """
     own = sum(len(exchange.user or ()) + len(exchange.reply) + 4 for exchange in dialogue)
     spent, row = own, 0
     part = [exchange._replace(others=[]) for exchange in dialogue]
@@ -228,13 +243,17 @@ def _passes(dialogue: Sequence[Said], longest: int) -> Iterator[tuple[list[Said]
 
 
 def _places(first: Ints, others: Sequence[list[int]]) -> list[int]:
+    """The rows of one pass in order: at each point the logged reply (`first`), then its alternatives in this pass."""
     return [
         place for start, rows in zip(first[:-1].tolist(), others, strict=True) for place in (start, *rows)
     ]
 
 
 def _names(dialogue: Exchanges) -> Iterator[tuple[str, ...]]:
-    """The cache key of a vector: the whole logged dialogue (its length may cut turns), the point and the reply."""
+    """The cache key of each reply's vector: digest of the whole logged dialogue, the point and the reply.
+
+    The dialogue is included because its length may cut turns.
+    """
     logged = digest(
         *(
             text

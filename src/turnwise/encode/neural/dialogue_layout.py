@@ -32,7 +32,7 @@ class Exchange(NamedTuple):
 
 
 class Said(NamedTuple):
-    """The tokens of one exchange."""
+    """The token ids of one exchange; None if the agent begins."""
 
     user: Sequence[int] | None
     reply: Sequence[int]
@@ -49,6 +49,8 @@ class Marks(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Script:
+    """A dialogue as L tokens; see the module's docstring."""
+
     ids: Ints  # (L,)
     position: Ints  # (L,) from 0
     kind: Ints  # (L,) token type: 0 the user's, 1 an agent's
@@ -66,6 +68,8 @@ class Script:
 
 
 class _Part(NamedTuple):
+    """One turn or alternative in the script."""
+
     time: int
     position: int  # of its first token
     tokens: list[int]
@@ -73,7 +77,7 @@ class _Part(NamedTuple):
 
 
 def lay_out(said: Sequence[Said], marks: Marks, *, limit: int) -> Script:
-    """The script of one dialogue in at most `limit` positions."""
+    """The script of one dialogue in at most `limit` positions; a `DataError` if even one token a turn does not fit."""
     turns = [  # of the logged dialogue: (time, tokens)
         (2 * point + agent, tokens)
         for point, exchange in enumerate(said)
@@ -107,6 +111,7 @@ def lay_out(said: Sequence[Said], marks: Marks, *, limit: int) -> Script:
 
 
 def _script(parts: Sequence[_Part], replies: Sequence[_Part], cut: int) -> Script:
+    """The script with these parts in order; `replies` are parts too, and give the spans."""
     lengths = np.array([len(part.tokens) for part in parts])
     ends = np.cumsum(lengths)
     span = {id(part): (int(end) - len(part.tokens), int(end)) for part, end in zip(parts, ends, strict=True)}
@@ -124,7 +129,10 @@ def _script(parts: Sequence[_Part], replies: Sequence[_Part], cut: int) -> Scrip
 
 
 def _greatest(lengths: Sequence[int], room: int) -> int:
-    """The largest length to which turns can be cut so that all of them fit."""
+    """The largest length to which turns can be cut so that their total is at most `room`.
+
+    A `DataError` if there is none.
+    """
     if room < len(lengths):
         raise DataError(f"a dialogue of {len(lengths)} turns does not fit into the positions of this model")
     low, high = 1, max(1, *lengths)

@@ -11,7 +11,7 @@ from turnwise.errors import MissingExtra
 
 
 def unpack(file: Path, folder: Path) -> None:
-    """Write the dense model and its tokenizer into the folder."""
+    """Write the dense model (bfloat16) and its tokenizer into the folder."""
     for needed in ("transformers", "gguf", "accelerate"):
         if importlib.util.find_spec(needed) is None:
             raise MissingExtra(f"unpacking {file.name} ({needed})", "neural")

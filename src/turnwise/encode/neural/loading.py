@@ -40,10 +40,12 @@ def quiet() -> Iterator[None]:
 
 
 def default_device() -> str:
+    """`cuda` if there is a GPU, otherwise `cpu`."""
     return "cuda" if torch.cuda.is_available() else "cpu"
 
 
 def computes_bf16(device: str) -> bool:
+    """Whether the device computes in bfloat16 without emulation."""
     if device.startswith("cuda"):
         return bool(torch.cuda.is_bf16_supported(including_emulation=False))
     processor = torch.cpu.get_capabilities()
@@ -51,7 +53,7 @@ def computes_bf16(device: str) -> bool:
 
 
 def resolve(precision: Precision, config: Any, device: str) -> Chosen:
-    """The precision that "auto" stands for, with these weights on this machine."""
+    """The precision that "auto" stands for, with these weights on this machine; another one is returned as it is."""
     if precision not in get_args(Precision):
         raise UsageError(f"there is no precision `{precision}`; there are {', '.join(get_args(Precision))}")
     if precision != "auto":
@@ -62,6 +64,7 @@ def resolve(precision: Precision, config: Any, device: str) -> Chosen:
 
 
 def read_config(folder: Path) -> Any:
+    """The transformers configuration of a folder; a `UsageError` if it has none."""
     if not (folder / "config.json").is_file():
         raise UsageError(f"{folder} is no transformers model: it has no config.json")
     with quiet():
@@ -69,11 +72,13 @@ def read_config(folder: Path) -> Any:
 
 
 def read_tokenizer(folder: Path) -> Any:
+    """The fast tokenizer of a folder."""
     with quiet():
         return transformers.AutoTokenizer.from_pretrained(folder, local_files_only=True, use_fast=True)
 
 
 def read_model(folder: Path, auto: Any, *, device: str, precision: Chosen) -> Any:
+    """The model of a folder by the class `auto`, in evaluation mode; a `UsageError` if weights are missing."""
     dtype = torch.bfloat16 if precision == "bf16" else torch.float32
     with quiet():
         model, found = auto.from_pretrained(
@@ -109,7 +114,7 @@ def longest(config: Any, tokenizer: Any, most: int) -> int:
 
 
 def _first_place(config: Any) -> int:
-    """RoBERTa-like models number positions from the padding index plus 1."""
+    """The number of the first position: 0, or for RoBERTa-like models the padding index plus 1."""
     with torch.device("meta"), quiet():  # builds the model without allocating weights
         model = transformers.AutoModel.from_config(config)  # type: ignore[no-untyped-call]
     for name, module in model.named_modules():

@@ -25,6 +25,8 @@ _BUDGET = 1024  # tokens in a batch; each needs logits for the whole vocabulary
 
 
 class _Input(NamedTuple):
+    """The tokens of context and text with their types."""
+
     ids: list[int]
     types: list[int]
     places: list[int]  # positions of the text's tokens
@@ -32,6 +34,8 @@ class _Input(NamedTuple):
 
 @dataclass(frozen=True)
 class MaskedLM:
+    """A masked language model that scores a text after another."""
+
     folder: Path
     label: str  # name@hash
     device: str = field(default_factory=loading.default_device)
@@ -63,13 +67,17 @@ class MaskedLM:
 
     @property
     def _longest(self) -> int:
+        """The largest number of tokens of an input, at most 512."""
         config = loading.read_config(self.folder)
         # RoBERTa numbers its positions from 2.
         room = int(getattr(config, "max_position_embeddings", _LONGEST)) - 2
         return min(room, int(min(self.tokenizer.model_max_length, _LONGEST)))
 
     def score(self, pairs: Sequence[tuple[str, str]], /) -> Floats:
-        """(n, 2) for each (context, text): sum of the tokens' log-probabilities (NaN without tokens), their number."""
+        """(n, 2) for each (context, text): sum of the tokens' log-probabilities (NaN without tokens), their number.
+
+        Each token is masked alone, so the sum is a pseudo-log-likelihood in nats.
+        """
         rows = (
             self._score(pairs)
             if self.cache is None
@@ -80,6 +88,7 @@ class MaskedLM:
         return np.array(rows, dtype=np.float64).reshape(len(pairs), 2)
 
     def _score(self, pairs: Sequence[tuple[str, str]]) -> list[Floats]:
+        """`score`, computed: one row (2,) for each pair."""
         inputs = [self._input(*pair) for pair in pairs]
         tasks = [(at, place) for at, one in enumerate(inputs) for place in one.places]
         lengths = [len(inputs[at].ids) for at, _ in tasks]
@@ -94,6 +103,10 @@ class MaskedLM:
         return rows
 
     def _log_probs(self, inputs: Sequence[_Input], places: Sequence[int]) -> Floats:
+        """(b,) the log-probability of the token at one place of each input, which is masked.
+
+        All inputs have one length.
+        """
         ids = torch.tensor([one.ids for one in inputs], device=self.device)
         rows = torch.arange(len(inputs), device=self.device)
         at = torch.tensor(places, device=self.device)
@@ -108,7 +121,10 @@ class MaskedLM:
         return picked
 
     def _input(self, context: str, text: str) -> _Input:
-        """[CLS] context [SEP] text [SEP], with the model's own number of separators between the two."""
+        """[CLS] context [SEP] text [SEP], with the model's own number of separators between the two.
+
+        If both do not fit, the end of the text is cut, then the beginning of the context.
+        """
         tokenizer = self.tokenizer
         marks = tokenizer.num_special_tokens_to_add(pair=True)
         room = self._longest - marks

@@ -19,11 +19,17 @@ _MARK = "\N{OBJECT REPLACEMENT CHARACTER}words\N{OBJECT REPLACEMENT CHARACTER}"
 
 @dataclass(frozen=True, slots=True)
 class Prompt:
+    """How utterances become tokens, by the chat template or as plain lines."""
+
     tokenizer: Any
     form: Literal["chat", "plain"]
 
     @classmethod
     def of(cls, tokenizer: Any, form: Form) -> "Prompt":
+        """The prompt for this tokenizer; `auto` is `chat` if it has a template.
+
+        `chat` without one is a `UsageError`.
+        """
         has_template = bool(tokenizer.chat_template)
         if form == "chat" and not has_template:
             raise UsageError("this model has no chat template: choose the form `plain`")
@@ -37,6 +43,7 @@ class Prompt:
         return context or (self._first,), text
 
     def _chat(self, utterance: Utterance) -> str:
+        """The chat template up to the words of the utterance; a `DataError` if it refuses or drops the turns."""
         messages = [{"role": turn.role, "content": turn.text} for turn in utterance.context]
         messages.append({"role": utterance.role, "content": _MARK})
         try:
@@ -53,12 +60,13 @@ class Prompt:
         return str(before)
 
     def _plain(self, utterance: Utterance) -> str:
+        """The beginning-of-text token, if any, and the context, one line a turn."""
         begin = self.tokenizer.bos_token or ""
         return begin + "".join(f"{turn.text}\n" for turn in utterance.context)
 
     @property
     def _first(self) -> int:
-        """The text before the first word, for a model without a beginning-of-text token."""
+        """The end-of-text token, as an empty context of a model without a beginning-of-text token."""
         token = self.tokenizer.eos_token_id
         if token is None:
             raise UsageError(

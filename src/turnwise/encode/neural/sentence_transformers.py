@@ -26,7 +26,10 @@ _MODES: dict[str, Pooling] = {
 
 
 def stated_pooling(folder: Path) -> Pooling:
-    """The folder's own pooling; the mean if it states none."""
+    """The folder's own pooling; the mean if it states none.
+
+    A `UsageError` if it has modules or poolings not supported.
+    """
     modules = _modules(folder)
     if strange := [kind for kind in modules if kind not in _DONE]:
         raise _unsupported(folder, f"a module {strange[0]}")
@@ -41,16 +44,17 @@ def stated_pooling(folder: Path) -> Pooling:
 
 
 def states_unit_length(folder: Path) -> bool:
+    """Whether the model's own vectors are normalised to unit length."""
     return "Normalize" in _modules(folder)
 
 
 def stated_length(folder: Path) -> int | None:
-    """The largest number of tokens of an input."""
+    """The largest number of tokens of an input; None if the folder does not state it."""
     return (_read(folder / "sentence_bert_config.json") or {}).get("max_seq_length")
 
 
 def _modules(folder: Path) -> dict[str, str]:
-    """Kind of each module -> its folder."""
+    """Kind of each module -> its folder; empty if sentence-transformers did not write the folder."""
     listed = _read(folder / "modules.json") or []
     return {str(module["type"]).rpartition(".")[2]: str(module.get("path", "")) for module in listed}
 
@@ -63,4 +67,5 @@ def _unsupported(folder: Path, what: str) -> UsageError:
 
 
 def _read(path: Path) -> Any:
+    """The JSON value of a file; None if there is no file."""
     return json.loads(path.read_text()) if path.is_file() else None

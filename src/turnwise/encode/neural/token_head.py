@@ -14,6 +14,8 @@ _ROWS = 32  # states multiplied together: 32 x 49,152 float32 are 6 MB and fit t
 
 @dataclass(frozen=True, slots=True)
 class Head:
+    """The output layer of a language model in float32."""
+
     weight: torch.Tensor  # (vocabulary, d) float32: in bfloat16 a logit of 20 is rounded by up to .06
     bias: torch.Tensor | None
 
@@ -36,7 +38,7 @@ class Head:
         return head
 
     def log_probs(self, states: torch.Tensor, targets: torch.Tensor) -> Floats:
-        """(n, d) states and (n,) tokens -> (n,) log-probabilities."""
+        """(n, d) states and (n,) tokens -> (n,) natural log-probabilities."""
         parts = [
             torch.nn.functional.cross_entropy(self._logits(some), target, reduction="none")
             for some, target in zip(torch.split(states, _ROWS), torch.split(targets, _ROWS), strict=True)
@@ -44,4 +46,5 @@ class Head:
         return -torch.cat(parts).double().cpu().numpy().astype(np.float64)
 
     def _logits(self, states: torch.Tensor) -> torch.Tensor:
+        """(n, vocabulary) logits in float32."""
         return torch.nn.functional.linear(states.float(), self.weight, self.bias)

@@ -35,6 +35,8 @@ _LONGEST = 4096  # largest number of tokens, if the model states none
 
 @dataclass(frozen=True)
 class Transformer(loading.FromFolder):
+    """An encoder of texts, tokens and pairs by any transformers model. None in a setting is the model's own."""
+
     folder: Path
     label: str  # name@hash
     layer: int | None = None  # None: the model's output
@@ -85,12 +87,15 @@ class Transformer(loading.FromFolder):
         return Signature(self.label, (("pair", part), *self.signature.fields))
 
     def encode(self, texts: Sequence[str], /) -> Vectors:
+        """(n, d) the pooled vector of each text."""
         return self._remembered(self.signature, texts, "all")
 
     def encode_joint(self, pairs: Sequence[tuple[str, str]], part: str, /) -> Vectors:
+        """(n, d) of each (query, reply), pooled over `part`: "all" of the input, or the "reply" only."""
         return self._remembered(self.joint_signature(part), pairs, part)
 
     def tokens(self, texts: Sequence[str], /) -> list[Tokens]:
+        """The token vectors of each text, special tokens included."""
         tell(self.label, self._max_length, self.cut(list(dict.fromkeys(texts))))
 
         def make(indices: list[int]) -> list[NDArray[np.floating[Any]]]:
@@ -125,6 +130,7 @@ class Transformer(loading.FromFolder):
 
     @property
     def _fields(self) -> tuple[tuple[str, str], ...]:
+        """The parts of the signature that concern token vectors."""
         layer = () if self.layer is None else (("layer", str(self.layer)),)
         precision = () if self._precision == "fp32" else (("precision", self._precision),)
         kept = () if self.kept == "fp32" else (("kept", self.kept),)
@@ -136,14 +142,17 @@ class Transformer(loading.FromFolder):
 
     @cached_property
     def _unit(self) -> bool:
+        """Whether vectors are normalised to unit length."""
         return states_unit_length(self.folder) if self.normalise is None else self.normalise
 
     @cached_property
     def _max_length(self) -> int:
+        """The largest number of tokens of an input: `max_length`, that of the folder, or that of the model."""
         stated = self.max_length or stated_length(self.folder)
         return stated or loading.longest(self.config, self.tokenizer, _LONGEST)
 
     def _remembered(self, signature: Signature, texts: Sequence[Text], part: str) -> Vectors:
+        """(n, d) pooled vectors from the cache where possible; reports the number of cut texts."""
         tell(self.label, self._max_length, self.cut(list(dict.fromkeys(texts))))
         if self.cache is None:
             return self._pooled(texts, part).astype(np.float32, copy=False)
@@ -156,7 +165,7 @@ class Transformer(loading.FromFolder):
         return np.array(rows, dtype=np.float32).reshape(len(texts), self.dimension)
 
     def _pooled(self, texts: Sequence[Text], part: str) -> NDArray[np.floating[Any]]:
-        """(n, d) in the precision of the cache."""
+        """(n, d) in the precision of the cache, computed; equal texts once."""
         different, inverse = distinct(texts)
         vectors = np.empty((len(different), self.dimension), dtype=np.float32)
         for batch, hidden, encodings in self._states(different):
@@ -168,6 +177,7 @@ class Transformer(loading.FromFolder):
         return vectors[inverse].astype(self._kept_type, copy=False)
 
     def _token_vectors(self, texts: Sequence[str]) -> list[NDArray[np.floating[Any]]]:
+        """(t, d) the token vectors of each text in the precision of the cache, computed; equal texts once."""
         different, inverse = distinct(texts)
         found: dict[int, NDArray[np.floating[Any]]] = {}
         for batch, hidden, _ in self._states(different):
@@ -188,6 +198,7 @@ class Transformer(loading.FromFolder):
             yield batch, self._forward(group), group
 
     def _encodings(self, texts: Sequence[Text]) -> list[Any]:
+        """The tokens of each text or pair, cut at the largest length; all are texts or all are pairs."""
         if not texts:
             return []
         first = [text if isinstance(text, str) else text[0] for text in texts]
@@ -196,6 +207,7 @@ class Transformer(loading.FromFolder):
         return list(encoded.encodings)
 
     def _forward(self, encodings: list[Any]) -> torch.Tensor:
+        """(b, t, d) states of the chosen layer for inputs of one length."""
         inputs = {"input_ids": torch.tensor([encoding.ids for encoding in encodings], device=self.device)}
         if "token_type_ids" in self.tokenizer.model_input_names:
             inputs["token_type_ids"] = torch.tensor(
@@ -217,6 +229,7 @@ class Transformer(loading.FromFolder):
 
 
 def _blocks(model: Any, count: int) -> Any:
+    """The list of the model's `count` layers; a `UsageError` if there is none."""
     for module in model.modules():
         if isinstance(module, torch.nn.ModuleList) and len(module) == count:
             return module
@@ -224,12 +237,13 @@ def _blocks(model: Any, count: int) -> Any:
 
 
 def _bytes(text: Text) -> int:
+    """The number of bytes of a text or pair in UTF-8."""
     parts = [text] if isinstance(text, str) else text
     return sum(len(part.encode("utf-8", "surrogatepass")) for part in parts)
 
 
 def _chosen(encoding: Any, part: str) -> list[bool]:
-    """The tokens of an input that are pooled."""
+    """Which tokens of an input are pooled: all, or with `part` "reply" those of the second text."""
     if part == "reply":
         return [sequence == 1 for sequence in encoding.sequence_ids]
     return [True] * len(encoding.ids)

@@ -46,7 +46,7 @@ def delexicalise(text: str, said: Set[str]) -> str:
 
 
 def values(text: str) -> Iterator[str]:
-    """The values of a text, folded."""
+    """The certain values of a text, casefolded, in order: words with a digit and proper nouns."""
     return (word.form for word in _words(text) if word.certain)
 
 

@@ -29,6 +29,8 @@ EIGHT = (
 
 @dataclass(frozen=True, slots=True)
 class Features:
+    """The estimator `features`: a ridge regression of the known means on eight features of how an agent talks."""
+
     card: ClassVar[Card] = Card(
         kind="estimator",
         meaning="Mean rating predicted from eight hand-crafted features of the target's replies.",
@@ -48,10 +50,14 @@ class Features:
         return Signature("features", (("ridge", str(self.ridge)), ("best", str(self.best))))
 
     def given(self, numbers: Mapping[str, Mapping[str, float]]) -> "Features":
-        """A copy with the features of every agent."""
+        """A copy with the features of every agent: metric -> agent -> number."""
         return replace(self, numbers=numbers)
 
     def estimate(self, episodes: Episodes, target: str, /, *, rng: np.random.Generator) -> Estimate:
+        """The mean rating of the target predicted from its features, by a regression over the other agents.
+
+        Refused if fewer than `FEWEST` others have rated dialogues and all features, or if the target has no feature.
+        """
         known = {agent: mean for agent, mean in known_means(episodes).items() if agent != target}
         agents = [agent for agent in known if all(agent in column for column in self.numbers.values())]
         usable = [name for name, column in self.numbers.items() if target in column]
@@ -65,7 +71,7 @@ class Features:
         return Estimate(value=value, contributions=np.array([value]), level=float(means.mean()))
 
     def _predicted(self, rows: Floats, means: Floats) -> float:
-        """The predicted mean of the last row's agent, by regression on the other rows."""
+        """The predicted mean of the last row's agent, by regression of `means` on the other rows."""
         centre, size = rows[:-1].mean(axis=0), rows[:-1].std(axis=0)
         scaled = (rows - centre) / np.where(size > 0, size, np.inf)
         x, y = scaled[:-1], means - means.mean()

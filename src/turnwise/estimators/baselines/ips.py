@@ -19,6 +19,8 @@ from turnwise.types import Card, Episodes, Estimate, Floats, Signature
 
 @dataclass(frozen=True, slots=True)
 class Ips:
+    """The estimator `ips`; without `normalised` the weights are not divided by their mean."""
+
     card: ClassVar[Card] = Card(
         kind="estimator",
         meaning="Mean of the logged ratings, weighted by how likely the target was to say what was said.",
@@ -34,6 +36,10 @@ class Ips:
         return Signature("ips", (("normalised", str(self.normalised)),))
 
     def estimate(self, episodes: Episodes, target: str, /, *, rng: np.random.Generator) -> Estimate:
+        """The weighted mean rating of the dialogues that other agents held.
+
+        Refused unless all of them have a rating and the log-probabilities of both agents, or if every weight is 0.
+        """
         episodes = leave_out(episodes, {target})
         logged = _of_loggers(episodes)
         mine = episodes.log_probs.get(target, np.full(len(episodes.user), np.nan))
@@ -59,7 +65,7 @@ class Ips:
 
 
 def _of_loggers(episodes: Episodes) -> Floats:
-    """(n,) log-probability of each logged reply under the agent that gave it."""
+    """(n,) log-probability of each logged reply under the agent that gave it; NaN where it was not logged."""
     owner = np.repeat(episodes.agent, np.diff(episodes.first))
     found = np.full(len(owner), np.nan)
     for place, name in enumerate(episodes.agents):

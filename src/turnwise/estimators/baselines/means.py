@@ -17,6 +17,8 @@ from turnwise.types import Card, Episodes, Estimate, Signature
 
 @dataclass(frozen=True, slots=True)
 class Mean:
+    """The estimator `mean`: the same for every target but for the dialogues that it held."""
+
     card: ClassVar[Card] = Card(
         kind="estimator",
         meaning="Mean rating of the dialogues that others held.",
@@ -30,6 +32,7 @@ class Mean:
         return Signature("mean")
 
     def estimate(self, episodes: Episodes, target: str, /, *, rng: np.random.Generator) -> Estimate:
+        """The mean of the ratings of all rated dialogues that the target did not hold; refused if there are none."""
         reward = leave_out(episodes, {target}).reward
         rated = reward[np.isfinite(reward)]
         if not len(rated):
@@ -39,6 +42,8 @@ class Mean:
 
 @dataclass(frozen=True, slots=True)
 class Relabelled:
+    """The estimator `mean-relabelled`: the mean score of the target's own decisions."""
+
     card: ClassVar[Card] = Card(
         kind="estimator",
         meaning="Mean score of the decision that the target would take at the end of the logged dialogues.",
@@ -52,6 +57,10 @@ class Relabelled:
         return Signature("mean-relabelled")
 
     def estimate(self, episodes: Episodes, target: str, /, *, rng: np.random.Generator) -> Estimate:
+        """The mean over others' dialogues of the mean score of the target's decisions (samples) at the last point.
+
+        Dialogues without a scored decision are left out; refused if none is left. `decided` is the share that is left.
+        """
         episodes = leave_out(episodes, {target})
         said = episodes.alternatives.get(target)
         scores = said.relabelled[episodes.first[1:] - 1] if said is not None else np.full((1, 1), np.nan)

@@ -18,6 +18,8 @@ from turnwise.types import Card, Episodes, Estimate, Floats, Ints, Signature
 
 @dataclass(frozen=True)
 class Nearest:
+    """The estimator `nearest`; `model` is the encoder of texts."""
+
     card: ClassVar[Card] = Card(
         kind="estimator",
         meaning="Mean rating of the dialogues in which the logged replies nearest to the target's were said.",
@@ -33,6 +35,11 @@ class Nearest:
         return Signature("nearest", (), (encoder(self.model).signature,))
 
     def estimate(self, episodes: Episodes, target: str, /, *, rng: np.random.Generator) -> Estimate:
+        """The mean value of the nearest logged replies, over samples, then points, then the dialogues of other agents.
+
+        The diagnostic `distance` is the mean of 1 minus the cosine. Refused without rated replies or the target's
+        alternatives.
+        """
         episodes = leave_out(episodes, {target})
         values = _values(episodes)
         known = np.flatnonzero(np.isfinite(values)).astype(np.int64)
@@ -55,7 +62,7 @@ class Nearest:
 
 
 def _values(episodes: Episodes) -> Floats:
-    """(m,) mean rating of the dialogues in which each text is a logged reply; NaN if it is none."""
+    """(m,) mean rating of the dialogues in which each text is a logged reply; NaN if it is in no rated one."""
     reward = np.repeat(episodes.reward, np.diff(episodes.first))
     rated = np.isfinite(reward)
     text, m = episodes.logged.text[:, 0][rated], len(episodes.texts)
@@ -66,7 +73,10 @@ def _values(episodes: Episodes) -> Floats:
 
 
 def neighbours(episodes: Episodes, target: str, known: Ints, model: str) -> tuple[Ints, Floats]:
-    """(m,) the nearest of the `known` texts to each text of the target, and its cosine."""
+    """(m,) index of the text of `known` that is nearest to each text, and (m,) its cosine.
+
+    Both are 0 for texts that are not alternatives of the target.
+    """
     unit = vectors(episodes.texts, model)
     unit = unit / np.maximum(np.linalg.norm(unit, axis=1, keepdims=True), 1e-12)
     said = episodes.alternatives[target].text

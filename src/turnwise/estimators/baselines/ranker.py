@@ -16,6 +16,8 @@ from turnwise.types import Card, Episodes, Estimate, Signature
 
 @dataclass(frozen=True, slots=True)
 class Ranker:
+    """A metric's corpus scores of each agent's replies as estimates, on the metric's own scale."""
+
     card: ClassVar[Card] = Card(
         kind="estimator",
         meaning="A metric's number of the replies that the target would have given.",
@@ -35,6 +37,7 @@ class Ranker:
         return Signature("ranker", (("metric", self.metric),))
 
     def estimate(self, episodes: Episodes, target: str, /, *, rng: np.random.Generator) -> Estimate:
+        """The metric's score of the target, as it is; refused if the metric was refused or did not score this agent."""
         if self.refused is not None:
             raise Refused(f"metric `{self.metric}`: {self.refused}")
         if target not in self.scores:

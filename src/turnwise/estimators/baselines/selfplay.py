@@ -26,6 +26,8 @@ FEWEST = 30  # smallest number of rated dialogues for a reward model
 
 @dataclass(frozen=True)
 class SelfPlay:
+    """The estimator `spe`: the mean reward of self-play dialogues, by the task or by a reward model."""
+
     card: ClassVar[Card] = Card(
         kind="estimator",
         meaning="Mean rating, computed or predicted, of dialogues that the target held with a stand-in for people.",
@@ -52,6 +54,11 @@ class SelfPlay:
         return replace(self, played=played)
 
     def estimate(self, episodes: Episodes, target: str, /, *, rng: np.random.Generator) -> Estimate:
+        """The mean reward of the target's self-play dialogues.
+
+        If they do not all have a reward, the rewards of all are predicted by a model of the ratings of other agents'
+        logged dialogues. Refused without self-play dialogues of the target.
+        """
         held = self.played.get(target)
         if held is None or not len(held.dialogues):
             raise Refused(
@@ -76,7 +83,7 @@ class SelfPlay:
 
 
 def _lengths(episodes: Episodes, held: Episodes) -> dict[str, float]:
-    """Diagnostics: the lengths of logged and of self-play dialogues."""
+    """Diagnostics: the number of self-play dialogues, and the mean turns of logged and of self-play dialogues."""
     turns = {"turns_logged": np.diff(episodes.first), "turns_played": np.diff(held.first)}
     return {
         "played": float(len(held.dialogues)),
@@ -101,7 +108,10 @@ class Reward:
 
     @classmethod
     def learn(cls, episodes: Episodes, model: str, *, components: int, ridge: float) -> "Reward":
-        """Fit the model on the rated dialogues by ridge regression; raises if they are too few."""
+        """Fit to the rated dialogues; `components` is for each speaker.
+
+        Raises `TooFewItems` with fewer than `FEWEST` of them.
+        """
         rated = np.isfinite(episodes.reward)
         if rated.sum() < FEWEST:
             raise TooFewItems(
@@ -131,12 +141,13 @@ class Reward:
         return float(np.sqrt(np.mean(self._standardised(episodes) ** 2)))
 
     def _standardised(self, episodes: Episodes) -> Floats:
+        """(N, d) features, centred and scaled as in the fit; constant features become 0."""
         x: Floats = (_features(episodes, self.model, self.bases) - self.centre) / self.size
         return x
 
 
 def _basis(rows: Floats, components: int) -> tuple[Floats, Floats]:
-    """The mean and the first principal directions of the rows."""
+    """(q,) the mean of the rows and (q, k) their first k <= `components` principal components, not scaled."""
     mean = rows.mean(axis=0)
     _, _, directions = np.linalg.svd(rows - mean, full_matrices=False)
     return mean, directions[:components].T
@@ -150,7 +161,10 @@ def _sides(episodes: Episodes, model: str) -> tuple[Floats, Floats]:
 
 
 def _means(table: Floats, texts: Ints, first: Ints) -> Floats:
-    """Mean vector of each dialogue; -1 in `texts` is a missing turn."""
+    """(N, q) mean vector of the texts of each dialogue; zeros for a dialogue without texts.
+
+    -1 in `texts` is a missing turn.
+    """
     there = (texts >= 0).astype(np.float64)
     sums = np.add.reduceat(table[np.maximum(texts, 0)] * there[:, None], first[:-1], axis=0)
     counts = np.add.reduceat(there, first[:-1])

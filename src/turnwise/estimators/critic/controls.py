@@ -39,7 +39,7 @@ def with_controls(
     """
     said = [turn.text for dialogue in dialogues for turn in dialogue.turns if _speaks(turn)]
     stuffed = _stuffing(said)
-    elsewhere = _elsewhere(dialogues, said, rng)
+    elsewhere = _replies_elsewhere(dialogues, said, rng)
     chance = iter(rng.random(len(said)).tolist())
     found = []
     for dialogue in dialogues:
@@ -57,7 +57,11 @@ def with_controls(
 
 
 def _controls(logged: str, user: str, other: str, stuffed: str) -> dict[str, str]:
-    """The reply of each control at one turn, and the logged reply."""
+    """System -> its reply at one point: the logged reply as `LOGGED`, and each control with `PREFIX` before its name.
+
+    `user` is the user's last turn ("" if there is none), `other` a reply of another dialogue, `stuffed` the text of
+    `_stuffing`.
+    """
     said = {
         RANDOM: other,
         TRUNCATED: truncated(logged, 0.5),
@@ -70,7 +74,10 @@ def _controls(logged: str, user: str, other: str, stuffed: str) -> dict[str, str
 
 
 def _graded(logged: str, other: str, drawn: float, shares: Sequence[float]) -> dict[str, str]:
-    """Replies that are random or truncated to a given share."""
+    """`random@S` and `truncated@S` for each share S -> the corrupted reply at one point.
+
+    `drawn` is uniform in [0, 1): `random@S` is the `other` reply if it is below S, otherwise the logged one.
+    """
     return {
         **{f"{RANDOM}@{share:g}": other if drawn < share else logged for share in shares},
         **{f"{TRUNCATED}@{share:g}": truncated(logged, share) for share in shares},
@@ -78,24 +85,32 @@ def _graded(logged: str, other: str, drawn: float, shares: Sequence[float]) -> d
 
 
 def truncated(text: str, share: float) -> str:
-    """The text without the last `share` of its words."""
+    """The text without the last `share` of its words, rounded to whole words."""
     kept = text.split()
     return " ".join(kept[: round(len(kept) * (1 - share))])
 
 
 def _speaks(turn: Turn) -> bool:
+    """Whether the turn is an assistant's with a text (a tool call without text is none)."""
     return turn.role == "assistant" and turn.content is not None
 
 
-def _elsewhere(dialogues: Sequence[Dialogue], said: Sequence[str], rng: np.random.Generator) -> "_Elsewhere":
+def _replies_elsewhere(
+    dialogues: Sequence[Dialogue], said: Sequence[str], rng: np.random.Generator
+) -> "_Elsewhere":
+    """An iterator that gives a random reply of another dialogue for each logged reply in turn."""
     owner = np.repeat(np.arange(len(dialogues)), [sum(map(_speaks, one.turns)) for one in dialogues])
     return _Elsewhere(said, owner, rng)
 
 
 class _Elsewhere:
-    """For each reply, a reply of another dialogue (of its own, if there is only one)."""
+    """For each reply in turn, a random reply of another dialogue.
+
+    If 20 draws all fall on its own dialogue, it is the last of these.
+    """
 
     def __init__(self, said: Sequence[str], owner: np.ndarray, rng: np.random.Generator) -> None:
+        """`said` are the replies of all dialogues in order, `owner` the number of the dialogue of each."""
         self.said, self.owner, self.rng = said, owner, rng
         self.place = 0
 
@@ -109,7 +124,10 @@ class _Elsewhere:
 
 
 def _stuffing(said: Sequence[str]) -> str:
-    """A text of the most frequent slots, or of the most frequent longer words."""
+    """The up to 16 most frequent placeholders of the replies, sorted, joined by spaces.
+
+    Without placeholders, the most frequent words of more than 3 letters.
+    """
     counts = Counter(word for text in said for word in dict.fromkeys(words(text)))
     slots = [word for word, _ in counts.most_common() if word.startswith(SLOT)]
     frequent = slots or [word for word, _ in counts.most_common() if len(word) > 3]
@@ -132,7 +150,10 @@ class Verdict:
 def judged(
     systems: Mapping[str, float], controls: Mapping[str, float], *, logged: float | None = None
 ) -> Verdict:
-    """The verdict from the values of real systems, of controls and of the logged agent, which counts as a system."""
+    """The verdict from the values of real systems, of controls and of the logged agent, which counts as a system.
+
+    It is empty (fooled by none, margin None) if there is no system or no control.
+    """
     real = {**systems} if logged is None else {**systems, LOGGED: logged}
     if not real or not controls:
         return Verdict((), None, None)

@@ -70,6 +70,8 @@ class TaskCritic(Protocol):
 
 @dataclass(frozen=True)
 class Critic:
+    """The linear critic: cross-fitted fitted Q evaluation with negatives (`evaluation`), one value for each system."""
+
     card: ClassVar[Card] = Card(
         kind="estimator",
         meaning="Discounted return that a system's replies promise in the logged contexts: cross-fitted linear Q.",
@@ -103,7 +105,7 @@ class Critic:
 
     @property
     def discount(self) -> float:
-        """The discount factor: `gamma`, or the default of the reward."""
+        """`gamma` if it is given, otherwise 1 with ratings and .9 with the rewards of a task."""
         if self.gamma is not None:
             return float(self.gamma)
         return 1.0 if self.reward in ("auto", "rating") else DISCOUNT
@@ -116,32 +118,39 @@ class Critic:
         }
         for name in ("actions", "form", "negatives", "ridge", "pessimism"):
             settings[name] = str(getattr(self, name))
-        return Signature("critic", tuple((settings | {"form": self.worded}).items()), self._parts)
+        return Signature("critic", tuple((settings | {"form": self.worded}).items()), self._encoder_signature)
 
     @property
-    def _parts(self) -> tuple[Signature, ...]:
+    def _encoder_signature(self) -> tuple[Signature, ...]:
+        """The signature of the encoder of actions; none for words and for acts by rule."""
         return () if self.actions in (WORDS, *RULES) else (_encoder(self.actions).signature,)
 
     @property
     def worded(self) -> Form:
-        """`one` or `logged`: the form in which texts are read."""
+        """`one` or `logged`: the form in which texts are read. `auto` is `logged` for LAVA actions, otherwise `one`."""
         return ("logged" if is_latent(self.actions) else "one") if self.form == "auto" else self.form
 
     @property
     def taught(self) -> list[str]:
-        """The controls that are worth 0 by training, and so tell nothing."""
+        """Names (without prefix) of the controls that are worth 0 by training, and so tell nothing.
+
+        None without negatives.
+        """
         return list(TAUGHT) if self.negatives else []
 
     def given(self, facts: Mapping[str, Facts]) -> Self:
-        """With what is known of the dialogues' tasks."""
+        """A copy with the task facts of the dialogues, by dialogue id."""
         return replace(self, facts=facts)
 
     def rewarded(self, reward: Reward) -> Self:
-        """With another reward."""
+        """A copy with another reward."""
         return replace(self, reward=reward)
 
     def evaluation(self, episodes: Episodes, *, seed: int = 0) -> Evaluation:
-        """A fitted-Q evaluation on these episodes, for any target."""
+        """The equations fitted on these dialogues, from which the value of any system on them is computed.
+
+        `seed` determines folds and random negatives. Raises `Refused` with fewer than 30 dialogues.
+        """
         if not len(episodes.dialogues):
             raise Refused("there is no dialogue to learn from")
         features = Features(episodes, self.facts, self._encoding(episodes))
@@ -155,13 +164,17 @@ class Critic:
         )
 
     def _encoding(self, episodes: Episodes) -> Encoding | None:
-        """The encoding of replies; None for the words themselves."""
+        """The encoding of replies for `actions`; None for words, which are fitted with the features."""
         if self.actions == WORDS:
             return None
         rule = RULES.get(self.actions)
         return _encoder(self.actions) if rule is None else rule(episodes.texts)
 
     def estimate(self, episodes: Episodes, target: str, /, *, rng: np.random.Generator) -> Estimate:
+        """The critic's value of the target on the dialogues that it did not hold.
+
+        Refused if the target has no alternatives there. `rng` is not used: folds and negatives depend on seed 0.
+        """
         episodes = leave_out(episodes, {target})
         said = episodes.alternatives.get(target)
         if said is None:
@@ -173,20 +186,20 @@ class Critic:
 
 
 def estimate(found: Valued) -> Estimate:
-    """The value of a critic as an estimate."""
+    """The value of a system as an `Estimate`, with the Bellman error as its diagnostic `bellman_error`."""
     return Estimate(
         value=found.value, contributions=found.contributions, diagnostics={"bellman_error": found.error}
     )
 
 
 def is_latent(actions: str) -> bool:
-    """Whether `actions` names a folder of a LAVA model, whose latent points are the actions."""
+    """Whether `actions` is the folder of a LAVA model (any kind of `LATENT`), whose latent points are the actions."""
     return is_trained(Path(actions)) and read_config(Path(actions))["kind"] in LATENT
 
 
 @lru_cache(maxsize=2)
 def _encoder(model: str) -> "Signed":
-    """The encoding by a model: the latent actions of a LAVA folder, or text vectors."""
+    """The action encoder of a LAVA folder, or the sentence encoder of this name; the last two are kept."""
     if is_latent(model):
         from turnwise.estimators.neural.actions import LatentActions
 
@@ -195,13 +208,13 @@ def _encoder(model: str) -> "Signed":
 
 
 class Signed(Encoding, Protocol):
-    """An encoding by a model."""
+    """An encoding that has a signature, because it comes from a model."""
 
     signature: Signature
 
 
 class _Cached:
-    """An encoder by name; every text is encoded once."""
+    """A sentence encoder by name, with its vectors as float64; every text is encoded once."""
 
     def __init__(self, model: str) -> None:
         from turnwise.estimators.vectors import encoder

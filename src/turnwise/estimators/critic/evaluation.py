@@ -53,7 +53,7 @@ class Valued:
 
 @dataclass(frozen=True)
 class Evaluation:
-    """What the evaluations of all systems share."""
+    """What the evaluations of all systems share: folds, features of the logged replies, equations of each fold."""
 
     features: Features
     gamma: float
@@ -69,7 +69,7 @@ class Evaluation:
 
     @cached_property
     def fold(self) -> Ints:
-        """(n,) the fold of each point."""
+        """(n,) the fold of each point, 0 to FOLDS - 1; all points of a dialogue are in one fold."""
         fold_of_dialogue = np.empty(len(self._order), dtype=np.int64)
         fold_of_dialogue[self._order] = np.arange(len(self._order)) % FOLDS
         return fold_of_dialogue[self._owner]
@@ -87,16 +87,18 @@ class Evaluation:
 
     @cached_property
     def last(self) -> Ints:
+        """(N,) index of the last point of each dialogue."""
         return self.features.episodes.first[1:] - 1
 
     @cached_property
     def _owner(self) -> Ints:
+        """(n,) index of the dialogue of each point."""
         lengths = np.diff(self.features.episodes.first)
         return np.repeat(np.arange(len(lengths)), lengths)
 
     @cached_property
     def _gram(self) -> Floats:
-        """(FOLDS, d, d) Gram matrices of logged replies and negatives."""
+        """(FOLDS, d, d) sums of x x' by fold, over logged replies and, times `negatives`, over both negatives."""
         grams = self._outer(self.logged, self.logged)
         if self.negatives:
             for rows in self._negatives():
@@ -104,11 +106,14 @@ class Evaluation:
         return grams
 
     def _outer(self, left: Floats, right: Floats) -> Floats:
-        """(FOLDS, d, d) sums of outer products of rows by fold."""
+        """(FOLDS, d, d) sum of left x right' over the points of each fold."""
         return np.stack([left[self.fold == f].T @ right[self.fold == f] for f in range(FOLDS)])
 
     def _negatives(self) -> tuple[Floats, Floats]:
-        """Feature rows of two kinds of wrong replies: replies of other dialogues, and the user's own words."""
+        """(n, d) features of a reply of another dialogue, drawn at random, and (n, d) of the user's words as a reply.
+
+        A row is zero where the draw fell on the same dialogue, or where there is no user turn.
+        """
         episodes = self.features.episodes
         rank = np.argsort(self._order)
         points = np.lexsort((np.arange(len(self._owner)), rank[self._owner]))  # in the order of `_order`
@@ -118,20 +123,23 @@ class Evaluation:
         return self.features.rows(_words(other)), self.features.rows(_words(episodes.user))
 
     def _penalty(self, points: float, size: int) -> Floats:
-        """The ridge penalty of each feature; almost none for the constant."""
+        """(d,) ridge penalty of each coefficient for a fit on `points` points.
+
+        The constant, which is first, has almost none.
+        """
         penalty = np.full(size, self.ridge * points)
         penalty[0] = 1e-9 * points
         return penalty
 
     def _by_turn(self, rows: Floats) -> Floats:
-        """(FOLDS, TURNS, ...) sums of rows by fold and turn."""
+        """(FOLDS, TURNS, ...) sums of rows by fold and turn class."""
         sums = np.zeros((FOLDS, TURNS, *rows.shape[1:]))
         np.add.at(sums, (self.fold, self.features.classes), rows)
         return sums
 
     @cached_property
     def _fits(self) -> list["_Fit"]:
-        """The linear system of each fold, from the dialogues outside it."""
+        """The equations for each fold f, from the dialogues outside f."""
         counts = self._by_turn(np.ones(len(self.fold)))
         reward = self.features.reward
         arrived = np.stack([reward[self.fold == f] @ self.logged[self.fold == f] for f in range(FOLDS)])
@@ -146,7 +154,10 @@ class Evaluation:
         return fits
 
     def value(self, said: Said) -> Valued:
-        """The value of the system that would have said this."""
+        """The value of the system that would have said this at each logged point.
+
+        Refused if the steps of Q do not converge.
+        """
         rows, gamma = self.features.rows(said), self.gamma
         following = np.vstack([rows[1:], np.zeros(rows.shape[1])])
         following[self.last] = 0.0
@@ -178,7 +189,10 @@ class Evaluation:
         return Valued(contributions, q, float(np.sqrt(np.mean(errors**2))) if dialogues else np.nan)
 
     def _check_settled(self, left: float) -> None:
-        """Refuse a value that further steps would still move by `left`."""
+        """Raise `Refused` if further steps would still move the value by more than `SETTLED` times the largest return.
+
+        `left` is that remaining change of the value.
+        """
         returns = np.add.reduceat(self.features.reward, self.features.episodes.first[:-1])
         if not abs(left) <= SETTLED * np.abs(returns).max():
             raise Refused(f"{UNSETTLED} (another {abs(left):.3g} is to come)")
@@ -210,11 +224,12 @@ class _Fit:
         return cho_factor(self.gram)
 
     def solve(self, right: Floats) -> Floats:
+        """The solution x of gram x = right."""
         solved: Floats = cho_solve(self._factor, right)
         return solved
 
     def iterated(self, step: Floats, right: Floats, steps: int) -> Floats:
-        """v after some steps; refused if the steps diverge."""
+        """(d,) v after `steps` steps v <- gram^-1 (right + step v) from 0; refused if the steps diverge."""
         growth = float(np.abs(np.linalg.eigvals(self.solve(step))).max())
         if not growth < 1:
             raise Refused(f"{UNSETTLED} (each step makes an error {growth:.4g} times as great)")
@@ -225,12 +240,13 @@ class _Fit:
 
 
 def _without(parts: Floats, fold: int) -> Floats:
+    """The sum of the parts over all folds but one."""
     left: Floats = parts.sum(axis=0) - parts[fold]
     return left
 
 
 def _words(text: Ints) -> Said:
-    """One text at each point, as replies."""
+    """One text at each point as replies, none where `text` is -1; without ends of dialogues or decisions."""
     one = text[:, None]
     nothing = np.full(one.shape, np.nan)
     return Said(one, np.zeros(one.shape, dtype=np.bool_), nothing, nothing)

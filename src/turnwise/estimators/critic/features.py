@@ -31,7 +31,7 @@ class Facts:
 
 @dataclass(frozen=True)
 class Features:
-    """Features of states and replies at every point of the episodes."""
+    """The features of any system's replies at the points of some episodes. `facts` are by dialogue id."""
 
     episodes: Episodes
     facts: Mapping[str, Facts] = field(default_factory=dict)
@@ -39,7 +39,7 @@ class Features:
 
     @cached_property
     def vocabulary(self) -> Vocabulary:
-        """The components of replies and user turns, fitted on the logged texts."""
+        """The representations of all texts, fitted on the logged replies and user turns."""
         logged = self.episodes.logged.text[:, 0]
         sizes = (REPLY, USER)
         return Vocabulary.fit(
@@ -54,12 +54,12 @@ class Features:
 
     @cached_property
     def classes(self) -> Ints:
-        """(n,) number of the turn, with all late turns in one class."""
+        """(n,) turn class of each point: its turn number, at most TURNS - 1."""
         return np.minimum(self.turn, TURNS - 1)
 
     @cached_property
     def reward(self) -> Floats:
-        """(n,) the reward at each point."""
+        """(n,) the reward at each point: that of `Facts`; without one, the dialogue's reward at its last turn only."""
         given = [self.facts[name].reward if name in self.facts else None for name in self.episodes.dialogues]
         reward = np.zeros(len(self.episodes.user))
         reward[self.episodes.first[1:] - 1] = self.episodes.reward
@@ -70,7 +70,7 @@ class Features:
 
     @cached_property
     def _task(self) -> Floats:
-        """(n, k) components of the task facts; zero columns where single replies are episodes."""
+        """(n, k) components of the task facts; k = 0 if any dialogue has none, as where single replies are episodes."""
         if not all(name in self.facts for name in self.episodes.dialogues):
             return np.zeros((len(self.episodes.user), 0))
         rows = np.concatenate([self.facts[name].state for name in self.episodes.dialogues])
@@ -79,13 +79,13 @@ class Features:
 
     @cached_property
     def _user(self) -> Floats:
-        """(n, k) components of the user turn before each point."""
+        """(n, l) components of the user's last turn; zeros where there is none."""
         coded = np.vstack([self.vocabulary.user, np.zeros(self.vocabulary.user.shape[1])])
         return coded[self.episodes.user]
 
     @cached_property
     def _state(self) -> Floats:
-        """(n, k) features of the state: constant, user turn, task facts, turn number, previous reply."""
+        """(n, s) the constant 1, the user's turn, the task, the turn class, and the logged reply of the turn before."""
         before = np.roll(self.vocabulary.reply[self.episodes.logged.text[:, 0], :BEFORE], 1, axis=0)
         before[self.turn == 0] = 0.0
         turns = np.eye(TURNS)[self.classes]

@@ -22,6 +22,7 @@ _SENTENCE = re.compile(r"[^.!?]+[.!?]*")
 
 
 def words(text: str) -> list[str]:
+    """The lower-case words (letters and apostrophes) and the marks ? and ! of a text, in order."""
     return _WORD.findall(text.lower())
 
 
@@ -32,7 +33,7 @@ class Encoding(Protocol):
 
 
 class BagOfWords:
-    """Indicators of the frequent words."""
+    """Indicators (0 or 1) of the `most` words that occur in most texts."""
 
     def __init__(self, texts: Sequence[str], most: int = MOST) -> None:
         counts = Counter(word for text in texts for word in dict.fromkeys(words(text)))
@@ -40,7 +41,7 @@ class BagOfWords:
         self.places = {word: place for place, word in enumerate(ordered[:most])}
 
     def encode(self, texts: Sequence[str], /) -> Floats:
-        """(n, words) 1 where the text has the word."""
+        """(texts, words) 1 where the text contains the word."""
         rows = np.zeros((len(texts), len(self.places)))
         for row, text in zip(rows, texts, strict=True):
             row[[self.places[word] for word in set(words(text)) if word in self.places]] = 1.0
@@ -63,7 +64,7 @@ class BinaryActs:
         self.slots = sorted({word for text in texts for word in words(text) if word.startswith("slot")})
 
     def encode(self, texts: Sequence[str], /) -> Floats:
-        """(n, acts) 1 where the text has the slot or the act."""
+        """(texts, slots + 5) 1 where the text mentions the slot, or a word of the kind of act."""
         rows = np.zeros((len(texts), len(self.slots) + len(_MARKS)))
         for row, text in zip(rows, texts, strict=True):
             read = set(words(text))
@@ -79,19 +80,23 @@ class SemanticActs:
 
     def __init__(self, texts: Sequence[str]) -> None:
         self.places = {
-            act: place for place, act in enumerate(sorted({act for text in texts for act in self._of(text)}))
+            act: place
+            for place, act in enumerate(sorted({act for text in texts for act in self._acts_of(text)}))
         }
 
     def encode(self, texts: Sequence[str], /) -> Floats:
-        """(n, acts) 1 where the text has the act with the slot."""
+        """(texts, acts) 1 where the text has the act; acts that no text of the fit had are ignored."""
         rows = np.zeros((len(texts), len(self.places)))
         for row, text in zip(rows, texts, strict=True):
-            row[[self.places[act] for act in self._of(text) if act in self.places]] = 1.0
+            row[[self.places[act] for act in self._acts_of(text) if act in self.places]] = 1.0
         return rows
 
     @staticmethod
-    def _of(text: str) -> set[tuple[str, str]]:
-        """The (act, slot) pairs of a text."""
+    def _acts_of(text: str) -> set[tuple[str, str]]:
+        """The (intent, slot) pairs of a text, one sentence at a time.
+
+        The slot is "" in a sentence without placeholders, the intent `inform` in one without indicating words.
+        """
         found = set()
         for sentence in _SENTENCE.findall(text):
             read = set(words(sentence))
@@ -114,7 +119,7 @@ class Axes:
 
     @classmethod
     def fit(cls, rows: Floats, most: int) -> Self:
-        """The first `most` components of the rows; fewer if the others have no variance."""
+        """The up to `most` components of largest variance of the rows; those with almost no variance are left out."""
         mean = rows.mean(axis=0)
         centred = rows - mean
         variance, directions = np.linalg.eigh(centred.T @ centred / len(rows))
@@ -123,13 +128,14 @@ class Axes:
         return cls(mean, directions[:, chosen] / np.sqrt(variance[chosen]))
 
     def __call__(self, rows: Floats) -> Floats:
+        """(m, k) coordinates of the rows on the components."""
         coordinates: Floats = (rows - self.mean) @ self.directions
         return coordinates
 
 
 @dataclass(frozen=True, slots=True)
 class Vocabulary:
-    """The representations of the m texts."""
+    """The representations of the m texts, each both as a reply and as a user turn."""
 
     reply: Floats  # (m, k) as a reply
     user: Floats  # (m, l) as a user turn
@@ -147,7 +153,11 @@ class Vocabulary:
         sizes: tuple[int, int],
         encoding: Encoding | None,
     ) -> Self:
-        """Fit on the logged texts, each as often as it occurs, and represent all texts."""
+        """Fit on the logged texts, each as often as it occurs, and represent all texts.
+
+        `replies` and `users` are indices into `texts` (-1: no user turn), `sizes` the largest numbers of components of
+        replies and of user turns. Without `encoding` the texts are bags of the words of the logged texts.
+        """
         said = [texts[place] for place in (*replies, *users[users >= 0])]
         rows = np.asarray((encoding or BagOfWords(said)).encode(texts), dtype=np.float64)
         read = [words(text) for text in texts]
@@ -162,11 +172,15 @@ class Vocabulary:
         )
 
     def copied(self, reply: int, user: int) -> float:
-        """The share of a reply's words that are in the user's last turn."""
+        """The share of the distinct words of a reply that are in the user's turn; 0 if either is missing.
+
+        `reply` and `user` are indices of texts.
+        """
         own = self.tokens[reply]
         return len(own & self.tokens[user]) / len(own) if own and user >= 0 else 0.0
 
 
 def _surface(read: list[str]) -> tuple[float, float, float]:
+    """Log of 1 plus the number of words, share of distinct words, and placeholders per word."""
     n = max(len(read), 1)
     return float(np.log1p(len(read))), len(set(read)) / n, sum(word.startswith("slot") for word in read) / n

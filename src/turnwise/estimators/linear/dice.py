@@ -22,6 +22,11 @@ from turnwise.types import Card, Floats
 
 @dataclass(frozen=True)
 class LinearDice(Linear):
+    """The estimator `dice-linear`.
+
+    `normalised` is post-normalisation (eq. 7), without `padded` the chain has no pads.
+    """
+
     name: ClassVar[str] = "dice-linear"
     card: ClassVar[Card] = Card(
         kind="estimator",
@@ -50,7 +55,7 @@ class LinearDice(Linear):
         return zeta * problem.reward / total, diagnostics
 
     def value(self, problem: Problem) -> float:
-        """The value from sums alone."""
+        """The value from sums alone; equal to the mean of the contributions of `solve`."""
         w, sums = self._weights(problem), problem.logged
         total = float(w @ (sums.last.sum(axis=0) @ problem.to_features))
         if not self.normalised:
@@ -58,13 +63,13 @@ class LinearDice(Linear):
         return float(w @ problem.end_reward) / total
 
     def _weights(self, problem: Problem) -> Floats:
-        """(d,) coefficients of the ratio, without those of pads."""
+        """(d,) coefficients w of the ratio zeta = Phi w, without those of pads."""
         a, c, b = padded(problem) if self.padded else looped(problem)
         return ratio(a, c, b, self.kappa)[: len(problem.gram)]
 
 
 def ratio(a: Floats, c: Floats, b: Floats, kappa: float) -> Floats:
-    """(d,) w of zeta = Phi w, scaled so that zeta has mean 1."""
+    """(d,) w of zeta = Phi w, scaled so that zeta has mean 1; `a`, `c` and `b` as in the module's docstring."""
     # The turn indicators add up to the constant 1, so the solution is not unique: take the one of least norm.
     inverse = np.linalg.pinv(c, rcond=1e-10, hermitian=True)
     w = np.linalg.pinv(a @ inverse @ a.T + kappa * c, rcond=1e-13, hermitian=True) @ b

@@ -52,7 +52,7 @@ class Problem:
 
 
 class Problems:
-    """The problems of all targets of some episodes."""
+    """The problems of all targets of some episodes; unrated dialogues are left out. Refused if none is rated."""
 
     def __init__(self, episodes: Episodes, model: str) -> None:
         rated = np.isfinite(episodes.reward)
@@ -68,10 +68,12 @@ class Problems:
 
     @cached_property
     def logged(self) -> dict[str, LoggedSums]:
+        """Agent -> sums over the rated dialogues that it held."""
         return sums.logged_sums(self.raw)
 
     @cached_property
     def strength(self) -> float:
+        """The ridge strength, chosen once for all targets."""
         return chosen_strength(self.raw.layout, list(self.logged.values()))
 
     @cached_property
@@ -80,13 +82,16 @@ class Problems:
         return np.add.reduceat(self.raw.logged, self.episodes.first[:-1], axis=0)
 
     def of(self, target: str) -> Problem:
-        """The problem of this target; the dialogues that it held are left out."""
+        """The problem of this target, computed once; the dialogues that it held are left out.
+
+        Refused if the target has no alternatives, or if no other agent held a dialogue.
+        """
         if target not in self._made:
             self._made[target] = self._problem(target)
         return self._made[target]
 
     def _problem(self, target: str) -> Problem:
-        """The linear problem of one target, from the dialogues of the other agents."""
+        """Compute what `of` keeps."""
         if target not in self.episodes.alternatives:
             raise Refused(
                 f"the logs do not say what `{target}` would have said; `turnwise respond` fills that in"
@@ -117,7 +122,10 @@ class Problems:
         )
 
     def _rows_of(self, target: str) -> tuple[dict[str, TargetSums], Floats, Floats, Floats]:
-        """Sums by agent, and (N, p) raw features of the target: at first points, averaged, and minus the logged."""
+        """Sums by logging agent, and three (N, p) arrays of the target's raw features, computed once.
+
+        They are: at first points, averaged over each dialogue, and summed over each dialogue minus the logged ones.
+        """
         if target not in self._target_rows:
             raw = self.raw
             rows = raw.rows(self.episodes.alternatives[target])
@@ -131,12 +139,15 @@ class Problems:
 
 @lru_cache(maxsize=2)
 def problems(episodes: Episodes, model: str) -> Problems:
-    """Shared by all estimators that are given the same episodes."""
+    """The problems of these episodes; the last two are kept, and all estimators of the same episodes share them."""
     return Problems(episodes, model)
 
 
 def feature_map(layout: Layout, logged: LoggedSums, strength: float) -> Floats:
-    """(p, d) maps raw features to features of unit root mean square over logged points; the constant 1 is last."""
+    """(p, d) maps raw features to features of unit root mean square over logged points; the constant 1 is last.
+
+    Features that are almost 0 at all logged points are dropped. `strength` is that of the ridge.
+    """
     predicted = np.zeros((layout.width, logged.xy.shape[1]))
     given = inputs(layout)
     predicted[given] = predictor(logged, given, strength)
@@ -152,7 +163,10 @@ def feature_map(layout: Layout, logged: LoggedSums, strength: float) -> Floats:
 
 
 def predictor(logged: LoggedSums, given: Sequence[int], strength: float) -> Floats:
-    """(inputs, k) ridge coefficients; the intercept, which is last, is not penalised."""
+    """(inputs, k) ridge coefficients from the columns `given` to `outcomes`.
+
+    The intercept, which is last, is not penalised.
+    """
     penalty = np.full(len(given), strength)
     penalty[-1] = 1e-9 * max(logged.points, 1.0)
     gram = logged.xx[np.ix_(given, given)]
@@ -161,7 +175,10 @@ def predictor(logged: LoggedSums, given: Sequence[int], strength: float) -> Floa
 
 
 def inputs(layout: Layout) -> list[int]:
-    """Columns from which the next user turn, the end and its reward are predicted."""
+    """Columns of a raw row from which the next user turn, the end and its reward are predicted.
+
+    The constant is last.
+    """
     return [
         *_columns(layout.reply),
         *_columns(layout.surface),
@@ -171,7 +188,10 @@ def inputs(layout: Layout) -> list[int]:
 
 
 def chosen_strength(layout: Layout, by_agent: Sequence[LoggedSums]) -> float:
-    """The ridge strength with the least error on left-out agents, each outcome in units of its variance."""
+    """The ridge strength with the least error on left-out agents, each outcome divided by its sum of squares.
+
+    With one agent it is 3, the third of `STRENGTHS`.
+    """
     if len(by_agent) < 2:
         return STRENGTHS[2]
     given = inputs(layout)
@@ -188,7 +208,7 @@ def chosen_strength(layout: Layout, by_agent: Sequence[LoggedSums]) -> float:
 
 
 def total_sums(parts: Sequence[LoggedSums]) -> LoggedSums:
-    """The sum of the parts."""
+    """The sum of one or more statistics."""
     total = parts[0]
     for part in parts[1:]:
         total = total + part
@@ -196,6 +216,7 @@ def total_sums(parts: Sequence[LoggedSums]) -> LoggedSums:
 
 
 def _columns(part: slice) -> list[int]:
+    """The column numbers of a slice."""
     return list(range(part.start, part.stop))
 
 
@@ -218,17 +239,21 @@ class Linear(ABC):
         """(N,) contributions, whose mean is the value, and diagnostics."""
 
     def estimate(self, episodes: Episodes, target: str, /, *, rng: np.random.Generator) -> Estimate:
+        """The estimate of the target from the dialogues that it did not hold. `rng` is not used."""
         return self.estimates(leave_out(episodes, {target}), [target], rng=rng)[0]
 
     def estimates(
         self, episodes: Episodes, targets: Sequence[str], /, *, rng: np.random.Generator
     ) -> list[Estimate]:
-        """An estimate for each target, from the dialogues that it did not hold."""
+        """An estimate for each target in order, from the dialogues that it did not hold. `rng` is not used.
+
+        The principal components and the ridge strength are common to all targets.
+        """
         shared = problems(episodes, self.model)
         return [self._estimate(shared.of(target)) for target in targets]
 
     def _estimate(self, problem: Problem) -> Estimate:
-        """The estimate from the solution of one problem."""
+        """The solution as an estimate; its level is the mean rating of the problem's dialogues."""
         contributions, diagnostics = self.solve(problem)
         return Estimate(
             value=float(contributions.mean()),
@@ -239,6 +264,9 @@ class Linear(ABC):
 
 
 def ess(weights: Floats) -> float:
-    """Effective sample size (Kish): the number of equally weighted dialogues with the same variance."""
+    """Effective sample size (Kish): the number of equally weighted dialogues with the same variance.
+
+    0 if all weights are 0.
+    """
     total = float(np.sum(weights**2))
     return float(np.sum(weights)) ** 2 / total if total > 0 else 0.0

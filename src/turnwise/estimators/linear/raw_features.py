@@ -34,6 +34,7 @@ class TextMoments:
 
     @classmethod
     def of(cls, vectors: Floats, counts: Floats) -> Self:
+        """The moments of (m, q) vectors, of which vector i occurs `counts[i]` times."""
         weighted = vectors * counts[:, None]
         return cls(float(counts.sum()), weighted.sum(axis=0), vectors.T @ weighted)
 
@@ -61,23 +62,27 @@ class Basis:
 
     @classmethod
     def fit(cls, replies: TextMoments, users: TextMoments) -> Self:
+        """Up to `REPLY` components of replies and up to `USER` components of user turns."""
         return cls(*replies.components(REPLY), *users.components(USER))
 
     def project_replies(self, vectors: Floats) -> Floats:
+        """(m, k) coordinates of text vectors on the components of replies."""
         return (vectors - self.reply_mean) @ self.reply
 
     def project_users(self, vectors: Floats) -> Floats:
+        """(m, k) coordinates of text vectors on the components of user turns."""
         return (vectors - self.user_mean) @ self.user
 
 
 def text_moments(episodes: Episodes, vectors: Floats) -> tuple[TextMoments, TextMoments]:
-    """Moments of replies (logged ones and alternatives), and of user turns."""
+    """Moments of replies (logged ones and every agent's alternatives), and of user turns; each occurrence counts."""
     said = [episodes.logged, *episodes.alternatives.values()]
     replies = sum((_counts(one.text, len(vectors)) for one in said), np.zeros(len(vectors)))
     return TextMoments.of(vectors, replies), TextMoments.of(vectors, _counts(episodes.user, len(vectors)))
 
 
 def _counts(places: Ints, n: int) -> Floats:
+    """(n,) how often each index 0 to n - 1 occurs in `places`; -1 is skipped."""
     return np.bincount(places[places >= 0], minlength=n).astype(np.float64)
 
 
@@ -99,7 +104,7 @@ class Layout:
 
     @classmethod
     def of(cls, basis: Basis) -> "Layout":
-        """The columns of each kind of feature."""
+        """The columns of rows with this basis, in the order of the fields."""
         sizes = (basis.reply.shape[1], 4, basis.user.shape[1], basis.user.shape[1], TURNS, 1, 2)
         stops = np.cumsum(sizes)
         return cls(*(slice(int(stop - size), int(stop)) for size, stop in zip(sizes, stops, strict=True)))
@@ -107,7 +112,7 @@ class Layout:
 
 @dataclass(frozen=True)
 class RawFeatures:
-    """The rows of the points of some episodes."""
+    """The rows of the points of some episodes; a cached property is computed once."""
 
     episodes: Episodes
     vectors: Floats  # (m, q)
@@ -141,7 +146,10 @@ class RawFeatures:
         return self.rows(self.episodes.logged)
 
     def rows(self, said: Said) -> Floats:
-        """(n, p) rows of what an agent said or would have said."""
+        """(n, p) rows of what an agent said or would have said, the mean over its samples; zeros where it has no reply.
+
+        With `decided`, a sample that ends the dialogue with a scored decision has only the two decision columns.
+        """
         layout, n = self.layout, len(self.episodes.user)
         present = said.text >= 0
         weight = present / np.maximum(present.sum(axis=1, keepdims=True), 1)  # (n, K)
@@ -172,17 +180,19 @@ class RawFeatures:
 
     @cached_property
     def _unit(self) -> Floats:
+        """(m + 1, q) the text vectors at unit length; the last row, for a missing text, is zero."""
         length = np.linalg.norm(self.vectors, axis=1, keepdims=True)
         return np.vstack([self.vectors / np.maximum(length, 1e-12), np.zeros(self.vectors.shape[1])])
 
     @cached_property
     def _states(self) -> Floats:
+        """(n, s) user turn, mean of the user's turns, indicator of the turn number and the constant 1."""
         turn = np.eye(TURNS)[np.minimum(self.position, TURNS - 1)]
         return np.hstack([self.users, self._history, turn, np.ones((len(turn), 1))])
 
     @cached_property
     def _history(self) -> Floats:
-        """(n, k) mean of the user's turns so far, from running sums."""
+        """(n, k) mean of the user's turns so far, the last one included, from running sums."""
         sums = np.vstack([np.zeros(self.users.shape[1]), np.cumsum(self.users, axis=0)])
         start = np.repeat(self.episodes.first[:-1], np.diff(self.episodes.first))
         return (sums[1:] - sums[start]) / (self.position + 1)[:, None]

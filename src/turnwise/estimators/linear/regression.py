@@ -29,6 +29,8 @@ RIDGE = 0.1  # share of the number of logged points
 
 @dataclass(frozen=True)
 class Fqe(Linear):
+    """The estimator `fqe`; `ridge` is a share of the number of logged points."""
+
     name: ClassVar[str] = "fqe"
     card: ClassVar[Card] = Card(
         kind="estimator",
@@ -50,6 +52,8 @@ class Fqe(Linear):
 
 @dataclass(frozen=True)
 class Lstdq(Linear):
+    """The estimator `lstdq`: the fixed point of fitted Q, not clipped."""
+
     name: ClassVar[str] = "lstdq"
     card: ClassVar[Card] = Card(
         kind="estimator",
@@ -66,11 +70,14 @@ class Lstdq(Linear):
         return problem.first @ np.linalg.lstsq(system, problem.end_reward)[0], {}
 
     def value(self, problem: Problem) -> float:
+        """The value from sums alone."""
         return float(self.solve(problem)[0].mean())
 
 
 @dataclass(frozen=True)
 class Direct(Linear):
+    """The estimator `direct`: ridge regression of a dialogue's rating on the features of each turn."""
+
     name: ClassVar[str] = "direct"
     card: ClassVar[Card] = Card(
         kind="estimator",
@@ -92,7 +99,7 @@ class Direct(Linear):
 
 
 def fitted_q(problem: Problem, ridge: float) -> Floats:
-    """(d,) coefficients of Q after 2 T iterations from 0."""
+    """(d,) coefficients of Q after 2 T iterations from 0, with T the turns of the longest dialogue."""
     factor = cho_factor(problem.gram + np.diag(penalty(problem, ridge)))
     b, step = cho_solve(factor, problem.end_reward), cho_solve(factor, problem.next_gram)
     v = np.zeros_like(b)
@@ -102,12 +109,12 @@ def fitted_q(problem: Problem, ridge: float) -> Floats:
 
 
 def first_q(problem: Problem, v: Floats) -> Floats:
-    """(N,) the target's Q at first turns, clipped to the range of the ratings."""
+    """(N,) the target's Q at first turns, clipped to the range of the logged ratings."""
     return np.clip(problem.first @ v, problem.reward.min(), problem.reward.max())
 
 
 def penalty(problem: Problem, ridge: float) -> Floats:
-    """(d,) ridge penalty of each feature."""
+    """(d,) ridge penalty of each feature: `ridge` times the number of logged points; almost 0 for the constant."""
     shares = np.full(len(problem.gram), ridge)
     shares[-1] = 1e-9
     return shares * max(problem.logged.points, 1.0)

@@ -30,6 +30,8 @@ _SMALL = 1e-9  # gradient at which Newton's method stops: weights are then exact
 
 @dataclass(frozen=True)
 class Balance(Linear):
+    """The estimator `balance`: the weighted mean rating; `eta` penalises unequal weights."""
+
     name: ClassVar[str] = "balance"
     card: ClassVar[Card] = Card(
         kind="estimator",
@@ -48,6 +50,8 @@ class Balance(Linear):
 
 @dataclass(frozen=True)
 class Robust(Linear):
+    """The estimator `robust`: fitted Q with its error corrected by balancing weights."""
+
     name: ClassVar[str] = "robust"
     card: ClassVar[Card] = Card(
         kind="estimator",
@@ -71,7 +75,10 @@ class Robust(Linear):
 
 
 def balanced(shift: Floats, eta: float) -> tuple[Floats, Mapping[str, float]]:
-    """(N,) weights of mean 1, and diagnostics."""
+    """(N,) weights of mean 1 under which the (N, d) `shift` is nearly 0 on average, and diagnostics.
+
+    The diagnostics are of the weights before they are scaled to mean 1.
+    """
     size = np.sqrt(np.mean(shift**2, axis=0))
     scaled = shift[:, size > 1e-9] / size[size > 1e-9]
     w = weights(scaled, eta)
@@ -86,7 +93,10 @@ def balanced(shift: Floats, eta: float) -> tuple[Floats, Mapping[str, float]]:
 
 
 def weights(scaled: Floats, eta: float) -> Floats:
-    """(N,) the minimum of the objective in the module's docstring; (N, d) `scaled` are the D_i."""
+    """(N,) the minimum of the objective in the module's docstring.
+
+    (N, d) `scaled` are the D_i at unit root mean square.
+    """
     n, d = scaled.shape
     rows = np.hstack([np.ones((n, 1)), scaled])
     damping = np.full(d + 1, eta)

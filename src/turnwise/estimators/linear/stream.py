@@ -66,6 +66,7 @@ class FirstSums:
 
     @classmethod
     def of(cls, episodes: Episodes, model: str) -> "FirstSums":
+        """The sums of one chunk of dialogues; unrated ones are left out. `model` is the encoder of texts."""
         known = vectors(episodes.texts, model)
         return cls({name: _summary(part, known) for name, part in _by_agent(episodes)})
 
@@ -73,13 +74,14 @@ class FirstSums:
         return FirstSums(_merged(self.by_agent, other.by_agent))
 
     def without(self, target: str) -> AgentSummary:
-        """The summary of all other agents together."""
+        """The summary of all other agents together; refused if none of them has a rated dialogue."""
         others = [one for name, one in self.by_agent.items() if name != target]
         if not others:
             raise Refused("no dialogue of another agent is rated; rate some")
         return reduce(add, others)
 
     def mean(self, agent: str) -> float:
+        """The mean rating of this agent's own dialogues."""
         return self.by_agent[agent].reward / self.by_agent[agent].dialogues
 
 
@@ -93,6 +95,7 @@ class TargetBasis:
 
     @classmethod
     def of(cls, first: FirstSums, target: str) -> "TargetBasis":
+        """Principal components, and whether all dialogues end with a scored decision, without the target's."""
         others = first.without(target)
         return cls(target, Basis.fit(others.replies, others.users), others.decided)
 
@@ -106,7 +109,10 @@ class SecondSums:
 
     @classmethod
     def of(cls, episodes: Episodes, model: str, basis: TargetBasis, speakers: Sequence[str]) -> "SecondSums":
-        """The sums over the rated dialogues of a chunk."""
+        """The sums of one chunk, without the target's own and unrated dialogues; empty if none is left.
+
+        `speakers` are the agents to be estimated; those without alternatives in the chunk are skipped.
+        """
         part = leave_out(episodes, {basis.target})
         part = kept(part, np.isfinite(part.reward))
         if not len(part.dialogues):
@@ -128,14 +134,20 @@ class SecondSums:
     def estimate(
         self, estimator: SumEstimator, speaker: str, basis: TargetBasis, first: FirstSums
     ) -> Estimate:
-        """The estimate of this speaker, from the dialogues that neither it nor the target held."""
+        """The estimate of this speaker, from the dialogues that neither it nor the target of `basis` held.
+
+        It has one contribution, the value. Refused if no dialogue is left or the speaker has no alternatives.
+        """
         problem = self._problem(speaker, Layout.of(basis.components), first)
         value = estimator.value(problem)
         level = problem.logged.reward / problem.logged.dialogues
         return Estimate(value=value, contributions=np.array([value]), level=level)
 
     def _problem(self, speaker: str, layout: Layout, first: FirstSums) -> Problem:
-        """The linear problem of one speaker, from the sums of the other agents."""
+        """The problem of this speaker with sums only: arrays of single dialogues are empty or their means.
+
+        `reward` has only the lowest and the highest rating, for clipping.
+        """
         names = [name for name in self.logged if name != speaker]
         if not names or speaker not in self.speakers:
             raise Refused(
@@ -165,7 +177,7 @@ class SecondSums:
 def value_from_chunks(
     estimator: SumEstimator, chunks: Callable[[], Iterable[Episodes]], target: str
 ) -> float:
-    """The target's value, from chunks of whole dialogues that can be iterated over twice."""
+    """The target's value; `chunks` is called twice and gives the same chunks of whole dialogues both times."""
     first = reduce(add, (FirstSums.of(chunk, estimator.model) for chunk in chunks()), FirstSums())
     basis = TargetBasis.of(first, target)
     second = reduce(
@@ -184,7 +196,7 @@ def _by_agent(episodes: Episodes) -> Iterable[tuple[str, Episodes]]:
 
 
 def _summary(part: Episodes, known: Floats) -> AgentSummary:
-    """The summary of one agent's dialogues in a chunk."""
+    """The summary of one agent's rated dialogues; `known` are the vectors of all texts."""
     return AgentSummary(
         len(part.dialogues),
         float(part.reward.sum()),
@@ -196,7 +208,7 @@ def _summary(part: Episodes, known: Floats) -> AgentSummary:
 
 
 def _merged(one: Mapping[str, AgentSummary], other: Mapping[str, AgentSummary]) -> dict[str, AgentSummary]:
-    """The summaries of both, added by agent."""
+    """Agent -> the sum of its two summaries, or the only one."""
     total = dict(one)
     for name, rated in other.items():
         total[name] = total[name] + rated if name in total else rated

@@ -51,14 +51,14 @@ class TargetSums:
 
 
 def _added(one: Sums, other: Sums) -> Sums:
-    """The sums of both, field by field; the maximum for `longest`."""
+    """The field-by-field sum of two statistics; of `longest` the larger."""
     names = [field.name for field in fields(one)]
     pairs = {name: (getattr(one, name), getattr(other, name)) for name in names}
     return type(one)(**{name: max(a, b) if name == "longest" else a + b for name, (a, b) in pairs.items()})
 
 
 def logged_sums(raw: RawFeatures) -> dict[str, LoggedSums]:
-    """Sums by agent."""
+    """Agent -> the sums over the dialogues that it held, all of which must be rated."""
     episodes, rows = raw.episodes, raw.logged
     followed = outcomes(raw)
     lengths = np.diff(episodes.first)
@@ -90,7 +90,7 @@ def logged_sums(raw: RawFeatures) -> dict[str, LoggedSums]:
 
 
 def target_sums(raw: RawFeatures, target: Floats) -> dict[str, TargetSums]:
-    """Sums by agent; `target` (n, p) are the rows of what the target would have said."""
+    """Logging agent -> sums over its dialogues; `target` (n, p) are the rows of what the target would have said."""
     episodes, rows = raw.episodes, raw.logged
     lengths = np.diff(episodes.first)
     later = np.flatnonzero(raw.position > 0)  # points after the first of their dialogue
@@ -109,7 +109,10 @@ def target_sums(raw: RawFeatures, target: Floats) -> dict[str, TargetSums]:
 
 
 def outcomes(raw: RawFeatures) -> Floats:
-    """(n, k + 2) y, what followed each point: the next user turn (0 at the end), the end, its reward."""
+    """(n, k + 2) y, what followed each point: the next user turn, the end (1 or 0), and the reward.
+
+    The user turn is 0 at a last point, the reward at any other.
+    """
     users = raw.users
     followed = np.zeros((len(users), users.shape[1] + 2))
     followed[:-1, :-2] = users[1:]
@@ -120,7 +123,7 @@ def outcomes(raw: RawFeatures) -> Floats:
 
 
 def merged(*parts: Mapping[str, Sums]) -> dict[str, Sums]:
-    """Add the sums of several chunks."""
+    """Agent -> the sum of its sums in several chunks; a chunk may lack an agent."""
     total: dict[str, Sums] = {}
     for part in parts:
         for agent, sums in part.items():

@@ -19,14 +19,17 @@ _AT_ONCE = 4096  # texts encoded together
 
 
 class Points(NamedTuple):
-    """(m, z) Gaussians; a plain vector has the variance of a standard normal."""
+    """(m, z) Gaussians, one for each text; a plain vector has log-variance 0."""
 
     mean: Tensor
     log_var: Tensor
 
 
 def points_of(texts: Sequence[str], source: str) -> Points:
-    """The points of texts; `source` is `acts`, `semantic`, a LAVA model's folder, or an encoder's name or folder."""
+    """The points of texts; `source` is `acts`, `semantic`, a LAVA model's folder, or an encoder's name or folder.
+
+    Vectors of an encoder are standardised over these texts.
+    """
     if source in RULES:
         return _plain(np.asarray(RULES[source](texts).encode(texts), dtype=np.float64))
     if is_latent(source):
@@ -39,6 +42,7 @@ def points_of(texts: Sequence[str], source: str) -> Points:
 
 
 def _plain(rows: Floats) -> Points:
+    """Rows as points with log-variance 0."""
     mean = torch.as_tensor(rows, dtype=torch.float32)
     return Points(mean, torch.zeros_like(mean))
 
@@ -54,7 +58,7 @@ class LatentActions:
 
     @torch.no_grad()
     def points(self, texts: Sequence[str]) -> Points:
-        """The latent action of each text: mean and log variance."""
+        """(m, z) the Gaussians of the texts, each cut to the model's longest reply."""
         words = [self.model.words.encode(text, longest=self.model.longest) for text in texts]
         found = [
             self.model.network.action(part)
@@ -63,5 +67,5 @@ class LatentActions:
         return Points(torch.cat([one.mean for one in found]), torch.cat([one.log_var for one in found]))
 
     def encode(self, texts: Sequence[str], /) -> Floats:
-        """The means of the points."""
+        """(m, z) the means of the points."""
         return self.points(texts).mean.double().numpy()

@@ -13,7 +13,7 @@ from turnwise.types import Ints
 
 
 class Batch(NamedTuple):
-    """Some dialogues as tensors, padded to the longest."""
+    """B dialogues of at most T turns; the m rows are those of all their replies."""
 
     rows: torch.Tensor  # (m, d)
     logged: torch.Tensor  # (B, T) row of the logged reply of a turn; 0 beyond the end
@@ -25,13 +25,17 @@ class Batch(NamedTuple):
 
 
 class Source(Protocol):
-    """A source of the vectors of rows."""
+    """A source of the vectors of rows: frozen, or an encoder in training."""
 
     width: int
 
-    def rows(self, dialogues: Ints, rows: Ints) -> torch.Tensor: ...
+    def rows(self, dialogues: Ints, rows: Ints) -> torch.Tensor:
+        """(m, width) vectors of the rows of these dialogues; both are indices into all data."""
+        ...
 
-    def parameters(self) -> list[torch.nn.Parameter]: ...
+    def parameters(self) -> list[torch.nn.Parameter]:
+        """The parameters to train; none if the vectors are frozen."""
+        ...
 
 
 class Frozen:
@@ -81,6 +85,7 @@ class Batches:
         self.reward = data.reward
 
     def __getitem__(self, dialogues: Ints) -> Batch:
+        """The batch of these dialogues, by index, in this order."""
         start, stop = self.first_row[dialogues], self.first_row[dialogues + 1]
         shift = np.cumsum(stop - start) - (stop - start)
         rows = np.repeat(start - shift, stop - start) + np.arange(int((stop - start).sum()))

@@ -82,14 +82,21 @@ class PaperCritic(Critic):
         own = [(name, str(value)) for name, value in settings.items() if name not in passed_over]
         reward = "rating" if self.reward == "auto" else self.reward
         return Signature(
-            "critic-paper", (("reward", reward), ("gamma", f"{self.discount:g}"), *own), self._parts
+            "critic-paper",
+            (("reward", reward), ("gamma", f"{self.discount:g}"), *own),
+            self._encoder_signature,
         )
 
     @property
     def weight(self) -> float:
+        """Lambda, the weight of the KL penalty: `penalty`, or its default 0 with words and .1 with vectors."""
         return (0.0 if self.actions == WORDS else 0.1) if self.penalty is None else self.penalty
 
     def evaluation(self, episodes: Episodes, *, seed: int = 0) -> "Training":  # type: ignore[override]
+        """The trainings on these dialogues: `value` trains anew for every system.
+
+        Raises `Refused` with fewer than 30.
+        """
         if len(episodes.dialogues) < FEWEST:
             raise Refused(
                 f"a critic needs {FEWEST} dialogues to learn from, and there are {len(episodes.dialogues)}"
@@ -99,7 +106,7 @@ class PaperCritic(Critic):
 
 @dataclass(frozen=True)
 class Training:
-    """The data and settings of one critic, cross-fitted over dialogues."""
+    """The data of the recurrent critic; `value` trains one network for each fold."""
 
     features: Features
     critic: PaperCritic
@@ -111,7 +118,10 @@ class Training:
 
     @cached_property
     def _scale(self) -> float:
-        """The largest return of a dialogue, by which rewards are divided; raises if a reward is negative."""
+        """The largest return of a dialogue, by which rewards are divided.
+
+        Refused with negative rewards or none above 0.
+        """
         reward = self.features.reward
         if reward.min() < 0 or not reward.max() > 0:
             raise Refused(
@@ -121,7 +131,7 @@ class Training:
 
     @cached_property
     def _vocabulary(self) -> Words:
-        """The words of logged replies and user turns."""
+        """The words that occur at least `COMMON` times in the logged replies and user turns."""
         said = [*self.episodes.logged.text[:, 0], *self.episodes.user[self.episodes.user >= 0]]
         return Words.learn((self.episodes.texts[place] for place in said), fewest=COMMON)
 
@@ -133,14 +143,14 @@ class Training:
 
     @cached_property
     def _points(self) -> Points | None:
-        """The latent actions of all texts; None if words are the actions."""
+        """(m + 1, z) actions of the texts and of a missing text; None if actions are words."""
         if self.critic.actions == WORDS:
             return None
         return points_of((*self.episodes.texts, ""), self.critic.actions)
 
     @cached_property
     def _state(self) -> Tensor:
-        """(n, k) task facts and turn number at each point."""
+        """(n, k + 13) task facts and the indicator of the turn class; k = 0 if any dialogue has no facts."""
         facts = self.features.facts
         rows = [facts[name].state for name in self.episodes.dialogues if name in facts]
         whole = len(rows) == len(self.episodes.dialogues)  # false where single replies are episodes
@@ -149,7 +159,10 @@ class Training:
         return torch.as_tensor(np.hstack([known, turn]), dtype=torch.float32)
 
     def value(self, said: Said) -> Valued:
-        """The value of the system that would have said this, by critics that did not see the dialogue."""
+        """The value of the system with these replies: Q of each fold from a critic trained on the other folds.
+
+        Only the first sample of a point is used. Contributions are Q at first turns.
+        """
         text = torch.as_tensor(said.text[:, 0])  # the first sample: the paper's policies are deterministic
         halves = (
             np.random.default_rng([self.seed, 2]).permutation(len(self.episodes.dialogues))
@@ -170,11 +183,11 @@ class Training:
         )
 
     def _span(self, dialogue: int) -> Ints:
-        """The points of a dialogue."""
+        """The indices of the points of a dialogue."""
         return np.arange(self.episodes.first[dialogue], self.episodes.first[dialogue + 1])
 
     def batch(self, dialogues: Ints) -> Batch:
-        """Some dialogues as a batch."""
+        """The points of these dialogues, concatenated, as the input of the network."""
         lengths = np.diff(self.episodes.first)[dialogues]
         rows = torch.as_tensor(np.concatenate([self._span(int(one)) for one in dialogues]))
         there = torch.arange(int(lengths.max()))[None, :] < torch.as_tensor(lengths)[:, None]
@@ -185,7 +198,7 @@ class Training:
 
     @property
     def sizes(self) -> Sizes:
-        """The sizes of the network's inputs."""
+        """The widths of the network's inputs."""
         width = self.critic.words if self._points is None else self._points.mean.shape[1]
         return Sizes(
             len(self._vocabulary), self._state.shape[1], self.critic.words, self.critic.words, width, 0.0
@@ -202,7 +215,7 @@ class Training:
 
     @cached_property
     def reward(self) -> Tensor:
-        """(n,) the reward at each point, divided by the scale."""
+        """(n,) the reward at each point, divided by the largest return."""
         return torch.as_tensor(self.features.reward / self._scale, dtype=torch.float32)
 
 
@@ -220,6 +233,7 @@ class Learner:
     """One critic of one system: trained on some dialogues, applied to others."""
 
     def __init__(self, training: Training, instead: Tensor) -> None:
+        """`instead` (n,) are the indices of the system's reply at each point."""
         self.training, self.instead = training, instead
         self.logged = torch.as_tensor(training.episodes.logged.text[:, 0])
         self.network = _Reading(training)
@@ -227,7 +241,7 @@ class Learner:
         self.optimiser = torch.optim.Adam(self.network.parameters(), lr=training.critic.rate)
 
     def train(self, dialogues: Ints) -> None:
-        """Train on these dialogues."""
+        """Train on these dialogues, drawn without replacement within a step, until `drawn` episodes were used."""
         settings = self.training.critic
         size = min(settings.batch, len(dialogues))
 
@@ -238,7 +252,7 @@ class Learner:
         run(update, updates=max(1, settings.drawn // size))
 
     def _update(self, batch: Batch) -> None:
-        """One step towards the bootstrapped target."""
+        """One gradient step on a batch, then a soft update of the target network."""
         with torch.no_grad():
             target = self._bootstrapped(self.target, batch)
         loss = functional.mse_loss(self._of_logged(self.network, batch), target)
@@ -246,7 +260,7 @@ class Learner:
         follow(self.network, self.target, self.training.critic.follow)
 
     def _of_logged(self, network: _Reading, batch: Batch) -> Tensor:
-        """(m,) Q of the logged reply at each turn."""
+        """(m,) Q of the logged reply at each turn of the batch."""
         action = self.training.action(network.action, self.logged[batch.rows]).mean
         states, _ = network.critic.logged(network.critic.read(batch), action, batch.there)
         return network.critic.estimate(states)
@@ -263,7 +277,7 @@ class Learner:
         return worth, self.training.critic.weight * logged.divergence(chosen) / chosen.mean.shape[1]
 
     def _bootstrapped(self, network: _Reading, batch: Batch) -> Tensor:
-        """(m,) the regression target: reward plus discounted Q of the next turn, less the KL penalty."""
+        """(m,) the regression target at each turn: reward + discount * (next Q - KL penalty), clipped to 0 to 1."""
         worth, cost = self._worth(network, batch)
         worth = worth - cost
         after = torch.cat([worth[1:], worth[:1]]).masked_fill(batch.last, 0.0)
@@ -272,7 +286,10 @@ class Learner:
 
     @torch.no_grad()
     def judge(self, dialogues: Sequence[int] | Ints) -> tuple[Floats, Floats]:
-        """For every turn: Q of the system's reply, and the Bellman error of the logged reply."""
+        """Q of the system's reply at every turn of these dialogues, and the Bellman error of the logged reply.
+
+        Both are on the scale of divided rewards, 0 to 1.
+        """
         q, errors = [], []
         for part in np.array_split(np.asarray(dialogues), max(1, len(dialogues) // 256)):
             batch = self.training.batch(part)

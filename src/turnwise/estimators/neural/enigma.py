@@ -21,7 +21,7 @@ import numpy as np
 import torch
 
 from turnwise.estimators.neural.minimax import Dice
-from turnwise.estimators.neural.neural import Answer, Neural, Setup, ess, parts
+from turnwise.estimators.neural.neural import Answer, LearnerInputs, Neural, ess, parts
 from turnwise.estimators.neural.padding import horizon
 from turnwise.types import Card, Floats, Ints
 
@@ -31,6 +31,8 @@ SOUND = (0.5, 2.0)  # range of the mean final zeta; .29 was observed in a collap
 
 @dataclass(frozen=True, kw_only=True)
 class Enigma(Neural):
+    """The estimator `enigma`; None in the last four settings is the preset's value."""
+
     name: ClassVar[str] = "enigma"
     card: ClassVar[Card] = Card(
         kind="estimator",
@@ -51,14 +53,14 @@ class Enigma(Neural):
     lambda_rate: float | None = None
     price: float | None = None
 
-    def learner(self, setup: Setup) -> "_Game":
+    def learner(self, setup: LearnerInputs) -> "_Game":
         return _Game(self, setup)
 
 
 class _Game:
-    """Training of ENIGMA's networks for one target."""
+    """The learner of `enigma`: zeta against nu and lambda."""
 
-    def __init__(self, asked: Enigma, setup: Setup) -> None:
+    def __init__(self, asked: Enigma, setup: LearnerInputs) -> None:
         self.asked, self.setup, self.batches = asked, setup, setup.batches
         self.size = setup.batches.size
         steps = horizon(setup.data.lengths, asked.t_max) if asked.padding else None
@@ -72,7 +74,7 @@ class _Game:
         ).to(setup.device)
 
     def groups(self) -> list[tuple[float, list[torch.nn.Parameter]]]:
-        """The parameters with the factors of their learning rates."""
+        """Parameters with the factors of their learning rates: zeta and encoder 1, then nu, then lambda."""
         dice, settings = self.dice, self.setup.settings
         encoder = self.batches.source.parameters()
         return [
@@ -85,17 +87,21 @@ class _Game:
         return []
 
     def loss(self, dialogues: Ints) -> torch.Tensor:
+        """The loss of these dialogues, by index."""
         return self.dice.loss(self.batches[dialogues])
 
     def reading(self) -> Mapping[str, float]:
-        """The objective, the estimate and the mean zeta."""
-        objective, zeta = self._whole()
+        """The objective, the estimate and the mean zeta of last turns, over all dialogues."""
+        objective, zeta = self._objective_and_zeta()
         value = float(self._weights(zeta) @ self.setup.data.reward / self.size)
         return {"objective": objective, "estimate": value, "mean_zeta": float(zeta.mean())}
 
     def answer(self) -> Answer:
-        """The contributions of the dialogues to the estimate, and diagnostics."""
-        objective, zeta = self._whole()
+        """Contributions and diagnostics after the training.
+
+        Logs a warning if the mean zeta of last turns is out of `SOUND`.
+        """
+        objective, zeta = self._objective_and_zeta()
         reward, mean = self.setup.data.reward, float(zeta.mean())
         if not SOUND[0] <= mean <= SOUND[1]:
             log.warning(
@@ -120,10 +126,10 @@ class _Game:
         )
 
     def _weights(self, zeta: Floats) -> Floats:
-        """The weights of the dialogues, normalised to mean 1 if asked."""
+        """(N,) zeta, divided by its mean if `normalised`."""
         return zeta / max(float(zeta.mean()), 1e-12) if self.asked.normalised else zeta
 
-    def _whole(self) -> tuple[float, Floats]:
+    def _objective_and_zeta(self) -> tuple[float, Floats]:
         """The objective, and zeta at the last turn of each dialogue."""
         total, found = 0.0, []
         with torch.no_grad():

@@ -25,14 +25,14 @@ import torch
 from turnwise.estimators.neural.batches import Batch
 from turnwise.estimators.neural.heads import Head
 from turnwise.estimators.neural.minimax import reverse
-from turnwise.estimators.neural.neural import Answer, Neural, Setup, parts
+from turnwise.estimators.neural.neural import Answer, LearnerInputs, Neural, parts
 from turnwise.types import Card, Floats, Ints
 
 
 class _Q:
-    """A head for Q with its measurements; subclasses define the loss."""
+    """A head for Q with its measurements; subclasses define the loss. Ratings are standardised inside."""
 
-    def __init__(self, setup: Setup, *, tuned: bool) -> None:
+    def __init__(self, setup: LearnerInputs, *, tuned: bool) -> None:
         self.setup, self.batches, self.size = setup, setup.batches, setup.batches.size
         self.at_once = 64 if tuned else 4096
         reward = setup.data.reward
@@ -40,13 +40,15 @@ class _Q:
         self.q = self.head()
 
     def head(self) -> Head:
-        """A new head that starts at 0."""
+        """A new head on the rows, near 0 at the start."""
         setup = self.setup
         made = Head(setup.batches.source.width, setup.hidden, start=0.0, generator=setup.generator)
         return made.to(setup.device)
 
     @abstractmethod
-    def objective(self, batch: Batch) -> torch.Tensor: ...
+    def objective(self, batch: Batch) -> torch.Tensor:
+        """The loss of a batch, a scalar."""
+        ...
 
     def state(self) -> list[torch.Tensor]:
         return []
@@ -56,23 +58,26 @@ class _Q:
 
     def reading(self) -> Mapping[str, float]:
         """The objective and the estimate."""
-        objective, values = self._whole()
+        objective, values = self._objective_and_values()
         return {"objective": objective, "estimate": float(values.mean())}
 
     def answer(self) -> Answer:
         """The value of each dialogue's first state, and the objective."""
-        objective, values = self._whole()
+        objective, values = self._objective_and_values()
         return Answer(values, {"objective": objective})
 
     def backup(self, batch: Batch, q: torch.Tensor) -> torch.Tensor:
-        """(B, T) the regression target of Q at each turn, from the Q of rows."""
+        """(B, T) the regression target of Q at each turn: the rating at the last turn, otherwise the next Q.
+
+        `q` (m,) is Q of all rows of the batch.
+        """
         reward = ((batch.reward - self.centre) / self.spread)[:, None]
         after = (q[batch.target] * batch.weight).sum(dim=-1)
         after = torch.cat([after[:, 1:], after[:, :1]], dim=1)
         turn = torch.arange(after.shape[1], device=after.device)
         return torch.where(turn == batch.last[:, None], reward, after)
 
-    def _whole(self) -> tuple[float, Floats]:
+    def _objective_and_values(self) -> tuple[float, Floats]:
         """The objective, and the value of each dialogue's first state."""
         total, found = 0.0, []
         with torch.no_grad():
@@ -85,14 +90,14 @@ class _Q:
 
 
 def _mean(values: torch.Tensor, inside: torch.Tensor) -> torch.Tensor:
-    """The mean over the turns that exist."""
+    """The mean of (B, T) values over the existing turns."""
     return (values * inside).sum() / inside.sum()
 
 
 class _Fitted(_Q):
-    """Fitted Q evaluation: regression on a copy of Q that is renewed every `renewal` steps."""
+    """The learner of `fqe-neural`; `before` is the target network, renewed every `renewal` steps."""
 
-    def __init__(self, setup: Setup, *, tuned: bool, renewal: int) -> None:
+    def __init__(self, setup: LearnerInputs, *, tuned: bool, renewal: int) -> None:
         super().__init__(setup, tuned=tuned)
         self.renewal, self.steps = renewal, torch.zeros((), dtype=torch.int64)
         self.before = copy.deepcopy(self.q).requires_grad_(False)
@@ -104,7 +109,7 @@ class _Fitted(_Q):
         return [self.steps, *self.before.parameters()]
 
     def loss(self, dialogues: Ints) -> torch.Tensor:
-        """The loss of a batch; renews the copy when it is due."""
+        """The loss of these dialogues, by index; counts the step and renews the target network when it is due."""
         if int(self.steps) % self.renewal == 0:
             self.before.load_state_dict(self.q.state_dict())
         self.steps += 1
@@ -116,9 +121,9 @@ class _Fitted(_Q):
 
 
 class _Game(_Q):
-    """LSTDQ as a game between Q and a second head that finds its Bellman errors."""
+    """The learner of `lstdq-neural`; `w` is the opponent, which predicts the errors of Q."""
 
-    def __init__(self, setup: Setup, *, tuned: bool) -> None:
+    def __init__(self, setup: LearnerInputs, *, tuned: bool) -> None:
         super().__init__(setup, tuned=tuned)
         self.w = self.head()
 
@@ -142,6 +147,8 @@ _CITATION = "Lagoudakis and Parr 2003, Least-Squares Policy Iteration; Jiang et 
 
 @dataclass(frozen=True, kw_only=True)
 class NeuralFqe(Neural):
+    """The estimator `fqe-neural`."""
+
     name: ClassVar[str] = "fqe-neural"
     card: ClassVar[Card] = Card(
         kind="estimator",
@@ -153,12 +160,14 @@ class NeuralFqe(Neural):
 
     renewal: int = 20  # steps between renewals of the target network
 
-    def learner(self, setup: Setup) -> _Fitted:
+    def learner(self, setup: LearnerInputs) -> _Fitted:
         return _Fitted(setup, tuned=self.tuned, renewal=self.renewal)
 
 
 @dataclass(frozen=True, kw_only=True)
 class NeuralLstdq(Neural):
+    """The estimator `lstdq-neural`."""
+
     name: ClassVar[str] = "lstdq-neural"
     card: ClassVar[Card] = Card(
         kind="estimator",
@@ -170,5 +179,5 @@ class NeuralLstdq(Neural):
 
     nu_rate: float | None = None  # learning-rate factor of w
 
-    def learner(self, setup: Setup) -> _Game:
+    def learner(self, setup: LearnerInputs) -> _Game:
         return _Game(setup, tuned=self.tuned)

@@ -24,7 +24,7 @@ class Head(torch.nn.Module):
 
 
 def _linear(inputs: int, outputs: int, generator: torch.Generator) -> torch.nn.Linear:
-    """A linear layer with weights drawn from `generator`."""
+    """A linear layer with uniform weights from `generator` and zero bias; the global generator is not changed."""
     with torch.random.fork_rng(devices=[]):  # the layer's own initialisation uses the global generator
         layer = torch.nn.Linear(inputs, outputs)
     with torch.no_grad():

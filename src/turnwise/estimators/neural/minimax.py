@@ -24,7 +24,7 @@ from turnwise.estimators.neural.padding import following, padded
 
 
 class _Reverse(torch.autograd.Function):
-    """The identity with a reversed gradient."""
+    """The identity whose gradient has the opposite sign."""
 
     @staticmethod
     def forward(ctx: Any, x: torch.Tensor) -> torch.Tensor:
@@ -51,7 +51,10 @@ class Steps(NamedTuple):
 
 
 class Dice(torch.nn.Module):
-    """The heads zeta and nu and the multiplier lambda of the DICE game."""
+    """zeta, nu and lambda as modules.
+
+    `width` is that of a row, `hidden` that of the heads, `price` the initial lambda.
+    """
 
     def __init__(
         self,
@@ -72,7 +75,10 @@ class Dice(torch.nn.Module):
         self.nu_pseudo = torch.nn.Parameter(torch.zeros(horizon or 0))
 
     def steps(self, batch: Batch) -> Steps:
-        """zeta and nu at each step of a batch, padded to the horizon if there is one."""
+        """zeta, nu and next nu of each dialogue at its steps: with a horizon T_max, steps 0 ..
+
+        T_max - 1, otherwise its turns.
+        """
         nu = self.nu(batch.rows)
         zeta = self.zeta(batch.rows[batch.logged]).square()
         now, then = nu[batch.logged], (nu[batch.target] * batch.weight).sum(dim=-1)
@@ -91,6 +97,6 @@ class Dice(torch.nn.Module):
     def lagrangian(
         self, zeta: torch.Tensor, nu: torch.Tensor, then: torch.Tensor, there: torch.Tensor
     ) -> torch.Tensor:
-        """The mean over turns of the Lagrangian."""
+        """The mean of L over the existing steps."""
         terms = zeta * (then - nu) + self.price * (zeta - 1) - self.alpha * zeta.square()
         return (terms * there).sum() / there.sum()

@@ -33,20 +33,24 @@ _WORDS: dict[str, tuple[str, ...]] = {
 
 
 class Answer(NamedTuple):
+    """The result of a learner after its training."""
+
     contributions: Floats  # (N,), whose mean is the value
     diagnostics: Mapping[str, float]
 
 
 class Answering(Learner, Protocol):
+    """A learner that also gives the contributions to the value after its training."""
+
     def answer(self) -> Answer: ...
 
 
-class Setup(NamedTuple):
-    """The inputs of a learner."""
+class LearnerInputs(NamedTuple):
+    """What a learner is built from: data, batches, width of the heads, settings, a generator and a device."""
 
     data: TrainingData
     batches: Batches
-    hidden: int
+    hidden: int  # width of the heads; 0: no hidden layer
     settings: Settings
     generator: torch.Generator
     device: str
@@ -54,7 +58,7 @@ class Setup(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class Neural(ABC):
-    """Base of the estimators that train networks on an encoder."""
+    """A neural estimator: an encoder's vectors of (s, a), and heads that `learner` trains on them."""
 
     card: ClassVar[Card]
     name: ClassVar[str]
@@ -85,10 +89,12 @@ class Neural(ABC):
                 raise UsageError(f"{self.name}: {name} is one of {', '.join(known)}, not `{asked}`")
 
     @abstractmethod
-    def learner(self, setup: Setup) -> Answering: ...
+    def learner(self, setup: LearnerInputs) -> Answering:
+        """The untrained learner of this estimator."""
+        ...
 
     def settings(self) -> Settings:
-        """The settings of the preset with the changes of this estimator."""
+        """The preset with the settings that are not None."""
         names = [field.name for field in fields(Settings)]
         changes = {name: getattr(self, name) for name in names if hasattr(self, name)}
         return chosen(self.preset, **changes)
@@ -104,12 +110,16 @@ class Neural(ABC):
         return Signature(self.name, tuple(own), (self._reader().signature,))
 
     def estimate(self, episodes: Episodes, target: str, /, *, rng: np.random.Generator) -> Estimate:
+        """Train on the dialogues that the target did not hold and return its estimate with the curves of the training.
+
+        `rng` gives the seed. The level is 0 if the reward is the score of the target's own decisions.
+        """
         others = leave_out(episodes, {target})
         data = gather(others, target, reward=self.reward)
         seed = int(rng.integers(2**62))
         reader, settings = self._reader(), self.settings()
         source, cut = self._source(reader, others, target, data, settings)
-        setup = Setup(
+        setup = LearnerInputs(
             data,
             Batches(data, source, reader.device),
             reader.dimension if self.hidden is None else self.hidden,
@@ -137,7 +147,7 @@ class Neural(ABC):
         )
 
     def _reader(self) -> DialogueEncoder:
-        """The encoder of dialogues."""
+        """The encoder of dialogues, with trained or random weights."""
         return encoder(
             self.model, self.pooling, random=0 if self.weights == "random" else None, device=self.device
         )
@@ -150,7 +160,10 @@ class Neural(ABC):
         data: TrainingData,
         settings: Settings,
     ) -> tuple[Source, int]:
-        """The source of vectors, and the number of dialogues that were too long for the encoder."""
+        """The source of vectors, and the number of dialogues that were too long for the encoder.
+
+        It is the encoder itself if `tuned`, otherwise a table of its standardised vectors.
+        """
         if self.tuned:
             scripts = reader.scripts(data.dialogues)
             return Tuned(reader, scripts), sum(script.cut > 0 for script in scripts)
@@ -160,7 +173,10 @@ class Neural(ABC):
         return Frozen(torch.from_numpy(ready).to(reader.device)), cut
 
     def _checkpoint(self, data: TrainingData, target: str, seed: int) -> Checkpoint | None:
-        """The checkpoint of this training; None without a folder."""
+        """The checkpoint file of this training, named by a digest of settings, data and seed.
+
+        None without `checkpoints`.
+        """
         if self.checkpoints is None:
             return None
         said = (text for one in data.dialogues for e in one for text in (e.user or "", e.reply, *e.others))
@@ -169,7 +185,10 @@ class Neural(ABC):
 
 
 def standardised(vectors: Vectors, components: int) -> Vectors:
-    """Standardise each dimension; then take principal components and scale them to a mean variance of 1."""
+    """Standardise each dimension; then take principal components and scale them to a mean variance of 1.
+
+    With `components` 0, or at least the number of dimensions, all dimensions are kept as standardised.
+    """
     centred = vectors - vectors.mean(axis=0, dtype=np.float64)
     spread = centred.std(axis=0)
     centred /= np.where(spread > 1e-6, spread, 1.0)
@@ -181,10 +200,10 @@ def standardised(vectors: Vectors, components: int) -> Vectors:
 
 
 def ess(weights: Floats) -> float:
-    """Effective sample size (Kish)."""
+    """Effective sample size (Kish): (sum w)^2 / sum w^2."""
     return float(weights.sum() ** 2 / max(float((weights**2).sum()), 1e-300))
 
 
 def parts(size: int, most: int) -> Sequence[Ints]:
-    """All dialogues, in parts of at most `most`."""
+    """The indices 0 to size - 1, in consecutive parts of at most `most`."""
     return np.array_split(np.arange(size), -(-size // most))

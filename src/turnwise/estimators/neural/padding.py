@@ -14,7 +14,10 @@ from turnwise.types import Ints
 
 
 def horizon(lengths: Ints, t_max: int | None) -> int:
-    """T_max: `t_max` if given, otherwise the length of the longest dialogue plus 1."""
+    """T_max: `t_max` if given, otherwise the length of the longest dialogue plus 1.
+
+    An error if `t_max` is too small.
+    """
     longest = int(np.max(lengths))
     if t_max is None:
         return longest + 1

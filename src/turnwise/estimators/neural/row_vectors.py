@@ -26,7 +26,7 @@ _MOST = 2**28  # largest number of floats in memory: 1 GiB
 def encoder(
     model: str, pooling: ReplyPooling, *, random: int | None = None, device: str | None = None
 ) -> DialogueEncoder:
-    """The encoder of dialogues by a named model, with its cache."""
+    """The dialogue encoder with the disk cache; the last two are kept loaded. `random` is a seed of random weights."""
     return DialogueEncoder(
         locate(model),
         label(model),
@@ -45,7 +45,11 @@ class Encoded(NamedTuple):
 
 
 def read(reader: DialogueEncoder, wide: TrainingData, narrow: TrainingData) -> tuple[Vectors, int]:
-    """(rows of `narrow`, d) vectors, and the number of cut dialogues; `wide` has the replies of all agents."""
+    """(rows of `narrow`, d) vectors, and the number of dialogues that were too long for the encoder.
+
+    `wide` has the same dialogues with the replies of all agents: these are encoded, and the rows of `narrow` are
+    picked.
+    """
     names = [_name(dialogue) for dialogue in wide.dialogues]
     kept = _memory(reader)
     if sum(one.vectors.size for one in kept.values()) > _MOST:
@@ -65,11 +69,12 @@ def read(reader: DialogueEncoder, wide: TrainingData, narrow: TrainingData) -> t
 
 @lru_cache(maxsize=2)
 def _memory(reader: DialogueEncoder) -> dict[str, Encoded]:
+    """The vectors of dialogues in memory for this encoder, by `_name`; empty at first."""
     return {}
 
 
 def _name(dialogue: Sequence[Exchange]) -> str:
-    """A digest of the texts of a dialogue."""
+    """A digest of all texts of a dialogue, alternatives included."""
     parts = (
         part
         for user, reply, others in dialogue

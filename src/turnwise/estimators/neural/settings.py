@@ -18,7 +18,7 @@ Schedule = Literal["constant", "linear", "inverse-sqrt"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
-    """The settings of a training."""
+    """The settings of one training; factors such as `nu_rate` multiply `rate`."""
 
     optimiser: Optimiser
     rate: float  # of zeta and of the encoder

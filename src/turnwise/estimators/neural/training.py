@@ -14,7 +14,7 @@ from turnwise.types import Floats, Ints
 
 
 class Learner(Protocol):
-    """What `train` needs of an estimator."""
+    """What `train` needs: parameters, a loss of some dialogues, and measurements."""
 
     size: int  # number of dialogues
 
@@ -41,7 +41,11 @@ def train(
     readings: int = 40,
     checkpoint: Checkpoint | None = None,
 ) -> dict[str, Floats]:
-    """Train in place; returns the curves by name, with `iteration` as their x axis."""
+    """Train in place; returns the curves by name, with `iteration` (the number of steps) as their x axis.
+
+    There are `readings` + 1 points of a curve, before the first step and after the last included. With a checkpoint, an
+    interrupted training resumes.
+    """
     groups = learner.groups()
     optimiser = _optimiser(groups, settings)
     steps = settings.epochs * -(-learner.size // settings.batch)
@@ -67,7 +71,7 @@ def train(
 
 
 def factor(settings: Settings, step: int, steps: int) -> float:
-    """The factor of the learning rate in a step: warm-up and decay."""
+    """The factor of the learning rate in step `step` (from 0) of `steps`: linear warm-up times the schedule's decay."""
     warmup = max(1, settings.warmup)
     warm = min(1.0, (step + 1) / warmup)
     if settings.schedule == "linear":
@@ -78,7 +82,10 @@ def factor(settings: Settings, step: int, steps: int) -> float:
 
 
 def _batch(size: int, settings: Settings, *, seed: int, step: int) -> Ints:
-    """The dialogues of a step. The order of an epoch depends on its number and the seed alone."""
+    """Indices of the dialogues of a step; the last batch of an epoch may be smaller.
+
+    The order of an epoch depends on its number and the seed alone.
+    """
     epoch, place = divmod(step, -(-size // settings.batch))
     order = np.random.default_rng([seed, epoch]).permutation(size)
     return order[place * settings.batch : (place + 1) * settings.batch]
@@ -87,7 +94,7 @@ def _batch(size: int, settings: Settings, *, seed: int, step: int) -> Ints:
 def _optimiser(
     groups: list[tuple[float, list[torch.nn.Parameter]]], settings: Settings
 ) -> torch.optim.Optimizer:
-    """The optimiser of the settings over these groups."""
+    """SGD or Adam over the groups, with the rate of each times its factor."""
     learning = [{"params": group, "lr": settings.rate * times} for times, group in groups]
     if settings.optimiser == "sgd":
         return torch.optim.SGD(learning, momentum=settings.momentum, weight_decay=settings.decay)

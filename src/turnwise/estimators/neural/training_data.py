@@ -21,7 +21,7 @@ Reward = Literal["auto", "logged", "relabelled"]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TrainingData:
-    """The dialogues, rows and rewards for one target."""
+    """N dialogues with n points and the rows of their replies; see the module's docstring for the order of rows."""
 
     dialogues: Sequence[Sequence[Exchange]]  # N dialogues; `others` of an exchange are the target's replies
     first: Ints  # (N + 1,) dialogue i has the points first[i] to first[i + 1]
@@ -42,10 +42,11 @@ class TrainingData:
 def gather(
     episodes: Episodes, target: str, *, reward: Reward = "auto", everyone: bool = False
 ) -> TrainingData:
-    """The data for one target; with `everyone`, the other agents' replies have rows too.
+    """The data of one target from the rated dialogues; with `everyone`, the other agents' replies have rows too.
 
-    ENIGMA's released data has the score of the decision that the target would have taken in the logged dialogue
-    as its reward, not the rating of the logged dialogue. `reward` "auto" uses that score if it is known for all.
+    ENIGMA's released data has the score of the decision that the target would have taken in the logged dialogue as its
+    reward, not the rating of the logged dialogue. `reward` "auto" uses that score if it is known for all. Raises
+    `DataError` if the target has no reply at a point of another agent, and `Refused` if no dialogue is rated.
     """
     check_answers(episodes, target)
     said = episodes.alternatives.get(target)
@@ -75,7 +76,10 @@ def gather(
 
 
 def _rewards(episodes: Episodes, said: Said, reward: Reward) -> tuple[Floats, bool]:
-    """The reward of each dialogue, and whether it is the score of the target's own decision."""
+    """(N,) the reward of each dialogue (NaN if unknown), and whether it is the score of the target's own decision.
+
+    A target's score is the mean over its samples at the last point. `reward=relabelled` without any is a `UsageError`.
+    """
     own = said.relabelled[episodes.first[1:] - 1]  # (N, K)
     known = np.isfinite(own)
     ends = known.any(axis=1)
@@ -88,7 +92,10 @@ def _rewards(episodes: Episodes, said: Said, reward: Reward) -> tuple[Floats, bo
 
 
 def _rows(episodes: Episodes, own: Ints, heard: Ints) -> tuple[list[Exchange], Ints, Ints, int]:
-    """The exchanges of all points, the rows of logged and target replies, and the number of rows."""
+    """The exchanges of all points, (n,) rows of logged replies, (n, K) rows of `own` replies, and the number of rows.
+
+    `heard` (n, H) are the texts that get rows beside the logged one. The row of a missing reply is 0.
+    """
     texts = episodes.texts
     logged, target = np.empty(len(own), dtype=np.int64), np.zeros_like(own)
     exchanges: list[Exchange] = []

@@ -21,10 +21,13 @@ _SCALE = 0.1  # scale of the softplus that gives a standard deviation, its initi
 
 
 class Gaussian(NamedTuple):
+    """n diagonal Gaussians of z dimensions."""
+
     mean: Tensor  # (n, z)
     deviation: Tensor  # (n, z)
 
     def draw(self, noise: Tensor) -> Tensor:
+        """(n, z) mean + deviation * noise."""
         return self.mean + self.deviation * noise
 
     def divergence(self, other: "Gaussian") -> Tensor:
@@ -50,7 +53,7 @@ class Beliefs(nn.Module):
 
 @dataclass(frozen=True, slots=True)
 class Bound:
-    """Sums over predicted turns."""
+    """Sums over the predicted turns of some dialogues."""
 
     loss: Tensor  # negative log-likelihood of the words, in nats
     divergence: Tensor
@@ -59,6 +62,8 @@ class Bound:
 
 
 class DialogueModel(nn.Module):
+    """HRED, or VHRED if `latent` is above 0."""
+
     def __init__(
         self, *, vocabulary: int, embedding: int, utterance: int, context: int, decoder: int, latent: int
     ) -> None:
@@ -77,10 +82,10 @@ class DialogueModel(nn.Module):
         self.bias = nn.Parameter(torch.zeros(vocabulary))
 
     def bound(self, dialogues: Tokens, noise: Tensor, dropped: Tensor) -> Bound:
-        """The likelihood of every turn except the first, or its lower bound.
+        """The likelihood of every turn except the first, or its lower bound, as sums over these turns.
 
-        `noise` (predicted turns, latent) makes the draws; `dropped` (predicted turns, longest) says which words
-        the decoder reads as unknown.
+        `noise` (predicted turns, latent) makes the draws; `dropped` (predicted turns, longest) says which words the
+        decoder reads as unknown.
         """
         spoken, before = self.encoder.turns(dialogues)
         known: list[Tensor] = [before]
@@ -100,7 +105,7 @@ class DialogueModel(nn.Module):
         return Bound(loss, divergence, sum(len(turn) for one in dialogues for turn in one[1:]), len(targets))
 
     def begin(self, known: Tensor) -> tuple[Tensor, tuple[Tensor, Tensor]]:
-        """The decoder's input at every word, and its initial state."""
+        """(b, e) the decoder's input at every word, and its initial state; `known` (b, c + z): context, variable."""
         state, cell = self.start(known).tanh().chunk(2, dim=1)
         return self.condition(known), (state.unsqueeze(0).contiguous(), cell.unsqueeze(0).contiguous())
 
@@ -114,4 +119,5 @@ class DialogueModel(nn.Module):
         return states, last
 
     def logits(self, states: Tensor) -> Tensor:
+        """(..., vocabulary) logits of the next word."""
         return nn.functional.linear(self.output(states), self.encoder.embedding.weight, self.bias)

@@ -30,6 +30,8 @@ KINDS = ("hred", "vhred", "dual")  # kinds of model folders that hold this encod
 
 
 class HierarchicalEncoder(nn.Module):
+    """The RNN over words and the RNN over turns."""
+
     def __init__(self, *, vocabulary: int, embedding: int, utterance: int, context: int) -> None:
         super().__init__()
         self.embedding = nn.Embedding(vocabulary, embedding, padding_idx=PAD)
@@ -64,6 +66,7 @@ class HierarchicalEncoder(nn.Module):
 
 
 def padded(rows: Sequence[Sequence[int]], device: torch.device) -> Tensor:
+    """(rows, longest) tokens as a table, filled with PAD on the right."""
     width = max(map(len, rows))
     table = np.full((len(rows), width), PAD, dtype=np.int64)
     for row, tokens in zip(table, rows, strict=True):
@@ -92,6 +95,7 @@ class Hierarchical:
 
     @classmethod
     def of(cls, stored: folder.Folder, *, device: str | None = None) -> "Hierarchical":
+        """The encoder of a stored folder; a `DataError` if it is damaged. `device` None is the default device."""
         try:
             settings, subwords = stored.config["settings"], Subwords.read(stored.config["subwords"])
             sizes = {name: settings[name] for name in ("embedding", "utterance", "context")}
@@ -125,8 +129,11 @@ class Hierarchical:
         return Signature(self.label, (("tokens", str(self.max_tokens)), ("turns", str(self.max_turns))))
 
     def encode(self, contexts: Sequence[str | Sequence[str]], /) -> Vectors:
-        """(n, c) the vector of each context, whose turns are ordered from the oldest. A single text is a context of one
-        turn; a context without turns has no vector. The oldest turns beyond the largest length are left out."""
+        """(n, c) the vector of each context, whose turns are ordered from the oldest.
+
+        A single text is a context of one turn; a context without turns is NaN. The oldest turns beyond the largest
+        number are left out.
+        """
         turns = [
             [context] if isinstance(context, str) else list(context)[-self.max_turns :]
             for context in contexts
@@ -156,6 +163,7 @@ class Hierarchical:
 
     @torch.inference_mode()
     def _spoken(self, texts: Sequence[str]) -> Tensor:
+        """(n, h) the state of the lower RNN after each text, on the network's device."""
         tokens = self.subwords.encode(texts, longest=self.max_tokens)
         order = sorted(range(len(tokens)), key=lambda place: len(tokens[place]))
         found = torch.empty(len(tokens), self.network.utterance.hidden, device=self.network.device)
@@ -166,6 +174,7 @@ class Hierarchical:
 
     @torch.inference_mode()
     def _contexts(self, spoken: Sequence[Tensor]) -> Vectors:
+        """(n, c) the state of the upper RNN after the (turns, h) vectors of each context."""
         states = self.network.contexts(
             nn.utils.rnn.pad_sequence(list(spoken), batch_first=True), list(map(len, spoken))
         )

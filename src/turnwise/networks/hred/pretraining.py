@@ -24,12 +24,15 @@ from turnwise.types import Dialogue
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings(on_dialogues.Settings):
+    """Sizes and training settings of HRED and VHRED."""
+
     decoder: int = 512
     latent: int = 0  # dimensions of the latent variable of a turn; 0: HRED; VHRED's paper: 100
     anneal: int = 60_000  # updates over which the weight of the KL rises to 1
     word_drop: float = 0.25
 
     def network(self, vocabulary: int) -> DialogueModel:
+        """The untrained network for a vocabulary of this size."""
         return DialogueModel(
             vocabulary=vocabulary,
             embedding=self.embedding,
@@ -67,18 +70,19 @@ class Likelihood:
         self.kind: Literal["hred", "vhred"] = "vhred" if settings.latent else "hred"
 
     def weight(self, number: int) -> float:
+        """The weight of the KL at this update: rises linearly to 1 over `anneal` updates; always 1 for HRED."""
         return (
             min(1.0, number / self.settings.anneal) if self.settings.latent and self.settings.anneal else 1.0
         )
 
     def losses(self, batch: Tokens, number: int, generator: torch.Generator) -> Iterator[torch.Tensor]:
-        """Nats per word of the whole batch."""
+        """The loss of each part of the batch, in nats per word of the whole batch."""
         tokens = sum(len(turn) for dialogue in batch for turn in dialogue[1:])
         for bound in self._bounds(batch, generator, drop=self.settings.word_drop):
             yield (bound.loss + self.weight(number) * bound.divergence) / tokens
 
     def measure(self, held: Tokens, generator: torch.Generator) -> Point:
-        """Nats per word without the KL (`loss`) and with it (`bound`), and the KL per turn."""
+        """Nats per word without the KL (`loss`) and with it (`bound`), KL per turn, and exp(`bound`) (`perplexity`)."""
         bounds = list(self._bounds(held, generator, drop=0.0))
         tokens, turns = sum(bound.tokens for bound in bounds), sum(bound.turns for bound in bounds)
         loss = sum(float(bound.loss) for bound in bounds)

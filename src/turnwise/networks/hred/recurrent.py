@@ -8,7 +8,7 @@ from torch import Tensor, nn
 
 
 class NormalisedLSTM(nn.Module):
-    """A recurrent layer for sequences of different lengths; padding is not computed."""
+    """An LSTM with layer normalisation for sequences of different lengths; padding is not computed."""
 
     def __init__(self, inputs: int, hidden: int) -> None:
         super().__init__()
@@ -42,6 +42,7 @@ class NormalisedLSTM(nn.Module):
         return torch.cat(states)[torch.as_tensor(places, device=inputs.device)]
 
     def _step(self, driven: Tensor, state: Tensor, cell: Tensor) -> tuple[Tensor, Tensor]:
+        """State and cell after one step; `driven` is the normalised contribution of the input."""
         gates = driven + self.norm_state(self.of_state(state))
         into, forget, out = gates[:, : 3 * self.hidden].sigmoid().chunk(3, dim=1)
         cell = forget * cell + into * gates[:, 3 * self.hidden :].tanh()

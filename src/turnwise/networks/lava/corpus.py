@@ -33,12 +33,13 @@ class Corpus:
         return self.turns >= 0
 
     def to(self, device: str) -> "Corpus":
+        """A copy on this device."""
         moved = {name: getattr(self, name).to(device) for name in ("user", "state", "reply", "goal", "turns")}
         return replace(self, **moved)
 
 
 def spoken(dialogue: Dialogue) -> list[int]:
-    """Positions of the turns to learn from: replies of the system to a user."""
+    """Positions of the turns to learn from: replies of the system directly after a user's turn, both with a text."""
     pairs = enumerate(zip(dialogue.turns, dialogue.turns[1:], strict=False), start=1)
     return [
         place
@@ -48,7 +49,7 @@ def spoken(dialogue: Dialogue) -> list[int]:
 
 
 def pointer(dialogue: Dialogue, place: int) -> str:
-    """The database bits at the user's turn before this position."""
+    """The database bits at the user's turn before this position; "" if the dialogue has none, an error if too few."""
     bits: Sequence[str] = dialogue.meta.get(POINTER, ())
     number = sum(turn.role == "user" for turn in dialogue.turns[:place]) - 1
     if not bits:
@@ -59,6 +60,7 @@ def pointer(dialogue: Dialogue, place: int) -> str:
 
 
 def corpus(dialogues: Sequence[Dialogue], words: Words, situation: Situation, *, longest: int) -> Corpus:
+    """The dialogues as tensors on the CPU; utterances are cut at `longest` words. `TooFewItems` without dialogues."""
     if not dialogues:
         raise TooFewItems("there is no dialogue in which a system answers a user")
     places = [spoken(dialogue) for dialogue in dialogues]
@@ -81,7 +83,7 @@ def corpus(dialogues: Sequence[Dialogue], words: Words, situation: Situation, *,
 
 
 def usable(dialogues: Sequence[Dialogue]) -> list[Dialogue]:
-    """Dialogues with a system that answers; fewer than ten teach nothing."""
+    """Dialogues with a system that answers a user; `TooFewItems` if there are fewer than ten."""
     found = [dialogue for dialogue in dialogues if spoken(dialogue)]
     if len(found) < _FEWEST:
         raise TooFewItems(

@@ -27,6 +27,7 @@ class Batch(NamedTuple):
 
     @classmethod
     def of(cls, corpus: Corpus, dialogues: Tensor) -> "Batch":
+        """The turns of these dialogues of the corpus, by index."""
         turns = corpus.turns[dialogues]
         turns = turns[:, : int((turns >= 0).sum(dim=1).max())]
         there = turns >= 0
@@ -40,6 +41,8 @@ class Batch(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Shape:
+    """The sizes of a critic; `goal` is the number of goal bits."""
+
     sizes: Sizes
     goal: int
     hidden: int
@@ -48,6 +51,8 @@ class Shape:
 
 
 class Critic(nn.Module):
+    """The recurrent network of Q."""
+
     def __init__(self, shape: Shape) -> None:
         super().__init__()
         self.passes = shape.passes
@@ -62,7 +67,10 @@ class Critic(nn.Module):
         return torch.cat([self.reader(batch.user), batch.state, batch.goal], dim=1)
 
     def logged(self, known: Tensor, action: Tensor, there: Tensor) -> tuple[Tensor, Tensor]:
-        """(m, h) hidden states after the logged actions, and (m, h) before them."""
+        """(m, h) hidden states after the logged actions, and (m, h) before them (zeros at first turns).
+
+        `known` (m, d) is what `read` returns, `action` (m, z), `there` (b, t) which turns exist.
+        """
         inputs = known.new_zeros(*there.shape, known.shape[1] + action.shape[1])
         inputs[there] = torch.cat([known, action], dim=1)
         states, _ = self.recurrent(inputs)

@@ -25,6 +25,8 @@ from turnwise.types import Floats
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
+    """Training settings of the policy gradient."""
+
     rate: float = 3e-4
     gamma: float = 0.99  # LaRL's
     episodes: int = 40_000  # rollouts
@@ -52,6 +54,10 @@ def train(
     stop: Callable[[], bool] | None = None,
     say: Callable[[str], None] = lambda _: None,
 ) -> tuple[Model, Search]:
+    """Train the state encoder on the success of its rollouts in `learned`; the model itself is not changed.
+
+    Returns the policy with the best held-out success, and the search with its curve.
+    """
     with torch.random.fork_rng(devices=range(torch.cuda.device_count())):
         torch.manual_seed(seed)
         actor = undropped(model.network.state)
@@ -77,7 +83,7 @@ def train(
 
 
 def _advantages(success: Floats, samples: int) -> Floats:
-    """Success of a rollout minus the mean success of the other rollouts of its dialogue."""
+    """(rollouts,) success minus the mean success of the other rollouts of the same dialogue, which are adjacent."""
     by_dialogue = success.reshape(-1, samples)
     others = (by_dialogue.sum(axis=1, keepdims=True) - by_dialogue) / (samples - 1)
     advantage: Floats = (by_dialogue - others).ravel()
@@ -85,7 +91,7 @@ def _advantages(success: Floats, samples: int) -> Floats:
 
 
 def _returns(advantage: Tensor, batch: Batch, gamma: float) -> Tensor:
-    """(m,) discounted advantage of a dialogue at each of its turns."""
+    """(m,) at each turn, the advantage of its dialogue times gamma to the number of turns until the end."""
     lengths = batch.there.sum(dim=1, keepdim=True)
     steps = torch.arange(batch.there.shape[1], device=lengths.device)
     discount = gamma ** (lengths - 1 - steps).float()

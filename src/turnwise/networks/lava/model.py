@@ -24,6 +24,8 @@ _AT_ONCE = 8192  # replies generated together
 
 @dataclass(frozen=True, eq=False)
 class Model:
+    """A latent policy with its vocabulary and the meaning of its state bits."""
+
     network: Lava
     words: Words
     situation: Situation
@@ -35,6 +37,7 @@ class Model:
 
     @classmethod
     def new(cls, words: Words, situation: Situation, *, longest: int, seed: int = 0, **sizes: Any) -> "Model":
+        """An untrained model; `sizes` are embedding, hidden, latent and dropout."""
         chosen = Sizes(vocabulary=len(words), state=situation.width, **sizes)
         # torch initialises from its global generator, whose state is restored.
         with torch.random.fork_rng(devices=[]):
@@ -44,6 +47,7 @@ class Model:
 
     @classmethod
     def of(cls, stored: Folder, *, device: str) -> "Model":
+        """The model of a stored folder, in evaluation mode; a `DataError` if it is damaged."""
         try:
             config = stored.config
             words = Words(tuple(config["words"]))
@@ -59,11 +63,12 @@ class Model:
         return model.acting(model.network.eval().to(device), config["bound"])
 
     def acting(self, network: Lava, bound: float | None) -> "Model":
-        """The same model with another network."""
+        """The same model with another network and another bound."""
         return Model(network, self.words, self.situation, self.sizes, self.longest, bound)
 
     @property
     def config(self) -> dict[str, Any]:
+        """What a model folder stores beside the weights."""
         sizes = {name: getattr(self.sizes, name) for name in ("embedding", "hidden", "latent", "dropout")}
         return {
             "sizes": sizes,
@@ -76,6 +81,7 @@ class Model:
         }
 
     def tensors(self) -> dict[str, NDArray[Any]]:
+        """Name -> weights as float32 arrays, for a model folder."""
         state = self.network.state_dict()
         return {name: tensor.detach().float().cpu().numpy() for name, tensor in state.items()}
 
@@ -84,16 +90,17 @@ class Model:
         return self.network.decoder.logits.weight.device
 
     def corpus(self, dialogues: Sequence[Dialogue]) -> Corpus:
+        """The dialogues as tensors, on the model's device."""
         return corpus(dialogues, self.words, self.situation, longest=self.longest).to(str(self.device))
 
     def answer(self, said: Sequence[tuple[str, Bits]]) -> list[str]:
-        """The policy's reply to each user utterance with its state bits."""
+        """The policy's reply to each user utterance with its state bits; one or more."""
         user = padded([self.words.encode(text, longest=self.longest) for text, _ in said], self.device)
         return self.speak(user, torch.as_tensor(np.stack([bits for _, bits in said]), device=self.device))
 
     @torch.no_grad()
     def speak(self, user: Tensor, state: Tensor) -> list[str]:
-        """The policy's replies, from the means of its distributions."""
+        """The policy's reply to each of (n, u) user turns with (n, b) state bits, from the mean of its distribution."""
         self.network.eval()
         texts: list[str] = []
         for first in range(0, len(user), _AT_ONCE):
@@ -103,6 +110,7 @@ class Model:
         return texts
 
     def texts(self, point: Tensor) -> list[str]:
+        """The reply that the decoder generates from each of (n, z) points."""
         said = self.network.decoder.say(point, longest=self.longest)
         return [self.words.decode(row) for row in said.tolist()]
 
@@ -128,7 +136,7 @@ class Ground:
         return len(self.corpus.turns)
 
     def judge(self, replies: Sequence[str], dialogues: Sequence[int]) -> NDArray[np.float64]:
-        """The success of each dialogue; `replies` are those of all these dialogues, concatenated."""
+        """(n,) the success of each of these dialogues, by index; `replies` are those of all of them, concatenated."""
         counts = self.corpus.there[list(dialogues)].sum(dim=1).tolist()
         ends = np.cumsum([0, *counts])
         return np.array(
@@ -139,7 +147,7 @@ class Ground:
         )
 
     def mean(self, model: Model) -> float:
-        """Mean success of a policy over all dialogues."""
+        """Mean success (0 to 1) of a policy over all dialogues."""
         replies = model.speak(self.corpus.user, self.corpus.state)
         return float(self.judge(replies, range(len(self))).mean())
 

@@ -25,6 +25,8 @@ Copied = TypeVar("Copied", bound=nn.Module)
 
 @dataclass(frozen=True, slots=True)
 class Sizes:
+    """The widths of the three parts."""
+
     vocabulary: int
     state: int  # bits
     embedding: int
@@ -40,10 +42,11 @@ class Gaussian(NamedTuple):
     log_var: Tensor
 
     def draw(self, noise: Tensor) -> Tensor:
+        """(n, z) mean + noise times the standard deviation."""
         return self.mean + noise * (0.5 * self.log_var).exp()
 
     def divergence(self, other: "Gaussian | None" = None) -> Tensor:
-        """(n,) KL(self || other); without another, from the standard normal."""
+        """(n,) KL(self || other) in nats; without another, from the standard normal."""
         mean, log_var = (0.0, torch.zeros(())) if other is None else other
         log_var = log_var.to(self.mean) if other is None else log_var
         ratio = self.log_var - log_var
@@ -67,6 +70,7 @@ class Reader(nn.Module):
         self.dropout = nn.Dropout(sizes.dropout)
 
     def forward(self, words: Tensor) -> Tensor:
+        """(n, w) words -> (n, h); padding gets no attention."""
         states, _ = self.recurrent(self.dropout(self.embedding(words)))
         weights = self.attention(states).squeeze(2).masked_fill(words == PAD, -torch.inf).softmax(dim=1)
         read: Tensor = (weights.unsqueeze(2) * states).sum(dim=1)
@@ -83,6 +87,7 @@ class StateEncoder(nn.Module):
         self.latent = nn.Linear(sizes.hidden + sizes.state, 2 * sizes.latent)
 
     def forward(self, user: Tensor, state: Tensor) -> Gaussian:
+        """(n, u) words of the user and (n, b) bits -> Gaussians of the latent action."""
         read = torch.cat([self.dropout(self.reader(user)), state], dim=1)
         return Gaussian(*self.latent(read).chunk(2, dim=1))
 
@@ -97,6 +102,7 @@ class ActionEncoder(nn.Module):
         self.latent = nn.Linear(sizes.hidden, 2 * sizes.latent)
 
     def forward(self, reply: Tensor) -> Gaussian:
+        """(n, r) words of a reply -> Gaussians of its latent action."""
         return Gaussian(*self.latent(self.dropout(self.reader(reply))).chunk(2, dim=1))
 
 
@@ -140,6 +146,7 @@ class Decoder(nn.Module):
         return torch.cat(said, dim=1)
 
     def _states(self, words: Tensor, point: Tensor, state: Tensor) -> tuple[Tensor, Tensor]:
+        """(n, w, h) states of the decoder after these words, and its last state."""
         points = point.unsqueeze(1).expand(-1, words.shape[1], -1)
         inputs = torch.cat([self.dropout(self.embedding(words)), points], dim=2)
         states: Tensor
@@ -148,12 +155,15 @@ class Decoder(nn.Module):
 
 
 class Lava(nn.Module):
+    """The three parts."""
+
     def __init__(self, state: StateEncoder, action: ActionEncoder, decoder: Decoder) -> None:
         super().__init__()
         self.state, self.action, self.decoder = state, action, decoder
 
     @classmethod
     def new(cls, sizes: Sizes) -> "Lava":
+        """The untrained network."""
         return cls(StateEncoder(sizes), ActionEncoder(sizes), Decoder(sizes))
 
     def acting(self, actor: StateEncoder) -> "Lava":

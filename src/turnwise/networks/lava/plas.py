@@ -76,7 +76,10 @@ def train(
     stop: Callable[[], bool] | None = None,
     say: Callable[[str], None] = lambda _: None,
 ) -> tuple[Model, Search]:
-    """Train a policy that starts as the model's; `rewards` are those at the ends of the logged dialogues."""
+    """Train a policy that starts as the model's; `rewards` (N,) are those at the ends of the logged dialogues.
+
+    Returns the policy with the best held-out success, and the search with its curve.
+    """
     with torch.random.fork_rng(devices=range(torch.cuda.device_count())):
         torch.manual_seed(seed)
         pair = _Pair(model, learned, rewards, settings)
@@ -103,7 +106,10 @@ def warm_up(
     stop: Callable[[], bool] | None = None,
     say: Callable[[str], None] = lambda _: None,
 ) -> Curve:
-    """Eq. 5: train the action encoder and the decoder once more, without the state encoder, in place."""
+    """Eq. 5: train the action encoder and the decoder for `warm` epochs, without the state encoder, in place.
+
+    Returns the curve, which is empty if `warm` is 0.
+    """
     if not settings.warm:
         return []
     how = supervised.Settings(device=settings.device, patience=settings.warm)
@@ -129,6 +135,10 @@ class _Pair:
         self.actor_optimiser = torch.optim.Adam(self.actor.parameters(), lr=settings.actor_rate)
 
     def update(self, dialogues: Tensor, *, leading: bool) -> dict[str, float]:
+        """One update of the critic and, unless `leading`, of the actor, on these dialogues.
+
+        Returns losses and values.
+        """
         batch = Batch.of(self.learned, dialogues)
         reward = torch.zeros(len(batch.rows), device=dialogues.device)
         reward[batch.last] = self.rewards[dialogues]
@@ -141,6 +151,7 @@ class _Pair:
         return numbers
 
     def _update_critic(self, batch: Batch, logged: Gaussian, reward: Tensor) -> Tensor:
+        """One gradient step of the critic towards reward + gamma (next Q - penalty); returns its loss."""
         with torch.no_grad():
             chosen = bounded(self.target_actor(batch.user, batch.state), self.settings.sigma)
             known = self.target_critic.read(batch)
@@ -157,6 +168,10 @@ class _Pair:
         return loss.detach()
 
     def _update_actor(self, batch: Batch, logged: Gaussian) -> dict[str, float]:
+        """One gradient step of the actor: high Q, close to the logged actions.
+
+        Returns its loss, mean Q and squared distance.
+        """
         chosen = bounded(self.actor(batch.user, batch.state), self.settings.sigma).mean
         with torch.no_grad():
             known = self.critic.read(batch)
@@ -170,7 +185,7 @@ class _Pair:
 
 
 def _points(model: Model, corpus: Corpus, at_once: int = 4096) -> Gaussian:
-    """The latent distributions of the logged replies."""
+    """The latent distributions (n, z) of the logged replies."""
     model.network.eval()
     with torch.no_grad():
         found = [

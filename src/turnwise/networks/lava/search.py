@@ -25,7 +25,7 @@ class Search:
         after: int = 0,
         stop: Callable[[], bool] | None = None,
     ) -> None:
-        """Make `updates` updates.
+        """Make `updates` updates with `update(number)`, whose numbers are added to the curve.
 
         The policy is measured at the start, every `every` updates once `after` are done, and at the end. `stop` is
         asked before each update.
@@ -65,12 +65,15 @@ class Search:
 
     @property
     def best(self) -> Model:
+        """The policy with the highest success in the held-out dialogues, the first of equals."""
         return self._with(self._best)
 
     def _with(self, actor: StateEncoder) -> Model:
+        """The model with this state encoder."""
         return self.model.acting(self.model.network.acting(actor), self.model.bound)
 
 
 def _line(point: Point) -> str:
+    """The progress line of a point: the update, held-out success, and the numbers of the last update."""
     rest = (f", {name} {value:.4f}" for name, value in point.items() if name not in ("update", "success"))
     return f"update {point['update']:.0f}: held-out success {point['success']:.4f}{''.join(rest)}"

@@ -34,6 +34,7 @@ class Situation:
 
     @classmethod
     def learn(cls, dialogues: Sequence[Dialogue]) -> "Situation":
+        """All slots, wishes and the number of database bits of these dialogues; a `DataError` without states."""
         states = (turn.state for dialogue in dialogues for turn in dialogue.turns if turn.state)
         slots = sorted({slot for state in states for slot, _ in _filled(state)})
         wishes = sorted({wish for dialogue in dialogues for wish in _wishes(dialogue)})
@@ -48,10 +49,11 @@ class Situation:
 
     @property
     def width(self) -> int:
+        """The number of bits of a state: two for each slot, and those of the database."""
         return 2 * len(self.slots) + self.pointer
 
     def bits(self, state: Mapping[str, Any] | None, pointer: str) -> Bits:
-        """(width,) the bits of a state; unknown slots are ignored."""
+        """(width,) the bits of a state; unknown slots are ignored. `pointer` are the database bits as 0 and 1."""
         if len(pointer) != self.pointer:
             raise DataError(
                 f"the database has {len(pointer)} bits here, and the model was trained with {self.pointer}"
@@ -69,6 +71,7 @@ class Situation:
         return bool(said) and not any(slot in self._slots for slot in said)
 
     def goal(self, dialogue: Dialogue) -> Bits:
+        """(wishes,) the bits of a dialogue's goal; unknown wishes are ignored."""
         found = np.zeros(len(self.wishes), dtype=np.float32)
         found[[self._wishes[wish] for wish in _wishes(dialogue) if wish in self._wishes]] = 1.0
         return found
@@ -83,12 +86,17 @@ class Situation:
 
 
 def _filled(state: Mapping[str, Any]) -> Iterator[tuple[tuple[str, str], str]]:
+    """((domain, slot), value) of each slot that has a value."""
     for domain, slots in state.items():
         if isinstance(slots, Mapping):
             yield from (((domain, slot), str(value)) for slot, value in slots.items() if value)
 
 
 def _wishes(dialogue: Dialogue) -> set[tuple[str, str, str]]:
+    """(domain, part, slot) of each constraint, request and booking of the goal.
+
+    Without a goal, the slots of the last state.
+    """
     if dialogue.goal:
         parts = (
             (domain, part, wanted[part])

@@ -65,6 +65,7 @@ class Settings:
         return {name: getattr(self, name) for name in ("embedding", "hidden", "latent", "dropout")}
 
     def plan(self, epochs: int, seed: int) -> Plan:
+        """The plan of `fit` for this number of epochs."""
         return Plan(
             epochs=epochs, batch=self.batch, rate=self.rate, clip=5.0, patience=self.patience, seed=seed
         )
@@ -82,7 +83,10 @@ def train(
     stop: Callable[[], bool] | None = None,
     say: Callable[[str], None] = lambda _: None,
 ) -> Curve:
-    """Train the model in place by the objective of the settings; the weights of the best epoch are kept."""
+    """Train the model in place by the objective of the settings; the weights of the best epoch are kept.
+
+    The objective `kl` has two stages: the VAE for `first` epochs, then the policy. Returns the curves, concatenated.
+    """
     if settings.objective != "kl":
         task: Task = "joint" if settings.objective == "joint" else "alternate"
         stages = [(task, settings.epochs)]
@@ -111,6 +115,10 @@ def learn(
     stop: Callable[[], bool] | None = None,
     say: Callable[[str], None] = lambda _: None,
 ) -> Curve:
+    """One stage: train the parts that the task does not freeze, in place, and return the curve.
+
+    `held` decides the best epoch and when to stop; `work` and `about` are as in `fit`.
+    """
     network, teacher = model.network, _Teacher(model.network, learned, settings, task)
     for name, parameter in network.named_parameters():
         parameter.requires_grad_(not name.startswith(_FROZEN.get(task, "-")))
@@ -134,6 +142,8 @@ _FROZEN = {"vae": "state.", "rg-kl": "action."}  # parts that a task does not tr
 
 
 class _Teacher(torch.nn.Module):
+    """The network with the losses and the validation of one task."""
+
     def __init__(self, network: Lava, learned: Corpus, settings: Settings, task: Task) -> None:
         super().__init__()
         self.network, self.learned, self.settings, self.task = network, learned, settings, task
@@ -144,7 +154,10 @@ class _Teacher(torch.nn.Module):
         self.register_buffer("updates", torch.zeros((), dtype=torch.long))
 
     def losses(self, places: Sequence[int]) -> Tensor:
-        """(b,) nats per word plus weighted divergences."""
+        """(b,) nats per word plus weighted divergences of the examples at `places`; counts the update.
+
+        With `alternate`, every eleventh update is the VAE's.
+        """
         rows = torch.as_tensor(places, device=self.learned.user.device)
         data, task = self.learned, self.task
         if task == "alternate":
@@ -153,6 +166,7 @@ class _Teacher(torch.nn.Module):
         return self._loss(data.user[rows], data.state[rows], data.reply[rows], task)
 
     def _loss(self, user: Tensor, state: Tensor, reply: Tensor, task: Task) -> Tensor:
+        """(b,) the loss of each example for one task, at drawn points."""
         alpha, beta = self.settings.alpha, self.settings.beta
         chosen: list[Gaussian] = []
         penalty = torch.zeros((), device=user.device)
@@ -175,7 +189,7 @@ class _Teacher(torch.nn.Module):
         return nats.view(len(chosen), -1).sum(dim=0) / self.words + penalty
 
     def bound(self, held: Corpus) -> float:
-        """The validation loss: at the means, without draws."""
+        """The validation loss: at the means, without draws. Its parts are stored in `seen`."""
         found = self.seen = self.measures(held)
         if self.task == "vae":
             return found["vae"] + self.settings.beta * found["kl_action"]
@@ -184,7 +198,7 @@ class _Teacher(torch.nn.Module):
 
     @torch.no_grad()
     def measures(self, held: Corpus, at_once: int = 2048) -> dict[str, float]:
-        """Nats per word of both tasks at the means, and the divergences from the prior."""
+        """Nats per word of both tasks at the means, and the mean divergence of both distributions from the prior."""
         sums = torch.zeros(5, device=held.user.device)
         self.network.eval()
         for first in range(0, len(held.user), at_once):

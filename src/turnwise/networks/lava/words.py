@@ -10,6 +10,8 @@ from turnwise.networks.subwords import END, MARKS, UNKNOWN
 
 @dataclass(frozen=True)
 class Words:
+    """A vocabulary of whole words."""
+
     known: tuple[str, ...]  # the special marks, then words
 
     @classmethod
@@ -27,11 +29,11 @@ class Words:
         return {word: place for place, word in enumerate(self.known)}
 
     def encode(self, text: str, *, longest: int) -> list[int]:
-        """The words of a text and the end mark, at most `longest` tokens."""
+        """The tokens of the lower-case words of a text and the end mark, at most `longest` with it."""
         words = text.lower().split()[: longest - 1]
         return [*(self._places.get(word, UNKNOWN) for word in words), END]
 
     def decode(self, tokens: Sequence[int]) -> str:
-        """The text of the tokens before the end mark."""
+        """The text of the tokens before the end mark; special marks are left out."""
         end = tokens.index(END) if END in tokens else len(tokens)
         return " ".join(self.known[token] for token in tokens[:end] if token > UNKNOWN)

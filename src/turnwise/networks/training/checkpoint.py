@@ -34,6 +34,8 @@ class Progress:
 
 @dataclass(frozen=True, slots=True)
 class Checkpoint:
+    """The checkpoint file of one training."""
+
     path: Path
     identity: str  # of data, settings and seed: a checkpoint of another training is not used
     strict: bool = (
@@ -43,6 +45,7 @@ class Checkpoint:
     def write(
         self, progress: Progress, weights: Weights, optimiser: torch.optim.Optimizer | None = None
     ) -> None:
+        """Write weights, best weights, curve and optimiser state, replacing the old checkpoint."""
         parts = {"weights": weights, "best": progress.best, "optimiser": _moments(optimiser)}
         tensors = {
             f"{part}.{name}": tensor.detach().cpu().clone().contiguous()
@@ -60,7 +63,10 @@ class Checkpoint:
         draft.replace(self.path)
 
     def read(self, weights: Weights, optimiser: torch.optim.Optimizer | None = None) -> Progress | None:
-        """Restore `weights` and `optimiser` in place; None if there is nothing to resume from."""
+        """Restore `weights` and `optimiser` in place; None if there is nothing to resume from.
+
+        A damaged file, or one of another training, is an error if `strict`, otherwise nothing to resume from.
+        """
         try:
             parts, header = _read(self.path)
             identity, updates, curve = header["identity"], int(header["updates"]), json.loads(header["curve"])
@@ -84,12 +90,13 @@ class Checkpoint:
 
 
 def copy_of(weights: Weights) -> dict[str, Tensor]:
+    """A copy of the weights on the CPU."""
     return {name: tensor.detach().cpu().clone() for name, tensor in weights.items()}
 
 
 @torch.no_grad()
 def restore_weights(weights: Weights, saved: Weights) -> None:
-    """Copy the saved values into the tensors `weights`, which a model shares."""
+    """Copy the saved values into the tensors `weights`, which a model shares; a `DataError` if the names differ."""
     if weights.keys() != saved.keys():
         raise DataError("the checkpoint holds the weights of another network")
     for name, tensor in weights.items():

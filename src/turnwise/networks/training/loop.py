@@ -68,8 +68,9 @@ def run(
 ) -> Progress:
     """Make `updates` updates, in rounds that end with a measurement; the best weights are in the result.
 
-    `weights` returns the live tensors of the model (`model.state_dict`). `update(number)` makes one update and
-    `measure(done)` returns a point of the curve.
+    `weights` returns the live tensors of the model (`model.state_dict`). `update(number)`, numbered from 0, makes one
+    update, and may raise `Stop`. `measure(done)` returns a point of the curve. With a checkpoint, an interrupted run
+    resumes.
     """
     progress = None if checkpoint is None else checkpoint.read(weights(), optimiser)
     if progress is None:
@@ -108,7 +109,7 @@ def run(
 def _round(
     update: Callable[[int], object], progress: Progress, updates: int, measured: Callable[[int], bool]
 ) -> None:
-    """Updates up to the next measurement, or to the last one."""
+    """Make updates up to the next measurement, or to the last one; at least one."""
     while True:
         update(progress.updates)
         progress.updates += 1
@@ -117,7 +118,10 @@ def _round(
 
 
 def descend(optimiser: torch.optim.Optimizer, losses: Iterable[Tensor], *, clip: float | None) -> None:
-    """One gradient step: the gradients of the partial losses add up and are clipped by their norm."""
+    """One gradient step: the gradients of the partial losses add up and are clipped by their norm (None: not clipped).
+
+    Raises `Unmeasured` if the loss or the norm is not finite.
+    """
     optimiser.zero_grad(set_to_none=True)
     total = 0.0
     for loss in losses:
@@ -155,7 +159,7 @@ class Plan:
             raise UsageError(f"the learning rate is above 0, not {self.rate:g}")
 
     def best(self, curve: Curve) -> int:
-        """The epoch with the best validation; a number is better than none."""
+        """The index of the point with the best `validation`, the first of equals; a number is better than NaN."""
         sign, best = (1 if self.better == "lower" else -1), 0
         for place, point in enumerate(curve):
             value = curve[best]["validation"]
@@ -164,6 +168,7 @@ class Plan:
         return best
 
     def is_stale(self, curve: Curve) -> bool:
+        """Whether the last `patience` points are no better than the best one before them; false for an empty curve."""
         waited = len(curve) - 1 - self.best(curve)
         return self.patience is not None and bool(curve) and waited >= self.patience
 

@@ -88,7 +88,11 @@ def train(
     say: Say,
     work: Path | None,
 ) -> Trained:
-    """Train the objective on these dialogues, a part of which is held out; returns the best weights."""
+    """Train the objective on these dialogues, a part of which is held out; returns the best weights.
+
+    Empty turns are dropped, then dialogues of one turn; fewer than ten are `TooFewItems`. `objective` makes the network
+    from the subwords and the training tokens. With `work`, an interrupted training resumes.
+    """
     seed = int(rng.integers(2**32))
     spoken = ([turn.text for turn in dialogue.turns if turn.text.strip()] for dialogue in dialogues)
     texts = [turns for turns in spoken if len(turns) > 1]
@@ -115,7 +119,10 @@ def train(
 
 
 def _encoded(texts: Sequence[Sequence[str]], subwords: Subwords, settings: Settings) -> list[list[list[int]]]:
-    """Dialogues as tokens, in pieces of `max_turns` that overlap by one turn, so that every turn has a context."""
+    """Dialogues as tokens, in pieces of `max_turns` that overlap by one turn, so that every turn has a context.
+
+    A turn has at most `max_tokens` tokens, the end mark included.
+    """
     flat = subwords.encode([text for turns in texts for text in turns], longest=settings.max_tokens)
     ends = np.cumsum([0, *map(len, texts)])
     return [
@@ -126,6 +133,8 @@ def _encoded(texts: Sequence[Sequence[str]], subwords: Subwords, settings: Setti
 
 
 class _Training:
+    """The updates and measurements of one training."""
+
     def __init__(
         self, settings: Settings, objective: Objective, data: Tokens, held: Tokens, seed: int
     ) -> None:
@@ -137,6 +146,10 @@ class _Training:
         self.epoch, self.batches = -1, list[list[int]]()
 
     def run(self, work: Path | None, say: Say) -> Progress:
+        """Train until `updates`, or until `patience` measurements were no better.
+
+        Resumes from a checkpoint in `work`.
+        """
         settings = self.settings
         identity = json.dumps(self._identity, sort_keys=True)
         return run(
@@ -165,6 +178,7 @@ class _Training:
         return {**data, "settings": chosen}
 
     def _measure(self, done: int) -> Point:
+        """A point of the curve on the held-out dialogues after `done` updates."""
         self.network.eval()
         with torch.no_grad():
             measured = self.objective.measure(self.held, self._generator(3))
@@ -172,11 +186,12 @@ class _Training:
         return {"update": float(done), "weight": self.objective.weight(done), **measured}
 
     def _update(self, number: int) -> None:
+        """One gradient step on the batch of this number."""
         losses = self.objective.losses(self._batch(number), number, self._generator(2, number))
         descend(self.optimiser, losses, clip=self.settings.clip)
 
     def _generator(self, *names: int) -> torch.Generator:
-        """A generator on the CPU, so that every device draws the same numbers."""
+        """A generator that depends on the seed and `names`; on the CPU, so that every device draws the same numbers."""
         return torch.Generator().manual_seed(int(np.random.default_rng([self.seed, *names]).integers(2**62)))
 
     def _batch(self, number: int) -> Tokens:
@@ -188,7 +203,7 @@ class _Training:
         return [self.data[place] for place in self.batches[at]]
 
     def _batches_of_epoch(self, epoch: int) -> list[list[int]]:
-        """Positions of dialogues of similar length."""
+        """The batches of one epoch as positions of dialogues; those of a batch have similar numbers of turns."""
         size = self.settings.batch
         rng = np.random.default_rng([self.seed, 1, epoch])
         order = rng.permutation(len(self.data))
@@ -200,19 +215,22 @@ class _Training:
 
 
 def _counted(curve: Curve) -> list[int]:
-    """Points that early stopping considers: those with the annealed term at its full weight."""
+    """Indices of the points that early stopping considers: those with the annealed term at its full weight."""
     return [place for place, point in enumerate(curve) if point["weight"] >= 1.0]
 
 
 def _best(curve: Curve) -> int:
+    """Index of the lowest `bound` among the points at full weight; among all points if there are none."""
     return min(_counted(curve) or range(len(curve)), key=lambda place: curve[place]["bound"])
 
 
 def _is_stale(curve: Curve, patience: int) -> bool:
+    """Whether none of the last `patience` points at full weight reached the best one."""
     seen = [curve[place]["bound"] for place in _counted(curve)]
     return len(seen) > patience and min(seen[-patience:]) > min(seen)
 
 
 def _line(point: Point) -> str:
+    """The progress line of a point: the update, and its held-out numbers."""
     measured = (f"{name} {value:.4f}" for name, value in point.items() if name not in ("update", "weight"))
     return f"update {point['update']:.0f}: held-out " + ", ".join(measured)

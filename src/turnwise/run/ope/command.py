@@ -41,14 +41,17 @@ EVERYONE = "@alternatives"
 
 
 def ope(spec: OpeSpec) -> Outcome:
-    """Run `turnwise ope`. An interrupted run resumes from its partial results."""
+    """Run `turnwise ope`; parts that an interrupted run with the same options finished are not computed again."""
     scanned = scan(spec.data)
     with PartialResults.of(spec, scanned.sha256) as done:
         return _ope(spec, scanned, done)
 
 
 def _ope(spec: OpeSpec, scanned: Census, done: PartialResults) -> Outcome:
-    """The outcome of `turnwise ope`: estimates for each rating and target, or the values of a critic of task logs."""
+    """The estimates of all requested ratings and estimators, the findings and the results document.
+
+    Critics of task logs without ratings go to `ope_of_task`. Files are written into -o along the way.
+    """
     stream = spec.stream
     if stream:
         check_streamable(spec)
@@ -112,7 +115,11 @@ def _ope(spec: OpeSpec, scanned: Census, done: PartialResults) -> Outcome:
 
 
 def _targets(census: Census, spec: OpeSpec) -> tuple[str, ...]:
-    """The agents to estimate: all of them, or those of --target. Raises if the data has no replies of one."""
+    """The agents to estimate: all that held dialogues with --all, otherwise those named, each once.
+
+    `@alternatives` stands for every agent that the logs have alternatives of. Without any in the logs, names are those
+    of the logged agents; an unknown name is a `UsageError`.
+    """
     if spec.all_agents:
         return tuple(census.agents)
     there = tuple(census.alternatives) or tuple(census.agents)
@@ -132,7 +139,11 @@ def _target_estimates(
     workers: Executor,
     done: PartialResults,
 ) -> list[TargetEstimate]:
-    """The estimates of every target. Texts are encoded once, and slow estimators run once for each agent."""
+    """The estimates of every target by every estimator, target by target.
+
+    Texts are encoded once, and slow estimators run once for each agent. `everyone` are the targets and the agents that
+    calibrate.
+    """
     model = spec.model or ENCODER
     request = Request(
         data=logged_data,
@@ -158,7 +169,7 @@ def _target_estimates(
 
 
 def _seeds(spec: OpeSpec, estimators: Mapping[str, Estimator]) -> int:
-    """The number of seeds; raises if none of the estimators depends on a seed."""
+    """--seeds; a `UsageError` if it is above 1 and no estimator is trained from random weights."""
     seeds = spec.seeds
     if seeds > 1 and all(map(nested, estimators.values())):
         raise UsageError(f"--seeds: nothing is trained from a chance beginning by {', '.join(estimators)}")
@@ -173,7 +184,10 @@ def _models(estimators: Mapping[str, Estimator]) -> Iterator[str]:
 
 
 def _finding(one: TargetEstimate, rating: str, logged: float | None, truth: Mean | None) -> Finding:
-    """The finding of one estimate."""
+    """One estimate as a finding.
+
+    `logged` is the target's mean rating in the logs, `truth` that of --truth, if known.
+    """
     refused = one.estimate is None
     return Finding(
         what={"target": one.target, "rating": rating, "estimator": one.estimator},
@@ -197,7 +211,10 @@ def _finding(one: TargetEstimate, rating: str, logged: float | None, truth: Mean
 
 
 def _write_projections(spec: OpeSpec, logged_data: LoggedData, targets: Sequence[str]) -> None:
-    """Write the projection of the targets' and the logged replies into -o."""
+    """Write the projection of the targets' and the logged replies into -o as `RATING/pairs.json`.
+
+    Nothing without -o.
+    """
     if spec.output is not None:
         found = projections(logged_data, tuple(targets), model=spec.model or ENCODER, seed=spec.seed)
         results.write(spec.output / logged_data.rating.replace(":", "-") / "pairs.json", found)
@@ -206,7 +223,10 @@ def _write_projections(spec: OpeSpec, logged_data: LoggedData, targets: Sequence
 def _write_figures(
     spec: OpeSpec, rating: str, estimates: Sequence[TargetEstimate], truth: Mapping[str, float]
 ) -> None:
-    """Write the regression plot of each estimator and, for trained ones, the training curves into -o."""
+    """Write each estimator's plot of estimates against true means (two or more), and training curves.
+
+    Nothing without -o.
+    """
     if spec.output is None:
         return
     place = spec.output / rating.replace(":", "-")

@@ -38,11 +38,15 @@ NAMES = ("critic", "critic-paper")
 
 
 def is_critic(name: str) -> bool:
+    """Whether this estimator, whose name may carry settings, is one of the two critics."""
     return registry.settings(name)[0] in NAMES
 
 
 def rewarded_by_task(estimators: Sequence[str], census: Census, rating: str | None) -> bool:
-    """Whether the requested critics take the reward from the task, and not from ratings."""
+    """Whether the requested critics take the reward from the task, and not from ratings.
+
+    True only if all estimators are critics, and one has a task reward, nothing is rated, or --rating is metric:success.
+    """
     if not estimators or not all(map(is_critic, estimators)):
         return False
     rewards = {registry.settings(name)[1].get("reward", "auto") for name in estimators}
@@ -53,7 +57,10 @@ def rewarded_by_task(estimators: Sequence[str], census: Census, rating: str | No
 def ope_of_task(
     spec: OpeSpec, dialogues: Sequence[Dialogue], sha256: Mapping[str, str], targets: Sequence[str]
 ) -> Outcome:
-    """Run `turnwise ope` with critics on task logs, whose reward is the outcome of the task."""
+    """The values of the targets by each critic, with the controls, the logged agent and the baselines.
+
+    The outcome is refused if no target has a value, whatever values the controls have.
+    """
     if spec.all_agents:
         raise UsageError(
             "--all leaves rated agents out in turn; for a critic of task logs name --target NAMES"
@@ -96,7 +103,7 @@ def ope_of_task(
 
 
 def _goalless(dialogues: Sequence[Dialogue], findings: Sequence[Finding]) -> dict[str, int]:
-    """The number of dialogues without a goal by reason, if success is the reward."""
+    """A reason -> the number of dialogues without a goal, if success was the reward; otherwise empty."""
     lacking = sum(not one.goal for one in dialogues)
     paid = any(one.what["rating"] == "success" for one in findings)
     return {"no goal, so nothing says whether it succeeded": lacking} if lacking and paid else {}
@@ -111,7 +118,7 @@ def controls(
     *,
     rating: str,
 ) -> dict[str, Any]:
-    """The values of the controls by each critic among the estimators, to compare with the agents' raw values.
+    """`CRITIC RATING` -> the values of the controls by this critic, and the verdict with the raw values in `answers`.
 
     Without dialogues, as where each agent's replies to single turns are separate records, there are no controls.
     """
@@ -157,7 +164,7 @@ def _value(evaluation: Evaluation, said: Said) -> float | None:
 def _rewarded(
     spec: OpeSpec, dialogues: Sequence[Dialogue], critic: TaskCritic
 ) -> tuple[list[Dialogue], dict[str, float]]:
-    """The dialogues that have a reward, and the reward of each by id."""
+    """The dialogues with a known reward, and dialogue id -> reward: success (0 to 100), otherwise 100 for each."""
     if critic.reward == "success":
         rewards = task_log.success(dialogues, db=spec.db or beside(spec.data))
         return [one for one in dialogues if one.id in rewards], rewards
@@ -167,7 +174,7 @@ def _rewarded(
 
 
 def _logged_name(dialogues: Sequence[Dialogue]) -> str:
-    """The name of the agent that held the dialogues, or `logged` if there are several."""
+    """The name of the only agent that held the dialogues; `logged` if there are several."""
     names = {one.agent for one in dialogues}
     return names.pop() if len(names) == 1 else "logged"
 
@@ -180,7 +187,7 @@ def _findings(
     who: str,
     baselines: Mapping[str, Mapping[str, float]],
 ) -> list[Finding]:
-    """A finding for the logged system, each target and each control."""
+    """One finding for the logged agent, then each system, then each control; `who` is the logged agent's name."""
     rows = []
     signature = str(critic.signature)
     everyone = (*found.values, *found.refused)
@@ -224,13 +231,13 @@ def _findings(
 
 
 def _interval(contributions: Floats) -> Interval | None:
-    """The interval of the mean contribution; None where there is a single contribution."""
+    """The t interval of the mean contribution; None if there is none."""
     found = mean_t_interval(contributions)
     return None if found is None else (float(found[0]), float(found[1]))
 
 
 def _section(found: Judged, *, who: str) -> dict[str, Any]:
-    """The values of the controls and of the logged system, for results.json."""
+    """The part of the results document about one critic: verdict, values of controls, value and return of `who`."""
     return _verdict(found.verdict, who=who) | {
         "controls": {
             key.removeprefix(PREFIX): one.value for key, one in found.values.items() if key.startswith(PREFIX)
@@ -243,7 +250,7 @@ def _section(found: Judged, *, who: str) -> dict[str, Any]:
 
 
 def _verdict(verdict: Verdict, *, who: str) -> dict[str, Any]:
-    """The verdict on a critic, for results.json."""
+    """The verdict as a JSON object, with `who` for the logged agent."""
     return {
         "fooled": verdict.fooled,
         "fooled_by": list(verdict.fooled_by),
@@ -275,7 +282,10 @@ def _write_turns(
     *,
     who: str,
 ) -> None:
-    """Write every logged turn with the Q of each system's reply there (the paper's Table 5)."""
+    """Write every logged turn with the Q of each system's reply there (the paper's Table 5) into -o.
+
+    Nothing without -o.
+    """
     if spec.output is None:
         return
     records, point = [], 0

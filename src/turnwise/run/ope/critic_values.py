@@ -29,7 +29,7 @@ class Judged:
 
     @property
     def bias(self) -> str | None:
-        """A note if the logged agent's value differs from its empirical return."""
+        """A note if the logged agent's value differs from its empirical return by more than `NEAR`; otherwise None."""
         value = self.values[LOGGED].value
         if abs(value - self.returned) <= NEAR * self.greatest:
             return None
@@ -48,7 +48,11 @@ def criticise(
     seed: int,
     advance: Callable[[int], None] = lambda done: None,
 ) -> Judged:
-    """The values of all. `dialogues` are in one form and have replies of all systems; a system's own are left out."""
+    """The values of the systems, the controls and the logged replies; a system that is refused is in `refused`.
+
+    `dialogues` are in one form and have replies of all systems; `rewards` are by dialogue id. A system that held
+    dialogues is valued without them. `advance(1)` is called after each system and control.
+    """
     controlled = with_controls(dialogues, generator(seed, "controls"))
     episodes = encode(whole(controlled, rewards), rating="return", delexicalised=False)
     evaluation = critic.evaluation(episodes, seed=seed)
@@ -77,7 +81,10 @@ def criticise(
 
 
 def _without_own(critic: TaskCritic, episodes: Episodes, name: str, seed: int) -> tuple[Valued, Floats]:
-    """The value of an agent that held dialogues, from those of the others; its Q is NaN in its own dialogues."""
+    """The value of an agent that held dialogues, from those of the others, and its contributions minus the logged.
+
+    Its Q is NaN in its own dialogues, and the differences are only over the others' dialogues.
+    """
     others = leave_out(episodes, {name})
     evaluation = critic.evaluation(others, seed=seed)
     found = evaluation.value(others.alternatives[name])

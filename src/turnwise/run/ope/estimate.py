@@ -10,7 +10,7 @@ from turnwise.conformance import estimate_of
 from turnwise.encode.episodes import leave_out
 from turnwise.errors import PluginError, Refused
 from turnwise.estimators.calibration import can_rank, estimates, line
-from turnwise.estimators.refusal import Reach, check_enough, check_reach, reach
+from turnwise.estimators.refusal import Reach, check_enough, check_reach, measured_reach
 from turnwise.estimators.vectors import encoded, give
 from turnwise.protocols import estimator_extras
 from turnwise.run.ope.logged_data import LoggedData
@@ -55,7 +55,7 @@ class Request:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TargetEstimate:
-    """The estimate of one estimator for one target, or the reason why there is none."""
+    """One estimator's calibrated estimate of one target, or the reason why there is none."""
 
     target: str
     estimator: str
@@ -72,7 +72,7 @@ class TargetEstimate:
 
 
 def nested(estimator: Estimator) -> bool:
-    """Whether known agents are estimated again for each target, without its dialogues."""
+    """Whether known agents are estimated again for each target, without its dialogues; false for slow estimators."""
     return estimator_extras(estimator).nested
 
 
@@ -85,11 +85,15 @@ def text_vectors(texts: Sequence[str], model: str, workers: Executor) -> Floats:
 
 
 def _encode(model: str, texts: Sequence[str]) -> Floats:
+    """The task of a worker: (m, q) the vectors of one part of the texts."""
     return encoded(texts, model)
 
 
 def estimate_target(request: Request, target: str) -> list[TargetEstimate]:
-    """The estimates of all estimators for one target. Runs in a worker."""
+    """One result for each estimator in order: the calibrated and clipped estimate of the target, or a reason.
+
+    A refusal of the target as such (too few dialogues) is repeated for each estimator; a plugin's error has `failed`.
+    """
     for model, known_vectors in request.vectors.items():
         give(request.data.episodes.texts, model, known_vectors)
     seen = request.data.without(target)
@@ -130,8 +134,8 @@ def estimate_target(request: Request, target: str) -> list[TargetEstimate]:
 
 
 def _reaches(request: Request, seen: Episodes, agents: Sequence[str]) -> dict[str, Reach]:
-    """How close each agent's replies are to the logged ones."""
-    return {agent: reach(seen, agent, request.model) for agent in agents}
+    """Agent -> how close its replies are to those that other agents logged, in the episodes `seen`."""
+    return {agent: measured_reach(seen, agent, request.model) for agent in agents}
 
 
 def _raw(
@@ -143,7 +147,11 @@ def _raw(
     here: Sequence[str],
     rng: np.random.Generator,
 ) -> tuple[Estimate, list[Estimate]]:
-    """The target's estimate and those of the known agents, each without its own dialogues."""
+    """The target's estimate and those of the known agents `here` in order, each without its own dialogues.
+
+    The known agents are estimated without the target's dialogues too, unless they are precomputed. Without calibration
+    there are none.
+    """
     others = here if request.calibrate else ()
     if name in request.precomputed:
         ready = request.precomputed[name]
@@ -161,7 +169,10 @@ def _raw(
 def precompute(
     request: Request, agents: Sequence[str], workers: Executor, done: PartialResults
 ) -> dict[str, dict[str, Estimate]]:
-    """The estimates of the slow (not nested) estimators, for each agent. A task is one estimator, agent and seed."""
+    """Slow (not nested) estimator -> agent -> its estimate, averaged over seeds.
+
+    A task is one estimator, agent and seed.
+    """
     slow = [name for name, estimator in request.estimators.items() if not nested(estimator)]
     tasks = [
         (name, agent, request.seed + more)
@@ -179,7 +190,7 @@ def precompute(
 
 
 def _estimate_once(request: Request, task: tuple[str, str, int]) -> Estimate:
-    """One estimate of a slow estimator for one agent and seed. Runs in a worker."""
+    """The task of a worker: an estimate for one (estimator, agent, seed), without dialogues of the hidden agents."""
     name, agent, seed = task
     rng = generator(seed, name, agent, request.data.rating)
     seen = leave_out(request.data.without(agent), request.hidden)
@@ -212,10 +223,11 @@ def _with_estimate(
     *,
     calibrate: bool,
 ) -> TargetEstimate:
-    """`about` with the estimate, its interval and diagnostics.
+    """`about`, completed with the target's estimate and interval, or with the reason of a refusal.
 
-    With `calibrate`, a line is fitted from the raw estimates of the other agents to their mean ratings. A line that
-    cannot rank agents, or a target too far from them, gives a reason instead of an estimate.
+    `own` is its raw estimate, `others` those of the known agents, `means` their mean ratings in the same order. A line
+    from estimates to means calibrates it; it is refused if the line does not rank the agents or the target is out of
+    reach. Without `calibrate`: the raw estimate with a sampling interval, never refused.
     """
     mine = reaches[about.target]
     diagnostics: dict[str, Any] = {"raw": own.value, **own.diagnostics}
@@ -253,13 +265,13 @@ def _with_estimate(
 
 
 def _sampling_interval(own: Estimate) -> Interval | None:
-    """The interval of the mean contribution; None where there is a single contribution."""
+    """The t interval of the mean contribution; None where there is a single contribution."""
     found = mean_t_interval(own.contributions)
     return None if found is None else (float(found[0]), float(found[1]))
 
 
 def _within(one: TargetEstimate, scale: tuple[float, float] | None) -> TargetEstimate:
-    """Clip estimate and interval to the rating scale."""
+    """Clip estimate and interval to the rating scale; unchanged without a scale."""
     if scale is None or one.estimate is None:
         return one
     low, high = scale
@@ -272,7 +284,7 @@ def _within(one: TargetEstimate, scale: tuple[float, float] | None) -> TargetEst
 
 
 def _compared(found: list[TargetEstimate]) -> list[TargetEstimate]:
-    """Add to each estimate the names of the estimators whose estimates lie outside its interval."""
+    """Add to each result, as `disagrees`, the names of the estimators whose estimates lie outside its interval."""
     given = {one.estimator: one.estimate for one in found if one.estimate is not None}
     compared = []
     for one in found:

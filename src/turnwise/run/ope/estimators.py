@@ -44,6 +44,7 @@ class Unusable:
         return Signature(self.name)
 
     def estimate(self, episodes: Episodes, target: str, /, *, rng: np.random.Generator) -> Estimate:
+        """Raise `PluginError` with what is wrong."""
         raise PluginError(self.problem)
 
 
@@ -56,7 +57,10 @@ def resolved_estimators(
     rating: str,
     scale: tuple[float, float] | None,
 ) -> dict[str, Estimator]:
-    """The estimators by name, with the scores, dialogues or task facts that they need."""
+    """Name -> the estimator, with what it needs already given: metric scores, self-play dialogues or task facts.
+
+    A plugin that cannot be used becomes `Unusable`; wrong names and settings raise a `UsageError`.
+    """
     found: dict[str, Estimator] = {}
     for name in names:
         if name.startswith(METRIC):
@@ -83,7 +87,7 @@ def resolved_estimators(
 
 
 def _ranker(spec: OpeSpec, dialogues: Sequence[Dialogue], metric: str, agents: Sequence[str]) -> Ranker:
-    """A metric that refuses these replies refuses every target, and no other estimator."""
+    """The estimator of a metric's scores; if the metric refuses these replies, it refuses every target."""
     try:
         return Ranker(metric, scored(spec, dialogues, metric, agents))
     except Refused as why:

@@ -22,7 +22,10 @@ METRIC = "metric:"  # prefix of a rating that is a metric's number
 
 @dataclass(frozen=True, slots=True)
 class LoggedData:
-    """The rated episodes of one rating dimension, and which of them may be used for each target."""
+    """The episodes of one rating, and which of them are used.
+
+    With --stream they are a sample; `means` and `counts` are not.
+    """
 
     rating: str
     episodes: Episodes  # all episodes that were read
@@ -35,29 +38,28 @@ class LoggedData:
     )
     counts: Mapping[str, int] | None = None  # number of rated dialogues by agent, likewise
 
-    @property
-    def agents(self) -> tuple[str, ...]:
-        return self.episodes.agents
-
     def rated(self, target: str) -> Episodes:
-        """All used dialogues except the target's own; the other agents' mean ratings are computed from them."""
+        """All used episodes except the target's own; the other agents' mean ratings are computed from them."""
         return leave_out(kept(self.episodes, self.used), {target})
 
     def known(self, target: str) -> dict[str, float]:
-        """The mean rating of each agent except the target."""
+        """Agent -> mean rating, without the target, over its used episodes (with --stream over all its dialogues)."""
         if self.means is None:
             return known_means(self.rated(target))
         return {agent: mean for agent, mean in self.means.items() if agent != target}
 
     def others(self, target: str, seen: Episodes) -> tuple[int, int]:
-        """The number of other agents with rated dialogues, and of these dialogues; `seen` are those in memory."""
+        """The number of other agents with rated dialogues, and of these dialogues.
+
+        `seen` are the episodes without the target's: they are counted unless `counts` is known (--stream).
+        """
         if self.counts is None:
             return len(seen.agents), len(seen.dialogues)
         held = [count for agent, count in self.counts.items() if agent != target]
         return len(held), sum(held)
 
     def used_dialogues(self, dialogues: Sequence[Dialogue]) -> list[Dialogue]:
-        """The dialogues that are used."""
+        """Those of `dialogues` of which an episode is used, in order."""
         there = {
             name.partition("#")[0]
             for name, used in zip(self.episodes.dialogues, self.used, strict=True)
@@ -66,7 +68,7 @@ class LoggedData:
         return [dialogue for dialogue in dialogues if dialogue.id in there]
 
     def without(self, target: str) -> Episodes:
-        """The episodes from which this target may be estimated."""
+        """The episodes that may estimate this target: used, not its own, and not left out by --challenging."""
         return leave_out(kept(self.episodes, self.used & ~self.near.get(target, ~self.used)), {target})
 
 
@@ -89,7 +91,7 @@ def requested_ratings(census: Census, rating: str | None) -> tuple[str, ...]:
 
 
 def selected_dialogues(spec: OpeSpec) -> tuple[list[Dialogue], Census]:
-    """The dialogues that --where and --limit select, and their census."""
+    """The dialogues that --where and --limit select, and their census; a `DataError` if there are none."""
     chosen = spec.selection
     there = [
         one for one in read_all(spec.data) if all(lookup(one, key) == value for key, value in chosen.where)
@@ -112,7 +114,11 @@ def prepare(
     targets: Sequence[str],
     others: Sequence[str],
 ) -> LoggedData:
-    """The episodes of one rating. Targets must have replies everywhere, each of `others` everywhere or nowhere."""
+    """The rated episodes of one rating: dialogues, or single replies where only these were rated.
+
+    Targets must have replies everywhere, each of `others` everywhere or nowhere; otherwise a `DataError`. Where agents
+    are paired by context, episodes without a reply of every agent are left out instead.
+    """
     check_scale(census, rating)
     turnwise = rating in census.turn_rated and not census.dimensions[rating].n_dialogue
     # Agents that no one asked have replies to other agents' contexts only where they met the same context themselves.
@@ -145,7 +151,7 @@ def prepare(
 
 
 def _nothing(rating: str, targets: Sequence[str], *, paired: bool) -> str:
-    """The message for data without any episode."""
+    """The message for the case that no episode is left."""
     if not paired:
         return f"no dialogue is rated on `{rating}`"
     return (
@@ -155,7 +161,7 @@ def _nothing(rating: str, targets: Sequence[str], *, paired: bool) -> str:
 
 
 def check_scale(census: Census, rating: str) -> None:
-    """Raise an error if the ratings are on several scales."""
+    """Raise a `DataError` if the ratings of this dimension are on several scales."""
     scales = list(census.dimensions[rating].scales) if rating in census.dimensions else []
     if len(scales) > 1:
         named = ", ".join("none" if scale is None else f"{scale[0]:g} to {scale[1]:g}" for scale in scales)
@@ -165,7 +171,7 @@ def check_scale(census: Census, rating: str) -> None:
 
 
 def _whole(spec: OpeSpec, dialogues: Sequence[Dialogue], rating: str) -> list[Episode]:
-    """Whole dialogues as episodes, with their mean rating or a metric's number as the reward."""
+    """Each dialogue as an episode; the reward is its mean rating as a whole (NaN if unrated), or a metric's score."""
     if rating.startswith(METRIC):
         return list(whole(dialogues, computed(spec, dialogues, rating.removeprefix(METRIC))))
     rewards = {
@@ -177,7 +183,7 @@ def _whole(spec: OpeSpec, dialogues: Sequence[Dialogue], rating: str) -> list[Ep
 
 
 def _single(dialogues: Sequence[Dialogue], selection: Selection, rating: str) -> list[Episode]:
-    """Single rated replies as episodes."""
+    """Each reply that was rated on this dimension as an episode; the reward is its mean rating."""
     given: dict[str, list[float]] = {}
     for dialogue in dialogues:
         for one in dialogue.ratings:
@@ -189,7 +195,10 @@ def _single(dialogues: Sequence[Dialogue], selection: Selection, rating: str) ->
 
 
 def _complete(episodes: Episodes, targets: Sequence[str]) -> NDArray[np.bool_]:
-    """(N,) whether all targets have a reply; each episode has one point."""
+    """(N,) whether all targets with any alternatives have a reply; each episode has one point.
+
+    All false if none has any.
+    """
     spoken = [
         (episodes.alternatives[name].text >= 0).any(axis=1)
         for name in targets
@@ -199,7 +208,7 @@ def _complete(episodes: Episodes, targets: Sequence[str]) -> NDArray[np.bool_]:
 
 
 def _fraction(episodes: Episodes, share: float, rng: np.random.Generator) -> NDArray[np.bool_]:
-    """(N,) a random share of each agent's dialogues, at least one."""
+    """(N,) true for a random share of each agent's dialogues, rounded, at least one."""
     used = np.zeros(len(episodes.dialogues), dtype=np.bool_)
     for place in range(len(episodes.agents)):
         mine = np.flatnonzero(episodes.agent == place)
@@ -208,9 +217,10 @@ def _fraction(episodes: Episodes, share: float, rng: np.random.Generator) -> NDA
 
 
 def close_to_target(episodes: Sequence[Episode], target: str, distance: int) -> NDArray[np.bool_]:
-    """(N,) whether every reply of a dialogue is within this edit distance of a reply that the target would have given.
+    """(N,) whether every reply of an episode is within this edit distance of a reply that the target would have given.
 
-    The paper's 'challenging' setting leaves these dialogues out; the others differ from the target in some reply.
+    The distance counts characters. The paper's 'challenging' setting leaves these dialogues out; the others differ from
+    the target in some reply.
     """
     from rapidfuzz.distance import Levenshtein
 
@@ -231,7 +241,7 @@ def close_to_target(episodes: Sequence[Episode], target: str, distance: int) -> 
 
 
 def left_out(data: LoggedData) -> str | None:
-    """A note on the items that were left out; None if there are none."""
+    """A note on the episodes that were left out because an agent has no reply; None if there are none."""
     if not data.silent:
         return None
     return f"{counted(data.silent, 'item')} left out: not every agent answered there"

@@ -18,7 +18,7 @@ TARGETS = 4  # largest number of targets
 def projections(
     logged_data: LoggedData, targets: tuple[str, ...], *, model: str, seed: int
 ) -> dict[str, Any]:
-    """For each target: coordinates of the logged and of its own pairs, and the share of variance of each axis."""
+    """For each of the first `TARGETS` targets with alternatives: its `_projection`; with the encoder and the seed."""
     chosen_targets = [name for name in targets if name in logged_data.episodes.alternatives][:TARGETS]
     return {
         "model": model,
@@ -31,7 +31,10 @@ def projections(
 
 
 def _projection(logged_data: LoggedData, target: str, model: str, rng: np.random.Generator) -> dict[str, Any]:
-    """The first two principal components of logged and target replies in their contexts, for a scatter plot."""
+    """Coordinates of up to `POINTS` logged pairs and of the target's at the same points, and shares of variance.
+
+    `rng` draws the points. Only the first sample of the target is used.
+    """
     episodes = logged_data.without(target)
     said = episodes.alternatives[target].text[:, 0]
     spoken = np.flatnonzero(said >= 0)

@@ -21,7 +21,10 @@ MOST = (
 
 
 def computed(spec: OpeSpec, dialogues: Sequence[Dialogue], name: str) -> dict[str, float]:
-    """Dialogue -> the metric's number of it; dialogues of which it has none are left out."""
+    """Dialogue id -> the metric's score of it.
+
+    Dialogues that it cannot score are left out, and a `DataError` if all are.
+    """
     judged = replace(spec.selection, judged="all", where=(), limit=None)
     metric, found = _ready(spec, name, judged, dialogues)
     numbers = _by(metric, found, [item.dialogue for item in found])
@@ -33,7 +36,11 @@ def computed(spec: OpeSpec, dialogues: Sequence[Dialogue], name: str) -> dict[st
 def scored(
     spec: OpeSpec, dialogues: Sequence[Dialogue], name: str, agents: Sequence[str]
 ) -> dict[str, float]:
-    """Agent -> the metric's number of what it would have said in others' dialogues; higher is better."""
+    """Agent -> the metric's score of what it would have said in others' dialogues, negated where lower is better.
+
+    With alternatives, about `MOST` dialogues are scored and only the first sample of a point. Without any, each agent's
+    own last replies are. Agents that the metric cannot score are left out.
+    """
     judged_alternatives = any(turn.alternatives for dialogue in dialogues for turn in dialogue.turns)
     if judged_alternatives:
         judged = Selection(judged="all", role=spec.selection.role, as_agents=tuple(agents))
@@ -56,14 +63,14 @@ def scored(
 
 
 def _later_sample(item: Item) -> bool:
-    """Whether the item is a second or later sample of a reply."""
+    """Whether the item is a second or later sample of an agent at one point (its id ends with ~1, ~2, ...)."""
     return "~" in item.id and not item.id.endswith("~0")
 
 
 def _ready(
     spec: OpeSpec, name: str, judged: Selection, dialogues: Sequence[Dialogue]
 ) -> tuple[Metric, list[Item]]:
-    """The metric, fitted if it needs it, and the items that it scores."""
+    """The metric, fitted on the items if it has to be, and the items of the dialogues."""
     metric = resolve(name, model=spec.model, db=spec.db)
     found = list(items(dialogues, judged, whole="dialogue" in metric.needs))
     if isinstance(metric, Fitted):
@@ -74,7 +81,10 @@ def _ready(
 
 
 def _by(metric: Metric, found: Sequence[Item], keys: Sequence[str]) -> dict[str, float]:
-    """The metric's number of the items of each key."""
+    """Key -> the metric's score over the items with that key; `keys` has one key an item.
+
+    Items that fail or have no score are left out, and so are keys without a finite score.
+    """
     rows, errors = rows_or_errors(metric, found)
     if errors:
         first = next(iter(errors.values()))
@@ -97,4 +107,5 @@ def _by(metric: Metric, found: Sequence[Item], keys: Sequence[str]) -> dict[str,
 
 
 def _row_sums(rows: object) -> Floats:
+    """(n,) the sum of each row, of a dense or a sparse matrix."""
     return np.asarray(rows.sum(axis=1), dtype=np.float64).ravel()  # type: ignore[attr-defined]

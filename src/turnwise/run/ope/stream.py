@@ -74,7 +74,7 @@ class SecondPass:
 
 
 class FromSums(Mapping[str, Estimate]):
-    """The estimate of each agent, computed from the sums when it is looked up; it may be refused."""
+    """Agent -> its estimate, computed from the sums at each lookup, which may raise `Refused`."""
 
     def __init__(
         self, estimator: SumEstimator, second: SecondSums, basis: TargetBasis, first: FirstSums
@@ -92,7 +92,7 @@ class FromSums(Mapping[str, Estimate]):
 
 
 def check_streamable(spec: OpeSpec) -> None:
-    """Raise an error if an option needs all dialogues at once."""
+    """Raise a `UsageError` if an option is given that needs all dialogues at once."""
     idle = {"--where": spec.selection.where, "--limit": spec.selection.limit, "--pair": spec.selection.pair,
             "--challenging": spec.challenging is not None, "--fraction": spec.fraction != 1,
             "--min-truth": spec.min_truth}  # fmt: skip
@@ -109,7 +109,7 @@ def check_streamable(spec: OpeSpec) -> None:
 
 
 def sum_estimators(names: Sequence[str], model: str | None) -> dict[str, Estimator]:
-    """The estimators by name; raises an error if one needs more than sums."""
+    """Name -> estimator; raises a `UsageError` if one needs more than sums, or if they have different encoders."""
     found = {name: registry.resolve(name, model=model) for name in names}
     unable = [name for name, estimator in found.items() if not isinstance(estimator, SumEstimator)]
     if unable:
@@ -137,7 +137,10 @@ def streamed_estimates(
     workers: Executor,
     done: PartialResults,
 ) -> tuple[LoggedData, list[TargetEstimate]]:
-    """The sample with the mean ratings of all dialogues, and the estimates of every target."""
+    """The sample with the mean ratings of all dialogues, and the estimates of every target by every estimator.
+
+    Targets are estimated `AT_ONCE` at a time, in one pass over all shards each.
+    """
     dimension = census.dimensions[rating]
     check_scale(census, rating)
     if dimension.n_turn and not dimension.n_dialogue:
@@ -189,7 +192,10 @@ def streamed_estimates(
 
 
 def _below(rated: Mapping[str, int]) -> dict[str, int]:
-    """The threshold of each agent's sample, from the number of its rated dialogues."""
+    """Agent -> the threshold of the digest below which its rated dialogues are in the sample.
+
+    `rated` is its number of rated dialogues: the sample has about `SAMPLE` in all, and `LEAST` of each agent.
+    """
     total = sum(rated.values())
     return {
         agent: min(_SPAN, max(_SPAN * SAMPLE // total, _SPAN * LEAST // count))
@@ -205,7 +211,7 @@ def _target_estimates(
     second: SecondSums,
     first: FirstSums,
 ) -> list[TargetEstimate]:
-    """The estimates of one target from the sums of both passes."""
+    """One result for each estimator for the target of `basis`, from its sums."""
     request = Request(
         data=logged_data,
         estimators=estimators,
@@ -224,7 +230,7 @@ def _target_estimates(
 def _sampled(
     spec: OpeSpec, about: Pass, census: Census, dialogues: Sequence[Dialogue], first: FirstSums
 ) -> LoggedData:
-    """The sampled dialogues as logged data, with means and counts over all dialogues."""
+    """The sample as logged data, with mean ratings and counts over all dialogues; a `DataError` if nothing is rated."""
     if not first.by_agent:
         raise DataError(f"no dialogue is rated on `{about.rating}`")
     rated = [one for dialogue in dialogues for one in _rated(about, dialogue)]
@@ -237,7 +243,7 @@ def _sampled(
 
 
 def _first(about: Pass, shard: Shard) -> FirstPass:
-    """The first pass over one shard: sums by agent, and the sampled dialogues. Runs in a worker."""
+    """The first pass over one shard. Raises a `DataError` if a needed speaker has no reply somewhere."""
     total = FirstPass()
     for rated in _chunks(about, shard):
         episodes = _encoded(about, rated)
@@ -249,7 +255,7 @@ def _first(about: Pass, shard: Shard) -> FirstPass:
 
 
 def _second(about: Pass, shard: Shard) -> SecondPass:
-    """The second pass over one shard: the sums for each target. Runs in a worker."""
+    """The second pass over one shard: sums for each target of `about.bases`."""
     total = SecondPass(tuple(SecondSums() for _ in about.bases))
     for rated in _chunks(about, shard):
         episodes = _encoded(about, rated)
@@ -260,19 +266,19 @@ def _second(about: Pass, shard: Shard) -> SecondPass:
 
 
 def _chunks(about: Pass, shard: Shard) -> Iterator[list[Rated]]:
-    """The rated dialogues of a shard, `CHUNK` at a time."""
+    """The rated dialogues of a shard, in lists of up to `CHUNK`."""
     stream = (one for dialogue in shard.read() for one in _rated(about, dialogue))
     return iter(lambda: list(islice(stream, CHUNK)), [])
 
 
 def _rated(about: Pass, dialogue: Dialogue) -> Iterator[Rated]:
-    """The dialogue with its mean rating; nothing if it is not rated."""
+    """The dialogue with its mean rating as a whole; nothing if it is not rated."""
     given = [one.value for one in dialogue.ratings if one.dimension == about.rating and one.turn is None]
     if given:
         yield dialogue, float(np.mean(given))
 
 
 def _encoded(about: Pass, rated: Sequence[Rated], scale: tuple[float, float] | None = None) -> Episodes:
-    """Encode dialogues with their rewards; several dialogues may have the same id."""
+    """Encode dialogues with their rewards, in this order; several dialogues may have the same id."""
     episodes = (one for dialogue, reward in rated for one in whole([dialogue], {dialogue.id: reward}))
     return encode(episodes, rating=about.rating, scale=scale, delexicalised=about.delexicalised)

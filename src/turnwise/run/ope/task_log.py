@@ -45,7 +45,7 @@ def in_one_form(dialogues: Sequence[Dialogue], ontology: str = "multiwoz") -> li
 
 
 def _plain(turn: Turn, ontology: Ontology) -> Turn:
-    """The turn with values and placeholders as one word per slot, in its text and alternatives."""
+    """The turn with its text and all alternatives in one form; a turn without text is unchanged."""
     if turn.content is None:
         return turn
     text = _uniform(delexicalised(turn.text, turn.acts or (), ontology), ontology)
@@ -57,6 +57,7 @@ def _plain(turn: Turn, ontology: Ontology) -> Turn:
 
 
 def _uniform(text: str, ontology: Ontology) -> str:
+    """The text in lower case with one word per placeholder, whatever its spelling."""
     # Systems write [value_price] for a train's price and for a restaurant's range alike.
     return _PLURAL.sub("s", ontology.unify_placeholders(text.lower())).replace("slotpricerange", "slotprice")
 
@@ -64,7 +65,7 @@ def _uniform(text: str, ontology: Ontology) -> str:
 def facts(
     dialogues: Sequence[Dialogue], *, ontology: str = "multiwoz", dense: bool = False
 ) -> dict[str, Facts]:
-    """The facts of each dialogue at its system turns; with `dense`, also the progress of each turn."""
+    """Dialogue id -> its facts at its system turns; with `dense`, also the progress of each turn as its reward."""
     words = ontology_of(ontology)
     known = {one.id: list(_bits(one, words)) for one in dialogues}
     places: dict[str, int] = {}
@@ -79,7 +80,7 @@ def facts(
 
 
 def _rows(bits: Sequence[frozenset[str]], places: Mapping[str, int]) -> Floats:
-    """(turns, facts) 1 for each fact that holds at the turn."""
+    """(t, k) 1 where the turn has the bit; `places` maps a bit to its column."""
     rows = np.zeros((len(bits), len(places)))
     for row, at in zip(rows, bits, strict=True):
         row[[places[bit] for bit in at]] = 1.0
@@ -87,7 +88,10 @@ def _rows(bits: Sequence[frozenset[str]], places: Mapping[str, int]) -> Floats:
 
 
 def _bits(dialogue: Dialogue, ontology: Ontology) -> Iterator[frozenset[str]]:
-    """At each system turn: filled slots, the goal's slots, and the number of constraints not yet stated."""
+    """At each system turn: the slots filled so far, the goal's slots, and one bit for each constraint not yet stated.
+
+    At most eight of the latter are counted.
+    """
     wanted = goal_of(dialogue, ontology)
     goal = {f"goal {domain} {slot}" for domain, wish in wanted.items() for slot in wish.constraints}
     goal |= {f"asks {domain} {slot}" for domain, wish in wanted.items() for slot in wish.requests}
@@ -115,7 +119,10 @@ def goal_of(dialogue: Dialogue, ontology: Ontology) -> dict[str, DomainGoal]:
 
 
 def progress(dialogue: Dialogue, ontology: Ontology) -> Floats:
-    """(t,) share of the goal's parts (an offer in each domain, every request) that each turn fulfils."""
+    """(t,) at each system turn, 100 times the share of the goal's parts that it fulfils for the first time.
+
+    Parts are an offer in each domain that needs one, and every request. Tool calls without text are no turns.
+    """
     item = next(items([dialogue], Selection(judged="all"), whole=True))
     wanted = goal_of(dialogue, ontology)
     parts = {
@@ -141,7 +148,10 @@ def _offers(domain: Domain) -> tuple[str, ...]:
 
 
 def success(dialogues: Sequence[Dialogue], *, db: str | None) -> dict[str, float]:
-    """100 for each dialogue in which the logged system reached the goal, otherwise 0; only dialogues with a goal."""
+    """Dialogue id -> 100 if the logged system reached the goal, otherwise 0; only dialogues with a goal.
+
+    Raises a `UsageError` if no dialogue has one. `db` is the folder of venue tables.
+    """
     with_goal = [one for one in dialogues if one.goal]
     if not with_goal:
         raise UsageError(
@@ -154,7 +164,10 @@ def success(dialogues: Sequence[Dialogue], *, db: str | None) -> dict[str, float
 
 
 def speaking(dialogues: Sequence[Dialogue], targets: Sequence[str]) -> tuple[list[Dialogue], dict[str, int]]:
-    """The dialogues in which every target has a reply at every system turn, and the reasons for leaving out others."""
+    """The dialogues in which every target has a reply at every system turn, and reason -> number of those left out.
+
+    Raises a `DataError` if none is left.
+    """
     kept, mute, silent = [], 0, 0
     for one in dialogues:
         replies = _system(one)
@@ -176,4 +189,5 @@ def speaking(dialogues: Sequence[Dialogue], targets: Sequence[str]) -> tuple[lis
 
 
 def _system(dialogue: Dialogue) -> list[Turn]:
+    """The system turns of a dialogue that have a text."""
     return [turn for turn in dialogue.turns if turn.role == "assistant" and turn.content is not None]

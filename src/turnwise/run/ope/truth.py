@@ -13,6 +13,8 @@ from turnwise.stats.correlation import pearson, spearman
 
 
 class Mean(msgspec.Struct):
+    """The mean rating of an agent on one dimension."""
+
     mean: float
     se: float | None = None  # standard error of the mean, if known
 
@@ -21,11 +23,16 @@ Truth = Mapping[str, Mapping[str, Mean]]  # agent -> dimension -> mean
 
 
 class _File(msgspec.Struct):
+    """The form of a truth file."""
+
     agents: dict[str, dict[str, Mean]]
 
 
 def read_truth(path: str | None) -> Truth:
-    """Read a truth file as `turnwise simulate` writes it."""
+    """Read a truth file as `turnwise simulate` writes it: agent -> dimension -> mean (and standard error).
+
+    Empty without a path; a `UsageError` if the file has another form.
+    """
     if path is None:
         return {}
     try:
@@ -39,14 +46,14 @@ def read_truth(path: str | None) -> Truth:
 
 
 def true_means(data: LoggedData, truth: Truth) -> dict[str, float]:
-    """The mean of each agent: from the truth file, otherwise from its own dialogues."""
+    """Agent -> its mean on the rating of `data`: from the truth file, otherwise from its own dialogues."""
     known = logged_means(data)
     from_file = {agent: means[data.rating].mean for agent, means in truth.items() if data.rating in means}
     return known | from_file
 
 
 def logged_means(data: LoggedData) -> dict[str, float]:
-    """The mean rating of each agent over all dialogues that it held."""
+    """Agent -> its mean rating over all episodes that it held (with --stream, over all its dialogues)."""
     if data.means is not None:
         return dict(data.means)
     episodes = data.episodes
@@ -59,7 +66,10 @@ def logged_means(data: LoggedData) -> dict[str, float]:
 def least_means(
     least: Sequence[tuple[str, float]], rating: str, means: Mapping[str, float], truth: Truth
 ) -> Callable[[str], bool]:
-    """A function that tells whether an agent's true means reach --min-truth (the paper's 'selected agents')."""
+    """A function that tells whether an agent's true means reach all of --min-truth (the paper's 'selected agents').
+
+    `least` are (dimension, value); dimension "" is `rating`. An agent without the mean does not reach it.
+    """
     known = {rating: means}
     for agent, stated in truth.items():
         for dimension, one in stated.items():
@@ -79,7 +89,7 @@ def least_means(
 def validation(
     rating: str, names: Sequence[str], estimates: Sequence[TargetEstimate], truth: Mapping[str, float]
 ) -> list[dict[str, Any]]:
-    """Agreement of each estimator with the truth, over the agents for which it gave an estimate."""
+    """One record for each estimator in order: the agreement of the estimates that it gave with the truth."""
     return [
         _agreement(rating, name, [one for one in estimates if one.estimator == name], truth) for name in names
     ]
@@ -88,7 +98,10 @@ def validation(
 def _agreement(
     rating: str, name: str, estimates: Sequence[TargetEstimate], truth: Mapping[str, float]
 ) -> dict[str, Any]:
-    """Correlation, error and coverage of one estimator."""
+    """Correlations (None below 3 agents), mean absolute error, and coverage and half width of the intervals that exist.
+
+    `refused` counts the estimates that were not given, whether or not their truth is known.
+    """
     given = [one for one in estimates if one.estimate is not None and one.target in truth]
     x = np.array([one.estimate for one in given], dtype=np.float64)
     y = np.array([truth[one.target] for one in given])
@@ -109,4 +122,5 @@ def _agreement(
 
 
 def _number(value: float) -> float | None:
+    """The value; None if it is not finite."""
     return value if np.isfinite(value) else None

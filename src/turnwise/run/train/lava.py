@@ -85,7 +85,10 @@ def by_gradient(task: TrainingTask) -> Trained:
 
 
 def _start(task: TrainingTask) -> tuple[Model, tuple[list[Dialogue], list[Dialogue]], Judge]:
-    """The initial model, the training and held-out dialogues, and the judge of the latter."""
+    """The initial model (--from), the training and held-out dialogues, and the judge of the latter.
+
+    Raises an error without such a model, or if a dialogue has no goal.
+    """
     if task.model is None:
         raise UsageError(
             f"`train {task.metric}` goes on from a model: give --from the folder of `train lava`"
@@ -104,12 +107,12 @@ def _start(task: TrainingTask) -> tuple[Model, tuple[list[Dialogue], list[Dialog
 
 
 def _judge(task: TrainingTask, dialogues: Sequence[Dialogue]) -> Judge:
-    """The judge of match and success on these dialogues."""
+    """The judge of these dialogues with the task's evaluator and venue tables."""
     return Judge(dialogues, evaluator=task.setting("evaluator", EVALUATOR), db=task.setting("db", "") or None)
 
 
 def _split(task: TrainingTask, held_out: float) -> tuple[list[Dialogue], list[Dialogue]]:
-    """Training and held-out dialogues: the splits `train` and `val`, or a random share."""
+    """Training and held-out dialogues: the named splits `train` and `val` if both exist, otherwise a random share."""
     kept = {item.dialogue for item in task.items}
     dialogues = usable([one for one in task.dialogues if one.id in kept])
     named = {one.meta.get("split") for one in dialogues}
@@ -124,7 +127,10 @@ def _split(task: TrainingTask, held_out: float) -> tuple[list[Dialogue], list[Di
 
 
 def _settings(task: TrainingTask, default: Chosen, also: Sequence[str]) -> Chosen:
-    """The settings of a task, with defaults for the others; the device is the command's."""
+    """`default` with the values of --set; the device is the command's.
+
+    An unknown name that is not in `also` is an error.
+    """
     names: list[str] = [field.name for field in fields(default) if field.name != "device"]
     task.check_settings([*names, *also])
     chosen = {name: task.setting(name, getattr(default, name)) for name in names}
@@ -140,7 +146,10 @@ def _trained(
     learned: int,
     how: str,
 ) -> Trained:
-    """The model with its findings on the held-out dialogues."""
+    """The model with its scores on the held-out dialogues as findings; no scores without a judge.
+
+    `learned` is the number of training dialogues, `how` the objective that is named in the config.
+    """
     data = model.corpus(held)
     found: dict[str, Any] = {}
     if judge is not None:

@@ -27,14 +27,18 @@ class Judge:
         self.places = [spoken(dialogue) for dialogue in dialogues]
 
     def success(self, number: int, replies: Sequence[str]) -> float:
+        """The success (0 to 1) of dialogue `number` with these replies, one for each system turn to learn from."""
         return self.metric.evaluate(self._with_replies(number, replies)).success
 
     def logged(self) -> Floats:
-        """The success of the logged dialogues."""
+        """(N,) the success (0 to 1) of the logged dialogues."""
         return np.array([self.metric.evaluate(item).success for item in self.items])
 
     def scores(self, replies: Sequence[str], evaluators: Sequence[Evaluator] = ()) -> dict[str, float]:
-        """Scores from 0 to 100 of the replies in all dialogues, concatenated. Inform is the papers' match."""
+        """Scores of the replies in all dialogues, concatenated: match, success and BLEU (0 to 100), distinct (0 to 1).
+
+        Inform is the papers' match. Of further `evaluators` match and success have the evaluator's name as a suffix.
+        """
         ends = np.cumsum([0, *map(len, self.places)])
         said = [list(replies[first:last]) for first, last in pairwise(ends)]
         items = [self._with_replies(number, mine) for number, mine in enumerate(said)]
@@ -49,14 +53,14 @@ class Judge:
         return found
 
     def _with_replies(self, number: int, replies: Sequence[str]) -> Item:
-        """The item with other replies at the system turns."""
+        """Dialogue `number` as an item with these replies in the place of the logged ones."""
         item, turns = self.items[number], list(self.items[number].turns)
         for place, reply in zip(self.places[number], replies, strict=True):
             turns[place] = replace(turns[place], content=reply)
         return replace(item, turns=tuple(turns), agent=_SAYS)
 
     def _bleu(self, items: Sequence[Item]) -> float:
-        """BLEU of the replies against the logged ones, with placeholders."""
+        """Delexicalised corpus BLEU of the replies against the logged ones."""
         metric = DelexicalisedBleu(ontology=self.metric.ontology)
         replies = [
             replace(item, turns=(replace(item.turns[place], references=(logged.turns[place].text,)),), turn=0)
@@ -67,7 +71,7 @@ class Judge:
 
 
 def _whole(dialogue: Dialogue) -> Item:
-    """The dialogue as one item."""
+    """The dialogue as one item without a judged turn."""
     return Item(
         id=dialogue.id,
         dialogue=dialogue.id,
