@@ -272,12 +272,12 @@ def _plugin_name(plugin: object) -> str:
 
 
 def _with_article(value: object) -> str:
-    """ "a" and the type of the value, or "None"."""
+    """`a` and the name of the value's type, or `None`."""
     return f"a {type(value).__name__}" if value is not None else "None"
 
 
 def _as_problem(problem: str) -> str:
-    """The problem as a predicate that can follow the name of the metric."""
+    """A problem as a relative clause: `has no ...` unchanged, others after `is no metric: `."""
     return problem if problem.startswith("has") else f"is no metric: {problem}"
 
 

@@ -120,7 +120,11 @@ def offered(group: str, own: Mapping[str, object] | tuple[str, ...]) -> Offers:
 
 
 def _entry_points(group: str) -> Iterator[EntryPoint]:
-    """The entry points of a group, without packages whose metadata cannot be read."""
+    """The entry points of a group, sorted by name and package.
+
+    If the metadata of some package cannot be read, its plugins are left out with a warning on standard error,
+    and the others are in no order.
+    """
     try:
         yield from sorted(entry_points(group=group), key=lambda point: (point.name, _owner(point)))
     except Exception:  # the metadata of some package cannot be read: take the packages one by one
@@ -148,7 +152,7 @@ def _owner(point: EntryPoint) -> str:
 
 
 def _package_name(distribution: Any) -> str:
-    """The name of an installed package."""
+    """The name of a package; `an unnamed package` if its metadata has none or cannot be read."""
     try:
         return str(distribution.metadata["Name"] or "an unnamed package")
     except Exception:  # a package without readable metadata
@@ -226,14 +230,14 @@ def _fits(value: object, kind: Any) -> bool:
 
 
 def _type_words(kind: Any) -> str:
-    """The type in words, for a message."""
+    """A kind in words for an error; `something else` for kinds that are no Literal, bool, int, float or str."""
     if get_origin(kind) is Literal:
         return f"one of {', '.join(map(str, get_args(kind)))}"
     return _WORDS.get(kind, "something else")
 
 
 def _parsed(text: str) -> bool | int | float | str:
-    """The text as a boolean, a number or a text."""
+    """A written setting as a bool (`true`, `false`), int, float or text, the first that fits."""
     if text in ("true", "false"):
         return text == "true"
     for kind in (int, float):

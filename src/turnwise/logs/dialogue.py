@@ -268,13 +268,13 @@ def _message_record(turn: Turn) -> dict[str, Any]:
 
 
 def _samples_value(replies: tuple[Reply, ...]) -> Any:
-    """The replies as JSON: a text if there is one without scores, otherwise a list."""
+    """One agent's alternatives as JSON: a plain string if there is one sample without scores, else a list."""
     samples = [_reply_value(reply) for reply in replies]
     return samples[0] if len(samples) == 1 and isinstance(samples[0], str) else samples
 
 
 def _reply_value(reply: Reply) -> Any:
-    """The reply as JSON: a text, or an object if it has scores."""
+    """A reply as a plain string, or as an object if it has scores."""
     scores = {"outcome": _finite(reply.outcome), "relabelled": _finite(reply.relabelled)}
     kept = {key: value for key, value in scores.items() if value is not None}
     return {"content": reply.content, **kept} if kept else reply.content
@@ -288,7 +288,7 @@ def _finite(scores: Scores | None) -> Scores | None:
 
 
 def _rating_record(rating: Rating) -> dict[str, Any]:
-    """The rating as a JSON object."""
+    """A rating as a native record, without keys that have no value and without the default direction."""
     kept = {
         "rater": rating.rater,
         "turn": rating.turn,
@@ -302,7 +302,7 @@ def _rating_record(rating: Rating) -> dict[str, Any]:
 
 
 def _preference_record(preference: Preference) -> dict[str, Any]:
-    """The preference as a JSON object."""
+    """A preference as a native record, without keys that have no value."""
     kept = {
         name: getattr(preference, name) for name in ("other", "winner", "dimension", "rater", "turn", "shown")
     }

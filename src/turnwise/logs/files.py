@@ -34,6 +34,9 @@ class _Tapped(io.RawIOBase):
         return True
 
     def readinto(self, buffer: memoryview, /) -> int:  # type: ignore[override]  # the stub allows any buffer
+        """Read up to the length of the buffer into it, show the bytes to `tap`, and return their number; 0 at
+        the end.
+        """
         chunk = self._inner.read(len(buffer))
         buffer[: len(chunk)] = chunk
         if self._tap is not None:

@@ -62,6 +62,7 @@ class FileIds(IdSet):
         self._files.append(file)
 
     def add(self, key: str) -> None:
+        """Add an id for the file that was opened last; an id that is there keeps its first file."""
         self.first(key)
 
     def first(self, key: str) -> str | None:

@@ -142,7 +142,9 @@ def _points(
     single = len(places) == 1
 
     def pair(place: int | None) -> str:
-        """The key by which items of different agents are paired."""
+        """What an item of this place (None: the whole dialogue) is paired by: the value of the pair key, with
+        the place if several turns are judged; else the digest of its context, or its id if it has no context.
+        """
         if named is not None:
             return named if single or place is None else f"{named}#{place}"
         at = places[0] if single else place  # a whole dialogue with one judged reply is paired as that reply
@@ -154,7 +156,7 @@ def _points(
         cluster = pair(places[0]) if single else dialogue.id
 
     def point(place: int | None) -> Point:
-        """The point at one turn, or of the whole dialogue."""
+        """The point of the reply at this place, or of the whole dialogue for None."""
         item = Item(
             id=item_id(dialogue.id, place),
             dialogue=dialogue.id,

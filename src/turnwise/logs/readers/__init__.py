@@ -273,6 +273,7 @@ def check_loads(reader: Reader) -> None:
 
 @cache
 def _plugins() -> registry.Offers:
+    """What other packages offer as readers, looked up once; a name that one of ours has is a problem."""
     return registry.offered("readers", (*READERS, *ALIASES))
 
 

@@ -32,7 +32,7 @@ PAUSE = 24.0  # hours without a message that end a dialogue
 
 
 class _Message(NamedTuple):
-    """One message of the export."""
+    """One message: its time, its speaker's name and its text."""
 
     at: datetime
     name: str
