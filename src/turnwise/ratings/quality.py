@@ -169,7 +169,7 @@ def _kappas(
 ) -> dict[tuple[str, str], float]:
     """Kappa of each pair of raters who share `min_shared` items, in both orders.
 
-    Without pairs whose kappa is undefined.
+    Pairs whose kappa is undefined are left out.
     """
     rows = dict(zip(matrix.raters, matrix.values, strict=True))
     kappa = partial(cohen_kappa, weights=weights, categories=matrix.categories)

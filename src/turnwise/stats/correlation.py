@@ -125,7 +125,7 @@ def row_correlations(statistic: str, x: Floats, y: Floats) -> Floats:
 def _rank_correlations(statistic: str, x: Floats, y: Floats) -> Floats:
     """Spearman, Kendall or pairwise accuracy of each row, from the signs of all pairwise differences.
 
-    NaN is not handled.
+    The value of a row with a NaN has no meaning; `row_correlations` replaces it.
     """
     a, b = _pairwise_signs(x), _pairwise_signs(y)
     if statistic == "spearman":  # a centred mid-rank is half the sum of an item's signs against all others

@@ -278,7 +278,7 @@ def _has_spread(values: Floats) -> bool:
 def _tail_positions(level: float, n_clusters: int | None) -> Floats:
     """Lower and upper tail quantile in standard deviations, (2,).
 
-    Widened for few clusters unless `n_clusters` is None.
+    They are those of the normal distribution if `n_clusters` is None, else of t, widened for few clusters.
     """
     from scipy.special import stdtrit
 

@@ -30,7 +30,8 @@ def minimum_detectable_difference(
 def clusters_needed(half_width: float, n_clusters: int, wanted: float) -> int:
     """Number of clusters for a half-width `wanted`, given the half-width that `n_clusters` gave.
 
-    It shrinks as 1/sqrt(n).
+    The half-width is taken to shrink as 1 / sqrt(number of clusters). Arguments that are not positive are a
+    `ValueError`.
     """
     if not (half_width > 0 and wanted > 0 and n_clusters > 0):
         raise ValueError("half-widths and the number of clusters must be positive")

@@ -62,7 +62,7 @@ def resampled_correlation(
 def jackknife(statistic: Callable[[Ints], float], codes: Ints, n_clusters: int) -> Floats:
     """The statistic of row indices with each cluster left out in turn.
 
-    Above 50 clusters, each of 50 groups of clusters.
+    Above 50 clusters, each of 50 groups of clusters is left out instead.
     """
     group = np.asarray(codes) % _GROUPS
     return np.array([statistic(np.flatnonzero(group != out)) for out in range(min(n_clusters, _GROUPS))])

@@ -64,7 +64,7 @@ class Reservoir:
     def table(self) -> tuple[Floats, Ints, int]:
         """The kept rows (n, k) in order of arrival, the cluster code of each, and the number of clusters.
 
-        Fails without rows.
+        Raises `ValueError` if no row was added.
         """
         kept = sorted((one.arrival, key, one.row) for key, rows in self._clusters.items() for one in rows)
         numbers, n_clusters = codes([str(key) for _, key, _ in kept])

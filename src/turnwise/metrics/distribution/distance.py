@@ -141,7 +141,7 @@ class Distance(DistanceAttributes, ABC, Generic[Prepared]):
     def _scored_vectors(self, rows: Rows) -> tuple[Floats, RealReplies | None]:
         """The vectors of the scored rows, and the real replies of their group.
 
-        None instead of these for fewer than two rows. Rows of several groups are a `ValueError`.
+        With fewer than two rows, None takes the place of the real replies. Rows of several groups are a `ValueError`.
         """
         kept = np.asarray(rows[scored(rows)])
         if len(kept) < 2:

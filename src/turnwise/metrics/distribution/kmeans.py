@@ -16,7 +16,7 @@ _PATIENCE = 10  # batches without improvement after which mini-batches stop
 def kmeans(points: Floats, k: int, *, weights: Floats, rng: np.random.Generator) -> Ints:
     """(n,) the cluster of each of the `points` (n, d), by Lloyd's algorithm.
 
-    With `k` points or fewer, one for each point.
+    With `k` points or fewer, each point is a cluster.
     """
     if len(points) <= k:
         return np.arange(len(points))

@@ -34,9 +34,9 @@ class Moments:
 
     @classmethod
     def of_parts(cls, parts: Iterable[Floats]) -> "Moments":
-        """The moments of the rows of several blocks.
+        """The moments of the rows of several blocks, with one block in memory at a time.
 
-        Only one block is in memory at a time. `TooFewItems` without a block.
+        Raises `TooFewItems` without a block.
         """
         total: Moments | None = None
         for part in parts:

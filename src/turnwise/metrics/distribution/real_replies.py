@@ -44,7 +44,7 @@ class RealReplies:
     def encode(self, items: Sequence[Item]) -> Floats:
         """(n, d) the vectors of other replies, with the encodings that were fitted to these.
 
-        NaN where it is not possible.
+        NaN for a reply that cannot be encoded.
         """
         return np.hstack([encoding.vectors(items) for encoding in self.encodings])
 

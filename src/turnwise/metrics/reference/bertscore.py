@@ -150,9 +150,9 @@ class _WeightedTokens:
 
 
 def match(reply: _WeightedTokens, reference: _WeightedTokens) -> tuple[float, float, float]:
-    """Precision, recall and F1 of one pair, each -1 to 1; NaN for a reply without weight.
+    """Precision, recall and F1 of one pair; precision and F1 are NaN for a reply whose tokens all have weight 0.
 
-    The reference must have some.
+    The reference must have a token with a positive weight.
     """
     cosines = reply.directions @ reference.directions.T
     precision = float(cosines.max(axis=1) @ reply.weights) / reply.total if reply.total > 0 else np.nan

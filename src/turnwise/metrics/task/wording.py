@@ -159,9 +159,9 @@ class Mismatch(OntologyReader, Mean):
         return Signature("mismatch", (_setting(ontologies.load(self.ontology)),))
 
     def value(self, item: Item, /) -> float:
-        """Percentage of the system turns, without the last, that mention other slots than the logged one.
+        """Percentage of the system turns that mention other slots than the logged one; NaN without such turns.
 
-        NaN without any.
+        The last system turn and turns without a reference do not count.
         """
         ontology = ontologies.load(self.ontology)
         replies = [turn for turn in item.turns if turn.role == "assistant"]

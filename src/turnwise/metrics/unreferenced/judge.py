@@ -315,10 +315,7 @@ def _verdict_of(question: Question, answer: Answer | ChatError) -> str | ChatErr
 
 
 def _mean_verdict(verdicts: Sequence[str | ChatError | None]) -> float | ChatError:
-    """The mean of the verdicts that were given, NaN if there is none.
-
-    The first error if one of the samples is an error.
-    """
+    """The mean of the verdicts that were given, NaN if there is none; if a sample failed, the first error instead."""
     values = []
     for each in verdicts:
         if isinstance(each, ChatError):

@@ -71,7 +71,7 @@ class Corpus:
     def same_dialogue(self, rng: np.random.Generator) -> Ints:
         """(n,) index of a turn of the same dialogue, but not the reply or a neighbour of it.
 
-        A random text if there is none.
+        Where there is no such turn it is the index of a random text.
         """
         chosen = self.random(rng)
         for row, (k, at) in enumerate(self.pairs):
