@@ -20,7 +20,7 @@ from turnwise.estimators.neural.batches import Batches, Frozen
 from turnwise.estimators.neural.enigma import Enigma
 from turnwise.estimators.neural.fqe import NeuralFqe, NeuralLstdq
 from turnwise.estimators.neural.minimax import Dice
-from turnwise.estimators.neural.neural import Setup
+from turnwise.estimators.neural.neural import LearnerInputs
 from turnwise.estimators.neural.padding import horizon, padded
 from turnwise.estimators.neural.settings import PRESETS, chosen
 from turnwise.estimators.neural.training import factor, train
@@ -76,7 +76,7 @@ def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TURNWISE_CACHE", str(tmp_path))
 
 
-def tabular(episodes: Episodes, target: str, **settings: object) -> Setup:
+def tabular(episodes: Episodes, target: str, **settings: object) -> LearnerInputs:
     """Every (s, a) has a parameter of its own: equal ones of different dialogues share it."""
     data = gather(episodes, target)
     names: dict[tuple[str, ...], int] = {}
@@ -89,7 +89,9 @@ def tabular(episodes: Episodes, target: str, **settings: object) -> Setup:
             before = (*before, reply)
     vectors = torch.eye(len(names))[places]
     batches = Batches(data, Frozen(vectors), "cpu")
-    return Setup(data, batches, 0, chosen("quick", **settings), torch.Generator().manual_seed(0), "cpu")
+    return LearnerInputs(
+        data, batches, 0, chosen("quick", **settings), torch.Generator().manual_seed(0), "cpu"
+    )
 
 
 def test_the_target_of_example_1_has_its_value_by_neural_fqe_and_lstdq_on_a_table() -> None:
