@@ -28,6 +28,12 @@ from turnwise.errors import UsageError
 @click.option(
     "--strict", is_flag=True, help="Anything that cannot be kept is an error, and nothing is written."
 )
+@click.option(
+    "--redact",
+    is_flag=True,
+    help="Replace names, mail addresses, phone, card and IBAN numbers, IPs, URLs with tokens and keys by placeholders "
+    "such as [PERSON_1]. By rules, offline, not complete.",
+)
 @click.argument("files", nargs=-1, required=True, metavar="IN... OUT")
 def command(
     reader: str | None,
@@ -39,6 +45,7 @@ def command(
     mapping: str | None,
     save_mapping: str | None,
     strict: bool,
+    redact: bool,
     files: tuple[str, ...],
 ) -> None:
     """Convert dialogues of another format to the native one.
@@ -73,6 +80,7 @@ def command(
         agent=kept.get("agent"),
         each=kept.get("each"),
         strict=strict,
+        redact=redact,
     )
     if save_mapping:
         save(save_mapping, {"from": done.reader, **kept})

@@ -94,6 +94,7 @@ def convert(
     agent: str | None = None,
     each: str | None = None,
     strict: bool = False,
+    redact: bool = False,
 ) -> Converted:
     """Convert dialogues of another format to the native one.
 
@@ -109,6 +110,8 @@ def convert(
         agent: The agent's name where the records name none.
         each: Of JSON: the path of the records, such as `results[*]`.
         strict: Anything that cannot be kept is an error.
+        redact: Replace personal data (names, mail addresses, phone, card and IBAN numbers, IP addresses, URLs with
+            tokens, keys) by placeholders such as [PERSON_1]. The result has the counts; rules do not find everything.
     """
     from turnwise.logs.readers import convert as run
     from turnwise.logs.readers import speakers
@@ -124,7 +127,7 @@ def convert(
         each=each,
         more=tuple(more),
     )
-    done = run(reader, first, str(target), options, strict=strict)
+    done = run(reader, first, str(target), options, strict=strict, redact=redact)
     return Converted(
         path=str(target),
         n_dialogues=done.n_dialogues,
@@ -132,6 +135,7 @@ def convert(
         reader=done.name,
         understood=tuple(done.account.lines()),
         notes=done.notes,
+        redacted=None if done.redacted is None else dict(done.redacted),
     )
 
 

@@ -249,10 +249,16 @@ class Converted:
     reader: str = "native"  # the format that was read
     understood: tuple[str, ...] = ()  # messages by role, agents, ratings ..., a line each
     notes: tuple[str, ...] = ()  # what the reader assumed
+    redacted: Mapping[str, int] | None = None  # placeholders written, by kind; None without `redact`
 
     def __str__(self) -> str:
         lines = [f"{self.path}: {counted(self.n_dialogues, 'dialogue')} written, read as {self.reader}"]
         lines += [*self.understood, *(f"note: {note}" for note in self.notes)]
+        if self.redacted is not None:
+            from turnwise.logs.redact import KINDS, NOT_COMPLETE
+
+            kinds = [f"{self.redacted[kind]} {kind}" for kind in KINDS if self.redacted.get(kind)]
+            lines.append(f"redacted: {', '.join(kinds) or 'nothing found'}; {NOT_COMPLETE}")
         return "\n".join([*lines, *(f"not kept: {count} {what}" for what, count in self.dropped.items())])
 
 

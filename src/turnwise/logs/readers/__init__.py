@@ -24,6 +24,9 @@ from turnwise.logs.readers.source import Options, decoded, refuse
 from turnwise.types import Dialogue
 
 UNKNOWN = "unknown"  # the agent of records that name none
+IDENTIFIERS = (
+    "ids, agents or raters look like personal data; they are not redacted, because results are joined by them"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -288,6 +291,7 @@ class Converted(NamedTuple):
     account: Account
     name: str  # of the reader
     notes: tuple[str, ...] = ()  # what the reader took for granted
+    redacted: Mapping[str, int] | None = None  # replacements by kind; None where nothing was to be redacted
 
 
 def recognise(path: str) -> str | None:
@@ -297,11 +301,18 @@ def recognise(path: str) -> str | None:
 
 
 def convert(
-    name: str | None, source: str, target: str, options: Options | None = None, *, strict: bool = False
+    name: str | None,
+    source: str,
+    target: str,
+    options: Options | None = None,
+    *,
+    strict: bool = False,
+    redact: bool = False,
 ) -> Converted:
     """Write `source`, in the format `name`, to `target` in the native one: all of it, or nothing.
 
-    Without a name the format is recognised. `strict` makes anything that cannot be kept an error.
+    Without a name the format is recognised. `strict` makes anything that cannot be kept an error. `redact` replaces
+    personal data by placeholders.
     """
     options = options or Options()
     found = name or recognised(source)
@@ -311,9 +322,12 @@ def convert(
         _plugins().find(found)
         raise unknown("reader", found, list(readers))
     account = Account()
+    redacted: Counter[str] | None = Counter() if redact else None
 
     def dialogues() -> Iterator[Dialogue]:
         for dialogue in checked(_named(reader.read(source, options), options), source):
+            if redacted is not None:
+                dialogue = _redacted(dialogue, redacted, options)
             account.add(dialogue)
             yield dialogue
         if strict and options.dropped:
@@ -321,7 +335,17 @@ def convert(
             raise DataError(Problem(source, None, "", f"was not kept whole, and --strict is given: {lost}"))
 
     count = native.write(dialogues(), target)
-    return Converted(count, Counter(options.dropped), account, found, tuple(options.notes))
+    return Converted(count, Counter(options.dropped), account, found, tuple(options.notes), redacted)
+
+
+def _redacted(dialogue: Dialogue, counts: Counter[str], options: Options) -> Dialogue:
+    from turnwise.logs.redact import redact
+
+    done = redact(dialogue)
+    counts.update(done.counts)
+    if done.identifiers and IDENTIFIERS not in options.notes:
+        options.notes.append(IDENTIFIERS)
+    return done.dialogue
 
 
 def recognised(path: str) -> str:
