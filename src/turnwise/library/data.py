@@ -58,7 +58,7 @@ Data: TypeAlias = Annotated[
 
 @dataclass(frozen=True, slots=True)
 class Files:
-    """The files that hold the data, and what the user calls those that have another name."""
+    """The paths of files that hold the data, and the user's names of those that are temporary."""
 
     paths: tuple[str, ...]
     names: Mapping[str, str] = field(default_factory=dict)  # path -> name
@@ -247,7 +247,7 @@ def _encoded(record: Mapping[str, Any]) -> bytes:
 
 
 def _rows(frame: Any) -> Iterator[Mapping[str, Any]]:
-    """The rows of a polars or pandas DataFrame as dicts."""
+    """The rows of a polars or pandas DataFrame as dicts, column -> cell; the index of a pandas frame is left out."""
     if hasattr(frame, "iter_rows"):
         yield from frame.iter_rows(named=True)
         return

@@ -40,15 +40,15 @@ class Result:
         return [dict(record) for record in self.document["results"]]
 
     def notes(self) -> list[str]:
-        """What was not scored and why, and what limits the results."""
+        """Lines on what was not scored and why, and on what limits the results; empty if there is nothing to say."""
         return notes(self.findings)
 
     def figures(self) -> list[Figure]:
-        """The figures that a report would show."""
+        """The figures that a report would show; empty if the run was made with `figures=False`."""
         return list(self.drawn)
 
     def to_pandas(self) -> "pandas.DataFrame":
-        """The records as a pandas DataFrame."""
+        """The records as a pandas DataFrame, one row a result; `MissingExtra` without pandas."""
         try:
             import pandas
         except ImportError:
@@ -56,7 +56,7 @@ class Result:
         return pandas.DataFrame(self.records())
 
     def to_polars(self) -> "polars.DataFrame":
-        """The records as a polars DataFrame."""
+        """The records as a polars DataFrame, one row a result; `MissingExtra` without polars."""
         try:
             import polars
         except ImportError:
@@ -109,12 +109,14 @@ class Agreement(Result):
 
     @property
     def differences(self) -> list[dict[str, Any]]:
-        """The tests of every two metrics against each other."""
+        """The tests of every two metrics against each other on Pearson and Spearman, one dict a test; empty if
+        none was made.
+        """
         return list(self.document.get("differences", ()))
 
     @property
     def raters(self) -> list[dict[str, Any]]:
-        """What `screen=True` found about each rater."""
+        """What `screen=True` found about each rater, one dict a report; empty without it."""
         return list(self.document.get("raters", ()))
 
 
@@ -129,7 +131,7 @@ class Estimates(Result):
 
     @property
     def validation(self) -> list[dict[str, Any]]:
-        """With `all_agents=True`, how far each estimator is from the known means."""
+        """With `all_agents=True`, how far each estimator is from the known means; else empty."""
         return list(self.document.get("validation", ()))
 
 
@@ -212,7 +214,9 @@ class Simulated:
     truth: Mapping[str, Any]  # the content of the truth file
 
     def records(self) -> list[dict[str, Any]]:
-        """One dict an agent: its true mean, with standard error, on each dimension."""
+        """One dict an agent: `agent`, and by dimension its true mean with standard error and number of
+        dialogues; empty if no truth was asked for.
+        """
         return [{"agent": agent, **scores} for agent, scores in self.truth["agents"].items()]
 
     def __iter__(self) -> Iterator[dict[str, Any]]:
@@ -328,7 +332,7 @@ def table(records: Sequence[Mapping[str, Any]], columns: Sequence[str]) -> str:
 
 
 def cells(records: Sequence[Mapping[str, Any]], columns: Sequence[str]) -> tuple[list[str], list[list[Any]]]:
-    """The columns in which some record has a value, and their rows."""
+    """The columns in which some record has a value, in the given order, and a row of these columns for each record."""
     shown = [name for name in columns if any(record.get(name) is not None for record in records)]
     return shown, [[_cell(name, record.get(name)) for name in shown] for record in records]
 

@@ -67,7 +67,9 @@ def opened(path: str, *, tap: Tap | None = None) -> Iterator[BinaryIO]:
 
 
 def lines(path: str, *, tap: Tap | None = None) -> Iterator[tuple[int, bytes]]:
-    """The lines that are not blank, with their numbers from 1."""
+    """The lines of a file that are not blank, with their numbers from 1 and their line ends; `tap` and `-` as
+    in `opened`.
+    """
     with opened(path, tap=tap) as stream:
         for number, line in enumerate(stream, 1):
             if not line.isspace():

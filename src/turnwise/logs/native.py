@@ -79,10 +79,10 @@ def checked(
     prefix: str = "",
     apart: bool = False,
 ) -> Iterator[Dialogue | Problem]:
-    """Each line's dialogue, or the problem that it has.
-
-    `ids` holds the ids of the files that are read before this one and together with it. `prefix` stands before the
-    number of a line without an id, and before every id where files are kept `apart`.
+    """Each line's dialogue, or the problem that it has; an id that was there before, a file that cannot be read
+    and a file without a line are problems, too. `tap` is shown the bytes as stored. `ids` holds the ids of the
+    files that are read before this one and together with it. `prefix` stands before the number of a line
+    without an id, and before every id where files are kept `apart`.
     """
     ids = FileIds() if ids is None else ids
     ids.open(path)
@@ -146,7 +146,7 @@ def dump(dialogue: Dialogue) -> bytes:
 
 
 def write(dialogues: Iterable[Dialogue], path: str) -> int:
-    """Write a native file, whole or not at all, and return how many dialogues it has."""
+    """Write a native file (gzip if its name ends in .gz), whole or not at all, and return how many dialogues it has."""
     count = 0
     with replacing(path) as stream:
         for count, dialogue in enumerate(dialogues, 1):  # noqa: B007  # the count is what is returned

@@ -20,7 +20,7 @@ NATIVE = ("native", "openai", "messages", "parquet")
 
 @dataclass(slots=True)
 class Dimension:
-    """How one dimension was rated."""
+    """How one dimension was rated: counts of ratings, raters, scales and directions."""
 
     n_turn: int = 0  # ratings of single turns
     n_dialogue: int = 0  # ratings of whole dialogues
@@ -86,7 +86,7 @@ class Census:
         return {source.path: source.sha256 for source in self.files}
 
     def hold(self) -> None:
-        """Read the files once more and keep the dialogues, so that a command that goes over them often parses once."""
+        """Read the files once more and keep the dialogues in `held`, for commands that go over them often."""
         paths = [source.path for source in self.files]
         self.held = tuple(map(tuple, read_each(paths, apart=self.apart)))
 

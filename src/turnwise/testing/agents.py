@@ -82,7 +82,7 @@ CHECKS: tuple[Callable[[Agent, Sequence[ReplyRequest]], None], ...] = (
 
 
 def replies(agent: Agent, points: Sequence[ReplyRequest], *, concurrency: int = 1) -> list[Reply]:
-    """The replies at these points; `ContractError` where there is none."""
+    """The replies at these points, in order, with one try each; `ContractError` if the agent fails at one."""
     found = []
     for answer in CallLimits(concurrency=concurrency, tries=1).ask(agent, points):
         expect(not isinstance(answer, NoReply), f"the agent gave no reply: {answer}")

@@ -259,7 +259,7 @@ class Demo:
 
 
 def _words(part: str, facts: Mapping[str, str]) -> list[str]:
-    """A part of a line with its names replaced: one word, or the options of `{size}`."""
+    """A part of a step's line with the names in braces replaced: one word, or several for `{size}`."""
     return facts["size"].split() if part == "{size}" else [part.format_map(facts)]
 
 

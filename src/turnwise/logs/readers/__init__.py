@@ -31,7 +31,7 @@ IDENTIFIERS = (
 
 @dataclass(frozen=True, slots=True)
 class Reader:
-    """One format: where its `read` function is, and what it reads."""
+    """One format: the module of its `read` function or its entry point, what it reads, and which options it takes."""
 
     module: str  # with a function `read`; empty for a plugin
     summary: str
@@ -311,8 +311,8 @@ def convert(
 ) -> Converted:
     """Write `source`, in the format `name`, to `target` in the native one: all of it, or nothing.
 
-    Without a name the format is recognised. `strict` makes anything that cannot be kept an error. `redact` replaces
-    personal data by placeholders.
+    Without a name the format is recognised; an unknown name raises `UsageError`. `strict` makes anything that
+    cannot be kept a `DataError`.
     """
     options = options or Options()
     found = name or recognised(source)

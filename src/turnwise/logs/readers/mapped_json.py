@@ -43,7 +43,10 @@ def read(path: str, options: Options | None = None) -> Iterator[Dialogue]:
 
 
 def values_at(value: Any, path: str) -> list[Any]:
-    """All values at a path; none where the path leads nowhere."""
+    """All values at a path such as `results[*].log`, in order; empty if the path leads nowhere.
+
+    A text that is no path raises `UsageError`.
+    """
     found = [value]
     for key, place in _steps(path):
         if key:

@@ -37,18 +37,18 @@ def rating(
 
 
 def present(values: Mapping[str, Any]) -> dict[str, Any]:
-    """The values that are not null."""
+    """The entries whose values are not None; empty texts and lists stay."""
     return {key: value for key, value in values.items() if value is not None}
 
 
 def inner(values: Any, *keys: str) -> Any:
-    """The value at a path of keys through objects, or None."""
+    """The value at a path of keys through nested objects; None if a step is absent or no object."""
     for key in keys:
         values = values.get(key) if isinstance(values, Mapping) else None
     return values
 
 
 def text_at(values: Any, *keys: str) -> str | None:
-    """The non-empty text at a path of keys, or None."""
+    """The value at a path of keys if it is a text that is not empty, else None."""
     found = inner(values, *keys)
     return found if isinstance(found, str) and found else None

@@ -28,7 +28,7 @@ _decode = msgspec.json.Decoder().decode
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """What a user may say about a source, and what the reader says back."""
+    """What a user may say about a source, and two fields that the reader fills: `dropped` and `notes`."""
 
     columns: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # --map: meaning -> columns
     split: str | None = None  # what separates the turns of a context that is one text
