@@ -73,9 +73,9 @@ def attack(
 ) -> Attack:
     """Search for strategies on `search_on` and test them against people on `judge_on`.
 
-    Fixed replies are mined from `texts`. `verdicts` are the highest scores of a judge, for prompt
-    injections. `draws` counts bootstrap draws. `further` returns more candidates to test, those of a tuned
-    policy. If the metric scores none of people's replies, only the baselines are tested.
+    Fixed replies are mined from `texts`. `verdicts` are the highest scores of a judge, for prompt injections. `draws`
+    counts bootstrap draws. `further` returns more candidates to test, those of a tuned policy. If the metric scores
+    none of people's replies, only the baselines are tested.
     """
     diagnosis = diagnose(target, search_on)
     human = target.scores([(context, context.human) for context in judge_on])
@@ -137,8 +137,7 @@ def _score_candidates(
     contexts: Sequence[Context],
     report: Callable[[str], None],
 ) -> list[ScoredReplies]:
-    """The replies and scores of the candidates in order, up to the one at which the budget ends or the
-    metric hangs."""
+    """The replies and scores of the candidates in order, up to the one at which the budget ends or the metric hangs."""
     found = []
     for one in candidates:
         replies = [one.reply(context) for context in contexts]
@@ -153,8 +152,7 @@ def _score_candidates(
 
 
 def _tendencies(scored: Sequence[ScoredReplies], contexts: Sequence[Context]) -> list[Tendency]:
-    """Tendencies over the replies of all tested candidates, strongest first; empty with fewer than ten
-    scores."""
+    """Tendencies over the replies of all tested candidates, strongest first; empty with fewer than ten scores."""
     pairs = [pair for one in scored for pair in zip(contexts, one.replies, strict=True)]
     return tendencies(pairs, np.concatenate([one.scores for one in scored])) if scored else []
 
@@ -173,8 +171,7 @@ def _further_candidates(
 def _with_shortened(
     search: Search, chosen: Sequence[Strategy], contexts: Sequence[Context]
 ) -> list[Strategy]:
-    """The strategies found, followed by shortened versions of the first four; then the whole budget is free
-    again.
+    """The strategies found, followed by shortened versions of the first four; then the whole budget is free again.
 
     Shortening uses the first 16 contexts and ends early when the calls of the search are used up.
     """

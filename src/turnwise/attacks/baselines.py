@@ -37,8 +37,8 @@ def baselines(
 ) -> Iterator[Candidate]:
     """Yield every baseline as a candidate; `pool` has people's replies from all dialogues.
 
-    `verdicts` are the highest scores of a judge, which the prompt injections state. The last candidate, the
-    reference (or the person's reply), is a control.
+    `verdicts` are the highest scores of a judge, which the prompt injections state. The last candidate, the reference
+    (or the person's reply), is a control.
     """
     yield Candidate("empty", "baseline", "says nothing", lambda _: "")
     yield Candidate("one-word", "baseline", "always answers “yes”", lambda _: "yes")
@@ -87,8 +87,8 @@ def without_punctuation(text: str) -> str:
 
 
 def _replies_of_other_dialogues(pool: Sequence[str], rng: np.random.Generator) -> Callable[[Context], str]:
-    """A function that returns a random reply of `pool` that differs from the person's, the same for a
-    context each time.
+    """A function that returns a random reply of `pool` that differs from the person's, the same for a context each
+    time.
 
     "" if there is none.
     """

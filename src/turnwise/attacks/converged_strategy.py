@@ -31,8 +31,8 @@ class ConvergedStrategy:
 def converged_strategy(
     contexts: Sequence[Context], replies: dict[str, str], target: Target
 ) -> ConvergedStrategy:
-    """Infer the strategy behind a policy's replies (by id of the context) in these contexts; scores both
-    with the target."""
+    """Infer the strategy behind a policy's replies (by id of the context) in these contexts; scores both with the
+    target."""
     said = [replies[context.item.id] for context in contexts]
     found = infer_strategy([context.full_text for context in contexts], said)
     most, _ = Counter(said).most_common(1)[0]
@@ -45,8 +45,7 @@ def converged_strategy(
 
 
 def policy_candidates(found: ConvergedStrategy, replies: dict[str, str]) -> list[Candidate]:
-    """The policy's replies as a candidate; if it converged to a fixed reply, that reply as a second
-    candidate.
+    """The policy's replies as a candidate; if it converged to a fixed reply, that reply as a second candidate.
 
     `replies` has the policy's reply by id of the context, for all test contexts.
     """

@@ -38,8 +38,7 @@ class Diagnosis:
 
     @property
     def warning(self) -> str | None:
-        """Why the result of an attack means little: no scores, constant or random; None if none of these
-        holds."""
+        """Why the result of an attack means little: no scores, constant or random; None if none of these holds."""
         if self.unscored == 1:
             why = next(iter(self.errors), "it returned NaN")
             return f"the metric scored none of people's replies: {why}"
@@ -51,8 +50,7 @@ class Diagnosis:
 
 
 def diagnose(target: Target, contexts: Sequence[Context]) -> Diagnosis:
-    """Score people's replies in their own and in each other's contexts, and about 40 of these pairs a
-    second time."""
+    """Score people's replies in their own and in each other's contexts, and about 40 of these pairs a second time."""
     own = [(context, context.human) for context in contexts]
     misplaced = [
         (context, other.human) for context, other in zip(contexts, [*contexts[1:], contexts[0]], strict=True)

@@ -41,11 +41,9 @@ class Perturbation:
 
 
 def perturb(target: Target, contexts: Sequence[Context], rng: np.random.Generator) -> list[Perturbation]:
-    """The effect of every edit on the scores of people's replies, over the replies or contexts that it
-    changes.
+    """The effect of every edit on the scores of people's replies, over the replies or contexts that it changes.
 
-    Edits that change nothing or get no score are left out; the list is empty if people's scores do not
-    vary.
+    Edits that change nothing or get no score are left out; the list is empty if people's scores do not vary.
     """
     before = target.scores([(context, context.human) for context in contexts])
     known = before[~np.isnan(before)]
@@ -76,11 +74,10 @@ def _measure_edit(
     before: np.ndarray[tuple[int], np.dtype[np.float64]],
     spread: float,
 ) -> list[Perturbation]:
-    """The effect of one edit as a list of one; empty if `pairs` is empty, no score is known or `spread` is
-    0.
+    """The effect of one edit as a list of one; empty if `pairs` is empty, no score is known or `spread` is 0.
 
-    `pairs` has the changed pairs only, `before` the scores of the same pairs before the edit, and `spread`
-    the standard deviation of people's scores.
+    `pairs` has the changed pairs only, `before` the scores of the same pairs before the edit, and `spread` the standard
+    deviation of people's scores.
     """
     if not pairs:
         return []
@@ -137,8 +134,7 @@ CALLS_PER_CONTEXT = len(REPLY_EDITS) + 4  # metric calls: one for each edit of t
 def _context_edits(
     contexts: Sequence[Context], rng: np.random.Generator
 ) -> dict[str, Callable[[Context], Context]]:
-    """Functions that edit the turns of a context and keep the reply, by name; the new context has an id of
-    its own."""
+    """Functions that edit the turns of a context and keep the reply, by name; the new context has an id of its own."""
     order = rng.permutation(len(contexts))
     after = {contexts[a].item.id: contexts[b] for a, b in zip(order, np.roll(order, 1), strict=True)}
 

@@ -13,8 +13,7 @@ from turnwise.attacks.context import Context
 
 @dataclass(frozen=True, slots=True)
 class SampledReplies:
-    """Sampled replies of a batch, as stripped texts and as tokens with the end-of-text token, padded with
-    -1."""
+    """Sampled replies of a batch, as stripped texts and as tokens with the end-of-text token, padded with -1."""
 
     texts: list[str]
     tokens: Tensor  # (b, longest)
@@ -32,8 +31,7 @@ class ReplyEvaluation:
 
 
 class Policy(nn.Module):
-    """A language model with a value head, initially 0, on its hidden state at the last token of the
-    context.
+    """A language model with a value head, initially 0, on its hidden state at the last token of the context.
 
     The model is causal or an encoder-decoder, whose encoder's state is used.
     """
@@ -62,8 +60,8 @@ class Policy(nn.Module):
     def sample_replies(
         self, contexts: Sequence[Context], generator: torch.Generator, *, temperature: float = 1.0
     ) -> SampledReplies:
-        """Sample one reply for each context, token by token, with at most `agent.longest` tokens; greedy at
-        temperature 0.
+        """Sample one reply for each context, token by token, with at most `agent.longest` tokens; greedy at temperature
+        0.
 
         A causal model without a chat template is cut after the first line.
         """
@@ -86,8 +84,7 @@ class Policy(nn.Module):
         return SampledReplies([self._text(row) for row in tokens.tolist()], tokens)
 
     def encode_replies(self, replies: Sequence[str]) -> Tensor:
-        """Tokens (b, width) of given replies with the end-of-text token, cut to `agent.longest`, padded
-        with -1."""
+        """Tokens (b, width) of given replies with the end-of-text token, cut to `agent.longest`, padded with -1."""
         end = self.agent.tokenizer.eos_token_id
         rows = [
             [*self.agent.tokenizer(text, add_special_tokens=False)["input_ids"], end][: self.agent.longest]
@@ -128,8 +125,7 @@ class Policy(nn.Module):
     def _evaluation(
         self, logits: Tensor, state: Tensor, reply_tokens: Tensor, is_token: Tensor
     ) -> ReplyEvaluation:
-        """The evaluation from the logits (b, longest, vocabulary) of the reply and the context's hidden
-        state (b, d).
+        """The evaluation from the logits (b, longest, vocabulary) of the reply and the context's hidden state (b, d).
 
         The state is detached, so that the value loss trains the head only. `is_token` is False for padding.
         """
@@ -145,8 +141,8 @@ class Policy(nn.Module):
         return self.agent.padded([self.agent.read(context.turns) for context in contexts])
 
     def _cut_after_first_line(self, tokens: Tensor) -> Tensor:
-        """The tokens, changed in place, with -1 after the first line of each reply: the model would
-        continue as the user.
+        """The tokens, changed in place, with -1 after the first line of each reply: the model would continue as the
+        user.
 
         Unchanged for encoder-decoders and models with a chat template.
         """

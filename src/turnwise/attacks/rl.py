@@ -45,8 +45,8 @@ class Settings:
     def calls(self, trained: int, tracked: int) -> int:
         """Maximum number of metric calls of a repetition, with this many contexts for training and for tracking.
 
-        People's replies are scored in the training contexts, and the policy's in the tracking contexts after each
-        epoch and before the first.
+        People's replies are scored in the training contexts, and the policy's in the tracking contexts after each epoch
+        and before the first.
         """
         return trained + self.epochs * self.updates * self.batch + (self.epochs + 1) * tracked
 
@@ -93,8 +93,8 @@ def tune(
 ) -> TunedPolicy:
     """Run one repetition on a copy of the agent; `repetition` counts from 0 and also seeds it.
 
-    The epoch is chosen by the reward on `track_on`; its policy also replies in the contexts `reply_on`. The
-    agent itself is not changed.
+    The epoch is chosen by the reward on `track_on`; its policy also replies in the contexts `reply_on`. The agent
+    itself is not changed.
     """
     torch.manual_seed(seed + repetition)
     policy = Policy(copy.deepcopy(agent))
@@ -138,8 +138,8 @@ class _PolicyTuning:
     ) -> TunedPolicy:
         """Train epoch by epoch, and return the curves and the replies of the best epoch.
 
-        Ends early when the calls or the time are used up, the loss is not finite, or the metric hangs; if
-        it hangs before any epoch, `Hangs` is raised. `Spent` in the first tracking leaves no replies.
+        Ends early when the calls or the time are used up, the loss is not finite, or the metric hangs; if it hangs
+        before any epoch, `Hangs` is raised. `Spent` in the first tracking leaves no replies.
         """
         curves = Curves()
         best_replies, best, stopped = dict[str, str](), 0, None
@@ -182,8 +182,8 @@ class _PolicyTuning:
     def _epoch(
         self, train_on: Sequence[Context], optimiser: torch.optim.Optimizer, *, updates: int
     ) -> tuple[list[tuple[float, float]], str | None]:
-        """Train for `updates` updates; returns (mean score, KL divergence) of each, and why the epoch ended
-        early or None."""
+        """Train for `updates` updates; returns (mean score, KL divergence) of each, and why the epoch ended early or
+        None."""
         updates_done: list[tuple[float, float]] = []
         for _ in range(updates):
             chosen = self.rng.choice(len(train_on), self.settings.batch)
@@ -198,8 +198,8 @@ class _PolicyTuning:
     ) -> tuple[float, float] | None:
         """One update of the policy on sampled replies; returns (mean score, KL divergence per token).
 
-        None if the loss or its gradient is not finite. Both are NaN, and nothing is updated, if no reply
-        has a score; the divergence is NaN without a reference model.
+        None if the loss or its gradient is not finite. Both are NaN, and nothing is updated, if no reply has a score;
+        the divergence is NaN without a reference model.
         """
         drawn = self.policy.sample_replies(contexts, self.generator)
         scores = torch.tensor(self.target.scores(list(zip(contexts, drawn.texts, strict=True))))
@@ -231,8 +231,7 @@ class _PolicyTuning:
     def _kl_divergence(
         self, contexts: list[Context], tokens: torch.Tensor, per_token: torch.Tensor, length: torch.Tensor
     ) -> torch.Tensor:
-        """KL(policy || untuned model) per token, a scalar, by the non-negative estimator k3 on the sampled
-        tokens.
+        """KL(policy || untuned model) per token, a scalar, by the non-negative estimator k3 on the sampled tokens.
 
         `per_token` has the policy's log probabilities of `tokens`.
         """

@@ -50,11 +50,11 @@ class Search:
         )
 
     def run(self, texts: Iterable[str]) -> list[Strategy]:
-        """Run all stages and return up to three strategies of each kind, by falling gain; fixed replies are
-        mined from `texts`.
+        """Run all stages and return up to three strategies of each kind, by falling gain; fixed replies are mined from
+        `texts`.
 
-        A stage whose share of the calls is used up ends with what it has. Strategies scored on few contexts
-        are left out.
+        A stage whose share of the calls is used up ends with what it has. Strategies scored on few contexts are left
+        out.
         """
         best: list[str] = []
         stages: tuple[tuple[str, Callable[[Sequence[str]], list[str]]], ...] = (
@@ -78,8 +78,8 @@ class Search:
         return self._calls_before + int((self.calls - self._calls_before) * STAGE_SHARES[stage])
 
     def _best_of_each_kind(self) -> list[Strategy]:
-        """The best three strategies of each kind, of those scored on enough contexts; kinds in the order of
-        their best."""
+        """The best three strategies of each kind, of those scored on enough contexts; kinds in the order of their
+        best."""
         ranked = self._ranked([template for template in self.tried if self._scored_enough(template)])
         made = [strategy(template) for template in ranked]
         kinds = dict.fromkeys(one.kind for one in made)
@@ -90,8 +90,8 @@ class Search:
         return self._seen.get(template, 0) >= min(8, len(self.contexts))
 
     def gain(self, template: str, contexts: Sequence[Context]) -> float:
-        """Mean over these contexts of the template's score minus the person's; minus infinity without a
-        score. Recorded."""
+        """Mean over these contexts of the template's score minus the person's; minus infinity without a score.
+        Recorded."""
         self.gains([template], contexts)
         return self.tried[template]
 
@@ -121,8 +121,8 @@ class Search:
         return sorted(dict.fromkeys(templates), key=lambda one: -self.tried.get(one, -np.inf))
 
     def _successive_halving(self, templates: Sequence[str], contexts: int, keep: int) -> list[str]:
-        """The best `keep` templates; they are scored on `contexts` random contexts, and the better half on
-        twice as many.
+        """The best `keep` templates; they are scored on `contexts` random contexts, and the better half on twice as
+        many.
 
         Halving ends when `keep` or fewer are left or all contexts were used.
         """
@@ -141,8 +141,8 @@ class Search:
         return [self.contexts[place] for place in sorted(chosen)]
 
     def _mined_replies(self, texts: Iterable[str]) -> list[str]:
-        """The best 4 bundles of texts and the best 8 of their sentences and halves of sentences, as
-        templates without slots."""
+        """The best 4 bundles of texts and the best 8 of their sentences and halves of sentences, as templates
+        without slots."""
         pool = [escape_braces(text) for text in dict.fromkeys(texts) if text.strip()]
         order = self.rng.permutation(len(pool))
         bundles = [[pool[place] for place in order[at : at + BUNDLE]] for at in range(0, len(pool), BUNDLE)]
@@ -163,8 +163,7 @@ class Search:
                 yield " ".join(said[len(said) // 2 :])
 
     def _templates(self, best: Sequence[str]) -> list[str]:
-        """The best 10 templates among every slot in every frame and before or after the best three
-        templates so far."""
+        """The best 10 templates among every slot in every frame and before or after the best three templates so far."""
         frames = [*FRAMES, *(f"{text} {{}}" for text in best[:3]), *(f"{{}} {text}" for text in best[:3])]
         made = [frame.replace("{}", f"{{{slot}}}") for frame in frames for slot in SLOTS]
         return self._successive_halving(made, 4, 10)
@@ -191,11 +190,10 @@ class Search:
 
 
 def shorten(search: Search, made: Strategy, contexts: Sequence[Context]) -> Strategy:
-    """The strategy without the words that most of its gain does not need; unchanged without a gain or fixed
-    words.
+    """The strategy without the words that most of its gain does not need; unchanged without a gain or fixed words.
 
-    Runs of words are removed, shorter and shorter ones, as long as half of the gain is kept (delta
-    debugging). When the calls are used up, what was removed so far stays removed.
+    Runs of words are removed, shorter and shorter ones, as long as half of the gain is kept (delta debugging). When the
+    calls are used up, what was removed so far stays removed.
     """
     said = made.template.split()
     goal = search.gain(made.template, contexts)

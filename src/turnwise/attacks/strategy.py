@@ -24,8 +24,7 @@ _SLOT = re.compile(r"\{(\w+)\}")
 
 
 class Candidate(NamedTuple):
-    """A strategy to be tested, as a function from a context to a reply: a baseline, a template or a tuned
-    policy."""
+    """A strategy to be tested, as a function from a context to a reply: a baseline, a template or a tuned policy."""
 
     name: str
     kind: Kind
@@ -78,8 +77,7 @@ class Strategy:
 def strategy(template: str) -> Strategy:
     """The strategy of a template, with its kind.
 
-    `fixed` without slots; `parrot` if all slots copy text and at most three words are fixed; else
-    `pattern`.
+    `fixed` without slots; `parrot` if all slots copy text and at most three words are fixed; else `pattern`.
     """
     slots = _SLOT.findall(template)
     if not slots:
@@ -100,8 +98,7 @@ def _is_repetitive(text: str) -> bool:
 
 
 def swap_pronouns(text: str) -> str:
-    """The text with first and second person exchanged: `you` becomes `I`. A swapped word loses its
-    punctuation."""
+    """The text with first and second person exchanged: `you` becomes `I`. A swapped word loses its punctuation."""
     said = [PRONOUN_SWAPS.get(word.lower().strip(".,!?"), word) for word in text.split()]
     return " ".join("I" if word == "i" else word for word in said)
 

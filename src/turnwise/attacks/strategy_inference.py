@@ -39,8 +39,8 @@ class InferredStrategy:
 
 
 def infer_strategy(contexts: Sequence[str], replies: Sequence[str]) -> InferredStrategy:
-    """Infer the kind of strategy behind `replies`, which were given in `contexts` (texts in the same order,
-    not empty)."""
+    """Infer the kind of strategy behind `replies`, which were given in `contexts` (texts in the same order, not
+    empty)."""
     found = measure(contexts, replies)
     most, _ = Counter(replies).most_common(1)[0]
     if found.response_frequency > 0.7:
@@ -76,11 +76,10 @@ def measure(contexts: Sequence[str], replies: Sequence[str]) -> Measures:
 
 
 def common_frame(replies: Sequence[str], sample: int = 40) -> str:
-    """The words that most replies share, in order, with `[...]` for the varying parts; "" if there are
-    none.
+    """The words that most replies share, in order, with `[...]` for the varying parts; "" if there are none.
 
-    Only the first `sample` distinct replies are used. The frame is built from the one that shares most
-    words with the others; a word is kept if half of the others have it.
+    Only the first `sample` distinct replies are used. The frame is built from the one that shares most words with the
+    others; a word is kept if half of the others have it.
     """
     some = [reply.split() for reply in list(dict.fromkeys(replies))[:sample] if reply.split()]
     shared = [_shared_by_half(one, some[:place] + some[place + 1 :]) for place, one in enumerate(some)]
@@ -107,8 +106,7 @@ def _shared_by_half(one: Sequence[str], others: Sequence[Sequence[str]]) -> list
 
 
 def _bleu(reply: Sequence[str], context: Sequence[str]) -> float:
-    """BLEU-4 (fewer orders for replies under four words) with the context as the reference, without a
-    brevity penalty.
+    """BLEU-4 (fewer orders for replies under four words) with the context as the reference, without a brevity penalty.
 
     No smoothing: 0 if an order has no match, or if the reply or the context is empty.
     """

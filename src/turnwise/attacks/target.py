@@ -76,11 +76,11 @@ class Target:
     _spoke: bool = False  # it has returned scores at least once
 
     def scores(self, pairs: Sequence[tuple[Context, str]]) -> Floats:
-        """The score of each reply in its context, higher is better; NaN where the metric gave none. Known
-        ones are not rescored.
+        """The score of each reply in its context, higher is better; NaN where the metric gave none. Known ones are not
+        rescored.
 
-        Raises `Spent` before any call if the budget does not allow all of them, and `Hangs` if the metric
-        timed out too often.
+        Raises `Spent` before any call if the budget does not allow all of them, and `Hangs` if the metric timed out too
+        often.
         """
         wanted = {(context.item.id, reply): (context, reply) for context, reply in pairs}
         new = [key for key in wanted if key not in self._known]
@@ -112,8 +112,8 @@ class Target:
         self._limit = None if calls is None else min(calls, self.budget)
 
     def again(self, pairs: Sequence[tuple[Context, str]]) -> Floats:
-        """New scores of replies that were scored before, to test whether the metric is deterministic; the
-        first ones are kept."""
+        """New scores of replies that were scored before, to test whether the metric is deterministic; the first ones
+        are kept."""
         kept = dict(self._known)
         for context, reply in pairs:
             self._known.pop((context.item.id, reply), None)
@@ -140,8 +140,7 @@ class Target:
 
     @property
     def _gives_up(self) -> bool:
-        """Whether so many calls timed out that no more are made: 10, or 2 if the metric has never returned
-        a score."""
+        """Whether so many calls timed out that no more are made: 10, or 2 if the metric has never returned a score."""
         return self.hung.total() >= (HANGS if self._spoke else AT_FIRST)
 
     def _answers(self, items: Sequence[Item]) -> list[Answer]:
@@ -196,11 +195,11 @@ class Target:
         return f"no answer within {self.timeout:g} s to {_quoted(item.reply)}"
 
     def _scores_in_time(self, items: Sequence[Item]) -> Floats:
-        """The scores, computed in another thread; raises `_Late` after the time limit, and the thread goes
-        on in the background.
+        """The scores, computed in another thread; raises `_Late` after the time limit, and the thread goes on in the
+        background.
 
-        Raises what the metric raises (`RuntimeError` for SystemExit), and `ValueError` unless there is one
-        score for each item.
+        Raises what the metric raises (`RuntimeError` for SystemExit), and `ValueError` unless there is one score for
+        each item.
         """
         answer: list[Floats] = []
         raised: list[BaseException] = []

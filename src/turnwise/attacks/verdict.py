@@ -63,8 +63,7 @@ def judge_strategy(
 ) -> JudgedStrategy:
     """Compare the scores of a strategy with people's in the same contexts; NaN of either is left out.
 
-    The level of the gain's interval is corrected for `tested` strategies. The transcript has the three
-    largest gains.
+    The level of the gain's interval is corrected for `tested` strategies. The transcript has the three largest gains.
     """
     known = ~(np.isnan(scores) | np.isnan(people))
     clusters = np.array([context.item.cluster for context in contexts])[known]
@@ -111,12 +110,11 @@ def _mean_and_interval(
     wider: bool = False,
     scale: float = 0.0,
 ) -> tuple[float, Interval | None]:
-    """The mean and its interval by cluster; with `wider`, the wider of the bootstrap and the t interval at
-    each end.
+    """The mean and its interval by cluster; with `wider`, the wider of the bootstrap and the t interval at each end.
 
     NaN and None without values. Values that are all equal have an interval of width 0 if there are at least
-    `MIN_CONTEXTS` clusters, else None. Values count as equal if they differ by the rounding error of
-    numbers as large as `scale`.
+    `MIN_CONTEXTS` clusters, else None. Values count as equal if they differ by the rounding error of numbers as large
+    as `scale`.
     """
     if not len(values):
         return float("nan"), None

@@ -12,7 +12,7 @@ MAX_SIGNATURES = 3  # signatures listed below a picture if its table has a colum
 
 @dataclass(frozen=True, slots=True)
 class Exchange:
-    """The last turn of a context and replies to it, each as (agent, text, score)."""
+    """The last turn of a context and replies to it, each as (agent, text, score as text)."""
 
     heard: str
     replies: tuple[tuple[str, str, str], ...]
@@ -35,15 +35,16 @@ class Figure:
 def provenance_notes(
     records: Sequence[Record], *, more: Iterable[str] = (), column: bool = False
 ) -> tuple[str, ...]:
-    """Notes on the records of a figure: number of items and clusters, method of the intervals, and signatures.
+    """Notes on the records of a figure: number of items and clusters, then `more`, method of the intervals, and
+    signatures.
 
-    With `column` the table has a column of signatures, and many signatures are only counted here.
+    With `column` the table has a column of signatures, and more than three signatures are only counted here.
     """
     return (_counts(records), *more, _intervals(records), *_signatures(records, column))
 
 
 def _counts(records: Sequence[Record]) -> str:
-    """The number of items and clusters, and of unscored items."""
+    """A note such as `n = 100 to 120 items in 50 clusters; 3 not scored`; `?` where no record has the number."""
 
     def span(key: str) -> str:
         values = [record[key] for record in records if record.get(key) is not None]
@@ -58,7 +59,8 @@ def _counts(records: Sequence[Record]) -> str:
 
 
 def _intervals(records: Sequence[Record]) -> str:
-    """The methods of the intervals."""
+    """A note on the method of the 95 % intervals, with the first two methods; or that there are no intervals and
+    why."""
     methods = list(dict.fromkeys(record["method"] for record in records if record.get("method")))
     if not any(record.get("interval") for record in records):
         return f"no intervals: {'; '.join(methods) or 'none were made'}"
@@ -67,7 +69,8 @@ def _intervals(records: Sequence[Record]) -> str:
 
 
 def _signatures(records: Sequence[Record], column: bool) -> list[str]:
-    """A note for each signature, or their number where the table has them."""
+    """A note for each distinct signature; one note with their number if `column` is set and there are more than
+    three."""
     found = list(dict.fromkeys(record["signature"] for record in records if record.get("signature")))
     if not found:
         return [f"no signature: {'people rated, and no metric' if records else 'nothing was measured'}"]
@@ -77,7 +80,7 @@ def _signatures(records: Sequence[Record], column: bool) -> list[str]:
 
 
 def metric_label(record: Record) -> str:
-    """The name of the metric, with `(lower is better)` where that is so."""
+    """The name of the record's metric, with `(lower is better)` appended where that is so."""
     return (
         f"{record['metric']} (lower is better)" if record.get("better") == "lower" else str(record["metric"])
     )
@@ -90,18 +93,19 @@ def lower_is_better_note(records: Iterable[Record], suffix: str) -> str:
 
 
 def interval(record: Record, key: str = "interval") -> tuple[float, float] | None:
-    """The interval of a record; None unless both ends are known."""
+    """The interval of a record under `key`; None if it is absent or an end is unknown."""
     found = record.get(key)
     return (found[0], found[1]) if found and None not in found else None
 
 
 def with_interval(record: Record) -> str:
-    """The estimate with its interval, such as `0.61 [0.52, 0.70]`."""
+    """The estimate with its interval, such as `0.610 [0.520, 0.700]`; without brackets if there is none, `-` if
+    unknown."""
     bounds = interval(record)
     shown = f" [{number(bounds[0])}, {number(bounds[1])}]" if bounds else ""
     return f"{number(record.get('estimate'))}{shown}"
 
 
 def with_estimate(records: Iterable[Record]) -> list[Record]:
-    """The records that have an estimate."""
+    """The records whose estimate is not None, in order."""
     return [record for record in records if record.get("estimate") is not None]

@@ -20,7 +20,7 @@ PATTERN = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """Whether a gate holds for one finding, with an explanation."""
+    """Whether a gate holds for one finding, with an explanation in words."""
 
     gate: str
     about: str  # describes the finding
@@ -42,7 +42,7 @@ class Gate:
 
     @classmethod
     def parse(cls, text: str) -> "Gate":
-        """The gate of a text such as `bleu-4 >= 2`."""
+        """The gate of a text such as `bleu-4 >= 2`; raises `UsageError` for any other form."""
         match = PATTERN.match(text)
         try:
             bound = float(match["bound"]) if match else None
@@ -53,7 +53,10 @@ class Gate:
         return cls(text.strip(), match["name"], match["sign"], bound)
 
     def verdicts(self, findings: Sequence[Finding]) -> list[Verdict]:
-        """One verdict for each finding of the metric, except at levels at which the metric is undefined."""
+        """One verdict for each finding of the metric, except at levels at which the metric is undefined.
+
+        Raises `UsageError` if no finding is left.
+        """
         named = [finding for finding in findings if finding.what.get("metric") == self.name]
         defined = [finding for finding in named if not finding.details.get("undefined")]
         if not defined:
@@ -64,11 +67,11 @@ class Gate:
         return [self._verdict(finding) for finding in defined]
 
     def failed(self, reason: str) -> Verdict:
-        """The verdict of a gate for which there is no finding."""
+        """The negative verdict of a gate for which there is no finding, with this reason."""
         return Verdict(self.text, "", False, reason)
 
     def _verdict(self, finding: Finding) -> Verdict:
-        """Whether the bound of one finding's interval satisfies the gate."""
+        """The verdict on one finding; it fails without an estimate or without an interval."""
         about = ", ".join(value for key, value in finding.what.items() if value and key != "metric")
         if finding.estimate is None:
             return Verdict(self.text, about, False, f"no estimate: {finding.reason}")
@@ -81,13 +84,13 @@ class Gate:
         return Verdict(self.text, about, passed, f"estimate {finding.estimate:.4g}, {side} bound {bound:.4g}")
 
     def _holds(self, bound: float, *, tolerance: float) -> bool:
-        """Whether a bound of an interval satisfies the condition."""
+        """Whether a bound of an interval satisfies the condition; bounds within `tolerance` count as equal."""
         margin = bound - self.bound if self.sign.startswith(">") else self.bound - bound
         return margin >= -tolerance if self.sign.endswith("=") else margin > tolerance
 
 
 def junit(verdicts: Sequence[Verdict]) -> bytes:
-    """The verdicts as JUnit XML, which every CI server reads."""
+    """The verdicts as a JUnit XML document in bytes, one test case for each; failed ones have a failure element."""
     failed = sum(not verdict.passed for verdict in verdicts)
     suite = ElementTree.Element("testsuite", name="turnwise", tests=str(len(verdicts)), failures=str(failed))
     for verdict in verdicts:

@@ -11,14 +11,15 @@ LEVEL = 0.05  # significance level
 
 
 def sentences(run: Run) -> list[str]:
-    """The main results of a run; none for commands without such sentences."""
+    """The main results of a run; empty for commands that have no such sentences."""
     return list(_SENTENCES[run.command](run)) if run.command in _SENTENCES else []
 
 
 def agreement(records: Sequence[Record]) -> list[Record]:
-    """Correlations with people by one statistic at the finest level, best first.
+    """Correlations with people by one statistic, dimension and the finest level (turn, dialogue, system), highest
+    first.
 
-    The statistic is Spearman and the dimension `overall` where the run has them.
+    The statistic is Spearman and the dimension `overall` if the run has them, else its first. Empty without metrics.
     """
     mine = [r for r in with_estimate(records) if r.get("metric") and r.get("statistic")]
     if not mine:
@@ -35,7 +36,7 @@ def agreement(records: Sequence[Record]) -> list[Record]:
 
 
 def _score(run: Run) -> Iterator[str]:
-    """The number of agents and metrics of `score`."""
+    """A sentence with the numbers of agents and metrics; none for fewer than two agents."""
     records = [r for r in with_estimate(run.results) if r.get("agent")]
     agents = {r["agent"] for r in records}
     metrics = dict.fromkeys(r["metric"] for r in records)
@@ -45,7 +46,10 @@ def _score(run: Run) -> Iterator[str]:
 
 
 def _meta(run: Run) -> Iterator[str]:
-    """The metric that agrees best with people, and one that ranks against them."""
+    """Which metric agrees best with people, and whether it is shown to; then which ranks against people.
+
+    Without a metric: sentences on how far raters agree.
+    """
     ranked = agreement(run.results)
     if not ranked:
         yield from _raters(run)
@@ -68,7 +72,7 @@ def _meta(run: Run) -> Iterator[str]:
 
 
 def _raters(run: Run) -> Iterator[str]:
-    """The agreement of one rater with the others, for each dimension."""
+    """The agreement of one rater with the others for each dimension, or why it is unknown if no metric was measured."""
     one = [
         r for r in with_estimate(run.results) if not r.get("metric") and r.get("statistic") == "leave-one-out"
     ]
@@ -79,18 +83,18 @@ def _raters(run: Run) -> Iterator[str]:
             "metric that does as well is as good a judge as one person."
         )
     if not one and not any(r.get("metric") for r in run.results):
-        yield f"How far raters agree could not be found out: {_reason(run)}"
+        yield f"How far raters agree could not be found out: {_first_reason(run)}"
 
 
 def _attack(run: Run) -> Iterator[str]:
-    """The worst fraud of `attack`, or what remains after hardening."""
+    """The result of a hardening, or of an attack: no verdict, no fraud, or the worst fraud."""
     verdict = run.document.get("verdict")
     if rounds := run.document.get("rounds"):
         left = run.document["told"]
         yield f"{run.document['hardened']}, after {counted(len(rounds), 'attack')}: {left}."
         return
     if not verdict:
-        yield f"No verdict: {_reason(run)}"
+        yield f"No verdict: {_first_reason(run)}"
         return
     metric = run.results[0]["metric"]
     if not verdict["gameable"]:
@@ -108,7 +112,7 @@ def _attack(run: Run) -> Iterator[str]:
 
 
 def _critics(run: Run) -> Iterator[str]:
-    """The ranking of systems by each critic, or a warning if a control scores as high as a system."""
+    """The best system by each critic, or a warning if a control scores as high as a system."""
     for name, critic in (run.document.get("critics") or {}).items():
         systems = [r for r in with_estimate(run.results) if r["estimator"] == name and r["kind"] == "system"]
         if not systems:
@@ -125,7 +129,8 @@ def _critics(run: Run) -> Iterator[str]:
 
 
 def _ope(run: Run) -> Iterator[str]:
-    """The estimates of `ope`, or how well agents left out in turn were predicted."""
+    """What critics say, or how well the first usable estimator predicted left-out agents, or the estimate of each
+    target."""
     if any(record.get("kind") for record in run.results):
         yield from _critics(run)
         return
@@ -144,7 +149,7 @@ def _ope(run: Run) -> Iterator[str]:
                     f"turn: correlation {number(check['pearson'], 2)}, mean error {number(check['mae'])}{cover}."
                 )
                 return
-        yield f"Agents left out in turn could not be predicted: {_reason(run)}"
+        yield f"Agents left out in turn could not be predicted: {_first_reason(run)}"
         return
     for target, rating in dict.fromkeys((r["target"], r["rating"]) for r in run.results):
         first = next(r for r in run.results if (r["target"], r["rating"]) == (target, rating))
@@ -158,17 +163,17 @@ def _ope(run: Run) -> Iterator[str]:
         yield f"{target}, {unseen}, would get {with_interval(first)} on {rating}{truth}."
 
 
-def _reason(run: Run) -> str:
-    """The reason of the first record that has one."""
+def _first_reason(run: Run) -> str:
+    """The reason of the first record that has one, or `too little was measured`."""
     said = (r["reason"] for r in run.results if r.get("reason"))
     return str(next(said, "too little was measured"))
 
 
 def _compare(run: Run) -> Iterator[str]:
-    """The first significant difference of `compare`, or that none was shown."""
+    """A sentence on the first metric by which a difference was shown; if none was, on the first metric."""
     records = with_estimate(run.results)
     if not records:
-        yield f"Nothing could be compared: {_reason(run)}"
+        yield f"Nothing could be compared: {_first_reason(run)}"
     shown = [r for r in records if r.get("verdict") not in (None, "not shown")]
     for record in (shown or records)[:1]:
         a, b, metric = record["agent_a"], record["agent_b"], record["metric"]

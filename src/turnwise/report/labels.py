@@ -33,7 +33,11 @@ def place_labels(
     *,
     distances: Sequence[float] = NEAR,
 ) -> list[Box] | None:
-    """A box for the label of each dot that overlaps no dot and no other label; None if not all labels fit."""
+    """A box for the label of each dot, inside `frame`, that overlaps no dot and no other label; None if not all fit.
+
+    Labels are placed in order, each at the first free position; `widths` are those of the labels, `distances` from the
+    dot.
+    """
     taken = [Box(x - DOT_RADIUS, y - DOT_RADIUS, x + DOT_RADIUS, y + DOT_RADIUS) for x, y in dots]
     found: list[Box] = []
     for (x, y), width in zip(dots, widths, strict=True):
@@ -51,7 +55,7 @@ def place_labels(
 
 
 def _boxes_around(x: float, y: float, width: float, distances: Sequence[float]) -> Iterator[Box]:
-    """Yield the possible boxes of a label around a dot."""
+    """Yield the possible boxes of a label around a dot, nearest first: right, left, the corners, above, below."""
     half = LINE_HEIGHT / 2
     for distance in distances:
         right, left = x + distance, x - distance - width

@@ -21,7 +21,7 @@ def escape(words: Any) -> str:
 
 
 def picture_files(figures: Sequence[Figure]) -> dict[str, Figure]:
-    """File name -> figure for the figures with a picture; numbers make the names unique."""
+    """File name -> figure for the figures with a picture; the number of the figure makes the name unique."""
     return {
         f"{number:02d}-{_WORDS.sub('-', figure.title.lower()).strip('-')[:60]}.svg": figure
         for number, figure in enumerate(figures, start=1)
@@ -30,7 +30,7 @@ def picture_files(figures: Sequence[Figure]) -> dict[str, Figure]:
 
 
 def text(made: "Report", folder: str) -> str:
-    """The report as Markdown, with its pictures in `folder`."""
+    """The report as Markdown, with links to its pictures in `folder` and at most 60 rows a table."""
     names = {id(figure): name for name, figure in picture_files(made.figures).items()}
     parts = [f"# {escape(made.title)}", "\n".join(f"* {escape(line)}" for line in made.headlines)]
     for section in made.sections:
@@ -47,7 +47,7 @@ def text(made: "Report", folder: str) -> str:
 
 
 def _table(figure: Figure) -> str:
-    """The table of a figure as Markdown."""
+    """The table of a figure as Markdown, cut to 60 rows with a note on the rest."""
     lines = [figure.head, ["---"] * len(figure.head), *(map(cell, row) for row in figure.rows[:MAX_ROWS])]
     rest = len(figure.rows) - MAX_ROWS
     shown = [

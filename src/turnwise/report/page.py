@@ -23,7 +23,7 @@ MAX_ROWS = 500  # maximum rows of a table; report.json has all
 
 @cache
 def _template(name: str) -> Template:
-    """The Jinja template of this name."""
+    """The Jinja template of this name, compiled once, which escapes all values."""
     environment = Environment(
         loader=PackageLoader("turnwise.report", "templates"),
         autoescape=select_autoescape(default=True, default_for_string=True),
@@ -37,14 +37,15 @@ def _template(name: str) -> Template:
 
 
 def _cell(value: Any) -> str:
-    """A table cell as text, with yes and no for booleans."""
+    """A table cell as text: yes and no for booleans, an interval for two numbers, `-` for None."""
     if isinstance(value, bool):
         return "yes" if value else "no"
     return cell(tuple(value) if isinstance(value, list) else value)
 
 
 def _numeric_columns(rows: Any) -> list[bool]:
-    """Which columns hold only numbers, and are aligned to the right."""
+    """For each column of the rows, whether it has only numbers and None, and is aligned to the right; empty without
+    rows."""
     return [
         all(
             value is None or (isinstance(value, (int, float)) and not isinstance(value, bool))
@@ -55,7 +56,7 @@ def _numeric_columns(rows: Any) -> list[bool]:
 
 
 def html(made: "Report") -> bytes:
-    """The report as an HTML page."""
+    """The report as an HTML page, encoded; tables have at most 500 rows."""
     page = _template("report.html").render(report=made, style=Markup(plot.style()), most=MAX_ROWS)
     return page.encode()
 

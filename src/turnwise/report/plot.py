@@ -37,13 +37,13 @@ class Scale(NamedTuple):
 
     @property
     def step(self) -> float:
-        """Distance between ticks: a round number, and an integer on an axis of counts."""
+        """Distance between ticks: 1, 2 or 5 times a power of ten; at least 1 and whole on an axis of counts."""
         step = _round_step((self.high - self.low) / 5)
         return max(1.0, round(step)) if self.integer_ticks else step
 
     @property
     def ticks(self) -> list[float]:
-        """The tick values: four to nine round numbers."""
+        """The tick values within the range: multiples of `step`, usually four to nine."""
         step = self.step
         first = math.ceil(self.low / step - 1e-9)
         last = math.floor(self.high / step + 1e-9)
@@ -56,13 +56,16 @@ class Scale(NamedTuple):
 
 
 def _round_step(rough: float) -> float:
-    """A step of 1, 2 or 5 times a power of ten near the given one."""
+    """The smallest of 1, 2, 5 or 10 times the power of ten below `rough` that is at least 0.8 of it."""
     size = 10.0 ** math.floor(math.log10(rough))
     return next(size * step for step in (1, 2, 5, 10) if size * step >= 0.8 * rough)
 
 
 def padded_range(values: Iterable[float | None], *, pad: float = 0.05) -> tuple[float, float]:
-    """The range of the finite values, padded on both sides; never empty."""
+    """The range of the finite values, widened on both sides by `pad` of its length; 0 to 1, widened, without values.
+
+    Equal values get a tenth of their size, or 0.5, on both sides.
+    """
     known = [value for value in values if value is not None and math.isfinite(value)]
     low, high = (min(known), max(known)) if known else (0.0, 1.0)
     if high - low < 1e-9 * max(1.0, abs(high)):
@@ -73,7 +76,7 @@ def padded_range(values: Iterable[float | None], *, pad: float = 0.05) -> tuple[
 
 
 def truncate(text: str, letters: int) -> str:
-    """The text cut to this length, with an ellipsis."""
+    """The text, cut to `letters` characters with an ellipsis at the end if it is longer."""
     return text if len(text) <= letters else f"{text[: max(1, letters - 1)]}…"
 
 
@@ -115,7 +118,7 @@ class Panel:
     def text(
         self, x: float, y: float, words: str, *, anchor: str = "start", style: str = "", tip: str = ""
     ) -> None:
-        """Add text at a position in picture coordinates."""
+        """Add text at a position in picture coordinates; `style` is a CSS class and `tip` the tooltip."""
         inside = f"<title>{escape(tip)}</title>" if tip and tip != words else ""
         name = f' class="{style}"' if style else ""
         self.marks.append(
@@ -130,7 +133,10 @@ class Panel:
         )
 
     def path(self, places: Sequence[tuple[float, float]], *, style: str, closed: bool = False) -> None:
-        """Add a line through points in data coordinates; it is interrupted at points that are not finite."""
+        """Add a line through points in data coordinates; it is interrupted at points that are not finite.
+
+        `style` is its CSS class; a closed path is joined at its ends.
+        """
         drawn, pen = [], "M"
         for x, y in places:
             if math.isfinite(x) and math.isfinite(y):
@@ -142,16 +148,16 @@ class Panel:
         self.marks.append(f'<path d="{"".join(drawn)}{end}" class="{style}"/>')
 
     def line(self, xs: Sequence[float], ys: Sequence[float], series: int = 0) -> None:
-        """Add a line in the colour of a series."""
+        """Add a line through (x, y) in the colour of a series; colours repeat after eight."""
         self.path(list(zip(xs, ys, strict=True)), style=f"line s{series % N_COLOURS}")
 
     def band(self, xs: Sequence[float], low: Sequence[float], high: Sequence[float], series: int = 0) -> None:
-        """Add a filled band between two curves."""
+        """Add a filled band between the curves `low` and `high` over `xs`, in data coordinates."""
         edge = [*zip(xs, low, strict=True), *reversed(list(zip(xs, high, strict=True)))]
         self.path(edge, style=f"band s{series % N_COLOURS}", closed=True)
 
     def bar(self, x: tuple[float, float], y: tuple[float, float], *, style: str, tip: str = "") -> None:
-        """Add a rectangle in data coordinates."""
+        """Add a rectangle from x[0] to x[1] and y[0] to y[1] in data coordinates."""
         across, down = sorted((self.x(x[0]), self.x(x[1]))), sorted((self.y(y[0]), self.y(y[1])))
         inside = f"<title>{escape(tip)}</title>" if tip else ""
         self.marks.append(
@@ -167,7 +173,10 @@ class Panel:
         )
 
     def label_dots(self, places: Sequence[tuple[float, float, str]]) -> list[str]:
-        """Add names beside the dots at these points; if names do not fit, numbers, and return the key to them."""
+        """Add names beside the dots at these points (x, y, name), or numbers if names do not fit, and return their key.
+
+        Empty if names fit, or if not even numbers fit and nothing is added.
+        """
         dots = [(self.x(x), self.y(y)) for x, y, _ in places]
         frame = labels.Box(self.x.start, self.y.end, self.x.end, self.y.start)
         shown = [truncate(name, MAX_NAME_LETTERS) for *_, name in places]
@@ -193,9 +202,11 @@ class Panel:
         return key
 
     def horizontal_rule(self, y: float, style: str = "rule") -> None:
+        """Add a horizontal line at `y` in data coordinates across the panel."""
         self.path([(self.x.low, y), (self.x.high, y)], style=style)
 
     def vertical_rule(self, x: float, style: str = "rule") -> None:
+        """Add a vertical line at `x` in data coordinates across the panel."""
         self.path([(x, self.y.low), (x, self.y.high)], style=style)
 
     def axes(self, x: str, y: str = "") -> None:
@@ -232,7 +243,7 @@ class Panel:
 
 
 def _legend(names: Sequence[str], width: float) -> tuple[str, float]:
-    """The legend as SVG, wrapped to the width of the picture, and its height."""
+    """The legend as SVG, wrapped to the width of the picture, and its height (0 without names)."""
     parts, x, line = [], 6.0, 0
     for place, name in enumerate(names):
         shown = truncate(name, 44)
@@ -249,7 +260,7 @@ def _legend(names: Sequence[str], width: float) -> tuple[str, float]:
 
 
 def _numbered_key(names: Sequence[str], width: float) -> tuple[str, float]:
-    """The key of numbered dots as SVG, in columns, and its height."""
+    """The key of numbered dots as SVG, in columns, and its height (0 without names)."""
     wide = 12 + LETTER_WIDTH * max(map(len, names), default=0)
     columns = max(1, int(width / wide))
     parts = [
@@ -260,7 +271,7 @@ def _numbered_key(names: Sequence[str], width: float) -> tuple[str, float]:
 
 
 def style() -> str:
-    """The CSS of a picture's classes."""
+    """The CSS of a picture's classes, the content of plot.css."""
     return (files("turnwise.report") / "plot.css").read_text()
 
 

@@ -36,7 +36,7 @@ class Band(NamedTuple):
 
 
 def fit_with_band(x: Floats, y: Floats, *, level: float = 0.95) -> Band | None:
-    """The least-squares line and its pointwise confidence band; None with too few or constant points."""
+    """The least-squares line and its pointwise confidence band at 40 points; None for fewer than three or equal x."""
     n = len(x)
     if n < MIN_DOTS or np.ptp(x) == 0:
         return None
@@ -52,7 +52,7 @@ def fit_with_band(x: Floats, y: Floats, *, level: float = 0.95) -> Band | None:
 
 
 def draw(dots: Sequence[Dot], *, title: str) -> str:
-    """The SVG picture: dots with intervals, the diagonal, the fitted line and its band."""
+    """The SVG picture: dots with intervals, the diagonal, and if there are enough dots the fitted line and its band."""
     values = [value for dot in dots for value in (dot.known, dot.estimate, *(dot.interval or ()))]
     span = plot.padded_range(values)
     panel = plot.Panel.with_axes(span, span, height=360)
@@ -75,17 +75,18 @@ def draw(dots: Sequence[Dot], *, title: str) -> str:
 
 
 def standalone_svg(dots: Sequence[Dot], *, title: str) -> str:
-    """The picture as the text of an SVG file."""
+    """The picture with its style, as the text of an SVG file."""
     return plot.standalone(draw(dots, title=title))
 
 
 def known_mean(record: Record) -> float | None:
-    """The true mean rating if it is known, else the mean over the target's own dialogues."""
+    """The true mean rating if it is known, else the mean over the target's own dialogues; None if neither is known."""
     value = record.get("truth")
     return value if value is not None else record.get("logged")
 
 
 def dots_of(records: Sequence[Record]) -> list[Dot]:
+    """A dot for each record that has an estimate and a known mean, in order."""
     return [
         Dot(r["target"], mean, r["estimate"], interval(r))
         for r in with_estimate(records)

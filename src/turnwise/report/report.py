@@ -62,15 +62,20 @@ class Report:
 
     @property
     def headlines(self) -> tuple[str, ...]:
+        """The sentences of all sections in order."""
         return tuple(line for section in self.sections for line in section.lines)
 
     @property
     def figures(self) -> tuple[Figure, ...]:
+        """The figures of all sections in order."""
         return tuple(figure for section in self.sections for figure in section.figures)
 
 
 def report(paths: Sequence[str], *, title: str = "turnwise report") -> Report:
-    """The report on all runs in these folders."""
+    """The report on all runs in these folders and their subfolders, by command in the order of `QUESTIONS`.
+
+    Raises `UsageError` if no run is of a command that has figures.
+    """
     runs = find_runs(paths)
     order = list(QUESTIONS)
     known = [run for run in runs if run.command in QUESTIONS]
@@ -87,12 +92,12 @@ def report(paths: Sequence[str], *, title: str = "turnwise report") -> Report:
 
 
 def figures(run: Run) -> list[Figure]:
-    """All figures of one run."""
+    """All figures of one run, whose command must be in `QUESTIONS`, in the order of the report."""
     return [figure for make in QUESTIONS[run.command][1] for figure in make(run)]
 
 
 def _section(run: Run, *, alone: bool) -> Section:
-    """The section of one run; the title has its folder unless it is the only run of its command."""
+    """The section of one run; unless `alone` (the only run of its command), the title has its folder."""
     question, _ = QUESTIONS[run.command]
     if run.command == "meta" and not any(record.get("metric") for record in run.results):
         question = RATERS
@@ -109,14 +114,17 @@ def _section(run: Run, *, alone: bool) -> Section:
 
 
 def _missing_note(record: Record) -> str:
-    """Why a finding has no estimate."""
+    """A note on a finding without a result: what it is about, its status and its reason."""
     keys = ("metric", "target", "rating", "estimator", "agent", "dimension", "level", "statistic")
     about = " ".join(str(record[key]) for key in keys if record.get(key))
     return f"{about}: {record.get('status')}: {record.get('reason')}"
 
 
 def write(made: Report, path: Path) -> list[Path]:
-    """Write the report as .html, .md (with a folder of pictures) or .json, by the suffix; returns the files written."""
+    """Write the report as .html, .md (with a folder of pictures) or .json, by the suffix; returns the files written.
+
+    Raises `UsageError` for another suffix.
+    """
     forms = {".html": page.html, ".htm": page.html, ".json": _json, ".md": None}
     if path.suffix not in forms:
         raise UsageError(f"{path}: a report is written as .html, .md or .json, and the name says which")

@@ -18,7 +18,7 @@ SCHEMA_VERSION = 1
 
 
 def record(finding: Finding) -> dict[str, Any]:
-    """One finding as it stands in `results.json`."""
+    """One finding as a record of `results.json`: `what` and `details` are merged into the fields."""
     return {
         **finding.what,
         "estimate": finding.estimate,
@@ -38,7 +38,8 @@ def record(finding: Finding) -> dict[str, Any]:
 def document(
     command: str, findings: Sequence[Finding], origin: Mapping[str, Any], **sections: Any
 ) -> dict[str, Any]:
-    """The content of results.json."""
+    """The content of `results.json`: the findings as records, `sections` (further keys of the command) and the
+    origin."""
     results = [record(finding) for finding in findings]
     return {
         "schema_version": SCHEMA_VERSION,
@@ -50,13 +51,13 @@ def document(
 
 
 def to_json(value: Any) -> bytes:
-    """Indented JSON; NaN and infinity become null, which is what an absent number is."""
+    """Indented JSON with a final line break; NaN and infinity become null, and keys become text."""
     plain = msgspec.to_builtins(value, str_keys=True)
     return msgspec.json.format(msgspec.json.encode(_without_nan(plain)), indent=1) + b"\n"
 
 
 def _without_nan(value: Any) -> Any:
-    """The value with None for every NaN and infinity."""
+    """The value with None for each number that is not finite, at any depth; tuples become lists."""
     if isinstance(value, float):
         return value if math.isfinite(value) else None
     if isinstance(value, dict):
@@ -68,19 +69,20 @@ def _without_nan(value: Any) -> Any:
 
 @contextlib.contextmanager
 def replacing(path: Path) -> Iterator[BinaryIO]:
-    """A file written by `atomic`, in a folder that is made where it is absent."""
+    """A file that replaces `path` only if the block ends without an error; a missing folder is created."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with atomic(path) as file:
         yield file
 
 
 def write_lines(path: Path, records: Iterable[Mapping[str, Any]]) -> None:
-    """JSON Lines."""
+    """Write the records as JSON Lines, replacing the file only when all are written."""
     encoder = msgspec.json.Encoder()
     with replacing(path) as file:
         file.writelines(encoder.encode(record) + b"\n" for record in records)
 
 
 def write(path: Path, value: Any) -> None:
+    """Write the value as indented JSON, replacing the file only when all is written."""
     with replacing(path) as file:
         file.write(to_json(value))

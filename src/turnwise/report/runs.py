@@ -33,11 +33,13 @@ class Run:
 
     @property
     def options(self) -> Mapping[str, Any]:
+        """The options of the command that made the run; empty if the document has none."""
         settings = self.document.get("origin", {}).get("settings", {})
         return settings.get("options") or {}
 
     def lines(self, name: str) -> Iterator[dict[str, Any]]:
-        """Yield the objects of a JSON Lines file of this run; none if the file is absent."""
+        """Yield the objects of a JSON Lines file of this run; none if the file is absent. `DataError` for a bad
+        line."""
         path = self.folder / name
         if not path.exists():
             return
@@ -46,13 +48,13 @@ class Run:
                 yield _decode(line, f"{path}:{number}")
 
     def json_files(self, pattern: str) -> Iterator[tuple[Path, Any]]:
-        """Yield path and content of the JSON files of this run that match the pattern."""
+        """Yield path and content of the JSON files of this run that match the glob pattern, sorted by path."""
         for path in sorted(self.folder.glob(pattern)):
             yield path, _decode(path.read_bytes(), str(path))
 
 
 def _decode(data: bytes, place: str) -> Any:
-    """The value of a JSON text; raises `DataError` with its place."""
+    """The decoded JSON; raises `DataError` that names `place`."""
     try:
         return msgspec.json.decode(data)
     except msgspec.DecodeError as error:
@@ -60,7 +62,7 @@ def _decode(data: bytes, place: str) -> Any:
 
 
 def read_run(path: Path, name: str) -> Run:
-    """Read a results.json, or raise a DataError if it is not one of this schema version."""
+    """Read a results.json of the run `name`; raises `DataError` if it is not one of this schema version."""
     document = _decode(path.read_bytes(), str(path))
     if not isinstance(document, dict) or not {"schema_version", "command", "results"} <= set(document):
         raise DataError(f"{path} is not a result of turnwise: it lacks schema_version, command or results")
@@ -72,7 +74,10 @@ def read_run(path: Path, name: str) -> Run:
 
 
 def find_runs(paths: Sequence[str]) -> list[Run]:
-    """The runs in these folders and their subfolders, each once."""
+    """The runs in these folders (or results.json files) and their subfolders, each once, in order.
+
+    Raises `UsageError` for a folder without any.
+    """
     found: dict[Path, Run] = {}
     for given in paths:
         root = Path(given)

@@ -191,7 +191,7 @@ def schema() -> dict[str, Any]:
 
 
 def published() -> str:
-    """The schema file in the package."""
+    """The text of the schema file in the package."""
     return (files("turnwise.data") / FILE).read_text()
 
 

@@ -6,7 +6,10 @@ from typing import Any
 
 
 def number(value: float | None, digits: int = 3) -> str:
-    """A number with this many digits after the point; `-` if it is unknown."""
+    """A number with this many digits after the point; `-` if it is None or NaN.
+
+    Smaller numbers are in scientific notation, and from 1000 on there is one digit and thousands are separated.
+    """
     if value is None or math.isnan(value):
         return "-"
     if value != 0 and abs(value) < 10**-digits:
@@ -27,7 +30,7 @@ def interval(value: tuple[float, float] | None, digits: int = 3) -> str:
 
 
 def cell(value: Any) -> str:
-    """A value as the text of a table cell."""
+    """A value as the text of a table cell: `-` for None, three digits for a float, brackets for a pair."""
     if value is None:
         return "-"
     if isinstance(value, float):
@@ -38,7 +41,7 @@ def cell(value: Any) -> str:
 
 
 def table(rows: Sequence[Sequence[Any]], head: Sequence[str]) -> str:
-    """A table with aligned columns; columns of numbers are aligned to the right."""
+    """A table with a rule below the head and aligned columns; columns of only numbers and None are aligned right."""
     texts = [[cell(value) for value in row] for row in rows]
     columns = list(zip(head, *texts, strict=True))
     widths = [max(map(len, column)) for column in columns]
@@ -54,4 +57,5 @@ def table(rows: Sequence[Sequence[Any]], head: Sequence[str]) -> str:
 
 
 def _numeric(value: Any) -> bool:
+    """Whether a value is a number or None; booleans count as numbers."""
     return value is None or isinstance(value, (int, float))

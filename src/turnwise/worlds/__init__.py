@@ -15,12 +15,12 @@ WORLDS = ("booking", "chat", "task")
 
 
 def names() -> tuple[str, ...]:
-    """The names of all worlds, including those of plugins."""
+    """The names of all worlds: turnwise's own, then those of plugins."""
     return (*WORLDS, *_plugins().usable)
 
 
 def broken() -> tuple[PluginError, ...]:
-    """Plugins that cannot be used because of their names."""
+    """The errors of plugins that cannot be used because of their names."""
     return tuple(_plugins().problems.values())
 
 
@@ -32,7 +32,7 @@ def is_own(name: str) -> bool:
 def named(name: str) -> ModuleType:
     """The module of a world, which has `WORLD`, `FAMILIES` and `family`.
 
-    Raises `PluginError` for a plugin that is no world.
+    Raises an error for an unknown name, and `PluginError` for a plugin that is no world.
     """
     if name in WORLDS:
         return import_module(f"turnwise.worlds.{name}")

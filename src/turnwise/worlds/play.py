@@ -157,7 +157,8 @@ def add_alternatives(
 def _samples(
     scene: Scene, before: Sequence[Turn], *, agent: Agent, samples: int, rng: np.random.Generator, last: bool
 ) -> tuple[Reply, ...]:
-    """`samples` alternatives of one agent; a single one if all are equal."""
+    """`samples` alternatives of one agent; a single one if all are equal. `last` says that it is the last turn of
+    the log."""
     replies = tuple(_reply(scene, before, agent=agent, rng=rng, last=last) for _ in range(samples))
     return replies[:1] if all(reply == replies[0] for reply in replies) else replies
 
@@ -165,7 +166,7 @@ def _samples(
 def _reply(
     scene: Scene, before: Sequence[Turn], *, agent: Agent, rng: np.random.Generator, last: bool
 ) -> Reply:
-    """One alternative, with the scores of its decision.
+    """One alternative, with the scores of its decision if it has one.
 
     At the last turn of the log an alternative without a decision gets `relabelled`: the scores of the decision that the
     agent takes when the user asks for one.

@@ -18,7 +18,7 @@ Turn = Mapping[str, Any]  # a line of that file: dialogue, turn, user, replies a
 
 
 def system_values(run: Run) -> Iterator[Figure]:
-    """The value of each system, the logged agent and the controls, one figure for each critic."""
+    """One figure for each critic: the value of each system, of the logged agent and of the controls, highest first."""
     judged = [r for r in with_estimate(run.results) if r.get("kind") in KINDS]
     for estimator in dict.fromkeys(r["estimator"] for r in judged):
         mine = [r for r in judged if r["estimator"] == estimator]
@@ -45,7 +45,8 @@ def system_values(run: Run) -> Iterator[Figure]:
 
 
 def turn_values(run: Run) -> Iterator[Figure]:
-    """The values along the dialogues in which they differ most."""
+    """For each critic's file of turns, figures of the two dialogues of three or more turns in which values differ
+    most."""
     for path in sorted(run.folder.glob(f"*{SUFFIX}")):
         dialogues: dict[str, list[Turn]] = {}
         for turn in run.lines(path.name):
@@ -57,12 +58,13 @@ def turn_values(run: Run) -> Iterator[Figure]:
 
 
 def _mean_spread(turns: Sequence[Turn]) -> float:
-    """Mean over turns of the difference between the highest and the lowest value."""
+    """Mean over turns of the highest minus the lowest value of the agents; turns without a value count as 0."""
     known = [[float(value) for value in turn["q"].values() if value is not None] for turn in turns]
     return sum(max(values) - min(values) for values in known if values) / len(turns)
 
 
 def _figure(run: Run, turns: Sequence[Turn]) -> Figure:
+    """The figure of one dialogue: Q of what each of the first six agents says, turn by turn."""
     estimator = turns[0]["estimator"]
     agents = list(turns[0]["q"])[:MAX_AGENTS]
     title = f"{estimator}, turn after turn: {turns[0]['dialogue']}"

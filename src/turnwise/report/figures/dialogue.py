@@ -21,7 +21,8 @@ MIN_REPLIES = 3  # minimum number of scored replies for a picture
 
 
 def dialogue_scores(run: Run) -> Iterator[Figure]:
-    """One figure for each stored dialogue with enough scored replies."""
+    """One figure for each dialogue in `transcripts.jsonl` with at least three replies in `items.jsonl`; none without
+    that file."""
     dialogues = {one["id"]: one for one in run.lines(DIALOGUES_FILE)}
     if not dialogues:
         return
@@ -47,6 +48,11 @@ def _figure(
     spans: Mapping[str, Sequence[float]],
     signed: Mapping[tuple[str | None, str], Record],
 ) -> Figure:
+    """The figure of one dialogue: scores of its replies by the first five metrics that vary, scaled to 0..1 over the
+    run.
+
+    `spans` has the lowest and highest score of each metric in the run, `signed` the records by agent and metric.
+    """
     scored = dict.fromkeys(m for item in items for m, score in item["scores"].items() if score is not None)
     metrics = [name for name in scored if spans[name][1] > spans[name][0]][:MAX_METRICS]
     title = f"turn after turn: {dialogue['id']} ({dialogue['agent']})"
@@ -90,8 +96,10 @@ def _figure(
 
 
 def _turn_text(turns: Sequence[str], place: int) -> str:
+    """The text of the turn at this index; "" if there is no such turn."""
     return turns[place] if 0 <= place < len(turns) else ""
 
 
 def _score_text(item: Mapping[str, Any], metrics: Sequence[str]) -> str:
+    """The item's scores as text, such as `bleu-4 0.210, length 12.000`."""
     return ", ".join(f"{name} {number(item['scores'].get(name))}" for name in metrics)

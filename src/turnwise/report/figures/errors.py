@@ -18,18 +18,19 @@ HISTOGRAM_LEFT = 312.0  # left edge of the histogram in the picture
 
 
 def run_labels(runs: Sequence[Run]) -> dict[str, str]:
-    """Run -> label: the settings that differ between runs, or else the folder."""
+    """Run name -> label: the settings that differ between the runs, or the folder if these do not tell all runs
+    apart."""
     settings = {run.name: {name: run.options.get(name) for name in SETTINGS} for run in runs}
     differing = [name for name in SETTINGS if len({str(found[name]) for found in settings.values()}) > 1]
     found = {
         name: ", ".join(f"{key} {values[key]}" for key in differing) for name, values in settings.items()
     }
     unique = differing and len(set(found.values())) == len(runs)
-    return found if unique else _folders(list(settings))
+    return found if unique else _folder_labels(list(settings))
 
 
-def _folders(names: Sequence[str]) -> dict[str, str]:
-    """Run -> the last parts of its path, as many as needed to be unique."""
+def _folder_labels(names: Sequence[str]) -> dict[str, str]:
+    """Run name -> the last parts of its path, as few as make all labels different; the whole name if none do."""
     for parts in range(1, max((len(Path(name).parts) for name in names), default=0) + 1):
         short = {name: "/".join(Path(name).parts[-parts:]) for name in names}
         if len(set(short.values())) == len(names):
@@ -38,7 +39,10 @@ def _folders(names: Sequence[str]) -> dict[str, str]:
 
 
 def errors(runs: Sequence[Run]) -> Iterator[Figure]:
-    """One figure for each rating and estimator, with one colour for each run."""
+    """One figure for each rating and estimator of the runs of `ope --all`, with a colour for each run.
+
+    A run is left out if fewer than three of its targets have an estimate and a known mean.
+    """
     left_out = [run for run in runs if run.command == "ope" and run.document.get("validation")]
     named = run_labels(left_out)
     pairs = dict.fromkeys((r["rating"], r["estimator"]) for run in left_out for r in run.results)
@@ -57,11 +61,13 @@ def errors(runs: Sequence[Run]) -> Iterator[Figure]:
 
 
 def _error(record: Record) -> float:
-    """The estimate minus the known mean."""
+    """The estimate minus the known mean, which the record must have."""
     return float(record["estimate"]) - float(known_mean(record) or 0.0)
 
 
 def _figure(rating: str, estimator: str, series: Mapping[str, Sequence[Record]]) -> Figure:
+    """The figure of one rating and estimator: error against known mean, with a histogram; `series` has records by
+    label."""
     title = f"{estimator}: error of {rating} against the truth"
     every = [record for mine in series.values() for record in mine]
     ys = plot.padded_range([*map(_error, every), 0.0], pad=0.08)

@@ -8,7 +8,7 @@ from turnwise.report.runs import Run
 
 
 def hardening(run: Run) -> Iterator[Figure]:
-    """The figure of a hardening; none for a plain attack."""
+    """One figure of the gain in each round of a hardening; none for a plain attack."""
     rounds = run.document.get("rounds") or []
     if not rounds:
         return

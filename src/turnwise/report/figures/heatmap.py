@@ -20,19 +20,19 @@ from turnwise.report.text import number
 MIN_CORRELATIONS = 3  # minimum number of correlations for a box
 
 
-def _column(record: Record) -> str:
-    """The column of a record: its dimension and group."""
+def _column_label(record: Record) -> str:
+    """The column of a record: its dimension, and its group if it has one."""
     return " ".join(filter(None, [record["dimension"], record.get("group")]))
 
 
 def _statistic(run: Run) -> str | None:
-    """Spearman if the run has it, else its first statistic."""
+    """Spearman if a metric of the run has it, else the run's first statistic; None if there is none."""
     there = dict.fromkeys(record.get("statistic") for record in run.results if record.get("metric"))
     return "spearman" if "spearman" in there else next((name for name in there if name), None)
 
 
 def _levels(run: Run) -> Iterator[tuple[str, str, list[Record]]]:
-    """Yield the statistic, each level, and its records."""
+    """Yield (statistic, level, records with an estimate) for each level of the run's metrics, by one statistic."""
     statistic = _statistic(run)
     mine = [r for r in with_estimate(run.results) if r.get("metric") and r.get("statistic") == statistic]
     for level in dict.fromkeys(record["level"] for record in mine):
@@ -40,10 +40,10 @@ def _levels(run: Run) -> Iterator[tuple[str, str, list[Record]]]:
 
 
 def heatmaps(run: Run) -> Iterator[Figure]:
-    """One heat map for each level."""
+    """One heat map for each level: metrics in rows, dimensions and groups in columns."""
     for statistic, level, mine in _levels(run):
         title = f"agreement with people, {level} level ({statistic})"
-        ceilings = {_column(r): r.get("ceiling") for r in mine}
+        ceilings = {_column_label(r): r.get("ceiling") for r in mine}
         above = ", ".join(
             f"{name} {number(value, 2)}" for name, value in ceilings.items() if value is not None
         )
@@ -65,18 +65,19 @@ def heatmaps(run: Run) -> Iterator[Figure]:
 
 
 def _picture(records: Sequence[Record], title: str) -> str:
+    """The heat map as SVG; metrics by falling best correlation, a star where p is .05 or less."""
     best = {r["metric"]: max(x["estimate"] for x in records if x["metric"] == r["metric"]) for r in records}
     metrics = sorted(best, key=lambda name: -best[name])
-    columns = list(dict.fromkeys(map(_column, records)))
+    columns = list(dict.fromkeys(map(_column_label, records)))
     longest = min(plot.MAX_NAME_LETTERS, max(map(len, columns)))
     slanted = longest * plot.LETTER_WIDTH * len(columns) > 0.6 * plot.WIDTH
     below = 20 + 0.77 * plot.LETTER_WIDTH * longest if slanted else 24  # .77 is the sine of the slant
     panel = plot.Panel.with_names(metrics, (-0.5, len(columns) - 0.5), below=below)
     for record in records:
-        x, y = columns.index(_column(record)), metrics.index(record["metric"])
+        x, y = columns.index(_column_label(record)), metrics.index(record["metric"])
         value = record["estimate"]
         star = "*" if record["p"] is not None and record["p"] <= 0.05 else ""
-        tip = f"{record['metric']}, {_column(record)}: {with_interval(record)}"
+        tip = f"{record['metric']}, {_column_label(record)}: {with_interval(record)}"
         panel.marks.append(_cell(panel, x, y, value, tip))
         ink = "on-dark" if abs(value) > 0.55 else "on-light"
         words = f"{value:.2f}{star}" if len(columns) <= 6 else star
@@ -94,20 +95,24 @@ def _picture(records: Sequence[Record], title: str) -> str:
 
 
 def _cell(panel: plot.Panel, x: int, y: int, value: float, tip: str) -> str:
-    """A cell as an SVG rectangle; its colour depends on the value, so it is a fill and not a CSS class."""
+    """A cell as an SVG rectangle, not yet added to the panel; its colour depends on the value, so it is a fill, not
+    a class."""
     panel.bar((x - 0.5, x + 0.5), (y - 0.5, y + 0.5), style="cell", tip=tip)
     return panel.marks.pop().replace("<rect ", f'<rect fill="{colour(value)}" ', 1)
 
 
 def colour(value: float) -> str:
-    """The fill of a correlation: red at -1, pale at 0, blue at 1."""
+    """The fill of a correlation as #rrggbb: red at -1, pale at 0, blue at 1; beyond that as at the ends."""
     pale, end = np.array([236, 238, 242]), np.array([33, 86, 165] if value > 0 else [176, 42, 48])
     red, green, blue = np.rint(pale + min(1.0, abs(value)) * (end - pale)).astype(int)
     return f"#{red:02x}{green:02x}{blue:02x}"
 
 
 def boxes(run: Run) -> Iterator[Figure]:
-    """Box plots of each metric's correlations over dimensions and groups, one figure for each level."""
+    """Box plots of each metric's correlations over dimensions and groups, one figure for each level.
+
+    Metrics with fewer than three correlations are left out.
+    """
     for statistic, level, mine in _levels(run):
         values = {
             name: sorted(float(r["estimate"]) for r in mine if r["metric"] == name)

@@ -31,7 +31,11 @@ def interval_list(
     series: Callable[[Record], int] = lambda record: 0,
     legend: Sequence[str] = (),
 ) -> str:
-    """The SVG picture of a list of records, one row for each."""
+    """The SVG picture of the first 30 records, one row for each, with a dot at `value` and a line between its `bounds`.
+
+    `names` are the labels of all records, `along` is the label of the x axis, `rules` are x of dashed lines, and
+    `series` gives the number of a record's colour, which `legend` names.
+    """
     shown = list(zip(records, names, strict=True))[:MAX_ROWS]
     reached = [
         edge for record, _ in shown for edge in (value(record), *(bounds(record) or ())) if edge is not None
@@ -50,7 +54,7 @@ def interval_list(
 
 
 def scores(run: Run) -> Iterator[Figure]:
-    """The agents by each metric, one figure for each metric and group."""
+    """The agents by each metric, best first, one figure for each metric and group; none for results without agents."""
     metrics = dict.fromkeys((record["metric"], record.get("group")) for record in with_estimate(run.results))
     for metric, group in metrics:
         mine = [r for r in with_estimate(run.results) if (r["metric"], r.get("group")) == (metric, group)]
@@ -80,7 +84,7 @@ def scores(run: Run) -> Iterator[Figure]:
 
 
 def differences(run: Run) -> Iterator[Figure]:
-    """A - B by each metric. Metrics have different units, so each row has its own scale."""
+    """One figure of A - B by each metric. Metrics have different units, so each row has its own scale."""
     mine = with_estimate(run.results)
     if not mine:
         return
@@ -119,7 +123,11 @@ def differences(run: Run) -> Iterator[Figure]:
 
 
 def estimates(run: Run) -> Iterator[Figure]:
-    """The estimates of one target by all estimators, with the truth where it is known."""
+    """The estimates of each target and rating by all estimators, with the truth if known; none if there are more than
+    three.
+
+    More targets are shown as a regression plot; values of a critic have their own figure.
+    """
     asked = [
         record for record in run.results if not record.get("kind")
     ]  # values of a critic are in `system_values`
@@ -157,7 +165,7 @@ def estimates(run: Run) -> Iterator[Figure]:
 
 
 def strategies(run: Run) -> Iterator[Figure]:
-    """The gain over people of each strategy of an attack."""
+    """One figure of the gain over people of each strategy of an attack, largest first; none for a hardening."""
     mine = [record for record in with_estimate(run.results) if record.get("gain") is not None]
     if not mine or run.document.get("rounds"):  # the rounds of a hardening have a figure of their own
         return

@@ -15,7 +15,7 @@ Curves = Mapping[str, Mapping[str, Sequence[float]]]  # target -> quantity -> va
 
 
 def iterations(run: Run) -> Iterator[Figure]:
-    """One figure for each estimator, rating and quantity that has curves."""
+    """One figure for each `RATING/ESTIMATOR.curves.json` of the run and each quantity in it."""
     for path, curves in run.json_files(f"*/*{SUFFIX}"):
         name = path.name.removesuffix(SUFFIX)
         mine = [
@@ -29,6 +29,7 @@ def iterations(run: Run) -> Iterator[Figure]:
 
 
 def _figure(name: str, rating: str, quantity: str, curves: Curves, records: Sequence[Record]) -> Figure:
+    """The figure of one quantity against the iteration, with lines of the first eight targets and rows of all."""
     shown = {target: found for target, found in curves.items() if quantity in found}
     drawn = dict(list(shown.items())[:MAX_TARGETS])
     about = {record["target"]: record for record in records}
@@ -70,5 +71,5 @@ def _figure(name: str, rating: str, quantity: str, curves: Curves, records: Sequ
 
 
 def _truth_half_width(record: Record) -> float:
-    """Half-width of the band around the truth: two of its standard errors, which simulated worlds report."""
+    """Half-width of the band around the truth: two of its standard errors; 0 if the record has none."""
     return 2 * float(record.get("truth_se") or 0.0)

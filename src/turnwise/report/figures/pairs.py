@@ -13,7 +13,7 @@ from turnwise.report.text import number
 
 
 def pairs(run: Run) -> Iterator[Figure]:
-    """One figure for each rating and target."""
+    """One figure for each rating and target that `pairs.json` of the run has."""
     for path, found in run.json_files("*/pairs.json"):
         for target, one in found["targets"].items():
             logged, said = one["logged"], one["target"]

@@ -14,7 +14,7 @@ MEANING = (
 
 
 def raters(run: Run) -> Iterator[Figure]:
-    """One figure for each dimension, group and level."""
+    """One figure for each dimension, group and level with an estimate of the agreement between raters."""
     mine = [r for r in run.results if r.get("metric") is None and r.get("statistic")]
     for dimension, group, level in dict.fromkeys((r["dimension"], r.get("group"), r["level"]) for r in mine):
         there = [r for r in mine if (r["dimension"], r.get("group"), r["level"]) == (dimension, group, level)]

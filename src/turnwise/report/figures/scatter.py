@@ -29,7 +29,10 @@ STATISTICS = ("spearman", "pearson", "kendall", "pairwise")
 
 
 def scatters(run: Run) -> Iterator[Figure]:
-    """One figure for each metric on the first rated dimension, over units and over agents."""
+    """Figures of each chosen metric against people: a dot for each unit, then a dot for each agent.
+
+    Only the first dimension, group and level is shown, with at most six metrics: the best ones and the worst.
+    """
     people = list(run.lines(PEOPLE))
     rated = [
         record
@@ -44,7 +47,10 @@ def scatters(run: Run) -> Iterator[Figure]:
 
 
 def _best_and_worst(records: Sequence[Record]) -> list[Record]:
-    """The records with the highest and the lowest value of one statistic, on the first dimension and group."""
+    """Records of one statistic on the first record's dimension, group and level, highest first.
+
+    All of them if there are at most six, else the five highest and the lowest. Spearman is preferred.
+    """
     if not records:
         return []
     about = {name: records[0].get(name) for name in ("dimension", "group", "level")}
@@ -58,6 +64,7 @@ def _best_and_worst(records: Sequence[Record]) -> list[Record]:
 
 
 def _unit_figures(run: Run, people: Sequence[Mapping[str, Any]], rated: Sequence[Record]) -> Iterator[Figure]:
+    """A figure for each chosen metric with a dot for each rated item or dialogue that it scored."""
     chosen = _best_and_worst(rated)
     level = chosen[0]["level"]
     group = chosen[0].get("group") or ""
@@ -87,17 +94,18 @@ def _unit_figures(run: Run, people: Sequence[Mapping[str, Any]], rated: Sequence
 
 
 def _step(values: Sequence[float]) -> float:
-    """The smallest step between ratings, and at least a fortieth of their range."""
+    """The smallest step between the sorted ratings, and at least a fortieth of their range; 0 without ratings."""
     gaps = [high - low for low, high in pairwise(values)]
     return max(min(gaps, default=0.0), (values[-1] - values[0]) / 40 if values else 0.0)
 
 
 def _jitter(name: str) -> float:
-    """A number from -1 to 1 that depends on the name only."""
+    """A number from -1 to 1 that depends on the name only (a hash)."""
     return crc32(name.encode()) % 2001 / 1000 - 1
 
 
 def _figure(record: Record, dots: Sequence[tuple[str, str, float, float]], step: float) -> Figure:
+    """The figure of one metric with `dots` of (unit, agent, rating, score); `step` scales the shift to the side."""
     metric, dimension = record["metric"], record["dimension"]
     title = f"{metric} against people: {dimension}, a dot a {record['level']}"
     every = -(-len(dots) // MAX_DOTS)
@@ -124,6 +132,7 @@ def _figure(record: Record, dots: Sequence[tuple[str, str, float, float]], step:
 
 
 def _agent_figure(record: Record) -> Figure:
+    """The figure of one metric with a dot for each agent of the record's `systems`."""
     metric, dimension = record["metric"], record["dimension"]
     systems = sorted(record["systems"], key=lambda one: -one["people"])
     title = f"{metric} against people: {dimension}, a dot an agent"

@@ -11,7 +11,7 @@ MAX_FLIPS = 3  # maximum items shown for each agent
 
 
 def frauds(run: Run) -> Iterator[Figure]:
-    """The strategies with the largest gain, in contexts, beside the person's reply."""
+    """The three significant strategies with the largest gain, each in the contexts where it gains most."""
     mine = [r for r in with_estimate(run.results) if r.get("significant") and r.get("transcript")]
     mine.sort(key=lambda record: -(record.get("gain") or 0.0))
     for record in mine[:MAX_FRAUDS]:
@@ -40,7 +40,7 @@ def frauds(run: Run) -> Iterator[Figure]:
 
 
 def flips(run: Run) -> Iterator[Figure]:
-    """The items on which two agents differ most, one figure for each metric."""
+    """One figure for each metric with the items on which two agents differ most, up to three on either side."""
     for record in with_estimate(run.results):
         found = [flip for flip in record.get("flips") or () if "reply_a" in flip]
         if not found:
@@ -64,7 +64,8 @@ def flips(run: Run) -> Iterator[Figure]:
 
 
 def _order(better: str | None, a: str, b: str) -> str:
-    """A sentence on the order of the items, which go from the highest A - B to the lowest."""
+    """A sentence on the order of the items, from the highest A - B to the lowest; `better` says for whom that is
+    good."""
     if better is None:
         return f"First where {a} has a higher number than {b}, then the other way round."
     first, second = (a, b) if better == "higher" else (b, a)

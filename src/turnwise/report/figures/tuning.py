@@ -15,7 +15,7 @@ QUANTITIES = {
 
 
 def tuning(run: Run) -> Iterator[Figure]:
-    """One figure for each quantity, with a line for each repetition."""
+    """One figure for each quantity that was recorded, with a line for each repetition; none if no policy was tuned."""
     repetitions = run.document.get("repetitions") or []
     people = (run.document.get("people") or {}).get("score")
     # The reward is the metric, negated if lower is better.

@@ -15,8 +15,8 @@ PATH = "calls.jsonl"  # in the output folder
 
 
 class CallJournal:
-    """The metric's answers by the key of the call; every `put` appends one part to the journal, with a
-    batch of answers."""
+    """The metric's answers by the key of the call; every `put` appends one part to the journal, with a batch of
+    answers."""
 
     def __init__(self, journal: Journal) -> None:
         self._journal = journal
@@ -25,8 +25,7 @@ class CallJournal:
             self.known |= msgspec.convert(journal.get(part), dict[str, Answer])
 
     def put(self, answers: dict[str, Answer]) -> None:
-        """Append a batch of answers (key -> answer) to the journal; `known` keeps only what was there at
-        the start."""
+        """Append a batch of answers (key -> answer) to the journal; `known` keeps only what was there at the start."""
         self._journal.put(len(self._journal), answers)
 
 
@@ -34,9 +33,8 @@ class CallJournal:
 def open_call_journal(spec: AttackSpec, *about: Any, name: str = PATH) -> Iterator[CallJournal]:
     """Open the journal of metric calls of this spec, and delete it when the block ends without an error.
 
-    Answers are reused only if metrics, selection, seed, options and `about` (further inputs that determine
-    the calls) are the same, and `spec.reuse` is set. `name` is the file in the output folder; without -o
-    the journal is in memory.
+    Answers are reused only if metrics, selection, seed, options and `about` (further inputs that determine the calls)
+    are the same, and `spec.reuse` is set. `name` is the file in the output folder; without -o the journal is in memory.
     """
     key = digest(*(repr(part) for part in (spec.metrics, spec.selection, spec.seed, spec.options, *about)))
     folder = spec.output

@@ -35,11 +35,10 @@ HUMAN = "human"  # the agent name of people in the data
 
 
 def run_attack(spec: AttackSpec, *, report: Report = lambda _: None) -> Outcome:
-    """Attack the one metric of the spec; the document has the verdict and a finding for each tested
-    strategy.
+    """Attack the one metric of the spec; the document has the verdict and a finding for each tested strategy.
 
-    If the metric cannot be prepared, the only finding says why, and the verdict is None. With `spec.card`
-    the frauds are also written to the card of the attacked trained model.
+    If the metric cannot be prepared, the only finding says why, and the verdict is None. With `spec.card` the frauds
+    are also written to the card of the attacked trained model.
     """
     census = scan_data(spec)
     metrics, absent = prepare(spec, census)
@@ -76,8 +75,8 @@ def run_attack(spec: AttackSpec, *, report: Report = lambda _: None) -> Outcome:
 
 
 def scan_data(spec: AttackSpec) -> Census:
-    """Scan the data of an attack; raises `UsageError` for groups other than `file`, because an attack has
-    one verdict."""
+    """Scan the data of an attack; raises `UsageError` for groups other than `file`, because an attack has one
+    verdict."""
     if any(key != FILE for key in spec.selection.group_keys):
         raise UsageError(
             "an attack has one verdict: attack each group separately with --where; --by accepts only `file`"
@@ -100,11 +99,10 @@ class AttackRun:
 def attack_metric(
     spec: AttackSpec, name: str, metric: Metric, census: Census, *, report: Report = lambda _: None
 ) -> AttackRun:
-    """Run the stages of the attack and, with `spec.perturb`, the edits; an interrupted run repeats no
-    metric call.
+    """Run the stages of the attack and, with `spec.perturb`, the edits; an interrupted run repeats no metric call.
 
-    Raises `UsageError` for a metric that scores dialogues or systems. Contexts are drawn from the replies
-    of the agent `human` if there is one, else from all replies, and are the same for every metric.
+    Raises `UsageError` for a metric that scores dialogues or systems. Contexts are drawn from the replies of the agent
+    `human` if there is one, else from all replies, and are the same for every metric.
     """
     if "dialogue" in metric.needs or metric.level == "system":
         raise UsageError(f"`{name}` does not score single replies, which an attack needs")
@@ -137,14 +135,13 @@ def attack_metric(
 
 
 def scorer(metric: Metric) -> Callable[[Sequence[Item]], Floats]:
-    """A picklable function from items to their scores in the metric's own sign; NaN where an item has no
-    score."""
+    """A picklable function from items to their scores in the metric's own sign; NaN where an item has no score."""
     return partial(_scores, metric)
 
 
 def _scores(metric: Metric, items: Sequence[Item]) -> Floats:
-    """The metric's score of each item, NaN for items that lack what the metric needs; those are not passed
-    to the metric."""
+    """The metric's score of each item, NaN for items that lack what the metric needs; those are not passed to the
+    metric."""
     found = np.full(len(items), np.nan)
     able = [place for place, item in enumerate(items) if missing(metric, item) is None]
     if able:
@@ -153,11 +150,9 @@ def _scores(metric: Metric, items: Sequence[Item]) -> Floats:
 
 
 def verdict(found: Attack) -> dict[str, Any]:
-    """The verdict for the document: whether the metric is gameable, the fraud with the largest gain and
-    counts.
+    """The verdict for the document: whether the metric is gameable, the fraud with the largest gain and counts.
 
-    `worst`, `description` and `gain` are None without a fraud. Raises `Unmeasured` if people's replies have
-    no score.
+    `worst`, `description` and `gain` are None without a fraud. Raises `Unmeasured` if people's replies have no score.
     """
     check_scored(found)
     worst = found.worst
@@ -181,11 +176,9 @@ def check_scored(found: Attack) -> None:
 
 
 def _findings(name: str, signature: str, found: Attack, sign: int, end: Direction | None) -> list[Finding]:
-    """One finding for each tested strategy; scores are in the metric's own sign (`sign` is -1 if lower is
-    better).
+    """One finding for each tested strategy; scores are in the metric's own sign (`sign` is -1 if lower is better).
 
-    Gains are not negated: positive means better than people. `end` is the better direction that the report
-    shows.
+    Gains are not negated: positive means better than people. `end` is the better direction that the report shows.
     """
     return [
         Finding(
@@ -211,8 +204,7 @@ def _findings(name: str, signature: str, found: Attack, sign: int, end: Directio
 
 
 def _strategy_details(one: JudgedStrategy, sign: int) -> dict[str, Any]:
-    """The details of a strategy's finding; transcript scores in the metric's own sign, gains as positive if
-    better."""
+    """The details of a strategy's finding; transcript scores in the metric's own sign, gains as positive if better."""
     return {
         "description": one.description,
         "example": one.example,
@@ -227,8 +219,7 @@ def _strategy_details(one: JudgedStrategy, sign: int) -> dict[str, Any]:
 
 
 def _texts_to_mine(chosen: Sequence[Context]) -> list[str]:
-    """The person's reply and all turns of each search context, from which fixed replies are mined; repeats
-    are kept."""
+    """The person's reply and all turns of each search context, from which fixed replies are mined; repeats are kept."""
     return [text for one in chosen for text in (one.human, *(turn.text for turn in one.turns))]
 
 

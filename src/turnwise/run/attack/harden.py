@@ -67,8 +67,8 @@ class FileAttack:
 
     @classmethod
     def of(cls, name: str, made: AttackRun) -> "FileAttack":
-        """The record of an attack; raises `Unmeasured` if the metric scored none of people's replies or
-        none of the frauds."""
+        """The record of an attack; raises `Unmeasured` if the metric scored none of people's replies or none of the
+        frauds."""
         check_scored(made.found)
         known = frauds(made)
         if not known:
@@ -98,16 +98,16 @@ class FileAttack:
 
     @property
     def robust(self) -> bool:
-        """Whether a conclusive attack found no fraud that scores as high as people, and no edit with a
-        significant gain."""
+        """Whether a conclusive attack found no fraud that scores as high as people, and no edit with a significant
+        gain."""
         return self.unsearched is None and self.gain < 0 and not self.edits
 
 
 def _why_inconclusive(found: Attack) -> str | None:
     """Why an attack is inconclusive; None if it is conclusive.
 
-    In this order: the budget was too small for a search; the metric is without scores, constant or random;
-    strategies were left untested.
+    In this order: the budget was too small for a search; the metric is without scores, constant or random; strategies
+    were left untested.
     """
     if found.unsearched:
         return "--budget is too small for a search; raise it, or lower --count"
@@ -117,8 +117,7 @@ def _why_inconclusive(found: Attack) -> str | None:
 
 
 def frauds(made: AttackRun) -> list[JudgedStrategy]:
-    """The tested strategies that have a gain and are neither people's replies nor edits of them,
-    significant or not."""
+    """The tested strategies that have a gain and are neither people's replies nor edits of them, significant or not."""
     return [
         one
         for one in made.found.strategies
@@ -127,12 +126,10 @@ def frauds(made: AttackRun) -> list[JudgedStrategy]:
 
 
 def harden(spec: HardenSpec, *, report: Callable[[str], None] = lambda _: None) -> Outcome:
-    """Attack and train a guard in up to `spec.rounds` rounds; the document has the hardened metric and all
-    rounds.
+    """Attack and train a guard in up to `spec.rounds` rounds; the document has the hardened metric and all rounds.
 
-    The rounds end with an attack: when it finds the metric robust, when it finds no template to train on,
-    or after the last round. Raises `UsageError` for a metric without a guard, without an output folder or
-    without the search stage.
+    The rounds end with an attack: when it finds the metric robust, when it finds no template to train on, or after the
+    last round. Raises `UsageError` for a metric without a guard, without an output folder or without the search stage.
     """
     kind = settings(spec.metrics[0])[0]
     if kind not in HARDENABLE:
@@ -175,8 +172,8 @@ def harden(spec: HardenSpec, *, report: Callable[[str], None] = lambda _: None) 
 
 
 def _journal_settings(spec: HardenSpec) -> str:
-    """The settings that determine the rounds, as text for the key of the journal; other settings start a
-    new journal."""
+    """The settings that determine the rounds, as text for the key of the journal; other settings start a new
+    journal."""
     part = replace(spec, data=spec.data[:1])
     found = _metric(part, spec.metrics[0], scan_data(part))
     return repr((str(found.signature), spec.model, spec.seed, spec.draws, spec.options, spec.selection))
@@ -193,8 +190,8 @@ def _metric(spec: HardenSpec, name: str, census: Census) -> Metric:
 def _attack_files(spec: HardenSpec, name: str, number: int, report: Callable[[str], None]) -> dict[str, Any]:
     """Attack each file of the data with metric `name`, and return a dict with three entries.
 
-    `told` is the record for the results, `promising` the templates that scored above people in the test or
-    the search, and `contexts` the digests of the attacked contexts with their replies.
+    `told` is the record for the results, `promising` the templates that scored above people in the test or the search,
+    and `contexts` the digests of the attacked contexts with their replies.
     """
     attacked, promising, attacked_prefixes = list[FileAttack](), list[str](), list[str]()
     names = file_names(spec.data)
@@ -233,8 +230,7 @@ def _summary(last: dict[str, Any]) -> str:
 
 
 def _template(one: JudgedStrategy) -> str:
-    """The template for training: a slot for copies, the example reply for fixed strategies, else the
-    strategy's name.
+    """The template for training: a slot for copies, the example reply for fixed strategies, else the strategy's name.
 
     "" if the strategy is no template: replies of other dialogues and of tuned policies.
     """
@@ -277,8 +273,7 @@ def _train_guard(
 
 
 def _agreement(spec: HardenSpec, names: tuple[str, str]) -> list[dict[str, Any]]:
-    """For each file of `agree_with`: turn-level Spearman correlation with people of both metrics, and its
-    decrease.
+    """For each file of `agree_with`: turn-level Spearman correlation with people of both metrics, and its decrease.
 
     `names` are the metric before and after hardening; `fell` is positive if the correlation decreased.
     """
@@ -312,8 +307,7 @@ def _decrease(before: float | None, after: float | None) -> float | None:
 
 
 def _findings(name: str, last: dict[str, Any]) -> tuple[Finding, ...]:
-    """One finding for each file, in their order: the strategy with the largest gain in the last attack on
-    it."""
+    """One finding for each file, in their order: the strategy with the largest gain in the last attack on it."""
     return tuple(
         Finding(
             what={"metric": name, "group": one["contexts"], "strategy": one["best"]},

@@ -24,11 +24,9 @@ SETTING_NAMES = ("epochs", "updates", "batch", "learning_rate", "kl", "entropy",
 
 @dataclass(slots=True)
 class PolicyTuning:
-    """The stage as a function without arguments: tunes all repetitions and returns the candidates of the
-    best one.
+    """The stage as a function without arguments: tunes all repetitions and returns the candidates of the best one.
 
-    The records of all repetitions, best first, are then in `repetitions` and in `curves.json` of the output
-    folder.
+    The records of all repetitions, best first, are then in `repetitions` and in `curves.json` of the output folder.
     """
 
     spec: AttackSpec
@@ -40,11 +38,11 @@ class PolicyTuning:
     repetitions: list[dict[str, Any]] = field(default_factory=list)
 
     def __call__(self) -> list[Candidate]:
-        """Tune all repetitions that are not in the journal, and return the candidates of the one with the
-        highest reward.
+        """Tune all repetitions that are not in the journal, and return the candidates of the one with the highest
+        reward.
 
-        Every second search context is for training, the others choose the epoch. The target's budget grows
-        by the calls.
+        Every second search context is for training, the others choose the epoch. The target's budget grows by the
+        calls.
         """
         from turnwise.agents.language_model import language_model
         from turnwise.attacks.rl import Settings, TunedPolicy
@@ -78,8 +76,8 @@ class PolicyTuning:
     def _inputs(
         self, settings: "Settings", agent: Any, train_on: Sequence[Context], track_on: Sequence[Context]
     ) -> "_RepetitionInputs":
-        """The inputs of all repetitions, with a target of its own budget; without the journal of calls in
-        worker processes."""
+        """The inputs of all repetitions, with a target of its own budget; without the journal of calls in worker
+        processes."""
         in_process = self.spec.on == "local" and (self.spec.jobs or 1) == 1
         target = Target(
             self.target.score, settings.calls(len(train_on), len(track_on)),
@@ -114,8 +112,7 @@ class _RepetitionInputs:
 
 
 def _repetition(inputs: _RepetitionInputs, number: int) -> "tuple[TunedPolicy, int]":
-    """Tune the policy once; returns the result and the number of metric calls. `number` counts repetitions
-    from 0."""
+    """Tune the policy once; returns the result and the number of metric calls. `number` counts repetitions from 0."""
     from turnwise.agents.language_model import language_model
     from turnwise.attacks.rl import tune
 

@@ -28,8 +28,7 @@ class LearnedCustomer:
 
     @classmethod
     def learn(cls, logs: Sequence[Dialogue], *, nearest: int = 1) -> "LearnedCustomer":
-        """Fit the retrieval model on the customers' turns of `logs`; a turn is drawn from the `nearest`
-        most similar.
+        """Fit the retrieval model on the customers' turns of `logs`; a turn is drawn from the `nearest` most similar.
 
         Raises `DataError` if no customer's turn follows a seller's.
         """
@@ -45,11 +44,11 @@ class LearnedCustomer:
         return LearnedScene(scene, self)
 
     def next_message(self, scene: Scene, turns: Sequence[Turn], rng: np.random.Generator) -> str:
-        """What the scene's customer says after `turns`: the move of the retrieved turn, with the facts of
-        its own intent.
+        """What the scene's customer says after `turns`: the move of the retrieved turn, with the facts of its own
+        intent.
 
-        The move is to tell facts, accept, reject or wait. The customer leaves if the retrieved one left or
-        at the limit of replies.
+        The move is to tell facts, accept, reject or wait. The customer leaves if the retrieved one left or at the limit
+        of replies.
         """
         intent, text = scene.intent, self.retrieval(turns[-1:], rng).content
         facts = parse_facts(text)
@@ -69,8 +68,7 @@ class LearnedCustomer:
 
 @dataclass(frozen=True, slots=True)
 class LearnedScene:
-    """A scene of the booking world in which a learned customer talks; all but `next_message` is that of the
-    scene."""
+    """A scene of the booking world in which a learned customer talks; all but `next_message` is that of the scene."""
 
     scene: Scene
     customer: LearnedCustomer

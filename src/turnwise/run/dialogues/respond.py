@@ -83,19 +83,18 @@ class Responded:
 
 
 class _Samples(msgspec.Struct):
-    """The samples at one point as stored in the journal: all replies, or none and the reason of the first
-    that failed."""
+    """The samples at one point as stored in the journal: all replies, or none and the reason of the first that
+    failed."""
 
     replies: list[Reply]
     reason: str | None = None
 
 
 def respond(request: Request, *, agent: Agent | None = None) -> Responded:
-    """Write the selected dialogues to `request.output` with the agent's replies as alternatives, and return
-    the counts.
+    """Write the selected dialogues to `request.output` with the agent's replies as alternatives, and return the counts.
 
-    `agent` replaces the one that the request names. Points that failed stay without an alternative; raises
-    `Unmeasured` if all failed and `TooManyErrors` if more than `max_errors` did.
+    `agent` replaces the one that the request names. Points that failed stay without an alternative; raises `Unmeasured`
+    if all failed and `TooManyErrors` if more than `max_errors` did.
     """
     check_request(request)
     census = scan(request.data)
@@ -164,8 +163,8 @@ def selected_dialogues(request: Request) -> Iterator[Dialogue]:
 
 
 def _open_turns(dialogue: Dialogue, request: Request) -> list[int]:
-    """The indices of the replies at which the agent is asked: those without replies under this name, or all
-    with `again`."""
+    """The indices of the replies at which the agent is asked: those without replies under this name, or all with
+    `again`."""
     return [
         index
         for index, turn in enumerate(dialogue.turns)
@@ -174,8 +173,7 @@ def _open_turns(dialogue: Dialogue, request: Request) -> list[int]:
 
 
 def _is_reply(turn: Turn) -> bool:
-    """Whether a turn is a message of the assistant with text; an empty text counts unless the message calls
-    tools."""
+    """Whether a turn is a message of the assistant with text; an empty text counts unless the message calls tools."""
     if turn.role != "assistant" or turn.content is None:
         return False
     return bool(turn.content.strip()) or not any(turn.extra.get(call) for call in CALLS)
@@ -191,8 +189,7 @@ def _points(request: Request) -> Iterator[Point]:
 def _context(dialogue: Dialogue, index: int) -> tuple[Turn, ...]:
     """The turns before a reply as the agent sees them, without alternatives, outcomes and ratings.
 
-    If the logged reply has a belief state, the state and the database bits are put on the last turn of the
-    context.
+    If the logged reply has a belief state, the state and the database bits are put on the last turn of the context.
     """
     turns = [Turn(turn.role, turn.content, extra=turn.extra) for turn in dialogue.turns[:index]]
     state = dialogue.turns[index].state
@@ -205,11 +202,10 @@ def _context(dialogue: Dialogue, index: int) -> tuple[Turn, ...]:
 
 
 def _ask_agent(request: Request, agent: Agent, total: int, journal: Journal) -> list[Failure]:
-    """Ask the agent at every point without a saved reply, also where it failed before, and return all
-    failures.
+    """Ask the agent at every point without a saved reply, also where it failed before, and return all failures.
 
-    Each shard is saved in the journal. `total` is the number of points. Raises `TooManyErrors` beyond
-    `max_errors`, unless every point failed.
+    Each shard is saved in the journal. `total` is the number of points. Raises `TooManyErrors` beyond `max_errors`,
+    unless every point failed.
     """
     failures: list[Failure] = []
     points = _points(request)
@@ -239,8 +235,8 @@ def _ask_agent(request: Request, agent: Agent, total: int, journal: Journal) -> 
 
 
 def _request_samples(request: Request, agent: Agent, points: Sequence[Point]) -> list[_Samples]:
-    """Ask for `request.samples` replies at every point; a point with any failed sample has no reply, only
-    the reason."""
+    """Ask for `request.samples` replies at every point; a point with any failed sample has no reply, only the
+    reason."""
     asked = [
         ReplyRequest(point.before, _seed(request, point, sample))
         for point in points
@@ -257,15 +253,14 @@ def _request_samples(request: Request, agent: Agent, points: Sequence[Point]) ->
 
 
 def _seed(request: Request, point: Point, sample: int) -> int:
-    """The seed of one sample: a digest of the run's seed, the agent's name, the dialogue, the turn and the
-    sample's number."""
+    """The seed of one sample: a digest of the run's seed, the agent's name, the dialogue, the turn and the sample's
+    number."""
     names = (str(request.seed), request.name, point.dialogue, str(point.turn), str(sample))
     return int(digest(*names), 16)
 
 
 def _with_replies(request: Request, journal: Journal) -> Iterator[Dialogue]:
-    """The selected dialogues with the replies of the journal as alternatives; failed points are left as
-    they were."""
+    """The selected dialogues with the replies of the journal as alternatives; failed points are left as they were."""
     parts = (msgspec.convert(journal.get(part), list[_Samples]) for part in range(len(journal)))
     answers = (said for part in parts for said in part)
     for dialogue in selected_dialogues(request):

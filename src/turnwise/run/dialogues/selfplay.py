@@ -39,11 +39,10 @@ _SWAPPED: dict[Role, Role] = {"user": "assistant", "assistant": "user"}
 
 
 def write_self_play(request: Request, *, replies: int, user: str | None = None) -> Responded:
-    """Write dialogues of the agent with itself, or with the agent `user`, that start like the dialogues of
-    the logs.
+    """Write dialogues of the agent with itself, or with the agent `user`, that start like the dialogues of the logs.
 
-    Each has `replies` replies of the agent. Dialogues in which a speaker failed are left out; raises
-    `Unmeasured` if more than `max_errors` or all failed.
+    Each has `replies` replies of the agent. Dialogues in which a speaker failed are left out; raises `Unmeasured` if
+    more than `max_errors` or all failed.
     """
     check_request(request)
     census = scan(request.data)
@@ -92,11 +91,11 @@ def write_self_play(request: Request, *, replies: int, user: str | None = None) 
 def hold_dialogue(
     agent: Agent, user: Agent, first_turns: Sequence[Turn], *, request: Request, replies: int, identity: str
 ) -> Dialogue | NoReply:
-    """A dialogue that continues `first_turns` with `replies` replies of the agent; a reply with an outcome
-    ends it earlier.
+    """A dialogue that continues `first_turns` with `replies` replies of the agent; a reply with an outcome ends it
+    earlier.
 
-    `user` sees the roles swapped. `identity` is the id of the logged dialogue, which also seeds it. Returns
-    the `NoReply` of the first speaker that fails.
+    `user` sees the roles swapped. `identity` is the id of the logged dialogue, which also seeds it. Returns the
+    `NoReply` of the first speaker that fails.
     """
     rng = generator(request.seed, request.name, identity)
     turns = [Turn(turn.role, turn.content, extra=turn.extra) for turn in first_turns]
@@ -150,8 +149,7 @@ def play_in_world(
     seed: int,
     user: Callable[[Any], Any] | None = None,  # replaces the user of a scene
 ) -> Iterator[Dialogue]:
-    """Yield `dialogues` dialogues of the agent, named `name`, in a world, with the ratings that the world
-    computes.
+    """Yield `dialogues` dialogues of the agent, named `name`, in a world, with the ratings that the world computes.
 
     `user` replaces the user of a scene. Each dialogue has its own generator, by seed, name and number.
     """
@@ -172,11 +170,9 @@ def self_play_estimator(
     scale: tuple[float, float] | None = None,
     delexicalised: bool = True,
 ) -> Estimator:
-    """The estimator that `name`, such as `spe[played=FILE]`, describes, given the dialogues of that file as
-    episodes.
+    """The estimator that `name`, such as `spe[played=FILE]`, describes, given the dialogues of that file as episodes.
 
-    `rating` is the dimension of their rewards. Raises `UsageError` without `played` or if it takes no
-    self-play.
+    `rating` is the dimension of their rewards. Raises `UsageError` without `played` or if it takes no self-play.
     """
     plain, settings = estimators.settings(name)
     path = settings.pop("played", None)
@@ -199,8 +195,7 @@ def episodes_by_agent(
     scale: tuple[float, float] | None = None,
     delexicalised: bool = True,
 ) -> dict[str, Episodes]:
-    """The dialogues of each agent as episodes, agents in order of their first; only rated dialogues have a
-    reward.
+    """The dialogues of each agent as episodes, agents in order of their first; only rated dialogues have a reward.
 
     `rating` is the dimension of the reward and `scale` its range.
     """
@@ -216,8 +211,7 @@ def episodes_by_agent(
 
 
 def _rewards(dialogues: Sequence[Dialogue], rating: str) -> Mapping[str, float]:
-    """The mean rating of each dialogue, by id, on the dimension `rating`; ratings of single turns do not
-    count."""
+    """The mean rating of each dialogue, by id, on the dimension `rating`; ratings of single turns do not count."""
     return {
         dialogue.id: float(np.mean(values))
         for dialogue in dialogues

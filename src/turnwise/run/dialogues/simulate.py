@@ -80,8 +80,7 @@ def simulate(
 ) -> dict[str, Any]:
     """Write the logs to `path` and the truth next to it; return the content of the truth file.
 
-    Without a truth (`truth=0`) an older truth file of this name is deleted, and the agents returned are
-    empty.
+    Without a truth (`truth=0`) an older truth file of this name is deleted, and the agents returned are empty.
     """
     if path == PIPE and simulation.truth:
         raise UsageError(
@@ -113,16 +112,15 @@ def simulate(
 
 
 def truth_path(path: str) -> str:
-    """The path of the truth file: `logs.truth.json` for `logs.jsonl` or `logs.jsonl.gz`, in the same
-    folder."""
+    """The path of the truth file: `logs.truth.json` for `logs.jsonl` or `logs.jsonl.gz`, in the same folder."""
     file = Path(path.removesuffix(".gz"))
     return str(file.with_name(f"{file.stem}.truth.json"))
 
 
 @lru_cache(maxsize=1)
 def _world_and_agents(simulation: Simulation) -> tuple[World, Mapping[str, Agent]]:
-    """The world, and the agents by name: those of the family, then the outsiders. Only the last simulation
-    is cached."""
+    """The world, and the agents by name: those of the family, then the outsiders. Only the last simulation is
+    cached."""
     package = worlds.named(simulation.world)
     world, family = package.WORLD, package.family
     if simulation.world == "task":
@@ -143,8 +141,8 @@ def _world_and_agents(simulation: Simulation) -> tuple[World, Mapping[str, Agent
 
 
 def _family_agents(family: Callable[..., Any], simulation: Simulation) -> dict[str, Agent]:
-    """The agents of the family by name; raises `PluginError` if a plugin's `family` raises or returns no
-    dict of agents."""
+    """The agents of the family by name; raises `PluginError` if a plugin's `family` raises or returns no dict of
+    agents."""
     try:
         found = family(simulation.family, agents=simulation.agents)
     except TurnwiseError:
@@ -161,8 +159,7 @@ def _family_agents(family: Callable[..., Any], simulation: Simulation) -> dict[s
 
 
 def _task_world(simulation: Simulation) -> World:
-    """The task world with the tables, goals and users of a simulation; goals and a ConvLab user exclude
-    each other."""
+    """The task world with the tables, goals and users of a simulation; goals and a ConvLab user exclude each other."""
     from turnwise.agents.function import function_agent
     from turnwise.worlds import task
     from turnwise.worlds.task.convlab import pipeline
@@ -225,8 +222,7 @@ def _run_task(simulation: Simulation, task: Task) -> bytes | Sums:
 
 
 def _play_task(simulation: Simulation, task: Task, world: World, agents: Mapping[str, Agent]) -> bytes | Sums:
-    """The lines of the log for the dialogues of a task, or for a task of the truth the sums of their true
-    scores.
+    """The lines of the log for the dialogues of a task, or for a task of the truth the sums of their true scores.
 
     Dialogue n of the truth has the same generator for every agent, so that all talk to the same users.
     """
@@ -255,8 +251,7 @@ def _play_task(simulation: Simulation, task: Task, world: World, agents: Mapping
 
 
 def _truth_document(simulation: Simulation, world: World, truth: Mapping[str, Sums]) -> dict[str, Any]:
-    """The content of the truth file: mean, standard error and n of every agent on each dimension that has
-    scores."""
+    """The content of the truth file: mean, standard error and n of every agent on each dimension that has scores."""
     agents = {}
     for agent, sums in truth.items():
         n = np.maximum(1, sums.n)

@@ -24,8 +24,7 @@ HEADER = struct.Struct("<4sQI")  # magic number, payload length, CRC-32 of the p
 
 
 class _RecordHead(msgspec.Struct):
-    """The key of a stored block and whether the metric failed in it, decoded without the rest of the
-    payload."""
+    """The key of a stored block and whether the metric failed in it, decoded without the rest of the payload."""
 
     key: str
     failed: bool
@@ -70,8 +69,8 @@ class BlockStore:
             self._file.close()
 
     def __contains__(self, key: str) -> bool:
-        """Whether a block without a failure of the metric is stored under this key; a failed one is only
-        read by `get`."""
+        """Whether a block without a failure of the metric is stored under this key; a failed one is only read by
+        `get`."""
         return key in self._offsets and key not in self._failed
 
     def _index(self, key: str, offset: int, length: int, *, failed: bool) -> None:
@@ -100,8 +99,7 @@ class BlockStore:
 
 
 def _complete_records(file: BinaryIO) -> Iterator[tuple[int, int, bytes]]:
-    """Yield (offset, length, payload) of each record from the start of the file up to the first damaged
-    one."""
+    """Yield (offset, length, payload) of each record from the start of the file up to the first damaged one."""
     file.seek(0)
     while len(header := file.read(HEADER.size)) == HEADER.size:
         magic, length, crc = HEADER.unpack(header)
@@ -113,8 +111,7 @@ def _complete_records(file: BinaryIO) -> Iterator[tuple[int, int, bytes]]:
 
 
 def lock(file: BinaryIO, path: Path) -> None:
-    """Lock the file for this process; if another run has it, close it and raise `UsageError`. No lock on
-    Windows."""
+    """Lock the file for this process; if another run has it, close it and raise `UsageError`. No lock on Windows."""
     with contextlib.suppress(
         ImportError
     ):  # Windows has no fcntl; files opened for writing are exclusive there

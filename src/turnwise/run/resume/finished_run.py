@@ -46,11 +46,9 @@ class FinishedRun:
     lines: list[_ItemLine]
 
     def table(self, name: str) -> ScoreTable:
-        """The score table of the metric `name`: rows of the scored items in their order, and the items
-        without a score.
+        """The score table of the metric `name`: rows of the scored items in their order, and the items without a score.
 
-        Raises `UsageError` if a block is not stored, or if the metric's score depends on data that it was
-        fitted on.
+        Raises `UsageError` if a block is not stored, or if the metric's score depends on data that it was fitted on.
         """
         found, part = resolve(name), self.parts[name]
         metric = metric_extras(found).reducer or found
@@ -82,8 +80,7 @@ class FinishedRun:
 
 
 def read_run(folder: Path) -> FinishedRun:
-    """Read the folder that `turnwise score -o` wrote; raises `UsageError` if it is not that of a finished
-    run."""
+    """Read the folder that `turnwise score -o` wrote; raises `UsageError` if it is not that of a finished run."""
     try:
         parts = msgspec.json.decode((folder / "rows.json").read_bytes(), type=dict[str, MetricBlocks])
         lines = msgspec.json.Decoder(_ItemLine).decode_lines((folder / "items.jsonl").read_bytes())

@@ -117,11 +117,11 @@ class PartialResults:
         kind: type[T],
         model: bool = False,
     ) -> Iterator[tuple[Name, T]]:
-        """Yield each task with its result in the order of `tasks`; results of an interrupted run are read
-        instead of computed.
+        """Yield each task with its result in the order of `tasks`; results of an interrupted run are read instead of
+        computed.
 
-        `about` and the task name the stored part, `kind` is the type of a result, and `model` tells the
-        workers that the function runs a model.
+        `about` and the task name the stored part, `kind` is the type of a result, and `model` tells the workers that
+        the function runs a model.
         """
         known = {task: self.get(f"{about} {task!r}", kind) for task in tasks}
         left = [task for task in tasks if known[task] is None]
@@ -150,8 +150,8 @@ class PartialResults:
     ) -> Sum:
         """`nothing` plus the results of all parts, added in order; the function runs a model.
 
-        The sum so far is stored from time to time as the part `about`, and a resumed run starts from it.
-        `advance` is called with the number of parts finished since its last call.
+        The sum so far is stored from time to time as the part `about`, and a resumed run starts from it. `advance` is
+        called with the number of parts finished since its last call.
         """
         kind: Any = tuple[int, type(nothing)]  # type: ignore[misc]  # the type is known at run time only
         kept: tuple[int, Sum] | None = self.get(about, kind)
@@ -181,8 +181,8 @@ def content_digest(value: object) -> str:
 
 
 def _lock_folder(folder: Path) -> BinaryIO:
-    """Create the folder and lock it for this process until the returned file is closed; raises `UsageError`
-    if it cannot."""
+    """Create the folder and lock it for this process until the returned file is closed; raises `UsageError` if it
+    cannot."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
         file = (folder / "lock").open("wb")
@@ -193,8 +193,7 @@ def _lock_folder(folder: Path) -> BinaryIO:
 
 
 def _encode_array(value: Any) -> Any:
-    """Encode an array with its memory order as a msgpack extension, or a numpy scalar as a number, for
-    msgspec.
+    """Encode an array with its memory order as a msgpack extension, or a numpy scalar as a number, for msgspec.
 
     Raises `NotImplementedError` for other types.
     """
@@ -208,8 +207,7 @@ def _encode_array(value: Any) -> Any:
 
 
 def _decode_array(_: int, data: memoryview) -> Any:
-    """The inverse of `_encode_array` for arrays; the array is read-only. The first argument is the
-    extension code."""
+    """The inverse of `_encode_array` for arrays; the array is read-only. The first argument is the extension code."""
     dtype, shape, order, raw = msgspec.msgpack.decode(data)
     return np.frombuffer(raw, dtype=dtype).reshape(shape, order=order)
 

@@ -32,8 +32,7 @@ class _FirstLine(msgspec.Struct):
 class Journal:
     """The parts of a task by number; without a path they are kept in memory only.
 
-    A file with another key, or `reuse=False`, starts empty. The file is deleted when the block ends without
-    an error.
+    A file with another key, or `reuse=False`, starts empty. The file is deleted when the block ends without an error.
     """
 
     def __init__(self, path: Path | None, key: str, *, reuse: bool = True) -> None:
@@ -89,8 +88,8 @@ class Journal:
         self._offsets[part] = (offset, _write_line(self._file, _PartLine(part, value)))
 
     def _read_index(self, file: BinaryIO) -> int:
-        """Record where each complete line after the first is, up to the first damaged one, and return where
-        they end."""
+        """Record where each complete line after the first is, up to the first damaged one, and return where they
+        end."""
         file.seek(0)
         end = len(file.readline())
         for line in file:

@@ -61,7 +61,8 @@ class AdminPages:
         )
 
     async def export(self, request: Request) -> Response:
-        """The dialogues with their ratings, as a file."""
+        """The dialogues with their ratings as a JSON Lines file; with `everything=yes` also what is normally left
+        out."""
         self._token(request)
         everything = request.query_params.get("everything") == "yes"
         ledger = await run_sync(self._snapshot)
@@ -77,7 +78,11 @@ class AdminPages:
         )
 
     async def act(self, request: Request) -> Response:
-        """Do the action of a form: close, open, invite, hold, release, doubt or trust."""
+        """Do the action of a form (close, open, invite, hold, release, doubt or trust), then redirect to the status
+        page.
+
+        An action that would change nothing is not recorded; an unknown one is the error 400.
+        """
         token = self._token(request)
         fields = await read_form(request, self._recorder.ledger.study_event["secret"], token)
         action = fields.get("action")
@@ -96,13 +101,14 @@ class AdminPages:
         return RedirectResponse(f"/admin/{token}", 303)
 
     def _invite(self, count: str) -> None:
-        """Invite raters."""
+        """Invite as many raters as the text `count` says; the error 422 unless it is a number from 1 to 500."""
         if not 1 <= parse_number(count) <= MAX_INVITED:
             raise HTTPException(422, f"Between 1 and {MAX_INVITED} raters can be invited at once.")
         invite(self._recorder, parse_number(count))
 
     def _moderate(self, action: str, name: str, number: str) -> None:
-        """Withhold or approve a written reply."""
+        """Withhold (`hold`) or approve the written reply in slot `number` of rater `name`; the error 404 if there is
+        none."""
         rater = self._recorder.ledger.raters.get(name)
         slot = parse_number(number)
         if rater is None or not 1 <= slot <= len(rater.slots) or rater.slots[slot - 1].answer is None:
@@ -111,7 +117,7 @@ class AdminPages:
             self._recorder.record("held" if action == "hold" else "released", name, slot=slot)
 
     def _set_doubted(self, name: str, *, doubted: bool) -> None:
-        """Record that the administrator distrusts a rater, or trusts again."""
+        """Record that the administrator distrusts a rater, or trusts again; the error 404 for an unknown rater."""
         rater = self._recorder.ledger.raters.get(name)
         if rater is None:
             raise HTTPException(404)
@@ -119,11 +125,12 @@ class AdminPages:
             self._recorder.record("doubted" if doubted else "trusted", name)
 
     def _snapshot(self) -> Ledger:
-        """The ledger as stored on disk."""
+        """A new ledger with the events that are stored on disk; it does not change with later events."""
         return read_ledger(self._recorder.store, self._recorder.ledger.empty_copy())
 
     def _token(self, request: Request) -> str:
-        """The administrator's token; any other token is not found."""
+        """The token of the address if it is the administrator's; otherwise the error 404, or 429 after many wrong
+        ones."""
         token: str = request.path_params["token"]
         if not compare_digest(token.encode(), self._recorder.ledger.study_event["admin"].encode()):
             self._wrong_link_limit.check(request.client.host if request.client else "")
@@ -132,7 +139,7 @@ class AdminPages:
 
 
 def invite(recorder: Recorder, count: int) -> None:
-    """Invite `count` more raters with the names `rater-1`, `rater-2`, ..."""
+    """Invite `count` more raters under the first free names of `rater-1`, `rater-2`, ..."""
     number = 0
     for _ in range(count):
         while f"rater-{(number := number + 1)}" in recorder.ledger.raters:

@@ -20,7 +20,7 @@ class InvalidAnswer(Exception):
 
 
 def parse_answer(study: Study, slot: Slot, form: Mapping[str, str]) -> dict[str, Any]:
-    """The body of the event `answered` for a form; an invalid form raises an error."""
+    """The body of the event `answered` for a form; raises `InvalidAnswer` with a message for each invalid field."""
     if study.mode == "write":
         return _written(study, slot, form)
     understood = not (study.understood and form.get("confused") == "yes")
@@ -48,7 +48,7 @@ def _problem_message(study: Study, question: Question) -> str:
 
 
 def _value(question: Question, given: str) -> float | None:
-    """The value of a field, or None if it is not on the scale."""
+    """The point of the scale that the text of a field means; None if it is no number or not on the scale."""
     try:
         return question.to_point(float(given))
     except ValueError:
@@ -62,13 +62,16 @@ def _preference(slot: Slot, given: str) -> float | None:
 
 
 def preference_field(slot: Slot, value: float) -> str:
-    """The form value of an earlier preference."""
+    """The form value (`first`, `tie`, `second`, as shown) of an earlier preference for the task's first reply."""
     shown = 1 - value if slot.flipped else value
     return next(name for name, number in PREFERENCES.items() if number == shown)
 
 
 def _written(study: Study, slot: Slot, form: Mapping[str, str]) -> dict[str, Any]:
-    """The body of the event `answered` for a written reply."""
+    """The body of the event `answered` for a written reply, withheld if it may be offensive.
+
+    Raises `InvalidAnswer` for too few words, or a text that is too long.
+    """
     text = clean_text(form.get("text", ""))
     words = len(text.split())
     wanted = 1 if slot.task.password else study.write.least_words  # an attention check asks for three words
@@ -78,7 +81,7 @@ def _written(study: Study, slot: Slot, form: Mapping[str, str]) -> dict[str, Any
 
 
 def clean_text(text: str) -> str:
-    """The text as it is stored, with normalised line ends; a text that is too long raises an error."""
+    """The text stripped, with Unix line ends and without NUL; raises `InvalidAnswer` beyond 10,000 characters."""
     text = text.replace("\r\n", "\n").replace("\0", "").strip()
     if len(text) > MAX_CHARACTERS:
         raise InvalidAnswer({"text": f"That is {len(text):,} characters; {MAX_CHARACTERS:,} are allowed."})

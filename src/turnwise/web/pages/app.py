@@ -54,12 +54,12 @@ def app(
 
 
 async def _front_page(_: Request) -> Response:
-    """The page of the bare address."""
+    """The page of the bare address, which asks to open one's own link."""
     return pages.render("message", title="turnwise", message="Please open the link that you were given.")
 
 
 async def _static(request: Request) -> Response:
-    """A style sheet, script or icon."""
+    """A style sheet, script or icon; the error 404 for any other name."""
     found = pages.static_file(request.path_params["name"])
     if found is None:
         raise HTTPException(404)
@@ -67,7 +67,7 @@ async def _static(request: Request) -> Response:
 
 
 async def _http_error(_: Request, error: Exception) -> Response:
-    """The page of an HTTP error."""
+    """The page of an HTTP error, with its status and headers."""
     status = error.status_code if isinstance(error, HTTPException) else 500
     words = {
         404: "There is nothing at this address. Please check that the link is complete.",
@@ -80,7 +80,7 @@ async def _http_error(_: Request, error: Exception) -> Response:
 
 
 async def _storage_error(_: Request, __: Exception) -> Response:
-    """The page of an error of the store."""
+    """The page of an error of turnwise, such as one of the store: status 503."""
     words = (
         "Answers cannot be stored or read at the moment, and what you sent just now was not saved."
         " Please tell the people who run this study, and try again later."
@@ -89,6 +89,6 @@ async def _storage_error(_: Request, __: Exception) -> Response:
 
 
 async def _server_error(_: Request, __: Exception) -> Response:
-    """The page of an unexpected error."""
+    """The page of an unexpected error: status 500."""
     words = "Something went wrong on the server. Your earlier answers are safe; please try again."
     return pages.render("message", 500, title="Not possible", message=words)

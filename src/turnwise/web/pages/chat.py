@@ -46,24 +46,28 @@ class LiveChat:
         return first and not (slot.message_times or slot.waiting or slot.ended)
 
     async def say(self, rater: Rater, slot: Slot, text: str) -> None:
-        """Record the rater's message and ask the agent. An empty message asks for a missing reply again."""
+        """Record the rater's message and ask the agent. An empty message only asks again for a reply that is
+        missing."""
         if text:
             self._recorder.record("said", rater.name, slot=slot.number, role="user", content=text)
         if text or slot.reply_missing:
             await self.ask_agent(rater, slot)
 
     async def ask_agent(self, rater: Rater, slot: Slot) -> None:
-        """Ask the agent for its reply. `slot.waiting` prevents a second request at the same time."""
+        """Ask the agent for its reply, and return when it is stored. `slot.waiting` is set meanwhile."""
         slot.waiting = True
         try:
             await self._recorder.wait_until_stored()
-            await self._ask(rater, slot)
+            await self._call_agent(rater, slot)
         finally:
             slot.waiting = False
         await self._recorder.wait_until_stored()
 
-    async def _ask(self, rater: Rater, slot: Slot) -> None:
-        """Call the agent in a thread and record its reply or its failure."""
+    async def _call_agent(self, rater: Rater, slot: Slot) -> None:
+        """Call the agent in a thread, and record its reply or, after an error or the time limit, its failure.
+
+        A reply with an outcome, or at the maximum of turns, also ends the dialogue. A reply after the end is dropped.
+        """
         study = self._recorder.ledger.study
         (name,) = slot.task.agents
         rng = np.random.default_rng([study.seed, slot.number, len(slot.turns), *rater.name.encode()])
@@ -90,12 +94,12 @@ class LiveChat:
 
 
 def _storable(text: str) -> str:
-    """The text without unpaired surrogates, which cannot be stored."""
+    """The text with `?` for unpaired surrogates, which cannot be stored."""
     return text.encode("utf-8", "replace").decode()
 
 
 def _finite_scores(outcome: Mapping[str, float] | None) -> dict[str, float] | None:
-    """The scores of an outcome as finite numbers; anything else is an error."""
+    """The scores of an outcome as floats, None without one; raises `ValueError` for a score that is not finite."""
     if outcome is None:
         return None
     scores = {_storable(str(key)): float(value) for key, value in outcome.items()}
@@ -105,7 +109,10 @@ def _finite_scores(outcome: Mapping[str, float] | None) -> dict[str, float] | No
 
 
 def filled_templates(chat: Chat, slot: Slot) -> list[str]:
-    """The prepared messages, filled with values of the goal; those with an unknown value are left out."""
+    """The prepared messages, filled with values of the goal; those with an unknown value are left out.
+
+    Empty for a task that is no live dialogue.
+    """
     if slot.task.source is None:
         return []
     known = _goal_values(slot.task.source)
@@ -117,7 +124,7 @@ def filled_templates(chat: Chat, slot: Slot) -> list[str]:
 
 
 def _goal_values(source: Dialogue) -> dict[str, str]:
-    """The values of the goal by name; nested values have names such as `restaurant.area`."""
+    """The texts and numbers of the goal as text, by name; nested ones have names such as `restaurant.area`."""
     known: dict[str, str] = {}
 
     def add(prefix: str, values: Mapping[str, Any]) -> None:

@@ -38,7 +38,8 @@ class RaterPages:
         self._rater_limit, self._wrong_link_limit = RateLimiter(*RATER_LIMIT), RateLimiter(*WRONG_LINK_LIMIT)
 
     async def page(self, request: Request) -> Response:
-        """The current task, or a message if there is none."""
+        """The current task, or a page without one: the study is closed, all is done, or the welcome before the first
+        task."""
         rater = self._rater(request)
         slot = rater.current
         if self._recorder.ledger.closed:
@@ -48,19 +49,22 @@ class RaterPages:
         return self._task(rater, slot)
 
     async def earlier(self, request: Request) -> Response:
-        """An earlier task, for a correction."""
+        """The task with the number in the address, for a correction."""
         rater = self._rater(request)
         return self._task(rater, self._slot(request, rater))
 
     async def begin(self, request: Request) -> Response:
-        """Give the rater the first or the next task."""
+        """Give the rater the first or the next task, and redirect to it."""
         rater = self._rater(request)
         await self._form(request, rater)
         await self._give_task(rater)
         return self._redirect(rater)
 
     async def answer(self, request: Request) -> Response:
-        """Record an answer or a correction."""
+        """Record an answer or a correction, give the next task, and redirect to it.
+
+        An invalid form shows the task again with status 422; a form that was sent twice is not recorded.
+        """
         rater = self._rater(request)
         slot = self._slot(request, rater)
         fields = await self._form(request, rater)
@@ -93,7 +97,7 @@ class RaterPages:
         return self._redirect(rater)
 
     async def end(self, request: Request) -> Response:
-        """End a live dialogue."""
+        """End a live dialogue; the error 409 before the rater has said anything."""
         rater = self._rater(request)
         slot = self._slot(request, rater)
         await self._form(request, rater)
@@ -105,7 +109,7 @@ class RaterPages:
         return self._redirect(rater)
 
     def _rater(self, request: Request) -> Rater:
-        """The rater of the link; an unknown link is not found."""
+        """The rater of the link; the error 404 for an unknown link, and 429 for too many requests."""
         token = request.path_params["token"]
         rater = self._recorder.ledger.by_token.get(token)
         if rater is None:
@@ -115,14 +119,14 @@ class RaterPages:
         return rater
 
     def _slot(self, request: Request, rater: Rater) -> Slot:
-        """The slot with the number in the address."""
+        """The slot with the number in the address; the error 404 if the rater has none."""
         number = parse_number(request.path_params["number"])
         if not 1 <= number <= len(rater.slots):
             raise HTTPException(404)
         return rater.slots[number - 1]
 
     async def _form(self, request: Request, rater: Rater) -> Mapping[str, str]:
-        """The checked fields of a form; an error if the study is closed or answers cannot be stored."""
+        """The checked fields of a form; the error 409 if the study is closed, 503 if answers cannot be stored."""
         fields = await read_form(request, self._recorder.ledger.study_event["secret"], rater.token)
         if self._recorder.ledger.closed:
             raise HTTPException(409, "This study is closed; nothing was changed.")
@@ -131,7 +135,11 @@ class RaterPages:
         return fields
 
     async def _give_task(self, rater: Rater) -> None:
-        """Give the rater the next task if all are answered, and let the agent start if it has the first turn."""
+        """Give the rater the next task, if there is one and all are answered, and let the agent start if it has the
+        first turn.
+
+        Returns when all is stored.
+        """
         ledger = self._recorder.ledger
         if rater.current is None:
             given = next_task(ledger, rater, now=self._recorder.clock())
@@ -148,11 +156,11 @@ class RaterPages:
         return RedirectResponse(f"/r/{rater.token}", 303)
 
     def _message(self, rater: Rater, name: str) -> Response:
-        """A page without a task."""
+        """The page of the template `name`, which shows no task."""
         return pages.render(name, **self._common(rater), ahead=tasks_ahead(self._recorder.ledger, rater))
 
     def _task(self, rater: Rater, slot: Slot, status: int = 200, **values: Any) -> Response:
-        """The page of a task."""
+        """The page of a task, filled with the rater's last answer; `values` replace values of the template."""
         ledger = self._recorder.ledger
         shown: dict[str, Any] = {
             "slot": slot,
@@ -176,7 +184,7 @@ class RaterPages:
 
 
 def _is_same_answer(slot: Slot, body: Mapping[str, Any]) -> bool:
-    """Whether the rater's last answer is the same, because the form was sent twice."""
+    """Whether the rater's last answer equals `body`, because the form was sent twice; False without an answer."""
     last = slot.answer
     return last is not None and (last.values, last.text, last.understood) == (
         body["values"],
@@ -186,7 +194,8 @@ def _is_same_answer(slot: Slot, body: Mapping[str, Any]) -> bool:
 
 
 def _form_values(mode: str, names: list[str], slot: Slot) -> dict[str, str]:
-    """The form fields with the rater's last answer."""
+    """The form fields with the rater's last answer, `q0`, `q1`, ... for the questions `names`; empty without an
+    answer."""
     last = slot.answer
     if last is None:
         return {}

@@ -32,7 +32,7 @@ HEADERS = {
 
 
 class SecurityHeaders:
-    """Adds `HEADERS` to every response, including errors."""
+    """An ASGI layer that adds `HEADERS` to every HTTP response, including errors."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
@@ -60,7 +60,10 @@ class RateLimiter:
         )  # key -> allowance and its time
 
     def check(self, key: str) -> None:
-        """Count one action; raise the error 429 if it exceeds the limit."""
+        """Count one action of `key`; raise the error 429 if it exceeds the limit.
+
+        Of more than 50,000 keys those used longest ago are forgotten.
+        """
         now = self._clock()
         allowance, then = self._allowances.pop(key, (self._burst, now))
         allowance = min(self._burst, allowance + (now - then) * self._rate)
@@ -73,17 +76,20 @@ class RateLimiter:
 
 
 def csrf_token(secret: str, token: str) -> str:
-    """The CSRF token of a form, which only pages that were served to the holder of `token` have."""
+    """The CSRF token of a form: an HMAC of `token`, which only pages served to the holder of `token` have."""
     return hmac.digest(bytes.fromhex(secret), f"form:{token}".encode(), "sha256").hex()
 
 
 def parse_number(text: str) -> int:
-    """The text as a whole number below 10**9; 0 if it is not one."""
+    """The digits as a whole number below 10**9; 0 if the text is anything else, also a negative number."""
     return int(text) if text.isascii() and text.isdigit() and len(text) < 10 else 0
 
 
 async def read_form(request: Request, secret: str, token: str) -> Mapping[str, str]:
-    """The fields of a form that was sent from a page of this server; any other request is an error."""
+    """The fields of a form that was sent from a page of this server.
+
+    HTTP errors: 403 for another site or a wrong CSRF token, 415 for no form, 413 if too large, 400 if unreadable.
+    """
     if request.headers.get("sec-fetch-site", "same-origin") not in ("same-origin", "none"):
         raise HTTPException(403, "This form was sent from another site.")
     if request.headers.get("content-type", "").partition(";")[0].strip().lower() != FORM:

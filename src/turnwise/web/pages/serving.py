@@ -17,7 +17,7 @@ BACKLOG = 1024  # most connections that wait to be accepted
 
 
 def open_socket(host: str, port: int) -> socket.socket:
-    """A listening socket; port 0 takes a free port."""
+    """A listening TCP socket; port 0 takes a free port. Raises `UsageError` if the address cannot be used."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     # With an explicit protocol asyncio sets TCP_NODELAY; otherwise small packets wait up to 40 ms.
     found = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
@@ -39,7 +39,10 @@ def serve(
     sock: socket.socket,
     url: str | None = None,
 ) -> None:
-    """Serve until interrupted, then finish open requests. With `url` the server is behind a proxy."""
+    """Serve until interrupted, then finish open requests for up to 10 seconds.
+
+    With `url`, the public address, the server is behind a proxy and trusts its headers.
+    """
     config = uvicorn.Config(
         app(recorder, dialogues, agents, url=url),
         log_level="warning",

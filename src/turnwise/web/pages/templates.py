@@ -22,7 +22,7 @@ _environment = Environment(
 
 
 def render(name: str, status: int = 200, **values: Any) -> Response:
-    """The response with a rendered template."""
+    """The response with the rendered template `name`.html; a value that is missing raises an error."""
     return HTMLResponse(_environment.get_template(f"{name}.html").render(values), status)
 
 
@@ -35,19 +35,19 @@ def static_file(name: str) -> Response | None:
 
 
 def _figure(value: float | None, digits: int = 2) -> str:
-    """A number with `digits` decimals; a dash if it is missing."""
+    """A number with `digits` decimals; an en dash if it is None or NaN."""
     return "–" if value is None or isnan(value) else f"{value:.{digits}f}"
 
 
-def _plain(value: Any) -> str:
-    """A value of a goal as text."""
+def _goal_text(value: Any) -> str:
+    """A value of a goal as text: objects as `key: value; ...`, lists by commas, yes and no, an en dash for None."""
     if isinstance(value, Mapping):
-        return "; ".join(f"{key}: {_plain(inner)}" for key, inner in value.items())
+        return "; ".join(f"{key}: {_goal_text(inner)}" for key, inner in value.items())
     if isinstance(value, list | tuple):
-        return ", ".join(map(_plain, value))
+        return ", ".join(map(_goal_text, value))
     if isinstance(value, bool) or value is None:
         return {True: "yes", False: "no", None: "–"}[value]
     return str(value)
 
 
-_environment.filters |= {"figure": _figure, "plain": _plain, "g": lambda value: f"{value:g}"}
+_environment.filters |= {"figure": _figure, "plain": _goal_text, "g": lambda value: f"{value:g}"}

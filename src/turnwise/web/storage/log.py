@@ -43,7 +43,10 @@ def without_credentials(store: str) -> str:
 
 
 def open_log(store: str, *, writable: bool = True) -> Log:
-    """Open the log at a path or at a `postgresql://` address."""
+    """Open the log at a path or at a `postgresql://` address; if not `writable`, it must exist (`DataError`).
+
+    Raises `MissingExtra` if the PostgreSQL driver is not installed.
+    """
     if store.startswith(("postgresql://", "postgres://")):
         try:
             from turnwise.web.storage.postgres import PostgresLog

@@ -52,7 +52,10 @@ class PostgresLog:
             raise DataError(f"{self._store}: there are no ratings yet")
 
     def append(self, events: Sequence[Event], /) -> None:
-        """Store all events or none; reconnect if the connection is lost."""
+        """Store all events or none; a lost connection is opened again for up to 30 seconds.
+
+        Raises `LogConflict` if other events have their numbers.
+        """
         rows = [(e.seq, e.at, e.rater, e.kind, msgspec.json.encode(e.body).decode()) for e in events]
         deadline, reconnected = time.monotonic() + RECONNECT_SECONDS, False
         while True:

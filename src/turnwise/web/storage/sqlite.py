@@ -54,7 +54,7 @@ class SqliteLog:
             raise DataError(f"{path}: is no file of ratings: {error}") from None
 
     def append(self, events: Sequence[Event], /) -> None:
-        """Store all events or none, in one transaction."""
+        """Store all events or none, in one transaction; raises `LogConflict` if their numbers are taken."""
         rows = [(e.seq, e.at, e.rater, e.kind, msgspec.json.encode(e.body).decode()) for e in events]
         try:
             self._connection.execute("BEGIN IMMEDIATE")

@@ -21,7 +21,7 @@ REPEAT_DISTANCE = 5  # number of tasks between a task and its repeat, if there a
 
 @dataclass(frozen=True, slots=True)
 class Assignment:
-    """A task for a rater, with its purpose and the order of its replies."""
+    """A task for a rater, its purpose, and whether the second of two replies is shown first."""
 
     task: Task
     purpose: Purpose
@@ -29,7 +29,7 @@ class Assignment:
 
 
 def next_task(ledger: Ledger, rater: Rater, *, now: float) -> Assignment | None:
-    """The rater's next task, or None if there is none."""
+    """The rater's next task, ordinary or special; None if there is none. `now` is in seconds since 1970."""
     study, number = ledger.study, len(rater.slots) + 1
     mine = sum(slot.purpose == "task" for slot in rater.slots)
     ordinary = None
@@ -51,14 +51,15 @@ def next_task(ledger: Ledger, rater: Rater, *, now: float) -> Assignment | None:
 
 
 def tasks_ahead(ledger: Ledger, rater: Rater) -> int:
-    """The approximate number of tasks that a rater has ahead."""
+    """The approximate number of tasks, special ones included, that a rater has ahead."""
     mine = sum(slot.purpose == "task" for slot in rater.slots)
     has_task = ledger.open_tasks.choose(rater.groups_seen, rater.agents) is not None
     return len(_special(ledger, rater, late=True)) + (_ordinary_ahead(ledger, mine) if has_task else 0)
 
 
 def _ordinary_ahead(ledger: Ledger, mine: int) -> int:
-    """The number of ordinary tasks that a rater has ahead if all raters take the same number."""
+    """The number of ordinary tasks that a rater with `mine` of them has ahead: up to `per_rater`, or a fair share,
+    at least 1."""
     study = ledger.study
     if study.per_rater is not None:
         return study.per_rater - mine
@@ -67,9 +68,9 @@ def _ordinary_ahead(ledger: Ledger, mine: int) -> int:
 
 
 def _special(ledger: Ledger, rater: Rater, *, late: bool) -> list[tuple[Purpose, Task]]:
-    """The shared tasks, checks and repeats that the rater has ahead, the next one first.
+    """The shared tasks, checks and repeats that the rater has ahead, with their purposes, the next one first.
 
-    `late` says that the rater has no ordinary task left.
+    `late` says that the rater has no ordinary task left; then a repeat may come earlier.
     """
     seed = ledger.study.seed
     shared: list[tuple[Purpose, Task]] = [
@@ -89,14 +90,14 @@ def _special(ledger: Ledger, rater: Rater, *, late: bool) -> list[tuple[Purpose,
 
 
 def _repeatable(rater: Rater, apart: int) -> list[Slot]:
-    """The slots before the last `apart` whose task can be repeated."""
+    """The slots of ordinary and shared tasks, except the last `apart` slots, whose task was not repeated yet."""
     repeated = {slot.task.id for slot in rater.slots if slot.purpose == "repeat"}
     old = rater.slots[: max(0, len(rater.slots) - apart)]
     return [slot for slot in old if slot.purpose in ("task", "shared") and slot.task.id not in repeated]
 
 
 def _abandoned_task(ledger: Ledger, rater: Rater, now: float) -> Task | None:
-    """A task that needs another rater because some of its raters have abandoned it."""
+    """A task without enough raters if those do not count who have not acted on it for `LEASE` seconds; None if none."""
     abandoned: Counter[str] = Counter()
     for other in ledger.raters.values():
         slot = other.current

@@ -19,7 +19,7 @@ _WORDS = ("green apple tree", "seven grey boats", "warm paper lantern", "small c
 
 
 def attention_checks(study: Study, tasks: tuple[Task, ...]) -> tuple[Task, ...]:
-    """The attention checks of a study; the mode `chat` has none."""
+    """The attention checks of a study, made from random tasks; none in the mode `chat` or without tasks."""
     if study.mode == "chat" or not tasks:
         return ()
     bases = shuffled(tasks, study.seed, "check", key=lambda task: task.id)
@@ -27,7 +27,7 @@ def attention_checks(study: Study, tasks: tuple[Task, ...]) -> tuple[Task, ...]:
 
 
 def _check(study: Study, base: Task, number: int) -> Task:
-    """The attention check with this number, made from an ordinary task."""
+    """The attention check with this number (from 0), made from `base`; odd ones ask for the highest answer."""
     high = number % 2 == 1
     check = replace(base, id=f"check-{number + 1}", agents=(), group=f"check-{number + 1}", items=())
     if study.mode == "write":

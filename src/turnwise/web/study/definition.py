@@ -39,7 +39,7 @@ class Question(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
 
     @property
     def points(self) -> tuple[float, ...]:
-        """The values of the scale."""
+        """The values of the scale from the lowest to the highest."""
         return tuple(self._point(k) for k in range(self.steps + 1))
 
     def label(self, index: int) -> str:
@@ -58,11 +58,11 @@ class Question(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
         return self._point(round(steps)) if abs(steps - round(steps)) < 1e-6 else None
 
     def _point(self, index: int) -> float:
-        """The value of the point with this index."""
+        """The value of the point with this index from 0, rounded to nine decimals."""
         return float(round(self.scale[0] + index * self.step, 9))
 
     def problem(self) -> str | None:
-        """What is wrong with the question, or None."""
+        """What is wrong with the question, as the end of a sentence; None if it is valid."""
         low, high = self.scale
         if not self.name.strip():
             return "has no name"
@@ -122,7 +122,7 @@ class Study(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
     chat: Chat = Chat()
 
     def problem(self) -> tuple[str, str] | None:
-        """The key and what is wrong with it, or None."""
+        """The key of the first invalid value and what is wrong with it; None if all is valid."""
         for index, question in enumerate(self.questions):
             if found := question.problem():
                 return f"question[{index}]", found
@@ -166,7 +166,10 @@ DEFAULTS: dict[Mode, tuple[Question, ...]] = {
 
 
 def read_study(path: str | None, **changes: object) -> Study:
-    """Read the study from a TOML file, or take the default one; `changes` of the command line override it."""
+    """Read the study from a TOML file, or take the default one; `changes` that are not None override its keys.
+
+    Raises `DataError` for an unreadable file or an invalid study.
+    """
     values: dict[str, object] = {}
     if path is not None:
         try:
@@ -185,7 +188,11 @@ def read_study(path: str | None, **changes: object) -> Study:
 
 
 def _with_defaults(found: Study) -> Study:
-    """The study with the default questions of its mode if it has none; preferences are always 0, .5 or 1."""
+    """The study with the default questions of its mode if it has none; pairwise questions always have points 0, .5 and
+    1.
+
+    Raises `DataError` for questions in the mode `write`, or `whole` outside the mode `pairwise`.
+    """
     if found.mode == "write" and found.questions:
         raise DataError('mode = "write" takes no questions; rate the written replies in a second study')
     if found.whole and found.mode != "pairwise":

@@ -32,7 +32,10 @@ ScreenedRating = tuple[Rating, str | None]  # a rating, and the reason why it is
 def export_dialogues(
     ledger: Ledger, dialogues: Sequence[Dialogue], *, everything: bool = False
 ) -> Iterator[Dialogue]:
-    """The dialogues of a study with the ratings so far."""
+    """The dialogues of a study with the ratings so far; `dialogues` are those of the data.
+
+    With `everything` no rating is set apart and nothing is left out; attention checks come last.
+    """
     screened: defaultdict[str, list[ScreenedRating]] = defaultdict(list)
     for rating, reason in _screened_ratings(ledger):
         screened[rating.item].append((rating, None if everything else reason))
@@ -43,11 +46,11 @@ def export_dialogues(
     else:
         yield from _rated_dialogues(ledger, dialogues, screened)
     for check in ledger.checks if everything else ():
-        yield from _check(check, screened[check.id])
+        yield from _check_dialogue(check, screened[check.id])
 
 
 def _screened_ratings(ledger: Ledger) -> list[ScreenedRating]:
-    """All ratings after screening, repeats first."""
+    """All ratings, each with the reason why it is unreliable or None, repeats first; empty before the first rating."""
     ratings = collected_ratings(ledger)
     screened = screen_raters(ledger, ratings)
     if screened is None:
@@ -109,8 +112,8 @@ def _with_ratings(dialogue: Dialogue, screened: Sequence[ScreenedRating]) -> Dia
     return replace(dialogue, ratings=kept, extra=extra)
 
 
-def _check(check: Task, screened: Sequence[ScreenedRating]) -> Iterator[Dialogue]:
-    """An attention check as a dialogue, if it was answered."""
+def _check_dialogue(check: Task, screened: Sequence[ScreenedRating]) -> Iterator[Dialogue]:
+    """An attention check as a dialogue of the agent `check`; nothing if nobody answered it."""
     if screened:
         yield _with_ratings(
             Dialogue(check.id, "check", check.visible_turns),
@@ -144,7 +147,7 @@ def _written_replies(ledger: Ledger, *, everything: bool) -> Iterator[Dialogue]:
 
 
 def _exclusion_reason(rater: Rater, slot: Slot, dropped: set[str]) -> str | None:
-    """Why a written reply is left out of the export, or None."""
+    """Why a written reply is left out of the export (withheld, or its writer in `dropped`); None if it is not."""
     if slot.held:
         return "possibly offensive"
     return "the writer was set apart" if rater.name in dropped else None

@@ -30,7 +30,7 @@ class Answer:
 
 @dataclass(slots=True)
 class Slot:
-    """A task that was given to a rater, with the answers."""
+    """A task that was given to a rater, with the rater's answers or the live dialogue."""
 
     number: int  # 1, 2, ... for each rater
     task: Task
@@ -46,7 +46,7 @@ class Slot:
 
     @property
     def answer(self) -> Answer | None:
-        """The answer that counts."""
+        """The last answer, which counts; None before the first."""
         return self.answers[-1] if self.answers else None
 
     @property
@@ -57,7 +57,7 @@ class Slot:
 
     @property
     def failed(self) -> bool:
-        """Whether this is an attention check with a wrong answer."""
+        """Whether this is an attention check whose last answer is wrong."""
         answer = self.answer
         if self.purpose != "check" or answer is None:
             return False
@@ -71,7 +71,7 @@ class Slot:
 
     @property
     def seconds(self) -> float | None:
-        """The time from when the task was given to the first answer."""
+        """The seconds from when the task was given to the first answer; None without an answer."""
         return self.answers[0].at - self.at if self.answers else None
 
 
@@ -141,7 +141,7 @@ class Ledger:
         return Ledger(self.study, self._tasks)
 
     def apply(self, event: Event) -> None:
-        """Change the state by one event."""
+        """Change the state by one event, which must be the next one of the log."""
         self.seq = event.seq
         self._handlers[event.kind](event)
         if event.rater in self.raters and event.kind in ("given", "said", "answered"):
@@ -149,22 +149,25 @@ class Ledger:
 
     @property
     def slots(self) -> Iterable[tuple[Rater, Slot]]:
-        """All slots of all raters."""
+        """All slots with their raters, by rater in the order of invitation."""
         return ((rater, slot) for rater in self.raters.values() for slot in rater.slots)
 
     def _slot(self, event: Event) -> Slot:
-        """The slot that an event is about."""
+        """The slot of the event's rater that the event is about."""
         number: int = event.body["slot"]
         return self.raters[event.rater].slots[number - 1]
 
     def _on_study(self, event: Event) -> None:
+        """Keep the body of the first event: identity, secrets and mode of the study."""
         self.study_event = event.body
 
     def _on_rater(self, event: Event) -> None:
+        """Add an invited rater."""
         rater = Rater(event.rater, event.body["token"])
         self.raters[rater.name] = self.by_token[rater.token] = rater
 
     def _on_given(self, event: Event) -> None:
+        """Add a slot to the rater; an ordinary task of a reliable rater counts as one of the task's raters."""
         rater = self.raters[event.rater]
         task = self.tasks[event.body["task"]]
         purpose: Purpose = event.body["purpose"]
@@ -179,6 +182,7 @@ class Ledger:
             self.open_tasks.add_rater(task)
 
     def _on_said(self, event: Event) -> None:
+        """Add a message to a live dialogue; an earlier failure of the agent is over."""
         slot, body = self._slot(event), event.body
         reply = Reply(body["content"], body.get("outcome"))
         slot.turns.append(Turn(body["role"], reply.content, outcome=reply.outcome))
@@ -186,12 +190,15 @@ class Ledger:
         slot.failure = ""
 
     def _on_failed(self, event: Event) -> None:
+        """Keep the reason why the agent gave no reply."""
         self._slot(event).failure = event.body["reason"]
 
     def _on_ended(self, event: Event) -> None:
+        """End a live dialogue."""
         self._slot(event).ended = True
 
     def _on_answered(self, event: Event) -> None:
+        """Add an answer or a correction; after an attention check the rater's reliability is set anew."""
         rater, slot, body = self.raters[event.rater], self._slot(event), event.body
         slot.answers.append(
             Answer(
@@ -207,11 +214,13 @@ class Ledger:
             self._set_reliability(rater, failed_check=failed_check, doubted=rater.doubted)
 
     def _on_doubted(self, event: Event) -> None:
+        """Set whether the administrator distrusts the rater (events `doubted` and `trusted`)."""
         rater = self.raters[event.rater]
         self._set_reliability(rater, failed_check=rater.failed_check, doubted=event.kind == "doubted")
 
     def _set_reliability(self, rater: Rater, *, failed_check: bool, doubted: bool) -> None:
-        """Set whether a rater is reliable; the tasks of an unreliable rater need other raters."""
+        """Set both reasons of unreliability; if reliability changes, the rater's ordinary tasks need one rater more
+        or less."""
         before = rater.is_reliable
         rater.failed_check, rater.doubted = failed_check, doubted
         if rater.is_reliable != before:
@@ -222,9 +231,11 @@ class Ledger:
                     )
 
     def _on_moderated(self, event: Event) -> None:
+        """Withhold or approve the last written reply of a slot (events `held` and `released`)."""
         slot = self._slot(event)
         last = slot.answers[-1]
         slot.answers[-1] = Answer(last.at, last.values, last.text, last.understood, event.kind == "held")
 
     def _on_open_or_close(self, event: Event) -> None:
+        """Set whether the study takes answers."""
         self.closed = event.kind == "closed"

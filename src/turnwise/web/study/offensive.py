@@ -21,7 +21,7 @@ _SPACED = re.compile(r"\b(?:[^\W\d_][\s.*_-]+){2,}[^\W\d_]\b")
 
 
 def is_offensive(text: str, blocked: Iterable[str] = ()) -> bool:
-    """Whether a text has a word of the list or of `blocked`, also in disguise."""
+    """Whether a text has a word of the list or of `blocked`, also with common endings, spaced out or in disguise."""
     listed = _listed_words() | {_without_repeats(_normalised(word)) for word in blocked}
     plain = _normalised(text)
     joined = " ".join(re.sub(r"[\W_]", "", found) for found in _SPACED.findall(plain))
@@ -31,7 +31,7 @@ def is_offensive(text: str, blocked: Iterable[str] = ()) -> bool:
 
 @cache
 def _listed_words() -> frozenset[str]:
-    """The words of the built-in list."""
+    """The words of the built-in list, with repeated letters reduced to one."""
     lines = (files("turnwise.web") / "offensive.txt").read_text("utf-8").splitlines()
     return frozenset(
         _without_repeats(line.strip()) for line in lines if line.strip() and not line.startswith("#")
@@ -46,11 +46,11 @@ def _normalised(text: str) -> str:
 
 
 def _without_repeats(word: str) -> str:
-    """The word with repeated letters reduced to one."""
+    """The word with each run of the same letter reduced to one letter."""
     return _RUNS.sub(r"\1", word)
 
 
 def _stems(word: str) -> set[str]:
-    """The word, and the word without each common ending."""
+    """The word, and the word without each common ending that leaves at least three letters."""
     endings = ("s", "es", "ed", "er", "ers", "ing", "in", "y", "head", "heads")
     return {word} | {word.removesuffix(end) for end in endings if len(word) - len(end) >= 3}

@@ -20,7 +20,7 @@ from turnwise.web.study.tasks import Task, make_tasks
 def new_ledger(
     study: Study, dialogues: Sequence[Dialogue], selection: Selection, *, agents: Sequence[str] = ()
 ) -> Ledger:
-    """The ledger of a study without any event."""
+    """The ledger of a study without any event; raises `DataError` if the data has nothing to rate."""
     found = make_tasks(study, dialogues, selection, agents=agents)
     if not found:
         raise DataError("the data has nothing to rate")
@@ -28,7 +28,10 @@ def new_ledger(
 
 
 def open_study(store: str, ledger: Ledger) -> Recorder:
-    """Open `store` for writing. It must be new, or of the same study on the same data."""
+    """Open `store` for writing, and restore the ledger from its events; a new store gets the first event.
+
+    Raises `DataError` if the store is of another study or of other data.
+    """
     log = open_log(store)
     try:
         _apply_events(store, ledger, log.replay())
@@ -46,7 +49,10 @@ def open_study(store: str, ledger: Ledger) -> Recorder:
 
 
 def read_ledger(store: str, ledger: Ledger) -> Ledger:
-    """The ledger with the events of `store`, to which another process may be writing."""
+    """The same ledger, with the events of `store` applied; another process may be writing to the store.
+
+    Raises `DataError` if the store is empty or of another study.
+    """
     log = open_log(store, writable=False)
     try:
         _apply_events(store, ledger, log.replay())
@@ -58,7 +64,7 @@ def read_ledger(store: str, ledger: Ledger) -> Ledger:
 
 
 def _apply_events(store: str, ledger: Ledger, events: Iterator[Event]) -> None:
-    """Apply the stored events to the ledger; a store of another study is an error."""
+    """Apply the stored events to the ledger; raises `DataError` for a store of another study."""
     for event in events:
         if event.kind == "study" and event.body["identity"] != identity(ledger):
             raise DataError(
@@ -74,14 +80,14 @@ def identity(ledger: Ledger) -> str:
     asked = [(q.name, q.scale, q.kind, q.step, q.direction) for q in study.questions]
     fixed = msgspec.json.encode((study.mode, study.seed, asked, study.quality.shared, study.quality.checks))
     shown = [
-        f"{task.id}\0{task.agents}\0{[(t.role, t.text) for t in task.visible_turns]}\0{_goal(task)}"
+        f"{task.id}\0{task.agents}\0{[(t.role, t.text) for t in task.visible_turns]}\0{_goal_json(task)}"
         for task in ledger.tasks.values()
     ]
     return digest(fixed, *shown)
 
 
-def _goal(task: Task) -> str:
-    """The goal of a live dialogue as JSON."""
+def _goal_json(task: Task) -> str:
+    """The goal of a live dialogue as JSON with sorted keys; "" for other tasks."""
     return msgspec.json.encode(task.source.goal, order="sorted").decode() if task.source else ""
 
 

@@ -32,7 +32,7 @@ class OpenTasks:
 
     @property
     def raters_missing(self) -> int:
-        """The number of raters that the tasks still need, in sum."""
+        """The number of raters that the tasks still need, summed over tasks; shared tasks are not counted."""
         return len(self.others) * self._raters_per_task - sum(
             min(n, self._raters_per_task) for n in self._n_raters.values()
         )
@@ -58,7 +58,8 @@ class OpenTasks:
         self._by_agents[task.agents][count - 1][task.id] = task
 
     def choose(self, groups_seen: set[str], rated: dict[Key, int]) -> Task | None:
-        """The next task of a rater who has had the groups `groups_seen` and rated each agent `rated` times.
+        """The next task of a rater who has had the groups `groups_seen` and rated each agent `rated` times; None if
+        there is none.
 
         Agents that the rater has rated least come first, then those that all raters have rated least. Among their tasks
         those with the most raters come first, so that a study that ends early has few incomplete tasks.

@@ -51,7 +51,7 @@ class QuestionAnalysis:
 
 
 def analyse_questions(ledger: Ledger) -> tuple[QuestionAnalysis, ...]:
-    """The agreement and the plot of each question that has ratings."""
+    """The analysis of each question that has ratings, in the study's order; attention checks are left out."""
     ratings = [rating for rating in collected_ratings(ledger) if CHECK not in rating.extra]
     found: list[QuestionAnalysis] = []
     first: dict[str, float] = {}
@@ -73,7 +73,8 @@ def analyse_questions(ledger: Ledger) -> tuple[QuestionAnalysis, ...]:
 
 
 def _correlation_with_first(first: dict[str, float], means: dict[str, float]) -> float:
-    """The correlation of two questions over the tasks that both have; NaN with fewer than three."""
+    """Pearson correlation of the task means of two questions over the tasks that both have; NaN with fewer than
+    three."""
     both = [item for item in means if item in first]
     if len(both) < 3:
         return nan
@@ -81,7 +82,7 @@ def _correlation_with_first(first: dict[str, float], means: dict[str, float]) ->
 
 
 def _conclusion(agreement: Agreement, correlation: float, *, threshold: float) -> str:
-    """The conclusion about a question, for the administrator."""
+    """A sentence for the administrator: agreement unknown, too low (kappa below `threshold`), redundant or good."""
     kappa = agreement.pairwise_kappa_quadratic.value
     if isnan(kappa):
         return f"unknown so far: {agreement.pairwise_kappa_quadratic.reason}"
@@ -93,7 +94,8 @@ def _conclusion(agreement: Agreement, correlation: float, *, threshold: float) -
 
 
 def _scatter(matrix: RatingMatrix) -> tuple[tuple[Dot, ...], int]:
-    """The dots of the normalised ratings of the tasks with the most raters, and the number of these tasks."""
+    """The dots of the centred ratings of the 60 tasks with the most raters, and the number of tasks; none if all are
+    0."""
     columns = np.argsort(-matrix.counts, kind="stable")[:MAX_COLUMNS]
     try:
         values = normalised(matrix, "centre").values[:, np.sort(columns)]
@@ -106,7 +108,8 @@ def _scatter(matrix: RatingMatrix) -> tuple[tuple[Dot, ...], int]:
 
 
 def _dots(values: Floats, reach: float) -> list[Dot]:
-    """One dot for each position; `reach` is the largest absolute value."""
+    """One dot for each position in pixels, larger for more ratings; `values` is (raters, tasks), `reach` its largest
+    size."""
     counts: dict[tuple[float, float], int] = {}
     for row in values:
         for column in np.flatnonzero(~np.isnan(row)):

@@ -13,13 +13,16 @@ WRITTEN = "written"  # dimension of an attention check in the mode `write`
 
 
 def collected_ratings(ledger: Ledger) -> list[Rating]:
-    """The ratings of all answers, repeats first, so that a task's first answer is the one that counts later."""
+    """The ratings of all answers, checks included, repeats first, so that a task's first answer counts later."""
     found = [rating for rater, slot in ledger.slots for rating in _slot_ratings(ledger, rater, slot)]
     return sorted(found, key=lambda rating: REPEAT not in rating.extra)
 
 
 def _slot_ratings(ledger: Ledger, rater: Rater, slot: Slot) -> Iterator[Rating]:
-    """The ratings of one slot, one per question."""
+    """The ratings of a slot's last answer, one per question; none without an answer.
+
+    A check in the mode `write` is a rating of 1 or 0 on the dimension `written`.
+    """
     answer = slot.answer
     if answer is None:
         return
@@ -31,7 +34,7 @@ def _slot_ratings(ledger: Ledger, rater: Rater, slot: Slot) -> Iterator[Rating]:
 
 
 def rating(slot: Slot, question: Question, answer: Answer, *, rater: Rater) -> Rating:
-    """The rating of a task on one question."""
+    """The rating that an answer gives to the slot's task on one question; `turn` is set if a single reply was rated."""
     turn = slot.task.items[0].turn if len(slot.task.items) == 1 else None
     return Rating(
         item=rated_id(slot, rater),
@@ -51,7 +54,8 @@ def rated_id(slot: Slot, rater: Rater) -> str:
 
 
 def _extra(slot: Slot, question: Question, answer: Answer) -> dict[str, Any]:
-    """Time, duration and earlier answers of a rating, and whether it is a check or a repeat."""
+    """Time, seconds and earlier values of a rating, and where it applies that it is a check, a repeat or not
+    understood."""
     extra: dict[str, Any] = {"at": iso_time(answer.at), "seconds": round(slot.seconds or 0.0, 1)}
     earlier = [{"value": old.values[question.name], "at": iso_time(old.at)} for old in slot.answers[:-1]]
     if earlier:

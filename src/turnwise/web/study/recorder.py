@@ -38,13 +38,13 @@ class Recorder:
         self._thread.start()
 
     def record(self, kind: Kind, rater: str = "", **body: Any) -> None:
-        """Record an event. It is on disk after `wait_until_stored`."""
+        """Apply an event to the ledger at once and queue it for the log; it is on disk after `wait_until_stored`."""
         event = Event(self.ledger.seq + 1, round(self.clock(), 3), rater, kind, body)
         self.ledger.apply(event)
         self._queue.put(event)
 
     async def wait_until_stored(self) -> None:
-        """Wait until all events recorded so far are on disk; raise an error if they cannot be stored."""
+        """Wait until all events recorded so far are on disk; raises `TurnwiseError` if a write has failed."""
         loop = asyncio.get_running_loop()
         done = asyncio.Event()
         self._queue.put(lambda: loop.is_closed() or loop.call_soon_threadsafe(done.set))
@@ -71,7 +71,10 @@ class Recorder:
         self._log.close()
 
     def _write(self) -> None:
-        """Write events in batches until `close` is called; runs in the second thread."""
+        """Write queued events in batches until `close` is called; after a failed write nothing more is written.
+
+        Runs in the second thread.
+        """
         closing = False
         while not closing:
             batch = [self._queue.get()]
@@ -92,6 +95,6 @@ class Recorder:
                     one()
 
     def _check(self) -> None:
-        """Raise an error if a write has failed."""
+        """Raise `TurnwiseError` if a write has failed."""
         if self.write_error is not None:
             raise TurnwiseError(f"answers cannot be stored: {self.write_error}")

@@ -9,7 +9,7 @@ T = TypeVar("T")
 
 
 def uniform(seed: int, *names: object) -> float:
-    """A uniform number in [0, 1) that depends only on the seed and the names."""
+    """A uniform number in [0, 1) that depends only on the seed and the names (a hash)."""
     return int(digest(str(seed), *map(str, names)), 16) / 2**64
 
 

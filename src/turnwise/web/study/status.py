@@ -42,11 +42,12 @@ class StudyStatus:
 
 
 def study_status(ledger: Ledger) -> StudyStatus:
-    """Compute the status of a study."""
+    """Compute the status of a study from its ledger; attention checks and raters who are set apart are left out of
+    agreement."""
     ratings = collected_ratings(ledger)
     screened = screen_raters(ledger, ratings)
     reports = {report.rater: report for report in screened.raters} if screened else {}
-    rows = tuple(_row(rater, reports.get(rater.name)) for rater in ledger.raters.values())
+    rows = tuple(_rater_row(rater, reports.get(rater.name)) for rater in ledger.raters.values())
     dropped = {row.rater.name for row in rows if row.flagged}
     kept = [r for r in ratings if CHECK not in r.extra and r.rater not in dropped]
     clusters = {task.id: task.cluster for task in ledger.tasks.values()}
@@ -64,7 +65,7 @@ def study_status(ledger: Ledger) -> StudyStatus:
 
 
 def screen_raters(ledger: Ledger, ratings: Sequence[Rating]) -> Screened | None:
-    """Screen the raters on the first question; None before the first rating."""
+    """Screen the raters on the first question that has ratings; None before the first rating."""
     if not ratings:
         return None
     quality = ledger.study.quality
@@ -73,8 +74,8 @@ def screen_raters(ledger: Ledger, ratings: Sequence[Rating]) -> Screened | None:
     return screen(ratings, first, stable_raters=True, kappa=quality.kappa, min_shared=quality.min_shared)
 
 
-def _row(rater: Rater, report: RaterReport | None) -> RaterRow:
-    """The figures of one rater."""
+def _rater_row(rater: Rater, report: RaterReport | None) -> RaterRow:
+    """The figures of one rater; `report` is that of the screening."""
     times = [slot.seconds for slot in rater.slots if slot.seconds is not None]
     first = {slot.task.id: slot.answer for slot in rater.slots if slot.purpose in ("task", "shared")}
     pairs = [(first[s.task.id], s.answer) for s in rater.slots if s.purpose == "repeat" and s.answer]
@@ -92,7 +93,10 @@ def _row(rater: Rater, report: RaterReport | None) -> RaterRow:
 
 
 def _answers_missing(ledger: Ledger, relied: Sequence[Rater]) -> int:
-    """The number of answers that the study still needs: open and unanswered tasks, and shared tasks."""
+    """The number of answers that the study still needs from reliable raters `relied`.
+
+    Raters that open tasks lack, tasks given but not answered, and shared tasks that a rater has not answered.
+    """
     unanswered = sum(rater.current is not None and rater.current.purpose == "task" for rater in relied)
     shared_answers = sum(
         slot.purpose == "shared" and slot.answer is not None for rater in relied for slot in rater.slots

@@ -29,14 +29,18 @@ class Task:
 
     @property
     def visible_turns(self) -> tuple[Turn, ...]:
-        """All turns on the page."""
+        """All turns on the page: the context, then the replies."""
         return (*self.context, *chain.from_iterable(self.replies))
 
 
 def make_tasks(
     study: Study, dialogues: Sequence[Dialogue], selection: Selection, *, agents: Sequence[str] = ()
 ) -> tuple[Task, ...]:
-    """Every task of a study, in the order of the data."""
+    """Every task of a study, in the order of the data, without items that lack something; `agents` are those of live
+    chats.
+
+    Raises `DataError` in the mode `pairwise` if no context has replies of two agents.
+    """
     if study.mode == "chat":
         found = tuple(_chat_tasks(dialogues, agents))
     elif study.mode == "write":
@@ -99,7 +103,8 @@ def _writing_tasks(dialogues: Sequence[Dialogue], selection: Selection) -> Itera
 
 
 def _chat_tasks(dialogues: Sequence[Dialogue], agents: Sequence[str]) -> Iterator[Task]:
-    """The tasks to talk to each agent with each goal. System turns of the data are the first turns of the dialogue."""
+    """A task for each dialogue of the data (its goal) and each agent; system turns of the data start the live
+    dialogue."""
     for one in dialogues:
         opening = tuple(replace(turn, alternatives={}) for turn in one.turns if turn.role == "system")
         for agent in agents:

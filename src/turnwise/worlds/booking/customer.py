@@ -22,7 +22,7 @@ _TOPIC_OF = {slot: topic for topic, slots in wording.TOPICS.items() for slot in 
 
 
 def first_message(intent: Intent) -> str:
-    """The message with which the customer starts the dialogue."""
+    """The message with which the customer starts the dialogue: its goal, and if talkative its route and dates."""
     said = [wording.OPENINGS[intent.goal][intent.wording]]
     if intent.talkative and intent.goal != "cancel":
         said += [answer(intent, topic) for topic in ("route", "dates")]
@@ -30,7 +30,10 @@ def first_message(intent: Intent) -> str:
 
 
 def next_message(intent: Intent, tables: Tables, turns: Sequence[Turn], rng: np.random.Generator) -> str:
-    """The customer's reply to the last of `turns`, a turn of the seller that contains no decision."""
+    """The customer's reply to the last of `turns`, a turn of the seller that contains no decision.
+
+    It ends with a goodbye if the customer leaves.
+    """
     replies = [turn.text for turn in turns if turn.role == "assistant"]
     text, before = replies[-1], replies[:-1]
     number = offered_flight(text)
@@ -48,7 +51,7 @@ def next_message(intent: Intent, tables: Tables, turns: Sequence[Turn], rng: np.
 
 
 def answer(intent: Intent, topic: str) -> str:
-    """The customer's answer to a question on one topic."""
+    """The customer's answer to a question on one topic of `wording.TOPICS`, or on `goal`."""
     if topic == "goal":
         return wording.OPENINGS[intent.goal][intent.wording]
     wishes = intent.wishes
@@ -85,7 +88,10 @@ def _respond_to_offer(intent: Intent, tables: Tables, number: int, rng: np.rando
 def _answer_questions(
     intent: Intent, turns: Sequence[Turn], text: str, rng: np.random.Generator
 ) -> tuple[str, bool]:
-    """The answers to the questions in `text`, and whether any of them had been answered before."""
+    """The answers to the questions in `text`, and whether any of them had been answered before.
+
+    Without a question the customer waits, or with probability 0.3 states something that it has not said yet.
+    """
     topics = asked_topics(text)
     known = known_facts(turns)
     repeated = any(_is_known(topic, known) for topic in topics)
@@ -99,7 +105,7 @@ def _answer_questions(
 
 
 def _is_known(topic: str, known: dict[str, object]) -> bool:
-    """Whether every slot of a topic has been filled."""
+    """Whether every slot of a topic has been stated, also as no preference."""
     return all(slot in known for slot in wording.TOPICS[topic])
 
 

@@ -114,7 +114,7 @@ FAMILIES: Mapping[str, Callable[[int], dict[str, Habits]]] = {
 
 
 def family(name: str, *, agents: int = 16) -> dict[str, Seller]:
-    """The sellers of a family, by their names."""
+    """The sellers of a family, by their names; raises an error for an unknown family."""
     if name not in FAMILIES:
         raise unknown("family", name, list(FAMILIES))
     return {agent: Seller(habits) for agent, habits in FAMILIES[name](agents).items()}

@@ -42,6 +42,8 @@ Wishes = Mapping[str, Any]  # slot -> the condition on it; absent or None: no co
 
 
 class Flight(NamedTuple):
+    """A return flight of the table."""
+
     number: int
     origin: str
     destination: str
@@ -94,7 +96,7 @@ class Tables:
 
 
 def tables_from_briefing(turn: Turn) -> Tables:
-    """Parse the tables from the briefing turn."""
+    """Parse the tables from the briefing turn; raises `UsageError` if the turn is not of the system."""
     if turn.role != "system":
         raise UsageError(
             "a seller needs its flight table: the first turn must be the briefing (`meta.briefing` in a log)"
@@ -104,7 +106,7 @@ def tables_from_briefing(turn: Turn) -> Tables:
 
 @lru_cache(maxsize=256)
 def parse_tables(text: str) -> Tables:
-    """Parse the tables from the text of a briefing."""
+    """Parse the tables from the text of a briefing; lines that are no flight are ignored."""
     reservation = _RESERVATION.search(text)
     flights = tuple(
         Flight(int(number), origin, destination, DAY_OF_YEAR[out], DAY_OF_YEAR[back], int(hour), int(hour_back), cabin,
@@ -116,7 +118,7 @@ def parse_tables(text: str) -> Tables:
 
 
 def part_of_day(hour: int) -> str:
-    """`morning`, `afternoon` or `evening`."""
+    """`morning` before 12, `afternoon` before 18, else `evening`."""
     return "morning" if hour < 12 else "afternoon" if hour < 18 else "evening"
 
 
@@ -135,7 +137,7 @@ MEETS: Mapping[str, Callable[[Flight, Any], bool]] = {
 
 
 def matching_flights(flights: Sequence[Flight], wishes: Wishes) -> Sequence[Flight]:
-    """The flights that meet every condition in `wishes`."""
+    """The flights that meet every condition in `wishes`, in the table's order; None means no condition."""
     for slot, meets in MEETS.items():
         wanted = wishes.get(slot)
         if wanted is not None:
@@ -172,7 +174,7 @@ def draw_tables(wishes: Wishes, rng: np.random.Generator, *, solvable: bool) -> 
 
 
 def _draw_flight(number: int, airports: Sequence[str], wishes: Wishes, u: Sequence[float]) -> Flight:
-    """A random flight, computed from ten uniform draws."""
+    """A random flight with this number, computed from the ten uniform draws `u`; `airports` has three."""
     origin = int(u[0] * 3)
     # Most flights are on the customer's route, near the customer's dates, as in the result of a search.
     route = airports[0:2] if u[1] < 0.6 else (airports[origin], airports[origin - 1])

@@ -62,7 +62,7 @@ class Intent:
 
 
 def _pick(options: Sequence[Any], u: float) -> Any:
-    """The option that the uniform draw `u` selects."""
+    """The option that the uniform draw `u` in [0, 1) selects."""
     return options[int(u * len(options))]
 
 

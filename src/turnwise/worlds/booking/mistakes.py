@@ -25,7 +25,7 @@ def _name(facts: Facts, rng: np.random.Generator) -> None:
 
 
 def _date(facts: Facts, rng: np.random.Generator) -> None:
-    """Move both dates by one to three days."""
+    """Move both dates later by the same one to three days."""
     days = 1 + int(rng.random() * 3)
     for slot in ("leaves", "returns"):
         if slot in facts:
@@ -38,7 +38,7 @@ def _price(facts: Facts, _: np.random.Generator) -> None:
 
 
 def _cabin(facts: Facts, _: np.random.Generator) -> None:
-    """Swap the cabin class, and ignore the budget and the number of connections."""
+    """Swap the cabin class (business if it was not), and ignore the budget and the number of connections."""
     facts["cabin"] = CABINS[facts.get("cabin") != "business"]
     facts["stops"] = facts["price"] = None
 
@@ -49,18 +49,18 @@ def _route(facts: Facts, _: np.random.Generator) -> None:
 
 
 def _goal(facts: Facts, rng: np.random.Generator) -> None:
-    """Replace the goal with another one."""
+    """Replace the goal with one of the other two at random."""
     others = [goal for goal in _GOALS if goal != facts.get("goal")]
     facts["goal"] = others[int(rng.random() * len(others))]
 
 
 def _flight(facts: Facts, _: np.random.Generator) -> None:
-    """Report that there is no flight."""
+    """Decide that there is no flight."""
     facts["status"] = "no_flight"
 
 
 def _reservation(facts: Facts, _: np.random.Generator) -> None:
-    """Report that there is no reservation."""
+    """Decide that there is no reservation."""
     facts["status"] = "no_reservation"
 
 
@@ -94,7 +94,8 @@ _MISHEARINGS: Mapping[str, Callable[[Any, float], Any]] = {
 
 
 def mishear(facts: Facts, rng: np.random.Generator, *, share: float) -> Facts:
-    """A copy of the facts in which each value is replaced by a random one with probability `share`."""
+    """A copy of the facts in which each value is replaced by a random one, which may be the same, with probability
+    `share`."""
     draws = rng.random((2, len(facts))).tolist()
     return {
         slot: _MISHEARINGS[slot](value, chance) if draws[0][index] < share else value

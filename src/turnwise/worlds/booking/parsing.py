@@ -58,7 +58,10 @@ _PERSON = re.compile(_NAME)
 
 @lru_cache(maxsize=CACHE_SIZE)
 def parse_facts(text: str) -> Mapping[str, Any]:
-    """The facts in a customer's turn, by slot; None where the customer has no preference."""
+    """The facts in a customer's turn, by slot; None where the customer says that it has no preference.
+
+    The first date is the departure, the second the return, both as days of the year. Of several goals the first counts.
+    """
     facts: dict[str, Any] = {}
     dates = iter(_DATES)
     for found in _FACTS.finditer(text):
@@ -94,13 +97,13 @@ def known_facts(turns: Sequence[Turn]) -> dict[str, Any]:
 
 
 def is_leaving(text: str) -> bool:
-    """Whether the customer says that it leaves."""
+    """Whether the customer's turn ends with a goodbye."""
     return text.endswith(LEAVING)
 
 
 @lru_cache(maxsize=CACHE_SIZE)
 def asked_topics(text: str) -> tuple[str, ...]:
-    """The topics that a seller's turn asks about."""
+    """The topics that the questions and requests of a seller's turn are about, in the order of `_TOPICS`."""
     questions = [sentence for sentence in _SENTENCES.findall(text) if _WANTS_TO_KNOW.search(sentence)]
     return tuple(
         topic for topic, words in _TOPICS.items() if any(words.search(question) for question in questions)
@@ -109,14 +112,17 @@ def asked_topics(text: str) -> tuple[str, ...]:
 
 @lru_cache(maxsize=CACHE_SIZE)
 def offered_flight(text: str) -> int | None:
-    """The number of the flight that a seller's turn proposes, or None."""
+    """The first flight number of a seller's turn with a question mark and no decision; None otherwise."""
     number = _NUMBER.search(text)
     return int(number[0]) if number and "?" in text and parse_decision(text) is None else None
 
 
 @lru_cache(maxsize=CACHE_SIZE)
 def parse_decision(text: str) -> Decision | None:
-    """The decision that a seller's turn announces outside of questions, or None."""
+    """The decision that a seller's turn announces outside of questions, or None; the name is "" if it names nobody.
+
+    A booking or change without a flight number is no decision.
+    """
     statements = " ".join(sentence for sentence in _SENTENCES.findall(text) if not sentence.endswith("?"))
     for status, words in _DECISIONS:
         if words.search(statements):

@@ -21,7 +21,7 @@ DIGITS = 4  # decimals of a score in a log
 
 
 def score(decision: Decision, intent: Intent, tables: Tables) -> Mapping[str, float]:
-    """The scores of a decision by dimension (`DIMENSIONS`)."""
+    """The scores of a decision by dimension (`DIMENSIONS`), each from 0 to 1, rounded to four decimals."""
     status, numbers = correct_outcome(intent, tables)
     parts = {
         "name": name_score(decision.name, intent.name),
@@ -33,14 +33,17 @@ def score(decision: Decision, intent: Intent, tables: Tables) -> Mapping[str, fl
 
 
 def name_score(said: str, true: str) -> float:
-    """F1 of the words of a stated name against the true one."""
+    """F1 of the words of a stated name against the true one, ignoring case; 0 if they share none."""
     stated_words, true_words = said.lower().split(), true.lower().split()
     common = (Counter(stated_words) & Counter(true_words)).total()
     return 2 * common / (len(stated_words) + len(true_words)) if common else 0.0
 
 
 def flight_score(number: int | None, numbers: frozenset[int], tables: Tables) -> float:
-    """The score of naming flight `number` where any of `numbers` is correct."""
+    """The score of naming flight `number` where any of `numbers` is correct: 1 for a correct one, less by its distance.
+
+    0 if it names none or an unknown one; if `numbers` is empty, 1 for naming none and 0 otherwise.
+    """
     if not numbers:
         return float(number is None)
     chosen = None if number is None else tables.flight(number)
@@ -54,7 +57,7 @@ def flight_score(number: int | None, numbers: frozenset[int], tables: Tables) ->
 
 
 def distance(one: Flight, other: Flight) -> float:
-    """The distance of two flights, from 0 to 1."""
+    """The distance of two flights, from 0 to 1: the mean of twelve features, as the module says."""
     (month, day), (month_back, day_back) = CALENDAR[one.leaves], CALENDAR[one.returns]
     (month_2, day_2), (month_back_2, day_back_2) = CALENDAR[other.leaves], CALENDAR[other.returns]
     low_price, high_price = sorted((one.price, other.price))

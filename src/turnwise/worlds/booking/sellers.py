@@ -88,7 +88,7 @@ class Seller:
         return decide(facts, table, accepted=_accepted_flight(turns), settles=rng.random() < habits.settles)
 
     def _closing_reply(self, decision: Decision) -> Reply:
-        """The reply that announces a decision."""
+        """The reply that announces a decision; `no_flight` if it has no status, and `you` if the name is unknown."""
         sentence = WORDINGS[self.habits.wording][decision.status or "no_flight"]
         return Reply(sentence.format(number=decision.flight, name=decision.name or "you"))
 
@@ -96,7 +96,11 @@ class Seller:
 def decide(
     facts: mistakes.Facts, table: Tables, *, accepted: int | None = None, settles: bool = False
 ) -> Decision:
-    """The decision that follows from the facts; `accepted` is the flight that the customer has agreed to."""
+    """The decision that follows from the facts; `accepted` is the flight that the customer has agreed to.
+
+    Of several matching flights the cheapest is taken (the dearest after the mistake `price`). With `settles` and no
+    match, it is the flight with the fewest unmet conditions.
+    """
     name, goal = facts.get("name", ""), facts.get("goal", "book")
     if "status" in facts:
         return Decision(facts["status"], None, name)
@@ -121,7 +125,7 @@ def _price(flight: Flight) -> int:
 
 
 def _needed_topics(known: mistakes.Facts, table: Tables, asks: tuple[str, ...]) -> tuple[str, ...]:
-    """The topics that must be asked about; to look up a reservation, the name is enough."""
+    """The topics of `asks` that must be asked about; only the name to cancel, or to change without a reservation."""
     if known["goal"] == "cancel" or (known["goal"] == "change" and table.reservation is None):
         return tuple(topic for topic in asks if topic == "name")
     return asks

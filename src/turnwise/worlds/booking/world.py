@@ -57,11 +57,12 @@ class Scene:
         return (*turns[:-1], Turn("user", said))
 
     def ratings(self, turns: Sequence[Turn], item: str, rng: np.random.Generator) -> tuple[Rating, ...]:
+        """The scores of the decision that ended the dialogue, as ratings without a rater; none without a decision."""
         scores = turns[-1].outcome or {}
         return tuple(Rating(item, name, value, scale=(0.0, 1.0)) for name, value in scores.items())
 
     def truth(self, turns: Sequence[Turn]) -> Scores:
-        """The scores of the decision that ended the dialogue."""
+        """The scores of the decision that ended the dialogue; empty without one."""
         return turns[-1].outcome or {}
 
 
@@ -73,6 +74,7 @@ class Booking(World):
     dimensions: ClassVar[tuple[str, ...]] = DIMENSIONS
 
     def scene(self, rng: np.random.Generator) -> Scene:
+        """Draw a customer and a flight table; 80 % of the tables certainly have a suitable flight."""
         intent = draw_intent(rng)
         tables = draw_tables(intent.wishes, rng, solvable=rng.random() < SOLVABLE_SHARE)
         return Scene(intent, tables, tables.briefing())

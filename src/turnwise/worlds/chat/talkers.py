@@ -66,7 +66,10 @@ class Talker:
 
 
 def _on_topic_sentence(user: Meaning, own: Persona, *, shares: bool) -> str:
-    """A sentence on the user's topic: an answer to the user's question if there is one."""
+    """A sentence on the topic that the user asks about, else on one that the user mentions, else on the agent's first.
+
+    The agent talks about itself if it has a thing on the topic and was asked or `shares`; else it comments or evades.
+    """
     topic = (*(user.asks or sorted(user.topics)), *own)[0]
     if topic in own and (user.asks or shares):
         return statement(topic, own[topic])
@@ -75,13 +78,13 @@ def _on_topic_sentence(user: Meaning, own: Persona, *, shares: bool) -> str:
 
 
 def _remark(topic: str, thing: str) -> str:
-    """A comment on something that is not the speaker's own."""
+    """A comment on a thing of a topic that is not the speaker's own, with a capital letter."""
     text = TOPICS[topic].comment.format(thing)
     return text[:1].upper() + text[1:]
 
 
 def _contradiction(turns: Sequence[Turn], rng: np.random.Generator) -> list[str]:
-    """A sentence that contradicts an earlier claim of the agent; empty if there is none."""
+    """One sentence, in a list, that contradicts an earlier claim of the agent; empty if it has claimed nothing."""
     claimed = {
         topic: thing
         for turn in turns

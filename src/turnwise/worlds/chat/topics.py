@@ -83,7 +83,8 @@ class Meaning:
 
 @lru_cache(maxsize=1 << 12)
 def parse(text: str) -> Meaning:
-    """Parse a turn."""
+    """Parse a turn: its topics, questions and claims; things are claimed in sentences in the first person that do
+    not ask."""
     topics: set[str] = set()
     asks: list[str] = []
     claims: dict[str, str] = {}
@@ -127,7 +128,7 @@ def briefing(persona: Persona) -> Turn:
 
 
 def persona_from_briefing(turn: Turn) -> Persona:
-    """Parse the persona from the briefing turn."""
+    """Parse the agent's persona from the briefing turn; raises `UsageError` if the turn is not of the system."""
     if turn.role != "system":
         raise UsageError(
             "an agent needs its persona: the first turn must be the briefing (`meta.briefing` in a log)"

@@ -21,13 +21,16 @@ DULL = ("Hm.", "Okay.", "If you say so.")
 
 
 def first_message(persona: Persona, rng: np.random.Generator) -> str:
-    """The message with which the user starts the dialogue."""
+    """The message with which the user starts the dialogue: a greeting, a claim about itself and a question."""
     topic = pick(list(persona), rng)
     return f"{pick(GREETINGS, rng)} {statement(topic, persona[topic])} {TOPICS[topic].asks}"
 
 
 def next_message(persona: Persona, turns: Sequence[Turn], rng: np.random.Generator) -> str | None:
-    """The user's reply to the last of `turns`, or None if the user leaves."""
+    """The user's reply to the last of `turns`; None if the user leaves.
+
+    It leaves after 8 replies, and from 4 on at random, more likely after a reply off topic or repeated.
+    """
     replies = [turn.text for turn in turns if turn.role == "assistant"]
     if len(replies) >= MAX_REPLIES:
         return None

@@ -55,5 +55,5 @@ WORLD = make_world()
 
 
 def family(name: str, *, agents: int = 16, world: Task = WORLD) -> dict[str, System]:
-    """The systems of a family, by their names."""
+    """The systems of a family in a world, by their names; raises an error for an unknown family."""
     return make_systems(name, world.tracker, agents=agents)

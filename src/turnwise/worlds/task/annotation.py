@@ -58,7 +58,7 @@ class StateAnnotatingAgent:
 
 
 def database_bits(state: State, tables: Tables) -> str:
-    """Thirty bits: how many rows of each table match the state, and which domains can be booked."""
+    """Thirty bits as text: how many rows of each table match the state, and which domains can be booked."""
     bits = ""
     for domain in _WITH_TABLE:
         count = len(tables.matching(domain, state.get(domain, {})))
@@ -72,7 +72,10 @@ def database_bits(state: State, tables: Tables) -> str:
 
 
 def delexicalise(text: str, tracked: Tracked, tables: Tables) -> str:
-    """The user's last turn as in the delexicalised corpus, with placeholders for the values that were recognised."""
+    """The text of the user's last turn as in the delexicalised corpus: tokens in lower case, placeholders for values.
+
+    Only values recognised in that turn, times and numbers are replaced.
+    """
     tokens = _TOKEN.findall(text.lower())
     values = _placeholders(tracked, tables)
     found, index = [], 0
@@ -100,7 +103,7 @@ def _placeholders(tracked: Tracked, tables: Tables) -> dict[tuple[str, ...], str
 
 
 def _venue_placeholder(name: str, tables: Tables, *, first: str | None) -> str | None:
-    """The placeholder of a venue's name, of the domain `first` if it has such a venue."""
+    """The placeholder of a venue's name, preferably of the domain `first`; None if no venue has this name."""
     domains = sorted((domain for domain in tables.rows if domain != "train"), key=lambda one: one != first)
     return next((f"[{domain}_name]" for domain in domains if tables.is_known_name(domain, name)), None)
 
@@ -111,5 +114,5 @@ def _lengths(values: Mapping[tuple[str, ...], str]) -> list[int]:
 
 
 def _number_placeholder(token: str) -> str:
-    """The placeholder of a time or a number; any other token unchanged."""
+    """`[value_time]` for a time, `[value_count]` for a number; any other token unchanged."""
     return next((mark for mark, number in _NUMBERS.items() if number.fullmatch(token)), token)

@@ -45,7 +45,10 @@ class Simulator(Session, Protocol):
 
 
 def pipeline(side: Literal["sys", "user"]) -> Any:
-    """ConvLab-3's standard system or user: BERT NLU, rule-based state and policy (the user's: agenda), template NLG."""
+    """ConvLab-3's standard system or user: BERT NLU, rule-based state and policy (the user's: agenda), template NLG.
+
+    Raises `UsageError` if ConvLab is not installed.
+    """
 
     def imported(name: str) -> Any:
         """The class `name` of the package `convlab`."""
@@ -70,7 +73,8 @@ def pipeline(side: Literal["sys", "user"]) -> Any:
 
 @dataclass(slots=True)
 class ConvLabSystem:
-    """A ConvLab system as an agent of this world."""
+    """A ConvLab system as an agent of this world; in another agent's dialogue it gets the user's turns in a new
+    session."""
 
     session: Session
     _user_texts: tuple[str, ...] = ()  # user's turns in the current session
@@ -121,7 +125,7 @@ class ConvLabUser(User):
         return None if self._ended or replies >= MAX_REPLIES else self._respond(turns[-1].text)
 
     def _respond(self, text: str) -> str:
-        """The simulator's response to the system's turn."""
+        """The simulator's response to the system's turn; records whether the simulator has ended the dialogue."""
         said = self.session.response(text)
         if self.session.is_terminated():
             self._ended.append(True)
@@ -140,7 +144,7 @@ class ConvLabUser(User):
 
 
 def convlab_user(session: Simulator, tables: Tables, rng: np.random.Generator) -> ConvLabUser:
-    """A user with a goal drawn by ConvLab."""
+    """A user with a goal drawn by ConvLab; raises `DataError` if none of 50 drawn goals fits this world."""
     problem: DataError | None = None
     for _ in range(MAX_DRAWS):
         random.seed(int(rng.integers(2**32)))

@@ -77,7 +77,10 @@ def _with_log_names(slots: Mapping[str, str]) -> dict[str, str]:
 
 
 def parse_goal(record: Mapping[str, Any], *, where: str = "the goal") -> Goal:
-    """Parse a goal of a corpus. A domain or slot that this world lacks is an error: such a goal could not be met."""
+    """Parse a goal of a corpus in MultiWOZ's format; the taxi is put last. `where` is named in errors.
+
+    Raises `DataError` for an empty goal, or a domain or slot that this world lacks: such a goal could not be met.
+    """
     goal = []
     for name, part in record.items():
         domain = DOMAINS.get(name.lower())
@@ -127,7 +130,10 @@ def _canonical(slots: Mapping[str, str]) -> dict[str, str]:
 def _parse_slots(
     given: Any, known: Sequence[str], where: str, *, ignored: Collection[str] = ()
 ) -> dict[str, str]:
-    """Parse an object of slots and values; a slot outside `known` is an error."""
+    """Parse an object of slots and values, without `ignored` ones, to lower case; of a list the first value is taken.
+
+    Raises `DataError` for a slot outside `known`.
+    """
     if not isinstance(given, Mapping):
         raise DataError(f"{where} is not an object of slots")
     found = {}
@@ -145,7 +151,7 @@ def _parse_slots(
 
 
 def draw_goal(tables: Tables, rng: np.random.Generator) -> Goal:
-    """Draw a goal that the tables can meet."""
+    """Draw a goal that the tables can meet: a mix of domains, in random order but with the taxi last."""
     domains = DOMAIN_MIXES[
         int(np.searchsorted(CUMULATIVE_SHARES, rng.random() * CUMULATIVE_SHARES[-1], side="right"))
     ][1]
@@ -219,7 +225,7 @@ def _draw_taxi(tables: Tables, rng: np.random.Generator, *, alone: bool) -> Wish
 
 
 def _draw_booking_detail(slot: str, rng: np.random.Generator) -> str:
-    """Draw the value of a booking slot."""
+    """Draw the value of a booking slot: a day, a time from 09:00 to 20:45, 1 to 8 people or 1 to 5 nights."""
     if slot == "day":
         return str(_pick(DAYS, rng))
     if slot == "time":
@@ -230,7 +236,7 @@ def _draw_booking_detail(slot: str, rng: np.random.Generator) -> str:
 def _draw_fail_info(
     domain: str, info: Mapping[str, str], tables: Tables, rng: np.random.Generator
 ) -> dict[str, str]:
-    """Draw another value of one constraint with which no venue matches; usually empty."""
+    """Draw one constraint with another value, with which no venue matches; usually empty."""
     if domain == "train" or "name" in info or rng.random() >= FAIL_INFO_SHARE:
         return {}
     slot = str(_pick(list(info), rng))

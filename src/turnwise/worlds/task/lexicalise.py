@@ -49,7 +49,11 @@ class SlotValues:
     count: int = 0  # venues that match the state
 
     def value(self, slot: str) -> str | None:
-        """The value of a slot, or None if it is not known."""
+        """The value of a slot for a placeholder, or None if it is not known.
+
+        Booking details come from the state, other slots from the venue first, then from the state; `dontcare` is no
+        value.
+        """
         facts = DOMAINS[self.domain]
         if slot == HELD:
             return "15"
@@ -69,14 +73,14 @@ class SlotValues:
 
 
 def reference(code: int, domain: str) -> str:
-    """The reference number of a booking: eight characters, with letters and digits."""
+    """The reference number of a booking: eight characters, fixed by the dialogue's code and the domain."""
     number = crc32(domain.encode(), code)
     letters = "".join(_LETTERS[number >> 5 * index & 31] for index in range(6))
     return f"{_LETTERS[number % 24]}{letters}{2 + number % 8}"
 
 
 def taxi_details(code: int) -> dict[str, str]:
-    """The car and the phone number of a taxi."""
+    """The car (`type`) and the `phone` number of a taxi, fixed by the dialogue's code."""
     number = crc32(b"taxi", code)
     return {"type": CARS[number % len(CARS)], "phone": f"07{number % 10**9:09d}"}
 
@@ -84,7 +88,10 @@ def taxi_details(code: int) -> dict[str, str]:
 def fill_placeholders(
     text: str, sources: Mapping[str, SlotValues], current: str
 ) -> tuple[str, list[list[str]]] | None:
-    """The text with values, and its dialogue acts; None if a placeholder cannot be filled."""
+    """The text with values, and its dialogue acts as [act, slot, value]; None if a placeholder cannot be filled.
+
+    `sources` has the values by domain; placeholders without a domain are of the domain `current`.
+    """
     text = _DESK.sub("the information desk", text)
     acts: list[list[str]] = []
     missing = False
@@ -110,7 +117,8 @@ def fill_placeholders(
 def parse_placeholder(inside: str, current: str, *, before: str = "", after: str = "") -> tuple[str, str]:
     """The domain and the slot of a placeholder such as `restaurant_name`, `value_name` or `name`.
 
-    Without a domain of its own the placeholder is of the current domain.
+    Without a domain of its own the placeholder is of the domain `current`. `before` is the text before it, `after` the
+    word after it; they tell which number, time or place is meant.
     """
     domain, bar, slot = inside.lower().strip().partition("_")
     if not (bar and domain in DOMAINS):
@@ -122,7 +130,8 @@ def parse_placeholder(inside: str, current: str, *, before: str = "", after: str
 
 
 def _resolve_slot(slot: str, facts: Domain, before: str, after: str) -> str:
-    """The slot of a number, a time or a place, by the words around it: `from [value_place] to [value_place]`."""
+    """The slot of a `count`, `time` or `place`, by the words around it, as in `from [value_place]`; other slots
+    unchanged."""
     if slot not in ("count", "time", "place"):
         return slot
     said = tokenize(before.rpartition(". ")[2])
@@ -150,7 +159,10 @@ def dialogue_code(turns: Sequence[Turn]) -> int:
 
 @dataclass(frozen=True, slots=True)
 class LexicalisingAgent:
-    """An agent wrapper that fills the placeholders in replies, with a state tracked by rules."""
+    """An agent wrapper that fills the placeholders in replies, with a state tracked by rules.
+
+    Replies that are annotated already are not changed.
+    """
 
     agent: Agent
     tracker: Tracker
@@ -180,7 +192,11 @@ class DelexicalisingAgent:
 
 
 def lexicalise(reply: Reply, tracked: Tracked, tables: Tables, *, code: int) -> AnnotatedReply:
-    """The reply with its placeholders filled, and with state and acts."""
+    """The reply with its placeholders filled, and with state and acts; `code` is that of the dialogue.
+
+    If a placeholder cannot be filled, the reply asks the user to say it again. Without placeholders the text is
+    unchanged.
+    """
     state = belief_state(tracked)
     current = tracked.domain
     text = reply.content
@@ -189,7 +205,7 @@ def lexicalise(reply: Reply, tracked: Tracked, tables: Tables, *, code: int) -> 
         filled_in = (
             None
             if current is None
-            else fill_placeholders(text, _sources(tracked, state, tables, code), current)
+            else fill_placeholders(text, _values_by_domain(tracked, state, tables, code), current)
         )
         extra = {DELEXICALISED: text if filled_in else REPEAT_PLEASE}
         surface, acts = filled_in or (REPEAT_PLEASE, [])
@@ -198,8 +214,8 @@ def lexicalise(reply: Reply, tracked: Tracked, tables: Tables, *, code: int) -> 
     return AnnotatedReply(surface, state=with_log_names(state), acts=tuple(acts), extra=extra)
 
 
-def _sources(tracked: Tracked, state: State, tables: Tables, code: int) -> dict[str, SlotValues]:
-    """The values of every domain that the user has mentioned, and of domains without a table."""
+def _values_by_domain(tracked: Tracked, state: State, tables: Tables, code: int) -> dict[str, SlotValues]:
+    """The values by domain, for every domain that the user has mentioned and for domains without a table."""
     found = {}
     for domain in DOMAINS:
         known = state.get(domain, {})
@@ -216,7 +232,7 @@ def _sources(tracked: Tracked, state: State, tables: Tables, code: int) -> dict[
 
 
 def _acts_in_text(text: str, domain: str | None, tables: Tables) -> list[list[str]]:
-    """The acts of a text without placeholders, as the parser understands it."""
+    """The acts of a text without placeholders, as the parser understands it in `domain`; empty without a domain."""
     if domain is None:
         return []
     system_acts = parse_system_turn(tables, text, domain)

@@ -87,7 +87,7 @@ _SHORT = {
 
 @cache
 def _spellings() -> tuple[Mapping[str, str], Mapping[str, str], frozenset[str], Mapping[str, str]]:
-    """Names of slots, spellings of values, values that mean `dontcare`, and names of placeholders."""
+    """Four tables: names of slots, spellings of values, values that mean `dontcare`, and names of placeholders."""
     raw = tomllib.loads((files("turnwise") / "data" / "task" / "multiwoz.toml").read_text("utf-8"))
     return (
         {name: to for name, to in raw["slots"]["names"].items() if name != "price"} | _SHORT,
@@ -98,7 +98,7 @@ def _spellings() -> tuple[Mapping[str, str], Mapping[str, str], frozenset[str], 
 
 
 def slot_of(name: str) -> str:
-    """The short name of a slot: `leave at`, `leaveAt` -> `leaveat`; `trainID` -> `id`."""
+    """The short name of a slot: `leave at`, `leaveAt` -> `leaveat`; `trainID` -> `id`; unknown names in lower case."""
     plain = name.lower().strip()
     return _spellings()[0].get(plain, plain)
 

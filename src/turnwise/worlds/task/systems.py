@@ -73,7 +73,8 @@ class System:
         )
 
     def _state(self, tracked: Tracked, code: int) -> State:
-        """The tracked state, with errors that depend on the system's name and the dialogue."""
+        """The tracked state, domain -> slot -> value, with errors that depend on the system's name and the
+        dialogue's code."""
         if not self.habits.mishears:
             return belief_state(tracked)
         key = f"{self.name}/{code}".encode()
@@ -82,7 +83,7 @@ class System:
     def _reply(
         self, tracked: Tracked, state: State, code: int, rng: np.random.Generator
     ) -> tuple[str, SlotValues | None]:
-        """The reply with placeholders, and the source of their values."""
+        """The reply with placeholders, and the source of their values (None for a reply without)."""
         habits, acts, domain = self.habits, tracked.last, tracked.domain
         stalls, gives_up, repeats, strays, hurries = rng.random(5).tolist()
         if strays < habits.strays or ("bye" in acts.keywords and not (acts.informs or acts.requests)):
@@ -118,7 +119,7 @@ class System:
         return self._offer(row, SlotValues(domain, row.values, known, code, len(rows)), rng)
 
     def _ask(self, missing: Sequence[str]) -> str:
-        """Questions for the first missing slots."""
+        """The questions for the first `habits.questions` of the missing slots."""
         return " ".join(system_sentences.QUESTIONS[slot] for slot in missing[: self.habits.questions])
 
     def _offer(self, row: Row, source: SlotValues, rng: np.random.Generator) -> tuple[str, SlotValues]:
@@ -136,7 +137,8 @@ class System:
     def _answer(
         self, row: Row, requests: Sequence[str], source: SlotValues, rng: np.random.Generator
     ) -> tuple[str, SlotValues]:
-        """Answers to the user's requests about a venue."""
+        """Answers to the user's requests about a venue, and their source; some may be omitted or wrong, by the
+        habits."""
         given = [slot for slot in requests if rng.random() >= self.habits.omits]
         sentences = []
         for slot in given:
@@ -158,7 +160,8 @@ class System:
     def _book(
         self, row: Row | None, known: Mapping[str, str], code: int, domain: str, rng: np.random.Generator
     ) -> tuple[str, SlotValues | None]:
-        """Book a venue, or ask for missing details."""
+        """Book a venue, ask for all missing details, decline (by the habits), or say that there is none if `row` is
+        None."""
         if row is None:
             return system_sentences.NO_MATCH[domain], None
         missing = _missing(known, DOMAINS[domain].books)
@@ -170,11 +173,11 @@ class System:
         return f"{system_sentences.BOOKED[domain]} {system_sentences.ANYTHING_ELSE}", source
 
     def _book_taxi(self, known: Mapping[str, str], code: int) -> tuple[str, SlotValues]:
-        """Book a taxi."""
+        """The confirmation of a taxi, and the source of its values."""
         return system_sentences.BOOKED["taxi"], SlotValues("taxi", {}, known, code)
 
     def _random_row(self, row: Row, rng: np.random.Generator) -> Row:
-        """A random venue of the same domain."""
+        """A random venue of the same domain, which may be `row` itself."""
         rows = self.tracker.tables.rows[row.domain]
         return rows[int(rng.random() * len(rows))]
 

@@ -34,7 +34,10 @@ class Row:
     canon: Mapping[str, str]  # slot -> value in canonical spelling
 
     def meets(self, slot: str, wanted: str) -> bool:
-        """Whether the row meets a constraint; unknown values meet any."""
+        """Whether the row meets a constraint; unknown values meet any.
+
+        A train must leave at the wanted time or later, and arrive at it or earlier.
+        """
         value = self.canon.get(slot, UNKNOWN)
         if value == UNKNOWN:
             return True
@@ -59,7 +62,9 @@ class Tables:
     ) -> None:
         self.name = name
         self._mentioned = tuple(mentioned)
-        self.rows = {domain: tuple(_row(domain, row) for row in found) for domain, found in rows.items()}
+        self.rows = {
+            domain: tuple(_parse_row(domain, row) for row in found) for domain, found in rows.items()
+        }
         self.find = lru_cache(maxsize=100_000)(self._search)
         self.values = cache(self._distinct_values)
         # Names are not unique: several trains of the published table share a number.
@@ -77,7 +82,10 @@ class Tables:
                     )
 
     def matching(self, domain: str, constraints: Mapping[str, str]) -> tuple[Row, ...]:
-        """The rows that meet every constraint, in the table's order; constraints on unknown slots are ignored."""
+        """The rows that meet every constraint (values in canonical spelling), in the table's order.
+
+        `dontcare` and slots by which the domain is not searched are ignored.
+        """
         known = DOMAINS[domain].informs
         return self.find(
             domain, tuple(sorted((s, v) for s, v in constraints.items() if s in known and v != ANYTHING))
@@ -95,11 +103,11 @@ class Tables:
         return tuple(rows[index] for index in sorted(left))
 
     def rows_named(self, domain: str, name: str) -> tuple[Row, ...]:
-        """The rows with this name."""
+        """The rows with this name (of a train: number) in canonical spelling; empty if there are none."""
         return self._by_name.get((domain, name), ())
 
     def _distinct_values(self, domain: str, slot: str) -> tuple[str, ...]:
-        """The distinct values of a slot, spelled as in the table."""
+        """The distinct known values of a slot, spelled as in the table, sorted by canonical spelling."""
         found = {row.canon.get(slot, UNKNOWN): row.values.get(slot, UNKNOWN) for row in self.rows[domain]}
         return tuple(found[key] for key in sorted(found) if key != UNKNOWN)
 
@@ -126,8 +134,8 @@ class Tables:
         return Lexicon((*values, *(("taxi", "type", car) for car in CARS), *self._mentioned))
 
 
-def _row(domain: str, raw: Mapping[str, Any]) -> Row:
-    """A row from one object of a table file."""
+def _parse_row(domain: str, raw: Mapping[str, Any]) -> Row:
+    """A row from one object of a table file; raises `DataError` if it has no name (a train: no number)."""
     # A full stop within a value would be parsed as the end of a sentence.
     values = {
         slot_of(column): value.replace(". ", " ")
@@ -145,13 +153,13 @@ def _row(domain: str, raw: Mapping[str, Any]) -> Row:
 
 
 def read_tables(db: str | None, mentioned: Iterable[tuple[str, str, str]] = ()) -> Tables:
-    """Read the tables of the folder `db`; None: those of the package."""
+    """Read the tables of the folder `db`; None: those of the package. `mentioned` has further (domain, slot, value)."""
     return Tables(_read_folder(db or TOWN), name=db or TOWN, mentioned=mentioned)
 
 
 @cache
 def _read_folder(db: str) -> Mapping[str, Sequence[Mapping[str, Any]]]:
-    """The objects of every table file, by domain."""
+    """The objects of every table file, by domain; raises an error for a missing folder or table or an empty table."""
     if db == TOWN:
         folder = Path(str(files("turnwise") / "data" / "task" / TOWN))
     else:
@@ -168,7 +176,7 @@ def _read_folder(db: str) -> Mapping[str, Sequence[Mapping[str, Any]]]:
 
 
 def _read_table(folder: Path, table: str) -> list[Mapping[str, Any]]:
-    """The objects of one table file, plain or gzipped."""
+    """The objects of one table file, plain or else gzipped; raises `UsageError` if there is neither."""
     plain = folder / table
     packed = plain.with_name(f"{table}.gz")
     if plain.is_file():

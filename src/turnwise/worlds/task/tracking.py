@@ -53,6 +53,7 @@ class Tracker:
         self._known: dict[tuple[str, ...], Tracked] = {}
 
     def __call__(self, turns: Sequence[Turn]) -> Tracked:
+        """Track a dialogue up to its last turn, which must be the user's; the briefing is ignored."""
         return self.track(tuple([turn.text for turn in turns if turn.role in ("user", "assistant")]))
 
     def track(self, texts: tuple[str, ...]) -> Tracked:
@@ -77,7 +78,8 @@ class Tracker:
         return Tracked(before.mentions + mentions, acts, before.rows, before.booked)
 
     def _after_reply(self, before: Tracked, text: str) -> Tracked:
-        """The history after a turn of the system."""
+        """The history after a turn of the system: the venue it named and the booking it confirmed in the current
+        domain."""
         if before.domain is None:
             return before
         system_acts = parse_system_turn(self.tables, text, before.domain)
@@ -88,7 +90,7 @@ class Tracker:
 
 
 def belief_state(tracked: Tracked) -> State:
-    """The belief state: the last value that the user stated for each slot."""
+    """The belief state, domain -> slot -> value: the last value that the user stated for each slot."""
     state: State = {}
     for mention in tracked.mentions:
         state.setdefault(mention.domain, {})[mention.slot] = mention.value
@@ -114,7 +116,7 @@ def noisy_belief_state(tracked: Tracked, tables: Tables, *, share: float, key: b
 
 
 def possible_values(tables: Tables, domain: str, slot: str) -> Sequence[str]:
-    """Values with which a slot can be confused."""
+    """Values with which a slot can be confused, the true one included; for a taxi's places names of attractions."""
     if slot in ("people", "stay"):
         return tuple("12345678" if slot == "people" else "12345")
     if slot == "day":

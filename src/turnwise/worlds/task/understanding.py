@@ -31,7 +31,10 @@ class SystemActs:
     reference: str | None  # reference number of a booking
 
     def row(self, before: Row | None) -> Row | None:
-        """The venue under discussion after this turn; among venues of the same name, the one that it describes best."""
+        """The venue under discussion after this turn: `before` if it names none.
+
+        Among venues of the same name it is the one that the turn describes best.
+        """
         if len(self.rows) < 2:
             return self.rows[0] if self.rows else before
         return max(
@@ -42,7 +45,10 @@ class SystemActs:
 
 @lru_cache(maxsize=CACHE_SIZE)
 def parse_user_turn(tables: Tables, text: str, before: str | None) -> UserActs:
-    """Parse a user's turn; `before` is the domain of the dialogue before it."""
+    """Parse a user's turn; `before` is the domain of the dialogue before it, and stays if the turn names none.
+
+    Without any domain only keywords are recognised.
+    """
     found = [one for sentence in tables.lexicon.parse(text) for one in sentence.found]
     domain = next((one.value for one in found if one.kind == DOMAIN), before)
     keywords = frozenset(one.value for one in found if one.kind == KEYWORD)
@@ -87,14 +93,14 @@ def parse_system_turn(tables: Tables, text: str, domain: str) -> SystemActs:
 
 
 def _slot_values(found: list[Match] | tuple[Match, ...], facts: Domain) -> Iterator[tuple[str, str]]:
-    """The slots with a value."""
+    """The (slot of this domain, value) of all matches that have a value."""
     for kind, value in found:
         if kind not in (SLOT_NAME, DOMAIN, KEYWORD, UNKNOWN_SLOT, "reference"):
             yield slot_in_domain(facts, kind), value
 
 
 def _named_slots(found: list[Match] | tuple[Match, ...], facts: Domain) -> Iterator[str]:
-    """The slots that are named without a value."""
+    """The slots of this domain that are named without a value."""
     return (slot_in_domain(facts, value) for kind, value in found if kind == SLOT_NAME)
 
 

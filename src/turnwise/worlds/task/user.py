@@ -40,7 +40,10 @@ class Progress:
     stated_something_new: bool = False  # the user's last turn had a new value
 
     def current_value(self, slot: str) -> str | None:
-        """The value of a slot that the user currently asks for; None if it has no preference."""
+        """The value of a slot that the user currently asks for; None if it has no preference.
+
+        As long as the system has not rejected it, a value of `fail_info` comes before that of the goal.
+        """
         wish = self.wish
         if not self.fail_info_rejected and slot in wish.fail_info:
             return wish.fail_info[slot]
@@ -50,12 +53,15 @@ class Progress:
         return None if wish.book is None else wish.book.get(slot)
 
     def wanted_value(self, slot: str) -> str | None:
-        """The value of a slot in canonical spelling, from the goal or, for a taxi's places, as the user stated it."""
+        """The value of a slot in canonical spelling, from the goal or, for a taxi's places, as the user stated it.
+
+        None if the user has no preference.
+        """
         value = canonical(slot, self.current_value(slot) or self.stated.get(slot, ANYTHING))
         return None if value == ANYTHING else value
 
     def unstated(self) -> list[str]:
-        """The constraints that the user has not stated yet."""
+        """The constraints of the goal that the user has not stated with their current value."""
         return [
             slot
             for slot in self.wish.info
@@ -63,7 +69,8 @@ class Progress:
         ]
 
     def contradicted_slots(self, system_acts: SystemActs) -> list[str]:
-        """The slots for which the system stated a value that contradicts the goal."""
+        """The slots for which the system stated a value that contradicts the goal; booking details count once it is
+        booked."""
         details = (
             () if system_acts.reference else DOMAINS[self.wish.domain].books
         )  # before the booking they are open
@@ -149,7 +156,7 @@ class User:
             part.started, part.stated_something_new = True, part.stated != before
 
     def _after_system_turn(self, view: UserView, turn: Turn) -> None:
-        """Update the view after a turn of the system."""
+        """Update the view after a turn of the system, and go on to the next domain if this one is done."""
         part = view.part
         if part is None:
             return
@@ -244,7 +251,8 @@ class User:
         return _join(opener, user_sentences.pick(user_sentences.SLOT_REQUESTS, rng).format(nouns))
 
     def _start_domain(self, view: UserView, rng: np.random.Generator) -> str:
-        """The first message on a domain, with some of the constraints."""
+        """The first message on the current domain, with one to three of its constraints; for a taxi with all of
+        them."""
         part = view.parts[view.current]
         slots = {slot: value for slot in part.wish.info if (value := part.current_value(slot)) is not None}
         if part.wish.domain == "taxi":
@@ -271,7 +279,7 @@ class User:
     def _state_slots(
         self, view: UserView, part: Progress, slots: Sequence[str], rng: np.random.Generator
     ) -> str:
-        """Sentences that state the values of `slots`."""
+        """Sentences that state the current values of `slots`, in order, or that the user has no preference."""
         route = _taxi_route(view) if part.wish.domain == "taxi" else {}
         return " ".join(
             user_sentences.statement(slot, part.current_value(slot) or route.get(slot), rng) for slot in slots
@@ -292,7 +300,7 @@ def _slot_to_answer(wish: Wish, slot: str) -> str:
 
 
 def _taxi_route(view: UserView) -> dict[str, str]:
-    """The route of a taxi whose goal does not name it: from the first venue found to the second."""
+    """The places that a taxi's goal does not name: from the first venue found to the second; fewer if not found yet."""
     names = [part.row.values["name"].lower() for part in view.parts if part.row and "name" in part.row.values]
     info = view.parts[view.current].wish.info
     ends = ("departure", "destination")[: len(names)]
@@ -300,7 +308,7 @@ def _taxi_route(view: UserView) -> dict[str, str]:
 
 
 def _booking_request(part: Progress, rng: np.random.Generator) -> str:
-    """The request for a booking with its details."""
+    """The request for a booking with its details; without details if the goal lacks some."""
     book = part.wish.book or {}
     details = {slot: user_sentences.value_in_words(slot, value) for slot, value in book.items()}
     if set(details) != set(DOMAINS[part.wish.domain].books):  # the goal lacks some details

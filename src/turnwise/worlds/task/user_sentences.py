@@ -238,12 +238,12 @@ def pick(options: Sequence[str], rng: np.random.Generator) -> str:
 
 
 def noun(slot: str) -> str:
-    """The name of a slot in sentences."""
+    """The noun for a slot in sentences."""
     return NOUNS[slot][0]
 
 
 def value_in_words(slot: str, value: str) -> str:
-    """A value in words: `free parking`, `3 people`, `1 night`."""
+    """A value in words: `free parking`, `3 people`, `1 night`; values of other slots unchanged."""
     if slot in ("internet", "parking"):
         return f"{'no' if value == 'no' else 'free'} {noun(slot)}"
     if slot in ("people", "stay"):
@@ -253,7 +253,7 @@ def value_in_words(slot: str, value: str) -> str:
 
 
 def join_with_and(parts: Sequence[str]) -> str:
-    """`a`, `a and b`, `a, b and c`."""
+    """`a`, `a and b`, `a, b and c`; `parts` must not be empty."""
     return parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])} and {parts[-1]}"
 
 

@@ -93,7 +93,7 @@ class Task(World):
         return self.tracker.tables
 
     def state(self, turns: Sequence[Turn]) -> dict[str, dict[str, str]]:
-        """The belief state after `turns`, tracked by rules, for policies that need one."""
+        """The belief state after `turns`, whose last is the user's, with the slot names of logs; tracked by rules."""
         return with_log_names(belief_state(self.tracker(turns)))
 
     def scene(self, rng: np.random.Generator) -> Scene:
@@ -118,11 +118,17 @@ class Task(World):
         )
 
     def for_alternatives(self, agent: Agent) -> Agent:
+        """The agent as in a dialogue; in delexicalised logs its replies keep their placeholders."""
         wrapped = self.for_dialogue(agent)
         return DelexicalisingAgent(wrapped) if self.delexicalised else wrapped
 
     def annotate(self, dialogue: Dialogue, others: Mapping[str, Agent]) -> Dialogue:
-        """Add the metadata that the task metrics need: the domains booked by each turn, and each system's states."""
+        """Add the metadata that the task metrics need: the tables' name and the domains booked by each turn of the
+        system.
+
+        In delexicalised logs also the database bits and the state of each agent in `others` at each turn, and turns get
+        their placeholders back.
+        """
         meta = {
             **dialogue.meta,
             "db": self.tables.name,
@@ -159,7 +165,8 @@ def _bookings(turns: Sequence[Turn]) -> Iterator[list[str]]:
 
 
 def _delexicalised_turn(turn: Turn) -> Turn:
-    """The turn with placeholders as its content, and the text that the user saw as `surface`."""
+    """The turn with placeholders as its content, and the text that the user saw as `surface`; unchanged if it has
+    none."""
     if DELEXICALISED not in turn.extra:
         return turn
     extra = {key: value for key, value in turn.extra.items() if key != DELEXICALISED}
