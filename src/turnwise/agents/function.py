@@ -76,7 +76,7 @@ def _parameters(function: Callable[..., Any]) -> Mapping[str, inspect.Parameter]
 def _scores(returned: Mapping[str, Any], key: str) -> Scores | None:
     """The scores under a key of a returned object, as floats; None if there are none.
 
-    A `UsageError` for another form.
+    Raises a `UsageError` if they are not finite numbers by name.
     """
     scores = returned.get(key)
     if scores is None:

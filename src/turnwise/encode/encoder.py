@@ -48,14 +48,18 @@ class TokenEncoder(Protocol):
         """The signature of the token vectors, without the options of pooling."""
         ...
 
-    def tokens(self, texts: Sequence[str], /) -> list[Tokens]: ...
+    def tokens(self, texts: Sequence[str], /) -> list[Tokens]:
+        """The tokens of each text, in order."""
+        ...
 
 
 @runtime_checkable
 class JointEncoder(TextEncoder, Protocol):
     """An encoder that can encode a query and its reply as one input."""
 
-    def joint_signature(self, part: str, /) -> Signature: ...
+    def joint_signature(self, part: str, /) -> Signature:
+        """The signature of the vectors that `encode_joint` gives for this part."""
+        ...
 
     def encode_joint(self, pairs: Sequence[tuple[str, str]], part: str, /) -> Vectors:
         """(n, d) pooled over `part` of the input: "all" of it, or the "reply" only."""

@@ -83,6 +83,7 @@ class WordVectors:
         return [self._tokens(text) for text in texts]
 
     def _tokens(self, text: str) -> Tokens:
+        """The known words of one text; ids are rows of the table."""
         rows = [row for word in words(text) if (row := self._row(word)) is not None]
         width = 4 * self.dimension
         picked = [self.table[start : start + width].view("<f4") for start in self.offsets[rows]]
@@ -107,7 +108,7 @@ class SubwordVectors:
     def read(cls, folder: Path, *, label: str) -> "SubwordVectors":
         """Read the one table of vectors and the tokenizer of a folder.
 
-        A `DataError` if there is not exactly one table.
+        Raises a `DataError` if there is not exactly one table.
         """
         try:
             from safetensors import safe_open

@@ -308,7 +308,7 @@ def _retry_after(head: Message) -> float:
 def _complaint(data: bytes, headers: Mapping[str, str]) -> str:
     """ ": " and the server's error message (200 characters), without the key that some servers repeat.
 
-    "" if it is empty.
+    It is "" if the response is empty.
     """
     key = headers.get("Authorization", "").removeprefix("Bearer ")
     text = data[:10_000].decode("utf-8", "replace")

@@ -77,6 +77,7 @@ class Following:
         self.settings, self.network = settings, network
 
     def weight(self, _: int) -> float:
+        """Always 1: nothing is annealed."""
         return 1.0
 
     def losses(self, batch: Tokens, _: int, generator: torch.Generator) -> Iterator[Tensor]:

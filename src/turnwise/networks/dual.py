@@ -92,6 +92,7 @@ class Matching:
         self.replies = [turn for dialogue in data for turn in dialogue[1:]]
 
     def weight(self, _: int) -> float:
+        """Always 1: nothing is annealed."""
         return 1.0
 
     def losses(self, batch: Tokens, _: int, generator: torch.Generator) -> Iterator[Tensor]:

@@ -57,6 +57,7 @@ class Model:
 
     @property
     def hash(self) -> str:
+        """The sha256 of the weights, which identifies the model."""
         return self.files[0].sha256
 
 

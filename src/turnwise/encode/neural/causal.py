@@ -137,6 +137,7 @@ class CausalLM:
 
     @property
     def _precision(self) -> loading.Chosen:
+        """The precision of the computation, with `auto` resolved."""
         return loading.resolve(self.precision, self.config, self.device)
 
     @property
@@ -145,9 +146,9 @@ class CausalLM:
         return self.max_length or min(getattr(self.config, "max_position_embeddings", _LONGEST), _LONGEST)
 
     def _fit(self, context: tuple[int, ...], text: tuple[int, ...]) -> tuple[_Pair, bool]:
-        """Cut the end of a text that is too long by itself, then the beginning of its context.
+        """The pair cut to the largest length, and whether anything was cut.
 
-        And whether anything was cut.
+        The end of a text that is too long by itself is cut, then the beginning of its context.
         """
         kept = text[: self._max_length - 1]
         room = self._max_length - len(kept)

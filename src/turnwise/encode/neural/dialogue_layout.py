@@ -131,7 +131,7 @@ def _script(parts: Sequence[_Part], replies: Sequence[_Part], cut: int) -> Scrip
 def _greatest(lengths: Sequence[int], room: int) -> int:
     """The largest length to which turns can be cut so that their total is at most `room`.
 
-    A `DataError` if there is none.
+    Raises a `DataError` if even one token a turn does not fit.
     """
     if room < len(lengths):
         raise DataError(f"a dialogue of {len(lengths)} turns does not fit into the positions of this model")

@@ -28,7 +28,7 @@ _MODES: dict[str, Pooling] = {
 def stated_pooling(folder: Path) -> Pooling:
     """The folder's own pooling; the mean if it states none.
 
-    A `UsageError` if it has modules or poolings not supported.
+    Raises a `UsageError` if the folder has modules or poolings that are not supported.
     """
     modules = _modules(folder)
     if strange := [kind for kind in modules if kind not in _DONE]:
@@ -60,6 +60,7 @@ def _modules(folder: Path) -> dict[str, str]:
 
 
 def _unsupported(folder: Path, what: str) -> UsageError:
+    """The error for a folder that has `what`."""
     return UsageError(
         f"{folder} has {what}, which is not done here: name a pooling ({', '.join(POOLINGS)}) to use its "
         "transformer alone"

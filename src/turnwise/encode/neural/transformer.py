@@ -126,6 +126,7 @@ class Transformer(loading.FromFolder):
 
     @property
     def _precision(self) -> loading.Chosen:
+        """The precision of the computation, with `auto` resolved."""
         return loading.resolve(self.precision, self.config, self.device)
 
     @property
@@ -138,6 +139,7 @@ class Transformer(loading.FromFolder):
 
     @cached_property
     def _pooling(self) -> Pooling:
+        """`pooling`, otherwise that of the folder."""
         return self.pooling or stated_pooling(self.folder)
 
     @cached_property
@@ -187,6 +189,7 @@ class Transformer(loading.FromFolder):
 
     @property
     def _kept_type(self) -> type[np.floating[Any]]:
+        """The number type in which vectors are cached."""
         return np.float32 if self.kept == "fp32" else np.float16
 
     def _states(self, texts: Sequence[Text]) -> Iterator[tuple[list[int], torch.Tensor, list[Any]]]:

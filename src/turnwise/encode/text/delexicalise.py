@@ -28,6 +28,8 @@ _OPENERS = frozenset(  # words that begin sentences and are no names
 
 
 class _Word(NamedTuple):
+    """A word that is, or may be, a value, with its span in the text."""
+
     start: int
     end: int
     form: str  # folded

@@ -43,9 +43,15 @@ class TaskCritic(Protocol):
     @property
     def signature(self) -> Signature: ...
     @property
-    def reward(self) -> Reward: ...
+    def reward(self) -> Reward:
+        """What the reward is taken from; `auto` is not resolved here."""
+        ...
+
     @property
-    def discount(self) -> float: ...
+    def discount(self) -> float:
+        """The discount factor gamma."""
+        ...
+
     @property
     def worded(self) -> Form:
         """`one` or `logged`: the form in which texts are read."""
@@ -64,8 +70,13 @@ class TaskCritic(Protocol):
         """With another reward."""
         ...
 
-    def evaluation(self, episodes: Episodes, /, *, seed: int = 0) -> Evaluation: ...
-    def estimate(self, episodes: Episodes, target: str, /, *, rng: np.random.Generator) -> Estimate: ...
+    def evaluation(self, episodes: Episodes, /, *, seed: int = 0) -> Evaluation:
+        """What is fitted once on these dialogues, and then values any system on them."""
+        ...
+
+    def estimate(self, episodes: Episodes, target: str, /, *, rng: np.random.Generator) -> Estimate:
+        """The value of the target on the dialogues that it did not hold."""
+        ...
 
 
 @dataclass(frozen=True)
@@ -134,7 +145,7 @@ class Critic:
     def taught(self) -> list[str]:
         """Names (without prefix) of the controls that are worth 0 by training, and so tell nothing.
 
-        None without negatives.
+        The list is empty without negatives.
         """
         return list(TAUGHT) if self.negatives else []
 
@@ -223,6 +234,7 @@ class _Cached:
         self.signature: Signature = encoder(model).signature
 
     def encode(self, texts: Sequence[str], /) -> Floats:
+        """(m, q) the vectors of the texts; zeros for a text without a vector."""
         from turnwise.estimators.vectors import vectors
 
         return vectors(tuple(texts), self.model)

@@ -48,6 +48,7 @@ class Valued:
 
     @property
     def value(self) -> float:
+        """The mean of the contributions."""
         return float(self.contributions.mean())
 
 
@@ -221,6 +222,7 @@ class _Fit:
 
     @cached_property
     def _factor(self) -> tuple[Floats, bool]:
+        """The Cholesky factor of `gram`."""
         return cho_factor(self.gram)
 
     def solve(self, right: Floats) -> Floats:

@@ -29,7 +29,9 @@ def words(text: str) -> list[str]:
 class Encoding(Protocol):
     """Anything that computes vectors of texts: an encoder, or the action encoder of a latent-action model."""
 
-    def encode(self, texts: Sequence[str], /) -> NDArray[np.floating]: ...
+    def encode(self, texts: Sequence[str], /) -> NDArray[np.floating]:
+        """(m, q) one vector for each text."""
+        ...
 
 
 class BagOfWords:

@@ -43,6 +43,7 @@ class LinearDice(Linear):
     padded: bool = True
 
     def solve(self, problem: Problem) -> tuple[Floats, Mapping[str, float]]:
+        """(N,) zeta times the rating at last turns, over the mean zeta if `normalised`, and diagnostics of zeta."""
         zeta = problem.last @ self._weights(problem)
         total = (
             zeta.mean() if self.normalised else (1.0 if self.padded else problem.logged.points / len(zeta))

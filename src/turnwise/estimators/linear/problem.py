@@ -48,6 +48,7 @@ class Problem:
 
     @property
     def longest(self) -> int:
+        """The number of turns of the longest dialogue."""
         return self.logged.longest
 
 
@@ -266,7 +267,7 @@ class Linear(ABC):
 def ess(weights: Floats) -> float:
     """Effective sample size (Kish): the number of equally weighted dialogues with the same variance.
 
-    0 if all weights are 0.
+    It is 0 if all weights are 0.
     """
     total = float(np.sum(weights**2))
     return float(np.sum(weights)) ** 2 / total if total > 0 else 0.0

@@ -43,6 +43,7 @@ class Fqe(Linear):
     ridge: float = RIDGE
 
     def solve(self, problem: Problem) -> tuple[Floats, Mapping[str, float]]:
+        """(N,) the target's fitted Q at first turns, clipped to the logged ratings; no diagnostics."""
         return first_q(problem, fitted_q(problem, self.ridge)), {}
 
     def value(self, problem: Problem) -> float:
@@ -66,6 +67,7 @@ class Lstdq(Linear):
     ridge: float = RIDGE
 
     def solve(self, problem: Problem) -> tuple[Floats, Mapping[str, float]]:
+        """(N,) the target's Q at first turns by the fixed point, not clipped; no diagnostics."""
         system = problem.gram + np.diag(penalty(problem, self.ridge)) - problem.next_gram
         return problem.first @ np.linalg.lstsq(system, problem.end_reward)[0], {}
 
@@ -90,6 +92,7 @@ class Direct(Linear):
     ridge: float = RIDGE
 
     def solve(self, problem: Problem) -> tuple[Floats, Mapping[str, float]]:
+        """(N,) the predicted rating of the target's replies, averaged over each dialogue; no diagnostics."""
         system = problem.gram + np.diag(penalty(problem, self.ridge))
         return problem.mean @ np.linalg.solve(system, problem.to_features.T @ problem.logged.xr), {}
 

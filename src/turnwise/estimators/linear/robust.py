@@ -44,6 +44,7 @@ class Balance(Linear):
     eta: float = 0.01
 
     def solve(self, problem: Problem) -> tuple[Floats, Mapping[str, float]]:
+        """(N,) each dialogue's weight times its rating, and diagnostics of the weights."""
         w, diagnostics = balanced(problem.shift, self.eta)
         return w * problem.reward, diagnostics
 
@@ -67,6 +68,7 @@ class Robust(Linear):
     eta: float = 1.0
 
     def solve(self, problem: Problem) -> tuple[Floats, Mapping[str, float]]:
+        """(N,) Q at the first turn plus the weighted sum of temporal differences of each dialogue, and diagnostics."""
         v = fitted_q(problem, self.ridge)
         w, diagnostics = balanced(problem.shift, self.eta)
         # Temporal differences, summed over turns: reward + Q(next, target's) - Q(this, logged).
@@ -93,9 +95,9 @@ def balanced(shift: Floats, eta: float) -> tuple[Floats, Mapping[str, float]]:
 
 
 def weights(scaled: Floats, eta: float) -> Floats:
-    """(N,) the minimum of the objective in the module's docstring.
+    """(N,) the weights w at the minimum of the objective in the module's docstring.
 
-    (N, d) `scaled` are the D_i at unit root mean square.
+    `scaled` (N, d) are the D_i, each column at unit root mean square.
     """
     n, d = scaled.shape
     rows = np.hstack([np.ones((n, 1)), scaled])

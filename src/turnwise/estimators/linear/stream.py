@@ -31,7 +31,9 @@ class SumEstimator(Protocol):
     @property
     def model(self) -> str: ...
 
-    def value(self, problem: Problem) -> float: ...
+    def value(self, problem: Problem) -> float:
+        """The target's value from sums alone; arrays of single dialogues in `problem` are empty or means."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)

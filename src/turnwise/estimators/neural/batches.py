@@ -45,6 +45,7 @@ class Frozen:
         self.vectors, self.width = vectors, vectors.shape[1]
 
     def rows(self, dialogues: Ints, rows: Ints) -> torch.Tensor:
+        """(m, width) the vectors of these rows; `dialogues` is not used."""
         return self.vectors[torch.from_numpy(rows).to(self.vectors.device)]
 
     def parameters(self) -> list[torch.nn.Parameter]:
@@ -59,6 +60,7 @@ class Tuned:
         self.model: Any = reader.fresh_model().requires_grad_(True)
 
     def rows(self, dialogues: Ints, rows: Ints) -> torch.Tensor:
+        """(m, width) the vectors of all rows of these dialogues, with gradients; `rows` is not used."""
         return self.reader.forward(self.model, [self.scripts[index] for index in dialogues.tolist()])
 
     def parameters(self) -> list[torch.nn.Parameter]:
@@ -100,4 +102,5 @@ class Batches:
         )
 
     def _tensor(self, array: Any) -> torch.Tensor:
+        """The array as a tensor on the device."""
         return torch.from_numpy(array).to(self.device)

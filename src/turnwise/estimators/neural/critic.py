@@ -44,6 +44,8 @@ COMMON = 3  # smallest number of occurrences of a word of the vocabulary
 
 @dataclass(frozen=True)
 class PaperCritic(Critic):
+    """The estimator `critic-paper`: the recurrent critic as published, trained anew for every system."""
+
     card: ClassVar[Card] = Card(
         kind="estimator",
         meaning="Discounted return by the published recurrent critic: fitted Q, least of K dropout passes.",

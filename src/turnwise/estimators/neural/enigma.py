@@ -84,6 +84,7 @@ class _Game:
         ]
 
     def state(self) -> list[torch.Tensor]:
+        """Nothing beside the parameters."""
         return []
 
     def loss(self, dialogues: Ints) -> torch.Tensor:

@@ -51,9 +51,11 @@ class _Q:
         ...
 
     def state(self) -> list[torch.Tensor]:
+        """Nothing beside the parameters."""
         return []
 
     def loss(self, dialogues: Ints) -> torch.Tensor:
+        """The loss of these dialogues, by index."""
         return self.objective(self.batches[dialogues])
 
     def reading(self) -> Mapping[str, float]:
@@ -103,9 +105,11 @@ class _Fitted(_Q):
         self.before = copy.deepcopy(self.q).requires_grad_(False)
 
     def groups(self) -> list[tuple[float, list[torch.nn.Parameter]]]:
+        """All parameters, of Q and of the encoder, with factor 1."""
         return [(1.0, [*self.q.parameters(), *self.batches.source.parameters()])]
 
     def state(self) -> list[torch.Tensor]:
+        """The number of steps and the target network."""
         return [self.steps, *self.before.parameters()]
 
     def loss(self, dialogues: Ints) -> torch.Tensor:
@@ -116,6 +120,7 @@ class _Fitted(_Q):
         return super().loss(dialogues)
 
     def objective(self, batch: Batch) -> torch.Tensor:
+        """The mean squared error of Q at logged replies against `backup` by the target network."""
         wanted = self.backup(batch, self.before(batch.rows.detach()))
         return _mean((self.q(batch.rows)[batch.logged] - wanted).square(), batch.inside)
 
@@ -128,7 +133,7 @@ class _Game(_Q):
         self.w = self.head()
 
     def groups(self) -> list[tuple[float, list[torch.nn.Parameter]]]:
-        """The parameters with the factors of their learning rates."""
+        """Q and encoder with factor 1, w with the factor `nu_rate`."""
         encoder = self.batches.source.parameters()
         return [
             (1.0, [*self.q.parameters(), *encoder]),
@@ -136,7 +141,7 @@ class _Game(_Q):
         ]
 
     def objective(self, batch: Batch) -> torch.Tensor:
-        """The objective, which Q minimises and the second head maximises."""
+        """The mean of w (r + Q' - Q) - w^2 / 2 over turns, with the gradient of w reversed."""
         q, w = self.q(batch.rows), reverse(self.w(batch.rows[batch.logged]))
         error = self.backup(batch, q) - q[batch.logged]
         return _mean(w * error - w.square() / 2, batch.inside)

@@ -75,9 +75,9 @@ class Dice(torch.nn.Module):
         self.nu_pseudo = torch.nn.Parameter(torch.zeros(horizon or 0))
 
     def steps(self, batch: Batch) -> Steps:
-        """zeta, nu and next nu of each dialogue at its steps: with a horizon T_max, steps 0 ..
+        """zeta, nu and the next nu of each dialogue at its steps.
 
-        T_max - 1, otherwise its turns.
+        With a horizon T_max these are steps 0 to T_max - 1 of padding.py, otherwise the turns of the dialogue.
         """
         nu = self.nu(batch.rows)
         zeta = self.zeta(batch.rows[batch.logged]).square()

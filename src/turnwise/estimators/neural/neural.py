@@ -42,7 +42,9 @@ class Answer(NamedTuple):
 class Answering(Learner, Protocol):
     """A learner that also gives the contributions to the value after its training."""
 
-    def answer(self) -> Answer: ...
+    def answer(self) -> Answer:
+        """The contributions and diagnostics, after the training."""
+        ...
 
 
 class LearnerInputs(NamedTuple):
@@ -175,7 +177,7 @@ class Neural(ABC):
     def _checkpoint(self, data: TrainingData, target: str, seed: int) -> Checkpoint | None:
         """The checkpoint file of this training, named by a digest of settings, data and seed.
 
-        None without `checkpoints`.
+        There is none (None) without the setting `checkpoints`.
         """
         if self.checkpoints is None:
             return None

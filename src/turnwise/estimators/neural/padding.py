@@ -16,7 +16,7 @@ from turnwise.types import Ints
 def horizon(lengths: Ints, t_max: int | None) -> int:
     """T_max: `t_max` if given, otherwise the length of the longest dialogue plus 1.
 
-    An error if `t_max` is too small.
+    Raises a `UsageError` if `t_max` is too small for a dialogue.
     """
     longest = int(np.max(lengths))
     if t_max is None:

@@ -26,7 +26,9 @@ class Learner(Protocol):
         """Further tensors that a checkpoint must hold, e.g. a target network."""
         ...
 
-    def loss(self, dialogues: Ints) -> torch.Tensor: ...
+    def loss(self, dialogues: Ints) -> torch.Tensor:
+        """The loss of these dialogues, by index."""
+        ...
 
     def reading(self) -> Mapping[str, float]:
         """The numbers of one point of the curves."""

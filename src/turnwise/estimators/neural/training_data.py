@@ -36,6 +36,7 @@ class TrainingData:
 
     @property
     def lengths(self) -> Ints:
+        """(N,) number of points of each dialogue."""
         return np.diff(self.first)
 
 

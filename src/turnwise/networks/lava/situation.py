@@ -78,10 +78,12 @@ class Situation:
 
     @cached_property
     def _slots(self) -> dict[tuple[str, str], int]:
+        """(domain, slot) -> its index in `slots`."""
         return {slot: place for place, slot in enumerate(self.slots)}
 
     @cached_property
     def _wishes(self) -> dict[tuple[str, str, str], int]:
+        """Wish -> its index in `wishes`."""
         return {wish: place for place, wish in enumerate(self.wishes)}
 
 

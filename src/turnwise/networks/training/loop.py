@@ -168,7 +168,7 @@ class Plan:
         return best
 
     def is_stale(self, curve: Curve) -> bool:
-        """Whether the last `patience` points are no better than the best one before them; false for an empty curve."""
+        """Whether `patience` or more points came after the best one; false without `patience` or for an empty curve."""
         waited = len(curve) - 1 - self.best(curve)
         return self.patience is not None and bool(curve) and waited >= self.patience
 

@@ -146,9 +146,9 @@ class _Training:
         self.epoch, self.batches = -1, list[list[int]]()
 
     def run(self, work: Path | None, say: Say) -> Progress:
-        """Train until `updates`, or until `patience` measurements were no better.
+        """Train up to `updates` updates, or until `patience` measurements in a row were no better.
 
-        Resumes from a checkpoint in `work`.
+        Resumes from a checkpoint in `work`; without `work` none is written.
         """
         settings = self.settings
         identity = json.dumps(self._identity, sort_keys=True)

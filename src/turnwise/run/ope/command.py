@@ -213,7 +213,7 @@ def _finding(one: TargetEstimate, rating: str, logged: float | None, truth: Mean
 def _write_projections(spec: OpeSpec, logged_data: LoggedData, targets: Sequence[str]) -> None:
     """Write the projection of the targets' and the logged replies into -o as `RATING/pairs.json`.
 
-    Nothing without -o.
+    Without -o nothing is written.
     """
     if spec.output is not None:
         found = projections(logged_data, tuple(targets), model=spec.model or ENCODER, seed=spec.seed)
@@ -223,9 +223,9 @@ def _write_projections(spec: OpeSpec, logged_data: LoggedData, targets: Sequence
 def _write_figures(
     spec: OpeSpec, rating: str, estimates: Sequence[TargetEstimate], truth: Mapping[str, float]
 ) -> None:
-    """Write each estimator's plot of estimates against true means (two or more), and training curves.
+    """Write each estimator's plot of estimates against true means (two or more), and training curves, into -o.
 
-    Nothing without -o.
+    Without -o nothing is written.
     """
     if spec.output is None:
         return

@@ -284,7 +284,7 @@ def _write_turns(
 ) -> None:
     """Write every logged turn with the Q of each system's reply there (the paper's Table 5) into -o.
 
-    Nothing without -o.
+    Without -o nothing is written.
     """
     if spec.output is None:
         return

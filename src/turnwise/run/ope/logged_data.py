@@ -24,7 +24,7 @@ METRIC = "metric:"  # prefix of a rating that is a metric's number
 class LoggedData:
     """The episodes of one rating, and which of them are used.
 
-    With --stream they are a sample; `means` and `counts` are not.
+    With --stream the episodes are a sample, and `means` and `counts` are over all dialogues.
     """
 
     rating: str
@@ -73,7 +73,11 @@ class LoggedData:
 
 
 def requested_ratings(census: Census, rating: str | None) -> tuple[str, ...]:
-    """The rating dimensions to estimate: the named one, `all`, or by default `overall`, otherwise the only one."""
+    """The rating dimensions to estimate: the named one, `all`, or by default `overall`, otherwise the only one.
+
+    `metric:NAME` is taken as it is. Unrated data is a `DataError`; an unknown name, or no clear default, a
+    `UsageError`.
+    """
     known = tuple(census.dimensions)
     if rating is not None and rating.startswith(METRIC):
         return (rating,)
@@ -195,9 +199,9 @@ def _single(dialogues: Sequence[Dialogue], selection: Selection, rating: str) ->
 
 
 def _complete(episodes: Episodes, targets: Sequence[str]) -> NDArray[np.bool_]:
-    """(N,) whether all targets with any alternatives have a reply; each episode has one point.
+    """(N,) whether every target that has any alternatives has a reply in the episode, which has one point.
 
-    All false if none has any.
+    All are false if no target has any.
     """
     spoken = [
         (episodes.alternatives[name].text >= 0).any(axis=1)

@@ -21,9 +21,9 @@ MOST = (
 
 
 def computed(spec: OpeSpec, dialogues: Sequence[Dialogue], name: str) -> dict[str, float]:
-    """Dialogue id -> the metric's score of it.
+    """Dialogue id -> the metric's score of it; dialogues that it cannot score are left out.
 
-    Dialogues that it cannot score are left out, and a `DataError` if all are.
+    Raises a `DataError` if it can score none.
     """
     judged = replace(spec.selection, judged="all", where=(), limit=None)
     metric, found = _ready(spec, name, judged, dialogues)

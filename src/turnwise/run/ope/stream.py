@@ -82,6 +82,7 @@ class FromSums(Mapping[str, Estimate]):
         self._estimator, self._second, self._basis, self._first = estimator, second, basis, first
 
     def __getitem__(self, agent: str) -> Estimate:
+        """The estimate of this agent; raises `Refused` if it has no alternatives."""
         return self._second.estimate(self._estimator, agent, self._basis, self._first)
 
     def __iter__(self) -> Iterator[str]:

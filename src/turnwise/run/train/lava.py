@@ -129,7 +129,7 @@ def _split(task: TrainingTask, held_out: float) -> tuple[list[Dialogue], list[Di
 def _settings(task: TrainingTask, default: Chosen, also: Sequence[str]) -> Chosen:
     """`default` with the values of --set; the device is the command's.
 
-    An unknown name that is not in `also` is an error.
+    A setting that is neither a field nor in `also` is a `UsageError`.
     """
     names: list[str] = [field.name for field in fields(default) if field.name != "device"]
     task.check_settings([*names, *also])
