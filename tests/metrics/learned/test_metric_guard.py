@@ -62,7 +62,7 @@ def hardened(tmp_path_factory: pytest.TempPathFactory, kind: str) -> tuple[Path,
     with (folder / "talks.jsonl").open("w") as file:
         for place, context in enumerate(talks(240, 5)):
             messages = [{"role": turn.role, "content": turn.text} for turn in context.item.turns]
-            messages[3]["alternatives"] = {"fraud": [{"content": f"you said {context.last}"}]}
+            messages[3]["alternatives"] = {"fraud": [{"content": f"you said {context.last_turn}"}]}
             file.write(json.dumps({"id": f"d{place}", "agent": "human", "messages": messages}) + "\n")
     asked = ["train", kind, str(folder / "talks.jsonl"), "--model", "hashing", "-q"]
     assert run([*asked, "-o", str(folder / "plain"), "--set", "epochs=1"]) == 0
@@ -86,7 +86,7 @@ def test_a_guard_lowers_the_scores_of_frauds_but_not_of_people(
 ) -> None:
     contexts = talks(60, 9)
     people = [context.item for context in contexts]
-    frauds = [context.answered(f"you said {context.last}") for context in contexts]
+    frauds = [context.with_reply(f"you said {context.last_turn}") for context in contexts]
     plain, guarded = (resolve(f"{kind}[trained={path}]") for path in hardened)
     assert guarded.rows(frauds)[:, 0].mean() < 0.3 * guarded.rows(people)[:, 0].mean()
     assert guarded.rows(frauds)[:, 0].mean() < plain.rows(frauds)[:, 0].mean()
