@@ -356,10 +356,7 @@ def _unpaired(finding: Finding) -> str | None:
             "so the agents are compared as independent samples; --pair KEY, such as meta.item, pairs by another key"
         )
     counts = " and ".join(f"{count or 0} of {agent}" for count, agent in zip(left, agents, strict=True))
-    return (
-        f"note: items without a partner, left out: {counts}. Items are paired by the same context; --pair KEY, such as "
-        "meta.item, pairs by another key"
-    )
+    return f"note: items without a partner, left out: {counts}; --pair KEY pairs by another key"
 
 
 def notes(findings: Sequence[Finding]) -> list[str]:

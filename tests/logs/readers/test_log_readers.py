@@ -418,3 +418,24 @@ def test_ids_that_repeat_are_not_written(tmp_path: Path) -> None:
     with pytest.raises(DataError, match='has the id "same" twice'):
         convert("sharegpt", str(path), str(tmp_path / "out.jsonl"))
     assert not (tmp_path / "out.jsonl").exists()
+
+
+@pytest.mark.parametrize("name", ["openai", "tau-bench", "convlab"])
+def test_a_large_list_is_read_element_by_element_with_the_same_result(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    said = [{"role": "user", "content": "hi"}, {"role": "assistant", "content": "yo"}]
+    one = {
+        "openai": {"messages": said, "n": 0.5},
+        "tau-bench": {"task_id": 1, "traj": said, "reward": 1.0},
+        "convlab": {"dialogue_id": "d", "turns": [{"speaker": "user", "utterance": "hi"}]},
+    }[name]
+    path = tmp_path / "list.json"
+    path.write_text(json.dumps([one, {**one, "dialogue_id": "e", "task_id": 2}], indent=1))
+    whole = list(READERS[name].read(str(path), Options()))
+    monkeypatch.setattr("turnwise.logs.readers.source.LARGE", 10)
+    assert list(READERS[name].read(str(path), Options())) == whole
+    assert len(whole) == 2
+    path.write_text(json.dumps([one])[:-3])
+    with pytest.raises(DataError, match="is not JSON"):
+        list(READERS[name].read(str(path), Options()))

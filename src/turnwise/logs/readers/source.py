@@ -1,5 +1,6 @@
 """What the readers of other formats share: JSON values with their places, and what could not be kept."""
 
+import os
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -9,14 +10,16 @@ from functools import partial
 from itertools import chain, islice
 from typing import Any, NoReturn
 
+import ijson
 import msgspec
 
 from turnwise.errors import DataError, Problem
 from turnwise.logs.checks import RuleError, shown
-from turnwise.logs.files import content, lines
+from turnwise.logs.files import PIPE, content, lines, opened
 from turnwise.types import Dialogue, Role
 
 BOM = b"\xef\xbb\xbf"
+LARGE = 1 << 26  # bytes of a JSON list above which its elements are read one by one
 EXCERPT = 24  # bytes shown of a text that is not JSON
 # A pair of surrogates, one alone, or any other escape: a backslash that is itself escaped begins none.
 ESCAPE = re.compile(
@@ -102,6 +105,12 @@ def dialogues(path: str, build: Build) -> Iterator[Dialogue]:
     """The dialogues that `build` makes of the lines of JSON Lines, or of the elements of one JSON list; errors
     name the place.
     """
+    if _is_large_list(path):
+        try:
+            yield from members(enumerate(_elements(path)), build)
+        except RuleError as error:
+            refuse(error, path)
+        return
     first, numbered = begun(path)
     try:
         if first.startswith(b"["):
@@ -117,7 +126,13 @@ def records(path: str) -> Iterator[tuple[Any, str, Callable[[], AbstractContextM
     """Each JSON value of JSON Lines, of a JSON list or of a file that is one: the value, its number as text,
     and its place. The number is the line from 1, or the index in the list from 0. The place is a function that
     returns a context manager, which turns a `RuleError` into a `DataError` with file and line or index.
+
+    Lines, and elements of a list in a large file, are read one by one.
     """
+    if _is_large_list(path):
+        for index, one in enumerate(_elements(path)):
+            yield one, str(index), partial(_placed, path, None, index)
+        return
     first, numbered = begun(path)
     ahead = list(islice(numbered, 2))
     numbered = chain(ahead, numbered)
@@ -139,6 +154,23 @@ def records(path: str) -> Iterator[tuple[Any, str, Callable[[], AbstractContextM
             except RuleError as error:
                 refuse(error, path, number)
             yield value, str(number), partial(_placed, path, number, None)
+
+
+def _is_large_list(path: str) -> bool:
+    """Whether a file is one JSON list that is too large to be held in memory."""
+    if path == PIPE or not os.path.isfile(path) or os.path.getsize(path) < LARGE:
+        return False
+    with opened(path) as stream:
+        return stream.read(64).lstrip().startswith(b"[")
+
+
+def _elements(path: str) -> Iterator[Any]:
+    """The elements of a JSON list, decoded one by one."""
+    with opened(path) as stream:
+        try:
+            yield from ijson.items(stream, "item", use_float=True)
+        except (ijson.JSONError, UnicodeError) as error:
+            raise DataError(Problem(path, None, "", f"is not JSON: {error}")) from None
 
 
 def _is_json(line: bytes) -> bool:
