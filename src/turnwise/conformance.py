@@ -7,6 +7,7 @@ The registries call `metric_problem`, `estimator_problem`, ... when a plugin is 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property
 from inspect import getattr_static
@@ -162,7 +163,7 @@ def signature_of(plugin: Any) -> Signature:
         raise PluginError(f"{_plugin_name(plugin)}.signature raised {described(error)}") from error
     if not isinstance(found, Signature):
         raise PluginError(
-            f"{_plugin_name(plugin)}.signature is {_with_article(found)}; expected a turnwise.types.Signature"
+            f"{_plugin_name(plugin)}.signature is {_with_article(found)}; expected a turnwise.plugins.Signature"
         )
     return found
 
@@ -189,7 +190,7 @@ def estimates_of(
 def reply_problem(reply: object) -> str | None:
     """What keeps an agent's result from being a reply, as one sentence; None if nothing does."""
     if not isinstance(reply, Reply):
-        return f"returned {shown(reply)}; expected a turnwise.types.Reply"
+        return f"returned {shown(reply)}; expected a turnwise.plugins.Reply"
     content: object = reply.content
     if not isinstance(content, str):
         return f"returned a Reply with {shown(content)} as `content`; expected a text"
@@ -238,7 +239,7 @@ def _estimate(estimator: object, method: str, found: object) -> Estimate:
     """`found`, the result of `method`, if it is an `Estimate` with a number and a non-empty 1-d array of
     contributions; else raises `PluginError`.
     """
-    expected = "expected a turnwise.types.Estimate"
+    expected = "expected a turnwise.plugins.Estimate"
     if not isinstance(found, Estimate):
         raise PluginError(f"{_plugin_name(estimator)}.{method} returned {shown(found)}; {expected}")
     if not _is_number(found.value):
@@ -256,6 +257,11 @@ def _estimate(estimator: object, method: str, found: object) -> Estimate:
         raise PluginError(
             f"{_plugin_name(estimator)}.{method} returned an Estimate with {shown(parts)} as `contributions`; "
             "expected a float array of one dimension"
+        )
+    if not math.isfinite(found.value) or not np.isfinite(parts).all():
+        raise PluginError(
+            f"{_plugin_name(estimator)}.{method} returned an Estimate whose `value` or `contributions` are not finite; "
+            "raise turnwise.plugins.Refused where there is no estimate"
         )
     return found
 
@@ -299,11 +305,11 @@ def _card_problem(plugin: object, kinds: Sequence[str]) -> str | None:
     """
     card = _value(plugin, "card")
     if card is _ABSENT:
-        return "has no `card`; expected a turnwise.types.Card"
+        return "has no `card`; expected a turnwise.plugins.Card"
     if card is _COMPUTED:
         return None
     if not isinstance(card, Card):
-        return f"`card` is {_with_article(card)}; expected a turnwise.types.Card"
+        return f"`card` is {_with_article(card)}; expected a turnwise.plugins.Card"
     if card.kind not in kinds:
         return f"`card.kind` is {shown(card.kind)}; expected {_one_of(kinds)}"
     for part in ("meaning", "range", "limits", "citation"):
@@ -380,11 +386,11 @@ def _signature_problem(plugin: object) -> str | None:
     """
     value = _value(plugin, "signature")
     if value is _ABSENT:
-        return "has no `signature`; expected a property that returns a turnwise.types.Signature"
+        return "has no `signature`; expected a property that returns a turnwise.plugins.Signature"
     if value is _COMPUTED or isinstance(value, Signature):
         return None
     what = "a method" if callable(value) else shown(value)
-    return f"`signature` is {what}; expected a property that returns a turnwise.types.Signature"
+    return f"`signature` is {what}; expected a property that returns a turnwise.plugins.Signature"
 
 
 def _metric_extras_problem(metric: object) -> str | None:

@@ -203,7 +203,7 @@ def run(site: Path, *args: str) -> tuple[int, str, list[str]]:
 
 
 UNLISTED = {
-    "no-card": "metric `no-card` of broken-pack: `card` is None; expected a turnwise.types.Card",
+    "no-card": "metric `no-card` of broken-pack: `card` is None; expected a turnwise.plugins.Card",
     "wrong-level": "metric `wrong-level` of broken-pack: `level` is 'paragraph'; expected one of turn, dialogue",
     "wrong-needs": "metric `wrong-needs` of broken-pack: `needs` has `money` in it; expected a frozenset of context",
     "text-signature": "metric `text-signature` of broken-pack: `signature` is 'good'; expected a property that returns",
@@ -311,7 +311,7 @@ def test_ope_reports_a_broken_estimator_and_estimates_with_the_others(site: Path
     assert found["mean"]["estimate"] is not None
     assert found["float"]["status"] == found["no-estimate"]["status"] == "error"
     assert found["float"]["reason"] == (
-        "broken_pack.FloatEstimator.estimate returned 0.5; expected a turnwise.types.Estimate"
+        "broken_pack.FloatEstimator.estimate returned 0.5; expected a turnwise.plugins.Estimate"
     )
     assert found["no-estimate"]["reason"].startswith(
         "estimator `no-estimate` of broken-pack: has no `estimate`"
@@ -323,7 +323,7 @@ def test_ope_reports_a_broken_estimator_and_estimates_with_the_others(site: Path
     [
         (
             ("convert", "--from", "records", "logs.jsonl", "new.jsonl"),
-            "reader `records` of broken-pack: dialogue 1 is a dict; expected a turnwise.types.Dialogue",
+            "reader `records` of broken-pack: dialogue 1 is a dict; expected a turnwise.plugins.Dialogue",
         ),
         (
             ("convert", "--from", "misread", "logs.jsonl", "new.jsonl"),
@@ -346,7 +346,7 @@ def test_ope_reports_a_broken_estimator_and_estimates_with_the_others(site: Path
                 "--limit",
                 "1",
             ),
-            "returned None; expected a turnwise.types.Reply",
+            "returned None; expected a turnwise.plugins.Reply",
         ),
         (
             ("respond", "logs.jsonl", "--agent", "bare", "--name", "bare", "-o", "new.jsonl", "--limit", "1"),

@@ -68,7 +68,7 @@ def the_signature_is_one(agent: Agent, points: Sequence[ReplyRequest]) -> None:
     found: object = agent_extras(agent).signature
     expect(
         found is None or isinstance(found, Signature),
-        f"`signature` is a {type(found).__name__}; expected a turnwise.types.Signature",
+        f"`signature` is a {type(found).__name__}; expected a turnwise.plugins.Signature",
     )
     expect(str(found) == str(agent_extras(agent).signature), "`signature` changes from one read to the next")
 

@@ -115,7 +115,7 @@ def the_same_seed_gives_the_same_value(subject: Subject) -> None:
 def nothing_to_learn_from_is_refused(subject: Subject) -> None:
     """Logs without any dialogue are refused."""
     empty = kept(subject.logs, np.zeros(len(subject.logs.agent), dtype=np.bool_))
-    sentence = "`estimate` of logs without a dialogue must raise turnwise.errors.Refused"
+    sentence = "`estimate` of logs without a dialogue must raise turnwise.plugins.Refused"
     raises(Refused, lambda: subject.estimate(empty), sentence)
 
 

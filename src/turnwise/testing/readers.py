@@ -56,7 +56,7 @@ def check_reader(
         raise ContractError("a file that does not exist was read without an error")
     if malformed is not None:
         wrong = fspath(malformed)
-        sentence = f"malformed input ({wrong}) must raise turnwise.errors.DataError"
+        sentence = f"malformed input ({wrong}) must raise turnwise.plugins.DataError"
         complaint = str(raises(DataError, lambda: list(read(wrong, options)), sentence))
         expect(Path(wrong).name in complaint, f"the message `{complaint}` does not name the file {wrong}")
         expect("\n" not in complaint, "the message for malformed input has several lines; expected one")
@@ -68,6 +68,6 @@ def _dialogues(read: Read, path: str, options: Options) -> Iterator[Dialogue]:
         kind: object = dialogue
         expect(
             isinstance(kind, Dialogue),
-            f"dialogue {place} is a {type(dialogue).__name__}; expected a turnwise.types.Dialogue",
+            f"dialogue {place} is a {type(dialogue).__name__}; expected a turnwise.plugins.Dialogue",
         )
         yield dialogue

@@ -53,5 +53,5 @@ def check_trainer(trainer: Callable[[TrainingTask], Trained], task: TrainingTask
         read = folder.load(Path(place) / "model", first.kind)
         expect(read.digest == made.digest, "the model folder reads back differently")
     asked = replace(task, settings={**task.settings, UNKNOWN: 1})
-    sentence = f"an unknown setting must raise turnwise.errors.UsageError (call task.check_settings); asked: {UNKNOWN}"
+    sentence = f"an unknown setting must raise turnwise.plugins.UsageError (call task.check_settings); asked: {UNKNOWN}"
     raises(UsageError, lambda: trainer(asked), sentence)

@@ -77,11 +77,11 @@ def _of_plugin(offer: registry.Offer, path: str, options: Options) -> Iterator[D
     try:
         found = read(path, options)
         if not isinstance(found, Iterable) or isinstance(found, str | bytes | Mapping):
-            raise offer.error(f"returned {shown(found)}; expected an iterator of turnwise.types.Dialogue")
+            raise offer.error(f"returned {shown(found)}; expected an iterator of turnwise.plugins.Dialogue")
         for place, dialogue in enumerate(found, 1):
             if not isinstance(dialogue, Dialogue):
                 raise offer.error(
-                    f"dialogue {place} is a {type(dialogue).__name__}; expected a turnwise.types.Dialogue"
+                    f"dialogue {place} is a {type(dialogue).__name__}; expected a turnwise.plugins.Dialogue"
                 )
             yield dialogue
     except (TurnwiseError, OSError, GeneratorExit):
@@ -89,7 +89,7 @@ def _of_plugin(offer: registry.Offer, path: str, options: Options) -> Iterator[D
     except Exception as error:  # foreign code may raise anything
         raise offer.error(
             f"raised {registry.described(error)} in {path} after {counted(place, 'dialogue')}; "
-            "expected a turnwise.errors.DataError for malformed input"
+            "expected a turnwise.plugins.DataError for malformed input"
         ) from error
 
 
@@ -325,7 +325,7 @@ def convert(
     redacted: Counter[str] | None = Counter() if redact else None
 
     def dialogues() -> Iterator[Dialogue]:
-        for dialogue in checked(_named(reader.read(source, options), options), source):
+        for dialogue in checked(_named(_readable(reader, source, options), options), source):
             if redacted is not None:
                 dialogue = _redacted(dialogue, redacted, options)
             account.add(dialogue)
@@ -361,6 +361,14 @@ def recognised(path: str) -> str:
             "its fields with --from json --map 'messages=...,role=...,content=...'"
         )
     return found
+
+
+def _readable(reader: Reader, source: str, options: Options) -> Iterator[Dialogue]:
+    """The dialogues of a source; a reader that cannot open it is an error about the source, not about the target."""
+    try:
+        yield from reader.read(source, options)
+    except OSError as error:
+        raise DataError(Problem(source, None, "", f"cannot be read: {error.strerror or error}")) from None
 
 
 def _named(dialogues: Iterator[Dialogue], options: Options) -> Iterator[Dialogue]:
