@@ -55,6 +55,7 @@ class Attack:
 
     @property
     def gameable(self) -> bool:
+        """Whether a fraud has a significant gain."""
         return self.worst is not None
 
 

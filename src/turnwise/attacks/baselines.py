@@ -87,10 +87,9 @@ def without_punctuation(text: str) -> str:
 
 
 def _replies_of_other_dialogues(pool: Sequence[str], rng: np.random.Generator) -> Callable[[Context], str]:
-    """A function that returns a random reply of `pool` that differs from the person's, the same for a context each
-    time.
+    """A function that returns a random reply of `pool` other than the person's, always the same for a context.
 
-    "" if there is none.
+    It returns "" if there is no other reply.
     """
     drawn: dict[str, str] = {}
 

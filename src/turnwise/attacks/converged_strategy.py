@@ -31,8 +31,7 @@ class ConvergedStrategy:
 def converged_strategy(
     contexts: Sequence[Context], replies: dict[str, str], target: Target
 ) -> ConvergedStrategy:
-    """Infer the strategy behind a policy's replies (by id of the context) in these contexts; scores both with the
-    target."""
+    """Infer the strategy behind a policy's replies in these contexts; `replies` are by id of the context."""
     said = [replies[context.item.id] for context in contexts]
     found = infer_strategy([context.full_text for context in contexts], said)
     most, _ = Counter(said).most_common(1)[0]

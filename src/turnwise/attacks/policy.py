@@ -60,10 +60,9 @@ class Policy(nn.Module):
     def sample_replies(
         self, contexts: Sequence[Context], generator: torch.Generator, *, temperature: float = 1.0
     ) -> SampledReplies:
-        """Sample one reply for each context, token by token, with at most `agent.longest` tokens; greedy at temperature
-        0.
+        """Sample one reply of at most `agent.longest` tokens for each context; greedy at temperature 0.
 
-        A causal model without a chat template is cut after the first line.
+        A reply of a causal model without a chat template is cut after the first line.
         """
         self.eval()
         context_tokens, mask = self._context_tokens(contexts)
@@ -141,10 +140,9 @@ class Policy(nn.Module):
         return self.agent.padded([self.agent.read(context.turns) for context in contexts])
 
     def _cut_after_first_line(self, tokens: Tensor) -> Tensor:
-        """The tokens, changed in place, with -1 after the first line of each reply: the model would continue as the
-        user.
+        """Put -1 after the first line of each reply, in place, because the model would continue as the user.
 
-        Unchanged for encoder-decoders and models with a chat template.
+        Tokens of encoder-decoders and of models with a chat template are not changed.
         """
         if self.is_encoder_decoder or self.agent.prompt.form == "chat":
             return tokens

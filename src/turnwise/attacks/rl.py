@@ -182,8 +182,7 @@ class _PolicyTuning:
     def _epoch(
         self, train_on: Sequence[Context], optimiser: torch.optim.Optimizer, *, updates: int
     ) -> tuple[list[tuple[float, float]], str | None]:
-        """Train for `updates` updates; returns (mean score, KL divergence) of each, and why the epoch ended early or
-        None."""
+        """Train for `updates` updates; returns (mean score, KL divergence) of each, and why it ended early or None."""
         updates_done: list[tuple[float, float]] = []
         for _ in range(updates):
             chosen = self.rng.choice(len(train_on), self.settings.batch)

@@ -50,11 +50,10 @@ class Search:
         )
 
     def run(self, texts: Iterable[str]) -> list[Strategy]:
-        """Run all stages and return up to three strategies of each kind, by falling gain; fixed replies are mined from
-        `texts`.
+        """Run all stages and return up to three strategies of each kind, by falling gain.
 
-        A stage whose share of the calls is used up ends with what it has. Strategies scored on few contexts are left
-        out.
+        Fixed replies are mined from `texts`. A stage whose share of the calls is used up ends with what it has.
+        Strategies scored on few contexts are left out.
         """
         best: list[str] = []
         stages: tuple[tuple[str, Callable[[Sequence[str]], list[str]]], ...] = (
@@ -78,8 +77,7 @@ class Search:
         return self._calls_before + int((self.calls - self._calls_before) * STAGE_SHARES[stage])
 
     def _best_of_each_kind(self) -> list[Strategy]:
-        """The best three strategies of each kind, of those scored on enough contexts; kinds in the order of their
-        best."""
+        """The best three strategies of each kind, of those scored on enough contexts; the best kind first."""
         ranked = self._ranked([template for template in self.tried if self._scored_enough(template)])
         made = [strategy(template) for template in ranked]
         kinds = dict.fromkeys(one.kind for one in made)
@@ -90,8 +88,7 @@ class Search:
         return self._seen.get(template, 0) >= min(8, len(self.contexts))
 
     def gain(self, template: str, contexts: Sequence[Context]) -> float:
-        """Mean over these contexts of the template's score minus the person's; minus infinity without a score.
-        Recorded."""
+        """Mean of the template's score minus the person's in these contexts; minus infinity if it has no score."""
         self.gains([template], contexts)
         return self.tried[template]
 
@@ -121,8 +118,7 @@ class Search:
         return sorted(dict.fromkeys(templates), key=lambda one: -self.tried.get(one, -np.inf))
 
     def _successive_halving(self, templates: Sequence[str], contexts: int, keep: int) -> list[str]:
-        """The best `keep` templates; they are scored on `contexts` random contexts, and the better half on twice as
-        many.
+        """The best `keep` templates, scored on `contexts` random contexts, and the better half on twice as many.
 
         Halving ends when `keep` or fewer are left or all contexts were used.
         """
@@ -141,8 +137,7 @@ class Search:
         return [self.contexts[place] for place in sorted(chosen)]
 
     def _mined_replies(self, texts: Iterable[str]) -> list[str]:
-        """The best 4 bundles of texts and the best 8 of their sentences and halves of sentences, as templates
-        without slots."""
+        """Fixed replies: the best 4 bundles of texts, and the best 8 of the sentences and half sentences in bundles."""
         pool = [escape_braces(text) for text in dict.fromkeys(texts) if text.strip()]
         order = self.rng.permutation(len(pool))
         bundles = [[pool[place] for place in order[at : at + BUNDLE]] for at in range(0, len(pool), BUNDLE)]
@@ -169,8 +164,7 @@ class Search:
         return self._successive_halving(made, 4, 10)
 
     def _evolved(self, best: Sequence[str]) -> list[str]:
-        """Up to 12 templates by falling gain: generations of random variants, until three in a row bring no
-        improvement."""
+        """Up to 12 templates by falling gain, varied at random until three generations bring no improvement."""
         population = list(best)
         idle = 0
         while idle < 3 and population:

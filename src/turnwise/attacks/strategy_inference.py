@@ -39,8 +39,7 @@ class InferredStrategy:
 
 
 def infer_strategy(contexts: Sequence[str], replies: Sequence[str]) -> InferredStrategy:
-    """Infer the kind of strategy behind `replies`, which were given in `contexts` (texts in the same order, not
-    empty)."""
+    """Infer the kind of strategy behind `replies` (at least one), which were given in `contexts`, in this order."""
     found = measure(contexts, replies)
     most, _ = Counter(replies).most_common(1)[0]
     if found.response_frequency > 0.7:

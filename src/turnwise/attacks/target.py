@@ -76,11 +76,10 @@ class Target:
     _spoke: bool = False  # it has returned scores at least once
 
     def scores(self, pairs: Sequence[tuple[Context, str]]) -> Floats:
-        """The score of each reply in its context, higher is better; NaN where the metric gave none. Known ones are not
-        rescored.
+        """The score of each reply in its context, higher is better; NaN where the metric gave none.
 
-        Raises `Spent` before any call if the budget does not allow all of them, and `Hangs` if the metric timed out too
-        often.
+        Replies that were scored before are not scored again. Raises `Spent` before any call if the budget does not
+        allow all of them, and `Hangs` if the metric timed out too often.
         """
         wanted = {(context.item.id, reply): (context, reply) for context, reply in pairs}
         new = [key for key in wanted if key not in self._known]
@@ -112,8 +111,7 @@ class Target:
         self._limit = None if calls is None else min(calls, self.budget)
 
     def again(self, pairs: Sequence[tuple[Context, str]]) -> Floats:
-        """New scores of replies that were scored before, to test whether the metric is deterministic; the first ones
-        are kept."""
+        """New scores of replies that were scored before, to test for noise; `scores` still returns the first ones."""
         kept = dict(self._known)
         for context, reply in pairs:
             self._known.pop((context.item.id, reply), None)
@@ -195,11 +193,10 @@ class Target:
         return f"no answer within {self.timeout:g} s to {_quoted(item.reply)}"
 
     def _scores_in_time(self, items: Sequence[Item]) -> Floats:
-        """The scores, computed in another thread; raises `_Late` after the time limit, and the thread goes on in the
-        background.
+        """The scores, computed in another thread; raises `_Late` after the time limit.
 
-        Raises what the metric raises (`RuntimeError` for SystemExit), and `ValueError` unless there is one score for
-        each item.
+        The thread of a late call goes on in the background. Raises what the metric raises (`RuntimeError` for
+        SystemExit), and `ValueError` unless there is one score for each item.
         """
         answer: list[Floats] = []
         raised: list[BaseException] = []

@@ -35,8 +35,7 @@ class Figure:
 def provenance_notes(
     records: Sequence[Record], *, more: Iterable[str] = (), column: bool = False
 ) -> tuple[str, ...]:
-    """Notes on the records of a figure: number of items and clusters, then `more`, method of the intervals, and
-    signatures.
+    """Notes on a figure: number of items and clusters, `more`, method of the intervals, and signatures.
 
     With `column` the table has a column of signatures, and more than three signatures are only counted here.
     """
@@ -59,8 +58,7 @@ def _counts(records: Sequence[Record]) -> str:
 
 
 def _intervals(records: Sequence[Record]) -> str:
-    """A note on the method of the 95 % intervals, with the first two methods; or that there are no intervals and
-    why."""
+    """A note on the methods of the 95 % intervals, of which it names two, or on why there are none."""
     methods = list(dict.fromkeys(record["method"] for record in records if record.get("method")))
     if not any(record.get("interval") for record in records):
         return f"no intervals: {'; '.join(methods) or 'none were made'}"
@@ -69,8 +67,7 @@ def _intervals(records: Sequence[Record]) -> str:
 
 
 def _signatures(records: Sequence[Record], column: bool) -> list[str]:
-    """A note for each distinct signature; one note with their number if `column` is set and there are more than
-    three."""
+    """A note for each distinct signature; with `column`, more than three are only counted in one note."""
     found = list(dict.fromkeys(record["signature"] for record in records if record.get("signature")))
     if not found:
         return [f"no signature: {'people rated, and no metric' if records else 'nothing was measured'}"]
@@ -99,8 +96,7 @@ def interval(record: Record, key: str = "interval") -> tuple[float, float] | Non
 
 
 def with_interval(record: Record) -> str:
-    """The estimate with its interval, such as `0.610 [0.520, 0.700]`; without brackets if there is none, `-` if
-    unknown."""
+    """The estimate with its interval if it has one, such as `0.610 [0.520, 0.700]`; `-` if it is unknown."""
     bounds = interval(record)
     shown = f" [{number(bounds[0])}, {number(bounds[1])}]" if bounds else ""
     return f"{number(record.get('estimate'))}{shown}"

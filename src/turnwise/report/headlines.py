@@ -16,10 +16,10 @@ def sentences(run: Run) -> list[str]:
 
 
 def agreement(records: Sequence[Record]) -> list[Record]:
-    """Correlations with people by one statistic, dimension and the finest level (turn, dialogue, system), highest
-    first.
+    """Correlations with people, highest first, by one statistic on one dimension at the finest level.
 
-    The statistic is Spearman and the dimension `overall` if the run has them, else its first. Empty without metrics.
+    Levels are turn, dialogue and system. The statistic is Spearman and the dimension `overall` if the run has them,
+    else its first. The list is empty without metrics.
     """
     mine = [r for r in with_estimate(records) if r.get("metric") and r.get("statistic")]
     if not mine:
@@ -129,8 +129,7 @@ def _critics(run: Run) -> Iterator[str]:
 
 
 def _ope(run: Run) -> Iterator[str]:
-    """What critics say, or how well the first usable estimator predicted left-out agents, or the estimate of each
-    target."""
+    """What critics say; else how well left-out agents were predicted; else the estimate of each target."""
     if any(record.get("kind") for record in run.results):
         yield from _critics(run)
         return

@@ -18,10 +18,12 @@ class Box(NamedTuple):
     bottom: float
 
     def overlaps(self, other: "Box") -> bool:
+        """Whether the boxes share an area; touching edges do not."""
         horizontally = self.left < other.right and other.left < self.right
         return horizontally and self.top < other.bottom and other.top < self.bottom
 
     def is_inside(self, other: "Box") -> bool:
+        """Whether this box lies within the other, edges included."""
         horizontally = self.left >= other.left and self.right <= other.right
         return horizontally and self.top >= other.top and self.bottom <= other.bottom
 

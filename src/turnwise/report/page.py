@@ -44,8 +44,7 @@ def _cell(value: Any) -> str:
 
 
 def _numeric_columns(rows: Any) -> list[bool]:
-    """For each column of the rows, whether it has only numbers and None, and is aligned to the right; empty without
-    rows."""
+    """For each column, whether it has only numbers and None, so that it is aligned right; empty without rows."""
     return [
         all(
             value is None or (isinstance(value, (int, float)) and not isinstance(value, bool))

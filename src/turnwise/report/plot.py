@@ -32,6 +32,7 @@ class Scale(NamedTuple):
     integer_ticks: bool = False
 
     def __call__(self, value: float) -> float:
+        """The coordinate of a value, rounded to a tenth; values outside the range lie outside the picture's axis."""
         share = (value - self.low) / (self.high - self.low)
         return round(self.start + share * (self.end - self.start), 1)
 

@@ -38,8 +38,7 @@ def record(finding: Finding) -> dict[str, Any]:
 def document(
     command: str, findings: Sequence[Finding], origin: Mapping[str, Any], **sections: Any
 ) -> dict[str, Any]:
-    """The content of `results.json`: the findings as records, `sections` (further keys of the command) and the
-    origin."""
+    """The content of `results.json`: records of the findings, `sections` (further keys) and the origin."""
     results = [record(finding) for finding in findings]
     return {
         "schema_version": SCHEMA_VERSION,

@@ -38,8 +38,10 @@ class Run:
         return settings.get("options") or {}
 
     def lines(self, name: str) -> Iterator[dict[str, Any]]:
-        """Yield the objects of a JSON Lines file of this run; none if the file is absent. `DataError` for a bad
-        line."""
+        """Yield the objects of a JSON Lines file of this run; none if the file is absent.
+
+        Raises `DataError` with the line number for a bad line.
+        """
         path = self.folder / name
         if not path.exists():
             return

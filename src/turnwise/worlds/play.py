@@ -157,8 +157,7 @@ def add_alternatives(
 def _samples(
     scene: Scene, before: Sequence[Turn], *, agent: Agent, samples: int, rng: np.random.Generator, last: bool
 ) -> tuple[Reply, ...]:
-    """`samples` alternatives of one agent; a single one if all are equal. `last` says that it is the last turn of
-    the log."""
+    """`samples` alternatives of one agent, or one if all are equal; `last`: at the last turn of the log."""
     replies = tuple(_reply(scene, before, agent=agent, rng=rng, last=last) for _ in range(samples))
     return replies[:1] if all(reply == replies[0] for reply in replies) else replies
 

@@ -45,8 +45,7 @@ def system_values(run: Run) -> Iterator[Figure]:
 
 
 def turn_values(run: Run) -> Iterator[Figure]:
-    """For each critic's file of turns, figures of the two dialogues of three or more turns in which values differ
-    most."""
+    """Figures of the two dialogues (of three or more turns) of each critic in which values differ most."""
     for path in sorted(run.folder.glob(f"*{SUFFIX}")):
         dialogues: dict[str, list[Turn]] = {}
         for turn in run.lines(path.name):

@@ -21,8 +21,7 @@ MIN_REPLIES = 3  # minimum number of scored replies for a picture
 
 
 def dialogue_scores(run: Run) -> Iterator[Figure]:
-    """One figure for each dialogue in `transcripts.jsonl` with at least three replies in `items.jsonl`; none without
-    that file."""
+    """One figure for each dialogue in `transcripts.jsonl` (if the run has it) with at least three replies."""
     dialogues = {one["id"]: one for one in run.lines(DIALOGUES_FILE)}
     if not dialogues:
         return
@@ -48,8 +47,7 @@ def _figure(
     spans: Mapping[str, Sequence[float]],
     signed: Mapping[tuple[str | None, str], Record],
 ) -> Figure:
-    """The figure of one dialogue: scores of its replies by the first five metrics that vary, scaled to 0..1 over the
-    run.
+    """The figure of one dialogue: its scores by the first five metrics that vary, scaled to 0..1 over the run.
 
     `spans` has the lowest and highest score of each metric in the run, `signed` the records by agent and metric.
     """

@@ -18,8 +18,7 @@ HISTOGRAM_LEFT = 312.0  # left edge of the histogram in the picture
 
 
 def run_labels(runs: Sequence[Run]) -> dict[str, str]:
-    """Run name -> label: the settings that differ between the runs, or the folder if these do not tell all runs
-    apart."""
+    """Run name -> label: the settings that differ between runs, or the folder if two runs have the same settings."""
     settings = {run.name: {name: run.options.get(name) for name in SETTINGS} for run in runs}
     differing = [name for name in SETTINGS if len({str(found[name]) for found in settings.values()}) > 1]
     found = {
@@ -66,8 +65,7 @@ def _error(record: Record) -> float:
 
 
 def _figure(rating: str, estimator: str, series: Mapping[str, Sequence[Record]]) -> Figure:
-    """The figure of one rating and estimator: error against known mean, with a histogram; `series` has records by
-    label."""
+    """The figure of errors against known means, with a histogram; `series` has the records by label of the run."""
     title = f"{estimator}: error of {rating} against the truth"
     every = [record for mine in series.values() for record in mine]
     ys = plot.padded_range([*map(_error, every), 0.0], pad=0.08)

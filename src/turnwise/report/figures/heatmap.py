@@ -95,8 +95,7 @@ def _picture(records: Sequence[Record], title: str) -> str:
 
 
 def _cell(panel: plot.Panel, x: int, y: int, value: float, tip: str) -> str:
-    """A cell as an SVG rectangle, not yet added to the panel; its colour depends on the value, so it is a fill, not
-    a class."""
+    """A cell as an SVG rectangle, which is not added to the panel; its colour is a fill that depends on the value."""
     panel.bar((x - 0.5, x + 0.5), (y - 0.5, y + 0.5), style="cell", tip=tip)
     return panel.marks.pop().replace("<rect ", f'<rect fill="{colour(value)}" ', 1)
 

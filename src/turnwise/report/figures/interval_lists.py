@@ -123,10 +123,9 @@ def differences(run: Run) -> Iterator[Figure]:
 
 
 def estimates(run: Run) -> Iterator[Figure]:
-    """The estimates of each target and rating by all estimators, with the truth if known; none if there are more than
-    three.
+    """The estimates by all estimators, with the truth if known, for each target and rating.
 
-    More targets are shown as a regression plot; values of a critic have their own figure.
+    More than three targets have no such figure, but a regression plot; values of a critic have their own figure.
     """
     asked = [
         record for record in run.results if not record.get("kind")

@@ -11,8 +11,7 @@ MAX_AGENTS = 6  # maximum agents in a picture, spread from the best to the worst
 
 
 def precision_recall(run: Run) -> Iterator[Figure]:
-    """One figure for each metric with curves, and each group; at most six agents, spread from best to worst, are
-    drawn."""
+    """One figure for each metric with curves and each group; up to six agents from best to worst are drawn."""
     curved = [record for record in with_estimate(run.results) if record.get("curve")]
     for metric, group in dict.fromkeys((r["metric"], r.get("group")) for r in curved):
         mine = [r for r in curved if (r["metric"], r.get("group")) == (metric, group)]

@@ -64,8 +64,7 @@ def flips(run: Run) -> Iterator[Figure]:
 
 
 def _order(better: str | None, a: str, b: str) -> str:
-    """A sentence on the order of the items, from the highest A - B to the lowest; `better` says for whom that is
-    good."""
+    """A sentence on the order of items, from the highest A - B down; `better` says for whom that is good."""
     if better is None:
         return f"First where {a} has a higher number than {b}, then the other way round."
     first, second = (a, b) if better == "higher" else (b, a)

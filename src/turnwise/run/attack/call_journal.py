@@ -15,8 +15,7 @@ PATH = "calls.jsonl"  # in the output folder
 
 
 class CallJournal:
-    """The metric's answers by the key of the call; every `put` appends one part to the journal, with a batch of
-    answers."""
+    """The metric's answers by the key of the call; each batch of answers is one part of the journal."""
 
     def __init__(self, journal: Journal) -> None:
         self._journal = journal

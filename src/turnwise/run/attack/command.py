@@ -75,8 +75,7 @@ def run_attack(spec: AttackSpec, *, report: Report = lambda _: None) -> Outcome:
 
 
 def scan_data(spec: AttackSpec) -> Census:
-    """Scan the data of an attack; raises `UsageError` for groups other than `file`, because an attack has one
-    verdict."""
+    """Scan the data of an attack; raises `UsageError` for groups other than `file`: an attack has one verdict."""
     if any(key != FILE for key in spec.selection.group_keys):
         raise UsageError(
             "an attack has one verdict: attack each group separately with --where; --by accepts only `file`"
@@ -140,8 +139,7 @@ def scorer(metric: Metric) -> Callable[[Sequence[Item]], Floats]:
 
 
 def _scores(metric: Metric, items: Sequence[Item]) -> Floats:
-    """The metric's score of each item, NaN for items that lack what the metric needs; those are not passed to the
-    metric."""
+    """The metric's score of each item; NaN, without a call of the metric, for items that lack what it needs."""
     found = np.full(len(items), np.nan)
     able = [place for place, item in enumerate(items) if missing(metric, item) is None]
     if able:
@@ -168,8 +166,7 @@ def verdict(found: Attack) -> dict[str, Any]:
 
 
 def check_scored(found: Attack) -> None:
-    """Raise `Unmeasured` if none of people's replies has a score in the search contexts or none in the test
-    contexts."""
+    """Raise `Unmeasured` if no reply of a person has a score, in the search contexts or in the test contexts."""
     if found.diagnosis.unscored == 1 or not found.people.n:
         why = next(iter(found.errors), "it returned NaN")
         raise Unmeasured(f"the metric scored none of people's replies: {why}")
@@ -229,4 +226,5 @@ def _negated_interval(interval: tuple[float, float] | None, sign: int) -> tuple[
 
 
 def _none_if_nan(value: float) -> float | None:
+    """The value as a float; None if it is NaN."""
     return None if np.isnan(value) else float(value)

@@ -67,8 +67,7 @@ class FileAttack:
 
     @classmethod
     def of(cls, name: str, made: AttackRun) -> "FileAttack":
-        """The record of an attack; raises `Unmeasured` if the metric scored none of people's replies or none of the
-        frauds."""
+        """The record of an attack; raises `Unmeasured` if no reply of a person or no fraud has a score."""
         check_scored(made.found)
         known = frauds(made)
         if not known:
@@ -98,8 +97,7 @@ class FileAttack:
 
     @property
     def robust(self) -> bool:
-        """Whether a conclusive attack found no fraud that scores as high as people, and no edit with a significant
-        gain."""
+        """Whether a conclusive attack found no fraud as high as people, and no edit with a significant gain."""
         return self.unsearched is None and self.gain < 0 and not self.edits
 
 
@@ -172,8 +170,7 @@ def harden(spec: HardenSpec, *, report: Callable[[str], None] = lambda _: None) 
 
 
 def _journal_settings(spec: HardenSpec) -> str:
-    """The settings that determine the rounds, as text for the key of the journal; other settings start a new
-    journal."""
+    """The settings that determine the rounds, as text for the journal's key: other settings start a new one."""
     part = replace(spec, data=spec.data[:1])
     found = _metric(part, spec.metrics[0], scan_data(part))
     return repr((str(found.signature), spec.model, spec.seed, spec.draws, spec.options, spec.selection))

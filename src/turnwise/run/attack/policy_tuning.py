@@ -38,8 +38,7 @@ class PolicyTuning:
     repetitions: list[dict[str, Any]] = field(default_factory=list)
 
     def __call__(self) -> list[Candidate]:
-        """Tune all repetitions that are not in the journal, and return the candidates of the one with the highest
-        reward.
+        """Tune the repetitions that are not in the journal; return the candidates of the one with the highest reward.
 
         Every second search context is for training, the others choose the epoch. The target's budget grows by the
         calls.
@@ -76,8 +75,7 @@ class PolicyTuning:
     def _inputs(
         self, settings: "Settings", agent: Any, train_on: Sequence[Context], track_on: Sequence[Context]
     ) -> "_RepetitionInputs":
-        """The inputs of all repetitions, with a target of its own budget; without the journal of calls in worker
-        processes."""
+        """The inputs of all repetitions, whose target has its own budget and, in workers, no journal of calls."""
         in_process = self.spec.on == "local" and (self.spec.jobs or 1) == 1
         target = Target(
             self.target.score, settings.calls(len(train_on), len(track_on)),

@@ -44,8 +44,7 @@ class LearnedCustomer:
         return LearnedScene(scene, self)
 
     def next_message(self, scene: Scene, turns: Sequence[Turn], rng: np.random.Generator) -> str:
-        """What the scene's customer says after `turns`: the move of the retrieved turn, with the facts of its own
-        intent.
+        """What the scene's customer says after `turns`: the move of the retrieved turn, with its own facts.
 
         The move is to tell facts, accept, reject or wait. The customer leaves if the retrieved one left or at the limit
         of replies.

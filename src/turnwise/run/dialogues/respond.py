@@ -83,8 +83,7 @@ class Responded:
 
 
 class _Samples(msgspec.Struct):
-    """The samples at one point as stored in the journal: all replies, or none and the reason of the first that
-    failed."""
+    """The samples at one point, as stored in the journal; if one failed there are none, but the reason."""
 
     replies: list[Reply]
     reason: str | None = None
@@ -163,8 +162,7 @@ def selected_dialogues(request: Request) -> Iterator[Dialogue]:
 
 
 def _open_turns(dialogue: Dialogue, request: Request) -> list[int]:
-    """The indices of the replies at which the agent is asked: those without replies under this name, or all with
-    `again`."""
+    """The indices of the replies without replies under this name, or with `again` of all replies."""
     return [
         index
         for index, turn in enumerate(dialogue.turns)
@@ -235,8 +233,7 @@ def _ask_agent(request: Request, agent: Agent, total: int, journal: Journal) -> 
 
 
 def _request_samples(request: Request, agent: Agent, points: Sequence[Point]) -> list[_Samples]:
-    """Ask for `request.samples` replies at every point; a point with any failed sample has no reply, only the
-    reason."""
+    """Ask for `request.samples` replies at every point; a point with a failed sample has only the reason."""
     asked = [
         ReplyRequest(point.before, _seed(request, point, sample))
         for point in points
@@ -253,8 +250,7 @@ def _request_samples(request: Request, agent: Agent, points: Sequence[Point]) ->
 
 
 def _seed(request: Request, point: Point, sample: int) -> int:
-    """The seed of one sample: a digest of the run's seed, the agent's name, the dialogue, the turn and the sample's
-    number."""
+    """The seed of one sample, from the run's seed, the agent's name, the dialogue, the turn and its number."""
     names = (str(request.seed), request.name, point.dialogue, str(point.turn), str(sample))
     return int(digest(*names), 16)
 

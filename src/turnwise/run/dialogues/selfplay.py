@@ -91,8 +91,7 @@ def write_self_play(request: Request, *, replies: int, user: str | None = None) 
 def hold_dialogue(
     agent: Agent, user: Agent, first_turns: Sequence[Turn], *, request: Request, replies: int, identity: str
 ) -> Dialogue | NoReply:
-    """A dialogue that continues `first_turns` with `replies` replies of the agent; a reply with an outcome ends it
-    earlier.
+    """A dialogue that continues `first_turns` by `replies` replies of the agent; one with an outcome ends it.
 
     `user` sees the roles swapped. `identity` is the id of the logged dialogue, which also seeds it. Returns the
     `NoReply` of the first speaker that fails.

@@ -119,8 +119,7 @@ def truth_path(path: str) -> str:
 
 @lru_cache(maxsize=1)
 def _world_and_agents(simulation: Simulation) -> tuple[World, Mapping[str, Agent]]:
-    """The world, and the agents by name: those of the family, then the outsiders. Only the last simulation is
-    cached."""
+    """The world, and the agents by name, first those of the family; cached for the last simulation only."""
     package = worlds.named(simulation.world)
     world, family = package.WORLD, package.family
     if simulation.world == "task":
@@ -141,8 +140,7 @@ def _world_and_agents(simulation: Simulation) -> tuple[World, Mapping[str, Agent
 
 
 def _family_agents(family: Callable[..., Any], simulation: Simulation) -> dict[str, Agent]:
-    """The agents of the family by name; raises `PluginError` if a plugin's `family` raises or returns no dict of
-    agents."""
+    """The agents of the family by name; raises `PluginError` if a plugin's `family` fails or returns none."""
     try:
         found = family(simulation.family, agents=simulation.agents)
     except TurnwiseError:

@@ -69,8 +69,7 @@ class BlockStore:
             self._file.close()
 
     def __contains__(self, key: str) -> bool:
-        """Whether a block without a failure of the metric is stored under this key; a failed one is only read by
-        `get`."""
+        """Whether a block in which the metric did not fail is stored under this key."""
         return key in self._offsets and key not in self._failed
 
     def _index(self, key: str, offset: int, length: int, *, failed: bool) -> None:

@@ -117,8 +117,7 @@ class PartialResults:
         kind: type[T],
         model: bool = False,
     ) -> Iterator[tuple[Name, T]]:
-        """Yield each task with its result in the order of `tasks`; results of an interrupted run are read instead of
-        computed.
+        """Yield each task with its result, in order; results of an interrupted run are read, not computed.
 
         `about` and the task name the stored part, `kind` is the type of a result, and `model` tells the workers that
         the function runs a model.
@@ -181,8 +180,7 @@ def content_digest(value: object) -> str:
 
 
 def _lock_folder(folder: Path) -> BinaryIO:
-    """Create the folder and lock it for this process until the returned file is closed; raises `UsageError` if it
-    cannot."""
+    """Create and lock the folder until the returned file is closed; raises `UsageError` if it cannot."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
         file = (folder / "lock").open("wb")

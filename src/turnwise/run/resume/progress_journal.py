@@ -88,8 +88,7 @@ class Journal:
         self._offsets[part] = (offset, _write_line(self._file, _PartLine(part, value)))
 
     def _read_index(self, file: BinaryIO) -> int:
-        """Record where each complete line after the first is, up to the first damaged one, and return where they
-        end."""
+        """Record where each line after the first is, up to the first damaged one, and return where they end."""
         file.seek(0)
         end = len(file.readline())
         for line in file:

@@ -61,8 +61,7 @@ class AdminPages:
         )
 
     async def export(self, request: Request) -> Response:
-        """The dialogues with their ratings as a JSON Lines file; with `everything=yes` also what is normally left
-        out."""
+        """The dialogues with their ratings as a JSON Lines file, with `everything=yes` without any omission."""
         self._token(request)
         everything = request.query_params.get("everything") == "yes"
         ledger = await run_sync(self._snapshot)
@@ -78,10 +77,10 @@ class AdminPages:
         )
 
     async def act(self, request: Request) -> Response:
-        """Do the action of a form (close, open, invite, hold, release, doubt or trust), then redirect to the status
-        page.
+        """Do the action of a form, and redirect to the status page.
 
-        An action that would change nothing is not recorded; an unknown one is the error 400.
+        Actions are close, open, invite, hold, release, doubt and trust. An action that would change nothing is not
+        recorded; an unknown one is the error 400.
         """
         token = self._token(request)
         fields = await read_form(request, self._recorder.ledger.study_event["secret"], token)
@@ -107,8 +106,7 @@ class AdminPages:
         invite(self._recorder, parse_number(count))
 
     def _moderate(self, action: str, name: str, number: str) -> None:
-        """Withhold (`hold`) or approve the written reply in slot `number` of rater `name`; the error 404 if there is
-        none."""
+        """Withhold (`hold`) or approve the written reply in slot `number` of rater `name`; 404 if there is none."""
         rater = self._recorder.ledger.raters.get(name)
         slot = parse_number(number)
         if rater is None or not 1 <= slot <= len(rater.slots) or rater.slots[slot - 1].answer is None:
@@ -129,8 +127,7 @@ class AdminPages:
         return read_ledger(self._recorder.store, self._recorder.ledger.empty_copy())
 
     def _token(self, request: Request) -> str:
-        """The token of the address if it is the administrator's; otherwise the error 404, or 429 after many wrong
-        ones."""
+        """The token of the address if it is the administrator's; else the error 404, or 429 after many."""
         token: str = request.path_params["token"]
         if not compare_digest(token.encode(), self._recorder.ledger.study_event["admin"].encode()):
             self._wrong_link_limit.check(request.client.host if request.client else "")

@@ -46,8 +46,7 @@ class LiveChat:
         return first and not (slot.message_times or slot.waiting or slot.ended)
 
     async def say(self, rater: Rater, slot: Slot, text: str) -> None:
-        """Record the rater's message and ask the agent. An empty message only asks again for a reply that is
-        missing."""
+        """Record the rater's message and ask the agent; an empty message only asks again for a missing reply."""
         if text:
             self._recorder.record("said", rater.name, slot=slot.number, role="user", content=text)
         if text or slot.reply_missing:

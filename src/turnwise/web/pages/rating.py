@@ -38,8 +38,7 @@ class RaterPages:
         self._rater_limit, self._wrong_link_limit = RateLimiter(*RATER_LIMIT), RateLimiter(*WRONG_LINK_LIMIT)
 
     async def page(self, request: Request) -> Response:
-        """The current task, or a page without one: the study is closed, all is done, or the welcome before the first
-        task."""
+        """The current task; without one, the page that the study is closed, that all is done, or the welcome."""
         rater = self._rater(request)
         slot = rater.current
         if self._recorder.ledger.closed:
@@ -135,10 +134,9 @@ class RaterPages:
         return fields
 
     async def _give_task(self, rater: Rater) -> None:
-        """Give the rater the next task, if there is one and all are answered, and let the agent start if it has the
-        first turn.
+        """Give the rater the next task if all are answered, and let the agent start if it has the first turn.
 
-        Returns when all is stored.
+        Nothing is given if no task is left. Returns when all is stored.
         """
         ledger = self._recorder.ledger
         if rater.current is None:
@@ -194,8 +192,7 @@ def _is_same_answer(slot: Slot, body: Mapping[str, Any]) -> bool:
 
 
 def _form_values(mode: str, names: list[str], slot: Slot) -> dict[str, str]:
-    """The form fields with the rater's last answer, `q0`, `q1`, ... for the questions `names`; empty without an
-    answer."""
+    """The form fields `q0`, `q1`, ... with the rater's last answer to the questions `names`; empty without one."""
     last = slot.answer
     if last is None:
         return {}

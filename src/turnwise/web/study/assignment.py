@@ -58,8 +58,7 @@ def tasks_ahead(ledger: Ledger, rater: Rater) -> int:
 
 
 def _ordinary_ahead(ledger: Ledger, mine: int) -> int:
-    """The number of ordinary tasks that a rater with `mine` of them has ahead: up to `per_rater`, or a fair share,
-    at least 1."""
+    """The number of ordinary tasks ahead of a rater who has had `mine`: up to `per_rater`, or a fair share."""
     study = ledger.study
     if study.per_rater is not None:
         return study.per_rater - mine

@@ -188,8 +188,7 @@ def read_study(path: str | None, **changes: object) -> Study:
 
 
 def _with_defaults(found: Study) -> Study:
-    """The study with the default questions of its mode if it has none; pairwise questions always have points 0, .5 and
-    1.
+    """The study with the default questions if it has none; pairwise questions have points 0, .5 and 1.
 
     Raises `DataError` for questions in the mode `write`, or `whole` outside the mode `pairwise`.
     """

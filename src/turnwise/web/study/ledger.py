@@ -219,8 +219,7 @@ class Ledger:
         self._set_reliability(rater, failed_check=rater.failed_check, doubted=event.kind == "doubted")
 
     def _set_reliability(self, rater: Rater, *, failed_check: bool, doubted: bool) -> None:
-        """Set both reasons of unreliability; if reliability changes, the rater's ordinary tasks need one rater more
-        or less."""
+        """Set why a rater is unreliable; the ordinary tasks of an unreliable rater need another rater."""
         before = rater.is_reliable
         rater.failed_check, rater.doubted = failed_check, doubted
         if rater.is_reliable != before:

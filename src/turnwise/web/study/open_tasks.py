@@ -58,8 +58,7 @@ class OpenTasks:
         self._by_agents[task.agents][count - 1][task.id] = task
 
     def choose(self, groups_seen: set[str], rated: dict[Key, int]) -> Task | None:
-        """The next task of a rater who has had the groups `groups_seen` and rated each agent `rated` times; None if
-        there is none.
+        """The next task of a rater who has had `groups_seen` and rated each agent `rated` times; None if none is left.
 
         Agents that the rater has rated least come first, then those that all raters have rated least. Among their tasks
         those with the most raters come first, so that a study that ends early has few incomplete tasks.

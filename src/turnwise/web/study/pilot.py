@@ -73,8 +73,7 @@ def analyse_questions(ledger: Ledger) -> tuple[QuestionAnalysis, ...]:
 
 
 def _correlation_with_first(first: dict[str, float], means: dict[str, float]) -> float:
-    """Pearson correlation of the task means of two questions over the tasks that both have; NaN with fewer than
-    three."""
+    """Pearson correlation of two questions' means over the tasks that both have; NaN with fewer than three."""
     both = [item for item in means if item in first]
     if len(both) < 3:
         return nan
@@ -94,8 +93,10 @@ def _conclusion(agreement: Agreement, correlation: float, *, threshold: float) -
 
 
 def _scatter(matrix: RatingMatrix) -> tuple[tuple[Dot, ...], int]:
-    """The dots of the centred ratings of the 60 tasks with the most raters, and the number of tasks; none if all are
-    0."""
+    """The dots of the centred ratings of the 60 tasks with the most raters, and the number of these tasks.
+
+    Both are empty if all ratings equal their rater's mean.
+    """
     columns = np.argsort(-matrix.counts, kind="stable")[:MAX_COLUMNS]
     try:
         values = normalised(matrix, "centre").values[:, np.sort(columns)]
@@ -108,8 +109,7 @@ def _scatter(matrix: RatingMatrix) -> tuple[tuple[Dot, ...], int]:
 
 
 def _dots(values: Floats, reach: float) -> list[Dot]:
-    """One dot for each position in pixels, larger for more ratings; `values` is (raters, tasks), `reach` its largest
-    size."""
+    """One dot for each position in pixels; `values` is (raters, tasks), and `reach` its largest absolute value."""
     counts: dict[tuple[float, float], int] = {}
     for row in values:
         for column in np.flatnonzero(~np.isnan(row)):

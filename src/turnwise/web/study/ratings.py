@@ -54,8 +54,7 @@ def rated_id(slot: Slot, rater: Rater) -> str:
 
 
 def _extra(slot: Slot, question: Question, answer: Answer) -> dict[str, Any]:
-    """Time, seconds and earlier values of a rating, and where it applies that it is a check, a repeat or not
-    understood."""
+    """Time, seconds and earlier values of a rating, and whether it is a check, a repeat or not understood."""
     extra: dict[str, Any] = {"at": iso_time(answer.at), "seconds": round(slot.seconds or 0.0, 1)}
     earlier = [{"value": old.values[question.name], "at": iso_time(old.at)} for old in slot.answers[:-1]]
     if earlier:

@@ -42,8 +42,7 @@ class StudyStatus:
 
 
 def study_status(ledger: Ledger) -> StudyStatus:
-    """Compute the status of a study from its ledger; attention checks and raters who are set apart are left out of
-    agreement."""
+    """Compute the status of a study; agreement is without attention checks and raters who are set apart."""
     ratings = collected_ratings(ledger)
     screened = screen_raters(ledger, ratings)
     reports = {report.rater: report for report in screened.raters} if screened else {}

@@ -36,8 +36,7 @@ class Task:
 def make_tasks(
     study: Study, dialogues: Sequence[Dialogue], selection: Selection, *, agents: Sequence[str] = ()
 ) -> tuple[Task, ...]:
-    """Every task of a study, in the order of the data, without items that lack something; `agents` are those of live
-    chats.
+    """Every task of a study, in the order of the data, without incomplete items; `agents` are those of live chats.
 
     Raises `DataError` in the mode `pairwise` if no context has replies of two agents.
     """
@@ -103,8 +102,7 @@ def _writing_tasks(dialogues: Sequence[Dialogue], selection: Selection) -> Itera
 
 
 def _chat_tasks(dialogues: Sequence[Dialogue], agents: Sequence[str]) -> Iterator[Task]:
-    """A task for each dialogue of the data (its goal) and each agent; system turns of the data start the live
-    dialogue."""
+    """A task for each dialogue of the data (its goal) and each agent; it starts with the data's system turns."""
     for one in dialogues:
         opening = tuple(replace(turn, alternatives={}) for turn in one.turns if turn.role == "system")
         for agent in agents:

@@ -94,8 +94,7 @@ _MISHEARINGS: Mapping[str, Callable[[Any, float], Any]] = {
 
 
 def mishear(facts: Facts, rng: np.random.Generator, *, share: float) -> Facts:
-    """A copy of the facts in which each value is replaced by a random one, which may be the same, with probability
-    `share`."""
+    """A copy of the facts in which each value is replaced by a random, perhaps equal, one with probability `share`."""
     draws = rng.random((2, len(facts))).tolist()
     return {
         slot: _MISHEARINGS[slot](value, chance) if draws[0][index] < share else value

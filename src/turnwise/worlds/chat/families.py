@@ -54,7 +54,7 @@ FAMILIES: Mapping[str, Callable[[int], dict[str, Habits]]] = {"graded": graded, 
 
 
 def family(name: str, *, agents: int = 16) -> dict[str, Talker]:
-    """The agents of a family, by their names."""
+    """The agents of a family, by their names; raises an error for an unknown family."""
     if name not in FAMILIES:
         raise unknown("family", name, list(FAMILIES))
     return {agent: Talker(habits) for agent, habits in FAMILIES[name](agents).items()}

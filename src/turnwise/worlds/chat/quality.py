@@ -16,7 +16,7 @@ DIMENSIONS = ("overall", "sense", "listening", "interesting")
 
 
 def latent_quality(turns: Sequence[Turn]) -> Mapping[str, float]:
-    """The latent quality by dimension; `turns` excludes the briefing, which raters do not see."""
+    """The latent quality by dimension, each from 1 to 5; `turns` excludes the briefing, which raters do not see."""
     replies = [(before.text, turn.text) for before, turn in pairwise(turns) if turn.role == "assistant"]
     n = len(replies)
     first_claims: dict[str, str] = {}

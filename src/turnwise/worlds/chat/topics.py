@@ -83,8 +83,7 @@ class Meaning:
 
 @lru_cache(maxsize=1 << 12)
 def parse(text: str) -> Meaning:
-    """Parse a turn: its topics, questions and claims; things are claimed in sentences in the first person that do
-    not ask."""
+    """Parse a turn: its topics, its questions, and what it claims in statements in the first person."""
     topics: set[str] = set()
     asks: list[str] = []
     claims: dict[str, str] = {}

@@ -73,8 +73,7 @@ def pipeline(side: Literal["sys", "user"]) -> Any:
 
 @dataclass(slots=True)
 class ConvLabSystem:
-    """A ConvLab system as an agent of this world; in another agent's dialogue it gets the user's turns in a new
-    session."""
+    """A ConvLab system as an agent; for another agent's dialogue it gets the user's turns in a new session."""
 
     session: Session
     _user_texts: tuple[str, ...] = ()  # user's turns in the current session

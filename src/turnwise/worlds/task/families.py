@@ -59,7 +59,7 @@ FAMILIES: Mapping[str, Callable[[int], dict[str, Habits]]] = {"graded": graded, 
 
 
 def make_systems(name: str, tracker: Tracker, *, agents: int = 16) -> dict[str, System]:
-    """The systems of a family, by their names."""
+    """The systems of a family, by their names; raises an error for an unknown family."""
     if name not in FAMILIES:
         raise unknown("family", name, list(FAMILIES))
     return {agent: System(tracker, habits, agent) for agent, habits in FAMILIES[name](agents).items()}

@@ -130,8 +130,7 @@ def parse_placeholder(inside: str, current: str, *, before: str = "", after: str
 
 
 def _resolve_slot(slot: str, facts: Domain, before: str, after: str) -> str:
-    """The slot of a `count`, `time` or `place`, by the words around it, as in `from [value_place]`; other slots
-    unchanged."""
+    """The slot that a `count`, `time` or `place` means, by the words around it; other slots unchanged."""
     if slot not in ("count", "time", "place"):
         return slot
     said = tokenize(before.rpartition(". ")[2])

@@ -26,8 +26,7 @@ TOLD_ON_REQUEST = frozenset({"phone", "address", "postcode", "fee", "duration", 
 
 
 def score(parts: Sequence[Progress], tables: Tables, *, turns: int) -> Scores:
-    """The scores by dimension (`DIMENSIONS`) of the user's final progress in each domain; `turns` counts those of
-    both."""
+    """The scores by dimension (`DIMENSIONS`) of the user's final progress; `turns` are those of both speakers."""
     complete = [_complete(part) for part in parts]
     informed = [_matches_goal(part, tables) for part in parts]
     asked, right, told = (sum(counts) for counts in zip(*map(_count_answers, parts), strict=True))
@@ -57,8 +56,10 @@ def _matches_goal(part: Progress, tables: Tables) -> bool:
 
 
 def _booked_correctly(part: Progress, tables: Tables) -> bool:
-    """Whether a booking was confirmed for a venue that matches the goal, without a wrong detail; details that the
-    system did not repeat are not checked."""
+    """Whether a booking was confirmed for a venue that matches the goal, without a wrong detail.
+
+    Details that the system did not repeat are not checked.
+    """
     if part.booked is None or part.booked not in tables.matching(part.wish.domain, part.wish.constraints):
         return False
     wanted: Mapping[str, str] = part.wish.book or {}

@@ -73,8 +73,7 @@ class System:
         )
 
     def _state(self, tracked: Tracked, code: int) -> State:
-        """The tracked state, domain -> slot -> value, with errors that depend on the system's name and the
-        dialogue's code."""
+        """The tracked state (domain -> slot -> value), with errors by the system's name and the dialogue's code."""
         if not self.habits.mishears:
             return belief_state(tracked)
         key = f"{self.name}/{code}".encode()
@@ -137,8 +136,7 @@ class System:
     def _answer(
         self, row: Row, requests: Sequence[str], source: SlotValues, rng: np.random.Generator
     ) -> tuple[str, SlotValues]:
-        """Answers to the user's requests about a venue, and their source; some may be omitted or wrong, by the
-        habits."""
+        """Answers to the user's requests about a venue, some omitted or wrong by the habits, and their source."""
         given = [slot for slot in requests if rng.random() >= self.habits.omits]
         sentences = []
         for slot in given:
@@ -160,8 +158,8 @@ class System:
     def _book(
         self, row: Row | None, known: Mapping[str, str], code: int, domain: str, rng: np.random.Generator
     ) -> tuple[str, SlotValues | None]:
-        """Book a venue, ask for all missing details, decline (by the habits), or say that there is none if `row` is
-        None."""
+        """Book a venue, or ask for all missing details, or by the habits decline; without a row say that there is
+        none."""
         if row is None:
             return system_sentences.NO_MATCH[domain], None
         missing = _missing(known, DOMAINS[domain].books)

@@ -78,8 +78,7 @@ class Tracker:
         return Tracked(before.mentions + mentions, acts, before.rows, before.booked)
 
     def _after_reply(self, before: Tracked, text: str) -> Tracked:
-        """The history after a turn of the system: the venue it named and the booking it confirmed in the current
-        domain."""
+        """The history after a turn of the system, with the venue that it named and the booking that it confirmed."""
         if before.domain is None:
             return before
         system_acts = parse_system_turn(self.tables, text, before.domain)

@@ -69,8 +69,7 @@ class Progress:
         ]
 
     def contradicted_slots(self, system_acts: SystemActs) -> list[str]:
-        """The slots for which the system stated a value that contradicts the goal; booking details count once it is
-        booked."""
+        """The slots for which the system stated a value against the goal; booking details only once it is booked."""
         details = (
             () if system_acts.reference else DOMAINS[self.wish.domain].books
         )  # before the booking they are open
@@ -251,8 +250,7 @@ class User:
         return _join(opener, user_sentences.pick(user_sentences.SLOT_REQUESTS, rng).format(nouns))
 
     def _start_domain(self, view: UserView, rng: np.random.Generator) -> str:
-        """The first message on the current domain, with one to three of its constraints; for a taxi with all of
-        them."""
+        """The first message on the current domain, with one to three of its constraints (for a taxi, all)."""
         part = view.parts[view.current]
         slots = {slot: value for slot in part.wish.info if (value := part.current_value(slot)) is not None}
         if part.wish.domain == "taxi":

@@ -123,8 +123,7 @@ class Task(World):
         return DelexicalisingAgent(wrapped) if self.delexicalised else wrapped
 
     def annotate(self, dialogue: Dialogue, others: Mapping[str, Agent]) -> Dialogue:
-        """Add the metadata that the task metrics need: the tables' name and the domains booked by each turn of the
-        system.
+        """Add the metadata that task metrics need: the tables' name and the domains booked by each system turn.
 
         In delexicalised logs also the database bits and the state of each agent in `others` at each turn, and turns get
         their placeholders back.
@@ -165,8 +164,7 @@ def _bookings(turns: Sequence[Turn]) -> Iterator[list[str]]:
 
 
 def _delexicalised_turn(turn: Turn) -> Turn:
-    """The turn with placeholders as its content, and the text that the user saw as `surface`; unchanged if it has
-    none."""
+    """The turn with placeholders as its content, if it has them, and the text that the user saw as `surface`."""
     if DELEXICALISED not in turn.extra:
         return turn
     extra = {key: value for key, value in turn.extra.items() if key != DELEXICALISED}
