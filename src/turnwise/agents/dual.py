@@ -45,7 +45,7 @@ class Dual:
         return single_reply(self, turns, rng)
 
     def replies(self, requests: Sequence[ReplyRequest], /) -> list[ReplyOrFailure]:
-        """One of the best candidates for each request."""
+        """For each request, one of the `nearest` candidates with the highest scores, drawn at random."""
         contexts = np.nan_to_num(
             self.encoder.encode([texts(one.turns) for one in requests]).astype(np.float64)
         )

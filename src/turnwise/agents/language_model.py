@@ -175,7 +175,10 @@ class LanguageModelAgent(loading.FromFolder):
 
 
 def _causal_steps(model: Any, table: torch.Tensor, mask: torch.Tensor) -> Steps:
-    """The steps of a causal model."""
+    """Yield (b, v) logits of the next token and be sent the chosen (b, 1) tokens, without end; for a causal model.
+
+    `table` (b, t) are the contexts, padded on the left, `mask` (b, t) is 1 at their tokens.
+    """
     words, past = table, None
     while True:
         places = (mask.cumsum(dim=1) - 1).clamp(min=0)[:, -words.shape[1] :]
@@ -189,7 +192,10 @@ def _causal_steps(model: Any, table: torch.Tensor, mask: torch.Tensor) -> Steps:
 
 
 def _encoder_decoder_steps(model: Any, table: torch.Tensor, mask: torch.Tensor) -> Steps:
-    """The steps of an encoder-decoder."""
+    """Yield (b, v) logits of the next token and be sent the chosen (b, 1) tokens, without end; for an encoder-decoder.
+
+    `table` (b, t) are the contexts, padded on the right, `mask` (b, t) is 1 at their tokens.
+    """
     read = model.get_encoder()(input_ids=table, attention_mask=mask)
     words = torch.full_like(table[:, :1], model.config.decoder_start_token_id or 0)
     past = None

@@ -72,5 +72,5 @@ class LatentPolicy:
 
     @cached_property
     def _vocabulary(self) -> frozenset[str]:
-        """The vocabulary of the model."""
+        """The words that the model knows, special marks included."""
         return frozenset(self.model.words.known)

@@ -96,7 +96,7 @@ class TfIdf:
         return single_reply(self, turns, rng)
 
     def replies(self, requests: Sequence[ReplyRequest], /) -> list[ReplyOrFailure]:
-        """The known reply to one of the most similar contexts, for each request."""
+        """For each request, the reply to one of the `nearest` most similar known contexts, drawn at random."""
         contexts = [_words(one.turns, self.window) for one in requests]
         similar = (_rows(contexts, self._columns, self.idf) @ self.contexts.T).toarray()
         return [

@@ -243,7 +243,7 @@ def kept(episodes: Episodes, chosen: NDArray[np.bool_]) -> Episodes:
 
 
 def _rows(said: Said, points: NDArray[np.bool_]) -> Said:
-    """The replies at the chosen points."""
+    """The replies at the points where `points` (n,) is true."""
     return Said(said.text[points], said.end[points], said.outcome[points], said.relabelled[points])
 
 

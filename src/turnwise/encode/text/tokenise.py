@@ -13,7 +13,7 @@ def words(text: str) -> list[str]:
 
 
 def lower_words(text: str) -> list[str]:
-    """`words`, in lower case."""
+    """`words` of the text in lower case."""
     return words(text.lower())
 
 

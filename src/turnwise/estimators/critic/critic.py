@@ -59,15 +59,15 @@ class TaskCritic(Protocol):
 
     @property
     def taught(self) -> list[str]:
-        """The controls whose value is 0 by training."""
+        """Names (without prefix) of the controls whose value is 0 by training."""
         ...
 
     def given(self, facts: Mapping[str, Facts], /) -> Self:
-        """With what is known of the dialogues' tasks."""
+        """A copy with the task facts of the dialogues, by dialogue id."""
         ...
 
     def rewarded(self, reward: Reward, /) -> Self:
-        """With another reward."""
+        """A copy with another reward."""
         ...
 
     def evaluation(self, episodes: Episodes, /, *, seed: int = 0) -> Evaluation:

@@ -92,7 +92,7 @@ class Problems:
         return self._made[target]
 
     def _problem(self, target: str) -> Problem:
-        """Compute what `of` keeps."""
+        """The problem of this target, computed anew (`of` keeps it); refused as in `of`."""
         if target not in self.episodes.alternatives:
             raise Refused(
                 f"the logs do not say what `{target}` would have said; `turnwise respond` fills that in"
@@ -209,7 +209,7 @@ def chosen_strength(layout: Layout, by_agent: Sequence[LoggedSums]) -> float:
 
 
 def total_sums(parts: Sequence[LoggedSums]) -> LoggedSums:
-    """The sum of one or more statistics."""
+    """The sum of the statistics of one or more agents, field by field."""
     total = parts[0]
     for part in parts[1:]:
         total = total + part

@@ -59,7 +59,7 @@ class _Q:
         return self.objective(self.batches[dialogues])
 
     def reading(self) -> Mapping[str, float]:
-        """The objective and the estimate."""
+        """The objective and the estimate (the mean of Q at first states) over all dialogues."""
         objective, values = self._objective_and_values()
         return {"objective": objective, "estimate": float(values.mean())}
 
@@ -152,7 +152,7 @@ _CITATION = "Lagoudakis and Parr 2003, Least-Squares Policy Iteration; Jiang et 
 
 @dataclass(frozen=True, kw_only=True)
 class NeuralFqe(Neural):
-    """The estimator `fqe-neural`."""
+    """The estimator `fqe-neural`: fitted Q with a target network that is renewed every `renewal` steps."""
 
     name: ClassVar[str] = "fqe-neural"
     card: ClassVar[Card] = Card(
@@ -171,7 +171,7 @@ class NeuralFqe(Neural):
 
 @dataclass(frozen=True, kw_only=True)
 class NeuralLstdq(Neural):
-    """The estimator `lstdq-neural`."""
+    """The estimator `lstdq-neural`: LSTDQ as a game between Q and a second head."""
 
     name: ClassVar[str] = "lstdq-neural"
     card: ClassVar[Card] = Card(

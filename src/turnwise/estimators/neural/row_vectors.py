@@ -38,7 +38,7 @@ def encoder(
 
 
 class Encoded(NamedTuple):
-    """The vectors of one dialogue."""
+    """The vectors of all replies of one dialogue, and whether it was cut."""
 
     vectors: Vectors  # (replies, d)
     cut: bool  # whether it was too long for the encoder

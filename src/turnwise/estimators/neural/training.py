@@ -31,7 +31,7 @@ class Learner(Protocol):
         ...
 
     def reading(self) -> Mapping[str, float]:
-        """The numbers of one point of the curves."""
+        """Name -> number at one point of the curves, over all dialogues."""
         ...
 
 

@@ -78,7 +78,7 @@ class Reader(nn.Module):
 
 
 class StateEncoder(nn.Module):
-    """p(z|s); after training with PLAS, the policy."""
+    """p(z|s): from a state to a Gaussian over latent actions; after training with PLAS, the policy."""
 
     def __init__(self, sizes: Sizes) -> None:
         super().__init__()
@@ -93,7 +93,7 @@ class StateEncoder(nn.Module):
 
 
 class ActionEncoder(nn.Module):
-    """q(z|r)."""
+    """q(z|r): from a reply to a Gaussian over latent actions."""
 
     def __init__(self, sizes: Sizes) -> None:
         super().__init__()
@@ -107,7 +107,7 @@ class ActionEncoder(nn.Module):
 
 
 class Decoder(nn.Module):
-    """p(x|z)."""
+    """p(x|z): from a latent action to a reply, word by word."""
 
     def __init__(self, sizes: Sizes) -> None:
         super().__init__()
@@ -155,7 +155,7 @@ class Decoder(nn.Module):
 
 
 class Lava(nn.Module):
-    """The three parts."""
+    """State encoder (the policy), action encoder and decoder."""
 
     def __init__(self, state: StateEncoder, action: ActionEncoder, decoder: Decoder) -> None:
         super().__init__()

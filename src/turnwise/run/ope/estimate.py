@@ -25,7 +25,7 @@ PART = 2048  # texts in one encoding task
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """What a worker needs to estimate any target."""
+    """What a worker needs to estimate any target: data, estimators, settings and what was computed before."""
 
     data: LoggedData
     estimators: Mapping[str, Estimator]

@@ -41,7 +41,7 @@ Rated = tuple[Dialogue, float]  # a dialogue and its reward
 
 @dataclass(frozen=True, slots=True)
 class Pass:
-    """What a worker needs in both passes."""
+    """What a worker needs for a pass over one shard."""
 
     rating: str
     delexicalised: bool

@@ -29,7 +29,7 @@ _HELD_OUT = 0.05  # share of the dialogues, if no split is named
 
 
 def lava(task: TrainingTask) -> Trained:
-    """Train a LAVA model by supervision."""
+    """Train a LAVA model by supervision; match and success are measured only with goals and venue tables."""
     settings = _settings(task, supervised.Settings(device=task.device), ("evaluator", "db"))
     learned, held = _split(task, settings.held_out)
     words = Words.learn((turn.text for one in learned for turn in one.turns), fewest=settings.fewest)
@@ -52,7 +52,7 @@ def lava(task: TrainingTask) -> Trained:
 
 
 def offline(task: TrainingTask) -> Trained:
-    """Train a policy by PLAS."""
+    """Train a policy by PLAS, from the model of --from, on the logged success or (reward=one) on constant rewards."""
     settings = _settings(task, plas.Settings(device=task.device), ("evaluator", "db", "reward"))
     model, (learned, held), judge = _start(task)
     reward = task.setting("reward", "success")
