@@ -229,7 +229,7 @@ def _sign(table: ScoreTable) -> int:
 
 
 def _rating_sums(rows: ScoreTable, gold: Gold) -> Floats:
-    """(n, 2) rating and 1 of each row's unit, divided by the unit's number of rows so that units weigh the same."""
+    """(n, 2): for each row the rating of its turn or dialogue, and 1, both over the number of rows with the same id."""
     unit_codes, _ = codes(rows.ids)
     share = 1 / np.bincount(unit_codes)[unit_codes] if len(rows) else np.zeros(0)
     known = gold.by_unit(whole_dialogues="dialogue" in rows.metric.needs)

@@ -264,9 +264,9 @@ def _in_hub_cache(spec: str) -> Path | None:
 
 
 def _read_json(path: Path) -> dict[str, Any] | None:
-    """The JSON object in a file; None if the file is missing, damaged or another value."""
+    """The JSON object in a file; None if the file is absent or is not JSON."""
     try:
         value = json.loads(path.read_text())
-    except (FileNotFoundError, json.JSONDecodeError):
+    except (FileNotFoundError, ValueError):
         return None
     return value if isinstance(value, dict) else None

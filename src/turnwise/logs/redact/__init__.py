@@ -197,7 +197,10 @@ class _Walker:
 
 
 def _named_in(address: str) -> str:
-    """The name in a mail address such as mia.li@example.org; "" where it does not begin with a known first name."""
+    """The name in a mail address, "Mia Li" for mia.li@example.org, so that it is redacted elsewhere too.
+
+    Empty if the address does not begin with a known first name or has a part that is not letters.
+    """
     parts = re.split(r"[._-]", address.partition("@")[0])
     if parts[0] not in people.first_names() or not all(part.isalpha() for part in parts):
         return ""

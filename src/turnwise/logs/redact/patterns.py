@@ -147,7 +147,7 @@ def _urls(text: str) -> Found:
 
 
 def has_secret(url: str) -> bool:
-    """Whether a URL holds credentials, a token or a mail address."""
+    """Whether a URL has credentials, a mail address or a token (query, fragment, path); True if it is no valid URL."""
     try:
         parts = urlsplit(url)
         if parts.password or (parts.username and parts.scheme.startswith("http")):

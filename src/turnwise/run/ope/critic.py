@@ -118,9 +118,10 @@ def controls(
     *,
     rating: str,
 ) -> dict[str, Any]:
-    """`CRITIC RATING` -> the values of the controls by this critic, and the verdict with the raw values in `answers`.
+    """For each critic among the estimators, `CRITIC RATING` -> its values of the controls and the verdict on `answers`.
 
-    Without dialogues, as where each agent's replies to single turns are separate records, there are no controls.
+    Without dialogues that controls can be made from, an entry has no values of controls. Without a critic the result
+    is empty.
     """
     critics = {name: one for name, one in estimators.items() if isinstance(one, TaskCritic)}
     if not critics:

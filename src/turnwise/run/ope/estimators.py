@@ -26,7 +26,7 @@ from turnwise.types import Card, Dialogue, Episodes, Estimate, Estimator, Signat
 
 @dataclass(frozen=True)
 class Unusable:
-    """In the place of a plugin that is no estimator: it reports what is wrong for every target."""
+    """Stands for a plugin that cannot be used: `estimate` raises `PluginError` with the problem, for every target."""
 
     card: ClassVar[Card] = Card(
         kind="estimator",

@@ -152,7 +152,7 @@ def _in_training(metrics: Mapping[str, Metric], items: Sequence[Item]) -> dict[s
 
 
 def _marked(finding: Finding, known: Mapping[str, str]) -> Finding:
-    """The finding with the count of items that its metric was trained on."""
+    """The finding with `in_training`, the text that `known` has for its metric (`_in_training`), or unchanged."""
     count = known.get(str(finding.what.get("metric")))
     return replace(finding, details={**finding.details, "in_training": count}) if count else finding
 

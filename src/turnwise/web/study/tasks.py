@@ -102,7 +102,7 @@ def _writing_tasks(dialogues: Sequence[Dialogue], selection: Selection) -> Itera
 
 
 def _chat_tasks(dialogues: Sequence[Dialogue], agents: Sequence[str]) -> Iterator[Task]:
-    """A task for each dialogue of the data (its goal) and each agent; it starts with the data's system turns."""
+    """A task for each dialogue (its goal) and each agent; the chat begins with all turns of role `system`."""
     for one in dialogues:
         opening = tuple(replace(turn, alternatives={}) for turn in one.turns if turn.role == "system")
         for agent in agents:

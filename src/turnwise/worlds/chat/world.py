@@ -34,9 +34,11 @@ class Scene:
         return user.next_message(self.user, turns, rng)
 
     def outcome(self, turns: Sequence[Turn], content: str) -> Scores | None:
+        """None: in this world no reply is a decision; finished dialogues are scored by `truth`."""
         return None
 
     def with_decision_request(self, turns: Sequence[Turn]) -> Sequence[Turn] | None:
+        """None: in this world no decision can be asked for."""
         return None
 
     def ratings(self, turns: Sequence[Turn], item: str, rng: np.random.Generator) -> tuple[Rating, ...]:

@@ -93,7 +93,10 @@ def parse_system_turn(tables: Tables, text: str, domain: str) -> SystemActs:
 
 
 def _slot_values(found: list[Match] | tuple[Match, ...], facts: Domain) -> Iterator[tuple[str, str]]:
-    """The (slot of this domain, value) of all matches that have a value."""
+    """(slot, value) of each match that is the value of a slot, except booking references.
+
+    `time` and `price` are renamed as the domain calls them. The slot need not be one of the domain's.
+    """
     for kind, value in found:
         if kind not in (SLOT_NAME, DOMAIN, KEYWORD, UNKNOWN_SLOT, "reference"):
             yield slot_in_domain(facts, kind), value
