@@ -1,4 +1,4 @@
-"""turnwise evaluates dialogue systems from their dialogues, with numbers that can be believed.
+"""turnwise evaluates dialogue systems from their dialogues; every number has an interval and a signature.
 
     import turnwise as tw
 

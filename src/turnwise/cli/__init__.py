@@ -23,7 +23,7 @@ COMMANDS = {
     "report": "Tables and figures of finished runs, as one self-contained HTML file; also Markdown and JSON.",
     "demo": "The whole loop on an embedded world: a dozen agents, their raters, and a report.",
     "fetch": "Fetch weights into the cache, sha256-checked; everything else works offline.",
-    "ls": "List metrics, estimators, readers, statistics and weights.",
+    "ls": "List metrics, estimators, readers, agents, worlds, trainers, statistics and weights.",
     "doctor": "What is installed, and what each missing extra would add.",
 }
 
@@ -40,7 +40,7 @@ def overview() -> str:
         [
             "Usage: turnwise COMMAND [OPTIONS] [ARGS]...",
             "",
-            "Evaluate dialogue systems from their dialogues, with numbers that can be believed.",
+            "Evaluate dialogue systems from their dialogues; every number has an interval and a signature.",
             "",
             "Commands:",
             *lines,

@@ -46,7 +46,7 @@ class LazyGroup(click.Group):
 
 @click.command(
     cls=LazyGroup,
-    help="Evaluate dialogue systems from their dialogues, with numbers that can be believed.",
+    help="Evaluate dialogue systems from their dialogues; every number has an interval and a signature.",
     epilog=EXITS,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
 )
