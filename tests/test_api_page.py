@@ -40,8 +40,8 @@ def test_the_public_names_are_these():
         "Agent", "AgentExtras", "Card", "Curved", "DataError", "Dialogue", "Episodes", "Estimate", "EstimatesMany",
         "Estimator", "EstimatorExtras", "Finding", "Fitted", "Floats", "Folder", "GROUPS", "Guarded", "Ints", "Item",
         "Kind", "KnowsTraining", "Learns", "Level", "Mean", "Merged", "Metric", "MetricExtras", "Need", "Options",
-        "PluginError", "Preference", "Priced", "Problem", "Rating", "Ratings", "Ratio", "ReadsPlaceholders", "Refused", "Reply",
-        "Role", "Rows", "Said", "Scene", "Scores", "Signature", "Summed", "Sums", "TakesMetrics", "Trained",
+        "PluginError", "Preference", "Priced", "Problem", "Rating", "Ratings", "Ratio", "ReadsPlaceholders", "Refused",
+        "Reply", "Role", "Rows", "Said", "Scene", "Scores", "Signature", "Summed", "Sums", "TakesMetrics", "Trained",
         "TrainerExtras", "TrainingTask", "Turn", "UsageError", "World", "WorldExtras", "load_model",
     ]  # fmt: skip
     assert sorted(make_api.public("turnwise.testing")) == [
