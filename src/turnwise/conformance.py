@@ -160,6 +160,8 @@ def signature_of(plugin: Any) -> Signature:
     except TurnwiseError:
         raise
     except Exception as error:
+        if not foreign(plugin):
+            raise  # a missing extra is named by the command; anything else is a mistake of ours
         raise PluginError(f"{_plugin_name(plugin)}.signature raised {described(error)}") from error
     if not isinstance(found, Signature):
         raise PluginError(

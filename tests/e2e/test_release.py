@@ -128,7 +128,7 @@ def test_the_wheel_installs_into_an_empty_environment_with_its_core_alone(empty:
 
 REPORT = """
 import turnwise as tw
-print(tw.meta_evaluate("demo/demo.jsonl", metrics="rouge-l", statistic="spearman")._repr_html_())
+print(tw.meta_evaluate("demo/demo.jsonl", metrics="rouge-l", statistics="spearman")._repr_html_())
 """
 
 
