@@ -14,15 +14,17 @@ from turnwise.protocols import (
     EstimatorExtras,
     MetricExtras,
     ReadsPlaceholders,
+    TrainerExtras,
     WorldExtras,
     agent_extras,
     estimator_extras,
     metric_extras,
+    trainer_extras,
     world_extras,
 )
 
 SOURCES = Path(turnwise.__file__).parent
-ALL = (MetricExtras, EstimatorExtras, AgentExtras, WorldExtras)
+ALL = (MetricExtras, EstimatorExtras, AgentExtras, TrainerExtras, WorldExtras)
 
 
 def test_an_attribute_of_the_plugin_is_read_and_a_missing_one_has_its_default() -> None:
@@ -37,6 +39,7 @@ def test_an_attribute_of_the_plugin_is_read_and_a_missing_one_has_its_default() 
     assert metric_extras(Bare()).verdicts == (5,)
     assert estimator_extras(Bare()).nested
     assert agent_extras(Bare()).signature is None
+    assert trainer_extras(Bare()).learns == "dialogues"
     assert world_extras(Bare()).opened is None
 
 

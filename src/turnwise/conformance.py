@@ -18,7 +18,7 @@ from typing import Any, get_args
 import numpy as np
 
 from turnwise.errors import PluginError, TurnwiseError
-from turnwise.protocols import EstimatesMany
+from turnwise.protocols import EstimatesMany, TakesMetrics, read_attribute
 from turnwise.registry import described
 from turnwise.types import (
     Agent,
@@ -41,6 +41,13 @@ from turnwise.types import (
 )
 
 _ABSENT, _COMPUTED = object(), object()
+_CHECKED_IF_COMPUTED = frozenset(
+    {"card", "level", "needs", "higher_is_better", "unscored"}  # of metrics, some of estimators too
+    | {"span", "bounds", "verdicts", "sampled"}
+    | {"nested", "holds_data", "model"}
+)
+"""Attributes that an object is asked for even if they are properties. The others may load a model when they are read.
+An object with `fit` is not asked, because its properties may need the fit."""
 
 
 def metric_problem(metric: object) -> str | None:
@@ -77,6 +84,11 @@ def estimator_problem(estimator: object) -> str | None:
             else f"`model` is {shown(model)}; expected the name of an encoder"
         )
     )
+
+
+def is_computed(plugin: object, names: Iterable[str]) -> bool:
+    """Whether one of these attributes of a class can only be read from an instance, such as a property."""
+    return any(_value(plugin, name) is _COMPUTED for name in names)
 
 
 def world_problem(module: object) -> str | None:
@@ -168,6 +180,23 @@ def signature_of(plugin: Any) -> Signature:
             f"{_plugin_name(plugin)}.signature is {_with_article(found)}; expected a turnwise.plugins.Signature"
         )
     return found
+
+
+def check_half_width(metric: Metric) -> None:
+    """Read the optional `half_width`, which may load a model; `PluginError` if it raises or is no number."""
+    half = read_attribute(metric, "half_width", None)
+    if half is not None and not _is_number(half):
+        raise PluginError(f"{_plugin_name(metric)}.half_width is {shown(half)}; expected a number")
+
+
+def metric_names_of(estimator: TakesMetrics) -> tuple[str, ...]:
+    """`estimator.metrics`; raises `PluginError` for what is not a list or a tuple of names."""
+    found = read_attribute(estimator, "metrics", None)
+    if not isinstance(found, list | tuple) or not all(isinstance(one, str) for one in found):
+        raise PluginError(
+            f"{_plugin_name(estimator)}.metrics is {shown(found)}; expected a list of names of metrics"
+        )
+    return tuple(found)
 
 
 def estimate_of(
@@ -290,15 +319,27 @@ def _as_problem(problem: str) -> str:
 
 
 def _value(plugin: object, name: str) -> Any:
-    """An attribute; `_ABSENT` if there is none, `_COMPUTED` for a property, or for a slot that only an instance has."""
+    """An attribute; `_ABSENT` if there is none, `_COMPUTED` for a property, or for a slot that only an instance has.
+
+    A property in `_CHECKED_IF_COMPUTED` is read from an instance; `PluginError` if it raises.
+    """
     static = getattr_static(plugin, name, _ABSENT)
     if static is _ABSENT:
         return _ABSENT
-    if isinstance(static, property | cached_property):
+    if isinstance(static, property | cached_property) and not _may_be_read(plugin, name):
         return _COMPUTED
     if isinstance(static, MemberDescriptorType) and isinstance(plugin, type):
         return _COMPUTED
-    return getattr(plugin, name, _ABSENT)
+    return read_attribute(plugin, name, _ABSENT)
+
+
+def _may_be_read(plugin: object, name: str) -> bool:
+    """Whether a property of the plugin is read by the checks."""
+    return (
+        name in _CHECKED_IF_COMPUTED
+        and not isinstance(plugin, type)
+        and not callable(getattr_static(plugin, "fit", None))
+    )
 
 
 def _card_problem(plugin: object, kinds: Sequence[str]) -> str | None:

@@ -14,9 +14,13 @@ addition. There are two forms:
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cached_property
+from inspect import getattr_static
 from math import inf
 from typing import Any, Literal, Protocol, cast, runtime_checkable
 
+from turnwise.errors import PluginError, TurnwiseError
+from turnwise.registry import described
 from turnwise.types import Episodes, Estimate, Estimator, Item, Metric, Rows, Signature
 
 
@@ -189,6 +193,27 @@ class EstimatesMany(Protocol):
         ...
 
 
+def read_attribute(plugin: object, name: str, default: Any) -> Any:
+    """An attribute of a plugin, or `default` if it has none; raises `PluginError` if the attribute itself raises.
+
+    Errors of turnwise and running out of memory pass through, and so does every exception of turnwise's own classes.
+    """
+    try:
+        return getattr(plugin, name)
+    except (TurnwiseError, MemoryError):
+        raise
+    except Exception as error:
+        computed = isinstance(getattr_static(plugin, name, None), property | cached_property)
+        if isinstance(error, AttributeError) and not computed:
+            return default
+        kind = plugin if isinstance(plugin, type) else type(plugin)
+        if kind.__module__.partition(".")[0] == "turnwise":
+            raise  # a mistake of ours: its traceback is wanted
+        raise PluginError(
+            f"{kind.__module__}.{kind.__qualname__}.{name} raised {described(error)}"
+        ) from error
+
+
 class _WithDefaults:
     """Reads an attribute of a plugin, else the default that a protocol declares.
 
@@ -201,5 +226,8 @@ class _WithDefaults:
         self._plugin, self._declared = plugin, declared
 
     def __getattr__(self, name: str) -> Any:
-        """The plugin's attribute, else the protocol's default; a name that neither has raises `AttributeError`."""
-        return getattr(self._plugin, name, getattr(self._declared, name))
+        """The plugin's attribute, else the protocol's default; a name that neither has raises `AttributeError`.
+
+        Raises `PluginError` if a plugin's own attribute raises.
+        """
+        return read_attribute(self._plugin, name, getattr(self._declared, name))

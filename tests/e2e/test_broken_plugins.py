@@ -381,3 +381,286 @@ def test_a_package_with_unreadable_entry_points_does_not_stop_the_others(site: P
     assert code == 0
     assert "bleu-4" in out
     assert any(line.startswith("fine ") for line in out.splitlines()), told
+
+
+RAISING = """
+from broken_pack import CARD, WHOLE, Good
+from turnwise.plugins import *
+import sys
+
+
+def broken(self):
+    raise RuntimeError("no licence")
+
+
+class Computed(Good):
+    card = property(lambda self: CARD)
+    level = property(lambda self: "turn")
+    needs = property(lambda self: frozenset())
+    signature = property(lambda self: Signature("computed"))
+
+
+class WithSetting(Computed):
+    def __init__(self, n):
+        self.n = n
+
+
+class NoneCard(Good):
+    card = property(lambda self: None)
+
+
+class RaisingCard(Good):
+    card = property(broken)
+
+
+class RaisingDirection(Good):
+    higher_is_better = property(broken)
+
+
+class RaisingSpan(Good):
+    span = property(broken)
+
+
+class RaisingHalf(Good):
+    half_width = property(broken)
+
+
+class RaisingVerdicts(Good):
+    verdicts = property(broken)
+
+
+class AbsentInside(Good):
+    bounds = property(lambda self: self.missing)
+
+
+class RaisingCost(Good):
+    signature = property(lambda self: Signature("raising-cost"))
+
+    def cost(self, items, /):
+        raise RuntimeError("no price list")
+
+
+class Exits(Good):
+    signature = property(lambda self: Signature("exits"))
+
+    def rows(self, items, /):
+        sys.exit("enough")
+
+
+class ComputedCard:
+    card = property(lambda self: WHOLE)
+    signature = property(lambda self: Signature("computed-card"))
+
+    def estimate(self, episodes, target, /, *, rng):
+        raise Refused("none")
+
+
+class EstimatorCard(ComputedCard):
+    card = property(broken)
+
+
+class EstimatorSignature(ComputedCard):
+    signature = property(broken)
+
+
+class Nested(ComputedCard):
+    nested = property(broken)
+
+
+class FiveMetrics(ComputedCard):
+    metrics = 5
+
+    def given(self, numbers, /):
+        return self
+
+
+class RaisingMetrics(FiveMetrics):
+    metrics = property(broken)
+
+
+class Agent:
+    signature = property(broken)
+
+    def __call__(self, turns, rng):
+        return Reply("hello")
+
+
+class Learner:
+    learns = property(broken)
+
+    def __call__(self, task):
+        return None
+
+
+learner = Learner()
+"""
+RAISING_POINTS = """
+[turnwise.metrics]
+computed = raising_pack:Computed
+with-setting = raising_pack:WithSetting
+none-card = raising_pack:NoneCard
+raising-card = raising_pack:RaisingCard
+raising-direction = raising_pack:RaisingDirection
+raising-span = raising_pack:RaisingSpan
+raising-half = raising_pack:RaisingHalf
+raising-verdicts = raising_pack:RaisingVerdicts
+absent-inside = raising_pack:AbsentInside
+raising-cost = raising_pack:RaisingCost
+exits = raising_pack:Exits
+
+[turnwise.estimators]
+computed-card = raising_pack:ComputedCard
+raising-card = raising_pack:EstimatorCard
+raising-signature = raising_pack:EstimatorSignature
+raising-nested = raising_pack:Nested
+five-metrics = raising_pack:FiveMetrics
+raising-metrics = raising_pack:RaisingMetrics
+
+[turnwise.agents]
+raising-agent = raising_pack:Agent
+
+[turnwise.trainers]
+raising-trainer = raising_pack:learner
+"""
+OWN = """
+def few(records):
+    return [1.0]
+
+
+def number(records):
+    return 3.0
+
+
+def texts(records):
+    return ["much" for _ in records]
+"""
+
+
+@pytest.fixture(scope="module")
+def raising(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A site whose plugins have computed attributes, most of which raise."""
+    site = tmp_path_factory.mktemp("raising")
+    (site / "broken_pack.py").write_text(MODULE)
+    (site / "raising_pack.py").write_text(RAISING)
+    (site / "mine.py").write_text(OWN)
+    install(site, "raising-pack", RAISING_POINTS)
+    native.write(dialogues(agents=7, each=6), str(site / "logs.jsonl"))
+    return site
+
+
+def test_ls_metrics_makes_a_plugin_with_computed_attributes_and_goes_on_past_those_that_raise(
+    raising: Path,
+) -> None:
+    code, out, told = run(raising, "ls", "metrics")
+    assert code == 0
+    names = {line.split()[0] for line in out.splitlines()[2:]}
+    assert {"computed", "length", "raising-cost"} <= names
+    notes = {
+        "with-setting": "cannot be listed: UsageError: metric `with-setting`: missing a required argument: 'n'",
+        "none-card": "`card` is None; expected a turnwise.plugins.Card",
+        "raising-card": "raising_pack.RaisingCard.card raised RuntimeError: no licence",
+        "raising-direction": "raising_pack.RaisingDirection.higher_is_better raised RuntimeError: no licence",
+    }
+    for name, problem in notes.items():
+        line = f"note: metric `{name}` of raising-pack: {problem}"
+        assert sum(one.startswith(line) for one in told) == 1, (line, told)
+    assert len(told) == len(notes)
+    assert not names & set(notes)
+
+
+@pytest.mark.parametrize(
+    ("kind", "there", "line"),
+    [
+        ("estimators", "computed-card", "estimator `raising-card` of raising-pack: raising_pack.EstimatorCard.card"),
+        ("trainers", "tfidf", "trainer `raising-trainer` of raising-pack: raising_pack.Learner.learns"),
+    ],
+)  # fmt: skip
+def test_ls_goes_on_past_an_attribute_that_raises(raising: Path, kind: str, there: str, line: str) -> None:
+    code, out, told = run(raising, "ls", kind)
+    assert code == 0
+    assert any(one.split()[0] == there for one in out.splitlines())
+    assert all(one.startswith("note: ") for one in told)
+    assert told.count(f"note: {line} raised RuntimeError: no licence") == 1, told
+
+
+def test_score_goes_on_past_metrics_whose_attributes_raise(raising: Path) -> None:
+    broken = {
+        "raising-card": "raising_pack.RaisingCard.card raised RuntimeError: no licence",
+        "raising-direction": "raising_pack.RaisingDirection.higher_is_better raised RuntimeError: no licence",
+        "raising-span": "raising_pack.RaisingSpan.span raised RuntimeError: no licence",
+        "raising-half": "raising_pack.RaisingHalf.half_width raised RuntimeError: no licence",
+        "absent-inside": "raising_pack.AbsentInside.bounds raised AttributeError",
+    }
+    names = ",".join(["length", "computed", "raising-cost", *broken])
+    code, out, told = run(raising, "score", "logs.jsonl", "-m", names, "--format", "json", "-o", "out")
+    assert code in (0, 3), told
+    found = json.loads(out)["results"]
+    scored = {one["metric"] for one in found if one["estimate"] is not None}
+    assert scored == {"length", "computed", "raising-cost"}
+    for name, problem in broken.items():
+        (one,) = [one for one in found if one["metric"] == name]
+        assert one["status"] == "error"
+        assert problem in one["reason"]
+    cost = "its cost is not known: raising_pack.RaisingCost.cost raised RuntimeError: no price list"
+    assert f"note: raising-cost: {cost}" in told
+
+
+def test_score_goes_on_past_functions_that_return_something_else_than_a_number_a_reply(raising: Path) -> None:
+    names = "mine:few,mine:number,mine:texts,length"
+    code, out, told = run(raising, "score", "logs.jsonl", "-m", names, "--format", "json", "-q")
+    assert code in (0, 3), told
+    found = json.loads(out)["results"]
+    assert {one["metric"] for one in found if one["estimate"] is not None} == {"length"}
+    reasons = " ".join(str(one["reason"]) for one in found)
+    assert "replies and returned 1 numbers" in reasons
+    assert "mine:number returned 3.0 instead of a list of numbers" in reasons
+    assert "mine:texts returned 'much' for reply 0 of its list: not a number" in reasons
+
+
+@pytest.mark.parametrize("jobs", ["1", "2"])
+def test_a_metric_that_calls_sys_exit_is_named(raising: Path, jobs: str) -> None:
+    code, _, told = run(raising, "score", "logs.jsonl", "-m", "exits,length", "-q", "--jobs", jobs)
+    assert code == 3
+    assert sum("metric `exits` called sys.exit: enough" in one for one in told) == 1, told
+
+
+def test_attack_reports_verdicts_that_raise(raising: Path) -> None:
+    code, out, told = run(
+        raising, "attack", "raising-verdicts", "--contexts", "logs.jsonl", "--format", "json", "-q"
+    )
+    assert code == 3, told
+    (one,) = json.loads(out)["results"]
+    assert one["status"] == "error"
+    assert "raising_pack.RaisingVerdicts.verdicts raised RuntimeError: no licence" in one["reason"]
+
+
+def test_ope_goes_on_past_estimators_whose_attributes_raise(raising: Path) -> None:
+    target = dialogues(agents=7, each=6)[0].agent
+    broken = {
+        "raising-signature": "raising_pack.EstimatorSignature.signature raised RuntimeError: no licence",
+        "raising-nested": "raising_pack.Nested.nested raised RuntimeError: no licence",
+        "five-metrics": "raising_pack.FiveMetrics.metrics is 5; expected a list of names of metrics",
+        "raising-metrics": "raising_pack.RaisingMetrics.metrics raised RuntimeError: no licence",
+    }
+    code, out, told = run(
+        raising, "ope", "logs.jsonl", "--rating", "reward", "--target", target, "--model", "hashing",
+        "--estimator", ",".join(["mean", *broken]), "--no-calibrate", "--format", "json", "-q",
+    )  # fmt: skip
+    assert code in (0, 3), (told, out)
+    found = {one["estimator"]: one for one in json.loads(out)["results"]}
+    assert found["mean"]["estimate"] is not None
+    for name, problem in broken.items():
+        assert found[name]["status"] == "error"
+        assert problem in found[name]["reason"]
+
+
+def test_respond_names_an_agent_whose_signature_raises(raising: Path) -> None:
+    code, _, told = run(
+        raising, "respond", "logs.jsonl", "--agent", "raising-agent", "--name", "new", "-o", "new.jsonl",
+        "--limit", "1",
+    )  # fmt: skip
+    assert code == 2
+    assert sum("raising_pack.Agent.signature raised RuntimeError: no licence" in one for one in told) == 1, (
+        told
+    )
+    assert not (raising / "new.jsonl").exists()

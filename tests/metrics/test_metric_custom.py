@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from turnwise.errors import UsageError
+from turnwise.errors import PluginError, UsageError
 from turnwise.metrics import describe, resolve
 from turnwise.types import Item, Turn
 
@@ -92,7 +92,7 @@ def test_an_answer_that_is_no_list_of_numbers_names_the_function(
     own: Callable[[str], str], body: str, message: str
 ) -> None:
     metric = resolve(own(f"def score(items):\n    return {body}\n"))
-    with pytest.raises(UsageError, match=message):
+    with pytest.raises(PluginError, match=message):
         metric.rows(items("a", "b"))
 
 

@@ -82,15 +82,25 @@ def resolve(name: str, *, model: str | None = None) -> Estimator:
 
 
 def describe(name: str) -> Card:
-    """The card of an estimator by its name without settings; only a plugin that is a function is called to get it.
+    """The card of an estimator by its name without settings.
 
-    Raises `PluginError` for a wrong plugin.
+    A plugin that is a function, or a class that computes its card, is called to get it. Raises `PluginError` for a
+    wrong plugin.
     """
     maker = _maker(name)
-    facts = maker if isinstance(maker, type) else resolve(name)
-    if (offer := _plugins().usable.get(name)) is not None:
+    if (offer := _plugins().usable.get(name)) is None:
+        own: Card = (maker if isinstance(maker, type) else resolve(name)).card  # type: ignore[union-attr]
+        return own
+    try:
+        from turnwise.conformance import is_computed
+
+        facts: Any = maker if isinstance(maker, type) and not is_computed(maker, ["card"]) else resolve(name)
         _check(offer, facts)
-    card: Card = facts.card  # type: ignore[union-attr]
+        card: Card = facts.card
+    except (PluginError, MissingExtra):
+        raise
+    except Exception as error:  # foreign code may raise anything
+        raise offer.error(f"cannot be listed: {registry.described(error)}") from error
     return card
 
 
@@ -127,7 +137,11 @@ def _check(offer: registry.Offer, estimator: object) -> None:
     """Raise the offer's `PluginError` if the object (or class) lacks what an estimator must have."""
     from turnwise.conformance import estimator_problem
 
-    if (problem := estimator_problem(estimator)) is not None:
+    try:
+        problem = estimator_problem(estimator)
+    except PluginError as error:  # an attribute raised
+        raise offer.error(error) from error
+    if problem is not None:
         raise offer.error(problem)
 
 

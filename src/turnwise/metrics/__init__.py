@@ -171,12 +171,27 @@ def parameters(name: str) -> dict[str, Any]:
 def describe(name: str) -> MetricInfo:
     """The attributes of a metric, read from its class where it has one, else from the metric that its function makes.
 
-    Raises `PluginError` for a wrong plugin.
+    A plugin whose class computes one of them is made without settings. Raises `PluginError` for a wrong plugin.
     """
-    maker = None if ":" in name else _maker(name)
-    facts: Any = maker if isinstance(maker, type) else resolve(name)
-    if ":" not in name and (entry := _entry(name)).owner != "turnwise":
-        _check_plugin_metric(_offer(name, entry), facts)
+    if ":" in name or (entry := _entry(name)).owner == "turnwise":
+        maker = None if ":" in name else _maker(name)
+        return _info(name, maker if isinstance(maker, type) else resolve(name))
+    offer, maker = _offer(name, entry), _maker(name)
+    try:
+        from turnwise.conformance import is_computed
+
+        read = ("card", "level", "needs", "higher_is_better")
+        facts = maker if isinstance(maker, type) and not is_computed(maker, read) else resolve(name)
+        _check_plugin_metric(offer, facts)
+        return _info(name, facts)
+    except PluginError:
+        raise
+    except Exception as error:  # foreign code may raise anything
+        raise offer.error(f"cannot be listed: {registry.described(error)}") from error
+
+
+def _info(name: str, facts: Any) -> MetricInfo:
+    """The attributes of a metric, or of its class."""
     return MetricInfo(
         name=name,
         kind=facts.card.kind,
@@ -218,7 +233,11 @@ def _check_plugin_metric(offer: Offer, metric: object) -> None:
     """Raise the offer's `PluginError` if the object, or the class, is no metric."""
     from turnwise.conformance import metric_problem
 
-    if (problem := metric_problem(metric)) is not None:
+    try:
+        problem = metric_problem(metric)
+    except PluginError as error:  # an attribute raised
+        raise offer.error(error) from error
+    if problem is not None:
         raise offer.error(problem)
 
 

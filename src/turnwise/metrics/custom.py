@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from turnwise.errors import UsageError
+from turnwise.errors import PluginError
 from turnwise.metrics.address import http_function
 from turnwise.metrics.rows import Ratio
 from turnwise.registry import own_function
@@ -61,25 +61,27 @@ class OwnMetric(Ratio):
     def _numbers(self, items: Sequence[Item]) -> list[float]:
         """The function's number for each item, asked in one call.
 
-        Raises `UsageError` if it returns anything but one for each.
+        Raises `PluginError` if it returns anything but one for each.
         """
         answer = self.function([_record(item) for item in items])
         if isinstance(answer, str | bytes) or not isinstance(answer, Iterable):
-            raise UsageError(f"{self.name} returned {_shown(answer)} instead of a list of numbers")
+            raise PluginError(f"{self.name} returned {_shown(answer)} instead of a list of numbers")
         values = list(answer)
         if len(values) != len(items):
-            raise UsageError(f"{self.name} was given {len(items)} replies and returned {len(values)} numbers")
+            raise PluginError(
+                f"{self.name} was given {len(items)} replies and returned {len(values)} numbers"
+            )
         return [self._number(value, place) for place, value in enumerate(values)]
 
     def _number(self, value: object, place: int) -> float:
         """The value as a float, NaN for None.
 
-        Raises `UsageError`, which names its `place` in the list, if it is no number or infinite.
+        Raises `PluginError`, which names its `place` in the list, if it is no number or infinite.
         """
         if value is None:
             return float("nan")
         if not isinstance(value, Real) or isinf(value):
-            raise UsageError(
+            raise PluginError(
                 f"{self.name} returned {_shown(value)} for reply {place} of its list: not a number"
             )
         return float(value)

@@ -12,10 +12,11 @@ from typing import ClassVar
 import numpy as np
 
 from turnwise import estimators as registry
+from turnwise.conformance import called, estimator_problem, foreign, metric_names_of, signature_of
 from turnwise.errors import PluginError, Refused
 from turnwise.estimators.baselines.ranker import Ranker
 from turnwise.estimators.critic.critic import TaskCritic
-from turnwise.protocols import TakesMetrics
+from turnwise.protocols import TakesMetrics, read_attribute
 from turnwise.run.dialogues.selfplay import self_play_estimator
 from turnwise.run.ope import task_log
 from turnwise.run.ope.logged_data import METRIC
@@ -74,16 +75,31 @@ def resolved_estimators(
             continue
         try:
             estimator = registry.resolve(name, model=spec.model)
+            read_attribute(estimator, "metrics", None)  # `isinstance` passes on what a property raises
+            metrics = metric_names_of(estimator) if isinstance(estimator, TakesMetrics) else None
         except PluginError as error:  # the other estimators go on without it
             found[name] = Unusable(name, str(error))
             continue
-        if isinstance(estimator, TakesMetrics):
-            columns = {metric: scored(spec, dialogues, metric, agents) for metric in estimator.metrics}
-            estimator = estimator.given(columns)
+        columns = {metric: scored(spec, dialogues, metric, agents) for metric in metrics or ()}
+        try:
+            if metrics is not None:
+                estimator = called(estimator, "given", columns)
+            if foreign(estimator):
+                _check(estimator)
+        except PluginError as error:
+            found[name] = Unusable(name, str(error))
+            continue
         if isinstance(estimator, TaskCritic) and task_log.is_task(dialogues):
             estimator = estimator.given(task_log.facts(dialogues))
         found[name] = estimator
     return found
+
+
+def _check(estimator: Estimator) -> None:
+    """Raise `PluginError` if a plugin is no estimator after `given`, or if its signature raises."""
+    if (problem := estimator_problem(estimator)) is not None:
+        raise PluginError(problem)
+    signature_of(estimator)
 
 
 def _ranker(spec: OpeSpec, dialogues: Sequence[Dialogue], metric: str, agents: Sequence[str]) -> Ranker:

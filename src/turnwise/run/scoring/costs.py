@@ -5,6 +5,8 @@ from collections.abc import Iterator, Mapping
 from itertools import islice
 from typing import Any
 
+from turnwise.conformance import called
+from turnwise.errors import PluginError
 from turnwise.protocols import Priced
 from turnwise.run.resume.block_store import BlockStore
 from turnwise.run.scoring.blocks import content_key
@@ -12,15 +14,25 @@ from turnwise.types import Item, Metric, digest
 
 
 def announce(metrics: Mapping[str, Metric], store: BlockStore, stream: Iterator[Item], *, shard: int) -> None:
-    """Print to stderr what each paid metric will request, without the blocks that the store already has."""
+    """Print to stderr what each paid metric will request, without the blocks that the store already has.
+
+    For a plugin whose `cost` raises, the error is printed; it is scored nevertheless.
+    """
     priced = {name: metric for name, metric in metrics.items() if isinstance(metric, Priced)}
     total: dict[str, Any] = {}
+    unknown: dict[str, str] = {}  # metric -> why its cost is not known
     for batch in iter(lambda: list(islice(stream, shard)), []):
         content = content_key(batch)
         asked = [item for item in batch if item.missing is None]
         for name, metric in priced.items():
-            if digest(str(metrics[name].signature), content) not in store:
-                cost = metric.cost(asked)
-                total[name] = total[name] + cost if name in total else cost
+            if name in unknown or digest(str(metrics[name].signature), content) in store:
+                continue
+            try:
+                cost = called(metric, "cost", asked)
+            except PluginError as error:
+                unknown[name] = f"its cost is not known: {error}"
+                continue
+            total[name] = total[name] + cost if name in total else cost
     for name in priced:
-        print(f"note: {name}: {total.get(name, 'nothing to ask: all of it is kept')}", file=sys.stderr)
+        found = unknown.get(name) or total.get(name, "nothing to ask: all of it is kept")
+        print(f"note: {name}: {found}", file=sys.stderr)

@@ -11,9 +11,9 @@ from pathlib import Path
 
 import numpy as np
 
-from turnwise.conformance import fitted_on, foreign, number_of, numbers_of, signature_of
+from turnwise.conformance import check_half_width, fitted_on, foreign, number_of, numbers_of, signature_of
 from turnwise.encode.models.catalogue import NotFetched
-from turnwise.errors import MissingExtra, PluginError, Refused, TooManyErrors
+from turnwise.errors import MissingExtra, PluginError, Refused, TooManyErrors, Unmeasured
 from turnwise.logs import native
 from turnwise.logs.items.items import Selection, all_items, items
 from turnwise.logs.scan import Census
@@ -59,6 +59,8 @@ def prepare(spec: Spec, census: Census) -> tuple[dict[str, Metric], list[Finding
             db, cache = spec.db or beside(spec.data), None if spec.reuse else False
             metric = _fitted(resolve(name, model=spec.model, db=db, cache=cache), spec, census)
             signature_of(metric)  # a missing model is reported now and not at the first item
+            if foreign(metric):
+                check_half_width(metric)
         except Refused as error:
             absent.append(Finding.refusal(what, error))
         except PluginError as error:  # the other metrics are still scored
@@ -200,4 +202,10 @@ def _task(metrics: Mapping[str, Metric], store: BlockStore, batch: Sequence[Item
 
 def _score_missing(metrics: Mapping[str, Metric], task: _Task) -> dict[str, Block]:
     """The blocks of the task that were not in the store, by metric."""
-    return {name: score(metrics[name], task.items) for name in task.wanted}
+    blocks = {}
+    for name in task.wanted:
+        try:
+            blocks[name] = score(metrics[name], task.items)
+        except SystemExit as error:  # ends the task, not the worker
+            raise Unmeasured(f"metric `{name}` called sys.exit: {error.code}") from error
+    return blocks

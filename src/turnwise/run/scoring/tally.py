@@ -172,6 +172,7 @@ class Tally:
         try:
             estimate, interval, method = self._measure(draws, rng)
             details = self._details() if not np.isnan(estimate) else {}
+            interval = self._clipped(interval) if not np.isnan(estimate) else None
         except Refused as error:
             return Finding.refusal(what, error, str(self.metric.signature))
         except PluginError as error:
@@ -181,7 +182,7 @@ class Tally:
         return Finding(
             what=what,
             estimate=estimate if found else None,
-            interval=self._clipped(interval) if found else None,
+            interval=interval,
             n_items=round(self.weight),
             n_clusters=len(self._clusters),
             unscored=dict(self.unscored),

@@ -141,7 +141,11 @@ def trainer(name: str) -> Trainer:
     if (offer := _plugins().find(name)) is None:
         raise unknown("trainer", name, names())
     function = offer.load()
-    if (problem := trainer_problem(function)) is not None:
+    try:
+        problem = trainer_problem(function)
+    except PluginError as error:  # an attribute raised
+        raise offer.error(error) from error
+    if problem is not None:
         raise offer.error(problem)
     what = (inspect.getdoc(function) or "").partition("\n")[0] or f"of the package {offer.owner}"
     return Trainer(offer.target, trainer_extras(function).learns, what, offer.owner)
