@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from turnwise.cli import options
-from turnwise.errors import TurnwiseError, counted
+from turnwise.errors import TurnwiseError, UsageError, counted
 from turnwise.report.text import number
 
 # Options of --harden alone.
@@ -142,6 +142,8 @@ def _attacked(given: dict[str, Any]) -> int:
 
     given |= {"gates": (), "junit": None}
     if given["harden"]:
+        if not given["output"]:
+            raise UsageError("--harden writes a model: give its folder with -o")
         hardened = harden(**options.arguments(given, "harden", "gate"))
         code = conclude(hardened, given, after=_rounds(hardened.document))
         return code or (1 if given["gate"] and not hardened.robust else 0)

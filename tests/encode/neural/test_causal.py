@@ -113,18 +113,20 @@ def test_a_conversation_that_the_template_refuses_is_an_error_of_that_conversati
         "{% for m in messages %}{% if m['role'] != 'tool' %}{{ m['content'] }} {% endif %}{% endfor %}"
     )
     assert np.isfinite(model.score([Utterance("i like", (Turn("user", "you"),))])).all()
-    with pytest.raises(DataError, match=r"refuses this conversation \(begin with the user\)"):
+    with pytest.raises(DataError, match=r"refuses this dialogue \(begin with the user\)"):
         model.score([Utterance("i like", (Turn("system", "you"),))])
     with pytest.raises(DataError, match="drops turns of `tool`"):
         model.score([Utterance("i like", (Turn("user", "you"),), "tool")])
 
 
-def test_company_and_order_change_not_a_bit(llama: Path) -> None:
+def test_batch_and_order_change_no_more_than_the_last_bit(llama: Path) -> None:
     model = load_lm(str(llama))
     together = model.score(SAID)
-    np.testing.assert_array_equal(np.vstack([model.score([utterance]) for utterance in SAID]), together)
-    np.testing.assert_array_equal(model.score(SAID[::-1])[::-1], together)
-    np.testing.assert_array_equal(load_lm(str(llama), budget=1).score(SAID), together)
+    # One float32 step at this size: some processors multiply matrices of another height in another order.
+    close = {"rtol": 0, "atol": 1e-6}
+    np.testing.assert_allclose(np.vstack([model.score([utterance]) for utterance in SAID]), together, **close)
+    np.testing.assert_allclose(model.score(SAID[::-1])[::-1], together, **close)
+    np.testing.assert_allclose(load_lm(str(llama), budget=1).score(SAID), together, **close)
 
 
 def test_in_bfloat16_company_changes_not_a_bit_either(llama: Path) -> None:

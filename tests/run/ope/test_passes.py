@@ -163,7 +163,9 @@ def test_an_uncalibrated_estimate_from_sums_claims_no_interval(capsys, logs: str
 
 def sampled(path: str, below: dict[str, int]) -> list[str]:
     about = passes.Pass("reward", True, "hashing", (), (), below)
-    return [one.id for shard in passes.shards([path]) for one in passes._first(about, shard).sample]
+    return [
+        json.loads(one)["id"] for shard in passes.shards([path]) for one in passes._first(about, shard).sample
+    ]
 
 
 @pytest.mark.usefixtures("thin")

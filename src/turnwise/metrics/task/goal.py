@@ -35,7 +35,7 @@ def domain_goals(
                 f"{where} has a domain `{name}` that ontology `{ontology.name}` lacks; it has: {known}"
             )
         if not isinstance(part, Mapping):
-            raise DataError(f"{where}: domain `{name}` is no object with `info`, `reqt` or `book`")
+            raise DataError(f"{where}: domain `{name}` is not an object with `info`, `reqt` or `book`")
         info, requested = part.get("info") or {}, part.get("reqt") or ()
         if (
             not isinstance(info, Mapping)

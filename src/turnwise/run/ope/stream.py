@@ -18,6 +18,7 @@ from turnwise import estimators as registry
 from turnwise.encode.episodes import check_answers, encode, whole
 from turnwise.errors import DataError, UsageError
 from turnwise.estimators.linear.stream import FirstSums, SecondSums, SumEstimator, TargetBasis
+from turnwise.logs.native import dump, parse
 from turnwise.logs.scan import Census
 from turnwise.logs.shards import Shard, shards
 from turnwise.protocols import estimator_extras
@@ -57,7 +58,7 @@ class FirstPass:
     """Result of the first pass: sums, and the dialogues of the sample."""
 
     first: FirstSums = field(default_factory=FirstSums)
-    sample: tuple[Dialogue, ...] = ()
+    sample: tuple[bytes, ...] = ()  # dialogues as lines of the native format, which a stored part keeps whole
 
     def __add__(self, other: "FirstPass") -> "FirstPass":
         return FirstPass(self.first + other.first, self.sample + other.sample)
@@ -167,7 +168,7 @@ def streamed_estimates(
             nothing=FirstPass(),
             **settings,
         )
-        logged_data = _sampled(spec, about, census, first_pass.sample, first_pass.first)
+        logged_data = _sampled(spec, about, census, _read_sample(first_pass.sample), first_pass.first)
         for some in rounds:
             name = f"{rating} {some} {signatures}"
             estimates = done.get(f"answers {name}", list[TargetEstimate])
@@ -250,9 +251,16 @@ def _first(about: Pass, shard: Shard) -> FirstPass:
         episodes = _encoded(about, rated)
         for name in about.needed:
             check_answers(episodes, name)
-        sample = tuple(one for one, _ in rated if int(digest(one.id), 16) < about.below.get(one.agent, 0))
+        sample = tuple(
+            dump(one) for one, _ in rated if int(digest(one.id), 16) < about.below.get(one.agent, 0)
+        )
         total += FirstPass(FirstSums.of(episodes, about.model), sample)
     return total
+
+
+def _read_sample(lines: Sequence[bytes]) -> tuple[Dialogue, ...]:
+    """The dialogues of the sample, from their lines."""
+    return tuple(parse(line, file="sample", line_number=number) for number, line in enumerate(lines, 1))
 
 
 def _second(about: Pass, shard: Shard) -> SecondPass:
