@@ -1,7 +1,6 @@
 """Spans that OpenTelemetry's SDK writes while the test runs: what was said to a model is what the reader gives back.
 
-The packages `opentelemetry-sdk` and `opentelemetry-exporter-otlp-proto-common` are not part of the extra `dev`; without
-them the tests are skipped.
+The packages come with the extra `dev`; where they are absent the tests are skipped.
 """
 
 import json
