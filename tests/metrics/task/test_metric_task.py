@@ -235,7 +235,7 @@ def test_an_ontology_can_be_read_from_a_file(tmp_path: Path, db: str) -> None:
 
 @pytest.mark.parametrize(
     ("goal", "words"),
-    [({"spaceship": {"info": {}}}, "domain `spaceship`"), ({"hotel": ["cheap"]}, "is no object")],
+    [({"spaceship": {"info": {}}}, "domain `spaceship`"), ({"hotel": ["cheap"]}, "is not an object")],
 )
 def test_a_goal_with_unknown_names_is_an_error(db: str, goal: Mapping[str, Any], words: str) -> None:
     with pytest.raises(DataError, match=words):

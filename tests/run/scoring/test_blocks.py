@@ -125,6 +125,11 @@ def test_the_key_changes_with_what_a_metric_may_see_and_not_with_the_name():
     assert content_key([item("one")]) != content_key([replace(item("one"), missing="no reply")])
 
 
+def test_the_key_covers_integers_beyond_64_bits() -> None:
+    huge, other = ({"number": number} for number in (-(2**63) - 1, 2**64))
+    assert content_key([replace(item("one"), meta=huge)]) != content_key([replace(item("one"), meta=other)])
+
+
 def test_a_shard_that_two_groups_have_in_common_is_held_against_the_real_side_of_each(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -56,7 +56,14 @@ def content_key(items: Sequence[Item]) -> str:
         (item.turns, item.turn, item.role, item.goal, item.agent, item.group, item.meta, item.missing)
         for item in items
     )
-    return digest(*map(msgspec.msgpack.encode, seen))
+    return digest(*map(_encoded, seen))
+
+
+def _encoded(seen: tuple[object, ...]) -> bytes:
+    try:
+        return msgspec.msgpack.encode(seen)
+    except OverflowError:  # an integer beyond 64 bits, which JSON logs may hold and msgpack cannot
+        return msgspec.json.encode(seen)
 
 
 def missing(metric: Metric, item: Item) -> str | None:
