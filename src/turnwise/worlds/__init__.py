@@ -20,7 +20,7 @@ def names() -> tuple[str, ...]:
 
 
 def broken() -> tuple[PluginError, ...]:
-    """The errors of plugins that cannot be used because of their names."""
+    """The errors of plugins whose names are taken, malformed or offered twice; loads no plugin."""
     return tuple(_plugins().problems.values())
 
 
@@ -32,7 +32,7 @@ def is_own(name: str) -> bool:
 def named(name: str) -> ModuleType:
     """The module of a world, which has `WORLD`, `FAMILIES` and `family`.
 
-    Raises an error for an unknown name, and `PluginError` for a plugin that is no world.
+    Raises `UsageError` for an unknown name, and `PluginError` for a plugin that cannot be loaded or is no world.
     """
     if name in WORLDS:
         return import_module(f"turnwise.worlds.{name}")

@@ -20,7 +20,7 @@ class AnnotatedReply(Reply, frozen=True):
     extra: Mapping[str, Any] = {}
 
     def turn(self, outcome: Scores | None) -> Turn:
-        """The reply as a turn of the dialogue."""
+        """The reply as a turn of the assistant with these scores; the reply's own `outcome` is not used."""
         return Turn(
             "assistant", self.content, outcome=outcome, state=self.state, acts=self.acts, extra=self.extra
         )
@@ -56,7 +56,7 @@ class Scene(Protocol):
         ...
 
     def ratings(self, turns: Sequence[Turn], item: str, rng: np.random.Generator, /) -> tuple[Rating, ...]:
-        """The ratings of a finished dialogue, as a log stores them."""
+        """The ratings of a finished dialogue, as a log stores them; `item` is the dialogue's id."""
         ...
 
     def truth(self, turns: Sequence[Turn], /) -> Scores:
@@ -75,15 +75,15 @@ class World(ABC):
         """Draw the scene of one dialogue."""
 
     def for_dialogue(self, agent: Agent) -> Agent:
-        """The agent, wrapped as needed to talk to this world's user."""
+        """The agent, wrapped as needed to talk to this world's user; by default unchanged."""
         return agent
 
     def for_alternatives(self, agent: Agent) -> Agent:
-        """The agent, wrapped as needed to give alternatives in another agent's dialogue."""
+        """The agent, wrapped as needed to give alternatives in another agent's dialogue; by default `for_dialogue`."""
         return self.for_dialogue(agent)
 
     def annotate(self, dialogue: Dialogue, others: Mapping[str, Agent]) -> Dialogue:
-        """The dialogue with the metadata that this world adds to its logs."""
+        """The dialogue with the metadata that this world adds to its logs; by default unchanged. `others`: agents by name."""
         return dialogue
 
     def play(
@@ -96,7 +96,11 @@ class World(ABC):
         others: Mapping[str, Agent] | None = None,
         samples: int = 4,
     ) -> Dialogue:
-        """Simulate a dialogue of `agent`, with `samples` alternatives of each of `others` at each of its turns."""
+        """Simulate a dialogue of `agent` with alternatives of each of `others` (agents by name) at each of its turns.
+
+        `identity` is the id of the dialogue and `name` the agent's name in it. Each other agent gives `samples`
+        alternatives a turn, or one if all are equal. The briefing is not a turn of the result; its text is in `meta`.
+        """
         scene = self.scene(rng)
         turns = simulate_turns(scene, self.for_dialogue(agent), rng)
         ratings = scene.ratings(turns, identity, rng)
@@ -115,7 +119,7 @@ class World(ABC):
 
 
 def simulate_turns(scene: Scene, agent: Agent, rng: np.random.Generator) -> tuple[Turn, ...]:
-    """Simulate a dialogue of `agent` and return its turns, the briefing first."""
+    """Simulate a dialogue until a decision or until the user leaves; return its turns, the briefing first."""
     turns = [scene.briefing, Turn("user", scene.first_message(rng))]
     while True:
         reply = reply_of(agent, turns, rng)
@@ -138,7 +142,8 @@ def add_alternatives(
 ) -> tuple[Turn, ...]:
     """The same turns, with alternatives of every agent at each turn of the assistant.
 
-    Each agent has a generator of its own, seeded by its name, so adding an agent does not change the others' replies.
+    An agent gives `samples` alternatives, or one if all are equal. Each has a generator of its own, seeded by its name,
+    so adding an agent does not change the others' replies.
     """
     seed = int(rng.integers(2**63))
     generators = {name: np.random.default_rng([seed, crc32(name.encode())]) for name in agents}

@@ -7,7 +7,10 @@ Habits = TypeVar("Habits")  # the parameters of an agent
 
 
 def at_halving_strength(kinds: Mapping[str, Callable[[float], Habits]], agents: int) -> dict[str, Habits]:
-    """Every kind at strength 1, then every kind at strength 1/2 and so on, until there are `agents`."""
+    """Habits by agent name: every kind at strength 1, then every kind at 1/2 and so on, until there are `agents`.
+
+    `kinds`: name -> function of the strength that returns the habits.
+    """
     found = {}
     names = list(kinds)
     for index in range(agents):
@@ -17,5 +20,5 @@ def at_halving_strength(kinds: Mapping[str, Callable[[float], Habits]], agents: 
 
 
 def numbered(name: str, repetition: int) -> str:
-    """The name of an agent in a repetition of the list: `quits`, `quits-2`, `quits-3`."""
+    """The name of an agent in a repetition of the list, counted from 0: `quits`, `quits-2`, `quits-3`."""
     return f"{name}-{repetition + 1}" if repetition else name

@@ -22,7 +22,7 @@ _TOPIC_OF = {slot: topic for topic, slots in wording.TOPICS.items() for slot in 
 
 
 def first_message(intent: Intent) -> str:
-    """The message with which the customer starts the dialogue: its goal, and if talkative its route and dates."""
+    """The first message: the customer's goal; a talkative one adds route and dates unless it wants to cancel."""
     said = [wording.OPENINGS[intent.goal][intent.wording]]
     if intent.talkative and intent.goal != "cancel":
         said += [answer(intent, topic) for topic in ("route", "dates")]
@@ -73,7 +73,8 @@ def answer(intent: Intent, topic: str) -> str:
 def _respond_to_offer(intent: Intent, tables: Tables, number: int, rng: np.random.Generator) -> str:
     """Accept or reject the offer of flight `number`; a rejection repeats a condition that the flight does not meet.
 
-    A customer that is not careful accepts any flight that exists.
+    A customer that is not careful accepts any flight that exists. One that wants to cancel accepts none. Without an
+    unmet condition a rejection repeats the customer's goal.
     """
     flight = tables.flight(number)
     failed = [] if flight is None else unmet_conditions(flight, intent.wishes)
@@ -90,7 +91,8 @@ def _answer_questions(
 ) -> tuple[str, bool]:
     """The answers to the questions in `text`, and whether any of them had been answered before.
 
-    Without a question the customer waits, or with probability 0.3 states something that it has not said yet.
+    Without a question the customer waits, or with probability 0.3 states something that it has not said yet; a customer
+    who wants to cancel always waits.
     """
     topics = asked_topics(text)
     known = known_facts(turns)

@@ -46,7 +46,10 @@ BEHAVIOURS: Mapping[str, Callable[[float], Habits]] = {
 
 
 def graded(agents: int) -> dict[str, Habits]:
-    """Sellers from one that understands every fact to one that gets 70 % of them wrong."""
+    """Habits by seller name; from first to last the share of facts that are replaced at random grows from 0 to 0.7.
+
+    The probabilities of repeated questions and of settling for an unsuitable flight grow too.
+    """
     levels = [index / max(1, agents - 1) for index in range(agents)]
     return {
         f"noise-{index:02d}": Habits(
@@ -57,7 +60,10 @@ def graded(agents: int) -> dict[str, Habits]:
 
 
 def wordings(agents: int) -> dict[str, Habits]:
-    """Each kind of mistake in two wordings: rare in one, frequent in the other. From the 17th on at lower rates."""
+    """Habits by seller name: each kind of mistake in two wordings, rare in one, frequent in the other.
+
+    Most sellers also make a second kind half as often. From the 17th seller on the rates are lower.
+    """
     found = {}
     kinds, words = list(MISTAKES), list(ORDERS)
     for index in range(agents):
@@ -83,7 +89,10 @@ def behaviour(agents: int) -> dict[str, Habits]:
 
 
 def stochastic(agents: int) -> dict[str, Habits]:
-    """Sellers that choose at random at every turn, with fixed probabilities per seller, equal in every run."""
+    """Habits by seller name: each seller has fixed probabilities of its own for seven habits, equal in every run.
+
+    The first seller has probability 0 for all; the largest possible values grow linearly from seller to seller.
+    """
     found = {}
     for index in range(agents):
         level = index / max(1, agents - 1)
@@ -114,7 +123,7 @@ FAMILIES: Mapping[str, Callable[[int], dict[str, Habits]]] = {
 
 
 def family(name: str, *, agents: int = 16) -> dict[str, Seller]:
-    """The sellers of a family, by their names; raises an error for an unknown family."""
+    """The sellers of a family, by their names; raises `UsageError` for an unknown family."""
     if name not in FAMILIES:
         raise unknown("family", name, list(FAMILIES))
     return {agent: Seller(habits) for agent, habits in FAMILIES[name](agents).items()}

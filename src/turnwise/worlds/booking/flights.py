@@ -146,7 +146,7 @@ def matching_flights(flights: Sequence[Flight], wishes: Wishes) -> Sequence[Flig
 
 
 def unmet_conditions(flight: Flight, wishes: Wishes) -> list[str]:
-    """The slots whose condition the flight does not meet."""
+    """The slots whose condition the flight does not meet, in the order of `MEETS`; empty if it meets all."""
     return [
         slot
         for slot, meets in MEETS.items()
@@ -155,9 +155,10 @@ def unmet_conditions(flight: Flight, wishes: Wishes) -> list[str]:
 
 
 def draw_tables(wishes: Wishes, rng: np.random.Generator, *, solvable: bool) -> Tables:
-    """Draw a table of flights near the customer's wishes; with `solvable`, at least one flight meets all of them.
+    """Draw 30 flights near the customer's wishes; with `solvable`, at least one flight meets all of them.
 
-    Without `solvable` a flight may still meet them by chance.
+    Without `solvable` a flight may still meet them by chance. With probability 0.6 one of the flights is the customer's
+    reservation.
     """
     airports = [wishes["origin"], wishes["destination"], AIRPORTS[int(rng.random() * len(AIRPORTS))]]
     chance = rng.random((TABLE_SIZE + 1, 10)).tolist()
@@ -174,7 +175,10 @@ def draw_tables(wishes: Wishes, rng: np.random.Generator, *, solvable: bool) -> 
 
 
 def _draw_flight(number: int, airports: Sequence[str], wishes: Wishes, u: Sequence[float]) -> Flight:
-    """A random flight with this number, computed from the ten uniform draws `u`; `airports` has three."""
+    """A random flight with this number, computed from the ten uniform draws `u`.
+
+    `airports`: the wanted origin, the wanted destination, and any airport.
+    """
     origin = int(u[0] * 3)
     # Most flights are on the customer's route, near the customer's dates, as in the result of a search.
     route = airports[0:2] if u[1] < 0.6 else (airports[origin], airports[origin - 1])
@@ -196,7 +200,10 @@ def _draw_flight(number: int, airports: Sequence[str], wishes: Wishes, u: Sequen
 
 
 def _make_solvable(flight: Flight, wishes: Wishes, u: Sequence[float]) -> Flight:
-    """The flight, changed only where necessary to meet every condition."""
+    """The flight, changed to meet every condition; its price is always drawn anew, within the budget.
+
+    `u` are uniform draws; it uses the fourth and the fifth.
+    """
     cabin = wishes.get("cabin") or (flight.cabin if wishes["price"] > FARES["business"][0] else "economy")
     low = FARES[cabin][0]
     hour = flight.hour if wishes.get("time") is None else FIRST_HOUR[wishes["time"]] + int(u[3] * 6)

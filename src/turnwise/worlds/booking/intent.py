@@ -55,7 +55,10 @@ class Intent:
     wording: int  # index of its wording in the tuples of `wording`
 
     def record(self) -> dict[str, Any]:
-        """The intent as a log stores it (`Dialogue.goal`)."""
+        """The intent as a log stores it (`Dialogue.goal`): goal, name and the conditions that are not None.
+
+        Dates are texts such as `Jan 5`.
+        """
         dates = {slot: DATES[self.wishes[slot]] for slot in ("leaves", "returns")}
         wishes = {slot: value for slot, value in self.wishes.items() if value is not None}
         return {"goal": self.goal, "name": self.name, **wishes, **dates}

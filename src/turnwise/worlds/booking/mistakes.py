@@ -19,7 +19,7 @@ _GOALS = ("book", "change", "cancel")
 
 
 def _name(facts: Facts, rng: np.random.Generator) -> None:
-    """Replace the family name with a random one."""
+    """Replace the family name with a random one, perhaps the same."""
     first = str(facts.get("name", "")).partition(" ")[0]
     facts["name"] = f"{first} {LAST_NAMES[int(rng.random() * len(LAST_NAMES))]}".strip()
 
@@ -33,7 +33,7 @@ def _date(facts: Facts, rng: np.random.Generator) -> None:
 
 
 def _price(facts: Facts, _: np.random.Generator) -> None:
-    """Ignore the budget and choose the most expensive flight."""
+    """Remove the budget and set `dearest`, so that the most expensive matching flight is chosen."""
     facts["price"], facts["dearest"] = None, True
 
 
@@ -49,18 +49,18 @@ def _route(facts: Facts, _: np.random.Generator) -> None:
 
 
 def _goal(facts: Facts, rng: np.random.Generator) -> None:
-    """Replace the goal with one of the other two at random."""
+    """Replace the goal at random with another one."""
     others = [goal for goal in _GOALS if goal != facts.get("goal")]
     facts["goal"] = others[int(rng.random() * len(others))]
 
 
 def _flight(facts: Facts, _: np.random.Generator) -> None:
-    """Decide that there is no flight."""
+    """Set `status` so that the decision is that there is no flight, whatever the other facts are."""
     facts["status"] = "no_flight"
 
 
 def _reservation(facts: Facts, _: np.random.Generator) -> None:
-    """Decide that there is no reservation."""
+    """Set `status` so that the decision is that there is no reservation, whatever the other facts are."""
     facts["status"] = "no_reservation"
 
 

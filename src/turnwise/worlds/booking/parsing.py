@@ -97,7 +97,7 @@ def known_facts(turns: Sequence[Turn]) -> dict[str, Any]:
 
 
 def is_leaving(text: str) -> bool:
-    """Whether the customer's turn ends with a goodbye."""
+    """Whether the customer's turn ends with one of the goodbye sentences `wording.LEAVING`."""
     return text.endswith(LEAVING)
 
 
@@ -112,7 +112,7 @@ def asked_topics(text: str) -> tuple[str, ...]:
 
 @lru_cache(maxsize=CACHE_SIZE)
 def offered_flight(text: str) -> int | None:
-    """The first flight number of a seller's turn with a question mark and no decision; None otherwise."""
+    """The first number from 1000 to 1999 in a seller's turn with a question mark and no decision; None otherwise."""
     number = _NUMBER.search(text)
     return int(number[0]) if number and "?" in text and parse_decision(text) is None else None
 
@@ -121,7 +121,7 @@ def offered_flight(text: str) -> int | None:
 def parse_decision(text: str) -> Decision | None:
     """The decision that a seller's turn announces outside of questions, or None; the name is "" if it names nobody.
 
-    A booking or change without a flight number is no decision.
+    A booking or change without a flight number is no decision. Other decisions have no flight, even if one is named.
     """
     statements = " ".join(sentence for sentence in _SENTENCES.findall(text) if not sentence.endswith("?"))
     for status, words in _DECISIONS:

@@ -98,8 +98,9 @@ def decide(
 ) -> Decision:
     """The decision that follows from the facts; `accepted` is the flight that the customer has agreed to.
 
-    Of several matching flights the cheapest is taken (the dearest after the mistake `price`). With `settles` and no
-    match, it is the flight with the fewest unmet conditions.
+    A `status` in the facts, which two mistakes set, is the decision. Otherwise `accepted` is taken for a booking or
+    change, or the cheapest matching flight (the dearest after the mistake `price`). With `settles` and no match, it is
+    the flight with the fewest unmet conditions.
     """
     name, goal = facts.get("name", ""), facts.get("goal", "book")
     if "status" in facts:
@@ -121,18 +122,25 @@ def decide(
 
 
 def _price(flight: Flight) -> int:
+    """The price of a flight, as a key for `min` and `max`."""
     return flight.price
 
 
 def _needed_topics(known: mistakes.Facts, table: Tables, asks: tuple[str, ...]) -> tuple[str, ...]:
-    """The topics of `asks` that must be asked about; only the name to cancel, or to change without a reservation."""
+    """The topics of `asks` that this dialogue needs, answered ones included.
+
+    To cancel, or to change without a reservation, only the name is needed.
+    """
     if known["goal"] == "cancel" or (known["goal"] == "change" and table.reservation is None):
         return tuple(topic for topic in asks if topic == "name")
     return asks
 
 
 def _accepted_flight(turns: Sequence[Turn]) -> int | None:
-    """The number of the flight that the customer accepted in its last turn, or None."""
+    """The number of the flight that the customer's last turn accepts, from the offer before it.
+
+    None if it accepts none.
+    """
     if len(turns) > 2 and turns[-1].text.startswith(AGREED):
         return offered_flight(turns[-2].text)
     return None

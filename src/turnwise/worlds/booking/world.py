@@ -30,23 +30,32 @@ class Scene:
 
     @property
     def goal(self) -> Mapping[str, Any]:
+        """The customer's goal, name and conditions, as `Intent.record` writes them."""
         return self.intent.record()
 
     def first_message(self, rng: np.random.Generator) -> str:
+        """The customer's first turn; it does not depend on `rng`."""
         return customer.first_message(self.intent)
 
     def next_message(self, turns: Sequence[Turn], rng: np.random.Generator) -> str | None:
+        """The customer's next turn, never None.
+
+        A customer who leaves says goodbye, and the reply to that ends the dialogue.
+        """
         return customer.next_message(self.intent, self.tables, turns, rng)
 
     def outcome(self, turns: Sequence[Turn], content: str) -> Scores | None:
-        """The scores of the decision in a reply to `turns`; None if it has no decision and the customer stays."""
+        """The scores of the decision in a reply to `turns`; None if it has no decision and the customer stays.
+
+        If the customer's last turn is a goodbye, a reply without a decision is scored as no decision.
+        """
         decision = parse_decision(content)
         if decision is None and not is_leaving(turns[-1].text):
             return None
         return self.scores(decision or NOTHING)
 
     def scores(self, decision: Decision) -> Scores:
-        """The scores of a decision, cached."""
+        """The scores of a decision by dimension, cached in this scene."""
         if decision not in self._scores:
             self._scores[decision] = score(decision, self.intent, self.tables)
         return self._scores[decision]

@@ -20,7 +20,10 @@ FAILINGS: Mapping[str, Callable[[float], Habits]] = {
 
 
 def graded(agents: int) -> dict[str, Habits]:
-    """Agents with all failings at once, from never to about half of the turns."""
+    """Habits by agent name: all failings at once, from never to about half of the turns.
+
+    Questions and claims about itself become rarer too.
+    """
     levels = [index / max(1, agents - 1) for index in range(agents)]
     return {
         f"flaw-{index:02d}": Habits(
@@ -36,7 +39,10 @@ def graded(agents: int) -> dict[str, Habits]:
 
 
 def failings(agents: int) -> dict[str, Habits]:
-    """Agents with one failing each, in a plain or a lively voice; after every round of failings they become rarer."""
+    """Habits by agent name: one kind of `FAILINGS` each (`good` among them), in a plain or a lively voice.
+
+    After every round of eight kinds the strength is multiplied by 0.55.
+    """
     found = {}
     kinds = list(FAILINGS.items())
     for index in range(agents):
@@ -54,7 +60,7 @@ FAMILIES: Mapping[str, Callable[[int], dict[str, Habits]]] = {"graded": graded, 
 
 
 def family(name: str, *, agents: int = 16) -> dict[str, Talker]:
-    """The agents of a family, by their names; raises an error for an unknown family."""
+    """The agents of a family, by their names; raises `UsageError` for an unknown family."""
     if name not in FAMILIES:
         raise unknown("family", name, list(FAMILIES))
     return {agent: Talker(habits) for agent, habits in FAMILIES[name](agents).items()}

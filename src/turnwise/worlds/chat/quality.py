@@ -16,7 +16,10 @@ DIMENSIONS = ("overall", "sense", "listening", "interesting")
 
 
 def latent_quality(turns: Sequence[Turn]) -> Mapping[str, float]:
-    """The latent quality by dimension, each from 1 to 5; `turns` excludes the briefing, which raters do not see."""
+    """The latent quality by dimension, each from 1 to 5; `turns` excludes the briefing, which raters do not see.
+
+    Without a reply in `turns` it raises `ZeroDivisionError`.
+    """
     replies = [(before.text, turn.text) for before, turn in pairwise(turns) if turn.role == "assistant"]
     n = len(replies)
     first_claims: dict[str, str] = {}
@@ -51,5 +54,5 @@ def latent_quality(turns: Sequence[Turn]) -> Mapping[str, float]:
 
 
 def _clip(value: float) -> float:
-    """The value, limited to the scale."""
+    """The value, limited to the scale from 1 to 5."""
     return min(5.0, max(1.0, value))

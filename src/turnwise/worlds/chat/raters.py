@@ -22,7 +22,7 @@ QUALITY_GRID = np.linspace(*SCALE, 401)
 
 @dataclass(frozen=True, slots=True)
 class Rater:
-    """A simulated person: rating = rounded(bias + spread * quality + noise)."""
+    """A simulated person: rating = 3 + bias + spread * (quality - 3) + noise, rounded and limited to 1 to 5."""
 
     name: str
     bias: float  # added to every rating
@@ -51,7 +51,7 @@ def _normal_cdf(z: float) -> float:
 
 @cache
 def panel() -> tuple[Rater, ...]:
-    """The raters, equal in every run."""
+    """The 20 raters, equal in every run."""
     rng = np.random.default_rng(1952)
     bias, spread, noise = (
         rng.normal(0, 0.4, PANEL_SIZE),
@@ -81,7 +81,10 @@ def expected_ratings(qualities: Scores) -> Scores:
 
 
 def ratings(qualities: Scores, item: str, rng: np.random.Generator) -> tuple[Rating, ...]:
-    """Draw the ratings of `RATERS_PER_DIALOGUE` members of the panel on every dimension."""
+    """Draw the ratings of three random members of the panel on every dimension.
+
+    `item` is the id of the rated dialogue.
+    """
     chosen = sorted(rng.permutation(PANEL_SIZE)[:RATERS_PER_DIALOGUE].tolist())
     return tuple(
         Rating(item, dimension, rater.rate(quality, rng), rater=rater.name, scale=SCALE)

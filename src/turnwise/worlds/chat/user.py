@@ -21,7 +21,7 @@ DULL = ("Hm.", "Okay.", "If you say so.")
 
 
 def first_message(persona: Persona, rng: np.random.Generator) -> str:
-    """The message with which the user starts the dialogue: a greeting, a claim about itself and a question."""
+    """The message with which the user starts: a greeting, a claim about itself, and a question on the same topic."""
     topic = pick(list(persona), rng)
     return f"{pick(GREETINGS, rng)} {statement(topic, persona[topic])} {TOPICS[topic].asks}"
 

@@ -25,12 +25,15 @@ class Scene:
 
     @property
     def goal(self) -> Mapping[str, Any]:
+        """The personas of both sides under `agent` and `user`, each topic -> thing."""
         return {"agent": dict(self.agent), "user": dict(self.user)}
 
     def first_message(self, rng: np.random.Generator) -> str:
+        """The user's first turn."""
         return user.first_message(self.user, rng)
 
     def next_message(self, turns: Sequence[Turn], rng: np.random.Generator) -> str | None:
+        """The user's next turn, or None if the user leaves; leaving is not announced by a turn."""
         return user.next_message(self.user, turns, rng)
 
     def outcome(self, turns: Sequence[Turn], content: str) -> Scores | None:
@@ -42,6 +45,7 @@ class Scene:
         return None
 
     def ratings(self, turns: Sequence[Turn], item: str, rng: np.random.Generator) -> tuple[Rating, ...]:
+        """The ratings that three random raters of the panel give on every dimension; `item` is the dialogue's id."""
         return raters.ratings(latent_quality(turns[1:]), item, rng)
 
     def truth(self, turns: Sequence[Turn]) -> Scores:
@@ -57,6 +61,7 @@ class Chat(World):
     dimensions: ClassVar[tuple[str, ...]] = DIMENSIONS
 
     def scene(self, rng: np.random.Generator) -> Scene:
+        """Draw two personas: the agent's with 4 topics and the user's with 6."""
         agent = draw_persona(rng, size=AGENT_TOPICS)
         return Scene(agent, draw_persona(rng, size=USER_TOPICS), briefing(agent))
 

@@ -19,7 +19,7 @@ from turnwise.worlds.task.tables import read_tables
 from turnwise.worlds.task.tracking import Tracker
 from turnwise.worlds.task.world import Task
 
-__all__ = ["FAMILIES", "WORLD", "ConvLabSystem", "Habits", "System", "Task", "family", "opened"]
+__all__ = ["FAMILIES", "WORLD", "ConvLabSystem", "Habits", "System", "Task", "family", "make_world"]
 
 
 def make_world(
@@ -32,7 +32,7 @@ def make_world(
     """The task world with the tables of the folder `db` (default: a made-up town).
 
     Goals are drawn from the tables unless they are given as (location for error messages, goal in MultiWOZ's format),
-    or a ConvLab user simulator brings its own.
+    or a ConvLab user simulator brings its own. With `delexicalised` the logs have placeholders instead of values.
     """
     parsed_goals = tuple(_goal.parse_goal(record, where=where) for where, record in goals)
     values = tuple(
@@ -55,5 +55,5 @@ WORLD = make_world()
 
 
 def family(name: str, *, agents: int = 16, world: Task = WORLD) -> dict[str, System]:
-    """The systems of a family in a world, by their names; raises an error for an unknown family."""
+    """The systems of a family in a world, by their names; raises `UsageError` for an unknown family."""
     return make_systems(name, world.tracker, agents=agents)

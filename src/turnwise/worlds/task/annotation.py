@@ -38,7 +38,7 @@ _PLACEHOLDERS = {slot: slot for slot in ("food", "pricerange", "area", "day", "n
 
 @dataclass(frozen=True, slots=True)
 class StateAnnotatingAgent:
-    """An agent wrapper that adds the state, the database bits and the delexicalised text to the last turn."""
+    """An agent wrapper that adds the state, the database bits and the delexicalised text to the user's last turn."""
 
     agent: Agent
     tracker: Tracker
@@ -58,7 +58,10 @@ class StateAnnotatingAgent:
 
 
 def database_bits(state: State, tables: Tables) -> str:
-    """Thirty bits as text: how many rows of each table match the state, and which domains can be booked."""
+    """Thirty bits as text: for each of four tables a one-hot code of the number of rows that match the state.
+
+    Then for each of three domains `01` if all booking details are known and a row matches, and `10` otherwise.
+    """
     bits = ""
     for domain in _WITH_TABLE:
         count = len(tables.matching(domain, state.get(domain, {})))

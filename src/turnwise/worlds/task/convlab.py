@@ -32,16 +32,26 @@ MAX_DRAWS = 50  # goals that are drawn to find one whose domains this world has
 class Session(Protocol):
     """The interface of a ConvLab agent that is used here."""
 
-    def init_session(self) -> object: ...
-    def response(self, observation: str, /) -> str: ...
+    def init_session(self) -> object:
+        """Start a new dialogue."""
+        ...
+
+    def response(self, observation: str, /) -> str:
+        """The agent's next text, in response to the other side's text."""
+        ...
 
 
 class Simulator(Session, Protocol):
     """The interface of a ConvLab user simulator."""
 
     @property
-    def policy(self) -> Any: ...
-    def is_terminated(self) -> bool: ...
+    def policy(self) -> Any:
+        """ConvLab's policy object of the user; `get_goal()` returns the user's goal."""
+        ...
+
+    def is_terminated(self) -> bool:
+        """Whether the user has ended the dialogue."""
+        ...
 
 
 def pipeline(side: Literal["sys", "user"]) -> Any:
@@ -51,7 +61,10 @@ def pipeline(side: Literal["sys", "user"]) -> Any:
     """
 
     def imported(name: str) -> Any:
-        """The class `name` of the package `convlab`."""
+        """The class `name`, such as `dialog_agent.PipelineAgent`, of the package `convlab`.
+
+        Raises `UsageError` if its module cannot be imported.
+        """
         try:
             module, _, attribute = f"convlab.{name}".rpartition(".")
             return getattr(import_module(module), attribute)
@@ -117,9 +130,14 @@ class ConvLabUser(User):
     )  # non-empty once it has ended
 
     def first_message(self, rng: np.random.Generator) -> str:
+        """The simulator's response to an empty text; `rng` is not used."""
         return self._respond("")
 
     def next_message(self, turns: Sequence[Turn], rng: np.random.Generator) -> str | None:
+        """The simulator's response to the last turn.
+
+        None once it has ended the dialogue or the system has replied 20 times.
+        """
         replies = sum(turn.role == "assistant" for turn in turns)
         return None if self._ended or replies >= MAX_REPLIES else self._respond(turns[-1].text)
 
@@ -131,7 +149,7 @@ class ConvLabUser(User):
         return said
 
     def _after_user_turn(self, view: UserView, text: str) -> None:
-        """Update the view after a user's turn; the current domain is the one that the turn names.
+        """Update the view after a user's turn; the current domain is the one that the turn names, if the goal has it.
 
         A ConvLab user goes through the domains of its goal in an order of its own.
         """

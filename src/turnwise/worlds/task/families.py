@@ -33,7 +33,7 @@ FAILINGS: Mapping[str, Callable[[float], Habits]] = {
 
 
 def graded(agents: int) -> dict[str, Habits]:
-    """Systems from one without failings to one that almost always fails."""
+    """Habits by system name, from one without failings to one that almost always fails."""
     found = {}
     for index in range(agents):
         x = index / max(1, agents - 1)
@@ -51,7 +51,7 @@ def graded(agents: int) -> dict[str, Habits]:
 
 
 def failings(agents: int) -> dict[str, Habits]:
-    """Every failing at full strength, then every failing at half strength, and so on."""
+    """Habits by system name: every kind of `FAILINGS` at full strength, then each at half strength, and so on."""
     return at_halving_strength(FAILINGS, agents)
 
 
@@ -59,7 +59,7 @@ FAMILIES: Mapping[str, Callable[[int], dict[str, Habits]]] = {"graded": graded, 
 
 
 def make_systems(name: str, tracker: Tracker, *, agents: int = 16) -> dict[str, System]:
-    """The systems of a family, by their names; raises an error for an unknown family."""
+    """The systems of a family, by their names; raises `UsageError` for an unknown family."""
     if name not in FAMILIES:
         raise unknown("family", name, list(FAMILIES))
     return {agent: System(tracker, habits, agent) for agent, habits in FAMILIES[name](agents).items()}

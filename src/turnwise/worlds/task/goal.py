@@ -109,7 +109,10 @@ def parse_goal(record: Mapping[str, Any], *, where: str = "the goal") -> Goal:
 
 
 def drop_satisfiable_fail_info(goal: Goal, tables: Tables) -> Goal:
-    """The goal without any `fail_info` that the tables can meet, because the user would accept what it finds."""
+    """The goal without any `fail_info` that the tables can meet, because the user would accept what it finds.
+
+    In domains without a table `fail_info` is always dropped.
+    """
     return tuple(
         replace(wish, fail_info={})
         if wish.fail_info
@@ -130,9 +133,9 @@ def _canonical(slots: Mapping[str, str]) -> dict[str, str]:
 def _parse_slots(
     given: Any, known: Sequence[str], where: str, *, ignored: Collection[str] = ()
 ) -> dict[str, str]:
-    """Parse an object of slots and values, without `ignored` ones, to lower case; of a list the first value is taken.
+    """The slots of an object under their short names, without `ignored` ones; of a list the first value is taken.
 
-    Raises `DataError` for a slot outside `known`.
+    Values are in lower case. Raises `DataError` for a slot outside `known` and for anything that is no object.
     """
     if not isinstance(given, Mapping):
         raise DataError(f"{where} is not an object of slots")
@@ -151,7 +154,10 @@ def _parse_slots(
 
 
 def draw_goal(tables: Tables, rng: np.random.Generator) -> Goal:
-    """Draw a goal that the tables can meet: a mix of domains, in random order but with the taxi last."""
+    """Draw a goal that the tables can meet, with the domains of one of `DOMAIN_MIXES`.
+
+    They are in the listed order or, without a taxi, reversed with probability 1/2.
+    """
     domains = DOMAIN_MIXES[
         int(np.searchsorted(CUMULATIVE_SHARES, rng.random() * CUMULATIVE_SHARES[-1], side="right"))
     ][1]
@@ -189,7 +195,7 @@ def _pick(options: Sequence[Any], rng: np.random.Generator) -> Any:
 
 
 def _draw_info(row: Row, rng: np.random.Generator) -> dict[str, str]:
-    """Draw constraints that a venue meets: its name, or two or three of its other slots."""
+    """Draw constraints that a venue meets: its name, or two or three of its other known slots."""
     if rng.random() < NAMED_SHARE:
         return {"name": row.values["name"]}
     slots = [s for s in DOMAINS[row.domain].informs if s != "name" and row.canon.get(s, "?") != "?"]
@@ -209,7 +215,7 @@ def _draw_train_info(row: Row, rng: np.random.Generator) -> dict[str, str]:
 
 
 def _draw_taxi(tables: Tables, rng: np.random.Generator, *, alone: bool) -> Wish:
-    """Draw a wish for a taxi; only `alone` does it name the places."""
+    """Draw a wish for a taxi with a time; it names departure and destination only if `alone`."""
     slot = TIMES[rng.random() < 0.4]
     info = {slot: _draw_booking_detail("time", rng)}
     if alone:
@@ -236,7 +242,10 @@ def _draw_booking_detail(slot: str, rng: np.random.Generator) -> str:
 def _draw_fail_info(
     domain: str, info: Mapping[str, str], tables: Tables, rng: np.random.Generator
 ) -> dict[str, str]:
-    """Draw one constraint with another value, with which no venue matches; usually empty."""
+    """Draw one constraint of `info` with another value, with which no venue matches, as {slot: value}; usually empty.
+
+    Always empty for trains, for a wish that names the venue, and if there is no such value.
+    """
     if domain == "train" or "name" in info or rng.random() >= FAIL_INFO_SHARE:
         return {}
     slot = str(_pick(list(info), rng))

@@ -51,8 +51,8 @@ class SlotValues:
     def value(self, slot: str) -> str | None:
         """The value of a slot for a placeholder, or None if it is not known.
 
-        Booking details come from the state, other slots from the venue first, then from the state; `dontcare` is no
-        value.
+        Booking details come from the state first, other slots from the venue first; `dontcare` is no value. A booking's
+        reference and the details of a taxi are generated from `code`.
         """
         facts = DOMAINS[self.domain]
         if slot == HELD:
@@ -97,7 +97,10 @@ def fill_placeholders(
     missing = False
 
     def fill(found: re.Match[str]) -> str:
-        """The value of one placeholder; records its act, or that it is missing."""
+        """The value of one placeholder, and its act is recorded.
+
+        Without a value the placeholder itself, recorded as missing.
+        """
         nonlocal missing
         follows = _FOLLOWS.match(text, found.end())
         after = follows[1].lower() if follows else ""
@@ -130,7 +133,11 @@ def parse_placeholder(inside: str, current: str, *, before: str = "", after: str
 
 
 def _resolve_slot(slot: str, facts: Domain, before: str, after: str) -> str:
-    """The slot that a `count`, `time` or `place` means, by the words around it; other slots unchanged."""
+    """The slot that a `count`, `time` or `place` means, by the words around it; other slots unchanged.
+
+    `before` is the text before the placeholder, `after` the word after it. Without a cue a `place` is the destination,
+    and `count` and `time` stay.
+    """
     if slot not in ("count", "time", "place"):
         return slot
     said = tokenize(before.rpartition(". ")[2])
@@ -193,8 +200,8 @@ class DelexicalisingAgent:
 def lexicalise(reply: Reply, tracked: Tracked, tables: Tables, *, code: int) -> AnnotatedReply:
     """The reply with its placeholders filled, and with state and acts; `code` is that of the dialogue.
 
-    If a placeholder cannot be filled, the reply asks the user to say it again. Without placeholders the text is
-    unchanged.
+    If a placeholder cannot be filled, or the user has named no domain yet, the reply asks the user to say it again.
+    Without placeholders the text is unchanged.
     """
     state = belief_state(tracked)
     current = tracked.domain

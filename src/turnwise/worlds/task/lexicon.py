@@ -123,7 +123,10 @@ class Lexicon:
         self.parse: Callable[[str], tuple[Sentence, ...]] = lru_cache(maxsize=CACHE_SIZE)(self._parse)
 
     def add_value(self, domain: str, slot: str, value: str) -> None:
-        """Add a value with the phrases that users and systems use for it."""
+        """Add a value with the phrases that users and systems use for it.
+
+        Nothing is added for `dontcare` or for slots whose values are recognised by rules, such as times and prices.
+        """
         canon = canonical(slot, value)
         if slot in _READ_BY_RULE or canon in (ANYTHING, "") or (slot == "fee" and canon[0].isdigit()):
             return
@@ -145,7 +148,7 @@ class Lexicon:
             self._add(f"{value}s", *found)
 
     def _add(self, phrase: str, *found: Match) -> None:
-        """Add the matches of a phrase."""
+        """Add the matches of a phrase to those that it has; a phrase without tokens is ignored."""
         key = tuple(tokenize(phrase))
         if not key:
             return
@@ -191,7 +194,7 @@ class Lexicon:
             index += 1
 
     def _phrase(self, tokens: list[str], index: int) -> tuple[int, tuple[Match, ...]] | None:
-        """The longest known phrase at a position: its length and its matches."""
+        """The longest known phrase at a position, as its number of tokens and its matches; None if there is none."""
         known = self._phrases.get(tokens[index])
         if known is None:
             return None

@@ -67,7 +67,10 @@ def _booked_correctly(part: Progress, tables: Tables) -> bool:
 
 
 def _count_answers(part: Progress) -> tuple[int, int, int]:
-    """Counts of slots: asked for by the goal; of these, told correctly; told on request at all."""
+    """Counts of slots: asked for by the goal; of these, told correctly; told at all.
+
+    Slots that the goal does not ask for count as told only if they are among `TOLD_ON_REQUEST`.
+    """
     requests = part.wish.requests
     right = sum(slot in part.answers and _is_true(part, slot) for slot in requests)
     told = sum(slot in requests or slot in TOLD_ON_REQUEST for slot in part.answers)
@@ -75,7 +78,7 @@ def _count_answers(part: Progress) -> tuple[int, int, int]:
 
 
 def _is_true(part: Progress, slot: str) -> bool:
-    """Whether an answer is true of the current venue; answers about taxis cannot be checked and count as true."""
+    """Whether an answer is true of the current venue; false without a venue, but always true for taxis."""
     if part.row is None:
         return part.wish.domain == "taxi"
     return part.answers[slot] == part.row.canon.get(slot, UNKNOWN)

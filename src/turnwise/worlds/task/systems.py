@@ -122,7 +122,10 @@ class System:
         return " ".join(system_sentences.QUESTIONS[slot] for slot in missing[: self.habits.questions])
 
     def _offer(self, row: Row, source: SlotValues, rng: np.random.Generator) -> tuple[str, SlotValues]:
-        """The offer of a venue, without the slots whose value is unknown."""
+        """The offer of a venue, without the slots whose value is unknown, and the source of its values.
+
+        With probability `habits.misnames` it gives the name of a random venue.
+        """
         if rng.random() < self.habits.misnames:
             offer = DOMAINS[row.domain].offer
             other = self._random_row(row, rng)
@@ -158,8 +161,11 @@ class System:
     def _book(
         self, row: Row | None, known: Mapping[str, str], code: int, domain: str, rng: np.random.Generator
     ) -> tuple[str, SlotValues | None]:
-        """Book a venue, or ask for all missing details, or by the habits decline; without a row say that there is
-        none."""
+        """A confirmed booking of a venue, or questions for all missing details, or by the habits a refusal to book.
+
+        Without a row it says that there is no match. Returns the text and, once no detail is missing, the source of its
+        values (else None).
+        """
         if row is None:
             return system_sentences.NO_MATCH[domain], None
         missing = _missing(known, DOMAINS[domain].books)
@@ -192,7 +198,10 @@ def _missing(known: Mapping[str, str], slots: Sequence[str]) -> list[str]:
 
 
 def _drop_placeholder(text: str, placeholder: str) -> str:
-    """A sentence without a placeholder that has no value, and without the words that belong to it."""
+    """A sentence without a placeholder that has no value, and without the words that belong to it.
+
+    A bare placeholder at the end of its sentence becomes `place`.
+    """
     for words in (
         f" in the {placeholder}",
         f" with {placeholder} stars,",

@@ -112,7 +112,7 @@ class Tables:
         return tuple(found[key] for key in sorted(found) if key != UNKNOWN)
 
     def is_known_name(self, domain: str, name: str) -> bool:
-        """Whether this is the name of a venue in the tables or in a goal."""
+        """Whether `name`, in canonical spelling, is the name of a venue of `domain` in the tables or in a goal."""
         return (domain, name) in self._by_name or (domain, name) in self._names_in_goals
 
     @cached_property
@@ -153,7 +153,10 @@ def _parse_row(domain: str, raw: Mapping[str, Any]) -> Row:
 
 
 def read_tables(db: str | None, mentioned: Iterable[tuple[str, str, str]] = ()) -> Tables:
-    """Read the tables of the folder `db`; None: those of the package. `mentioned` has further (domain, slot, value)."""
+    """Read the tables of the folder `db`; None or `town`: those of the package.
+
+    `mentioned` has further (domain, slot, value) that users may mention.
+    """
     return Tables(_read_folder(db or TOWN), name=db or TOWN, mentioned=mentioned)
 
 
@@ -176,7 +179,10 @@ def _read_folder(db: str) -> Mapping[str, Sequence[Mapping[str, Any]]]:
 
 
 def _read_table(folder: Path, table: str) -> list[Mapping[str, Any]]:
-    """The objects of one table file, plain or else gzipped; raises `UsageError` if there is neither."""
+    """The objects of one table file, plain or else gzipped; raises `UsageError` if there is neither.
+
+    Raises `DataError` if the file is not a JSON list of objects.
+    """
     plain = folder / table
     packed = plain.with_name(f"{table}.gz")
     if plain.is_file():

@@ -21,7 +21,7 @@ NOTHING = UserActs(None, {}, (), frozenset())
 
 
 class Mention(NamedTuple):
-    """A value that the user stated."""
+    """A value that the user stated; `turn` is the number of texts of both sides up to and including it."""
 
     turn: int
     domain: str
@@ -40,7 +40,7 @@ class Tracked:
 
     @property
     def domain(self) -> str | None:
-        """The domain of the user's last turn."""
+        """The domain of the user's last turn, or else the last one named before; None if none was named."""
         return self.last.domain
 
 
@@ -97,7 +97,10 @@ def belief_state(tracked: Tracked) -> State:
 
 
 def noisy_belief_state(tracked: Tracked, tables: Tables, *, share: float, key: bytes) -> State:
-    """As `belief_state`, but `share` of the mentions are wrong: half of these are lost, half get another value."""
+    """As `belief_state`, but `share` of the mentions are wrong: half of these are lost, half get another value.
+
+    `key` fixes which ones: the same key and dialogue give the same errors.
+    """
     state: State = {}
     for mention in tracked.mentions:
         drawn = crc32(f"{mention.turn}/{mention.domain}/{mention.slot}".encode(), crc32(key))

@@ -103,7 +103,10 @@ def _slot_values(found: list[Match] | tuple[Match, ...], facts: Domain) -> Itera
 
 
 def _named_slots(found: list[Match] | tuple[Match, ...], facts: Domain) -> Iterator[str]:
-    """The slots of this domain that are named without a value."""
+    """The slots that are named without a value; `time` and `price` are renamed as the domain calls them.
+
+    The slot need not be one of the domain's.
+    """
     return (slot_in_domain(facts, value) for kind, value in found if kind == SLOT_NAME)
 
 

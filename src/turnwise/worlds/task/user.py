@@ -53,7 +53,7 @@ class Progress:
         return None if wish.book is None else wish.book.get(slot)
 
     def wanted_value(self, slot: str) -> str | None:
-        """The value of a slot in canonical spelling, from the goal or, for a taxi's places, as the user stated it.
+        """The value of a slot in canonical spelling, from the goal or else as the user stated it (a taxi's places).
 
         None if the user has no preference.
         """
@@ -69,7 +69,10 @@ class Progress:
         ]
 
     def contradicted_slots(self, system_acts: SystemActs) -> list[str]:
-        """The slots for which the system stated a value against the goal; booking details only once it is booked."""
+        """The slots for which the system stated a value against the goal.
+
+        Booking details count only in a turn with a reference number.
+        """
         details = (
             () if system_acts.reference else DOMAINS[self.wish.domain].books
         )  # before the booking they are open
@@ -92,7 +95,7 @@ class Progress:
 
     @property
     def done(self) -> bool:
-        """Whether the user has everything it wants in this domain."""
+        """Whether all constraints in this domain are stated and everything wanted was given, correct or not."""
         booked = self.wish.book is None or self.confirmed
         return self.found and not self.unstated() and not self.open_requests() and booked
 
@@ -250,7 +253,7 @@ class User:
         return _join(opener, user_sentences.pick(user_sentences.SLOT_REQUESTS, rng).format(nouns))
 
     def _start_domain(self, view: UserView, rng: np.random.Generator) -> str:
-        """The first message on the current domain, with one to three of its constraints (for a taxi, all)."""
+        """The first message on the current domain, with up to three of its constraints (taxi: all, and its route)."""
         part = view.parts[view.current]
         slots = {slot: value for slot in part.wish.info if (value := part.current_value(slot)) is not None}
         if part.wish.domain == "taxi":

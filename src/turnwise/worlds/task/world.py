@@ -43,12 +43,15 @@ class Scene:
 
     @property
     def goal(self) -> Mapping[str, Any]:
+        """The goal in MultiWOZ's format: domain -> record with `info` and perhaps `reqt`, `book` and `fail_info`."""
         return {wish.domain: wish.record() for wish in self.user.goal}
 
     def first_message(self, rng: np.random.Generator) -> str:
+        """The user's first turn."""
         return self.user.first_message(rng)
 
     def next_message(self, turns: Sequence[Turn], rng: np.random.Generator) -> str | None:
+        """The user's next turn, or None if the user said goodbye in its last one."""
         return self.user.next_message(turns[1:], rng)
 
     def outcome(self, turns: Sequence[Turn], content: str) -> Scores | None:
@@ -60,6 +63,10 @@ class Scene:
         return None
 
     def ratings(self, turns: Sequence[Turn], item: str, rng: np.random.Generator) -> tuple[Rating, ...]:
+        """The scores of `truth` that are not NaN, as ratings of the dialogue `item` without a rater.
+
+        `rng` is not used.
+        """
         return tuple(
             Rating(item, name, value, scale=SCALES.get(name, (0.0, 1.0)), direction=_direction(name))
             for name, value in self.truth(turns).items()
@@ -67,7 +74,7 @@ class Scene:
         )
 
     def truth(self, turns: Sequence[Turn]) -> Scores:
-        """The scores of a finished dialogue against the goal."""
+        """The scores of a finished dialogue against the goal, by dimension; `book` and `f1` may be NaN."""
         view = self.user.view(turns[1:])
         return score(view.parts, self.user.tables, turns=len(turns) - 1)
 
@@ -95,10 +102,14 @@ class Task(World):
         return self.tracker.tables
 
     def state(self, turns: Sequence[Turn]) -> dict[str, dict[str, str]]:
-        """The belief state after `turns`, whose last is the user's, with the slot names of logs; tracked by rules."""
+        """The belief state after `turns`, domain -> slot -> value, with the slot names of logs; tracked by rules.
+
+        The last of `turns` must be the user's.
+        """
         return with_log_names(belief_state(self.tracker(turns)))
 
     def scene(self, rng: np.random.Generator) -> Scene:
+        """Draw the user: ConvLab's if there is a simulator, else with one of `goals` or a goal from the tables."""
         briefing = Turn("system", BRIEFING.format(int(rng.integers(2**32))))
         if self.simulator is not None:
             return Scene(convlab_user(self.simulator, self.tables, rng), briefing)
