@@ -75,8 +75,9 @@ def attack(
     """Search for strategies on `search_on` and test them against people on `judge_on`.
 
     Fixed replies are mined from `texts`. `verdicts` are the highest scores of a judge, for prompt injections. `draws`
-    counts bootstrap draws. `further` returns more candidates to test, those of a tuned policy. If the metric scores
-    none of people's replies, only the baselines are tested.
+    counts bootstrap draws. `further` returns more candidates to test, those of a tuned policy. `report` gets lines on
+    the progress. If the metric scores none of people's replies, only the baselines are tested. Raises `Spent` or
+    `Hangs` if the diagnosis cannot be finished.
     """
     diagnosis = diagnose(target, search_on)
     human = target.scores([(context, context.human) for context in judge_on])
@@ -172,9 +173,10 @@ def _further_candidates(
 def _with_shortened(
     search: Search, chosen: Sequence[Strategy], contexts: Sequence[Context]
 ) -> list[Strategy]:
-    """The strategies found, followed by shortened versions of the first four; then the whole budget is free again.
+    """The strategies found, followed by shortened versions of the first four.
 
-    Shortening uses the first 16 contexts and ends early when the calls of the search are used up.
+    Shortening uses the first 16 contexts and ends early when the calls of the search are used up. Afterwards the target
+    may use its whole budget again.
     """
     found = list(chosen)
     for one in chosen[:4]:

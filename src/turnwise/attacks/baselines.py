@@ -94,6 +94,7 @@ def _replies_of_other_dialogues(pool: Sequence[str], rng: np.random.Generator) -
     drawn: dict[str, str] = {}
 
     def reply(context: Context) -> str:
+        """The reply drawn for this context; drawn at the first call."""
         if context.item.id not in drawn:
             others = [text for text in pool if text != context.human] or [""]
             drawn[context.item.id] = others[int(rng.integers(len(others)))]

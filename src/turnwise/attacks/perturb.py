@@ -110,7 +110,10 @@ def _expand_contractions(text: str, _: np.random.Generator) -> str:
 
 
 def _with_typos(text: str, rng: np.random.Generator) -> str:
-    """Swap two neighbouring inner letters of each word of more than three letters with probability 0.2."""
+    """Swap two neighbouring inner letters of each word of more than three letters with probability 0.2.
+
+    Words are split at white space, and joined by single spaces.
+    """
     said = text.split()
     for place, word in enumerate(said):
         if len(word) > 3 and rng.random() < 0.2:
@@ -139,10 +142,12 @@ def _context_edits(
     after = {contexts[a].item.id: contexts[b] for a, b in zip(order, np.roll(order, 1), strict=True)}
 
     def with_turns(context: Context, turns: tuple[Turn, ...], mark: str) -> Context:
+        """The context with other turns before the same reply; `mark` is added to the id."""
         item = replace(context.item, id=f"{context.item.id}~{mark}", turns=(*turns, context.item.turns[-1]))
         return Context(item)
 
     def shuffled(context: Context) -> Context:
+        """The context with the words of each turn shuffled within the turn."""
         said = [turn.text.split() for turn in context.turns]
         turns = tuple(
             replace(turn, content=" ".join(rng.permutation(words)))

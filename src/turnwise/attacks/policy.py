@@ -47,6 +47,7 @@ class Policy(nn.Module):
 
     @property
     def is_encoder_decoder(self) -> bool:
+        """Whether the model is an encoder-decoder, by its configuration; otherwise it is causal."""
         return bool(getattr(self.agent.config, "is_encoder_decoder", False))
 
     @property
@@ -142,7 +143,7 @@ class Policy(nn.Module):
     def _cut_after_first_line(self, tokens: Tensor) -> Tensor:
         """Put -1 after the first line of each reply, in place, because the model would continue as the user.
 
-        Tokens of encoder-decoders and of models with a chat template are not changed.
+        Return `tokens`. Tokens of encoder-decoders and of models with a chat template are not changed.
         """
         if self.is_encoder_decoder or self.agent.prompt.form == "chat":
             return tokens

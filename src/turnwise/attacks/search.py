@@ -50,10 +50,10 @@ class Search:
         )
 
     def run(self, texts: Iterable[str]) -> list[Strategy]:
-        """Run all stages and return up to three strategies of each kind, by falling gain.
+        """Run all stages and return up to three strategies of each kind; the kind of the best one comes first.
 
-        Fixed replies are mined from `texts`. A stage whose share of the calls is used up ends with what it has.
-        Strategies scored on few contexts are left out.
+        Within a kind they are sorted by falling gain. Fixed replies are mined from `texts`. A stage whose share of the
+        calls is used up ends with what it has. Strategies scored on few contexts are left out.
         """
         best: list[str] = []
         stages: tuple[tuple[str, Callable[[Sequence[str]], list[str]]], ...] = (
@@ -88,7 +88,11 @@ class Search:
         return self._seen.get(template, 0) >= min(8, len(self.contexts))
 
     def gain(self, template: str, contexts: Sequence[Context]) -> float:
-        """Mean of the template's score minus the person's in these contexts; minus infinity if it has no score."""
+        """Score the template and return the mean of its score minus the person's in these contexts, which the search
+        must have.
+
+        Minus infinity if it has no score. Raises `Spent` or `Hangs` as the target does.
+        """
         self.gains([template], contexts)
         return self.tried[template]
 
@@ -164,7 +168,10 @@ class Search:
         return self._successive_halving(made, 4, 10)
 
     def _evolved(self, best: Sequence[str]) -> list[str]:
-        """Up to 12 templates by falling gain, varied at random until three generations bring no improvement."""
+        """Templates by falling gain, varied at random until three generations bring no improvement or the calls end.
+
+        `best` is the first population; later ones have up to 12 templates.
+        """
         population = list(best)
         idle = 0
         while idle < 3 and population:

@@ -78,7 +78,7 @@ def common_frame(replies: Sequence[str], sample: int = 40) -> str:
     """The words that most replies share, in order, with `[...]` for the varying parts; "" if there are none.
 
     Only the first `sample` distinct replies are used. The frame is built from the one that shares most words with the
-    others; a word is kept if half of the others have it.
+    others; a word is kept if half of the others have it. With a single distinct reply it is "".
     """
     some = [reply.split() for reply in list(dict.fromkeys(replies))[:sample] if reply.split()]
     shared = [_shared_by_half(one, some[:place] + some[place + 1 :]) for place, one in enumerate(some)]
@@ -95,7 +95,10 @@ def common_frame(replies: Sequence[str], sample: int = 40) -> str:
 
 
 def _shared_by_half(one: Sequence[str], others: Sequence[Sequence[str]]) -> list[bool]:
-    """For each word of `one`, whether at least half of the others have it in the same order, ignoring case."""
+    """For each word of `one`, whether at least half of the others have it in the same order, ignoring case.
+
+    All False without others.
+    """
     counts = Counter[int]()
     own = [word.lower() for word in one]
     for other in others:

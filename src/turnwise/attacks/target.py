@@ -111,7 +111,10 @@ class Target:
         self._limit = None if calls is None else min(calls, self.budget)
 
     def again(self, pairs: Sequence[tuple[Context, str]]) -> Floats:
-        """New scores of replies that were scored before, to test for noise; `scores` still returns the first ones."""
+        """New scores of replies that were scored before, to test for noise; `scores` still returns the first ones.
+
+        They cost calls, and raise `Spent` and `Hangs`, as first scores do.
+        """
         kept = dict(self._known)
         for context, reply in pairs:
             self._known.pop((context.item.id, reply), None)
@@ -158,6 +161,10 @@ class Target:
         before, batch_late = self.hung.total(), False
 
         def ask(some: Sequence[Item]) -> Floats:
+            """The scores of some items.
+
+            Raises `_Late` if they time out and `_Unasked` if the metric timed out too often before.
+            """
             nonlocal batch_late
             if len(some) == 1 and self.hung[some[0].reply] >= TWICE:
                 raise _Late
@@ -202,6 +209,7 @@ class Target:
         raised: list[BaseException] = []
 
         def work() -> None:
+            """Put the scores into `answer`, or what the metric raises into `raised`."""
             try:
                 answer.append(np.asarray(self.score(items), dtype=np.float64))
             except BaseException as error:

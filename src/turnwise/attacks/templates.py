@@ -48,7 +48,10 @@ def vary(population: Sequence[str], rng: np.random.Generator) -> str:
 
 
 def random_templates(texts: Sequence[str], rng: np.random.Generator) -> Iterator[str]:
-    """Yield random templates, without end: frames, slots and phrases of `texts`, varied as the search does."""
+    """Yield random templates, without end: frames, slots and phrases of `texts`, varied as the search does.
+
+    At least one of `texts` must have a word.
+    """
     pool = [said for text in texts if (said := escape_braces(text).split())]
     while True:
         population = [_seed_template(pool, rng) for _ in range(POPULATION)]

@@ -112,9 +112,9 @@ def _mean_and_interval(
 ) -> tuple[float, Interval | None]:
     """The mean and its interval by cluster; with `wider`, the wider of the bootstrap and the t interval at each end.
 
-    NaN and None without values. Values that are all equal have an interval of width 0 if there are at least
-    `MIN_CONTEXTS` clusters, else None. Values count as equal if they differ by the rounding error of numbers as large
-    as `scale`.
+    NaN and None without values; None also if an interval cannot be computed. Values that are all equal have an interval
+    of width 0 if there are at least `MIN_CONTEXTS` clusters, else None. Values count as equal if they differ by the
+    rounding error of numbers as large as `scale`.
     """
     if not len(values):
         return float("nan"), None

@@ -83,7 +83,7 @@ class World(ABC):
         return self.for_dialogue(agent)
 
     def annotate(self, dialogue: Dialogue, others: Mapping[str, Agent]) -> Dialogue:
-        """The dialogue with the metadata that this world adds to its logs; by default unchanged. `others`: agents by name."""
+        """The dialogue with the metadata that this world adds to its logs; by default unchanged."""
         return dialogue
 
     def play(
