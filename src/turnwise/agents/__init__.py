@@ -42,7 +42,10 @@ NUMBERS: dict[str, Any] = {
 
 
 def resolve(spec: str, **settings: Any) -> Agent:
-    """The agent that a user means by `spec`, made with `settings`; raises `PluginError` for a wrong plugin."""
+    """The agent that a user means by `spec`, made with `settings`.
+
+    Raises `PluginError` for a plugin that makes no agent, and `UsageError` for a setting that the agent does not have.
+    """
     if spec.startswith(("http://", "https://")):
         from turnwise.agents.endpoint import endpoint_agent
 
@@ -64,7 +67,10 @@ def names() -> tuple[str, ...]:
 
 
 def describe(name: str) -> str:
-    """The first line of an agent plugin's docstring; raises `PluginError` where it cannot be loaded."""
+    """The first line of an agent plugin's docstring, or without one the name of its package.
+
+    Raises `PluginError` where it cannot be loaded, and `KeyError` for a name that is not among `names()`.
+    """
     offer = _plugins().usable[name]
     return _summary(_maker(offer)) or f"of the package {offer.owner}"
 
@@ -75,7 +81,10 @@ def broken() -> tuple[PluginError, ...]:
 
 
 def _plugin(offer: registry.Offer, settings: dict[str, Any]) -> Agent:
-    """The agent that a plugin's class or function makes from the settings."""
+    """The agent that a plugin's class or function makes from the settings.
+
+    Raises `PluginError` if it makes none, and `UsageError` for settings that it does not have.
+    """
     maker = _maker(offer)
     parameters = inspect.signature(maker).parameters
     required = [
@@ -102,7 +111,10 @@ def _plugin(offer: registry.Offer, settings: dict[str, Any]) -> Agent:
 
 
 def _maker(offer: registry.Offer) -> Any:
-    """The class or function of a plugin that makes the agent."""
+    """The class or function of a plugin that makes the agent.
+
+    Raises `PluginError` if it is not callable or not importable.
+    """
     maker = offer.load()
     if not callable(maker):
         raise offer.error(f"{offer.target} is no class and no function; expected one that makes the agent")
@@ -123,7 +135,10 @@ def _plugins() -> registry.Offers:
 
 
 def _trained(spec: str, settings: dict[str, Any]) -> Agent | None:
-    """The agent of a folder that `turnwise train` wrote; None if the folder is of another origin."""
+    """The agent of a folder that `turnwise train` wrote; None if the folder is of another origin.
+
+    Raises `UsageError` if the model in it is not an agent.
+    """
     from turnwise.encode.models import folder
 
     if not folder.is_trained(Path(spec)):

@@ -58,7 +58,8 @@ class CallLimits:
     def ask(self, agent: Agent, requests: Sequence[ReplyRequest]) -> list[ReplyOrFailure]:
         """The agent's reply, or the reason why there is none, for every request in order.
 
-        An agent with `replies` gets all requests at once, and the limits do not apply. Its `PluginError` is raised.
+        A call out of time is a `NoReply`. An agent with `replies` gets all requests at once, and the limits do not
+        apply. If it does not return one answer a request, `PluginError` is raised.
         """
         if isinstance(agent, BatchAgent):
             return _checked(agent.replies(requests), len(requests))
@@ -84,7 +85,10 @@ class CallLimits:
     def _work(
         self, agent: Agent, request: ReplyRequest, index: int, done: "SimpleQueue[tuple[int, ReplyOrFailure]]"
     ) -> None:
-        """Call the agent until it replies or the tries are used up, and put the result into `done`."""
+        """Call the agent until it replies or the tries are used up, and put (index, result) into `done`.
+
+        An error of turnwise's own or an invalid reply is not tried again.
+        """
         for attempt in range(1, self.tries + 1):
             try:
                 reply = agent(request.turns, request.rng)
@@ -101,7 +105,10 @@ class CallLimits:
 
 
 def _checked(answers: object, n: int) -> list[ReplyOrFailure]:
-    """What `replies` returned, where it is one answer a request; raises `PluginError` where it is not."""
+    """What `replies` returned, with a `NoReply` in place of each answer that is no valid reply.
+
+    Raises `PluginError` unless there is one answer for each of the `n` requests.
+    """
     if not isinstance(answers, Sequence) or len(answers) != n:
         found = f"{len(answers)} answers" if isinstance(answers, Sequence) else f"a {type(answers).__name__}"
         raise PluginError(f"the agent's `replies` got {counted(n, 'request')} and returned {found}")

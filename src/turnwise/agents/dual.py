@@ -25,7 +25,10 @@ class Dual:
 
     @classmethod
     def read(cls, folder: Folder, *, nearest: int = 1, device: str | None = None) -> "Dual":
-        """Load a folder that `turnwise train dual` wrote."""
+        """Load a folder that `turnwise train dual` wrote.
+
+        Raises `DataError` if it is damaged, `UsageError` if `nearest` < 1.
+        """
         if nearest < 1:
             raise UsageError("a dual encoder takes `nearest` of 1 or more")
         try:
@@ -39,6 +42,7 @@ class Dual:
 
     @property
     def signature(self) -> Signature:
+        """The encoder's name and hash, and `nearest`."""
         return Signature(self.encoder.label, (("nearest", str(self.nearest)),))
 
     def __call__(self, turns: Sequence[Turn], rng: np.random.Generator, /) -> Reply:

@@ -34,6 +34,7 @@ class EndpointAgent:
 
     @property
     def signature(self) -> Signature:
+        """The address, and all settings of a request: model, temperature, longest reply and system message."""
         fields = {
             "model": self.model,
             "temperature": str(self.temperature),
@@ -48,7 +49,7 @@ class EndpointAgent:
     def replies(self, requests: Sequence[ReplyRequest], /) -> list[ReplyOrFailure]:
         """The reply, or the reason why there is none, to each request in order.
 
-        Raises `Denied` if the server rejects all.
+        Raises `Denied` if the server denies access to any of them.
         """
         rng = np.random.default_rng()  # only for the waiting times between tries
         answers = self.chat.ask([self._body(one) for one in requests], rng=rng)
@@ -60,7 +61,7 @@ class EndpointAgent:
         return found
 
     def _body(self, request: ReplyRequest) -> dict[str, Any]:
-        """The body of the HTTP request for one reply."""
+        """The body of the HTTP request for one reply, without settings that are None."""
         messages = [_accepted_keys(to_message(turn)) for turn in request.turns]
         system = [{"role": "system", "content": self.system}] if self.system else []
         body = {

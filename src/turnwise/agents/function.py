@@ -32,6 +32,7 @@ class FunctionAgent:
 
     @property
     def signature(self) -> Signature:
+        """The function's name and the digest of its source file."""
         return Signature("own", (("function", self.name), ("source", self.source)))
 
     def __call__(self, turns: Sequence[Turn], rng: np.random.Generator, /) -> Reply:
@@ -61,7 +62,7 @@ def function_agent(name: str) -> FunctionAgent:
 
 
 def to_message(turn: Turn) -> dict[str, Any]:
-    """The turn as a chat message."""
+    """The turn as a chat message: role, content and the other keys of the logged message (`extra`)."""
     return {"role": turn.role, "content": turn.content, **turn.extra}
 
 

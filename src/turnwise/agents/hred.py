@@ -35,7 +35,10 @@ class Hred:
     def read(
         cls, folder: Folder, *, temperature: float = 0.7, top_p: float = 0.95, device: str | None = None
     ) -> "Hred":
-        """Load a folder that `turnwise train hred|vhred` wrote."""
+        """Load a folder that `turnwise train hred|vhred` wrote.
+
+        Raises `DataError` if its settings do not fit, and `UsageError` if `temperature` or `top_p` is out of range.
+        """
         check_sampling(temperature, top_p)
         encoder = Hierarchical.of(folder, device=device)
         try:
@@ -47,6 +50,7 @@ class Hred:
 
     @property
     def signature(self) -> Signature:
+        """The encoder's name and hash, and the sampling settings."""
         fields = {"temperature": str(self.temperature), "top_p": str(self.top_p)}
         return Signature(self.encoder.label, tuple(fields.items()))
 
@@ -84,5 +88,5 @@ class Hred:
 
 
 def _until_end(tokens: Sequence[int]) -> Sequence[int]:
-    """The tokens before the first end token."""
+    """The tokens before the first end token; all tokens if there is none."""
     return tokens[: tokens.index(END)] if END in tokens else tokens

@@ -59,12 +59,13 @@ class LanguageModelAgent(loading.FromFolder):
 
     @cached_property
     def model(self) -> Any:
-        """The network, loaded at the first reply."""
+        """The network, loaded at the first use."""
         kind = AutoModelForSeq2SeqLM if self._is_encoder_decoder else AutoModelForCausalLM
         return loading.read_model(self.folder, kind, device=self.device, precision=self._precision)
 
     @property
     def signature(self) -> Signature:
+        """The model's name and hash, the sampling settings, the form of the prompt and the number format."""
         fields = {
             "temperature": str(self.temperature),
             "top_p": str(self.top_p),
@@ -123,7 +124,10 @@ class LanguageModelAgent(loading.FromFolder):
 
     @torch.inference_mode()
     def _batch(self, requests: Sequence[ReplyRequest]) -> list[str]:
-        """The replies to one batch of requests; a reply ends at an end token, a line break, or `longest` tokens."""
+        """The replies to one batch of requests; a reply ends at an end token or after `longest` tokens.
+
+        Without a chat template a causal model's reply ends at a line break too.
+        """
         contexts = [self.read(one.turns) for one in requests]
         table, mask = self.padded(contexts)
         generators = [one.rng for one in requests]
@@ -145,7 +149,7 @@ class LanguageModelAgent(loading.FromFolder):
         return [self._decoded(tokens) for tokens in generated]
 
     def padded(self, rows: Sequence[tuple[int, ...]]) -> tuple[torch.Tensor, torch.Tensor]:
-        """The rows as a padded (b, t) table of tokens, and its mask.
+        """The rows as a (b, t) table of tokens, padded with 0, and its mask: 1 at tokens and 0 at padding.
 
         A causal model continues at the right end, so it is padded on the left. An encoder counts positions from the
         left, also of masked tokens, so it is padded on the right.

@@ -37,6 +37,7 @@ class LatentPolicy:
 
     @property
     def signature(self) -> Signature:
+        """The label: kind of the model and digest of its folder."""
         return Signature(self.label)
 
     def __call__(self, turns: Sequence[Turn], rng: np.random.Generator, /) -> Reply:
@@ -50,7 +51,7 @@ class LatentPolicy:
         return [one if isinstance(one, NoReply) else Reply(next(texts)) for one in inputs]
 
     def _policy_input(self, turns: Sequence[Turn]) -> tuple[str, Bits] | NoReply:
-        """The policy's input for the last turn, or the reason why it has none."""
+        """The policy's input for the last turn (its text and the bits of its state), or why it has none."""
         last = turns[-1] if turns else None
         if last is None or last.role != "user" or not last.text.strip():
             return NoReply(f"{self.label} replies only to a user's turn, and the last turn is not one")

@@ -19,9 +19,9 @@ def check_sampling(temperature: float, top_p: float) -> None:
 
 
 def sample_tokens(logits: Tensor, uniform: Tensor, *, temperature: float, top_p: float = 1.0) -> Tensor:
-    """The (b,) sampled tokens for (b, v) logits and (b,) uniform numbers.
+    """The (b,) sampled tokens for (b, v) logits and (b,) uniform numbers; at temperature 0 the most likely tokens.
 
-    Only the most likely tokens whose probabilities sum to `top_p` can be sampled.
+    Only the fewest most likely tokens whose probabilities sum to `top_p` or more can be sampled.
     """
     if temperature == 0:
         return logits.argmax(dim=1)

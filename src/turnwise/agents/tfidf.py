@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class TfIdf:
-    """Known contexts with their replies."""
+    """An agent that retrieves replies by similarity of contexts: known contexts with their replies."""
 
     vocabulary: tuple[str, ...]
     idf: Floats  # (v,)
@@ -42,7 +42,10 @@ class TfIdf:
     def fit(
         cls, dialogues: Iterable[Dialogue], *, window: int = 2, nearest: int = 1, role: Role | None = None
     ) -> "TfIdf":
-        """Fit to every reply with its context; with `role`, only to replies of that role."""
+        """Fit to every non-empty turn after the first, as the reply to the `window` turns before it.
+
+        With `role`, only to turns of that role. Raises `TooFewItems` if there is none.
+        """
         pairs = [
             (_words(dialogue.turns[:index], window), turn.text)
             for dialogue in dialogues
@@ -62,7 +65,7 @@ class TfIdf:
 
     @classmethod
     def read(cls, folder: Folder, *, nearest: int = 1) -> "TfIdf":
-        """Load a folder that `turnwise train tfidf` wrote."""
+        """Load a folder that `turnwise train tfidf` wrote; raises `DataError` if it is damaged."""
         from scipy.sparse import csr_array
 
         config, parts = folder.config, folder.tensors
@@ -88,6 +91,7 @@ class TfIdf:
 
     @property
     def signature(self) -> Signature:
+        """A digest of the known replies and contexts, `window` and `nearest`."""
         made = digest("\0".join(self.known_replies), self.contexts.data.tobytes())
         fields = {"contexts": made, "window": str(self.window), "nearest": str(self.nearest)}
         return Signature("tfidf", tuple(fields.items()))

@@ -61,7 +61,7 @@ def tfidf(task: TrainingTask) -> Trained:
 
 
 def _settings(task: TrainingTask, default: "Chosen") -> "Chosen":
-    """The default settings, with those of the task and its device."""
+    """The default settings, with those of the task and its device; raises `UsageError` for unknown ones."""
     names = [field.name for field in fields(default) if field.name != "device"]
     task.check_settings(names)
     chosen = {name: task.setting(name, getattr(default, name)) for name in names}
@@ -69,7 +69,7 @@ def _settings(task: TrainingTask, default: "Chosen") -> "Chosen":
 
 
 def _with_findings(task: TrainingTask, trained: Trained, statistics: tuple[str, ...]) -> Trained:
-    """The trained model with findings on held-out dialogues, which the command prints."""
+    """The trained model with a finding for each of `statistics`: the card's values on held-out dialogues."""
     best = trained.card["held_out"]
     findings = tuple(
         Finding(

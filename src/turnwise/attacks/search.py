@@ -88,8 +88,7 @@ class Search:
         return self._seen.get(template, 0) >= min(8, len(self.contexts))
 
     def gain(self, template: str, contexts: Sequence[Context]) -> float:
-        """Score the template and return the mean of its score minus the person's in these contexts, which the search
-        must have.
+        """Score the template in these contexts of the search; return the mean of its score minus the person's.
 
         Minus infinity if it has no score. Raises `Spent` or `Hangs` as the target does.
         """

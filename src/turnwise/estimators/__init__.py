@@ -112,8 +112,8 @@ def settings(name: str) -> tuple[str, dict[str, Any]]:
 def _maker(name: str) -> Any:
     """The class or function that makes the estimator `name`, imported now.
 
-    Raises an error for an unknown name, a plugin that is not callable, or an own estimator whose extra `neural` is not
-    installed.
+    Raises `UsageError` for an unknown name, `PluginError` for a plugin that cannot be loaded or called, and
+    `MissingExtra` for an own estimator whose extra `neural` is not installed.
     """
     if name not in _OWN:
         if (offer := _plugins().find(name)) is None:

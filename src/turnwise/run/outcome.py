@@ -30,7 +30,10 @@ class Outcome:
 
 
 def finish(spec: Spec, findings: tuple[Finding, ...], sha256: Mapping[str, str], **sections: Any) -> Outcome:
-    """Make the document of these findings, and write it to the output folder of the spec."""
+    """Make the document of these findings, and write it as results.json to the spec's output folder, if it has one.
+
+    `sha256`: input path -> digest. `sections` are further entries of the document.
+    """
     document = results.document(spec.command, findings, origin(spec, sha256), **sections)
     if spec.output is not None:
         results.write(spec.output / "results.json", document)
@@ -52,7 +55,7 @@ def origin(spec: Spec, sha256: Mapping[str, str]) -> dict[str, Any]:
 
 @cache
 def _commit() -> str | None:
-    """The commit of the checkout that this code runs from; None for an installed package.
+    """The commit of the checkout that this code runs from; None for an installed package or if git fails.
 
     Read once for each process: git may be slow, and one run must not record two commits.
     """

@@ -7,7 +7,10 @@ from contextlib import contextmanager
 
 @contextmanager
 def progress(what: str, total: int | None, *, quiet: bool) -> Iterator[Callable[[int], None]]:
-    """Yields a function that advances the bar by the given amount."""
+    """Yield a function that advances the bar by the given amount; without a terminal or if `quiet` it does nothing.
+
+    `what` is shown before the bar, `total` is the amount at its end (None: unknown).
+    """
     if quiet or not sys.stderr.isatty():
         yield lambda done: None
         return

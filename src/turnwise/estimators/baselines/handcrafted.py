@@ -47,6 +47,7 @@ class Features:
 
     @property
     def signature(self) -> Signature:
+        """The settings `ridge` and `best`; the features of the agents are not in it."""
         return Signature("features", (("ridge", str(self.ridge)), ("best", str(self.best))))
 
     def given(self, numbers: Mapping[str, Mapping[str, float]]) -> "Features":
@@ -71,7 +72,11 @@ class Features:
         return Estimate(value=value, contributions=np.array([value]), level=float(means.mean()))
 
     def _predicted(self, rows: Floats, means: Floats) -> float:
-        """The predicted mean of the last row's agent, by regression of `means` on the other rows."""
+        """The predicted mean rating of the last row's agent.
+
+        Rows (agents x features), `means` of all agents but the last. With `best` only the feature that goes best with
+        the means is used, else a ridge regression on all.
+        """
         centre, size = rows[:-1].mean(axis=0), rows[:-1].std(axis=0)
         scaled = (rows - centre) / np.where(size > 0, size, np.inf)
         x, y = scaled[:-1], means - means.mean()

@@ -33,6 +33,7 @@ class Ips:
 
     @property
     def signature(self) -> Signature:
+        """The setting `normalised`."""
         return Signature("ips", (("normalised", str(self.normalised)),))
 
     def estimate(self, episodes: Episodes, target: str, /, *, rng: np.random.Generator) -> Estimate:

@@ -29,6 +29,7 @@ class Mean:
 
     @property
     def signature(self) -> Signature:
+        """The name alone: there are no settings."""
         return Signature("mean")
 
     def estimate(self, episodes: Episodes, target: str, /, *, rng: np.random.Generator) -> Estimate:
@@ -54,6 +55,7 @@ class Relabelled:
 
     @property
     def signature(self) -> Signature:
+        """The name alone: there are no settings."""
         return Signature("mean-relabelled")
 
     def estimate(self, episodes: Episodes, target: str, /, *, rng: np.random.Generator) -> Estimate:

@@ -32,13 +32,14 @@ class Nearest:
 
     @property
     def signature(self) -> Signature:
+        """The signature of the encoder; there are no other settings."""
         return Signature("nearest", (), (encoder(self.model).signature,))
 
     def estimate(self, episodes: Episodes, target: str, /, *, rng: np.random.Generator) -> Estimate:
         """The mean value of the nearest logged replies, over samples, then points, then the dialogues of other agents.
 
-        The diagnostic `distance` is the mean of 1 minus the cosine. Refused without rated replies or the target's
-        alternatives.
+        A point without an alternative of the target counts as 0. The diagnostic `distance` is the mean of 1 minus the
+        cosine. Refused without rated replies or the target's alternatives.
         """
         episodes = leave_out(episodes, {target})
         values = _values(episodes)

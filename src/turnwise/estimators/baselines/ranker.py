@@ -34,6 +34,7 @@ class Ranker:
 
     @property
     def signature(self) -> Signature:
+        """The metric's name; its scores are not in it."""
         return Signature("ranker", (("metric", self.metric),))
 
     def estimate(self, episodes: Episodes, target: str, /, *, rng: np.random.Generator) -> Estimate:

@@ -46,6 +46,7 @@ class SelfPlay:
 
     @property
     def signature(self) -> Signature:
+        """The settings of the reward model and the signature of its encoder; the self-play dialogues are not in it."""
         fields = {"components": str(self.components), "ridge": str(self.ridge)}
         return Signature("spe", tuple(fields.items()), (encoder(self.model).signature,))
 
@@ -57,7 +58,8 @@ class SelfPlay:
         """The mean reward of the target's self-play dialogues.
 
         If they do not all have a reward, the rewards of all are predicted by a model of the ratings of other agents'
-        logged dialogues. Refused without self-play dialogues of the target.
+        logged dialogues. Refused without self-play dialogues of the target; raises `TooFewItems` if the model has too
+        few ratings.
         """
         held = self.played.get(target)
         if held is None or not len(held.dialogues):

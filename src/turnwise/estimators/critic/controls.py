@@ -34,8 +34,8 @@ def with_controls(
 ) -> list[Dialogue]:
     """The dialogues with the replies of every control, and of the logged agent, among their alternatives.
 
-    `shares` adds graded corruptions of the logged replies: `random@.5` in half of the turns, `truncated@.5` to half
-    of the words.
+    `shares` adds graded corruptions of the logged replies: `random@0.5` replaces the reply in about half of the turns,
+    `truncated@0.5` drops half of its words.
     """
     said = [turn.text for dialogue in dialogues for turn in dialogue.turns if _speaks(turn)]
     stuffed = _stuffing(said)
@@ -144,6 +144,7 @@ class Verdict:
 
     @property
     def fooled(self) -> bool:
+        """Whether at least one control has the value of the worst system or more."""
         return bool(self.fooled_by)
 
 

@@ -41,7 +41,10 @@ class TaskCritic(Protocol):
     """An estimator of the discounted return of a task: what `turnwise ope` asks of a critic beyond an estimate."""
 
     @property
-    def signature(self) -> Signature: ...
+    def signature(self) -> Signature:
+        """Everything that must be equal for two values to be comparable."""
+        ...
+
     @property
     def reward(self) -> Reward:
         """What the reward is taken from; `auto` is not resolved here."""
@@ -123,6 +126,10 @@ class Critic:
 
     @property
     def signature(self) -> Signature:
+        """All settings but `facts`, with `auto` resolved, and the signature of the encoder of actions.
+
+        The reward `auto` counts as `rating`.
+        """
         settings = {
             "reward": "rating" if self.reward == "auto" else self.reward,
             "gamma": f"{self.discount:g}",

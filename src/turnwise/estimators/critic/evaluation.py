@@ -199,7 +199,11 @@ class Evaluation:
             raise Refused(f"{UNSETTLED} (another {abs(left):.3g} is to come)")
 
     def _pessimistic_part(self, fit: "_Fit", following: Floats, f: int) -> Floats | None:
-        """(d,) what pessimism subtracts from the right-hand side: `pessimism` standard errors of each next Q."""
+        """(d,) what pessimism subtracts from the right-hand side: `pessimism` standard errors of each next Q.
+
+        None without pessimism. `following` (n, d) are the features of the system's next replies, `f` is the fold left
+        out.
+        """
         if not self.pessimism:
             return None
         seen = self.fold != f

@@ -92,7 +92,10 @@ class Features:
         return np.hstack([np.ones((len(turns), 1)), self._user, self._task, turns, before])
 
     def rows(self, said: Said) -> Floats:
-        """(n, d) features, averaged over samples; zeros where there is no reply. The first column is the constant 1."""
+        """(n, d) features, averaged over samples; zeros where there is no reply with words.
+
+        A sample without words counts as zeros. The first column is the share of samples with words, normally 1.
+        """
         there = said.text >= 0
         share = there / np.maximum(there.sum(axis=1, keepdims=True), 1)
         reply = np.hstack([self.vocabulary.reply, self.vocabulary.surface])

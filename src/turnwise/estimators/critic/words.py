@@ -174,9 +174,9 @@ class Vocabulary:
         )
 
     def copied(self, reply: int, user: int) -> float:
-        """The share of the distinct words of a reply that are in the user's turn; 0 if either is missing.
+        """The share of the distinct words of a reply that are in the user's turn.
 
-        `reply` and `user` are indices of texts.
+        `reply` and `user` are indices of texts. It is 0 if the reply has no words or `user` is -1.
         """
         own = self.tokens[reply]
         return len(own & self.tokens[user]) / len(own) if own and user >= 0 else 0.0

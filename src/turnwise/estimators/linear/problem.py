@@ -232,6 +232,7 @@ class Linear(ABC):
 
     @property
     def signature(self) -> Signature:
+        """All settings of the estimator, and the signature of its encoder."""
         own = ((key, str(value)) for key, value in vars(self).items() if key != "model")
         return Signature(self.name, tuple(own), (encoder(self.model).signature,))
 

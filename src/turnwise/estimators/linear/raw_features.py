@@ -100,6 +100,7 @@ class Layout:
 
     @property
     def width(self) -> int:
+        """The number of columns of a row."""
         return int(self.decision.stop)
 
     @classmethod
@@ -121,6 +122,7 @@ class RawFeatures:
 
     @cached_property
     def layout(self) -> Layout:
+        """The columns of the rows."""
         return Layout.of(self.basis)
 
     @cached_property

@@ -47,7 +47,10 @@ class Fqe(Linear):
         return first_q(problem, fitted_q(problem, self.ridge)), {}
 
     def value(self, problem: Problem) -> float:
-        """The value from sums alone: the mean of Q is clipped to the ratings, instead of each Q."""
+        """The mean Q of `first` rows, each clipped to the ratings.
+
+        For a problem of sums `first` is a single mean row, so that the mean Q is clipped instead of each dialogue's.
+        """
         return float(first_q(problem, fitted_q(problem, self.ridge)).mean())
 
 
@@ -72,7 +75,10 @@ class Lstdq(Linear):
         return problem.first @ np.linalg.lstsq(system, problem.end_reward)[0], {}
 
     def value(self, problem: Problem) -> float:
-        """The value from sums alone."""
+        """The mean of `solve`'s contributions.
+
+        Right also for a problem of sums, in which `first` is a single mean row.
+        """
         return float(self.solve(problem)[0].mean())
 
 
@@ -97,7 +103,10 @@ class Direct(Linear):
         return problem.mean @ np.linalg.solve(system, problem.to_features.T @ problem.logged.xr), {}
 
     def value(self, problem: Problem) -> float:
-        """The value from sums alone."""
+        """The mean of `solve`'s contributions.
+
+        Right also for a problem of sums, in which `mean` is a single mean row.
+        """
         return float(self.solve(problem)[0].mean())
 
 

@@ -107,6 +107,7 @@ def weights(scaled: Floats, eta: float) -> Floats:
     at[0] = 2.0  # starts with all weights at 1
 
     def objective(x: Floats) -> float:
+        """The objective at x, which holds lambda and then v."""
         active = np.maximum(rows @ x, 0.0)
         return float(active @ active / (4 * n) - x[0] + damping @ x**2 / 2)
 

@@ -29,7 +29,9 @@ class SumEstimator(Protocol):
     """An estimator that needs only sums."""
 
     @property
-    def model(self) -> str: ...
+    def model(self) -> str:
+        """The name of the encoder of texts."""
+        ...
 
     def value(self, problem: Problem) -> float:
         """The target's value from sums alone; arrays of single dialogues in `problem` are empty or means."""
@@ -83,7 +85,7 @@ class FirstSums:
         return reduce(add, others)
 
     def mean(self, agent: str) -> float:
-        """The mean rating of this agent's own dialogues."""
+        """The mean rating of this agent's own dialogues; raises `KeyError` if it has no rated one."""
         return self.by_agent[agent].reward / self.by_agent[agent].dialogues
 
 

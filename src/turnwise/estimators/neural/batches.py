@@ -49,6 +49,7 @@ class Frozen:
         return self.vectors[torch.from_numpy(rows).to(self.vectors.device)]
 
     def parameters(self) -> list[torch.nn.Parameter]:
+        """An empty list: nothing is trained."""
         return []
 
 
@@ -64,6 +65,7 @@ class Tuned:
         return self.reader.forward(self.model, [self.scripts[index] for index in dialogues.tolist()])
 
     def parameters(self) -> list[torch.nn.Parameter]:
+        """The parameters of the encoder that need a gradient."""
         return [parameter for parameter in self.model.parameters() if parameter.requires_grad]
 
 

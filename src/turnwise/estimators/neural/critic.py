@@ -79,6 +79,10 @@ class PaperCritic(Critic):
 
     @property
     def signature(self) -> Signature:
+        """The settings that this critic uses, with `auto` resolved, and the signature of the encoder of actions.
+
+        The reward `auto` counts as `rating`.
+        """
         passed_over = ("facts", "ridge", "negatives", "pessimism", "reward", "gamma")
         settings = {**vars(self), "form": self.worded}
         own = [(name, str(value)) for name, value in settings.items() if name not in passed_over]
@@ -116,6 +120,7 @@ class Training:
 
     @property
     def episodes(self) -> Episodes:
+        """The episodes of the features."""
         return self.features.episodes
 
     @cached_property
@@ -207,7 +212,10 @@ class Training:
         )
 
     def action(self, reader: Reader | None, text: Tensor) -> Gaussian:
-        """The actions of texts by index; words go through the reader, vectors are fixed."""
+        """The actions of texts by index; words go through the reader, vectors are fixed.
+
+        Raises `TypeError` for words without a reader.
+        """
         if self._points is not None:
             return Gaussian(self._points.mean[text], self._points.log_var[text])
         if reader is None:
@@ -248,6 +256,7 @@ class Learner:
         size = min(settings.batch, len(dialogues))
 
         def update(_: int) -> None:
+            """One step on a random batch; the number of the step is not used."""
             chosen = dialogues[torch.randperm(len(dialogues))[:size].numpy()]
             self._update(self.training.batch(chosen))
 

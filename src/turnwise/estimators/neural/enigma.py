@@ -54,6 +54,7 @@ class Enigma(Neural):
     price: float | None = None
 
     def learner(self, setup: LearnerInputs) -> "_Game":
+        """The untrained players zeta, nu and lambda on these inputs."""
         return _Game(self, setup)
 
 

@@ -166,6 +166,7 @@ class NeuralFqe(Neural):
     renewal: int = 20  # steps between renewals of the target network
 
     def learner(self, setup: LearnerInputs) -> _Fitted:
+        """The untrained Q with its target network on these inputs."""
         return _Fitted(setup, tuned=self.tuned, renewal=self.renewal)
 
 
@@ -185,4 +186,5 @@ class NeuralLstdq(Neural):
     nu_rate: float | None = None  # learning-rate factor of w
 
     def learner(self, setup: LearnerInputs) -> _Game:
+        """The untrained Q and its opponent on these inputs."""
         return _Game(setup, tuned=self.tuned)

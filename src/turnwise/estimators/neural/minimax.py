@@ -28,10 +28,12 @@ class _Reverse(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx: Any, x: torch.Tensor) -> torch.Tensor:
+        """A view of x."""
         return x.view_as(x)
 
     @staticmethod
     def backward(ctx: Any, gradient: torch.Tensor) -> torch.Tensor:
+        """The gradient with the opposite sign."""
         return -gradient
 
 
@@ -97,6 +99,6 @@ class Dice(torch.nn.Module):
     def lagrangian(
         self, zeta: torch.Tensor, nu: torch.Tensor, then: torch.Tensor, there: torch.Tensor
     ) -> torch.Tensor:
-        """The mean of L over the existing steps."""
+        """The mean of L over the existing steps, a scalar; the arguments are the fields of `Steps`."""
         terms = zeta * (then - nu) + self.price * (zeta - 1) - self.alpha * zeta.square()
         return (terms * there).sum() / there.sum()

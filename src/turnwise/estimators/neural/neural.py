@@ -103,6 +103,7 @@ class Neural(ABC):
 
     @property
     def signature(self) -> Signature:
+        """All settings that are not None, without `checkpoints` and `device`, and the signature of the encoder."""
         passed_over = {"model", "checkpoints", "device"}
         own = [
             (key, str(value))

@@ -45,8 +45,8 @@ def train(
 ) -> dict[str, Floats]:
     """Train in place; returns the curves by name, with `iteration` (the number of steps) as their x axis.
 
-    There are `readings` + 1 points of a curve, before the first step and after the last included. With a checkpoint, an
-    interrupted training resumes.
+    There are at most `readings` + 1 points of a curve, before the first step and after the last included. With a
+    checkpoint, an interrupted training resumes.
     """
     groups = learner.groups()
     optimiser = _optimiser(groups, settings)
@@ -55,6 +55,7 @@ def train(
     live = [*(parameter for _, group in groups for parameter in group), *learner.state()]
 
     def update(step: int) -> None:
+        """One step of gradient descent on the batch of this step, with the learning rates of the schedule."""
         for group, (times, _) in zip(optimiser.param_groups, groups, strict=True):
             group["lr"] = settings.rate * times * factor(settings, step, steps)
         dialogues = _batch(learner.size, settings, seed=seed, step=step)

@@ -43,11 +43,12 @@ class TrainingData:
 def gather(
     episodes: Episodes, target: str, *, reward: Reward = "auto", everyone: bool = False
 ) -> TrainingData:
-    """The data of one target from the rated dialogues; with `everyone`, the other agents' replies have rows too.
+    """The data of one target from the dialogues with a reward.
 
-    ENIGMA's released data has the score of the decision that the target would have taken in the logged dialogue as its
-    reward, not the rating of the logged dialogue. `reward` "auto" uses that score if it is known for all. Raises
-    `DataError` if the target has no reply at a point of another agent, and `Refused` if no dialogue is rated.
+    With `everyone`, the other agents' replies have rows too. ENIGMA's released data has the score of the decision that
+    the target would have taken in the logged dialogue as its reward, not the rating of the logged dialogue. `reward`
+    "auto" uses that score if it is known for all. Raises `DataError` if the target has no reply at a point of another
+    agent, and `Refused` if it has no alternatives at all or no dialogue has a reward.
     """
     check_answers(episodes, target)
     said = episodes.alternatives.get(target)

@@ -24,7 +24,7 @@ def training_dialogues(
     turns: int,
     rng: np.random.Generator,
 ) -> Iterator[Dialogue]:
-    """Yield all training dialogues; at `turns` random turns, frauds are alternatives of the agent `fraud`.
+    """Yield all training dialogues; at `turns` random turns in all, frauds are alternatives of the agent `fraud`.
 
     A turn gets up to two frauds of `templates` and two of random templates; only templates with a slot are used, and
     empty or equal texts are dropped. A dialogue is left out if any of its prefixes has a digest in `attacked_prefixes`;

@@ -245,7 +245,10 @@ def _train_guard(
     attacked_prefixes: set[str],
     report: Callable[[str], None],
 ) -> None:
-    """Train the metric with a guard against these templates and as many random ones."""
+    """Train the metric with a guard against these templates and as many random ones; write it to `model`.
+
+    Dialogues that start with one of `attacked_prefixes` (digests) are not used.
+    """
     kind, given = settings(spec.metrics[0])
     lesson = model.with_name(f"{model.name.replace('model', 'lesson')}.jsonl.gz")
     report(

@@ -12,7 +12,10 @@ from turnwise.report.results import replacing, to_json
 
 
 def model_folder(metric: str) -> Path:
-    """The folder DIR of `name[trained=DIR]`; raises an error if the metric names none or it is not a model folder."""
+    """The folder DIR of `name[trained=DIR]`.
+
+    Raises `UsageError` if the metric names none or it is not a model folder.
+    """
     trained = settings(metric)[1].get("trained")
     if not trained:
         raise UsageError(
@@ -24,7 +27,10 @@ def model_folder(metric: str) -> Path:
 
 
 def write_attacks(folder: Path, contexts: str, frauds: Sequence[dict[str, Any]]) -> None:
-    """Replace the card's attacks on data of the name `contexts` by `frauds`; attacks on other data are kept."""
+    """Replace the card's attacks on data of the name `contexts` by `frauds`; attacks on other data are kept.
+
+    Of each of `frauds` strategy, kind, description, score, human_score and gain are written.
+    """
     card = json.loads((folder / CARD).read_text(encoding="utf-8"))
     other_contexts = [
         one for one in card.get("attacks") or () if isinstance(one, dict) and one["contexts"] != contexts

@@ -74,26 +74,34 @@ class LearnedScene:
 
     @property
     def briefing(self) -> Turn:
+        """The briefing of the scene."""
         return self.scene.briefing
 
     @property
     def goal(self) -> Mapping[str, Any]:
+        """The goal of the scene's own customer."""
         return self.scene.goal
 
     def first_message(self, rng: np.random.Generator, /) -> str:
+        """The first message of the scene's own customer: it is not learned."""
         return self.scene.first_message(rng)
 
     def next_message(self, turns: Sequence[Turn], rng: np.random.Generator, /) -> str:
+        """What the learned customer says next; never None, as a customer who leaves says goodbye."""
         return self.customer.next_message(self.scene, turns, rng)
 
     def outcome(self, turns: Sequence[Turn], content: str, /) -> Scores | None:
+        """The scene's scores of the decision in a reply to `turns`; None if the dialogue goes on."""
         return self.scene.outcome(turns, content)
 
     def with_decision_request(self, turns: Sequence[Turn], /) -> Sequence[Turn] | None:
+        """The turns as if the customer had asked for a decision now, as in the scene."""
         return self.scene.with_decision_request(turns)
 
     def ratings(self, turns: Sequence[Turn], item: str, rng: np.random.Generator, /) -> tuple[Rating, ...]:
+        """The ratings that the scene gives the finished dialogue."""
         return self.scene.ratings(turns, item, rng)
 
     def truth(self, turns: Sequence[Turn], /) -> Scores:
+        """The scores of the decision that ended the dialogue; empty without one."""
         return self.scene.truth(turns)

@@ -42,7 +42,8 @@ def write_self_play(request: Request, *, replies: int, user: str | None = None) 
     """Write dialogues of the agent with itself, or with the agent `user`, that start like the dialogues of the logs.
 
     Each has `replies` replies of the agent. Dialogues in which a speaker failed are left out; raises `Unmeasured` if
-    more than `max_errors` or all failed.
+    more than `max_errors` or all failed, and `DataError` if no dialogue has a user turn. In the result `n_points` and
+    `n_replies` count dialogues.
     """
     check_request(request)
     census = scan(request.data)

@@ -80,7 +80,8 @@ def simulate(
 ) -> dict[str, Any]:
     """Write the logs to `path` and the truth next to it; return the content of the truth file.
 
-    Without a truth (`truth=0`) an older truth file of this name is deleted, and the agents returned are empty.
+    Without a truth (`truth=0`) an older truth file of this name is deleted, and the agents returned are empty. Raises
+    `UsageError` for a truth beside a pipe.
     """
     if path == PIPE and simulation.truth:
         raise UsageError(

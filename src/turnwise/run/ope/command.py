@@ -177,7 +177,7 @@ def _seeds(spec: OpeSpec, estimators: Mapping[str, Estimator]) -> int:
 
 
 def _models(estimators: Mapping[str, Estimator]) -> Iterator[str]:
-    """The encoders of the estimators that use text vectors directly."""
+    """The encoders that the quick (nested) estimators name; a name may come several times."""
     for estimator in estimators.values():
         if nested(estimator) and (model := estimator_extras(estimator).model) is not None:
             yield model

@@ -165,7 +165,10 @@ def _value(evaluation: Evaluation, said: Said) -> float | None:
 def _rewarded(
     spec: OpeSpec, dialogues: Sequence[Dialogue], critic: TaskCritic
 ) -> tuple[list[Dialogue], dict[str, float]]:
-    """The dialogues with a known reward, and dialogue id -> reward: success (0 to 100), otherwise 100 for each."""
+    """The dialogues with a known reward, and dialogue id -> reward: success (0 to 100), otherwise 100 for each.
+
+    Raises `UsageError` for a critic of ratings, and for success if no dialogue has a goal.
+    """
     if critic.reward == "success":
         rewards = task_log.success(dialogues, db=spec.db or beside(spec.data))
         return [one for one in dialogues if one.id in rewards], rewards
@@ -232,7 +235,7 @@ def _findings(
 
 
 def _interval(contributions: Floats) -> Interval | None:
-    """The t interval of the mean contribution; None if there is none."""
+    """The t interval of the mean contribution; None with fewer than two contributions or if all are equal."""
     found = mean_t_interval(contributions)
     return None if found is None else (float(found[0]), float(found[1]))
 

@@ -51,7 +51,8 @@ def criticise(
     """The values of the systems, the controls and the logged replies; a system that is refused is in `refused`.
 
     `dialogues` are in one form and have replies of all systems; `rewards` are by dialogue id. A system that held
-    dialogues is valued without them. `advance(1)` is called after each system and control.
+    dialogues is valued without them. `advance(1)` is called after each system and control. Raises `Refused` if the
+    logged replies themselves are refused.
     """
     controlled = with_controls(dialogues, generator(seed, "controls"))
     episodes = encode(whole(controlled, rewards), rating="return", delexicalised=False)

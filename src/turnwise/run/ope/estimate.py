@@ -265,7 +265,7 @@ def _with_estimate(
 
 
 def _sampling_interval(own: Estimate) -> Interval | None:
-    """The t interval of the mean contribution; None where there is a single contribution."""
+    """The t interval of the mean contribution; None with fewer than two contributions or if all are equal."""
     found = mean_t_interval(own.contributions)
     return None if found is None else (float(found[0]), float(found[1]))
 
@@ -277,6 +277,7 @@ def _within(one: TargetEstimate, scale: tuple[float, float] | None) -> TargetEst
     low, high = scale
 
     def clipped(value: float) -> float:
+        """The value, limited to the scale."""
         return float(min(max(value, low), high))
 
     bounds = None if one.interval is None else (clipped(one.interval[0]), clipped(one.interval[1]))

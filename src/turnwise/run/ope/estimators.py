@@ -42,6 +42,7 @@ class Unusable:
 
     @property
     def signature(self) -> Signature:
+        """The estimator's name alone."""
         return Signature(self.name)
 
     def estimate(self, episodes: Episodes, target: str, /, *, rng: np.random.Generator) -> Estimate:

@@ -229,11 +229,13 @@ def close_to_target(episodes: Sequence[Episode], target: str, distance: int) -> 
     from rapidfuzz.distance import Levenshtein
 
     def close(said: str, instead: Sequence[str]) -> bool:
+        """Whether `said` is within the distance of one of the texts `instead`; False without any."""
         return any(
             Levenshtein.distance(said, other, score_cutoff=distance) <= distance for other in set(instead)
         )
 
     def all_close(episode: Episode) -> bool:
+        """Whether the logged reply at every point of the episode is close to a reply of the target."""
         for place in episode.points:
             turn = episode.turns[place]
             instead = episode.alternatives(turn).get(target, ())

@@ -94,7 +94,10 @@ class FromSums(Mapping[str, Estimate]):
 
 
 def check_streamable(spec: OpeSpec) -> None:
-    """Raise a `UsageError` if an option is given that needs all dialogues at once."""
+    """Raise a `UsageError` if an option is given that --stream does not support.
+
+    They are options that select or weigh dialogues, `metric:` ratings and several seeds.
+    """
     idle = {"--where": spec.selection.where, "--limit": spec.selection.limit, "--pair": spec.selection.pair,
             "--challenging": spec.challenging is not None, "--fraction": spec.fraction != 1,
             "--min-truth": spec.min_truth}  # fmt: skip

@@ -143,7 +143,10 @@ def progress(dialogue: Dialogue, ontology: Ontology) -> Floats:
 
 
 def _offers(domain: Domain) -> tuple[str, ...]:
-    """The slot whose mention offers a venue, for domains in which the goal needs an offer (see `offer_met_goal`)."""
+    """The slot whose mention offers a venue, in a tuple, for domains in which the goal needs an offer; otherwise empty.
+
+    See `offer_met_goal`.
+    """
     return (domain.offer,) if domain.table and not domain.optional else ()
 
 
@@ -189,5 +192,5 @@ def speaking(dialogues: Sequence[Dialogue], targets: Sequence[str]) -> tuple[lis
 
 
 def _system(dialogue: Dialogue) -> list[Turn]:
-    """The system turns of a dialogue that have a text."""
+    """The turns of the assistant that have a text."""
     return [turn for turn in dialogue.turns if turn.role == "assistant" and turn.content is not None]

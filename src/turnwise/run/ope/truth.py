@@ -68,7 +68,8 @@ def least_means(
 ) -> Callable[[str], bool]:
     """A function that tells whether an agent's true means reach all of --min-truth (the paper's 'selected agents').
 
-    `least` are (dimension, value); dimension "" is `rating`. An agent without the mean does not reach it.
+    `least` are (dimension, value); dimension "" is `rating`. An agent without the mean does not reach it. Raises
+    `UsageError` for a dimension of which no mean is known.
     """
     known = {rating: means}
     for agent, stated in truth.items():

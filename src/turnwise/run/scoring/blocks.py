@@ -60,6 +60,7 @@ def content_key(items: Sequence[Item]) -> str:
 
 
 def _encoded(seen: tuple[object, ...]) -> bytes:
+    """The value as msgpack, or as JSON if it has an integer beyond 64 bits."""
     try:
         return msgspec.msgpack.encode(seen)
     except OverflowError:  # an integer beyond 64 bits, which JSON logs may hold and msgpack cannot
@@ -67,7 +68,10 @@ def _encoded(seen: tuple[object, ...]) -> bytes:
 
 
 def missing(metric: Metric, item: Item) -> str | None:
-    """The reason why `metric` cannot score `item`: the reply is missing or a need is not met. None if it can."""
+    """The reason why `metric` cannot score `item`: the reply is missing or a need is not met. None if it can.
+
+    Of several unmet needs the alphabetically first is named.
+    """
     if item.missing is not None:
         return item.missing
     met: dict[Need, bool] = {
@@ -81,7 +85,7 @@ def missing(metric: Metric, item: Item) -> str | None:
 
 
 def score(metric: Metric, items: Sequence[Item]) -> Block:
-    """The block of `metric` for a shard of items."""
+    """The block of `metric` for a shard of items; items that it cannot score, or fails on, are among its failures."""
     failures: list[Failure] = []
     wanted: list[int] = []
     for position, item in enumerate(items):
@@ -101,6 +105,7 @@ def score(metric: Metric, items: Sequence[Item]) -> Block:
 
 
 def _status(error: Exception) -> Status:
+    """`refused` for a `Refused`, `error` for any other exception."""
     return "refused" if isinstance(error, Refused) else "error"
 
 

@@ -54,7 +54,10 @@ def collect(
     workers: Executor,
     lines: Listing | None = None,
 ) -> tuple[dict[str, ScoreTable], dict[str, Item]]:
-    """Score all items: the table of each metric that was not stopped, and the items by id."""
+    """Score all items: the table of each metric that was not stopped, and the items by id.
+
+    Each shard is also written to `lines`, if given. Raises `TooManyErrors` when every metric was stopped.
+    """
     builders = {name: _TableBuilder(name, metric) for name, metric in metrics.items()}
     items: dict[str, Item] = {}
     with progress("scoring", census.n_dialogues, quiet=spec.quiet) as advance:

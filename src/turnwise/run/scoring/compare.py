@@ -22,7 +22,10 @@ from turnwise.types import Finding, Item
 
 
 def compare(spec: CompareSpec) -> Outcome:
-    """Compare two agents of the same files."""
+    """Compare two agents of the same files: one finding for each metric and group, with adjusted p-values.
+
+    Raises `UsageError` if it is not clear which two agents are meant.
+    """
     census = scan(spec.data, apart=spec.selection.apart)
     first, second = _two_agents(spec, census)
     metrics, absent = prepare(spec, census)
@@ -56,7 +59,10 @@ def compare(spec: CompareSpec) -> Outcome:
 
 
 def _two_agents(spec: CompareSpec, census: Census) -> tuple[str, str]:
-    """The names of the agents to compare: those of the spec, or the only two of the data."""
+    """The names of the agents to compare: those of the spec, or the only two of the data.
+
+    Raises `UsageError` if these are not two, or not in the data.
+    """
     asked: Sequence[str] = spec.agents
     known = list(census.alternatives if spec.selection.as_agents else census.agents)
     if not asked and len(known) == 2:
@@ -70,7 +76,11 @@ def _two_agents(spec: CompareSpec, census: Census) -> tuple[str, str]:
 
 
 def _with_texts(finding: Finding, items: Mapping[str, Item]) -> Finding:
-    """The finding with the texts of the items that differ most."""
+    """The finding, with texts added to each entry of `flips`, the pairs of items that differ most.
+
+    The texts are the last turn of the context and both replies. `items` are by id. Without `flips` the finding is
+    unchanged.
+    """
     flips = [
         {**flip, "context": items[flip["id_a"]].context[-1].text if items[flip["id_a"]].context else "",
          "reply_a": items[flip["id_a"]].reply, "reply_b": items[flip["id_b"]].reply}
@@ -80,7 +90,11 @@ def _with_texts(finding: Finding, items: Mapping[str, Item]) -> Finding:
 
 
 def compare_runs(spec: CompareSpec, *, force: bool = False) -> Outcome:
-    """Compare two folders that `score -o` wrote. The first is A."""
+    """Compare two folders that `score -o` wrote, on the metrics of the spec or all that both have. The first is A.
+
+    Raises `Refused` if a metric has different signatures in the two, unless `force`, and `UsageError` for metrics or
+    agents that a run does not have.
+    """
     first, second = (read_run(Path(path)) for path in spec.data)
     wanted = spec.metrics or tuple(name for name in first.parts if name in second.parts)
     if not wanted:
@@ -110,7 +124,10 @@ def compare_runs(spec: CompareSpec, *, force: bool = False) -> Outcome:
 
 
 def _one_agent(table: ScoreTable, asked: Sequence[str], folder: str) -> tuple[ScoreTable, str]:
-    """The rows and the name of the chosen agent, or of the only agent of the run."""
+    """The rows and the name of the chosen agent, or of the only agent of the run; `nobody` if the table is empty.
+
+    Raises `UsageError` if there are several and none is chosen, or if the run lacks the chosen one.
+    """
     known = tuple(dict.fromkeys(table.agents))
     if not asked and len(known) > 1:
         raise UsageError(f"{folder} has several agents ({', '.join(known)}); choose with --agents A,B")

@@ -94,7 +94,10 @@ class Listing:
                     self._rows.setdefault(place, {}).setdefault(name, []).append(block.rows[np.array(mine)])
 
     def flush(self) -> None:
-        """Write the current dialogue."""
+        """Write the current dialogue: one line for each (group, agent) in it, and perhaps a transcript.
+
+        Nothing if there is none.
+        """
         for (group, agent), count in self._counts.items():
             rows = self._rows.get((group, agent), {})
             scores = {name: self._score(name, rows.get(name)) for name in self._names}

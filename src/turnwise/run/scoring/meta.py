@@ -62,7 +62,10 @@ class _LevelTask:
 
 
 def meta(spec: MetaSpec) -> Outcome:
-    """Run `turnwise meta` with metrics."""
+    """Run `turnwise meta` with metrics: their agreement with people's ratings.
+
+    Raises `UsageError` if no metric has a number at the level that was asked for.
+    """
     census = scan(spec.data, apart=spec.selection.apart)
     for name in spec.statistics:
         if name not in STATISTICS:
@@ -132,7 +135,7 @@ def _collected(
 
 
 def _rated(question: Question, people: Gold) -> list[dict[str, Any]]:
-    """The lines of `people.jsonl`: the mean rating of each turn or dialogue."""
+    """The lines of `people.jsonl`: the mean rating of each rated turn or dialogue, and the number of its ratings."""
     about = {"dimension": question.dimension, "group": question.group, "level": question.rated}
     counts = np.sum(~np.isnan(people.matrix.values), axis=0)
     return [
@@ -201,7 +204,8 @@ def _questions(
 ) -> Iterator[Question]:
     """The questions of a run.
 
-    Each group has its own dimensions. Without `dimension` it is `overall`, else the group's only one.
+    Each group has its own dimensions. Without `dimension` it is `overall`, else the group's only one. Raises
+    `UsageError` at the end if there was no question, and an error if a group has no clear default.
     """
     answered = False
     for group in dict.fromkeys(name for groups in units.values() for name in groups):
@@ -223,7 +227,10 @@ def _questions(
 
 
 def _default_dimension(known: Sequence[str], group: str) -> str:
-    """`overall`, or the only rated dimension of the group; raises if there are several others."""
+    """`overall`, or the only rated dimension of the group.
+
+    Raises `UsageError` if there are several others, and `DataError` if there is none.
+    """
     if "overall" in known or len(known) == 1:
         return "overall" if "overall" in known else known[0]
     place = f" in group `{group}`" if group else ""

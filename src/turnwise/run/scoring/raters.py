@@ -47,7 +47,7 @@ class RatedUnits:
         return [rating for rating in ratings if dialogue_of(rating) in self.dialogues]
 
     def rated(self, ratings: Sequence[Rating], level: RatedLevel) -> list[Rating]:
-        """The ratings of the kept turns, or of the kept dialogues."""
+        """The ratings of the kept turns, or of the kept dialogues as a whole, on every dimension."""
         whole = level == "dialogue"
         return [r for r in ratings if (r.turn is None) == whole and r.item in self.clusters]
 
@@ -92,7 +92,10 @@ def _questions(spec: MetaSpec, census: Census) -> Iterator[tuple[RatedLevel, str
 
 
 def check_dimension(census: Census, dimension: str | None) -> None:
-    """Raise if the data has no ratings, or none on `dimension`."""
+    """Raise `DataError` if the data has no ratings, and `UsageError` if it has none on `dimension`.
+
+    None and `all` stand for any dimension.
+    """
     known = census.dimensions
     if not known:
         raise DataError("there are no ratings in the data, and `meta` asks what people said")
@@ -113,7 +116,7 @@ def selection(spec: MetaSpec, rated: RatedLevel) -> Selection:
 
 
 def rated_units(spec: MetaSpec, census: Census, rated: RatedLevel) -> dict[str, RatedUnits]:
-    """The units of the selection by group, whether or not a metric can score them."""
+    """Group -> its units of the selection, rated turns or dialogues, whether or not a metric can score them."""
     groups: dict[str, RatedUnits] = {}
     for item in all_items(spec.data, selection(spec, rated), census):
         units = groups.setdefault(item.group, RatedUnits())
@@ -123,7 +126,10 @@ def rated_units(spec: MetaSpec, census: Census, rated: RatedLevel) -> dict[str, 
 
 
 def with_direction(ratings: Sequence[Rating], lower: Collection[str]) -> list[Rating]:
-    """The ratings with direction `lower` on the dimensions in `lower`, whatever direction the file gives."""
+    """The ratings with direction `lower` on the dimensions in `lower`, whatever direction the file gives.
+
+    Raises `UsageError` for a dimension in `lower` on which nothing was rated.
+    """
     known = dimensions(ratings)
     for name in lower:
         if name not in known:
@@ -138,7 +144,7 @@ def screened_ratings(
 ) -> tuple[list[Rating], list[dict[str, Any]]]:
     """The ratings of one dimension and level by the raters who pass the screening, and a record of each rater.
 
-    Without --screen all ratings are returned, and no records.
+    Without --screen every rater passes, and there are no records.
     """
     kept, reports = ratings, []
     if spec.screen:
@@ -160,7 +166,10 @@ def _agreement(
     group: str,
     spec: MetaSpec,
 ) -> list[Finding]:
-    """A finding for each agreement coefficient of one dimension, level and group."""
+    """A finding for each agreement coefficient of one dimension, level and group.
+
+    One `skipped` finding without ratings.
+    """
     what: dict[str, str | None] = {"dimension": dimension, "group": group or None, "level": level}
     if not ratings:
         reason = "--screen set every rating apart"

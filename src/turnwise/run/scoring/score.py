@@ -20,7 +20,10 @@ from turnwise.types import Item, Metric
 
 
 def score(spec: ScoreSpec) -> Outcome:
-    """Run `turnwise score`."""
+    """Run `turnwise score`: a finding for each metric, agent and group.
+
+    After these comes one finding for each metric that was stopped or is not available.
+    """
     census = scan(spec.data, apart=spec.selection.apart)
     metrics, absent = prepare(spec, census)
     watch = Watch(spec.max_errors)
@@ -77,7 +80,10 @@ def score(spec: ScoreSpec) -> Outcome:
 
 
 def _unresolved(metric: Metric, items: Sequence[Item]) -> Iterator[str]:
-    """Placeholders of the replies that the metric does not know."""
+    """Placeholders in the items that the metric does not know, repeats included.
+
+    None for metrics that read no placeholders.
+    """
     return metric.unknown_placeholders(items) if isinstance(metric, ReadsPlaceholders) else iter(())
 
 

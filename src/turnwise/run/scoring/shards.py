@@ -73,7 +73,7 @@ def prepare(spec: Spec, census: Census) -> tuple[dict[str, Metric], list[Finding
 
 
 def beside(data: Sequence[str]) -> str | None:
-    """The folder of venue tables beside a data file, if there is one."""
+    """The first folder of venue tables beside a data file; None if there is none."""
     folders = (Path(path).parent / FOLDER for path in data)
     return next((str(folder) for folder in folders if folder.is_dir()), None)
 
@@ -149,7 +149,11 @@ def shards(
     watch: Watch,
     workers: Executor,
 ) -> Iterator[Shard]:
-    """Score the replies of the selection, then its whole dialogues for the metrics that need them."""
+    """Yield the scored shards: of the selection's replies, then of its whole dialogues for the metrics that need them.
+
+    The cost of paid metrics is printed first, unless `spec.quiet`. Raises `TooManyErrors` when every metric was
+    stopped.
+    """
     for whole in (False, True):
         of_unit = {name: metric for name, metric in metrics.items() if ("dialogue" in metric.needs) is whole}
         if of_unit:

@@ -50,7 +50,10 @@ def _thinned(curve: Any) -> dict[str, list[float]]:
 
 
 def generator(seed: int, *names: str) -> np.random.Generator:
-    """A separate random generator for each result, so that one more metric changes no other number."""
+    """A random generator that depends on the seed and the names alone.
+
+    So each result has its own, and one more metric changes no other number.
+    """
     return np.random.default_rng([seed, int(digest(*names), 16)])
 
 
@@ -82,7 +85,7 @@ class Clusters:
         return list(self._codes)
 
     def code(self, name: str) -> int:
-        """The group of the cluster `name`, as a number from 0."""
+        """The group of the cluster `name`, as a number from 0; the cluster is counted."""
         self._seen.add(name)
         if name not in self._codes and len(self._codes) == self.MOST:
             return crc32(name.encode()) % self.MOST
@@ -199,7 +202,10 @@ class Tally:
         return interval and (max(interval[0], low), min(interval[1], high))
 
     def _details(self) -> Mapping[str, Any]:
-        """The extra diagnostics of the metric and its curve, where it has them."""
+        """The extra diagnostics of the metric and its curve, where it has them.
+
+        Empty for a metric that is not `Guarded`.
+        """
         if not isinstance(self.metric, Guarded):
             return {}
         rows = self._table()[0]
@@ -264,7 +270,7 @@ class Tally:
         return estimate, interval, method if interval else "none: no variation"
 
     def _interval_of_rare(self, estimate: float) -> tuple[float, float] | None:
-        """The Wilson interval of a proportion near 0 or 1, where few or no draws have another value."""
+        """The Wilson interval of a proportion near 0 or 1, where few or no draws have another value; otherwise None."""
         bounds = metric_extras(self.metric).bounds
         if bounds is None or np.isnan(estimate):
             return None
@@ -273,6 +279,7 @@ class Tally:
         return wilson_of_rare(estimate, events, len(self._clusters), bounds=bounds)
 
     def _share(self, rows: Rows) -> str:
+        """A phrase that tells how many of the items are in the sample."""
         return f"of a sample of {rows.shape[0]} of {self._sample.seen} items"
 
     def _table(self) -> tuple[Rows, Ints, int]:

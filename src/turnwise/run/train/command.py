@@ -83,7 +83,7 @@ TRAINERS: dict[str, Trainer] = {
 
 
 def train(spec: TrainSpec, *, say: Callable[[str], None] = lambda _: None) -> Outcome:
-    """Train the one metric of the spec, and write the model to its output folder."""
+    """Train the one metric of the spec, write the model to its output folder, and return the trainer's findings."""
     (metric,) = spec.metrics
     chosen = trainer(metric)
     if spec.output is None:
@@ -135,7 +135,10 @@ def broken() -> tuple[PluginError, ...]:
 
 
 def trainer(name: str) -> Trainer:
-    """The entry of a trainer; raises `PluginError` for a plugin that is no trainer."""
+    """The entry of a trainer.
+
+    Raises `UsageError` for an unknown name and `PluginError` for a plugin that is no trainer.
+    """
     if name in TRAINERS:
         return TRAINERS[name]
     if (offer := _plugins().find(name)) is None:
@@ -183,7 +186,10 @@ def _items(spec: TrainSpec, census: Census, **judged: Any) -> list[Item]:
 
 
 def _ratings(spec: TrainSpec, metric: str, census: Census) -> Ratings:
-    """The ratings of replies on one dimension; raises with the rated dimensions if the choice is not clear."""
+    """The ratings of replies on one dimension: that of the spec, else `overall`, else the only one.
+
+    Raises `DataError` if no reply is rated, and `UsageError` if the dimension is not clear or not rated.
+    """
     known = [name for name, one in census.dimensions.items() if one.n_turn]
     if not known:
         raise DataError(
@@ -233,7 +239,10 @@ def _data(spec: TrainSpec, census: Census) -> dict[str, Any]:
 
 
 def _command(spec: TrainSpec, metric: str) -> str:
-    """The command line that trains this model again, for its card."""
+    """The command line of this training, for the model's card.
+
+    It has the data, --dimension, --where, --set, --model and --seed, and no other options.
+    """
     words = ["turnwise train", metric, *(Path(spec.names.get(path, path)).name for path in spec.data)]
     words += [f"--dimension {spec.dimension}"] if spec.dimension else []
     words += [f"--where {key}={value}" for key, value in spec.selection.where]

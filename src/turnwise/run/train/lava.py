@@ -87,7 +87,7 @@ def by_gradient(task: TrainingTask) -> Trained:
 def _start(task: TrainingTask) -> tuple[Model, tuple[list[Dialogue], list[Dialogue]], Judge]:
     """The initial model (--from), the training and held-out dialogues, and the judge of the latter.
 
-    Raises an error without such a model, or if a dialogue has no goal.
+    Raises `UsageError` without such a model, and `DataError` if a dialogue has no goal.
     """
     if task.model is None:
         raise UsageError(

@@ -37,7 +37,8 @@ class Judge:
     def scores(self, replies: Sequence[str], evaluators: Sequence[Evaluator] = ()) -> dict[str, float]:
         """Scores of the replies in all dialogues, concatenated: match, success and BLEU (0 to 100), distinct (0 to 1).
 
-        Inform is the papers' match. Of further `evaluators` match and success have the evaluator's name as a suffix.
+        Inform is the papers' match. With `evaluators`, match and success are by these instead of the judge's own, each
+        but that one with its name as a suffix.
         """
         ends = np.cumsum([0, *map(len, self.places)])
         said = [list(replies[first:last]) for first, last in pairwise(ends)]
@@ -60,7 +61,7 @@ class Judge:
         return replace(item, turns=tuple(turns), agent=_SAYS)
 
     def _bleu(self, items: Sequence[Item]) -> float:
-        """Delexicalised corpus BLEU of the replies against the logged ones."""
+        """Delexicalised corpus BLEU (0 to 100) of the replies against the logged ones."""
         metric = DelexicalisedBleu(ontology=self.metric.ontology)
         replies = [
             replace(item, turns=(replace(item.turns[place], references=(logged.turns[place].text,)),), turn=0)

@@ -199,7 +199,10 @@ class _Asked:
     losses: int = 0
 
     def take(self, ray: Any, reference: Any) -> Exception | None:
-        """Store the result. If the worker or its result was lost, return Ray's error."""
+        """Store the result, or the exception that the task raised, in `answer`, and return None.
+
+        If the worker or its result was lost, nothing is stored, and Ray's error is returned.
+        """
         try:
             self.answer.set_result(ray.get(reference))
         except ray.exceptions.RayTaskError as error:
@@ -222,7 +225,10 @@ def _ready(worker: Any) -> Any:
 
 
 def _reported_version(ray: Any, reference: Any) -> str:
-    """The version of turnwise that a worker reports; raises if the worker could not start."""
+    """The version of turnwise that a worker reports.
+
+    Raises `UsageError` if it could not start, `Unmeasured` if it is gone.
+    """
     try:
         return ray.get(reference)  # type: ignore[no-any-return]  # as above
     except ray.exceptions.RayError as error:
@@ -236,13 +242,16 @@ def _reported_version(ray: Any, reference: Any) -> str:
 
 
 def _check_version(theirs: str) -> None:
-    """Raise if a worker has another version of turnwise."""
+    """Raise `UsageError` if a worker has another version of turnwise."""
     if theirs != __version__:
         raise UsageError(f"this is turnwise {__version__}, and a worker of the cluster has {theirs}")
 
 
 def _connect(jobs: int | None, address: str | None) -> tuple[Any, bool]:
-    """The module `ray`, connected, and whether this run made the connection and must close it."""
+    """The module `ray`, connected, and whether this run made the connection and must close it.
+
+    Raises `MissingExtra` without Ray, and `UsageError` if no cluster answers at the address.
+    """
     try:
         import ray
     except ModuleNotFoundError:
@@ -264,7 +273,7 @@ def _connect(jobs: int | None, address: str | None) -> tuple[Any, bool]:
 
 
 def _check_reachable(address: str) -> None:
-    """Raise if nothing accepts connections at host:port. Other forms of address are left to Ray."""
+    """Raise `UsageError` if nothing accepts connections at host:port. Other forms of address are left to Ray."""
     host, _, port = address.removeprefix("ray://").rpartition(":")
     if not port.isdigit():
         return
@@ -275,7 +284,7 @@ def _check_reachable(address: str) -> None:
 
 
 def _unreachable(address: str, why: str) -> UsageError:
-    """The error for an address at which there is no cluster."""
+    """The error (not raised) for an address at which there is no cluster."""
     return UsageError(
         f"no Ray cluster answers at {address}: {why}; `ray status` on its head node tells the address, and without "
         "--address this machine is used alone"

@@ -125,7 +125,7 @@ class Outcome(Generic[Result]):
 
     @classmethod
     def of(cls, function: Callable[[Shared, Task], Result], shared: Shared, task: Task) -> "Outcome[Result]":
-        """Run a task; an error of turnwise becomes a failed outcome."""
+        """Run a task; an error of turnwise becomes a failed outcome, any other exception is raised."""
         try:
             return cls(_run(function, shared, task))
         except TurnwiseError as error:
@@ -137,7 +137,7 @@ class Outcome(Generic[Result]):
         return cls(error=str(error), code=error.exit_code)
 
     def result(self, where: str = "") -> Result:
-        """The result; raises the error of the task, with `where` before its message."""
+        """The result; if the task failed, raises a `TurnwiseError` with its message after `where` and its exit code."""
         if self.error is not None:
             failure = TurnwiseError(where + self.error)
             failure.exit_code = self.code

@@ -56,7 +56,7 @@ class Crew:
             thread.start()
 
     def submit(self, task: Any) -> Future[bytes]:
-        """Queue a task. Its result is for `unpacked`."""
+        """Queue a task. The future's bytes are for `unpacked`."""
         future: Future[bytes] = Future()
         self._tasks.put((_packed(task), future))
         return future
@@ -106,7 +106,10 @@ class _Worker:
         self._stopped = False
 
     def answer(self, task: bytes) -> bytes:
-        """The result of a task. A lost process is replaced; after `TRIES` losses it raises `WorkersLost`."""
+        """The result of a task. A lost process is replaced; after `TRIES` losses it raises `WorkersLost`.
+
+        Raises `CancelledError` if the worker was stopped.
+        """
         for left in reversed(range(TRIES)):
             begins = self._process is None
             if begins and not self._stopped:
