@@ -154,7 +154,7 @@ def _trained(spec: str, settings: dict[str, Any]) -> Agent | None:
 
 
 def _language_model(spec: str, settings: dict[str, Any]) -> Agent:
-    """A language model of transformers as an agent."""
+    """A language model of transformers as an agent; raises `UsageError` for a setting that it does not have."""
     from turnwise.agents.language_model import LanguageModelAgent, language_model
 
     known = list(inspect.signature(LanguageModelAgent).parameters)[2:]  # those after folder and label

@@ -49,7 +49,10 @@ class BatchAgent(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CallLimits:
-    """Limits on calls of an agent that takes one request at a time."""
+    """Limits on calls of an agent that takes one request at a time.
+
+    `timeout` is in seconds for a request with its tries.
+    """
 
     concurrency: int = 1  # most calls at the same time
     timeout: float = 120.0  # seconds per call

@@ -49,7 +49,7 @@ class EndpointAgent:
     def replies(self, requests: Sequence[ReplyRequest], /) -> list[ReplyOrFailure]:
         """The reply, or the reason why there is none, to each request in order.
 
-        Raises `Denied` if the server denies access to any of them.
+        Raises `Denied` if the server says of any that it rejects all requests of this kind.
         """
         rng = np.random.default_rng()  # only for the waiting times between tries
         answers = self.chat.ask([self._body(one) for one in requests], rng=rng)

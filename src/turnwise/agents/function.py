@@ -40,7 +40,7 @@ class FunctionAgent:
         return self._reply(self.function(messages, rng=rng) if self.takes_rng else self.function(messages))
 
     def _reply(self, returned: Any) -> Reply:
-        """The returned value as a reply; an invalid value is a usage error."""
+        """The returned value as a reply; raises `UsageError` for an invalid value."""
         if isinstance(returned, Reply):
             return returned
         if isinstance(returned, str):
@@ -91,6 +91,6 @@ def _scores(returned: Mapping[str, Any], key: str) -> Scores | None:
 
 
 def _shown(value: object) -> str:
-    """The value for an error message, shortened."""
+    """The `repr` of the value for an error message, shortened to 60 characters."""
     text = repr(value)
     return text if len(text) <= 60 else f"{text[:57]}..."

@@ -11,7 +11,7 @@ from turnwise.errors import UsageError
 
 
 def check_sampling(temperature: float, top_p: float) -> None:
-    """Raise a usage error if a sampling setting is out of range."""
+    """Raise `UsageError` if the temperature is negative or `top_p` is not above 0 and at most 1."""
     if not temperature >= 0 or not 0 < top_p <= 1:
         raise UsageError(
             f"a temperature is 0 or more and top_p above 0 and at most 1, not {temperature} and {top_p}"

@@ -51,7 +51,7 @@ def characters(task: TrainingTask) -> Trained:
 
 
 def tfidf(task: TrainingTask) -> Trained:
-    """Fit TF-IDF retrieval."""
+    """Fit TF-IDF retrieval; its only setting is `window`."""
     from turnwise.agents.tfidf import TfIdf
 
     task.check_settings(["window"])

@@ -35,7 +35,12 @@ class ScoredReplies(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Attack:
-    """The result of an attack."""
+    """The result of an attack.
+
+    `strategies` has significant frauds first, then by falling gain, and includes the control. `promising` are the
+    templates with a gain in the search, best first; `errors` maps the reason for a missing score to the number of
+    replies.
+    """
 
     diagnosis: Diagnosis
     people: JudgedStrategy  # people's own replies

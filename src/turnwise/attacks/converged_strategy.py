@@ -17,7 +17,11 @@ from turnwise.attacks.target import Target
 
 @dataclass(frozen=True, slots=True)
 class ConvergedStrategy:
-    """The strategy behind a policy's replies, with the measures that it was inferred from."""
+    """The strategy behind a policy's replies, with the measures that it was inferred from.
+
+    `inferred` is by the paper's thresholds, `final` after the check of the most frequent reply; both rewards are mean
+    scores.
+    """
 
     reward: float  # mean score of the policy's replies
     measures: Measures

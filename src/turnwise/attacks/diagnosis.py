@@ -19,7 +19,11 @@ MAX_NOISE = 0.05  # share of noise in the variance above which a metric is calle
 
 @dataclass(frozen=True, slots=True)
 class Diagnosis:
-    """Properties of a metric on people's replies."""
+    """Properties of a metric on people's replies: whether it is constant, and two shares.
+
+    `noise` is the share of noise in the variance, `unscored` the share of replies without a score; `errors` counts the
+    reasons for missing scores.
+    """
 
     constant: bool  # all replies get the same score
     noise: float  # share of the variance that changes when scored again: 0 if deterministic, 1 if pure noise

@@ -24,7 +24,11 @@ CONTRACTIONS = {
 
 @dataclass(frozen=True, slots=True)
 class Perturbation:
-    """The effect of one edit on the scores of people's replies."""
+    """The effect of one edit on the scores of people's replies, in standard deviations of these scores.
+
+    `touches` is `reply` or `context`, `change` the mean change, `size` the mean absolute one, `raised` and `lowered`
+    are shares of the replies.
+    """
 
     name: str
     touches: str  # `reply` (the score should stay) or `context` (the score should fall)
@@ -103,7 +107,7 @@ def _measure_edit(
 
 
 def _expand_contractions(text: str, _: np.random.Generator) -> str:
-    """The text with contractions written out."""
+    """The text with the contractions of `CONTRACTIONS`, such as `can't`, written out; the generator is not used."""
     for short, full in CONTRACTIONS.items():
         text = text.replace(short, full)
     return text

@@ -65,7 +65,10 @@ class Curves:
 
 @dataclass(frozen=True, slots=True)
 class TunedPolicy:
-    """The result of one repetition."""
+    """The result of one repetition; `replies` has the best epoch's reply by id of the context.
+
+    Epoch 0 is the untuned model; `stopped` says why the repetition ended early.
+    """
 
     repetition: int
     curves: Curves
@@ -75,7 +78,7 @@ class TunedPolicy:
 
     @property
     def reward(self) -> float:
-        """The reward of the best epoch."""
+        """The mean score of the best epoch's replies on the tracking contexts."""
         return self.curves.reward[self.best_epoch]
 
 
@@ -117,7 +120,7 @@ def tune(
 
 @dataclass(slots=True)
 class _PolicyTuning:
-    """The state of one repetition."""
+    """The state of one repetition; `centre` and `spread` are mean and standard deviation of people's scores."""
 
     policy: Policy
     reference: torch.nn.Module | None

@@ -30,7 +30,10 @@ STAGE_SHARES = {
 
 @dataclass(slots=True)
 class Search:
-    """A search on some contexts, with the gain of every template that was tried."""
+    """A search on some contexts; `tried` has the mean gain over people of every template that was tried.
+
+    It stops when the target's total number of calls reaches `calls`.
+    """
 
     target: Target
     contexts: Sequence[Context]
@@ -167,9 +170,10 @@ class Search:
         return self._successive_halving(made, 4, 10)
 
     def _evolved(self, best: Sequence[str]) -> list[str]:
-        """Templates by falling gain, varied at random until three generations bring no improvement or the calls end.
+        """Templates by falling gain, varied at random until three generations bring no improvement.
 
-        `best` is the first population; later ones have up to 12 templates.
+        `best` is the first population; later ones have up to 12 templates. If the calls end while new templates are
+        scored, it returns what it has; if they end while the best ones are scored again, the error is raised.
         """
         population = list(best)
         idle = 0

@@ -21,7 +21,7 @@ InferredKind: TypeAlias = Literal["fixed", "parrot", "pattern", "not conclusive"
 
 @dataclass(frozen=True, slots=True)
 class Measures:
-    """The measures of Appendix B.2."""
+    """The measures of Appendix B.2: shares of the most frequent reply and of distinct words, overlap with contexts."""
 
     response_frequency: float
     lexical_variety: float

@@ -58,7 +58,10 @@ def left_behind() -> bool:
 
 @dataclass(slots=True)
 class Target:
-    """A metric with a budget of calls and a time limit."""
+    """A metric with a budget of calls and a time limit in seconds for a batch; `score` may raise and may return NaN.
+
+    `remembered` are answers of an earlier run, and `remember` gets the new ones. `calls`, `errors` and `hung` count.
+    """
 
     score: Callable[[Sequence[Item]], Floats]  # may raise, and may return NaN
     budget: int
@@ -235,6 +238,6 @@ def _finite(score: float) -> float | None:
 
 
 def _quoted(reply: str) -> str:
-    """The reply in quotation marks, shortened to `SHOWN` characters."""
+    """The reply in quotation marks, its white space normalised, shortened to `SHOWN` characters."""
     text = " ".join(reply.split())
     return f"“{text if len(text) <= SHOWN else f'{text[: SHOWN - 1]}…'}”"

@@ -26,7 +26,11 @@ MIN_RELATIVE_GAIN = 1e-6  # smallest gain, relative to the scores, that is more 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JudgedStrategy:
-    """The result of one strategy on the held-out contexts."""
+    """The result of one strategy on the held-out contexts.
+
+    `gain` is its mean score minus people's on the same contexts. `transcript` has pairs of the last turn of a context
+    and the strategy's reply; `n` and `unscored` count contexts.
+    """
 
     strategy: str
     kind: str

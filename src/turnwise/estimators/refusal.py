@@ -23,7 +23,11 @@ SLACK = 0.25
 
 @dataclass(frozen=True, slots=True)
 class Reach:
-    """How close a target's replies are to the logged replies of other agents."""
+    """How close a target's replies are to the logged replies of other agents.
+
+    `overlap` is the share that was logged verbatim, `distance` the mean of 1 minus the cosine with the nearest logged
+    reply.
+    """
 
     overlap: float  # share of its replies that were logged verbatim, after delexicalisation
     distance: float  # 0 to 2: mean of 1 minus the cosine with the nearest logged reply

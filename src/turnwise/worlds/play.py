@@ -13,7 +13,7 @@ from turnwise.types import Agent, Dialogue, Floats, Rating, Reply, Scores, Turn
 
 
 class AnnotatedReply(Reply, frozen=True):
-    """A reply with annotations: the dialogue state that the agent tracked and the dialogue acts of the reply."""
+    """A reply with the state that the agent tracked, the reply's dialogue acts, and further keys of its turn."""
 
     state: Mapping[str, Any] | None = None
     acts: tuple[Any, ...] | None = None

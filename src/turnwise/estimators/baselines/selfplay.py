@@ -174,7 +174,7 @@ def _means(table: Floats, texts: Ints, first: Ints) -> Floats:
 
 
 def _features(episodes: Episodes, model: str, bases: tuple[tuple[Floats, Floats], ...]) -> Floats:
-    """(N, d) number of turns, words per turn of both speakers, share of repeated replies, and mean vectors."""
+    """(N, d) turns, words per turn of both speakers, share of repeated replies, and components of mean vectors."""
     first, said = episodes.first, episodes.logged.text[:, 0]
     turns = np.diff(first).astype(np.float64)
     words = np.array([len(text.split()) for text in episodes.texts] or [0], dtype=np.float64)

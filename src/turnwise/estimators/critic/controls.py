@@ -136,7 +136,11 @@ def _stuffing(said: Sequence[str]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """Whether the critic distinguishes systems from controls."""
+    """Whether the critic distinguishes systems from controls.
+
+    `fooled_by` are the controls with at least the value of the worst system; `margin` is the value of the worst system
+    minus that of the best control.
+    """
 
     fooled_by: tuple[str, ...]  # controls with at least the value of the worst system
     worst: str | None  # the system with the lowest value; LOGGED if that is lower

@@ -23,7 +23,10 @@ TURNS = 13  # turn classes; the last is shared by all later turns
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """What is known of one dialogue's points in addition to the words."""
+    """What is known of the t points of one dialogue: (t, k) bits of the state and goal, and (t,) rewards of its turns.
+
+    Without rewards only the last turn has one.
+    """
 
     state: Floats  # (t, k) belief state and goal as bits
     reward: Floats | None = None  # (t,) rewards of turns; None: only the last turn has a reward

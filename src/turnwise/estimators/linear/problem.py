@@ -32,7 +32,11 @@ STRENGTHS = (0.3, 1.0, 3.0, 10.0, 30.0, 100.0, 300.0)  # ridge strengths to choo
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """One target's problem in d features, over N dialogues that other agents held."""
+    """One target's problem in d features, over N dialogues that other agents held.
+
+    `first` and `mean` are the target's features at first points and averaged over a dialogue, `last` the logged ones at
+    last points, and `shift` the target's minus the logged ones, summed over a dialogue.
+    """
 
     kept: NDArray[np.bool_]  # which of all rated dialogues are among the N
     reward: Floats  # (N,)
@@ -209,7 +213,7 @@ def chosen_strength(layout: Layout, by_agent: Sequence[LoggedSums]) -> float:
 
 
 def total_sums(parts: Sequence[LoggedSums]) -> LoggedSums:
-    """The sum of the statistics of one or more agents, field by field."""
+    """The sum of the statistics of one or more agents, field by field; of `longest` the largest."""
     total = parts[0]
     for part in parts[1:]:
         total = total + part

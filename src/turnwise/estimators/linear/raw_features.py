@@ -88,7 +88,7 @@ def _counts(places: Ints, n: int) -> Floats:
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """The columns of a row."""
+    """The columns of a row, as slices."""
 
     reply: slice
     surface: slice  # copied values, new values, log of the number of words, cosine with the user's turn

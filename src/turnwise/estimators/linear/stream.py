@@ -40,7 +40,10 @@ class SumEstimator(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class AgentSummary:
-    """What the first pass collects of one agent's rated dialogues."""
+    """What the first pass collects of one agent's rated dialogues: sums, and the lowest and the highest rating.
+
+    `reward` is the sum of the ratings; `decided` tells whether all dialogues end with a scored decision.
+    """
 
     dialogues: int
     reward: float
@@ -106,7 +109,11 @@ class TargetBasis:
 
 @dataclass(frozen=True, slots=True)
 class SecondSums:
-    """Sums over the dialogues that one target did not hold, by the agent that held them and by alternative speaker."""
+    """Sums over the dialogues that one target did not hold.
+
+    `logged` has them by the agent that held the dialogues, `speakers` by the speaker of alternatives and then by that
+    agent.
+    """
 
     logged: Mapping[str, LoggedSums] = field(default_factory=dict)
     speakers: Mapping[str, Mapping[str, TargetSums]] = field(default_factory=dict)

@@ -19,7 +19,10 @@ LENGTHS = 64  # turns; longer dialogues count as dialogues of this length
 
 @dataclass(frozen=True, slots=True)
 class LoggedSums:
-    """Sums over one agent's dialogues as they were logged; x is a row of `RawFeatures`."""
+    """Sums over one agent's dialogues as they were logged; x is a row of `RawFeatures`.
+
+    `reward` is the sum of the ratings; `longest` is no sum but a number of turns.
+    """
 
     dialogues: float
     points: float

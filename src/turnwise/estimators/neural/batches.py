@@ -13,7 +13,10 @@ from turnwise.types import Ints
 
 
 class Batch(NamedTuple):
-    """B dialogues of at most T turns; the m rows are those of all their replies."""
+    """B dialogues of at most T turns; the m rows are the vectors of all their replies.
+
+    `logged` and `target` are indices of rows, `weight` is the weight of each of the target's K replies at a turn.
+    """
 
     rows: torch.Tensor  # (m, d)
     logged: torch.Tensor  # (B, T) row of the logged reply of a turn; 0 beyond the end

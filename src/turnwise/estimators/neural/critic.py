@@ -205,7 +205,7 @@ class Training:
 
     @property
     def sizes(self) -> Sizes:
-        """The widths of the network's inputs."""
+        """The sizes from which the network is built: vocabulary, state, reader and action."""
         width = self.critic.words if self._points is None else self._points.mean.shape[1]
         return Sizes(
             len(self._vocabulary), self._state.shape[1], self.critic.words, self.critic.words, width, 0.0

@@ -85,7 +85,7 @@ class _Game:
         ]
 
     def state(self) -> list[torch.Tensor]:
-        """Nothing beside the parameters."""
+        """An empty list: there is nothing beside the parameters."""
         return []
 
     def loss(self, dialogues: Ints) -> torch.Tensor:

@@ -51,7 +51,7 @@ class _Q:
         ...
 
     def state(self) -> list[torch.Tensor]:
-        """Nothing beside the parameters."""
+        """An empty list: there is nothing beside the parameters."""
         return []
 
     def loss(self, dialogues: Ints) -> torch.Tensor:
@@ -80,7 +80,7 @@ class _Q:
         return torch.where(turn == batch.last[:, None], reward, after)
 
     def _objective_and_values(self) -> tuple[float, Floats]:
-        """The objective, and the value of each dialogue's first state."""
+        """The objective, and (N,) the value of each dialogue's first state on the scale of the ratings."""
         total, found = 0.0, []
         with torch.no_grad():
             for dialogues in parts(self.size, self.at_once):

@@ -21,7 +21,10 @@ Reward = Literal["auto", "logged", "relabelled"]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TrainingData:
-    """N dialogues with n points and the rows of their replies; see the module's docstring for the order of rows."""
+    """N dialogues with n points and the rows of their replies; see the module's docstring for the order of rows.
+
+    `first` and `row` are where each dialogue's points and rows begin, `logged` and `target` are numbers of rows.
+    """
 
     dialogues: Sequence[Sequence[Exchange]]  # N dialogues; `others` of an exchange are the target's replies
     first: Ints  # (N + 1,) dialogue i has the points first[i] to first[i + 1]

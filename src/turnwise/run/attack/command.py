@@ -85,7 +85,10 @@ def scan_data(spec: AttackSpec) -> Census:
 
 @dataclass(frozen=True, slots=True)
 class AttackRun:
-    """The result of an attack with the results of its optional stages."""
+    """The result of an attack with the results of its optional stages; `people` names the agent to compare with.
+
+    `sign` is -1 if lower scores are better, else 1; `repetitions` of the policy tuning are sorted best first.
+    """
 
     found: Attack
     edits: list[Perturbation]

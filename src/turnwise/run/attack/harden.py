@@ -49,7 +49,11 @@ HUMAN_REPLY_EDITS = ("shuffled", "no-punctuation", "repeated")  # strategies tha
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FileAttack:
-    """The result of one round's attack on one file, as written to results.json."""
+    """The result of one round's attack on one file, as written to results.json.
+
+    `contexts` is the name of the file, `best` the strategy with the largest gain, significant or not, and `unsearched`
+    the reason why the attack is not conclusive, or None.
+    """
 
     contexts: str  # name of the file
     people: float  # mean score of people's replies

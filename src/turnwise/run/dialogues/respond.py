@@ -73,7 +73,10 @@ class Failure(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Responded:
-    """Counts of a finished run of `respond` or of self-play."""
+    """Counts of a finished run of `respond` or of self-play.
+
+    For self-play points and replies are counted as dialogues.
+    """
 
     n_dialogues: int
     n_points: int  # points at which the agent was asked

@@ -118,10 +118,10 @@ def controls(
     *,
     rating: str,
 ) -> dict[str, Any]:
-    """For each critic among the estimators, `CRITIC RATING` -> its values of the controls and the verdict on `answers`.
+    """One entry for each critic among the estimators: its values of the controls, and the verdict on `answers`.
 
-    Without dialogues that controls can be made from, an entry has no values of controls. Without a critic the result
-    is empty.
+    The key is the critic's name, a space and `rating`. Without dialogues that controls can be made from, an entry has
+    no values of controls. Without a critic the result is empty.
     """
     critics = {name: one for name, one in estimators.items() if isinstance(one, TaskCritic)}
     if not critics:

@@ -55,7 +55,7 @@ class Request:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TargetEstimate:
-    """One estimator's calibrated estimate of one target, or the reason why there is none."""
+    """One estimator's estimate of one target, calibrated if that was asked for, or the reason why there is none."""
 
     target: str
     estimator: str

@@ -106,7 +106,7 @@ def _bits(dialogue: Dialogue, ontology: Ontology) -> Iterator[frozenset[str]]:
 
 
 def goal_of(dialogue: Dialogue, ontology: Ontology) -> dict[str, DomainGoal]:
-    """The logged goal, otherwise one derived from the last state."""
+    """Domain -> goal: the logged goal, otherwise one derived from the last state."""
     if dialogue.goal:
         return domain_goals(dialogue.goal, ontology, where=f"the goal of {dialogue.id}")
     last: Mapping[str, Any] = next((turn.state for turn in reversed(_system(dialogue)) if turn.state), {})

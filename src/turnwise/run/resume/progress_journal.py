@@ -80,7 +80,7 @@ class Journal:
         return msgspec.json.decode(self._file.read(length), type=_PartLine).value
 
     def put(self, part: int, value: Any) -> None:
-        """Write a part, in place of an earlier value, and sync it to disk."""
+        """Write a part, in place of an earlier value, and sync it to disk; without a path it is kept in memory."""
         if self._file is None:
             self._in_memory[part] = value
             return

@@ -37,7 +37,10 @@ class Failure(msgspec.Struct, frozen=True):
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """The rows and failures of one metric on one shard."""
+    """The rows and failures of one metric on one shard.
+
+    `scored` are the positions in the shard that the rows belong to.
+    """
 
     scored: Ints  # positions in the shard that the rows belong to
     rows: Rows

@@ -37,7 +37,10 @@ COEFFICIENTS = {
 
 @dataclass(frozen=True, slots=True)
 class RatedUnits:
-    """The rated turns or dialogues of one group that the selection keeps."""
+    """The rated turns or dialogues of one group that the selection keeps.
+
+    `clusters` maps their ids to clusters; `dialogues` are the ids of the dialogues that they belong to.
+    """
 
     clusters: dict[str, str] = field(default_factory=dict)  # id of a turn or dialogue -> its cluster
     dialogues: set[str] = field(default_factory=set)

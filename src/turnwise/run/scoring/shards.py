@@ -33,7 +33,7 @@ SHARD = 512  # items; an interrupted run loses at most the shards in work
 
 @dataclass(frozen=True, slots=True)
 class Shard:
-    """Some consecutive items and the blocks of all metrics for them."""
+    """Some consecutive items, and metric -> its block for them, and metric -> the key of that block in the store."""
 
     items: Sequence[Item]
     blocks: Mapping[str, Block]  # by metric
@@ -197,7 +197,10 @@ def _stopped_block(metric: Metric, batch: Sequence[Item], reason: str) -> Block:
 
 
 def _task(metrics: Mapping[str, Metric], store: BlockStore, batch: Sequence[Item], watch: Watch) -> _Task:
-    """The task of one shard: the keys of its blocks, and the metrics whose block is not in the store."""
+    """The task of one shard: the keys of its blocks, and the metrics that must score it.
+
+    These are the metrics that are not stopped and whose block is not in the store.
+    """
     content = content_key(batch)
     keys = {name: digest(str(metric.signature), content) for name, metric in metrics.items()}
     wanted = (name for name, key in keys.items() if key not in store and name not in watch.stopped)
@@ -205,7 +208,10 @@ def _task(metrics: Mapping[str, Metric], store: BlockStore, batch: Sequence[Item
 
 
 def _score_missing(metrics: Mapping[str, Metric], task: _Task) -> dict[str, Block]:
-    """The blocks of the task that were not in the store, by metric."""
+    """Score the items of the task with each metric that must score them; metric -> its block.
+
+    Raises `Unmeasured` if a metric calls `sys.exit`.
+    """
     blocks = {}
     for name in task.wanted:
         try:

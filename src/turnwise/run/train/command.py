@@ -33,7 +33,7 @@ from turnwise.types import Item
 
 
 class Trainer(NamedTuple):
-    """One entry of the table of trainers."""
+    """One entry of the table of trainers: `module:function`, what the data must contain, a text, the package."""
 
     target: str  # module:function, called with a `TrainingTask`, returns a `Trained`
     learns: Learns  # what the data must contain
@@ -130,7 +130,7 @@ def names() -> tuple[str, ...]:
 
 
 def broken() -> tuple[PluginError, ...]:
-    """Plugins that cannot be used because of their names."""
+    """One error for each plugin that is unusable because of its name; plugins are not imported for this."""
     return tuple(_plugins().problems.values())
 
 

@@ -76,7 +76,11 @@ class Cluster:
         *,
         model: bool = False,
     ) -> Iterator[tuple[Task, Result]]:
-        """Each task with its result, in order; see `Executor.in_order`."""
+        """Yield each task with `function(shared, task)`, in order; raises the error of a task when its turn comes.
+
+        The task of a lost worker goes to another one; `WorkersLost` after three losses. With `model` only workers with
+        a GPU are used, if the cluster has GPUs.
+        """
         stream = iter(tasks)
         some = list(islice(stream, 1))
         if not some:  # no worker needs to start

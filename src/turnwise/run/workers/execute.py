@@ -91,7 +91,11 @@ class Local:
         *,
         model: bool = False,
     ) -> Iterator[tuple[Task, Result]]:
-        """Each task with its result, in order; see `Executor.in_order`."""
+        """Yield each task with `function(shared, task)`, in order; raises the error of a task when its turn comes.
+
+        With one job the tasks run in this process, otherwise in new processes that end with the iteration. `model` is
+        not used.
+        """
         if self.jobs == 1:
             for task in tasks:
                 yield task, _run(function, shared, task)

@@ -42,7 +42,10 @@ Wishes = Mapping[str, Any]  # slot -> the condition on it; absent or None: no co
 
 
 class Flight(NamedTuple):
-    """A return flight of the table."""
+    """A return flight of the table.
+
+    `leaves` and `returns` are days of the year from 0, the hours those of departure.
+    """
 
     number: int
     origin: str
@@ -78,7 +81,7 @@ I have cancelled the reservation for NAME. | There is no flight for NAME. | Ther
 
 @dataclass(frozen=True, slots=True)
 class Tables:
-    """The flights on sale and the customer's reservation."""
+    """The flights on sale and the flight number of the customer's reservation (None: it has none)."""
 
     flights: tuple[Flight, ...]
     reservation: int | None  # flight number of the customer's reservation

@@ -35,7 +35,7 @@ TIMES = ("morning", "afternoon", "evening")
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """How a seller ends the dialogue: with a status, a flight and the customer's name."""
+    """How a seller ends the dialogue: a status (None: nothing was decided), a flight number and the customer's name."""
 
     status: Status | None  # None: nothing was decided
     flight: int | None = None
@@ -44,7 +44,11 @@ class Decision:
 
 @dataclass(frozen=True, slots=True)
 class Intent:
-    """A customer: its goal, its name, its conditions and its manner."""
+    """A customer: its goal, its name, its conditions and its manner.
+
+    `wishes` has by slot the condition or None, `patience` is the number of repeated questions that it accepts, and
+    `wording` the index of its wording.
+    """
 
     goal: Goal
     name: str
@@ -70,7 +74,7 @@ def _pick(options: Sequence[Any], u: float) -> Any:
 
 
 def draw_intent(rng: np.random.Generator) -> Intent:
-    """Draw a customer."""
+    """Draw a customer at random: goal, name, conditions and manner."""
     u = rng.random(20).tolist()
     origin = int(u[0] * len(AIRPORTS))
     destination = (origin + 1 + int(u[1] * (len(AIRPORTS) - 1))) % len(AIRPORTS)

@@ -25,7 +25,7 @@ def _name(facts: Facts, rng: np.random.Generator) -> None:
 
 
 def _date(facts: Facts, rng: np.random.Generator) -> None:
-    """Move both dates later by the same one to three days."""
+    """Move the dates that are known later by the same one to three days."""
     days = 1 + int(rng.random() * 3)
     for slot in ("leaves", "returns"):
         if slot in facts:

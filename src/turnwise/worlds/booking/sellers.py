@@ -31,7 +31,11 @@ QUESTIONS = ("name", "route", "dates", "price", "cabin", "carrier")
 
 @dataclass(frozen=True, slots=True)
 class Habits:
-    """The parameters of a seller. A number is the probability that it happens in a turn, unless noted."""
+    """The parameters of a seller; numbers are the probabilities that it does this in a turn, with three exceptions.
+
+    `noise` is the share of the facts that are wrong when it decides, `mistakes` has the probability of each kind of
+    mistake then, and `together` is the number of questions in one turn.
+    """
 
     wording: str = "plain"
     asks: tuple[str, ...] = QUESTIONS  # topics that it asks about, in this order
@@ -147,7 +151,7 @@ def _accepted_flight(turns: Sequence[Turn]) -> int | None:
 
 
 def _offer_values(flight: Flight) -> dict[str, Any]:
-    """The values of a flight that an offer mentions."""
+    """The number, departure date (as text), cabin and price of a flight, by their names in the sentence of an offer."""
     return {
         "number": flight.number,
         "date": DATES[flight.leaves],

@@ -34,7 +34,7 @@ class Rater:
         return SCALE_MIDDLE + self.bias + self.spread * (quality - SCALE_MIDDLE)
 
     def rate(self, quality: float, rng: np.random.Generator) -> float:
-        """Draw a rating of a dialogue of this quality."""
+        """Draw a rating, a whole number from 1 to 5, of a dialogue of this quality."""
         latent = self.mean(quality) + self.noise * rng.standard_normal()
         return float(min(SCALE[1], max(SCALE[0], np.floor(latent + 0.5))))
 

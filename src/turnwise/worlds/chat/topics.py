@@ -73,7 +73,10 @@ _SENTENCES = re.compile(r"[^.!?]+[.!?]*")
 
 @dataclass(frozen=True, slots=True)
 class Meaning:
-    """The parsed meaning of a turn."""
+    """The parsed meaning of a turn: all its topics, the topics that it asks about, and topic -> thing that it claims.
+
+    `question` tells whether it has a question at all.
+    """
 
     topics: frozenset[str]  # all topics that it mentions
     asks: tuple[str, ...]  # topics of its questions

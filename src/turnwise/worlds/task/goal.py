@@ -43,7 +43,11 @@ IGNORED = ("invalid", "pre_invalid")  # keys of `book` in MultiWOZ that are no s
 
 @dataclass(frozen=True, slots=True)
 class Wish:
-    """The goal in one domain. Values are in the user's spelling."""
+    """The goal in one domain: constraints (`info`), slots to ask for, and the details of a booking (None: no booking).
+
+    `fail_info` has other values of constraints, which the user states first. Mappings are slot -> value in the user's
+    spelling; `constraints` is `info` in canonical spelling, without `dontcare`.
+    """
 
     domain: str
     info: Mapping[str, str]
@@ -57,7 +61,10 @@ class Wish:
         object.__setattr__(self, "constraints", {s: v for s, v in values.items() if v != ANYTHING})
 
     def record(self) -> dict[str, Any]:
-        """The wish in MultiWOZ's format, as a log stores it."""
+        """The wish in MultiWOZ's format, as a log stores it: `info`, and `reqt`, `book` and `fail_info` if it has them.
+
+        `fail_info` is complete: it has the constraints of `info` too.
+        """
         found: dict[str, Any] = {"info": _with_log_names(self.info)}
         if self.requests:
             found["reqt"] = [LOG_NAME.get(slot, slot) for slot in self.requests]

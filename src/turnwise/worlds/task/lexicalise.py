@@ -40,7 +40,11 @@ _LETTERS = "ABCDEFGHJKLMNPQRSTUVWXYZ23456789"
 
 @dataclass(frozen=True, slots=True)
 class SlotValues:
-    """The values for the placeholders of one reply, in one domain."""
+    """The values for the placeholders of one reply, in one domain.
+
+    `values` are those of the current venue and `known` the tracked state, both by slot; `code` identifies the dialogue,
+    and `count` is the number of venues that match.
+    """
 
     domain: str
     values: Mapping[str, str]  # of the current venue; empty without one
@@ -159,7 +163,7 @@ def _without_unit(value: str) -> str:
 
 
 def dialogue_code(turns: Sequence[Turn]) -> int:
-    """A number that identifies the dialogue, from its first turn."""
+    """A number that identifies the dialogue: the CRC-32 of the text of its first turn."""
     return crc32(turns[0].text.encode())
 
 

@@ -17,7 +17,7 @@ CACHE_SIZE = 1 << 14  # texts whose parse is cached
 
 
 class Match(NamedTuple):
-    """A phrase that was found: a value of the slot `kind`, or one of the other kinds."""
+    """A phrase that was found: a value of the slot `kind`, or a slot name, domain, keyword or unknown slot."""
 
     kind: str
     value: str

@@ -18,7 +18,10 @@ _TOKEN = re.compile(r"[a-z0-9£]+(?:[:'.][a-z0-9]+)*")
 
 @dataclass(frozen=True, slots=True)
 class Domain:
-    """A domain: what can be searched, asked for and booked in it."""
+    """A domain: the slots to search by, for a system to ask for, for a user to ask for, and of a booking.
+
+    `table` is the file name of its table (None: it has none), `offer` the slot that identifies a venue.
+    """
 
     name: str
     informs: tuple[str, ...]  # slots by which venues are searched

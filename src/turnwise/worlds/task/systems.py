@@ -30,7 +30,11 @@ FEW_MATCHES = 4  # with at most this many matches a system offers one without a 
 
 @dataclass(frozen=True, slots=True)
 class Habits:
-    """The parameters of a system. A number is the probability that it happens in a turn, unless noted."""
+    """The parameters of a system; numbers are the probabilities that it does this where it could, with two exceptions.
+
+    `mishears` is the share of the user's values that are tracked wrongly, and `questions` the number of questions in
+    one turn.
+    """
 
     mishears: float = 0.0  # share of the user's values that the tracker loses or confuses
     misnames: float = 0.0  # offers a venue under the name of another
@@ -82,7 +86,7 @@ class System:
     def _reply(
         self, tracked: Tracked, state: State, code: int, rng: np.random.Generator
     ) -> tuple[str, SlotValues | None]:
-        """The reply with placeholders, and the source of their values (None for a reply without)."""
+        """The reply with placeholders, and the source of their values; None only for a reply without placeholders."""
         habits, acts, domain = self.habits, tracked.last, tracked.domain
         stalls, gives_up, repeats, strays, hurries = rng.random(5).tolist()
         if strays < habits.strays or ("bye" in acts.keywords and not (acts.informs or acts.requests)):

@@ -27,7 +27,7 @@ _IGNORED_COLUMNS = frozenset({"introduction", "location", "takesbookings", "sign
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Row:
-    """One venue or train."""
+    """One venue or train: slot -> value as in the table, and slot -> value in canonical spelling."""
 
     domain: str
     values: Mapping[str, str]  # slot -> value as in the table

@@ -31,7 +31,11 @@ class Mention(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Tracked:
-    """What was said in a dialogue up to a user's turn."""
+    """What was said in a dialogue up to a user's turn.
+
+    `last` is the meaning of that turn, `rows` has by domain the venue that the system named last, and `booked` the
+    domains with a reference number.
+    """
 
     mentions: tuple[Mention, ...]
     last: UserActs  # of the user's last turn

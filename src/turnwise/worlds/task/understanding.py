@@ -11,7 +11,7 @@ from turnwise.worlds.task.tables import Row, Tables
 
 @dataclass(frozen=True, slots=True)
 class UserActs:
-    """The meaning of a user's turn."""
+    """The meaning of a user's turn: domain, slots with values that it states, slots that it asks for, and keywords."""
 
     domain: str | None
     informs: Mapping[str, str]  # constraints and booking details, in canonical spelling
@@ -21,7 +21,11 @@ class UserActs:
 
 @dataclass(frozen=True, slots=True)
 class SystemActs:
-    """The meaning of a system's turn."""
+    """The meaning of a system's turn: the venues of the last name in it, and the slots with the values that it states.
+
+    Also slots whose value it says it does not know, slots that it asks for, keywords, and the reference number of a
+    booking.
+    """
 
     rows: tuple[Row, ...]  # venues of the last name in it; several if they share the name
     informed: Mapping[str, str]  # slots and values that it states
@@ -66,7 +70,10 @@ def parse_user_turn(tables: Tables, text: str, before: str | None) -> UserActs:
 
 @lru_cache(maxsize=CACHE_SIZE)
 def parse_system_turn(tables: Tables, text: str, domain: str) -> SystemActs:
-    """Parse a system's turn in a dialogue about `domain`."""
+    """Parse a system's turn in a dialogue about `domain`.
+
+    Values in its questions do not count as stated, but a venue that is named there is found.
+    """
     facts = DOMAINS[domain]
     rows: tuple[Row, ...] = ()
     reference = None

@@ -120,7 +120,7 @@ class UserView:
 
 @dataclass(frozen=True, slots=True)
 class User:
-    """A simulated user with a goal."""
+    """A simulated user with a goal, who leaves after more than `patience` unhelpful replies."""
 
     goal: Goal
     tables: Tables
