@@ -7,9 +7,9 @@ from hypothesis import strategies as st
 
 from turnwise.metrics.reference.bleu import Bleu
 from turnwise.metrics.reference.chrf import Chrf
-from turnwise.metrics.reference.overlap import matches
 from turnwise.metrics.reference.rouge import Overlap, RougeL, RougeLCaption, RougeN
 from turnwise.metrics.reference.tokens import tokens_13a
+from turnwise.metrics.words import matches
 from turnwise.types import Item, Metric, Turn
 
 words = st.sampled_from(

@@ -7,8 +7,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from scipy import stats
 
-from turnwise.stats.multiplicity import benjamini_hochberg
-from turnwise.stats.permutation import paired_test, perm_both, system_correlation_test
+from turnwise.stats.permutation import benjamini_hochberg, paired_test, perm_both, system_correlation_test
 from turnwise.types import Floats
 
 P = st.one_of(st.floats(0, 1), st.just(float("nan")))

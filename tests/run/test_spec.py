@@ -1,7 +1,15 @@
 """A spec records its own settings under the names and in the order that results.json and resumed work have."""
 
-from turnwise.run.outcome import origin
-from turnwise.run.spec import AttackSpec, CompareSpec, HardenSpec, MetaSpec, OpeSpec, ScoreSpec, TrainSpec
+from turnwise.run.spec import (
+    AttackSpec,
+    CompareSpec,
+    HardenSpec,
+    MetaSpec,
+    OpeSpec,
+    ScoreSpec,
+    TrainSpec,
+    origin,
+)
 
 GIVEN = {"data": ("logs.jsonl",), "metrics": ("length",)}
 

@@ -6,7 +6,7 @@ import pytest
 from scipy import stats
 
 from turnwise.stats.effect import cohen_dz, superiority
-from turnwise.stats.multiplicity import benjamini_hochberg
+from turnwise.stats.permutation import benjamini_hochberg
 from turnwise.stats.power import clusters_needed, minimum_detectable_difference, systems_needed
 
 NAN = float("nan")

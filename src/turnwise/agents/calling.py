@@ -14,7 +14,7 @@ from typing import NamedTuple, Protocol, TypeAlias, runtime_checkable
 
 import numpy as np
 
-from turnwise.conformance import reply_problem
+from turnwise.conformance.plugins import reply_problem
 from turnwise.errors import PluginError, TurnwiseError, Unmeasured, counted
 from turnwise.types import Agent, Reply, Turn
 

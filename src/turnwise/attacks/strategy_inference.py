@@ -13,8 +13,7 @@ from typing import Literal, TypeAlias
 
 import numpy as np
 
-from turnwise.metrics.reference.overlap import matches
-from turnwise.metrics.words import words
+from turnwise.metrics.words import matches, words
 
 InferredKind: TypeAlias = Literal["fixed", "parrot", "pattern", "not conclusive"]
 

@@ -19,7 +19,7 @@ import numpy as np
 
 from turnwise.attacks.context import Context
 from turnwise.errors import TurnwiseError, Unmeasured
-from turnwise.metrics.scorer import batch_or_each
+from turnwise.metrics.rows import batch_or_each
 from turnwise.types import Floats, Item, digest
 
 BATCH = 64

@@ -92,7 +92,7 @@ def describe(name: str) -> Card:
         own: Card = (maker if isinstance(maker, type) else resolve(name)).card  # type: ignore[union-attr]
         return own
     try:
-        from turnwise.conformance import is_computed
+        from turnwise.conformance.plugins import is_computed
 
         facts: Any = maker if isinstance(maker, type) and not is_computed(maker, ["card"]) else resolve(name)
         _check(offer, facts)
@@ -135,7 +135,7 @@ def _maker(name: str) -> Any:
 
 def _check(offer: registry.Offer, estimator: object) -> None:
     """Raise the offer's `PluginError` if the object (or class) lacks what an estimator must have."""
-    from turnwise.conformance import estimator_problem
+    from turnwise.conformance.plugins import estimator_problem
 
     try:
         problem = estimator_problem(estimator)

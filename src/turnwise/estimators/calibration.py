@@ -19,7 +19,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from turnwise.conformance import estimate_of, estimates_of
+from turnwise.conformance.calls import estimate_of, estimates_of
 from turnwise.encode.episodes import leave_out
 from turnwise.errors import Refused, counted
 from turnwise.protocols import EstimatesMany

@@ -12,18 +12,14 @@ from turnwise.library.results import (
     Agreement,
     Attack,
     Comparison,
-    Converted,
     Estimates,
     Hardened,
-    Replies,
-    Report,
     Result,
     Scores,
-    Simulated,
     Trained,
-    Validation,
 )
 from turnwise.library.scoring import compare, meta_evaluate, score
+from turnwise.library.written import Converted, Replies, Report, Simulated, Validation
 
 __all__ = [
     "Agreement",

@@ -247,3 +247,9 @@ def paths(value: PathLike | Sequence[PathLike] | None) -> tuple[str, ...]:
 
 def optional_path(value: PathLike | None) -> str | None:
     return None if value is None else str(value)
+
+
+def check_place(on: str, address: str | None) -> None:
+    """Raise `UsageError` for an address without `on="ray"`, which would have no effect."""
+    if address and on != "ray":
+        raise UsageError(f'--address {address} is that of a Ray cluster: add --on ray (in Python, on="ray")')

@@ -1,6 +1,7 @@
 """`attack` and `harden`: how a metric is gamed, and a metric that is harder to game."""
 
-from collections.abc import Sequence
+import sys
+from collections.abc import Callable, Sequence
 from typing import Annotated, get_args
 
 from turnwise.errors import unknown
@@ -11,16 +12,16 @@ from turnwise.library.arguments import (
     PathLike,
     Positive,
     Range,
+    check_place,
     checked,
     one_or_more,
     optional_path,
     paths,
 )
-from turnwise.library.data import Data, files
-from turnwise.library.results import Attack, Hardened
-from turnwise.library.running import Where, check_place, folder_of, reporter, result, selected
+from turnwise.library.data import Data, Where, files, selected
+from turnwise.library.results import Attack, Hardened, folder_of, result
 from turnwise.library.scoring import Draws, ScoredRole
-from turnwise.logs.items.selection import Judged
+from turnwise.logs.items.items import Judged
 from turnwise.run.spec import AttackSpec, HardenSpec, Place, Stage
 
 STAGES: tuple[Stage, ...] = ("baselines", "search")
@@ -156,7 +157,7 @@ def attack(
             reuse=reuse,
             quiet=not progress,
         )  # fmt: skip
-        outcome = run_attack(spec, report=reporter(progress=progress))
+        outcome = run_attack(spec, report=_reporter(progress=progress))
         return result(Attack, spec.command, outcome, folder, figures=figures)
 
 
@@ -300,7 +301,7 @@ def harden(
             reuse=reuse,
             quiet=not progress,
         )  # fmt: skip
-        outcome = run(spec, report=reporter(progress=progress))
+        outcome = run(spec, report=_reporter(progress=progress))
         return result(Hardened, spec.command, outcome, folder, figures=figures)
 
 
@@ -313,3 +314,15 @@ def _stages(given: Names) -> tuple[Stage, ...]:
             raise unknown("stage", name, known)
     chosen: dict[str, Stage] = dict(zip(known, known, strict=True))
     return tuple(chosen[name] for name in found)
+
+
+def _reporter(*, progress: bool) -> Callable[[str], None]:
+    """A function that prints a line to standard error if `progress` is set and standard error is a terminal,
+    else does nothing.
+    """
+
+    def report(line: str) -> None:
+        if progress and sys.stderr.isatty():
+            print(line, file=sys.stderr)
+
+    return report

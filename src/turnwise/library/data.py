@@ -3,7 +3,7 @@
 import math
 import shutil
 import sys
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -13,8 +13,9 @@ from typing import Annotated, Any, Protocol, TypeAlias
 import msgspec
 
 from turnwise.errors import DataError, Problem, UsageError
-from turnwise.library.arguments import UNCHECKED
-from turnwise.types import Dialogue
+from turnwise.library.arguments import UNCHECKED, Names, split_names
+from turnwise.logs.items.items import Judged, Selection
+from turnwise.types import Dialogue, Role
 
 UNNAMED = "unknown"  # the agent of a record that names none
 NAME = "dialogues.jsonl"  # of the file that dialogues in memory are written to
@@ -54,6 +55,9 @@ Data: TypeAlias = Annotated[
     | Table,
     UNCHECKED,
 ]
+
+
+Where = Mapping[str, str] | Sequence[tuple[str, str]]  # key -> the value that a dialogue must have there
 
 
 @dataclass(frozen=True, slots=True)
@@ -289,3 +293,35 @@ def _plain(value: Any) -> Any:
     if (isinstance(value, float) and math.isnan(value)) or type(value).__name__ in ("NAType", "NaTType"):
         return None
     return value
+
+
+def selected(
+    *,
+    items: Judged | None,
+    role: Role,
+    where: Where | None,
+    by: Names | None,
+    pair: str | None,
+    cluster: str | None,
+    limit: int | None,
+    as_agents: Names = (),
+    dimension: str | None = None,
+) -> Selection:
+    """The selection that these keywords describe; `dimension` "all" selects no dimension."""
+    return Selection(
+        judged=items,
+        dimension=None if dimension == "all" else dimension,
+        role=role,
+        pair=pair,
+        cluster=cluster,
+        by=by if by is None or isinstance(by, str) else ",".join(by),
+        where=pairs(where),
+        limit=limit,
+        as_agents=split_names(as_agents),
+    )
+
+
+def pairs(where: Where | None) -> tuple[tuple[str, str], ...]:
+    """Conditions or other mappings as pairs of key and value; none for None."""
+    found = where.items() if isinstance(where, Mapping) else where or ()
+    return tuple((key, value) for key, value in found)

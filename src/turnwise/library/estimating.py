@@ -10,13 +10,13 @@ from turnwise.library.arguments import (
     Natural,
     PathLike,
     Range,
+    check_place,
     checked,
     optional_path,
     split_names,
 )
-from turnwise.library.data import Data, files
-from turnwise.library.results import Estimates
-from turnwise.library.running import Where, check_place, folder_of, result, selected
+from turnwise.library.data import Data, Where, files, selected
+from turnwise.library.results import Estimates, folder_of, result
 from turnwise.run.spec import OpeSpec, Place
 
 LeastTruth = float | Mapping[str, float] | Sequence[tuple[str, float]]

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from turnwise.errors import Problem, UsageError
 from turnwise.library.arguments import PathLike, checked, paths
 from turnwise.library.data import Data, files
-from turnwise.library.results import Converted, Report, Validation
+from turnwise.library.written import Converted, Report, Validation
 
 if TYPE_CHECKING:
     from turnwise.logs.scan import Census, Dimension

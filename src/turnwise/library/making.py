@@ -12,14 +12,15 @@ from turnwise.library.arguments import (
     Natural,
     PathLike,
     Positive,
+    check_place,
     checked,
     optional_path,
     split_names,
 )
-from turnwise.library.data import Data, files
-from turnwise.library.results import Replies, Simulated, Trained
-from turnwise.library.running import Where, check_place, pairs, result, selected
+from turnwise.library.data import Data, Where, files, pairs, selected
+from turnwise.library.results import Trained, result
 from turnwise.library.scoring import ScoredRole
+from turnwise.library.written import Replies, Simulated
 from turnwise.run.spec import Place, TrainSpec
 
 

@@ -1,12 +1,11 @@
-"""What the library functions return. A result prints as its table, and a notebook shows the table and figures."""
+"""The results of runs. A result prints as its table, and a notebook shows the table and figures."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from itertools import islice
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from turnwise.errors import REFUSED, UNMEASURED, MissingExtra, Problem, counted
+from turnwise.errors import REFUSED, UNMEASURED, MissingExtra
 from turnwise.report import page, text
 from turnwise.report.figure import Figure
 from turnwise.types import Finding
@@ -15,7 +14,14 @@ if TYPE_CHECKING:
     import pandas
     import polars
 
-SHOWN = 5  # placeholders that a note names
+
+from contextlib import contextmanager
+from tempfile import TemporaryDirectory
+from typing import TypeVar
+
+from turnwise.library.arguments import PathLike
+from turnwise.library.notes import notes
+from turnwise.run.spec import Outcome
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
@@ -187,142 +193,32 @@ class Trained(Result):
     __repr__ = __str__
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Replies:
-    """What `respond` wrote."""
-
-    path: str
-    n_dialogues: int
-    n_points: int  # points that were to be answered
-    n_replies: int
-    n_there: int  # points that had replies of this agent before
-    failures: tuple[str, ...]  # where the agent failed, and why
-
-    def __str__(self) -> str:
-        answered = f"{self.n_points - len(self.failures)} of {counted(self.n_points, 'point')}"
-        lines = [f"{self.path}: {counted(self.n_dialogues, 'dialogue')} written, replies at {answered}"]
-        return "\n".join([*lines, *(f"note: {failure}" for failure in self.failures[:SHOWN])])
+AnyResult = TypeVar("AnyResult", bound=Result)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Simulated:
-    """What `simulate` wrote: the logs, and the true mean of each agent."""
-
-    path: str
-    truth_path: str | None  # None: no truth was asked for
-    n_dialogues: int
-    truth: Mapping[str, Any]  # the content of the truth file
-
-    def records(self) -> list[dict[str, Any]]:
-        """One dict an agent: `agent`, and by dimension its true mean with standard error and number of
-        dialogues; empty if no truth was asked for.
-        """
-        return [{"agent": agent, **scores} for agent, scores in self.truth["agents"].items()]
-
-    def __iter__(self) -> Iterator[dict[str, Any]]:
-        return iter(self.records())
-
-    def __len__(self) -> int:
-        return len(self.truth["agents"])
-
-    def __str__(self) -> str:
-        """The true means of the agents, one row each, with the largest standard error."""
-        agents = self.truth["agents"]
-        # A dimension on which none of an agent's dialogues has a score is not in its means.
-        dimensions = list(dict.fromkeys(name for scores in agents.values() for name in scores))
-        rows = [
-            [
-                agent,
-                *(scores[name]["mean"] if name in scores else None for name in dimensions),
-                max(about["se"] for about in scores.values()),
-                max(about["n"] for about in scores.values()),
-            ]
-            for agent, scores in agents.items()
-        ]
-        written = f"{self.path}: {counted(self.n_dialogues, 'dialogue')}"
-        return text.table(rows, ("agent", *dimensions, "se (largest)", "n")) if rows else written
+@contextmanager
+def folder_of(output: PathLike | None, *, figures: bool) -> Iterator[Path | None]:
+    """The folder that a run writes to; a temporary one if there is no output but figures are made, None if neither."""
+    if output is not None or not figures:
+        yield None if output is None else Path(output)
+        return
+    with TemporaryDirectory() as folder:
+        yield Path(folder)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Converted:
-    """What `convert` wrote."""
+def result(
+    kind: type[AnyResult], command: str, outcome: Outcome, folder: Path | None, *, figures: bool
+) -> AnyResult:
+    """The outcome of a run as a result of type `kind`; with `figures` and a folder, it has the figures that a
+    report of the folder shows.
+    """
+    if not figures or folder is None:
+        return kind(findings=outcome.findings, document=outcome.document)
+    from turnwise.report.report import figures as drawn
+    from turnwise.report.runs import Run
 
-    path: str
-    n_dialogues: int
-    dropped: Mapping[str, int] = field(default_factory=dict)  # what could not be kept -> how often
-    reader: str = "native"  # the format that was read
-    understood: tuple[str, ...] = ()  # messages by role, agents, ratings ..., a line each
-    notes: tuple[str, ...] = ()  # what the reader assumed
-    redacted: Mapping[str, int] | None = None  # placeholders written, by kind; None without `redact`
-
-    def __str__(self) -> str:
-        lines = [f"{self.path}: {counted(self.n_dialogues, 'dialogue')} written, read as {self.reader}"]
-        lines += [*self.understood, *(f"note: {note}" for note in self.notes)]
-        if self.redacted is not None:
-            from turnwise.logs.redact import KINDS, NOT_COMPLETE
-
-            kinds = [f"{self.redacted[kind]} {kind}" for kind in KINDS if self.redacted.get(kind)]
-            lines.append(f"redacted: {', '.join(kinds) or 'nothing found'}; {NOT_COMPLETE}")
-        return "\n".join([*lines, *(f"not kept: {count} {what}" for what, count in self.dropped.items())])
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Validation:
-    """What files hold, and what is wrong with them. Iterates as one dict a file."""
-
-    files: tuple[Mapping[str, Any], ...]
-    problems: tuple[Problem, ...]  # the first ones
-    n_problems: int  # all of them
-
-    @property
-    def ok(self) -> bool:
-        """Whether there is no problem."""
-        return not self.n_problems
-
-    def records(self) -> list[dict[str, Any]]:
-        """One dict a file: its dialogues, messages, agents, rated dimensions and number of problems."""
-        return [dict(one) for one in self.files]
-
-    def __iter__(self) -> Iterator[dict[str, Any]]:
-        return iter(self.records())
-
-    def __len__(self) -> int:
-        return len(self.files)
-
-    def table(self) -> str:
-        """What the files without a problem hold; "" where there is none."""
-        good = [_holdings(one) for one in self.files if not one["problems"]]
-        return (
-            text.table(good, ("file", "dialogues", "messages", "agents", "dimensions", "notes"))
-            if good
-            else ""
-        )
-
-    def __str__(self) -> str:
-        more = self.n_problems - len(self.problems)
-        lines = [self.table()] if self.table() else []
-        return "\n".join([*lines, *map(str, self.problems), *([f"... and {more} more"] if more else [])])
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Report:
-    """What `make_report` wrote."""
-
-    title: str
-    claims: tuple[str, ...]  # the sentences that the results support
-    n_figures: int
-    written: Mapping[str, tuple[Path, ...]]  # output -> the files that it consists of
-
-    def __str__(self) -> str:
-        return "\n".join(
-            f"{output}: {counted(self.n_figures, 'figure')}{_pictures(files)}"
-            for output, files in self.written.items()
-        )
-
-
-def _pictures(files: Sequence[Path]) -> str:
-    """` and 2 pictures` for the files beside the report itself; empty if there are none."""
-    return f" and {counted(len(files) - 1, 'picture')}" if len(files) > 1 else ""
+    run = Run(command, folder, outcome.document)
+    return kind(findings=outcome.findings, document=outcome.document, drawn=tuple(drawn(run)))
 
 
 def table(records: Sequence[Mapping[str, Any]], columns: Sequence[str]) -> str:
@@ -340,82 +236,3 @@ def cells(records: Sequence[Mapping[str, Any]], columns: Sequence[str]) -> tuple
 def _cell(column: str, value: Any) -> Any:
     """The value; p-values as text such as `<.001`."""
     return text.p_value(value) if column in ("p", "p_adjusted") else value
-
-
-def _unpaired(finding: Finding) -> str | None:
-    """A note on items of two compared agents that have no partner, or on a comparison without pairs; None if
-    neither applies.
-    """
-    left = [finding.details.get(f"unpaired_{side}") for side in "ab"]
-    agents = [finding.what.get(f"agent_{side}") for side in "ab"]
-    if not any(left):
-        if "unpaired, as fewer than half" not in str(finding.method):
-            return None
-        return (
-            f"note: fewer than half of the items of {agents[0]} and {agents[1]} have a partner with the same context, "
-            "so the agents are compared as independent samples; --pair KEY, such as meta.item, pairs by another key"
-        )
-    counts = " and ".join(f"{count or 0} of {agent}" for count, agent in zip(left, agents, strict=True))
-    return f"note: items without a partner, left out: {counts}; --pair KEY pairs by another key"
-
-
-def notes(findings: Sequence[Finding]) -> list[str]:
-    """Lines on what was not scored, once for each metric and reason, then on what limits the findings; without
-    repetitions. Counts of items are added up over findings; for agreement, where findings share items, the
-    largest counts.
-    """
-    counts: dict[tuple[str, str], int] = {}
-    for finding in findings:
-        for reason, count in finding.unscored.items():
-            key = (str(finding.what.get("metric")), reason)
-            counts[key] = (
-                max(counts.get(key, 0), count) if "statistic" in finding.what else counts.get(key, 0) + count
-            )
-    found = [
-        f"note: {metric}: {counted(count, 'item')} not scored: {reason}"
-        for (metric, reason), count in counts.items()
-    ]
-    for finding in findings:
-        metric = finding.what.get("metric")
-        if trained_on := finding.details.get("in_training"):
-            found.append(f"warning: {metric} learned from {trained_on} items here: its agreement with people says "
-                         "nothing about new ones")  # fmt: skip
-        if (unpaired := _unpaired(finding)) and unpaired not in found:
-            found.append(unpaired)
-        if cut := finding.details.get("cut"):
-            found.append(f"note: {metric}: its model read only the beginning of {counted(cut, 'text')}")
-        if unresolved := finding.details.get("unresolved"):
-            named = ", ".join(f"{name} ({count})" for name, count in islice(unresolved.items(), SHOWN))
-            more = f", and {len(unresolved) - SHOWN} more" if len(unresolved) > SHOWN else ""
-            found.append(f"note: placeholders that the ontology does not know: {named}{more}")
-        if finding.status != "ok" and not finding.unscored:
-            about = " ".join(str(value) for value in finding.what.values() if value)
-            found.append(f"note: {about}: {finding.status}: {finding.reason}")
-    return list(dict.fromkeys(found))
-
-
-NAMED = 3  # agents or dimensions that a line names
-
-
-def _holdings(record: Mapping[str, Any]) -> list[Any]:
-    """A row of the table of files: file, dialogues, messages, agents, dimensions with their scales, and notes."""
-    agents = [f"{name} {count}" for name, count in record["agents"].items()]
-    dimensions = [f"{name}{_scale(about['scales'])}" for name, about in record["dimensions"].items()]
-    notes = ["references"] if record["references"] else []
-    if record["alternatives"]:
-        notes.append(f"alternatives of {_several(record['alternatives'])}")
-    if mixed := [name for name, about in record["dimensions"].items() if len(about["scales"]) > 1]:
-        notes.append(f"scales differ in {_several(mixed)}")
-    counts = [record["dialogues"], record["messages"]]
-    return [record["file"], *counts, _several(agents), _several(dimensions) or "-", "; ".join(notes) or "-"]
-
-
-def _scale(scales: Sequence[tuple[float, float] | None]) -> str:
-    """` 1-5` if all ratings have one scale, else empty."""
-    return f" {scales[0][0]:g}-{scales[0][1]:g}" if len(scales) == 1 and scales[0] else ""
-
-
-def _several(names: Sequence[str]) -> str:
-    """The first three names, and how many more there are."""
-    more = [f"{len(names) - NAMED} more"] if len(names) > NAMED else []
-    return ", ".join([*names[:NAMED], *more])

@@ -11,15 +11,15 @@ from turnwise.library.arguments import (
     Natural,
     PathLike,
     Range,
+    check_place,
     checked,
     one_or_more,
     optional_path,
     split_names,
 )
-from turnwise.library.data import Data, files
-from turnwise.library.results import Agreement, Comparison, Scores
-from turnwise.library.running import Where, check_place, folder_of, result, selected
-from turnwise.logs.items.selection import Judged
+from turnwise.library.data import Data, Where, files, selected
+from turnwise.library.results import Agreement, Comparison, Scores, folder_of, result
+from turnwise.logs.items.items import Judged
 from turnwise.run.spec import CompareSpec, MetaSpec, Place, ScoreSpec
 from turnwise.types import Level
 

@@ -9,7 +9,7 @@ import tempfile
 import zipfile
 import zlib
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, BinaryIO, cast
 
@@ -200,3 +200,15 @@ def atomic(path: Path) -> Iterator[BinaryIO]:
     except BaseException:
         draft.unlink(missing_ok=True)
         raise
+
+
+def lock(file: BinaryIO, path: Path) -> None:
+    """Lock the file for this process; if another run has it, close it and raise `UsageError`. No lock on Windows."""
+    with suppress(ImportError):  # Windows has no fcntl, and opens files for writing exclusively
+        import fcntl
+
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            file.close()
+            raise UsageError(f"{path.parent} is in use by another run; give this one its own -o") from error

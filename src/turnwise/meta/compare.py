@@ -16,14 +16,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from turnwise.conformance import number_of, numbers_of
+from turnwise.conformance.calls import number_of, numbers_of
 from turnwise.errors import PluginError, Refused
 from turnwise.meta.table import ScoreTable, unit_means
 from turnwise.metrics.rows import better_direction, dense, stack_rows
 from turnwise.stats import effect, permutation, power, unpaired
 from turnwise.stats.clusters import cluster_sums, codes, connected_components
 from turnwise.stats.interval import Interval, interval_of_rows, interval_of_sums
-from turnwise.stats.multiplicity import benjamini_hochberg
+from turnwise.stats.permutation import benjamini_hochberg
 from turnwise.types import Finding, Floats, Guarded, Ints, Metric, Summed
 
 MIN_PAIRED_SHARE = 0.5  # share of each agent's items that must have a pair

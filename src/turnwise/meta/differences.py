@@ -17,8 +17,13 @@ from turnwise.meta.correlate import MIN_SYSTEMS, Points, agent_points, rated_row
 from turnwise.meta.gold import Gold
 from turnwise.meta.table import ScoreTable
 from turnwise.stats.correlation import pearson
-from turnwise.stats.multiplicity import benjamini_hochberg
-from turnwise.stats.permutation import DifferenceTest, perm_both, perm_both_systems, williams
+from turnwise.stats.permutation import (
+    DifferenceTest,
+    benjamini_hochberg,
+    perm_both,
+    perm_both_systems,
+    williams,
+)
 from turnwise.types import Level
 
 

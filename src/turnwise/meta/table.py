@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from turnwise.conformance import number_of, numbers_of
+from turnwise.conformance.calls import number_of, numbers_of
 from turnwise.metrics.rows import dense
 from turnwise.stats.clusters import cluster_sums
 from turnwise.types import Floats, Ints, Metric, Rows, Status, Summed

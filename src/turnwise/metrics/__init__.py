@@ -178,7 +178,7 @@ def describe(name: str) -> MetricInfo:
         return _info(name, maker if isinstance(maker, type) else resolve(name))
     offer, maker = _offer(name, entry), _maker(name)
     try:
-        from turnwise.conformance import is_computed
+        from turnwise.conformance.plugins import is_computed
 
         read = ("card", "level", "needs", "higher_is_better")
         facts = maker if isinstance(maker, type) and not is_computed(maker, read) else resolve(name)
@@ -231,7 +231,7 @@ def _make_plugin_metric(
 
 def _check_plugin_metric(offer: Offer, metric: object) -> None:
     """Raise the offer's `PluginError` if the object, or the class, is no metric."""
-    from turnwise.conformance import metric_problem
+    from turnwise.conformance.plugins import metric_problem
 
     try:
         problem = metric_problem(metric)

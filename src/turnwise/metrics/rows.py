@@ -1,17 +1,21 @@
-"""How rows of evidence become a number: the reductions that several metrics share.
+"""How rows of evidence are scored, and how they become a number: the reductions that several metrics share.
 
 Most metrics are functions of the sum of their rows (`Sums`): BLEU of its counts, a mean of (value, 1).
 No rows at all is no number: every `of_sums` here answers NaN to a sum over nothing.
+
+A batch is scored at once, and item by item only if the batch fails, so that an error affects one item only.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from math import inf, nan
-from typing import ClassVar, Literal, TypeAlias, cast
+from typing import ClassVar, Literal, TypeAlias, TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
+from turnwise.conformance.calls import foreign, rows_of
+from turnwise.errors import PluginError, UsageError, out_of_memory
 from turnwise.types import Direction, Floats, Item, Metric, Rows
 
 Resampling: TypeAlias = Literal["bootstrap", "subsample"]
@@ -97,3 +101,65 @@ def dense(rows: Rows) -> Floats:
     if not isinstance(rows, np.ndarray):
         raise TypeError("a metric that is a function of sums returned sparse rows")
     return rows
+
+
+T = TypeVar("T")
+
+
+def batch_or_each(
+    ask: Callable[[Sequence[Item]], T],
+    items: Sequence[Item],
+    *,
+    fatal: Callable[[Exception, int], bool] = lambda error, count: False,
+) -> tuple[list[T], dict[int, Exception]]:
+    """The answers of `ask` and the errors by the item's place: one answer for all items if `ask` accepts them together.
+
+    Otherwise `ask` is called with each item alone, and there is an answer, in order, for each item on which it does not
+    raise. An error is raised if `fatal` holds for it and for the number of items that were asked about together.
+    """
+    try:
+        return [ask(items)], {}
+    except Exception as error:
+        if fatal(error, len(items)):
+            raise
+        if len(items) == 1:
+            return [], {0: error}
+    answers: list[T] = []
+    errors: dict[int, Exception] = {}
+    for place, item in enumerate(items):
+        answer, failed = batch_or_each(ask, [item], fatal=fatal)
+        answers += answer
+        if failed:
+            errors[place] = failed[0]
+    return answers, errors
+
+
+def rows_or_errors(metric: Metric, items: Sequence[Item]) -> tuple[Rows, dict[int, Exception]]:
+    """Rows of the items that the metric can score, and the error of each other item by its place.
+
+    A metric that breaks its contract on the batch (`PluginError`) fails on all items. A `UsageError` is raised, as the
+    setting fails on every item; so is running out of memory on a single item.
+    """
+
+    def fatal(error: Exception, count: int) -> bool:
+        if isinstance(error, PluginError):
+            return count == len(items)
+        return isinstance(error, UsageError) or (count == 1 and out_of_memory(error))
+
+    try:
+        blocks, errors = batch_or_each(lambda some: rows_of(metric, some), items, fatal=fatal)
+    except PluginError as broken:
+        return no_rows(metric), dict.fromkeys(range(len(items)), broken)
+    if len(blocks) == 1:
+        return blocks[0], errors
+    return stack_rows(blocks) if blocks else no_rows(metric), errors
+
+
+def no_rows(metric: Metric) -> Rows:
+    """The metric's rows for no items; without columns where a plugin fails even then."""
+    try:
+        return rows_of(metric, [])
+    except Exception:
+        if not foreign(metric):
+            raise
+        return np.zeros((0, 0))

@@ -1,7 +1,8 @@
 """Two-sided permutation tests that swap, cluster by cluster, what is exchangeable under the null hypothesis.
 
 A p-value from sampled swaps is (1 + number as extreme) / (1 + draws) (Phipson and Smyth 2010), so it is never 0. Where
-the 2^C possible swaps are no more than `draws`, all are enumerated and p is exact.
+the 2^C possible swaps are no more than `draws`, all are enumerated and p is exact. p-values of many tests are adjusted
+by `benjamini_hochberg`.
 """
 
 from collections.abc import Callable, Iterator
@@ -242,3 +243,15 @@ def _standardised(x: Floats, *, ranked: bool) -> Floats:
     x = midranks(x) if ranked else x
     with np.errstate(invalid="ignore"):  # the mean of an infinite score is undefined
         return np.asarray((x - np.mean(x)) / np.std(x))
+
+
+def benjamini_hochberg(p: Floats) -> Floats:
+    """Adjusted p-values (Benjamini and Hochberg 1995). A NaN stays NaN and does not count as a test."""
+    p = np.asarray(p, dtype=np.float64)
+    adjusted = np.full(p.shape, np.nan)
+    tested = np.flatnonzero(~np.isnan(p))
+    order = tested[np.argsort(p[tested])]
+    n = len(order)
+    stepped = p[order] * (n / np.arange(1, n + 1))
+    adjusted[order] = np.minimum(1.0, np.minimum.accumulate(stepped[::-1])[::-1])
+    return adjusted

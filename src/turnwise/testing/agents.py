@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from turnwise.agents.calling import CallLimits, NoReply, ReplyRequest
-from turnwise.conformance import reply_problem
+from turnwise.conformance.plugins import reply_problem
 from turnwise.protocols import agent_extras
 from turnwise.testing.data import turn_items
 from turnwise.testing.expect import expect, no_problem, running

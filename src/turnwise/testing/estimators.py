@@ -9,7 +9,8 @@ from dataclasses import dataclass, fields, replace
 
 import numpy as np
 
-from turnwise.conformance import estimate_of, estimator_problem, signature_of
+from turnwise.conformance.calls import estimate_of, signature_of
+from turnwise.conformance.plugins import estimator_problem
 from turnwise.encode.episodes import kept, leave_out
 from turnwise.errors import Refused
 from turnwise.testing.data import episodes as sample_episodes

@@ -12,7 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from turnwise.conformance import fitted_on, metric_problem, number_of, numbers_of, rows_of, signature_of
+from turnwise.conformance.calls import fitted_on, number_of, numbers_of, rows_of, signature_of
+from turnwise.conformance.plugins import metric_problem
 from turnwise.errors import Refused
 from turnwise.metrics.rows import scored, stack_rows
 from turnwise.protocols import metric_extras

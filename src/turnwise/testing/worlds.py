@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from turnwise.conformance import world_problem
+from turnwise.conformance.plugins import world_problem
 from turnwise.errors import TurnwiseError
 from turnwise.logs.readers import checked
 from turnwise.testing.expect import ContractError, expect, no_problem, running

@@ -38,7 +38,7 @@ def named(name: str) -> ModuleType:
         return import_module(f"turnwise.worlds.{name}")
     if (offer := _plugins().find(name)) is None:
         raise unknown("world", name, names())
-    from turnwise.conformance import world_problem
+    from turnwise.conformance.plugins import world_problem
 
     found: ModuleType = offer.load()
     if (problem := world_problem(found)) is not None:

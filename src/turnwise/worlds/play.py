@@ -8,7 +8,7 @@ from zlib import crc32
 
 import numpy as np
 
-from turnwise.conformance import reply_of
+from turnwise.conformance.calls import reply_of
 from turnwise.types import Agent, Dialogue, Floats, Rating, Reply, Scores, Turn
 
 

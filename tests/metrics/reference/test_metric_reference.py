@@ -5,8 +5,8 @@ import math
 import pytest
 
 from turnwise.metrics import resolve
-from turnwise.metrics.reference.overlap import matches
 from turnwise.metrics.reference.tokens import tokens_13a, tokens_rouge
+from turnwise.metrics.words import matches
 from turnwise.types import Item, Turn
 
 

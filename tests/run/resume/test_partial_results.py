@@ -15,7 +15,7 @@ from tests.small_world import held
 from turnwise.cli.group import run
 from turnwise.errors import UsageError
 from turnwise.logs import native
-from turnwise.run import outcome
+from turnwise.run import spec as run_spec
 from turnwise.run.ope import command as ope_module
 from turnwise.run.ope import estimators as rankers
 from turnwise.run.ope import logged_data
@@ -127,10 +127,10 @@ def test_partial_results_do_not_depend_on_the_commit(folder: Path, monkeypatch: 
     """Git may not answer in time, or be asked after a commit of nothing but words."""
     monkeypatch.chdir(folder)
     with monkeypatch.context() as patch, suppress(KeyboardInterrupt):
-        patch.setattr(outcome, "_commit", lambda: None)
+        patch.setattr(run_spec, "_commit", lambda: None)
         interrupt_after(patch, 4)
         run([*WHOLE.split(), "committed"])
-    monkeypatch.setattr(outcome, "_commit", lambda: "f00d")
+    monkeypatch.setattr(run_spec, "_commit", lambda: "f00d")
     seen = counted(monkeypatch, ope_module, "estimate_target")
     assert run([*WHOLE.split(), "committed"]) == 0
     assert len(seen) == 2

@@ -1,5 +1,7 @@
 """From dialogues to items: what is judged, what it is clustered and paired by, and in whose name.
 
+A `Selection` says what is asked for; `settled` adds what the files decide of it.
+
 Two questions are settled here, once, for every metric and test. The *cluster* is what resampling and splits
 must not tear apart: the dialogue, or, where a record holds one judged reply only, all records that answer the
 same context. The *pair* is what lets two agents be compared on the same thing: the identical context, or the
@@ -8,16 +10,78 @@ value of a key such as `meta.item`.
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from hashlib import blake2b
+from typing import Literal
 
-from turnwise.errors import DataError, counted
+from turnwise.errors import DataError, UsageError, counted
 from turnwise.logs import native
 from turnwise.logs.dialogue import CALLS
 from turnwise.logs.items.keys import lookup, value_of
 from turnwise.logs.items.points import Point
-from turnwise.logs.items.selection import EVERYONE, FILE, Judged, Selection, check_speakers, settled
-from turnwise.logs.scan import Census
-from turnwise.types import Dialogue, Item, Turn, item_id
+from turnwise.logs.scan import Census, Source
+from turnwise.types import Dialogue, Item, Role, Turn, item_id
+
+Judged = Literal["rated", "last", "all"]
+EVERYONE = "@alternatives"  # stands for all agents that have alternatives
+FILE = "file"  # in --by: the file that a dialogue is in
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Selection:
+    """Which dialogues and turns are judged, in whose words, and by which keys they are grouped, paired and
+    clustered.
+    """
+
+    judged: Judged | None = None  # None: rated where a file has turn ratings, else all
+    dimension: str | None = None  # with "rated": only turns rated on this dimension
+    role: Role = "assistant"
+    pair: str | None = None  # key such as meta.item
+    cluster: str | None = None
+    by: str | None = None  # one result a group: meta.corpus; or several keys by comma
+    where: tuple[tuple[str, str], ...] = ()
+    limit: int | None = None  # dialogues
+    as_agents: tuple[str, ...] = ()  # score what these agents would have said
+
+    @property
+    def group_keys(self) -> tuple[str, ...]:
+        """The keys of `by`, split at commas and stripped; empty without `by`."""
+        return tuple(key.strip() for key in self.by.split(",") if key.strip()) if self.by else ()
+
+    @property
+    def apart(self) -> bool:
+        """Whether `by` has the key `file`: then ids need only differ inside a file."""
+        return FILE in self.group_keys
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether nothing depends on the files: which turns are judged, and which agents, is given."""
+        return self.judged is not None and EVERYONE not in self.as_agents
+
+
+def settled(selection: Selection, census: Census, *, source: Source | None = None) -> Selection:
+    """The selection with what the files decide: whether only rated turns are judged, and which agents
+    `@alternatives` stands for. Turn ratings of `source` decide if it is given, else those of all files. An
+    agent without alternatives raises `UsageError`.
+    """
+    rated = census.turn_rated if source is None else source.turn_rated
+    is_rated = bool(rated) if selection.dimension is None else selection.dimension in rated
+    judged = selection.judged or ("rated" if is_rated else "all")
+    named = [agent for agent in selection.as_agents if agent != EVERYONE]
+    check_speakers(named, census.alternatives)
+    if EVERYONE not in selection.as_agents or not census.alternatives:
+        return replace(selection, judged=judged)
+    return replace(selection, judged=judged, as_agents=tuple(dict.fromkeys([*named, *census.alternatives])))
+
+
+def check_speakers(agents: Iterable[str], there: Iterable[str]) -> None:
+    """Raise `UsageError` if one of `agents` is not in `there`, the agents that have alternatives."""
+    known = dict.fromkeys(there)
+    for agent in agents:
+        if agent not in known:
+            names = ", ".join(known) or "none"
+            raise UsageError(f"no alternatives of agent `{agent}` at any judged turn; there are: {names}")
+
 
 __all__ = ["Judged", "Selection", "all_items", "items", "lookup", "settled"]
 

@@ -16,9 +16,9 @@ from typing import ClassVar
 
 import numpy as np
 
-from turnwise.metrics.reference.overlap import matches
 from turnwise.metrics.reference.tokens import tokens_13a
 from turnwise.metrics.rows import Sums
+from turnwise.metrics.words import matches
 from turnwise.types import Card, Floats, Item, Level, Need, Signature
 
 

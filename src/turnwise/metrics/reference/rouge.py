@@ -14,9 +14,9 @@ from typing import ClassVar, NamedTuple
 
 from rapidfuzz.distance import LCSseq
 
-from turnwise.metrics.reference.overlap import matches
 from turnwise.metrics.reference.tokens import tokens_rouge
 from turnwise.metrics.rows import Mean
+from turnwise.metrics.words import matches
 from turnwise.types import Card, Item, Level, Need, Signature
 
 CAPTION_BETA = 1.2  # beta of the F-measure in the COCO caption evaluation code, which gives no reason for it

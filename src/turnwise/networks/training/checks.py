@@ -5,7 +5,7 @@ from typing import Any, get_args
 
 import numpy as np
 
-from turnwise.conformance import shown
+from turnwise.conformance.attributes import shown
 from turnwise.networks.training.task import Trained
 from turnwise.protocols import Learns, trainer_extras
 from turnwise.types import Finding

@@ -1,34 +1,67 @@
 """`turnwise attack`: search for replies that a metric scores above people's."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 from functools import partial
 from typing import Any
 
+import msgspec
 import numpy as np
 
 from turnwise.attacks.attack import Attack, attack
 from turnwise.attacks.context import Context, sample_contexts, split_contexts
 from turnwise.attacks.perturb import CALLS_PER_CONTEXT, Perturbation, perturb
-from turnwise.attacks.target import Target
+from turnwise.attacks.target import Answer, Target
 from turnwise.attacks.verdict import JudgedStrategy
-from turnwise.conformance import rows_of
+from turnwise.conformance.calls import rows_of
 from turnwise.errors import Unmeasured, UsageError
-from turnwise.logs.items.items import all_items
-from turnwise.logs.items.selection import FILE
+from turnwise.logs.items.items import FILE, all_items
 from turnwise.logs.native import file_names
 from turnwise.logs.scan import Census, scan
 from turnwise.metrics.rows import better_direction
 from turnwise.protocols import metric_extras
-from turnwise.run.attack.call_journal import open_call_journal
 from turnwise.run.attack.policy_tuning import PolicyTuning
 from turnwise.run.attack.trained_model_card import model_folder, write_attacks
-from turnwise.run.outcome import Outcome, finish
+from turnwise.run.resume.progress_journal import Journal
 from turnwise.run.scoring.blocks import item_scores, missing
 from turnwise.run.scoring.shards import prepare
 from turnwise.run.scoring.tally import generator
-from turnwise.run.spec import AttackSpec
-from turnwise.types import Direction, Finding, Floats, Item, Metric
+from turnwise.run.spec import AttackSpec, Outcome, finish
+from turnwise.types import Direction, Finding, Floats, Item, Metric, digest
+
+PATH = "calls.jsonl"  # in the output folder
+
+
+class CallJournal:
+    """The metric's answers by the key of the call; each batch of answers is one part of the journal."""
+
+    def __init__(self, journal: Journal) -> None:
+        self._journal = journal
+        self.known: dict[str, Answer] = {}
+        for part in range(len(journal)):
+            self.known |= msgspec.convert(journal.get(part), dict[str, Answer])
+
+    def put(self, answers: dict[str, Answer]) -> None:
+        """Append a batch of answers (key -> answer) to the journal; `known` keeps only what was there at the start."""
+        self._journal.put(len(self._journal), answers)
+
+
+@contextmanager
+def open_call_journal(spec: AttackSpec, *about: Any, name: str = PATH) -> Iterator[CallJournal]:
+    """Open the journal of metric calls of this spec, and delete it when the block ends without an error.
+
+    Answers are reused only if metrics, selection, seed, options and `about` (further inputs that determine the calls)
+    are the same, and `spec.reuse` is set. `name` is the file in the output folder; without -o the journal is in memory.
+    """
+    key = digest(*(repr(part) for part in (spec.metrics, spec.selection, spec.seed, spec.options, *about)))
+    folder = spec.output
+    if folder is not None:
+        folder.mkdir(parents=True, exist_ok=True)
+    path = None if folder is None else folder / name
+    with Journal(path, key, reuse=spec.reuse) as journal:
+        yield CallJournal(journal)
+
 
 Report = Callable[[str], None]
 HUMAN = "human"  # the agent name of people in the data

@@ -32,12 +32,11 @@ from turnwise.run.attack.fraud_training_data import (
     prefix_digest,
     training_dialogues,
 )
-from turnwise.run.outcome import Outcome, finish
 from turnwise.run.resume.progress_journal import Journal
 from turnwise.run.scoring.meta import meta
 from turnwise.run.scoring.shards import prepare
 from turnwise.run.scoring.tally import generator
-from turnwise.run.spec import HardenSpec, MetaSpec, TrainSpec
+from turnwise.run.spec import HardenSpec, MetaSpec, Outcome, TrainSpec, finish
 from turnwise.run.train.command import train
 from turnwise.stats.interval import Interval
 from turnwise.types import Finding, Metric, digest

@@ -23,8 +23,8 @@ from turnwise.logs.items.keys import lookup
 from turnwise.logs.native import read_all, write
 from turnwise.logs.scan import scan
 from turnwise.protocols import agent_extras
-from turnwise.run.progress import progress
 from turnwise.run.resume.progress_journal import Journal
+from turnwise.run.workers.execute import progress
 from turnwise.types import Agent, Dialogue, Reply, Turn, digest
 
 SHARD = 64  # replies per shard

@@ -29,9 +29,9 @@ from turnwise.run.dialogues.respond import (
     selected_dialogues,
     signature_or_agent,
 )
-from turnwise.run.progress import progress
 from turnwise.run.resume.progress_journal import Journal
 from turnwise.run.scoring.tally import generator
+from turnwise.run.workers.execute import progress
 from turnwise.types import Agent, Dialogue, Episodes, Estimator, Reply, Role, Turn, digest
 from turnwise.worlds.play import World, simulate_turns
 

@@ -17,14 +17,14 @@ import numpy as np
 
 from turnwise import worlds
 from turnwise.agents import resolve
-from turnwise.conformance import foreign, shown
+from turnwise.conformance.attributes import shown
+from turnwise.conformance.calls import foreign
 from turnwise.errors import PluginError, TurnwiseError, UsageError
 from turnwise.logs import native
 from turnwise.logs.files import PIPE, replacing
 from turnwise.registry import described
 from turnwise.report.results import to_json
-from turnwise.run.progress import progress
-from turnwise.run.workers.execute import Executor, Local
+from turnwise.run.workers.execute import Executor, Local, progress
 from turnwise.types import Agent, Floats, Ints
 from turnwise.worlds.play import World
 

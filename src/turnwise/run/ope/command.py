@@ -29,11 +29,9 @@ from turnwise.run.ope.logged_data import LoggedData, left_out, prepare, requeste
 from turnwise.run.ope.projection import projections
 from turnwise.run.ope.stream import STREAMED, check_streamable, streamed_estimates, sum_estimators
 from turnwise.run.ope.truth import Mean, least_means, logged_means, read_truth, true_means, validation
-from turnwise.run.outcome import Outcome, finish
-from turnwise.run.progress import progress
 from turnwise.run.resume.partial_results import PartialResults
-from turnwise.run.spec import OpeSpec
-from turnwise.run.workers.execute import Executor
+from turnwise.run.spec import OpeSpec, Outcome, finish
+from turnwise.run.workers.execute import Executor, progress
 from turnwise.types import Estimator, Finding
 
 ENCODER = "minilm"

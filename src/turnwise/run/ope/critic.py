@@ -24,11 +24,10 @@ from turnwise.run.ope.critic_values import Judged, criticise
 from turnwise.run.ope.estimate import TargetEstimate
 from turnwise.run.ope.logged_data import METRIC, prepare
 from turnwise.run.ope.reward import scored
-from turnwise.run.outcome import Outcome, finish
-from turnwise.run.progress import progress
 from turnwise.run.scoring.shards import beside
 from turnwise.run.scoring.tally import generator
-from turnwise.run.spec import OpeSpec
+from turnwise.run.spec import OpeSpec, Outcome, finish
+from turnwise.run.workers.execute import progress
 from turnwise.stats.interval import Interval, mean_t_interval
 from turnwise.types import Dialogue, Estimator, Finding, Floats, Said
 

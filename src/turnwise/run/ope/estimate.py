@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from turnwise.conformance import estimate_of
+from turnwise.conformance.calls import estimate_of
 from turnwise.encode.episodes import leave_out
 from turnwise.errors import PluginError, Refused
 from turnwise.estimators.calibration import can_rank, estimates, line

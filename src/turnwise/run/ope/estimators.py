@@ -12,7 +12,8 @@ from typing import ClassVar
 import numpy as np
 
 from turnwise import estimators as registry
-from turnwise.conformance import called, estimator_problem, foreign, metric_names_of, signature_of
+from turnwise.conformance.calls import called, foreign, metric_names_of, signature_of
+from turnwise.conformance.plugins import estimator_problem
 from turnwise.errors import PluginError, Refused
 from turnwise.estimators.baselines.ranker import Ranker
 from turnwise.estimators.critic.critic import TaskCritic

@@ -6,11 +6,11 @@ from dataclasses import replace
 
 import numpy as np
 
-from turnwise.conformance import fitted_on, number_of
+from turnwise.conformance.calls import fitted_on, number_of
 from turnwise.errors import DataError, Refused, UsageError
 from turnwise.logs.items.items import Selection, items
 from turnwise.metrics import resolve
-from turnwise.metrics.scorer import rows_or_errors
+from turnwise.metrics.rows import rows_or_errors
 from turnwise.run.spec import OpeSpec
 from turnwise.types import Dialogue, Fitted, Floats, Item, Metric
 

@@ -24,10 +24,9 @@ from turnwise.logs.shards import Shard, shards
 from turnwise.protocols import estimator_extras
 from turnwise.run.ope.estimate import Request, TargetEstimate, estimate_target
 from turnwise.run.ope.logged_data import METRIC, LoggedData, check_scale
-from turnwise.run.progress import progress
 from turnwise.run.resume.partial_results import PartialResults
 from turnwise.run.spec import OpeSpec
-from turnwise.run.workers.execute import Executor
+from turnwise.run.workers.execute import Executor, progress
 from turnwise.types import Dialogue, Episodes, Estimate, Estimator, digest
 
 CHUNK = 512  # rated dialogues in memory at a time

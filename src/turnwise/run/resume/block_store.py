@@ -5,7 +5,6 @@ before the next one. On opening, complete records are kept and the rest is cut o
 block that was being written.
 """
 
-import contextlib
 import os
 import struct
 import zlib
@@ -16,7 +15,7 @@ from typing import BinaryIO, Self
 
 import msgspec
 
-from turnwise.errors import UsageError
+from turnwise.logs.files import lock
 from turnwise.run.scoring.blocks import Block, decode, encode
 
 MAGIC = b"TWR1"
@@ -107,17 +106,3 @@ def _complete_records(file: BinaryIO) -> Iterator[tuple[int, int, bytes]]:
         if len(payload) < length or magic != MAGIC or zlib.crc32(payload) != crc:
             return
         yield offset, length, payload
-
-
-def lock(file: BinaryIO, path: Path) -> None:
-    """Lock the file for this process; if another run has it, close it and raise `UsageError`. No lock on Windows."""
-    with contextlib.suppress(
-        ImportError
-    ):  # Windows has no fcntl; files opened for writing are exclusive there
-        import fcntl
-
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError as error:
-            file.close()
-            raise UsageError(f"{path.parent} is in use by another run; give this one its own -o") from error

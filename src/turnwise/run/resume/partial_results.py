@@ -24,10 +24,9 @@ import msgspec
 import numpy as np
 
 from turnwise.errors import UsageError
+from turnwise.logs.files import lock
 from turnwise.report import results
-from turnwise.run.outcome import origin
-from turnwise.run.resume.block_store import lock
-from turnwise.run.spec import Spec
+from turnwise.run.spec import Spec, origin
 from turnwise.run.workers.execute import Executor, Shared
 from turnwise.types import digest
 

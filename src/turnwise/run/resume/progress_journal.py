@@ -13,7 +13,7 @@ from typing import Any, BinaryIO, Self
 import msgspec
 
 from turnwise.errors import UsageError
-from turnwise.run.resume.block_store import lock
+from turnwise.logs.files import lock
 
 
 class _PartLine(msgspec.Struct):

@@ -11,11 +11,11 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from turnwise.conformance import number_of, numbers_of
+from turnwise.conformance.calls import number_of, numbers_of
 from turnwise.encode.truncation import listening
 from turnwise.errors import PluginError, Refused
+from turnwise.metrics.rows import rows_or_errors
 from turnwise.metrics.rows import scored as has_evidence
-from turnwise.metrics.scorer import rows_or_errors
 from turnwise.types import Floats, Ints, Item, Metric, Need, Rows, Status, Summed, digest
 
 REASONS: dict[Need, str] = {

@@ -1,22 +1,176 @@
-"""Collects all shards into one score table for each metric, for commands that need all items at once."""
+"""What becomes of the scored shards: lines of files, and one score table for each metric.
 
-from collections.abc import Mapping
-from typing import Any
+`items.jsonl` and `dialogues.jsonl` have the score of each item and dialogue, or the reason why there is none.
+`transcripts.jsonl` has the turns of a few dialogues, one for each agent. A report shows them with their scores.
+Commands that need all items at once collect the shards into score tables.
+"""
 
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import msgspec
 import numpy as np
 
+from turnwise.conformance.calls import number_of
+from turnwise.errors import PluginError
 from turnwise.logs.items.items import Selection
 from turnwise.logs.scan import Census
 from turnwise.meta.table import COLUMNS, ScoreTable, UnscoredItem
-from turnwise.metrics.rows import stack_rows
-from turnwise.metrics.scorer import no_rows
-from turnwise.run.progress import progress
+from turnwise.metrics.rows import no_rows, stack_rows
+from turnwise.protocols import metric_extras
+from turnwise.report.results import replacing
 from turnwise.run.resume.block_store import BlockStore
-from turnwise.run.scoring.listing import Listing
-from turnwise.run.scoring.shards import Watch, shards
+from turnwise.run.scoring.blocks import item_scores
+from turnwise.run.scoring.shards import Shard, Watch, shards
 from turnwise.run.spec import Spec
-from turnwise.run.workers.execute import Executor
-from turnwise.types import Item, Metric, Rows
+from turnwise.run.workers.execute import Executor, progress
+from turnwise.types import Floats, Item, Metric, Rows
+
+_encoder = msgspec.json.Encoder()
+TRANSCRIPTS = 4  # dialogues whose turns are kept
+REPLIES = 3  # scored replies that such a dialogue has at least
+
+
+class Listing:
+    """Writes the scores of shards as they come.
+
+    The items of a dialogue are consecutive, so only the rows of the current dialogue are kept in memory.
+    """
+
+    def __init__(
+        self, metrics: Mapping[str, Metric], items: BinaryIO, dialogues: BinaryIO, transcripts: BinaryIO
+    ) -> None:
+        self._metrics = metrics
+        self._items = items
+        self._dialogues = dialogues
+        self._transcripts = transcripts
+        self._shown: set[str] = set()  # agents with a transcript
+        self._last: dict[
+            tuple[str, str], Item
+        ] = {}  # (group, agent) -> its last item in the current dialogue
+        self._open: str | None = None
+        self._rows: dict[tuple[str, str], dict[str, list[Rows]]] = {}  # (group, agent) -> metric -> rows
+        self._counts: dict[tuple[str, str], int] = {}
+        self._names: tuple[str, ...] = ()  # metrics that score the current dialogue
+        self._whole = False
+
+    def add(self, shard: Shard) -> None:
+        """Write a line for each item of the shard, and collect its rows by dialogue."""
+        lines = [_line(item) for item in shard.items]
+        for name, block in shard.blocks.items():
+            scores = self._scores(name, block.rows)
+            half = metric_extras(self._metrics[name]).half_width
+            for at, value in zip(block.scored, scores.tolist(), strict=True):
+                lines[at]["scores"][name] = value if math.isfinite(value) else None
+                if half is not None and math.isfinite(value):
+                    lines[at].setdefault("intervals", {})[name] = [value - half, value + half]
+            for failure in block.failures:
+                lines[failure.position]["scores"][name] = None
+                reason = {"status": failure.status, "reason": failure.reason}
+                lines[failure.position].setdefault("unscored", {})[name] = reason
+        self._items.writelines(_encoder.encode(line) + b"\n" for line in lines)
+        self._gather(shard)
+
+    def _scores(self, name: str, rows: Rows) -> Floats:
+        """One number for each row. NaN if the metric breaks its contract; its finding reports that."""
+        try:
+            return item_scores(self._metrics[name], rows)
+        except PluginError:
+            return np.full(rows.shape[0], np.nan)
+
+    def _gather(self, shard: Shard) -> None:
+        """Collect the rows of the current dialogue, and write it when another begins."""
+        rows_of = {
+            name: {int(at): row for row, at in enumerate(block.scored)}
+            for name, block in shard.blocks.items()
+        }
+        for positions in _runs(shard.items):
+            first = shard.items[positions[0]]
+            whole = first.turn is None
+            if first.dialogue != self._open or whole != self._whole:
+                self.flush()
+                self._open, self._whole, self._names = first.dialogue, whole, tuple(shard.blocks)
+            place = (first.group, first.agent)
+            self._counts[place] = self._counts.get(place, 0) + len(positions)
+            self._last[place] = shard.items[positions[-1]]
+            for name, block in shard.blocks.items():
+                mine = [rows_of[name][at] for at in positions if at in rows_of[name]]
+                if mine:
+                    self._rows.setdefault(place, {}).setdefault(name, []).append(block.rows[np.array(mine)])
+
+    def flush(self) -> None:
+        """Write the current dialogue: one line for each (group, agent) in it, and perhaps a transcript.
+
+        Nothing if there is none.
+        """
+        for (group, agent), count in self._counts.items():
+            rows = self._rows.get((group, agent), {})
+            scores = {name: self._score(name, rows.get(name)) for name in self._names}
+            unit = "dialogue" if self._whole else "reply"
+            line = {"dialogue": self._open, "agent": agent, "group": group, "unit": unit, "n_items": count}
+            self._dialogues.write(_encoder.encode({**line, "scores": scores}) + b"\n")
+            self._write_transcript(self._last[group, agent], count)
+        self._rows, self._counts, self._last, self._open = {}, {}, {}, None
+
+    def _write_transcript(self, last: Item, count: int) -> None:
+        """Write the turns of the dialogue if it is long enough and its agent has no transcript yet."""
+        if self._whole or count < REPLIES or last.agent in self._shown or len(self._shown) == TRANSCRIPTS:
+            return
+        self._shown.add(last.agent)
+        said = {"roles": [turn.role for turn in last.turns], "turns": [turn.text for turn in last.turns]}
+        self._transcripts.write(_encoder.encode({"id": last.dialogue, "agent": last.agent, **said}) + b"\n")
+
+    def _score(self, name: str, rows: list[Rows] | None) -> float | None:
+        """The score of a metric for one dialogue; None if it has none."""
+        if rows is None or self._metrics[name].level == "system":
+            return None
+        try:
+            value = number_of(self._metrics[name], stack_rows(rows))
+        except PluginError:  # its finding reports it
+            return None
+        return value if math.isfinite(value) else None
+
+
+@contextmanager
+def listing(metrics: Mapping[str, Metric], folder: Path | None) -> Iterator[Listing | None]:
+    """A listing whose files are put into `folder` when all is written; None without a folder."""
+    if folder is None:
+        yield None
+        return
+    with ExitStack() as files:
+        items = files.enter_context(replacing(folder / "items.jsonl"))
+        dialogues = files.enter_context(replacing(folder / "dialogues.jsonl"))
+        transcripts = files.enter_context(replacing(folder / "transcripts.jsonl"))
+        lines = Listing(metrics, items, dialogues, transcripts)
+        yield lines
+        lines.flush()
+
+
+def _line(item: Item) -> dict[str, Any]:
+    """The line of an item in `items.jsonl`, still without scores."""
+    place = {
+        "id": item.id,
+        "dialogue": item.dialogue,
+        "turn": item.turn,
+        "agent": item.agent,
+        "group": item.group,
+    }
+    return {**place, "cluster": item.cluster, "pair": item.pair, "weight": item.weight, "scores": {}}
+
+
+def _runs(items: Sequence[Item]) -> Iterator[list[int]]:
+    """The positions of the items of each (group, agent), one dialogue after the other."""
+    at = 0
+    while at < len(items):
+        runs: dict[tuple[str, str], list[int]] = {}
+        dialogue = items[at].dialogue
+        while at < len(items) and items[at].dialogue == dialogue:
+            runs.setdefault((items[at].group, items[at].agent), []).append(at)
+            at += 1
+        yield from runs.values()
 
 
 class _TableBuilder:

@@ -10,14 +10,12 @@ from turnwise.logs.scan import Census, scan
 from turnwise.meta.compare import compare as compare_tables
 from turnwise.meta.compare import with_adjusted_p
 from turnwise.meta.table import ScoreTable
-from turnwise.run.outcome import Outcome, finish
 from turnwise.run.resume.block_store import BlockStore
 from turnwise.run.resume.finished_run import read_run
-from turnwise.run.scoring.collect import collect
-from turnwise.run.scoring.listing import listing
+from turnwise.run.scoring.collect import collect, listing
 from turnwise.run.scoring.shards import Watch, prepare
 from turnwise.run.scoring.tally import generator
-from turnwise.run.spec import CompareSpec
+from turnwise.run.spec import CompareSpec, Outcome, finish
 from turnwise.types import Finding, Item
 
 

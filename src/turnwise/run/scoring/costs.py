@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 from itertools import islice
 from typing import Any
 
-from turnwise.conformance import called
+from turnwise.conformance.calls import called
 from turnwise.errors import PluginError
 from turnwise.protocols import Priced
 from turnwise.run.resume.block_store import BlockStore

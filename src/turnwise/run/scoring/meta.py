@@ -17,10 +17,8 @@ from turnwise.meta.table import ScoreTable
 from turnwise.protocols import KnowsTraining
 from turnwise.ratings.matrix import RatedLevel
 from turnwise.report import results
-from turnwise.run.outcome import Outcome, finish
 from turnwise.run.resume.block_store import BlockStore
-from turnwise.run.scoring.collect import collect
-from turnwise.run.scoring.listing import listing
+from turnwise.run.scoring.collect import collect, listing
 from turnwise.run.scoring.raters import (
     RATED,
     RatedUnits,
@@ -33,7 +31,7 @@ from turnwise.run.scoring.raters import (
 )
 from turnwise.run.scoring.shards import Watch, prepare
 from turnwise.run.scoring.tally import generator
-from turnwise.run.spec import MetaSpec
+from turnwise.run.spec import MetaSpec, Outcome, finish
 from turnwise.run.workers.execute import Executor
 from turnwise.types import Finding, Item, Level, Metric, Rating
 

@@ -14,8 +14,7 @@ from turnwise.logs.scan import Census, scan
 from turnwise.ratings.agreement import Agreement, Coefficient, agreement
 from turnwise.ratings.matrix import RatedLevel, dialogue_of, dimensions
 from turnwise.ratings.quality import screen
-from turnwise.run.outcome import Outcome, finish
-from turnwise.run.spec import MetaSpec
+from turnwise.run.spec import MetaSpec, Outcome, finish
 from turnwise.types import Finding, Rating
 
 RATED: tuple[RatedLevel, ...] = ("turn", "dialogue")

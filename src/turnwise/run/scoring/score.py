@@ -8,14 +8,13 @@ from typing import Any
 from turnwise.logs.scan import scan
 from turnwise.protocols import ReadsPlaceholders
 from turnwise.report import results
-from turnwise.run.outcome import Outcome, finish
-from turnwise.run.progress import progress
 from turnwise.run.resume.block_store import BlockStore
 from turnwise.run.resume.finished_run import MetricBlocks
-from turnwise.run.scoring.listing import listing
+from turnwise.run.scoring.collect import listing
 from turnwise.run.scoring.shards import Watch, prepare, shards
 from turnwise.run.scoring.tally import Tally, generator
-from turnwise.run.spec import ScoreSpec
+from turnwise.run.spec import Outcome, ScoreSpec, finish
+from turnwise.run.workers.execute import progress
 from turnwise.types import Item, Metric
 
 

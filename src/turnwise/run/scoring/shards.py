@@ -11,14 +11,21 @@ from pathlib import Path
 
 import numpy as np
 
-from turnwise.conformance import check_half_width, fitted_on, foreign, number_of, numbers_of, signature_of
+from turnwise.conformance.calls import (
+    check_half_width,
+    fitted_on,
+    foreign,
+    number_of,
+    numbers_of,
+    signature_of,
+)
 from turnwise.encode.models.catalogue import NotFetched
 from turnwise.errors import MissingExtra, PluginError, Refused, TooManyErrors, Unmeasured
 from turnwise.logs import native
 from turnwise.logs.items.items import Selection, all_items, items
 from turnwise.logs.scan import Census
 from turnwise.metrics import resolve
-from turnwise.metrics.scorer import no_rows
+from turnwise.metrics.rows import no_rows
 from turnwise.metrics.task.tables import FOLDER, NoTables
 from turnwise.protocols import Priced
 from turnwise.run.resume.block_store import BlockStore

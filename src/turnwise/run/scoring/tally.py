@@ -14,7 +14,7 @@ from zlib import crc32
 
 import numpy as np
 
-from turnwise.conformance import called, number_of, numbers_of
+from turnwise.conformance.calls import called, number_of, numbers_of
 from turnwise.errors import PluginError, Refused, counted
 from turnwise.logs.ids import IdSet
 from turnwise.metrics.rows import better_direction, dense, stack_rows

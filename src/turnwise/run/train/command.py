@@ -26,9 +26,8 @@ from turnwise.networks.training.task import Ratings, Trained, TrainingTask
 from turnwise.protocols import Learns, trainer_extras
 from turnwise.ratings.ceiling import ceiling
 from turnwise.report import results
-from turnwise.run.outcome import Outcome, origin
 from turnwise.run.scoring.raters import with_direction
-from turnwise.run.spec import TrainSpec
+from turnwise.run.spec import Outcome, TrainSpec, origin
 from turnwise.types import Item
 
 

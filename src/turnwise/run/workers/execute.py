@@ -5,9 +5,11 @@ There are two kinds of workers with one interface: processes of this machine (`L
 memory, machine lost) are run again by another worker, and each result is yielded once.
 """
 
+import sys
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future
+from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import islice
 from typing import Generic, Protocol, Self, TypeVar
@@ -159,3 +161,20 @@ def _run(function: Callable[[Shared, Task], Result], shared: Shared, task: Task)
         if out_of_memory(error):
             raise OutOfMemory(str(error)) from None
         raise
+
+
+@contextmanager
+def progress(what: str, total: int | None, *, quiet: bool) -> Iterator[Callable[[int], None]]:
+    """Yield a function that advances the bar by the given amount; without a terminal or if `quiet` it does nothing.
+
+    `what` is shown before the bar, `total` is the amount at its end (None: unknown).
+    """
+    if quiet or not sys.stderr.isatty():
+        yield lambda done: None
+        return
+    from rich.console import Console
+    from rich.progress import Progress
+
+    with Progress(console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task(what, total=total)
+        yield lambda done: bar.advance(task, done)

@@ -7,7 +7,7 @@ import msgspec
 
 from turnwise.errors import DataError
 from turnwise.logs import native
-from turnwise.logs.items.selection import Selection
+from turnwise.logs.items.items import Selection
 from turnwise.types import Dialogue, digest
 from turnwise.web.storage.events import Event
 from turnwise.web.storage.log import open_log, without_credentials

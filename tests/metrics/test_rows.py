@@ -8,7 +8,7 @@ import pytest
 
 from turnwise.errors import UsageError
 from turnwise.metrics.features.surface import Length
-from turnwise.metrics.scorer import batch_or_each, rows_or_errors
+from turnwise.metrics.rows import batch_or_each, rows_or_errors
 from turnwise.types import Floats, Item, Turn
 
 ITEMS = [

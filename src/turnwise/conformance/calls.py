@@ -1,0 +1,212 @@
+"""Calls of plugins whose results are checked.
+
+The commands call `rows_of`, `number_of`, `estimate_of`, ... in place of the plugin's own methods: they pass the
+result on unchanged, or raise `PluginError` with one sentence for what is wrong.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Sequence
+from numbers import Real
+from typing import Any
+
+import numpy as np
+
+from turnwise.conformance.attributes import shown, with_article
+from turnwise.conformance.plugins import metric_problem, reply_problem
+from turnwise.errors import PluginError, TurnwiseError
+from turnwise.protocols import EstimatesMany, TakesMetrics, read_attribute
+from turnwise.registry import described
+from turnwise.types import (
+    Agent,
+    Episodes,
+    Estimate,
+    Estimator,
+    Fitted,
+    Floats,
+    Item,
+    Metric,
+    Reply,
+    Rows,
+    Signature,
+    Summed,
+    Turn,
+)
+
+
+def rows_of(metric: Metric, items: Sequence[Item]) -> Rows:
+    """`metric.rows(items)`; raises `PluginError` unless it is a float64 array (dense or CSR) of one row an item.
+
+    Exceptions of the metric pass through.
+    """
+    rows: Any = metric.rows(items)
+    expected = f"expected a float64 array of shape ({len(items)}, k), one row an item"
+    if not isinstance(rows, np.ndarray) and getattr(rows, "format", None) != "csr":
+        raise PluginError(f"{plugin_name(metric)}.rows returned {with_article(rows)}; {expected}")
+    if len(rows.shape) != 2 or rows.shape[0] != len(items):
+        raise PluginError(f"{plugin_name(metric)}.rows returned an array of shape {rows.shape}; {expected}")
+    if rows.dtype != np.float64:
+        raise PluginError(f"{plugin_name(metric)}.rows returned an array of {rows.dtype}; {expected}")
+    return rows  # type: ignore[no-any-return]
+
+
+def number_of(metric: Metric, rows: Rows) -> float:
+    """`metric.reduce(rows)`; raises `PluginError` if it is not a number, which may be NaN."""
+    value = called(metric, "reduce", rows)
+    if not is_number(value):
+        raise PluginError(f"{plugin_name(metric)}.reduce returned {shown(value)}; expected a float")
+    return value  # type: ignore[no-any-return]
+
+
+def numbers_of(metric: Summed, sums: Floats) -> Floats:
+    """`metric.of_sums(sums)`; raises `PluginError` for what is not one number a sum."""
+    values = called(metric, "of_sums", sums)
+    expected = f"expected floats of shape {sums.shape[:-1]}, one number a sum"
+    found = np.asarray(values)
+    if found.dtype.kind not in "fiu":
+        raise PluginError(f"{plugin_name(metric)}.of_sums returned {with_article(values)}; {expected}")
+    if found.shape != sums.shape[:-1]:
+        raise PluginError(
+            f"{plugin_name(metric)}.of_sums returned an array of shape {found.shape}; {expected}"
+        )
+    return values  # type: ignore[no-any-return]
+
+
+def fitted_on(metric: Fitted, items: Iterable[Item]) -> Metric:
+    """`metric.fit(items)`; raises `PluginError` for what is not a metric."""
+    found = called(metric, "fit", items)
+    if (problem := metric_problem(found)) is not None:
+        raise PluginError(
+            f"{plugin_name(metric)}.fit returned {with_article(found)}, which {_as_problem(problem)}"
+        )
+    return found  # type: ignore[no-any-return]
+
+
+def signature_of(plugin: Any) -> Signature:
+    """`plugin.signature`; raises `PluginError` for what is not a `Signature`."""
+    try:
+        found = plugin.signature
+    except TurnwiseError:
+        raise
+    except Exception as error:
+        if not foreign(plugin):
+            raise  # a missing extra is named by the command; anything else is a mistake of ours
+        raise PluginError(f"{plugin_name(plugin)}.signature raised {described(error)}") from error
+    if not isinstance(found, Signature):
+        raise PluginError(
+            f"{plugin_name(plugin)}.signature is {with_article(found)}; expected a turnwise.plugins.Signature"
+        )
+    return found
+
+
+def check_half_width(metric: Metric) -> None:
+    """Read the optional `half_width`, which may load a model; `PluginError` if it raises or is no number."""
+    half = read_attribute(metric, "half_width", None)
+    if half is not None and not is_number(half):
+        raise PluginError(f"{plugin_name(metric)}.half_width is {shown(half)}; expected a number")
+
+
+def metric_names_of(estimator: TakesMetrics) -> tuple[str, ...]:
+    """`estimator.metrics`; raises `PluginError` for what is not a list or a tuple of names."""
+    found = read_attribute(estimator, "metrics", None)
+    if not isinstance(found, list | tuple) or not all(isinstance(one, str) for one in found):
+        raise PluginError(
+            f"{plugin_name(estimator)}.metrics is {shown(found)}; expected a list of names of metrics"
+        )
+    return tuple(found)
+
+
+def estimate_of(
+    estimator: Estimator, episodes: Episodes, target: str, *, rng: np.random.Generator
+) -> Estimate:
+    """`estimator.estimate(...)`; raises `PluginError` for what is not an `Estimate`."""
+    return _estimate(estimator, "estimate", called(estimator, "estimate", episodes, target, rng=rng))
+
+
+def estimates_of(
+    estimator: EstimatesMany, episodes: Episodes, targets: Sequence[str], *, rng: np.random.Generator
+) -> list[Estimate]:
+    """`estimator.estimates(...)`; raises `PluginError` for what is not one `Estimate` a target."""
+    found = called(estimator, "estimates", episodes, targets, rng=rng)
+    if not isinstance(found, list) or len(found) != len(targets):
+        raise PluginError(
+            f"{plugin_name(estimator)}.estimates returned {with_article(found)}; expected a list of {len(targets)}"
+        )
+    return [_estimate(estimator, "estimates", one) for one in found]
+
+
+def _estimate(estimator: object, method: str, found: object) -> Estimate:
+    """`found`, the result of `method`, if it is an `Estimate` with a number and a non-empty 1-d array of
+    contributions; else raises `PluginError`.
+    """
+    expected = "expected a turnwise.plugins.Estimate"
+    if not isinstance(found, Estimate):
+        raise PluginError(f"{plugin_name(estimator)}.{method} returned {shown(found)}; {expected}")
+    if not is_number(found.value):
+        raise PluginError(
+            f"{plugin_name(estimator)}.{method} returned an Estimate with {shown(found.value)} as `value`; "
+            "expected a float"
+        )
+    parts: object = found.contributions
+    if (
+        not isinstance(parts, np.ndarray)
+        or parts.ndim != 1
+        or parts.dtype.kind not in "fiu"
+        or not len(parts)
+    ):
+        raise PluginError(
+            f"{plugin_name(estimator)}.{method} returned an Estimate with {shown(parts)} as `contributions`; "
+            "expected a float array of one dimension"
+        )
+    if not math.isfinite(found.value) or not np.isfinite(parts).all():
+        raise PluginError(
+            f"{plugin_name(estimator)}.{method} returned an Estimate whose `value` or `contributions` are not finite; "
+            "raise turnwise.plugins.Refused where there is no estimate"
+        )
+    return found
+
+
+def reply_of(agent: Agent, turns: Sequence[Turn], rng: np.random.Generator) -> Reply:
+    """`agent(turns, rng)`; raises `PluginError` if it is not a reply. Exceptions of the agent pass through."""
+    reply = agent(turns, rng)
+    if (problem := reply_problem(reply)) is not None:
+        raise PluginError(f"agent {plugin_name(agent)} {problem}")
+    return reply
+
+
+def called(plugin: object, method: str, /, *given: Any, **named: Any) -> Any:
+    """The result of a plugin's method; `PluginError` if it raises anything but our errors, MemoryError and LinAlgError.
+
+    Exceptions of turnwise's own classes pass through.
+    """
+    call: Callable[..., Any] = getattr(plugin, method)
+    try:
+        return call(*given, **named)
+    except (TurnwiseError, MemoryError, np.linalg.LinAlgError):
+        raise
+    except Exception as error:
+        if type(plugin).__module__.partition(".")[0] == "turnwise":
+            raise  # a mistake of ours: its traceback is wanted
+        raise PluginError(f"{plugin_name(plugin)}.{method} raised {described(error)}") from error
+
+
+def foreign(plugin: object) -> bool:
+    """Whether the plugin's class is defined outside turnwise."""
+    return type(plugin).__module__.partition(".")[0] != "turnwise"
+
+
+def is_number(value: object) -> bool:
+    """Whether a value is a real number, also NaN or one of numpy's; a bool is none."""
+    return isinstance(value, Real) and not isinstance(value, (bool, np.bool_))
+
+
+def plugin_name(plugin: object) -> str:
+    """The module and the class of a plugin, joined by a dot."""
+    kind = plugin if isinstance(plugin, type) else type(plugin)
+    return f"{kind.__module__}.{kind.__qualname__}"
+
+
+def _as_problem(problem: str) -> str:
+    """A problem as a relative clause: `has no ...` unchanged, others after `is no metric: `."""
+    return problem if problem.startswith("has") else f"is no metric: {problem}"

@@ -1,0 +1,61 @@
+"""Notes on a result: what was not scored and why, and what limits the findings."""
+
+from collections.abc import Sequence
+from itertools import islice
+
+from turnwise.errors import counted
+from turnwise.types import Finding
+
+SHOWN = 5  # placeholders that a note names
+
+
+def notes(findings: Sequence[Finding]) -> list[str]:
+    """Lines on what was not scored, once for each metric and reason, then on what limits the findings; without
+    repetitions. Counts of items are added up over findings; for agreement, where findings share items, the
+    largest counts.
+    """
+    counts: dict[tuple[str, str], int] = {}
+    for finding in findings:
+        for reason, count in finding.unscored.items():
+            key = (str(finding.what.get("metric")), reason)
+            counts[key] = (
+                max(counts.get(key, 0), count) if "statistic" in finding.what else counts.get(key, 0) + count
+            )
+    found = [
+        f"note: {metric}: {counted(count, 'item')} not scored: {reason}"
+        for (metric, reason), count in counts.items()
+    ]
+    for finding in findings:
+        metric = finding.what.get("metric")
+        if trained_on := finding.details.get("in_training"):
+            found.append(f"warning: {metric} learned from {trained_on} items here: its agreement with people says "
+                         "nothing about new ones")  # fmt: skip
+        if (unpaired := _unpaired(finding)) and unpaired not in found:
+            found.append(unpaired)
+        if cut := finding.details.get("cut"):
+            found.append(f"note: {metric}: its model read only the beginning of {counted(cut, 'text')}")
+        if unresolved := finding.details.get("unresolved"):
+            named = ", ".join(f"{name} ({count})" for name, count in islice(unresolved.items(), SHOWN))
+            more = f", and {len(unresolved) - SHOWN} more" if len(unresolved) > SHOWN else ""
+            found.append(f"note: placeholders that the ontology does not know: {named}{more}")
+        if finding.status != "ok" and not finding.unscored:
+            about = " ".join(str(value) for value in finding.what.values() if value)
+            found.append(f"note: {about}: {finding.status}: {finding.reason}")
+    return list(dict.fromkeys(found))
+
+
+def _unpaired(finding: Finding) -> str | None:
+    """A note on items of two compared agents that have no partner, or on a comparison without pairs; None if
+    neither applies.
+    """
+    left = [finding.details.get(f"unpaired_{side}") for side in "ab"]
+    agents = [finding.what.get(f"agent_{side}") for side in "ab"]
+    if not any(left):
+        if "unpaired, as fewer than half" not in str(finding.method):
+            return None
+        return (
+            f"note: fewer than half of the items of {agents[0]} and {agents[1]} have a partner with the same context, "
+            "so the agents are compared as independent samples; --pair KEY, such as meta.item, pairs by another key"
+        )
+    counts = " and ".join(f"{count or 0} of {agent}" for count, agent in zip(left, agents, strict=True))
+    return f"note: items without a partner, left out: {counts}; --pair KEY pairs by another key"
