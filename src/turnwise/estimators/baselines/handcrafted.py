@@ -72,10 +72,10 @@ class Features:
         return Estimate(value=value, contributions=np.array([value]), level=float(means.mean()))
 
     def _predicted(self, rows: Floats, means: Floats) -> float:
-        """The predicted mean rating of the last row's agent.
+        """The predicted mean rating of the last row's agent, from the features and mean ratings of the other agents.
 
-        Rows (agents x features), `means` of all agents but the last. With `best` only the feature that goes best with
-        the means is used, else a ridge regression on all.
+        `rows` has one row for each agent, `means` one number for each but the last. With `best` only the feature that
+        goes best with the means is used, else a ridge regression on all.
         """
         centre, size = rows[:-1].mean(axis=0), rows[:-1].std(axis=0)
         scaled = (rows - centre) / np.where(size > 0, size, np.inf)

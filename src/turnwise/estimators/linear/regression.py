@@ -77,7 +77,7 @@ class Lstdq(Linear):
     def value(self, problem: Problem) -> float:
         """The mean of `solve`'s contributions.
 
-        Right also for a problem of sums, in which `first` is a single mean row.
+        It holds also for a problem of sums, in which `first` is a single mean row.
         """
         return float(self.solve(problem)[0].mean())
 
@@ -105,7 +105,7 @@ class Direct(Linear):
     def value(self, problem: Problem) -> float:
         """The mean of `solve`'s contributions.
 
-        Right also for a problem of sums, in which `mean` is a single mean row.
+        It holds also for a problem of sums, in which `mean` is a single mean row.
         """
         return float(self.solve(problem)[0].mean())
 

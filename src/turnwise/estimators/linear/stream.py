@@ -157,7 +157,8 @@ class SecondSums:
     def _problem(self, speaker: str, layout: Layout, first: FirstSums) -> Problem:
         """The problem of this speaker with sums only: arrays of single dialogues are empty or their means.
 
-        `reward` has only the lowest and the highest rating, for clipping.
+        `reward` has only the lowest and the highest rating, for clipping. Refused if no other agent's dialogue is left
+        or the speaker has no alternatives.
         """
         names = [name for name in self.logged if name != speaker]
         if not names or speaker not in self.speakers:

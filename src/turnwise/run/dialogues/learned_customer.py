@@ -95,7 +95,7 @@ class LearnedScene:
         return self.scene.outcome(turns, content)
 
     def with_decision_request(self, turns: Sequence[Turn], /) -> Sequence[Turn] | None:
-        """The turns as if the customer had asked for a decision now, as in the scene."""
+        """The turns as if the customer had asked for a decision now, as in the scene; never None."""
         return self.scene.with_decision_request(turns)
 
     def ratings(self, turns: Sequence[Turn], item: str, rng: np.random.Generator, /) -> tuple[Rating, ...]:

@@ -205,8 +205,8 @@ def _context(dialogue: Dialogue, index: int) -> tuple[Turn, ...]:
 def _ask_agent(request: Request, agent: Agent, total: int, journal: Journal) -> list[Failure]:
     """Ask the agent at every point without a saved reply, also where it failed before, and return all failures.
 
-    Each shard is saved in the journal. `total` is the number of points. Raises `TooManyErrors` beyond `max_errors`,
-    unless every point failed.
+    Each shard is saved in the journal. `total` is the number of points. Raises `TooManyErrors` after a shard if more
+    than `max_errors` points have failed so far, unless these are all points of the run.
     """
     failures: list[Failure] = []
     points = _points(request)

@@ -120,7 +120,10 @@ def truth_path(path: str) -> str:
 
 @lru_cache(maxsize=1)
 def _world_and_agents(simulation: Simulation) -> tuple[World, Mapping[str, Agent]]:
-    """The world, and the agents by name, first those of the family; cached for the last simulation only."""
+    """The world, and the agents by name, first those of the family; cached for the last simulation only.
+
+    Raises `UsageError` for two agents of one name, and for options of the task world with another world.
+    """
     package = worlds.named(simulation.world)
     world, family = package.WORLD, package.family
     if simulation.world == "task":
@@ -158,7 +161,10 @@ def _family_agents(family: Callable[..., Any], simulation: Simulation) -> dict[s
 
 
 def _task_world(simulation: Simulation) -> World:
-    """The task world with the tables, goals and users of a simulation; goals and a ConvLab user exclude each other."""
+    """The task world with the tables, goals and users of a simulation.
+
+    Raises `UsageError` for both goals and a ConvLab user, because such a user has goals of its own.
+    """
     from turnwise.agents.function import function_agent
     from turnwise.worlds import task
     from turnwise.worlds.task.convlab import pipeline

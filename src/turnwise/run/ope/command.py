@@ -167,7 +167,7 @@ def _target_estimates(
 
 
 def _seeds(spec: OpeSpec, estimators: Mapping[str, Estimator]) -> int:
-    """--seeds; a `UsageError` if it is above 1 and no estimator is trained from random weights."""
+    """The number --seeds; raises `UsageError` if it is above 1 and no estimator is trained from random weights."""
     seeds = spec.seeds
     if seeds > 1 and all(map(nested, estimators.values())):
         raise UsageError(f"--seeds: nothing is trained from a chance beginning by {', '.join(estimators)}")

@@ -70,7 +70,10 @@ def _later_sample(item: Item) -> bool:
 def _ready(
     spec: OpeSpec, name: str, judged: Selection, dialogues: Sequence[Dialogue]
 ) -> tuple[Metric, list[Item]]:
-    """The metric, fitted on the items if it has to be, and the items of the dialogues."""
+    """The metric, fitted on the items if it has to be, and the items of the dialogues, unscorable ones included.
+
+    Raises `UsageError` for a metric that cannot score single dialogues.
+    """
     metric = resolve(name, model=spec.model, db=spec.db)
     found = list(items(dialogues, judged, whole="dialogue" in metric.needs))
     if isinstance(metric, Fitted):

@@ -143,7 +143,8 @@ def streamed_estimates(
 ) -> tuple[LoggedData, list[TargetEstimate]]:
     """The sample with the mean ratings of all dialogues, and the estimates of every target by every estimator.
 
-    Targets are estimated `AT_ONCE` at a time, in one pass over all shards each.
+    Targets are estimated `AT_ONCE` at a time, in one pass over all shards each. Raises `UsageError` if only single
+    turns were rated.
     """
     dimension = census.dimensions[rating]
     check_scale(census, rating)

@@ -55,7 +55,10 @@ class RatedUnits:
 
 
 def raters(spec: MetaSpec) -> Outcome:
-    """Run `turnwise meta` without a metric: the raters' agreement on each dimension, after screening if asked."""
+    """Run `turnwise meta` without a metric: the raters' agreement on each dimension, after screening if asked.
+
+    Raises `DataError` if nothing in the selection was rated.
+    """
     census = scan(spec.data, apart=spec.selection.apart)
     check_dimension(census, spec.dimension)
     census.hold()

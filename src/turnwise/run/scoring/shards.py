@@ -121,7 +121,10 @@ class Watch:
             )
 
     def check_reduction(self, name: str, metric: Metric, block: Block) -> None:
-        """Stop a metric whose rows change their width, or reduce to something that is not a number."""
+        """Stop a metric whose rows change their width, or whose first row does not reduce to a number.
+
+        It is added to `stopped` with the reason.
+        """
         rows = block.rows
         if name in self.stopped or not rows.shape[0]:
             return

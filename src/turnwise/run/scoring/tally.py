@@ -197,7 +197,10 @@ class Tally:
         )
 
     def _clipped(self, interval: tuple[float, float] | None) -> tuple[float, float] | None:
-        """The interval within the metric's range. A Student interval may exceed it, such as BLEU below 0."""
+        """The interval within the metric's range; None stays None.
+
+        A Student interval may exceed it, such as BLEU below 0.
+        """
         low, high = metric_extras(self.metric).span
         return interval and (max(interval[0], low), min(interval[1], high))
 
@@ -228,7 +231,10 @@ class Tally:
         )
 
     def _measure(self, draws: int, rng: np.random.Generator) -> tuple[float, tuple[float, float] | None, str]:
-        """The estimate, its interval and the method of the interval; NaN without rows."""
+        """The estimate, its interval (None if it has none) and the method of the interval.
+
+        NaN, None and "" without rows.
+        """
         metric, n_groups = self.metric, self._clusters.n_groups
         if n_groups == 0:
             return float("nan"), None, ""
@@ -261,7 +267,10 @@ class Tally:
     def _measure_draws(
         self, metric: Summed, drawn: PoissonSums
     ) -> tuple[float, tuple[float, float] | None, str]:
-        """The estimate, its interval and the method, from the sums of the Poisson bootstrap."""
+        """The estimate, its interval and the method, from the sums of the Poisson bootstrap.
+
+        A proportion near 0 or 1 has a Wilson interval. The interval is None if the draws do not vary.
+        """
         estimate = float(numbers_of(metric, self._sums[0]))
         if edge := self._interval_of_rare(estimate):
             return estimate, edge, "Wilson by cluster"

@@ -82,7 +82,10 @@ TRAINERS: dict[str, Trainer] = {
 
 
 def train(spec: TrainSpec, *, say: Callable[[str], None] = lambda _: None) -> Outcome:
-    """Train the one metric of the spec, write the model to its output folder, and return the trainer's findings."""
+    """Train the one metric of the spec, write the model to its output folder, and return the trainer's findings.
+
+    Raises `UsageError` without an output folder.
+    """
     (metric,) = spec.metrics
     chosen = trainer(metric)
     if spec.output is None:

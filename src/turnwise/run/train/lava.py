@@ -52,7 +52,10 @@ def lava(task: TrainingTask) -> Trained:
 
 
 def offline(task: TrainingTask) -> Trained:
-    """Train a policy by PLAS, from the model of --from, on the logged success or (reward=one) on constant rewards."""
+    """Train a policy by PLAS, from the model of --from, on the logged success or (reward=one) on constant rewards.
+
+    Raises `UsageError` for another reward, and `DataError` if no logged dialogue succeeds.
+    """
     settings = _settings(task, plas.Settings(device=task.device), ("evaluator", "db", "reward"))
     model, (learned, held), judge = _start(task)
     reward = task.setting("reward", "success")

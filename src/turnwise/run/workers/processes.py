@@ -140,7 +140,10 @@ class _Worker:
             process.kill()
 
     def leave(self) -> int | None:
-        """End the process and return its exit code. It has `EXIT_TIMEOUT` to exit, unless it was stopped."""
+        """End the process and return its exit code; None if there is no process.
+
+        It has `EXIT_TIMEOUT` to exit, unless it was stopped; then it is killed.
+        """
         process, self._process = self._process, None
         if process is None:
             return None

@@ -84,7 +84,7 @@ def wordings(agents: int) -> dict[str, Habits]:
 
 
 def behaviour(agents: int) -> dict[str, Habits]:
-    """Every behaviour at full strength, then every behaviour at half strength, and so on."""
+    """Habits by seller name: every behaviour at full strength, then every behaviour at half strength, and so on."""
     return at_halving_strength(BEHAVIOURS, agents)
 
 

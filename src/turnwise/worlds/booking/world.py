@@ -61,7 +61,7 @@ class Scene:
         return self._scores[decision]
 
     def with_decision_request(self, turns: Sequence[Turn]) -> Sequence[Turn] | None:
-        """The dialogue as if the customer had left with its last turn and asked the seller to decide."""
+        """The dialogue as if the customer had left with its last turn and asked the seller to decide; never None."""
         said = f"{turns[-1].text} {LEAVING[self.intent.wording]}"
         return (*turns[:-1], Turn("user", said))
 

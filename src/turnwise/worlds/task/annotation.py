@@ -112,7 +112,7 @@ def _venue_placeholder(name: str, tables: Tables, *, first: str | None) -> str |
 
 
 def _lengths(values: Mapping[tuple[str, ...], str]) -> list[int]:
-    """The numbers of tokens that a placeholder may replace, the largest first."""
+    """The different lengths in tokens of the keys of `values`, the largest first."""
     return sorted({len(value) for value in values}, reverse=True)
 
 

@@ -191,12 +191,15 @@ class System:
 
 
 def _with_values(source: SlotValues, values: Mapping[str, str]) -> SlotValues:
-    """The source with some values replaced."""
+    """The source with some values of the venue replaced or added."""
     return SlotValues(source.domain, {**source.values, **values}, source.known, source.code, source.count)
 
 
 def _missing(known: Mapping[str, str], slots: Sequence[str]) -> list[str]:
-    """The slots that the user has not stated; of the two times of a journey one is enough."""
+    """Those of `slots` that are not in `known`, the slots with the values that the user stated.
+
+    Of the two times of a journey one is enough.
+    """
     timed = any(slot in known for slot in TIMES)
     return [slot for slot in slots if slot not in known and not (slot in TIMES and timed)]
 

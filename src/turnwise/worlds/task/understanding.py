@@ -35,7 +35,7 @@ class SystemActs:
     reference: str | None  # reference number of a booking
 
     def row(self, before: Row | None) -> Row | None:
-        """The venue under discussion after this turn: `before` if it names none.
+        """The venue under discussion after this turn: `before`, which may be None, if it names none.
 
         Among venues of the same name it is the one that the turn describes best.
         """

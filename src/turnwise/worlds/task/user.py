@@ -301,7 +301,10 @@ def _slot_to_answer(wish: Wish, slot: str) -> str:
 
 
 def _taxi_route(view: UserView) -> dict[str, str]:
-    """The places that a taxi's goal does not name: from the first venue found to the second; fewer if not found yet."""
+    """`departure` and `destination` if the taxi's goal does not name them: the first and the second venue found.
+
+    A place is left out as long as its venue is not found.
+    """
     names = [part.row.values["name"].lower() for part in view.parts if part.row and "name" in part.row.values]
     info = view.parts[view.current].wish.info
     ends = ("departure", "destination")[: len(names)]

@@ -258,7 +258,10 @@ def join_with_and(parts: Sequence[str]) -> str:
 
 
 def noun_phrase(domain: str, slots: Mapping[str, str]) -> str:
-    """The noun phrase for a search: `a cheap restaurant in the centre that serves indian food`."""
+    """The noun phrase for a search: `a cheap restaurant in the centre that serves indian food`.
+
+    `slots` is slot -> value.
+    """
     in_words = {slot: value_in_words(slot, value) for slot, value in slots.items()}
     before = [text.format(in_words[slot]) for slot, text in MODIFIERS_BEFORE if slot in in_words]
     extras = [in_words[slot] for slot in ("internet", "parking") if slot in in_words]
@@ -269,7 +272,7 @@ def noun_phrase(domain: str, slots: Mapping[str, str]) -> str:
 
 
 def modifiers(in_words: Mapping[str, str]) -> str:
-    """The modifiers after the noun: `from here to there arriving by 17:15`."""
+    """The modifiers after the noun: `from here to there arriving by 17:15`; `in_words` is slot -> value in words."""
     return " ".join(text.format(in_words[slot]) for slot, text in MODIFIERS_AFTER if slot in in_words)
 
 
