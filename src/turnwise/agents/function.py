@@ -56,7 +56,7 @@ class FunctionAgent:
 
 
 def function_agent(name: str) -> FunctionAgent:
-    """The agent for a `module:function`, which is imported now."""
+    """The agent for a `module:function`, which is imported now; raises `UsageError` if that fails."""
     function, source = own_function(name, "agent")
     return FunctionAgent(name, digest(source), function, "rng" in _parameters(function))
 

@@ -119,7 +119,7 @@ FEATURES: dict[str, tuple[str, Callable[[Context, str], float]]] = {
 def tendencies(pairs: Sequence[tuple[Context, str]], scores: Floats) -> list[Tendency]:
     """Spearman correlation of each feature with the score, both centred within contexts; strongest first.
 
-    Features that do not vary are left out; empty with fewer than ten scored replies.
+    Features that do not vary are left out; empty with fewer than ten scored replies or if the scores do not vary.
     """
     known = ~np.isnan(scores)
     pairs = [pair for pair, good in zip(pairs, known, strict=True) if good]

@@ -52,7 +52,7 @@ class _Unasked(Exception):
 
 
 def left_behind() -> bool:
-    """Whether a call that timed out is still running in its thread."""
+    """Whether a call of the metric still runs in its thread, normally one that timed out."""
     return any(thread.name == THREAD for thread in threading.enumerate())
 
 

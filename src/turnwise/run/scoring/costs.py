@@ -16,7 +16,8 @@ from turnwise.types import Item, Metric, digest
 def announce(metrics: Mapping[str, Metric], store: BlockStore, stream: Iterator[Item], *, shard: int) -> None:
     """Print to stderr what each paid metric will request, without the blocks that the store already has.
 
-    For a plugin whose `cost` raises, the error is printed; it is scored nevertheless.
+    `shard` is the number of items in a block. For a plugin whose `cost` raises, the error is printed; it is scored
+    nevertheless.
     """
     priced = {name: metric for name, metric in metrics.items() if isinstance(metric, Priced)}
     total: dict[str, Any] = {}
