@@ -29,13 +29,17 @@ class TextEncoder(Protocol):
     """One vector for each text."""
 
     @property
-    def signature(self) -> Signature: ...
+    def signature(self) -> Signature:
+        """What must be equal for two vectors to be comparable."""
+        ...
 
     @property
-    def dimension(self) -> int: ...
+    def dimension(self) -> int:
+        """The length of a vector."""
+        ...
 
     def encode(self, texts: Sequence[str], /) -> Vectors:
-        """(n, d) one vector for each text."""
+        """(n, d) one vector for each text; NaN for a text without a vector."""
         ...
 
 
@@ -71,7 +75,9 @@ class PairEncoder(Protocol):
     """One row for each reply in its context."""
 
     @property
-    def signature(self) -> Signature: ...
+    def signature(self) -> Signature:
+        """What must be equal for two rows to be comparable."""
+        ...
 
     def encode(self, items: Sequence[Item], /) -> Floats:
         """(n, k) one row for each item, a reply in its context."""
@@ -91,7 +97,9 @@ class LanguageModel(Protocol):
     """Log-probabilities of texts given the turns before them."""
 
     @property
-    def signature(self) -> Signature: ...
+    def signature(self) -> Signature:
+        """What must be equal for two log-probabilities to be comparable."""
+        ...
 
     def score(self, utterances: Sequence[Utterance], /) -> Floats:
         """(n, 2) the sum of the tokens' log-probabilities in nats (NaN without tokens), and the number of tokens."""

@@ -61,7 +61,7 @@ def whole(dialogues: Iterable[Dialogue], rewards: Mapping[str, float]) -> Iterat
 def single(items: Iterable[Item], rewards: Mapping[str, float]) -> list[Episode]:
     """Each item as an episode of one point, with the reward of its id (NaN if it has none).
 
-    Agents that replied to the same pair are each other's alternatives, their own reply included.
+    The replies of all items with the same `pair` are alternatives at each of them, by agent, their own reply included.
     """
     found = list(items)
     by_pair: dict[str, dict[str, tuple[Reply, ...]]] = {}
@@ -90,7 +90,10 @@ def encode(
     delexicalised: bool = True,
     samples: int | None = None,
 ) -> Episodes:
-    """Convert episodes to arrays; of each agent's replies at a point the first `samples` are kept (None: all)."""
+    """Convert episodes to arrays; of each agent's replies at a point the first `samples` are kept (None: all).
+
+    `rating` is the dimension whose scores are read from the outcomes of replies, `scale` is only passed on.
+    """
     gathered = _Gathered(rating, delexicalised, samples)
     for episode in episodes:
         gathered.add(episode)
@@ -187,7 +190,7 @@ class _Gathered:
     def _said(self, at: Mapping[int, Sequence[tuple[int, Reply]]], n: int) -> Said:
         """The replies as arrays (n, K) with K the largest number of replies at a point.
 
-        `at` maps a point to (text, reply).
+        `at` maps a point to its pairs of (index of the text, reply).
         """
         width = max(map(len, at.values()), default=1)
         text = np.full((n, width), -1, dtype=np.int64)

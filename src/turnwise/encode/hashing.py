@@ -28,6 +28,7 @@ class Hashing:
 
     @property
     def signature(self) -> Signature:
+        """The dimension and the orders of word and character n-grams."""
         low, high = self.char_orders
         return Signature(
             "hashing",
@@ -36,6 +37,7 @@ class Hashing:
 
     @property
     def token_signature(self) -> Signature:
+        """Only the dimension."""
         return Signature("hashing-tokens", (("d", str(self.dimension)),))
 
     def encode(self, texts: Sequence[str], /) -> Vectors:

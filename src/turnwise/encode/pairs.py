@@ -44,6 +44,7 @@ class Pairs:
 
     @property
     def signature(self) -> Signature:
+        """The pairing, the number of turns and the signature of the encoder."""
         return Signature(
             "pairs", (("as", self.pairing), ("turns", str(self.turns))), (self.encoder.signature,)
         )

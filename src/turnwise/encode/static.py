@@ -68,10 +68,12 @@ class WordVectors:
 
     @property
     def signature(self) -> Signature:
+        """The label of the file, mean pooling, and how words are looked up."""
         return Signature(self.label, (("pool", "mean"), ("words", "cased-then-lower")))
 
     @property
     def token_signature(self) -> Signature:
+        """The label of the file, and how words are looked up."""
         return Signature(self.label, (("words", "cased-then-lower"),))
 
     def encode(self, texts: Sequence[str], /) -> Vectors:
@@ -130,14 +132,17 @@ class SubwordVectors:
 
     @property
     def dimension(self) -> int:
+        """The length of a vector."""
         return int(self.table.shape[1])
 
     @property
     def signature(self) -> Signature:
+        """The label of the folder, and mean pooling."""
         return Signature(self.label, (("pool", "mean"),))
 
     @property
     def token_signature(self) -> Signature:
+        """The label of the folder alone."""
         return Signature(self.label)
 
     def encode(self, texts: Sequence[str], /) -> Vectors:

@@ -14,7 +14,10 @@ _counts: ContextVar[list[int] | None] = ContextVar("counts", default=None)
 
 
 def tell(model: str, longest: int, count: int) -> None:
-    """Log that `count` texts were longer than the `longest` tokens of the model's input, and tell it to `listening`."""
+    """Log that `count` texts were longer than the `longest` tokens of the model's input, and tell it to `listening`.
+
+    Does nothing for a count of 0.
+    """
     if not count:
         return
     log.warning("%s read only %d tokens of each of %d longer texts", model, longest, count)

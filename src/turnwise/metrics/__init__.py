@@ -128,8 +128,9 @@ def resolve(
     """The metric of this name, which may carry settings: `bertscore[layer=4,idf=true]`.
 
     `options` are further settings. `model`, `db` (venue tables) and `cache` (whether a judge's stored verdicts may be
-    used) are defaults for settings of these names, and are ignored by metrics without them. Raises `UsageError` for an
-    unknown name or setting, and `PluginError` for a plugin that is no metric.
+    used) are defaults for settings of these names, and are ignored by metrics without them. A `module:function` or an
+    http address gives the user's own metric; it has no settings, and the arguments are ignored. Raises `UsageError` for
+    an unknown name or setting, and `PluginError` for a plugin that is no metric.
     """
     plain, written = settings(name)
     if ":" in plain and not written:
@@ -162,7 +163,10 @@ def settings(name: str) -> tuple[str, dict[str, Any]]:
 
 
 def parameters(name: str) -> dict[str, Any]:
-    """The settings of a metric with their defaults; a setting that the name fixes has the fixed value."""
+    """The settings of a metric with their defaults; a setting that the name fixes has the fixed value.
+
+    A setting without a default has `inspect.Parameter.empty`.
+    """
     own = _entry(name).options
     taken = inspect.signature(_maker(name)).parameters
     return {key: own.get(key, parameter.default) for key, parameter in taken.items()}

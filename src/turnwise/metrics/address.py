@@ -23,6 +23,7 @@ def http_function(address: str) -> Callable[[list[dict[str, Any]]], list[float |
     """
 
     def scores(records: list[dict[str, Any]]) -> list[float | None]:
+        """The answered numbers, None for a record that was not scored; raises `UsageError` for any other answer."""
         data = msgspec.json.encode(records)
         request = urllib.request.Request(address, data, {"Content-Type": "application/json"})
         try:

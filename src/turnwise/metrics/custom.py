@@ -49,6 +49,7 @@ class OwnMetric(Ratio):
 
     @property
     def signature(self) -> Signature:
+        """The function's name and the digest of its file; for an address, the address and the word `address`."""
         return Signature("own", (("function", self.name), ("source", self.source)))
 
     def rows(self, items: Sequence[Item], /) -> Floats:

@@ -19,14 +19,14 @@ _ASCII_WORD = re.compile(r"\w+(?:'\w+)*", re.ASCII)
 
 
 def words(text: str) -> list[str]:
-    """The words of a text, in order."""
+    """The words of a text in order, in lower case and without punctuation: `Don't!` is `don't`."""
     if text.isascii():
         return _ASCII_WORD.findall(text.lower())
     return _WORD.findall(unicodedata.normalize("NFC", text.lower()).replace("’", "'"))
 
 
 def ngrams(tokens: Sequence[str], order: int) -> Iterable[Hashable]:
-    """Every run of `order` consecutive tokens; for order 1 the tokens themselves."""
+    """Runs of `order` consecutive tokens as tuples, in order, with repetitions; for order 1 the tokens themselves."""
     if order == 1:
         return tokens
     if order == 2:

@@ -147,10 +147,12 @@ class Characters:
 
     @property
     def dimension(self) -> int:
+        """The length of a vector."""
         return self.network.out.out_features
 
     @property
     def signature(self) -> Signature:
+        """The label `KIND@DIGEST` and the largest number of characters."""
         return Signature(self.label, (("tokens", str(self.max_tokens)),))
 
     def encode(self, contexts: Sequence[str | Sequence[str]], /) -> Vectors:

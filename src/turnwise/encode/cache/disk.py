@@ -90,8 +90,8 @@ class Cache:
     ) -> list[Array]:
         """The array of each name in order; missing ones are computed by `make` and stored.
 
-        `make` gets indices of `names` and returns their arrays; it is called with up to 2,048 at a time, and with equal
-        names once.
+        A name is a tuple of texts. `make` gets indices of `names` and returns their arrays; it is called with up to
+        2,048 at a time, and with equal names once.
         """
         different, inverse = distinct([_key(name) for name in names])
         first = dict(zip(reversed(inverse), range(len(names) - 1, -1, -1), strict=True))

@@ -207,11 +207,11 @@ def label(spec: str) -> str:
 
 
 def model_hash(folder: Path) -> str:
-    """The sha256 of a folder's weights, configuration and tokenizer (of the list of theirs, if several files).
+    """The sha256 that identifies the model in a folder, in hex.
 
-    A fetched model carries it; one of the table that of its weights, which there is only with the other files of the
-    table. Any other folder is hashed once: the value is kept beside the files with their sizes and times, and counts
-    only as long as those are the same.
+    For a fetched model it is read from the manifest: for one of the catalogue it is that of the weights. Any other
+    folder is hashed once, over its weights, configuration and tokenizer; the value is stored beside the files with
+    their sizes and times, and is used as long as those are the same. Raises `DataError` for a folder without weights.
     """
     if manifest := _read_json(folder / MANIFEST):
         return str(manifest["sha256"])
@@ -264,7 +264,7 @@ def _in_hub_cache(spec: str) -> Path | None:
 
 
 def _read_json(path: Path) -> dict[str, Any] | None:
-    """The JSON object in a file; None if the file is absent or is not JSON."""
+    """The JSON object in a file; None if the file is absent or holds no JSON object."""
     try:
         value = json.loads(path.read_text())
     except (FileNotFoundError, ValueError):

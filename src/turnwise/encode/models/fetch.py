@@ -123,7 +123,10 @@ def _unpack(model: Model, stage: Path, say: Say) -> None:
 
 @contextmanager
 def _alone(target: Path) -> Iterator[None]:
-    """Lock this model for one process. The operating system releases the lock if the process dies."""
+    """Lock this model for one process, after waiting for another that holds the lock.
+
+    The operating system releases the lock if the process dies.
+    """
     target.parent.mkdir(parents=True, exist_ok=True)
     with (target.parent / f".{target.name}.lock").open("w") as file:
         if sys.platform == "win32":

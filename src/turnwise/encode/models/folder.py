@@ -139,7 +139,7 @@ def read_config(folder: Path) -> dict[str, Any]:
 
 
 def is_trained(folder: Path) -> bool:
-    """Whether this folder holds a model that `turnwise train` wrote; false if there is no folder, or it is damaged."""
+    """Whether this folder has a valid `config.json` that `turnwise train` wrote; the weights are not looked at."""
     try:
         read_config(folder)
     except (UsageError, DataError):
@@ -154,7 +154,10 @@ def shipped(name: str) -> Path | None:
 
 
 def check_replaceable(target: Path, kind: str) -> None:
-    """Raise before the training the errors that `save` would raise after it."""
+    """Raise `UsageError` if `target` is anything but absent, an empty folder, or a trained model of this kind.
+
+    It is called before the training, so that `save` does not fail after it.
+    """
     if not target.exists():
         return
     if target.is_dir() and not any(target.iterdir()):
@@ -209,7 +212,7 @@ def _json(value: Any) -> bytes:
 
 
 def _plain(value: Any) -> Any:
-    """Plain JSON values: NaN becomes null, and numpy numbers become Python numbers."""
+    """Plain JSON values: NaN and infinity become null, and numpy numbers become Python numbers."""
     if isinstance(value, (np.floating, float)):
         return float(value) if math.isfinite(value) else None
     if isinstance(value, np.integer):

@@ -40,7 +40,7 @@ _LONGEST = 4096  # largest number of tokens, if the model states more or nothing
 
 
 class _Pair(NamedTuple):
-    """Token ids of the context (`start`) and of the scored text; the last of `start` predicts the first of the text."""
+    """Token ids: a context without its last token, that token (`start`), and the scored text that follows it."""
 
     context: tuple[int, ...]
     start: int
@@ -62,6 +62,7 @@ class CausalLM:
 
     @cached_property
     def config(self) -> Any:
+        """The transformers configuration of the folder, read when first needed."""
         return loading.read_config(self.folder)
 
     @cached_property
@@ -71,7 +72,7 @@ class CausalLM:
 
     @cached_property
     def model(self) -> Any:
-        """Loaded when first needed: cached values need no model."""
+        """The model, loaded when first needed, as cached values need none; `UsageError` if it is no causal model."""
         if not loading.reads_forward(self.config):
             raise UsageError(f"{self.label} is no causal language model: its tokens see those after them")
         return loading.read_model(
@@ -85,6 +86,7 @@ class CausalLM:
 
     @property
     def signature(self) -> Signature:
+        """The form of the prompt, the largest length and the precision; the version is 3 with a sliding window."""
         settings = (
             ("form", self.prompt.form),
             ("max", str(self._max_length)),

@@ -71,10 +71,12 @@ class DialogueEncoder(loading.FromFolder):
 
     @property
     def dimension(self) -> int:
+        """The length of a reply's vector."""
         return int(self.config.hidden_size)
 
     @property
     def signature(self) -> Signature:
+        """The layout, the pooling and, for random weights, their seed."""
         weights = () if self.random is None else (("weights", f"random{self.random}"),)
         return Signature(self.label, (("script", "a2"), ("pool", self.pooling), *weights))
 
@@ -103,6 +105,7 @@ class DialogueEncoder(loading.FromFolder):
         owner = np.repeat(np.arange(len(dialogues)), counts)
 
         def make(wanted: list[int]) -> list[Vectors]:
+            """The vectors of the replies with these indices, counted over all dialogues."""
             # A dialogue is always encoded as a whole: further replies cost little in the same pass.
             needed = np.unique(owner[wanted])
             made = self._made([dialogues[index] for index in needed])

@@ -53,7 +53,10 @@ def computes_bf16(device: str) -> bool:
 
 
 def resolve(precision: Precision, config: Any, device: str) -> Chosen:
-    """The precision that "auto" stands for, with these weights on this machine; another one is returned as it is."""
+    """The precision that "auto" stands for, with these weights on this machine; another one is returned as it is.
+
+    `config` is the model's transformers configuration. An unknown precision is a `UsageError`.
+    """
     if precision not in get_args(Precision):
         raise UsageError(f"there is no precision `{precision}`; there are {', '.join(get_args(Precision))}")
     if precision != "auto":
@@ -130,8 +133,10 @@ class FromFolder:
 
     @cached_property
     def config(self) -> Any:
+        """The transformers configuration, read when first needed."""
         return read_config(self.folder)
 
     @cached_property
     def tokenizer(self) -> Any:
+        """The fast tokenizer, read when first needed."""
         return read_tokenizer(self.folder)

@@ -43,6 +43,7 @@ class MaskedLM:
 
     @cached_property
     def tokenizer(self) -> Any:
+        """The tokenizer, read when first needed; `UsageError` if it lacks a mask, a start or a separator token."""
         tokenizer = loading.read_tokenizer(self.folder)
         if None in (tokenizer.mask_token_id, tokenizer.cls_token_id, tokenizer.sep_token_id):
             raise UsageError(
@@ -52,7 +53,7 @@ class MaskedLM:
 
     @cached_property
     def model(self) -> Any:
-        """Load the model with its head; a folder without one would otherwise get a random head."""
+        """The model with its head, loaded when first needed; `UsageError` if the folder lacks some of its weights."""
         with loading.quiet():
             model, found = AutoModelForMaskedLM.from_pretrained(
                 self.folder, local_files_only=True, dtype=torch.float32, output_loading_info=True
@@ -63,6 +64,7 @@ class MaskedLM:
 
     @property
     def signature(self) -> Signature:
+        """That each token is masked in turn, and the largest length."""
         return Signature(self.label, (("mask", "each"), ("max", str(self._longest))))
 
     @property

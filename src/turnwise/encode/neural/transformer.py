@@ -63,7 +63,7 @@ class Transformer(loading.FromFolder):
 
     @cached_property
     def model(self) -> Any:
-        """Loaded when first needed: cached vectors need no model."""
+        """The model up to `layer`, loaded when first needed, as cached vectors need none."""
         model = loading.read_model(self.folder, AutoModel, device=self.device, precision=self._precision)
         if self.layer is not None:
             blocks = _blocks(model, self.config.num_hidden_layers)
@@ -72,18 +72,22 @@ class Transformer(loading.FromFolder):
 
     @property
     def dimension(self) -> int:
+        """The length of a vector."""
         return int(self.config.hidden_size)
 
     @property
     def signature(self) -> Signature:
+        """The pooling, whether vectors have unit length, and what concerns token vectors (layer, length, precision)."""
         unit = (("norm", "l2"),) if self._unit else ()
         return Signature(self.label, (("pool", self._pooling), *unit, *self._fields))
 
     @property
     def token_signature(self) -> Signature:
+        """Layer, largest length and precision, without pooling."""
         return Signature(self.label, self._fields)
 
     def joint_signature(self, part: str, /) -> Signature:
+        """The signature of pairs, pooled over `part`: the settings of `signature`, and the part."""
         return Signature(self.label, (("pair", part), *self.signature.fields))
 
     def encode(self, texts: Sequence[str], /) -> Vectors:
@@ -99,6 +103,7 @@ class Transformer(loading.FromFolder):
         tell(self.label, self._max_length, self.cut(list(dict.fromkeys(texts))))
 
         def make(indices: list[int]) -> list[NDArray[np.floating[Any]]]:
+            """The token vectors of the texts at these indices, computed."""
             return self._token_vectors([texts[index] for index in indices])
 
         if self.cache is None:

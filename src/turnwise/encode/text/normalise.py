@@ -25,7 +25,10 @@ _SPACES = re.compile(r"\s+")
 
 @lru_cache(maxsize=1 << 16)
 def plain(text: str) -> str:
-    """The text as words with single spaces; "" where it has no letter or digit."""
+    """The words of the text in lower case with single spaces, without punctuation; "" without a letter or digit.
+
+    Contractions are written in one way: `dont` and `do n't` become `don't`.
+    """
     normal = unicodedata.normalize("NFC", text).lower()
     for mark in _APOSTROPHES:
         normal = normal.replace(mark, "")
@@ -43,5 +46,5 @@ def plain(text: str) -> str:
 
 @lru_cache(maxsize=1 << 12)
 def _is_word(sign: str) -> bool:
-    """Letters, marks on them, and digits, of any script."""
+    """Whether the character is a letter, a mark on one, or a digit, of any script."""
     return unicodedata.category(sign)[0] in "LMN"

@@ -8,7 +8,7 @@ _WORD_OR_MARK = re.compile(r"\w+(?:['’]\w+)*|[^\w\s]")
 
 
 def words(text: str) -> list[str]:
-    """Runs of letters and digits, apostrophes inside them kept; case kept, punctuation dropped."""
+    """Runs of letters, digits and underscores, apostrophes inside them kept; case kept, punctuation dropped."""
     return _WORD.findall(unicodedata.normalize("NFC", text))
 
 

@@ -30,7 +30,7 @@ class Curve(NamedTuple):
 
     @property
     def f1(self) -> float:
-        """The largest F1 (harmonic mean of precision and recall) on the curve."""
+        """The largest F1 (harmonic mean of precision and recall) on the curve; an empty curve is a `ValueError`."""
         total = self.precision + self.recall
         means = np.divide(2 * self.precision * self.recall, total, out=np.zeros_like(total), where=total > 0)
         return float(means.max())
@@ -43,7 +43,10 @@ class Histograms(NamedTuple):
     generated: Floats  # (k,)
 
     def curve(self) -> Curve:
-        """The corners of the curve, which is linear between them: at every ratio and at both ends."""
+        """Precision and recall at weight 0, at each different ratio of a cluster's shares, and at infinity.
+
+        Between these corners the curve is linear.
+        """
         return self.at(self._ratios())
 
     def f1(self) -> float:
@@ -81,7 +84,7 @@ def histograms(
     counts: Floats | None = None,
     rng: np.random.Generator,
 ) -> Histograms:
-    """Cluster both sides together into `k` clusters, and return the share of each side in each cluster.
+    """Cluster both sides together into `k` clusters or fewer, and return the share of each side in each cluster.
 
     Clusters are computed on the first `components` principal components, if given, by mini-batches of `batch` points,
     if given. Equal vectors become one weighted point, and points have a fixed order, so neither the order of the rows
@@ -111,8 +114,8 @@ def histograms(
 def principal(points: Floats, count: int, *, weights: Floats, rng: np.random.Generator) -> Floats:
     """(n, count) the points projected on their first principal components, by subspace iteration (Halko et al. 2011).
 
-    Clustering does not need exact components, and a full decomposition would take most of the time. Points with hardly
-    more rows or dimensions than `count` are returned unchanged.
+    Clustering does not need exact components, and a full decomposition would take most of the time. `weights` (n,) are
+    the weights of the points. Points with at most `count` + 8 rows or dimensions are returned unchanged.
     """
     if min(points.shape) <= count + _OVERSAMPLING:
         return points

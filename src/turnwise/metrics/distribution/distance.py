@@ -54,6 +54,7 @@ class EncodingSettings:
 
     @property
     def encoding(self) -> PairEncoding:
+        """The pair encoding with these settings."""
         return PairEncoding(self.model, self.way, self.turns, self.layer, self.pooling)
 
 
@@ -85,6 +86,7 @@ class Distance(DistanceAttributes, ABC, Generic[Prepared]):
         """(n, 3 + d): the code of the group's real replies, the hashes of reply and query, and the vector.
 
         An item whose group has no real replies of its own uses those of the unnamed group; without them its row is NaN.
+        The vector of an item that cannot be encoded is NaN too.
         """
         width = next(iter(self.real.values())).vectors.shape[1]
         rows = np.full((len(items), HEADER + width), np.nan)
@@ -106,7 +108,7 @@ class Distance(DistanceAttributes, ABC, Generic[Prepared]):
         return float("nan") if real is None else self.between(vectors, self.prepared[real.group])
 
     def check(self, rows: Rows, /) -> None:
-        """Raise `TooFewItems` if there are fewer than `fewest` replies or all replies are the same."""
+        """Raise `TooFewItems` if fewer than `fewest` rows are scored or all their replies are the same."""
         kept = np.asarray(rows[scored(rows)])
         self._check_count(len(kept))
         if len(np.unique(kept[:, 1])) < 2:

@@ -102,10 +102,12 @@ class FittedFbd(_Attributes, Distance[_Gaussians]):
 
     @property
     def fewest(self) -> int:
+        """The smallest number of replies that get a score, from the settings."""
         return self.settings.fewest
 
     @property
     def signature(self) -> Signature:
+        """The shrinkage, `sum:log` with a second model, the encodings and a digest of the real replies."""
         added = () if self.settings.also is None else (("sum", "log"),)
         return self._signature(self.settings.name, ("shrinkage", f"{self.settings.shrinkage:g}"), *added)
 
@@ -119,7 +121,7 @@ class FittedFbd(_Attributes, Distance[_Gaussians]):
         return tuple(Gaussian.of(part, shrinkage=self.settings.shrinkage) for part in self._by_encoding(real))
 
     def between(self, generated: Floats, real: _Gaussians, /) -> float:
-        """The Frechet distance or, with `also`, the sum of the logarithms of two."""
+        """The Frechet distance or, with `also`, the sum of two logarithms; `Refused` where a logarithm is of 0."""
         return self._score(self.prepare(generated), real)
 
     def moments(self, rows: Rows, /) -> Moments:
@@ -160,7 +162,10 @@ class FittedFbd(_Attributes, Distance[_Gaussians]):
         return float(np.sum(np.log(distances)))
 
     def details(self, rows: Rows, /) -> dict[str, float]:
-        """The diagnostics of every distance, and the limit for infinitely many replies if there are enough for it."""
+        """The diagnostics of every distance, and `at_infinity`, the limit for infinitely many replies.
+
+        Without `at_infinity` if there are too few replies for it, or with a second model (`also`).
+        """
         details = super().details(rows)
         vectors, real = self._scored_vectors(rows)
         if real is None or self.settings.also is not None:

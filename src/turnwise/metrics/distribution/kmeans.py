@@ -14,7 +14,7 @@ _PATIENCE = 10  # batches without improvement after which mini-batches stop
 
 
 def kmeans(points: Floats, k: int, *, weights: Floats, rng: np.random.Generator) -> Ints:
-    """(n,) the cluster of each of the `points` (n, d), by Lloyd's algorithm.
+    """(n,) the cluster of each of the `points` (n, d), by Lloyd's algorithm with point weights (n,).
 
     With `k` points or fewer, each point is a cluster.
     """
@@ -37,8 +37,8 @@ def mini_batches(points: Floats, k: int, *, weights: Floats, rng: np.random.Gene
 
     It starts from the best of 10 sets of initial centres. Batches of `size` points are drawn with replacement, and each
     centre moves to the running mean of the points assigned to it. It stops when 10 batches in a row do not improve the
-    smallest sum of squared distances. Unlike scikit-learn, we do not reassign centres that have few points. With `k`
-    points or fewer, each is a cluster.
+    smallest sum of squared distances, or after as many batches as 100 passes over the points. Unlike scikit-learn, we
+    do not reassign centres that have few points. With `k` points or fewer, each is a cluster.
     """
     if len(points) <= k:
         return np.arange(len(points))

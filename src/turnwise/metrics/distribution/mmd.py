@@ -54,10 +54,12 @@ class FittedMmd(_Attributes, Distance[RealSample]):
 
     @property
     def fewest(self) -> int:
+        """The smallest number of replies that get a score, from the settings."""
         return self.settings.fewest
 
     @property
     def signature(self) -> Signature:
+        """The kind of kernel, the encoding and a digest of the real replies."""
         return self._signature("mmd", ("kernel", "rbf-median"))
 
     def prepare(self, real: Floats, /) -> RealSample:

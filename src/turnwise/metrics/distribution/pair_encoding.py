@@ -49,11 +49,12 @@ class PairEncoding:
 
     @property
     def max_turns(self) -> int:
-        """The largest number of turns of the context that are encoded."""
+        """The largest number of turns of the context that are encoded; `sys.maxsize` for the whole context."""
         return self.turns or sys.maxsize
 
     @property
     def signature(self) -> Signature:
+        """The way, the number of turns (`all` for the whole context) and the encoder's signature; loads the encoder."""
         return Signature(self.way, (("turns", str(self.turns or "all")),), (self._encoder.signature,))
 
     def raw(self, items: Sequence[Item], *, reply_only: bool) -> Floats:
@@ -118,7 +119,7 @@ class FittedPairEncoding:
 
     @property
     def dimension(self) -> int:
-        """The length of a vector."""
+        """The length d of the vectors that `vectors` returns."""
         return len(self.centre) // 2 if self._has_two_halves else len(self.centre)
 
     @property

@@ -120,10 +120,12 @@ class FittedPrd(_Attributes, Distance[Floats]):
 
     @property
     def fewest(self) -> int:
+        """The smallest number of replies that get a score, from the settings."""
         return self.settings.fewest
 
     @property
     def signature(self) -> Signature:
+        """The settings of clustering and curve, the encoding and a digest of the real replies."""
         settings = self.settings
         return self._signature(
             settings.name,

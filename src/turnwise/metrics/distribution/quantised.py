@@ -26,7 +26,7 @@ class QuantisedVectors:
 
     @classmethod
     def of(cls, group: float | None, vectors: Floats, centres: Floats) -> "QuantisedVectors":
-        """The summary of (n, d) vectors in the cells around (c, d) centres."""
+        """The summary of (n, d) vectors in the cells around (c, d) centres; `group` is the code of their group."""
         vectors = finite(vectors)
         nearest = np.argmin(np.sum(centres**2, axis=1) - 2 * (vectors @ centres.T), axis=1)
         total = np.zeros_like(centres)

@@ -38,7 +38,7 @@ class RealReplies:
 
     @property
     def reply_only(self) -> bool:
-        """Whether replies are encoded without their query."""
+        """Whether an encoding encodes replies without their query."""
         return any(encoding.reply_only for encoding in self.encodings)
 
     def encode(self, items: Sequence[Item]) -> Floats:
@@ -109,7 +109,8 @@ def _why_refused(real: Sequence[Item], encodable: int, fewest: int) -> str:
 def real_items(items: Iterable[Item], turns: int) -> dict[str, list[Item]]:
     """The real replies of each group, each with the last `turns` turns of its context, sorted by digest.
 
-    They are the group's different references or, without any, the different replies of the agent `human`.
+    They are the different (context, reference) pairs of the group or, without a reference, the different replies of the
+    agent `human`; blank texts are left out, and at most 20,000 pairs are kept.
     """
     references: dict[str, _DistinctPairs] = {}
     by_human: dict[str, _DistinctPairs] = {}

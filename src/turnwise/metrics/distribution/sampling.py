@@ -49,10 +49,11 @@ def equal_size_distances(
     rng: np.random.Generator,
     splits: int = 10,
 ) -> EqualSizeDistances:
-    """Means over seeded splits. The sample size is that of `generated`, but at most half of the real vectors.
+    """Mean distances of held-out real vectors (`floor`) and of generated ones (`thinned`) from the other real vectors.
 
-    With too few different queries to keep them apart, `queries` is ignored. Raises `TooFewItems` for fewer than 4 real
-    vectors.
+    The means are over `splits` random splits. Both samples have one size: about that of `generated`, but at most about
+    half of the real vectors. With too few different queries to keep them apart, `queries` is ignored. Raises
+    `TooFewItems` for fewer than 4 real vectors.
     """
     if len(real) < MIN_REAL:
         raise TooFewItems(f"two halves need {MIN_REAL} real vectors or more, and there are {len(real)}")

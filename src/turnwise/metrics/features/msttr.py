@@ -41,6 +41,7 @@ class Msttr(Ratio):
 
     @property
     def signature(self) -> Signature:
+        """`msttr-` with the length of a segment, and the kind of tokens."""
         return Signature(f"msttr-{self.segment}", (("tok", "words"),))
 
     def rows(self, items: Sequence[Item], /) -> Floats:

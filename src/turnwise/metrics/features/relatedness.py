@@ -38,10 +38,11 @@ class Relatedness(Ratio):
 
     @property
     def signature(self) -> Signature:
+        """The signature of the sentence encoder, which is loaded for it."""
         return Signature("relatedness", (), (models.text_encoder(self.model).signature,))
 
     def rows(self, items: Sequence[Item], /) -> Floats:
-        """(n, 2): cosine and 1; NaN if the reply or the partner's last message is empty."""
+        """(n, 2): cosine and 1; NaN if the reply is blank, or the partner's last message is blank or absent."""
         messages = [_last_message(item) for item in items]
         vectors = unit(models.text_encoder(self.model).encode([*messages, *(item.reply for item in items)]))
         rows = np.ones((len(items), 2))

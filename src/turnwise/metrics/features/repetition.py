@@ -40,6 +40,7 @@ class _Repetition(Mean):
 
     @property
     def signature(self) -> Signature:
+        """The kind of tokens and a digest of the stop words, which is `none` for order 2."""
         stop = digest(*sorted(STOPWORDS)) if self.order == 1 else "none"
         return Signature(f"repeat-{self.source}-{self.order}", (("tok", "words"), ("stop", stop)))
 
@@ -63,7 +64,7 @@ class _Repetition(Mean):
 
 @dataclass(frozen=True, slots=True)
 class External(_Repetition):
-    """Share of the reply that the agent used in an earlier turn."""
+    """Share of the reply's content words (order 1) or word pairs (order 2) that the agent used in an earlier turn."""
 
     source: ClassVar[str] = "external"
     needs: ClassVar[frozenset[Need]] = frozenset({"context"})
@@ -85,7 +86,7 @@ class External(_Repetition):
 
 @dataclass(frozen=True, slots=True)
 class Internal(_Repetition):
-    """Share of the reply that already occurs earlier in it."""
+    """Share of the reply's content words (order 1) or word pairs (order 2) that already occur earlier in the reply."""
 
     source: ClassVar[str] = "internal"
     needs: ClassVar[frozenset[Need]] = frozenset()
@@ -106,7 +107,7 @@ class Internal(_Repetition):
 
 @dataclass(frozen=True, slots=True)
 class Partner(_Repetition):
-    """Share of the reply that the other speaker used before."""
+    """Share of the reply's content words (order 1) or word pairs (order 2) that the other speaker used before."""
 
     source: ClassVar[str] = "partner"
     needs: ClassVar[frozenset[Need]] = frozenset({"context"})

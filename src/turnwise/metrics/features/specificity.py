@@ -53,7 +53,7 @@ class Nidf(_Attributes):
     def fit(self, items: Iterable[Item], /) -> "Specificity":
         """Count in how many different turns of both speakers each word occurs.
 
-        Raises `TooFewItems` if all words are equally frequent.
+        Raises `TooFewItems` if all words are equally frequent or there are none.
         """
         counts: Counter[str] = Counter()
         seen: set[int] = set()  # hashes instead of texts, so that the corpus need not fit in memory
@@ -80,10 +80,11 @@ class Specificity(_Attributes, Mean):
 
     @property
     def signature(self) -> Signature:
+        """The kind of tokens and a digest of the word counts that it was fitted on."""
         return Signature("specificity", (("tok", "words"), ("fit", self.data)))
 
     def value(self, item: Item, /) -> float:
-        """Mean NIDF of the reply's known words, 0 to 1; NaN without one."""
+        """Mean NIDF, 0 to 1, of the reply's words that have a count, repeated words included; NaN without one."""
         known = [self.nidf[word] for word in words(item.reply) if word in self.nidf]
         return sum(known) / len(known) if known else float("nan")
 

@@ -34,6 +34,7 @@ class Length(Mean):
 
     @property
     def signature(self) -> Signature:
+        """The unit, words."""
         return Signature("length", (("unit", "words"),))
 
     def value(self, item: Item, /) -> float:
@@ -63,6 +64,7 @@ class QuestionRate(Mean):
 
     @property
     def signature(self) -> Signature:
+        """The kinds of question marks that count."""
         return Signature("question-rate", (("marks", "ascii,full-width,arabic"),))
 
     def value(self, item: Item, /) -> float:

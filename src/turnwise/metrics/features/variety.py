@@ -35,7 +35,7 @@ _MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
 
 
 class _Variety(ABC):
-    """A score of the pooled counts of all n-grams of an agent's replies."""
+    """A score of the pooled counts of all n-grams of an agent's replies; of a whole dialogue only the last message."""
 
     __slots__ = ()
 
@@ -49,7 +49,7 @@ class _Variety(ABC):
     order: int
 
     def rows(self, items: Sequence[Item], /) -> "csr_array[np.float64]":
-        """(n, 2^61) counts of each reply's n-grams; a NaN in column 0 where it has none."""
+        """(n, 2^61) sparse counts of each reply's n-grams, by their hashes; a NaN in column 0 where it has none."""
         from scipy.sparse import csr_array
 
         owner, column = _ngrams([words(item.reply) for item in items], self.order)
@@ -90,6 +90,7 @@ class Distinct(_Variety):
 
     @property
     def signature(self) -> Signature:
+        """`distinct-` with the order, and the kind of tokens."""
         return Signature(f"distinct-{self.order}", (("tok", "words"),))
 
     def of_counts(self, counts: Floats) -> float:
@@ -116,6 +117,7 @@ class Entropy(_Variety):
 
     @property
     def signature(self) -> Signature:
+        """`entropy-` with the order, the kind of tokens and the unit."""
         return Signature(f"entropy-{self.order}", (("tok", "words"), ("unit", "bits")))
 
     def of_counts(self, counts: Floats) -> float:
@@ -126,7 +128,7 @@ class Entropy(_Variety):
 
 
 def _ngrams(texts: Sequence[Sequence[str]], order: int) -> tuple[Ints, Ints]:
-    """For each n-gram, in order of the texts, the index of its text and the column in which it is counted."""
+    """(m,) the index of the text and (m,) the hashed column of each n-gram, text by text; a text is a list of words."""
     owner = np.repeat(np.arange(len(texts)), [len(text) for text in texts])
     hashes: NDArray[np.uint64] = np.fromiter(
         (_word_hash(word) for text in texts for word in text), np.uint64, len(owner)

@@ -55,7 +55,10 @@ def reply_and_context(item: Item) -> tuple[str, tuple[str, ...]] | None:
 
 
 def turn_vectors(groups: Iterable[Sequence[str]], encoder: TextEncoder) -> list[Vectors]:
-    """The vectors (t, d) of each group's texts, scaled to a mean square of 1; every different text is encoded once."""
+    """The vectors (t, d) of each group's texts times sqrt(d); every different text is encoded once.
+
+    So a vector of length 1 gets a mean square of 1. A text without a known word has the encoder's NaN.
+    """
     lists = [list(group) for group in groups]
     different, indices = distinct([text for group in lists for text in group])
     scale = np.float32(encoder.dimension**0.5)

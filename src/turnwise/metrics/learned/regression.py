@@ -49,6 +49,7 @@ class Regression(Ratio):
 
     @property
     def signature(self) -> Signature:
+        """The label of the checkpoint, and that the best reference counts."""
         return Signature("regression", (("model", label(self.model)), ("refs", "max")))
 
     def rows(self, items: Sequence[Item], /) -> Floats:

@@ -59,6 +59,7 @@ class BertScore(Ratio):
 
     @property
     def signature(self) -> Signature:
+        """The digest of the idf counts (or `no`), the baseline, the choice of reference, and the token encoder."""
         name = "bertscore" if self.part == "f" else f"bertscore-{self.part}"
         settings = (("idf", self.weights.data if self.weights else "no"), ("base", f"{self.baseline:g}"))
         return Signature(name, (*settings, ("refs", "max")), (self._encoder.token_signature,))
@@ -74,7 +75,7 @@ class BertScore(Ratio):
     def rows(self, items: Sequence[Item], /) -> Floats:
         """(n, 2): the best score over the references, rescaled by the baseline, and 1.
 
-        NaN without a reference or if the reply has no token that counts.
+        NaN if the reply or every reference has no token that counts.
         """
         texts = list(dict.fromkeys(text for item in items for text in (item.reply, *item.references)))
         encoded = {

@@ -47,6 +47,7 @@ class Bleu(Sums):
 
     @property
     def signature(self) -> Signature:
+        """sacrebleu's settings and its installed version."""
         settings = {
             "case": "mixed",
             "eff": "yes",

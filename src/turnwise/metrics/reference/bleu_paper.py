@@ -45,6 +45,7 @@ class BleuPaper(Sums):
 
     @property
     def signature(self) -> Signature:
+        """nltk's settings and its installed version; raises `MissingExtra` without nltk."""
         try:
             nltk = version("nltk")
         except PackageNotFoundError:
@@ -55,7 +56,8 @@ class BleuPaper(Sums):
     def rows(self, items: Sequence[Item], /) -> Floats:
         """(n, 10) the counts of `bleu-4`, except that every order has at least one n-gram.
 
-        NaN if no reference has a token.
+        A reply without references is compared with itself. NaN if there are references but none has a token, or if such
+        a reply has none.
         """
         rows = np.full((len(items), 2 + 2 * ORDER), np.nan)
         for row, item in zip(rows, items, strict=True):

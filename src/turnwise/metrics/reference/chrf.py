@@ -41,6 +41,7 @@ class Chrf(Sums):
 
     @property
     def signature(self) -> Signature:
+        """sacrebleu's settings and its installed version."""
         settings = {
             "case": "mixed",
             "nc": str(ORDER),
@@ -51,7 +52,10 @@ class Chrf(Sums):
         return Signature("chrf", tuple(settings.items()))
 
     def rows(self, items: Sequence[Item], /) -> Floats:
-        """(n, 3 * 6): reply, reference and matched n-grams, order by order; NaN if no reference has a character."""
+        """(n, 3 * 6): reply, reference and matched n-grams, order by order, for the reference with the best score.
+
+        NaN if no reference has a character other than white space.
+        """
         rows = np.full((len(items), 3 * ORDER), np.nan)
         scorer = _scorer()
         for row, item in zip(rows, items, strict=True):

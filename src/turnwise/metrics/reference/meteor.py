@@ -69,6 +69,7 @@ class Meteor(Mean):
 
     @property
     def signature(self) -> Signature:
+        """The stages and parameters, and digests of the WordNet table and of the paraphrases."""
         settings = {
             "tok": "words",
             "stages": ",".join(STAGES),

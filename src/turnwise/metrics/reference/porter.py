@@ -40,7 +40,10 @@ def stem(word: str) -> str:
 
 
 def _past(word: str) -> str:
-    """Remove -ed or -ing, and restore a final e where the rule asks for it (step 1b)."""
+    """Remove -ed or -ing, and then restore a final e or undouble a consonant where the rules say so (step 1b).
+
+    -eed becomes -ee if the measure before it is above 0.
+    """
     if word.endswith("eed"):
         return word[:-1] if _measure(word[:-3]) > 0 else word
     for ending in ("ed", "ing"):

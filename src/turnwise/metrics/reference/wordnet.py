@@ -39,9 +39,9 @@ class Part(NamedTuple):
     endings: tuple[tuple[str, str], ...]  # (suffix, replacement)
 
     def bases(self, word: str) -> Iterator[str]:
-        """The lemmas of which the word may be a form, the word itself first if it is a lemma.
+        """The base forms of the word, the word itself first if it is a lemma; a base form can occur twice.
 
-        A lemma can occur twice.
+        They come from the list of irregular forms if the word is in it, else from the suffix rules.
         """
         if word in self.synsets:
             yield word

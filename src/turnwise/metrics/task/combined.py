@@ -53,6 +53,7 @@ class Combined(OntologyReader, Sums):
 
     @property
     def signature(self) -> Signature:
+        """The signatures of `bleu-delex` and `success` as parts; raises `NoTables` without venue tables."""
         return Signature("combined", parts=(self._bleu.signature, self._success.signature))
 
     def rows(self, items: Sequence[Item], /) -> Floats:

@@ -25,7 +25,12 @@ class DomainGoal:
 def domain_goals(
     goal: Mapping[str, Any], ontology: Ontology, *, where: str = "the goal"
 ) -> dict[str, DomainGoal]:
-    """The goal by domain, with the ontology's names; a domain or slot that the ontology lacks is a `DataError`."""
+    """The goal by domain, with the ontology's names; a domain or slot that the ontology lacks is a `DataError`.
+
+    `goal` maps a domain to an object with the keys `info` (slot -> wanted value), `reqt` (requested slots) and `book`.
+    Of the requested slots those are kept that users of the domain can ask for; a key `book` adds the slot of the
+    reference number. `where` begins the error message.
+    """
     goals = {}
     for name, part in goal.items():
         domain = ontology.domains.get(name.lower())

@@ -67,12 +67,13 @@ class _GoalMetric(OntologyReader, Mean):
 
     @property
     def _tables(self) -> tuple[Ontology, Venues]:
-        """The ontology and the venue tables, each loaded once per process."""
+        """The ontology and the venue tables, each loaded once per process; raises `NoTables` without tables."""
         ontology = ontologies.load(self.ontology)
         return ontology, tables.load(self.db, ontology)
 
     @property
     def signature(self) -> Signature:
+        """The evaluator, the ontology and a digest of the venue tables; raises `NoTables` if these are not found."""
         ontology, venues = self._tables
         settings = {
             "eval": self.evaluator,

@@ -52,7 +52,11 @@ def offer_met_goal(
 def _next_offers(
     before: Mapping[str, float], found: frozenset[str], evaluator: Evaluator
 ) -> dict[str, float]:
-    """The offered venues with their probabilities, after a turn whose search found these venues."""
+    """The offered venues with their probabilities, after a turn whose search found these venues.
+
+    `before` maps the venues offered so far to their probabilities. With *leaderboard* it is ignored, and all found
+    venues have 1.
+    """
     if evaluator == "leaderboard":
         return dict.fromkeys(found, 1.0)
     if not found:  # the released script then keeps the earlier offer

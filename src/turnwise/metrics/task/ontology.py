@@ -101,7 +101,7 @@ class Ontology:
         return {slot: value for slot, value in values.items() if value not in self.dont_care}
 
     def state(self, given: Mapping[str, Any] | None) -> dict[str, dict[str, str]]:
-        """The given dialogue state, normalised, without empty domains; empty for None."""
+        """The given dialogue state (domain -> slot -> value), normalised, without empty domains; empty for None."""
         domains = {
             domain.lower(): self.constraints(slots)
             for domain, slots in (given or {}).items()
@@ -158,7 +158,7 @@ def load(source: str = "multiwoz") -> Ontology:
 
 
 def _parse_ontology(name: str, text: str) -> Ontology:
-    """The ontology in a TOML text; a missing or wrong key raises `KeyError` or `TypeError`."""
+    """The ontology in a TOML text; a wrong text or key raises `TOMLDecodeError`, `KeyError` or `TypeError`."""
     raw = tomllib.loads(text)
     domains = {
         domain: Domain(domain, **{**facts, "requestable": frozenset(facts.get("requestable", ()))})

@@ -59,6 +59,7 @@ class DelexicalisedBleu(OntologyReader, Sums):
 
     @property
     def signature(self) -> Signature:
+        """The ontology and the signature of `bleu-4`."""
         inner = Bleu(order=4).signature
         return Signature("bleu-delex", (_setting(ontologies.load(self.ontology)),), parts=(inner,))
 
@@ -108,6 +109,7 @@ class EntityF1(OntologyReader, Sums):
 
     @property
     def signature(self) -> Signature:
+        """The ontology: its name and the first 8 digits of its digest."""
         return Signature("entity-f1", (_setting(ontologies.load(self.ontology)),))
 
     def rows(self, items: Sequence[Item], /) -> Floats:
@@ -156,10 +158,11 @@ class Mismatch(OntologyReader, Mean):
 
     @property
     def signature(self) -> Signature:
+        """The ontology: its name and the first 8 digits of its digest."""
         return Signature("mismatch", (_setting(ontologies.load(self.ontology)),))
 
     def value(self, item: Item, /) -> float:
-        """Percentage of the system turns that mention other slots than the logged one; NaN without such turns.
+        """Percentage of the system turns that mention other slots than their first reference; NaN without such turns.
 
         The last system turn and turns without a reference do not count.
         """

@@ -54,7 +54,7 @@ class Cost:
 
     @property
     def money(self) -> float | None:
-        """The largest possible price, in the currency of `price`; None if no price is known."""
+        """The price of the estimated input and the longest answers, in the currency of `price`; None without one."""
         if self.price is None:
             return None
         return (self.tokens_in * self.price.tokens_in + self.tokens_out * self.price.tokens_out) / _MILLION

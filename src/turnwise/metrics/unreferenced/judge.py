@@ -87,7 +87,10 @@ class Judge(Ratio):
 
     @property
     def signature(self) -> Signature:
-        """The signature. It needs no address, so cached verdicts can be used without one."""
+        """Model, dimension, scale, digest of the prompt, and how it is asked; `UsageError` without a model's name.
+
+        It needs no address, so cached verdicts can be used without one.
+        """
         if not self.model:
             raise self._not_configured()
         low, high = self.prompt.scale
@@ -106,7 +109,7 @@ class Judge(Ratio):
 
     @property
     def verdicts(self) -> tuple[int]:
-        """The best verdict on the scale, which an attack tries to make the judge give."""
+        """The highest value of the scale, alone in a tuple; an attack tries to make the judge give it."""
         return (self.prompt.scale[1],)
 
     def rows(self, items: Sequence[Item], /) -> Floats:

@@ -50,10 +50,11 @@ class _Likelihood(Ratio):
 
     @property
     def signature(self) -> Signature:
+        """Only the signature of the language model."""
         return Signature(self.name, (), (models.language_model(self.model).signature,))
 
     def rows(self, items: Sequence[Item], /) -> Floats:
-        """(n, 2): natural log p(reply | context) and the number of the reply's tokens."""
+        """(n, 2): natural log p(reply | context), NaN without tokens, and the number of the reply's tokens."""
         utterances = [Utterance(item.reply, item.context, item.role) for item in items]
         return models.language_model(self.model).score(utterances)
 
@@ -151,6 +152,7 @@ class Fed(_Likelihood):
 
     @property
     def signature(self) -> Signature:
+        """A digest of the follow-ups and the signature of the language model."""
         said = digest(*POSITIVE_FOLLOW_UPS, *NEGATIVE_FOLLOW_UPS)
         return Signature(self.name, (("said", said),), (models.language_model(self.model).signature,))
 

@@ -112,7 +112,8 @@ def _question(
 def criteria(dimension: str, file: str | None) -> str:
     """The meaning of the dimension: the text of the file, else ours, else a reference to its ordinary meaning.
 
-    A file that cannot be read or is empty is a `UsageError`.
+    Ours ends with a sentence that length and politeness are no merit. A file that cannot be read or is empty is a
+    `UsageError`.
     """
     if file is None:
         return f"{CRITERIA.get(dimension, ORDINARY)} {FAIR}"
@@ -126,6 +127,7 @@ def criteria(dimension: str, file: str | None) -> str:
 
 
 def _roles_and_texts(turns: Sequence[Turn]) -> list[tuple[str, str]]:
+    """The (role, text) of each turn."""
     return [(turn.role, turn.text) for turn in turns]
 
 

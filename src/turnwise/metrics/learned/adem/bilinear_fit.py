@@ -158,7 +158,7 @@ _CURVE = ("loss", "validation", "watched")
 
 
 class _ProjectedExamples:
-    """The examples projected on n components, with the constants alpha and beta."""
+    """The training, validation and watched examples, projected on n components, with the constants alpha and beta."""
 
     def __init__(
         self,
@@ -239,7 +239,8 @@ def constants(start: Floats, ratings: Floats, scale: tuple[float, float] | None)
 def _train(part: _ProjectedExamples, search: Search, batch: int, seed: int) -> dict[str, Floats]:
     """Train all k combinations of gamma and rate together.
 
-    Returns the best weights (k, p, n, n), their validation scores (k,) and the curves (epochs, k, 3).
+    Returns `weights`, the best of each (k, p, n, n), `value`, their validation correlations (k,), and `curve`, the
+    points (epochs + 1, k, 3) from before training on, which are NaN once a combination has stopped.
     """
     pairs = np.array(list(product(search.gamma, search.rate)))
     gamma, rate = (pairs[:, column][:, None, None, None] for column in (0, 1))

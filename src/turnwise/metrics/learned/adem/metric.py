@@ -66,6 +66,7 @@ class Adem(Ratio):
 
     @property
     def signature(self) -> Signature:
+        """The digest of the trained model and the signature of its encoder; raises `NotTrained` without a model."""
         folder = self.folder
         return Signature(
             self.name, (("trained", folder.digest),), (trained_context_encoder(folder).signature,)
@@ -125,12 +126,13 @@ class AdemStart(Ratio):
 
     @property
     def signature(self) -> Signature:
+        """Only the signature of the encoder."""
         return Signature("adem-start", (), (context_encoder(self.model).signature,))
 
     def rows(self, items: Sequence[Item], /) -> Floats:
         """(n, 2): dot product of the reply with context plus reference, and 1.
 
-        NaN where one of the three is missing.
+        NaN where one of the three is missing or has no known word.
         """
         triples = Triples.of(items, context_encoder(self.model))
         rows = np.ones((len(items), 2))

@@ -28,12 +28,18 @@ def studies(
     scale: tuple[float, float] | None,
     search: Search,
 ) -> list[Finding]:
-    """The findings of the studies that the settings `leave_out_systems` and `shares` ask for; empty without them."""
+    """The findings of the studies that the settings `leave_out_systems` and `shares` ask for; empty without them.
+
+    `agents` has the agent of each example, `sides` what a reply is compared with. Raises `UsageError` if there is only
+    one agent to leave out, or for a share outside 0 to 1.
+    """
 
     def predicted(keep: Mask) -> Floats:
+        """(m,) cross-validated predictions for all examples, by heads trained only on examples in `keep`."""
         return cross_predict(task, examples, sides, scale, search, keep=keep)
 
     def agreement(what: str, scores: Floats, of: Mask, method: str) -> list[Finding]:
+        """The agreement of `scores` with the ratings over the mask `of`; `what` names it in the findings."""
         people, contexts = examples.ratings[of], examples.contexts[of]
         name = f"{task.metric}, {what}"
         return held_out(name, scores[of], people, contexts, rng=task.rng, method=method)

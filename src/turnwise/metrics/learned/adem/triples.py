@@ -35,7 +35,9 @@ class ContextEncoder(Protocol):
     """An encoder of lists of turns, with a signature."""
 
     @property
-    def signature(self) -> Signature: ...
+    def signature(self) -> Signature:
+        """What must be equal for two vectors to be comparable."""
+        ...
 
     def contexts(self, contexts: Sequence[Sequence[str]], /) -> Vectors:
         """(n, d) a vector for each list of turns, oldest first; NaN for a list without a known word."""
@@ -50,6 +52,7 @@ class MeanOfTurns:
 
     @property
     def signature(self) -> Signature:
+        """The signature of the encoder of single texts."""
         return self.encoder.signature
 
     def contexts(self, contexts: Sequence[Sequence[str]], /) -> Vectors:
@@ -71,15 +74,17 @@ class WholeContext:
 
     @property
     def signature(self) -> Signature:
+        """The signature of the trained encoder."""
         return self.encoder.signature
 
     def contexts(self, contexts: Sequence[Sequence[str]], /) -> Vectors:
-        """(n, d) the encoder's vector of each list of turns, without empty turns."""
+        """(n, d) the encoder's vector of each list of turns, without blank turns; (0, d) for no lists."""
         turns = [tuple(turn for turn in context if turn.strip()) for context in contexts]
         if not turns:
             return np.zeros((0, self.encoder.dimension), dtype=np.float32)
 
         def make(missing: list[int]) -> Sequence[Vectors]:
+            """The vectors of the contexts at these indices, which the cache does not have."""
             return list(self.encoder.encode([turns[index] for index in missing]))
 
         return np.stack(Cache().remember(str(self.signature), turns, make))

@@ -137,6 +137,7 @@ def _with_opponent(
         return torch.log_softmax(scores, dim=1), logits
 
     def update(_: int) -> None:
+        """One step of the opponent on a random batch: it raises its expected probability plus the entropy bonus."""
         at = torch.tensor(rng.integers(n, size=BATCH), device=device)
         logs, logits = policy(at)
         probabilities = logs.exp()

@@ -62,7 +62,7 @@ class Corpus:
         return rows
 
     def random(self, rng: np.random.Generator) -> Ints:
-        """(n,) a random index in `texts` for each pair.
+        """(n,) a random index in `texts` for each pair, possibly that of the reply itself.
 
         Every different text is equally likely, so that common replies are not more frequent.
         """

@@ -67,7 +67,7 @@ class Head:
         return logits
 
     def context(self, turns: Vectors) -> Vectors:
-        """(d,) the context vector from turn vectors (t, d), newest first."""
+        """(d,) the context vector from turn vectors (t, d), newest first; only the first `self.turns` are used."""
         turns = turns[: self.turns]
         return mean_context(turns, self.decay) if self.gates is None else _gru(turns[::-1], self.gates)
 

@@ -43,6 +43,7 @@ class Contrastive(Ratio):
 
     @property
     def head(self) -> Head:
+        """The trained head in the model's folder."""
         return head_of(self.folder, self.head_name)
 
     @property
@@ -57,6 +58,7 @@ class Contrastive(Ratio):
 
     @property
     def signature(self) -> Signature:
+        """The settings, the guard's features if there is one, and the encoder; raises `NotTrained` without a model."""
         guard = () if self.guard is None else (("guard", self.guard.features),)
         return Signature(self.name, (*self.settings, *guard), (encoder_of(self.folder).signature,))
 

@@ -116,6 +116,7 @@ def train_head(
     data = _Data(examples, shape, network, device)
 
     def measures() -> dict[str, float]:
+        """`above`: the share of negatives in held-out dialogues that score below the logged reply."""
         return {"above": data.above(test)}
 
     curve = fit(
@@ -143,7 +144,7 @@ class _Data:
         self.negatives = torch.tensor(examples.negatives, device=device)
 
     def logits(self, rows: Ints, columns: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-        """The logits of the logged replies (b,), and of the negatives in these columns (b, k)."""
+        """The logits of the examples' logged replies (b,), and of their negatives in these columns (b, k)."""
         at = torch.as_tensor(rows, device=self.context.device)
         turns = self.context[at]
         exists = (turns >= 0).float()
@@ -163,7 +164,7 @@ class _Data:
         return float(torch.cat([_losses(*part) for part in self._parts(rows)]).mean())
 
     def above(self, rows: Ints) -> float:
-        """The share of negatives that score below the logged reply."""
+        """The share of the examples' negatives that score below the logged reply."""
         return float(
             torch.cat([(logged[:, None] > wrong).float() for logged, wrong in self._parts(rows)]).mean()
         )

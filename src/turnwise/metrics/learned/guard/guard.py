@@ -88,7 +88,7 @@ class Guard:
     offset: float  # bias of the logit minus the threshold
 
     def scores(self, items: Sequence[EncodedItem], encoder: TextEncoder) -> list[float]:
-        """The guarded score of each item, 0 to 1: the mean of the two probabilities, times the network's factor."""
+        """The guarded score of each item, 0 to 1: a weighted mean of both probabilities, times the network's factor."""
         scores = []
         for item, remainder in zip(items, remainder_vectors(items, encoder), strict=True):
             evidence = self.contrast.evidence(item, remainder)
@@ -106,7 +106,7 @@ class Guard:
 
     @property
     def features(self) -> str:
-        """The numbers of features and of contexts, for the signature."""
+        """The numbers of features and of contexts as a text for the signature, such as `49signs+64contexts`."""
         return f"{len(self.centre)}signs+{len(self.contrast.contexts)}contexts"
 
 
@@ -118,7 +118,7 @@ def remainder_vectors(items: Sequence[EncodedItem], encoder: TextEncoder) -> lis
 
 
 def remainder_of(reply: str, context: Sequence[str]) -> str:
-    """The reply without the content words, and without the runs of `RUN` words, that occur in its context.
+    """The reply without the content words, and without the runs of two words, that occur in a turn of its context.
 
     Both are normalised texts. The result may be empty.
     """

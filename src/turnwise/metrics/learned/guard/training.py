@@ -170,7 +170,10 @@ def _real_and_fraud_replies(
 def _turns_with_frauds(
     dialogues: Sequence[Dialogue], agent: str
 ) -> Iterator[tuple[tuple[str, ...], str, list[str]]]:
-    """For every turn with alternatives of the agent: its context, newest turn first, its text, the alternatives."""
+    """For every turn with alternatives of the agent and words before it: context, text of the turn, alternatives.
+
+    All texts are normalised. The context is up to 6 turns, newest first.
+    """
     for one in dialogues:
         for at, turn in enumerate(one.turns):
             context = [text for before in reversed(one.turns[:at]) if (text := plain(before.text))]
@@ -216,12 +219,14 @@ def _train_network(
         )
 
     def losses(part: _Rows) -> Any:
+        """A function that gives the weighted losses of these replies with the network as it is then."""
         rows = torch.tensor((part.rows - centre) / scale, dtype=torch.float32)
         real = torch.tensor(part.real, dtype=torch.float32)
         share = float(part.real.mean())  # real replies and frauds have the same total weight
         weights = torch.where(real > 0, 0.5 / share, 0.5 / (1 - share))
 
         def some(places: Sequence[int] | slice) -> torch.Tensor:
+            """(b,) the binary cross-entropy of the replies at these places, each with its weight."""
             logits = network(rows[places]).squeeze(-1)
             return torch.nn.functional.binary_cross_entropy_with_logits(
                 logits, real[places], weights[places], reduction="none"

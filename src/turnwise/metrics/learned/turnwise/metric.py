@@ -66,6 +66,7 @@ class Turnwise(Ratio):
 
     @property
     def signature(self) -> Signature:
+        """The digest of the trained model and the signature of its encoder."""
         return Signature("turnwise", (("trained", self.folder.digest),), (encoder_of(self.folder).signature,))
 
     def rows(self, items: Sequence[Item], /) -> Floats:
@@ -82,7 +83,10 @@ class Turnwise(Ratio):
 
 
 def is_copy(item: Item) -> bool:
-    """Whether the reply is a copy of a part of its context; never for a reply of fewer than 3 words."""
+    """Whether more than .8 of the reply's words occur, in order and close together, in one turn of its context.
+
+    False for a reply of fewer than 3 words, for a whole dialogue, and without words in the reply or the context.
+    """
     texts = reply_and_context(item)
     return texts is not None and len(texts[0].split()) >= FEWEST_WORDS and is_copied(*texts, share=COPY)
 

@@ -27,7 +27,10 @@ _ASKS_YOU = ("do you", "are you", "did you", "have you", "about you")
 
 
 def copied_share(reply: str, context: Sequence[str]) -> float:
-    """The largest share of the reply's words that occur, in order, in one turn of the context; 0 without a context."""
+    """The largest share of the reply's words that occur, in order, in one turn of the context; 0 without a context.
+
+    The reply needs a word.
+    """
     words = reply.split()
     return max((LCSseq.similarity(words, turn.split()) / len(words) for turn in context), default=0.0)
 

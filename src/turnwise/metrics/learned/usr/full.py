@@ -69,6 +69,7 @@ class UsrFull(Ratio):
 
     @property
     def signature(self) -> Signature:
+        """The digest of the trained model and the signatures of its sub-metrics; `NotTrained` without a model."""
         return Signature(
             "usr-full", (("trained", self.folder.digest),), tuple(part.signature for part in self.parts)
         )

@@ -44,6 +44,7 @@ class UsrMlm(Ratio):
 
     @property
     def signature(self) -> Signature:
+        """The number of turns of context and the signature of the masked language model."""
         return Signature("usr-mlm", (("turns", str(self.turns)),), (_model(self.model).signature,))
 
     def rows(self, items: Sequence[Item], /) -> Floats:

@@ -54,10 +54,12 @@ class UsrRet(Contrastive):
 
     @property
     def head_name(self) -> str:
+        """The setting `context`, `one` or `several`, which is also the head's name."""
         return self.context
 
     @property
     def settings(self) -> tuple[tuple[str, str], ...]:
+        """The settings in the signature: the digest of the trained model, and `context`."""
         return (*super().settings, ("context", self.context))
 
 
