@@ -136,6 +136,7 @@ def _paired(metric: Metric, found: MatchedPairs, draws: int, rng: np.random.Gene
         row_codes = found.codes[np.concatenate([found.pairs_a, found.pairs_b])]
 
         def difference_of_rows(chosen: Ints) -> float:
+            """The score of the first agent's rows among the `chosen` indices, minus that of the second agent's."""
             ours, theirs = chosen[~second[chosen]], chosen[second[chosen]]
             return number_of(metric, rows[ours]) - number_of(metric, rows[theirs])
 
@@ -158,6 +159,7 @@ def _paired(metric: Metric, found: MatchedPairs, draws: int, rng: np.random.Gene
     a, b = (cluster_sums(rows, found.codes, n_clusters) for rows in each)
 
     def difference(sums: Floats) -> Floats:
+        """(..., 2, k) sums of both agents -> (...) differences A - B."""
         return of_sums(sums[..., 0, :]) - of_sums(sums[..., 1, :])
 
     both = np.stack([a, b], axis=1)  # (C, 2, k)
@@ -196,6 +198,7 @@ def _unpaired(a: ScoreTable, b: ScoreTable, draws: int, rng: np.random.Generator
         rows = stack_rows([a.rows, b.rows])
 
         def score(chosen: Ints) -> float:
+            """The metric's number for the rows at these indices of both agents' rows."""
             return number_of(metric, rows[chosen])
 
         arguments = (score, codes_a, n_a, codes_b, n_b)

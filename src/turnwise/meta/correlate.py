@@ -142,6 +142,7 @@ def correlate_systems(
     points = agent_points(table, gold)
 
     def of(x: Floats, y: Floats) -> float:
+        """The statistic over systems; NaN with fewer than 3."""
         enough = len(x) >= MIN_SYSTEMS
         return float(correlation.row_correlations(statistic, x[None], y[None])[0]) if enough else float("nan")
 
@@ -207,7 +208,8 @@ def _interval_over_systems(
         combined = np.concatenate([rows.rows, people], axis=1)
         cells = cluster_sums(combined, cluster_codes * n_agents + agent_codes, n_clusters * n_agents)
 
-        def of_cells(sums: Floats) -> Floats:  # (..., S, k + 2) -> (...)
+        def of_cells(sums: Floats) -> Floats:
+            """(..., S, k + 2) sums of each system's rows and ratings -> (...) correlations."""
             x, y = sign * of_sums(sums[..., :-2]), _mean_ratings(sums[..., -2:])
             flat = correlation.row_correlations(statistic, x.reshape(-1, n_agents), y.reshape(-1, n_agents))
             return flat.reshape(x.shape[:-1])
@@ -216,6 +218,7 @@ def _interval_over_systems(
         return interval_of_sums(sums, of_cells, draws=draws, rng=rng, bounds=None)
 
     def of_rows(chosen: Ints) -> float:
+        """The correlation over systems from the rows at these indices."""
         x = sign * unit_scores(metric, rows.rows[chosen], agent_codes[chosen], n_agents)
         y = _mean_ratings(cluster_sums(people[chosen], agent_codes[chosen], n_agents))
         return float(correlation.row_correlations(statistic, x[None], y[None])[0])

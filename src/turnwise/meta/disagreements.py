@@ -26,7 +26,10 @@ SHOWN = 3  # examples listed of each kind
 def on_rating_scale(
     scores: Floats, ratings: Floats, scale: tuple[float, float], *, zero_is_low: bool = True
 ) -> Floats:
-    """Scores with the mean and standard deviation of the ratings, clipped to the scale; NaN for a constant metric."""
+    """Scores with the mean and standard deviation of the ratings, clipped to the scale; NaN for a constant metric.
+
+    With `zero_is_low`, a raw score of 0 becomes the low end of the scale.
+    """
     low, high = scale
     deviation = float(scores.std())
     if deviation == 0:

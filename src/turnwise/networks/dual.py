@@ -43,7 +43,7 @@ class DualEncoder(nn.Module):
         self.match = nn.Linear(utterance, context, bias=False)
 
     def scores(self, contexts: Tensor, replies: Tensor) -> Tensor:
-        """(n, c) contexts and (..., n or 1, h) replies -> logits that the reply follows the context."""
+        """(...) logits that the reply follows the context; contexts (..., c) and replies (..., h) broadcast."""
         scores: Tensor = (self.match(replies) * contexts).sum(dim=-1)
         return scores
 

@@ -26,8 +26,9 @@ def cohen_kappa(
 ) -> float:
     """Cohen's kappa (Cohen 1960) of two raters, or his weighted kappa (1968).
 
-    A disagreement weighs the number of steps (or its square) between the two categories in the sorted `categories`;
-    the default is the categories that were used.
+    A disagreement weighs the number of steps (or its square) between the two categories in the sorted `categories`; the
+    default is the categories that were used. Without `weights` every disagreement weighs 1. NaN if only one category
+    was used. Raises `ValueError` for arrays of unequal length or a rating outside the categories.
     """
     a, b = np.asarray(a), np.asarray(b)
     if a.ndim != 1 or a.shape != b.shape:
@@ -48,9 +49,9 @@ def cohen_kappa(
 def fleiss_kappa(counts: Floats) -> float:
     """Fleiss' kappa (Fleiss 1971) from an (items, categories) table of rating counts.
 
-    Items with one rating are left out. Fleiss assumes the same number of raters for every item. Where the numbers
-    differ, the observed agreement is the unweighted mean over items, and chance agreement comes from the pooled
-    ratings.
+    Items with fewer than two ratings are left out; NaN if none is left or only one category was used. Fleiss assumes
+    the same number of raters for every item. Where the numbers differ, the observed agreement is the unweighted mean
+    over items, and chance agreement comes from the pooled ratings.
     """
     counts = np.asarray(counts, dtype=np.float64)
     counts = counts[counts.sum(axis=1) >= 2]
@@ -65,7 +66,8 @@ def fleiss_kappa(counts: Floats) -> float:
 def krippendorff_alpha(matrix: Floats, level: Scale = "nominal") -> float:
     """Krippendorff's alpha (2004): one minus observed over expected disagreement, for any number of raters an item.
 
-    `matrix` is (raters, items); items with fewer than two ratings are left out.
+    `matrix` is (raters, items) with NaN for a missing rating; items with fewer than two ratings are left out. NaN if
+    none is left or all ratings are equal.
     """
     matrix = np.asarray(matrix, dtype=np.float64)
     rated = ~np.isnan(matrix)

@@ -29,6 +29,7 @@ def connected_components(memberships: Sequence[Sequence[str]]) -> tuple[Ints, in
     parent: dict[str, str] = {}
 
     def root(name: str) -> str:
+        """The cluster that stands for the component of this one so far."""
         parent.setdefault(name, name)
         while parent[name] != name:
             parent[name] = parent[parent[name]]

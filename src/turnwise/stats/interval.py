@@ -297,12 +297,14 @@ def _quantiles(draws: Floats, probabilities: Floats) -> Interval:
 
 
 def _normal_cdf(z: Floats) -> Floats:
+    """The distribution function of the standard normal, elementwise."""
     from scipy.special import ndtr
 
     return np.asarray(ndtr(z), dtype=np.float64)
 
 
 def _normal_quantile(p: float) -> float:
+    """The quantile of the standard normal."""
     from scipy.special import ndtri
 
     return float(ndtri(p))

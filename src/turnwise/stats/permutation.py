@@ -40,6 +40,7 @@ def paired_test(
         raise ValueError(f"expected sums of equal shape, got {a.shape} and {b.shape}")
 
     def difference(first: Floats) -> Floats:
+        """(b, C) rows, 1 where a cluster is kept and 0 where it is swapped -> (b,) differences."""
         second = 1.0 - first
         return of_sums(first @ a + second @ b) - of_sums(second @ a + first @ b)
 
@@ -57,10 +58,11 @@ def paired_test_rows(
 ) -> DifferenceTest:
     """`paired_test` for a statistic of row indices.
 
-    `second` marks the rows of the second system, `codes` their clusters.
+    `second` marks the rows of the second system; `codes` has the cluster of each row.
     """
 
     def difference(first: Floats) -> Floats:
+        """(b, C) rows, 1 where a cluster is kept and 0 where it is swapped -> (b,) differences."""
         sides = second ^ (first[:, codes] == 0)
         return np.array(
             [statistic(np.flatnonzero(~side)) - statistic(np.flatnonzero(side)) for side in sides]
@@ -103,6 +105,7 @@ def perm_both(
     )
 
     def difference(first: Floats) -> Floats:
+        """(b, C) rows, 1 where a cluster is kept and 0 where it is swapped -> (b,) differences of correlations."""
         second = 1.0 - first
         return of(np.hstack([first, second])) - of(np.hstack([second, first]))
 
@@ -116,6 +119,7 @@ def perm_both_systems(
     one, two = (_standardised(checked_pair(x, y)[0], ranked=statistic != "pearson") for x in (x1, x2))
 
     def difference(first: Floats) -> Floats:
+        """(b, S) rows, 1 where a system is kept and 0 where it is swapped -> (b,) differences of correlations."""
         people = np.broadcast_to(y, first.shape)
         kept, given = np.where(first == 1, one, two), np.where(first == 1, two, one)
         return row_correlations(statistic, kept, people) - row_correlations(statistic, given, people)
@@ -159,7 +163,8 @@ def correlation_test(
     other statistics. For Spearman this is the exact sum. For Kendall and pairwise accuracy it is the first-order
     approximation under no association (Hajek's projection), so these three statistics share one p-value. An outlier
     makes one contribution large and raises p. Fisher's z over its jackknife error, which was tried first, rejected true
-    null hypotheses three times too often with outliers.
+    null hypotheses three times too often with outliers. NaN with fewer than 3 items or clusters, for a constant side,
+    and for a value that is not finite.
     """
     x, y = checked_pair(x, y)
     if len(x) < 3 or n_clusters < 3 or not (np.isfinite(x).all() and np.isfinite(y).all()):
@@ -171,6 +176,7 @@ def correlation_test(
     each = cluster_sums((x - x.mean()) * (y - y.mean()), codes, n_clusters)
 
     def flipped(first: Floats) -> Floats:
+        """(b, C) rows, 1 where a cluster keeps its sign and 0 where it is flipped -> (b,) sums of contributions."""
         return (2 * first - 1) @ each
 
     return _swap_test(flipped, n_clusters, draws=draws, rng=rng).p

@@ -39,7 +39,10 @@ def clusters_needed(half_width: float, n_clusters: int, wanted: float) -> int:
 
 
 def systems_needed(r: float, half_width: float, *, level: float = 0.95) -> int:
-    """Fewest independent systems, at least 4, for this half-width around a Pearson correlation `r`, by Fisher's z."""
+    """Fewest independent systems, at least 4, for this half-width around a Pearson correlation `r`, by Fisher's z.
+
+    Raises `ValueError` unless `r` lies between -1 and 1 and the half-width between 0 and 1.
+    """
     from scipy.special import ndtri
 
     if not (abs(r) < 1 and 0 < half_width < 1):
@@ -47,6 +50,7 @@ def systems_needed(r: float, half_width: float, *, level: float = 0.95) -> int:
     z, tail = atanh(r), float(ndtri((1 + level) / 2))
 
     def half(n: int) -> float:
+        """The half-width of the interval with `n` systems."""
         reach = tail / sqrt(n - 3)
         return (tanh(z + reach) - tanh(z - reach)) / 2
 

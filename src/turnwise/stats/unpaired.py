@@ -73,6 +73,7 @@ def permutation_test(
     sums = np.concatenate([a, b])
 
     def difference(first: Floats) -> Floats:
+        """(b, C) rows, 1 for clusters labelled as the first system's, else 0 -> (b,) differences."""
         return of_sums(first @ sums) - of_sums((1.0 - first) @ sums)
 
     return _label_permutation_test(difference, len(a), len(b), draws=draws, rng=rng)
@@ -92,6 +93,7 @@ def permutation_test_rows(
     codes = np.concatenate([codes_a, codes_b + n_a])
 
     def difference(first: Floats) -> Floats:
+        """(b, C) rows, 1 for clusters labelled as the first system's, else 0 -> (b,) differences."""
         taken = first[:, codes] == 1
         return np.array([statistic(np.flatnonzero(t)) - statistic(np.flatnonzero(~t)) for t in taken])
 

@@ -96,6 +96,7 @@ def _spearman(x: Floats, y: Floats, codes: Ints) -> WeightedStatistic:
     first_x, first_y = _group_starts(x[by_x]), _group_starts(y[by_y])
 
     def of(weights: Floats) -> Floats:
+        """(b, C) cluster weights -> (b,) correlations."""
         w = np.ascontiguousarray(weights.T)  # (C, b), so that indexing by item copies contiguous rows
         rank_x, xx = _centred_midranks(w[codes[by_x]], first_x)
         w = w[codes[by_y]]
@@ -130,6 +131,7 @@ def _kendall(x: Floats, y: Floats, codes: Ints, n_clusters: int) -> WeightedStat
     """
 
     def value(x: Pair, y: Pair) -> Floats:
+        """For each pair of items 1 if both sides order it alike, -1 if in opposite ways, 0 for a tie."""
         return np.asarray(np.sign((x[0] - x[1]) * (y[0] - y[1])))
 
     concordance = _pair_quadratic_form(value, (x, y), codes, n_clusters)
@@ -143,12 +145,14 @@ def _pairwise(
     """Weighted pairwise accuracy; a pair of items uses the mean of their two epsilons."""
 
     def value(x: Pair, y: Pair, epsilon: Pair) -> Floats:
+        """For each pair of items 1 if both sides order or tie it alike, else 0."""
         return ordered_alike(x[0] - x[1], y[0] - y[1], (epsilon[0] + epsilon[1]) / 2).astype(np.float64)
 
     right = _pair_quadratic_form(value, (x, y, np.broadcast_to(epsilon, x.shape)), codes, n_clusters)
     sizes = np.bincount(codes, minlength=n_clusters).astype(np.float64)
 
     def of(w: Floats) -> Floats:
+        """(b, C) cluster weights -> (b,) accuracies; NaN for a sample of fewer than two items."""
         n = w @ sizes
         copies = (w * (w - 1)) @ sizes / 2  # an item and its own copy are tied on both sides: correct
         return divide_or_nan(right(w) + copies, n * (n - 1) / 2)

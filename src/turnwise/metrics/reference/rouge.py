@@ -77,7 +77,7 @@ class RougeN(_Rouge):
 
     @property
     def signature(self) -> Signature:
-        """`rouge-` with the order, the tokens, no stemming, and the choice of reference."""
+        """`rouge-` with the order, the tokenisation, no stemming, and that the best reference counts."""
         return Signature(f"rouge-{self.order}", (("tok", "a-z0-9"), ("stem", "no"), ("refs", "max")))
 
     def overlap(self, reply: Sequence[str], reference: Sequence[str]) -> Overlap:
@@ -104,7 +104,7 @@ class RougeL(_Rouge):
 
     @property
     def signature(self) -> Signature:
-        """The tokens, no stemming, beta 1, and the choice of reference."""
+        """The tokenisation, no stemming, beta 1, and that the best reference counts."""
         return Signature("rouge-l", (("tok", "a-z0-9"), ("stem", "no"), ("beta", "1"), ("refs", "max")))
 
     def overlap(self, reply: Sequence[str], reference: Sequence[str]) -> Overlap:
@@ -133,7 +133,7 @@ class RougeLCaption(RougeL):
 
     @property
     def signature(self) -> Signature:
-        """The tokens, beta, and that precision and recall may come from two references."""
+        """The tokenisation, beta, and that precision and recall may come from two references."""
         settings = (("tok", "space"), ("beta", str(CAPTION_BETA)), ("refs", "max-p,max-r"))
         return Signature(f"rouge-l-b{CAPTION_BETA}", settings)
 

@@ -47,6 +47,7 @@ class Beliefs(nn.Module):
         )
 
     def forward(self, inputs: Tensor) -> Gaussian:
+        """(n, inputs) -> n Gaussians of `latent` dimensions."""
         mean, raw = self.layers(inputs).chunk(2, dim=1)
         return Gaussian(mean, _SCALE * nn.functional.softplus(raw) + 1e-4)
 

@@ -62,6 +62,7 @@ class HierarchicalEncoder(nn.Module):
 
     @property
     def device(self) -> torch.device:
+        """The device of the network's weights."""
         return self.embedding.weight.device
 
 
@@ -87,7 +88,7 @@ class Hierarchical:
 
     @classmethod
     def load(cls, path: str | Path, *, device: str | None = None) -> "Hierarchical":
-        """The encoder of a folder that `turnwise train hred|vhred|dual` wrote."""
+        """The encoder of a folder that `turnwise train hred|vhred|dual` wrote; `UsageError` for another kind."""
         kind = folder.read_config(Path(path))["kind"]
         if kind not in KINDS:
             raise UsageError(f"{path} holds a model of kind `{kind}`; expected one of {', '.join(KINDS)}")
@@ -122,10 +123,12 @@ class Hierarchical:
 
     @property
     def dimension(self) -> int:
+        """The length c of a context's vector."""
         return self.network.context.hidden
 
     @property
     def signature(self) -> Signature:
+        """The label `KIND@DIGEST`, and the largest numbers of tokens and turns."""
         return Signature(self.label, (("tokens", str(self.max_tokens)), ("turns", str(self.max_turns))))
 
     def encode(self, contexts: Sequence[str | Sequence[str]], /) -> Vectors:
@@ -183,7 +186,7 @@ class Hierarchical:
 
 
 def fill(network: nn.Module, tensors: dict[str, NDArray[Any]]) -> None:
-    """Load stored weights into a network; raises an error if names or shapes do not match."""
+    """Load stored weights into a network; raises `DataError` if names or shapes do not match."""
     weights = {name: torch.as_tensor(np.asarray(array, dtype=np.float32)) for name, array in tensors.items()}
     try:
         network.load_state_dict(weights)

@@ -49,7 +49,10 @@ def spoken(dialogue: Dialogue) -> list[int]:
 
 
 def pointer(dialogue: Dialogue, place: int) -> str:
-    """The database bits at the user's turn before this position; "" if the dialogue has none, an error if too few."""
+    """The database bits at the user's turn before this position; "" if the dialogue has none.
+
+    Raises `DataError` if it has bits, but too few.
+    """
     bits: Sequence[str] = dialogue.meta.get(POINTER, ())
     number = sum(turn.role == "user" for turn in dialogue.turns[:place]) - 1
     if not bits:

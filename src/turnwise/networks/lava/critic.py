@@ -85,7 +85,7 @@ class Critic(nn.Module):
         return torch.as_tensor(state).squeeze(0)
 
     def estimate(self, states: Tensor) -> Tensor:
-        """(m,) Q between 0 and 1: the minimum of K passes with dropout."""
+        """(m,) Q between 0 and 1: the minimum of K passes with dropout, which differ in training mode only."""
         dropped = self.dropout(states.unsqueeze(0).expand(self.passes, -1, -1))
         least: Tensor = self.value(dropped).squeeze(2).sigmoid().amin(dim=0)
         return least

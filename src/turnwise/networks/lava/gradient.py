@@ -66,6 +66,7 @@ def train(
         order = np.random.default_rng([seed, 1])
 
         def update(_: int) -> dict[str, float]:
+            """One update on rollouts of random dialogues; returns the mean success (`reward`) and the loss."""
             drawn = order.integers(len(learned), size=settings.batch).repeat(settings.samples)
             batch = Batch.of(learned.corpus, torch.as_tensor(drawn, device=learned.corpus.user.device))
             chosen: Gaussian = actor(batch.user, batch.state)

@@ -87,6 +87,7 @@ class Model:
 
     @property
     def device(self) -> torch.device:
+        """The device of the network's weights."""
         return self.network.decoder.logits.weight.device
 
     def corpus(self, dialogues: Sequence[Dialogue]) -> Corpus:
@@ -94,7 +95,7 @@ class Model:
         return corpus(dialogues, self.words, self.situation, longest=self.longest).to(str(self.device))
 
     def answer(self, said: Sequence[tuple[str, Bits]]) -> list[str]:
-        """The policy's reply to each user utterance with its state bits; one or more."""
+        """The policy's reply to each (user utterance, state bits); there must be one or more."""
         user = padded([self.words.encode(text, longest=self.longest) for text, _ in said], self.device)
         return self.speak(user, torch.as_tensor(np.stack([bits for _, bits in said]), device=self.device))
 

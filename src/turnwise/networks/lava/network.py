@@ -191,6 +191,6 @@ def undropped(encoder: StateEncoder) -> StateEncoder:
 
 @torch.no_grad()
 def follow(one: nn.Module, target: nn.Module, rate: float) -> None:
-    """Soft update: move the target's weights towards those of the network by this rate."""
+    """Soft update in place: move the weights of `target` towards those of `one` by this rate."""
     for new, old in zip(one.parameters(), target.parameters(), strict=True):
         old.lerp_(new, rate)

@@ -87,6 +87,7 @@ def train(
         order = np.random.default_rng([seed, 0])
 
         def update(number: int) -> dict[str, float]:
+            """One update on a batch of random dialogues; the first `lead` updates train the critic alone."""
             drawn = order.integers(len(rewards), size=settings.batch)
             dialogues = torch.as_tensor(drawn, device=learned.user.device)
             return pair.update(dialogues, leading=number < settings.lead)

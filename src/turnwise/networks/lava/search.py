@@ -33,12 +33,14 @@ class Search:
         last: Mapping[str, float] = {}  # numbers of the last update
 
         def unless_stopped(number: int) -> None:
+            """One update, whose numbers are kept for the curve; raises `Stop` if `stop` says so."""
             nonlocal last
             if stop is not None and stop():
                 raise Stop
             last = update(number)
 
         def measure(done: int) -> Point:
+            """A point of the curve: the updates done, held-out success, and the numbers of the last update."""
             success = self.held.mean(self.last)
             self.actor.train()
             return {"update": float(done), "success": success, **last}

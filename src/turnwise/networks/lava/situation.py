@@ -53,7 +53,10 @@ class Situation:
         return 2 * len(self.slots) + self.pointer
 
     def bits(self, state: Mapping[str, Any] | None, pointer: str) -> Bits:
-        """(width,) the bits of a state; unknown slots are ignored. `pointer` are the database bits as 0 and 1."""
+        """(width,) the bits of a state; unknown slots are ignored. `pointer` are the database bits as 0 and 1.
+
+        Raises `DataError` if their number is not that of the training dialogues.
+        """
         if len(pointer) != self.pointer:
             raise DataError(
                 f"the database has {len(pointer)} bits here, and the model was trained with {self.pointer}"
@@ -66,7 +69,7 @@ class Situation:
         return found
 
     def is_foreign(self, state: Mapping[str, Any]) -> bool:
-        """Whether no slot of this state is known: another task, or other slot names."""
+        """Whether the state has filled slots and none of them is known: another task, or other slot names."""
         said = [slot for slot, _ in _filled(state)]
         return bool(said) and not any(slot in self._slots for slot in said)
 

@@ -62,6 +62,7 @@ class Settings:
 
     @property
     def sizes(self) -> dict[str, int | float]:
+        """The sizes that `Model.new` takes: embedding, hidden, latent and dropout."""
         return {name: getattr(self, name) for name in ("embedding", "hidden", "latent", "dropout")}
 
     def plan(self, epochs: int, seed: int) -> Plan:

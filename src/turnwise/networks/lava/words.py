@@ -16,7 +16,7 @@ class Words:
 
     @classmethod
     def learn(cls, texts: Iterable[str], *, fewest: int) -> "Words":
-        """Words that occur `fewest` times or more, the most frequent first."""
+        """The vocabulary of the lower-case words that occur `fewest` times or more, the most frequent first."""
         counts = Counter(word for text in texts for word in text.lower().split())
         ordered = sorted(counts.items(), key=lambda pair: (-pair[1], pair[0]))
         return cls((*MARKS, *(word for word, count in ordered if count >= fewest)))
@@ -26,6 +26,7 @@ class Words:
 
     @cached_property
     def _places(self) -> dict[str, int]:
+        """Word or mark -> its token, the place in `known`."""
         return {word: place for place, word in enumerate(self.known)}
 
     def encode(self, text: str, *, longest: int) -> list[int]:

@@ -80,6 +80,10 @@ def run(
     measured_at = progress.updates if progress.curve else -1
 
     def look() -> None:
+        """Measure, keep the weights if this point is the best, write the checkpoint and say the progress line.
+
+        No checkpoint is written before the first update.
+        """
         nonlocal measured_at
         measured_at = progress.updates
         progress.curve.append(measure(measured_at))
@@ -159,7 +163,10 @@ class Plan:
             raise UsageError(f"the learning rate is above 0, not {self.rate:g}")
 
     def best(self, curve: Curve) -> int:
-        """The index of the point with the best `validation`, the first of equals; a number is better than NaN."""
+        """The index of the point with the best `validation`, the first of equals; a number is better than NaN.
+
+        0 for an empty curve.
+        """
         sign, best = (1 if self.better == "lower" else -1), 0
         for place, point in enumerate(curve):
             value = curve[best]["validation"]
@@ -198,6 +205,7 @@ def fit(
     total, order = 0.0, list[int]()
 
     def pieces(batch: Sequence[int]) -> Iterator[Tensor]:
+        """The loss of each piece of the batch, divided by the size of the batch; adds to the epoch's total."""
         nonlocal total
         for at in range(0, len(batch), plan.piece or len(batch)):
             loss = losses(batch[at : at + (plan.piece or len(batch))]).sum()
@@ -205,6 +213,7 @@ def fit(
             yield loss / len(batch)
 
     def update(number: int) -> None:
+        """One gradient step on a batch; the first of an epoch draws its order."""
         nonlocal total, order
         epoch, step = divmod(number, steps)
         if step == 0:
@@ -212,6 +221,7 @@ def fit(
         descend(optimiser, pieces(order[step * plan.batch : (step + 1) * plan.batch]), clip=plan.clip)
 
     def measure(done: int) -> Point:
+        """A point of the curve: epoch, mean training loss, `validation` (that loss without `validate`), `measures`."""
         model.eval()
         loss = total / n
         with torch.no_grad():

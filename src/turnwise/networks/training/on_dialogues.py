@@ -31,7 +31,7 @@ _AT_LEAST = {"vocabulary": 8, "max_turns": 2, "max_tokens": 2}  # smallest value
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
-    """Sizes of the encoder and training settings. The papers do not state the learning rate and what follows it."""
+    """Sizes of the encoder and training settings. The papers do not state `learning_rate` and the fields after it."""
 
     vocabulary: int = 8000
     embedding: int = 256
@@ -61,10 +61,14 @@ class Objective(Protocol):
     """A network and its loss. Losses are averaged over the words or pairs of a whole batch, not of its parts."""
 
     @property
-    def kind(self) -> str: ...
+    def kind(self) -> str:
+        """The kind of the model's folder, such as `hred`."""
+        ...
 
     @property
-    def network(self) -> torch.nn.Module: ...
+    def network(self) -> torch.nn.Module:
+        """The network that is trained, whose weights are stored."""
+        ...
 
     def losses(self, batch: Tokens, number: int, generator: torch.Generator) -> Iterator[torch.Tensor]:
         """The losses of the parts of a batch; their sum is the loss of the batch."""

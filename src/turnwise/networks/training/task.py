@@ -32,6 +32,7 @@ class Ratings:
 
     @property
     def card(self) -> dict[str, Any]:
+        """The dimension, the ratings of an item and the scale, for the model's card."""
         return {"dimension": self.dimension, "per_item": self.per_item, "scale": self.scale}
 
 
@@ -84,7 +85,10 @@ class TrainingTask:
                 )
 
     def rated(self) -> tuple[list[Item], Floats]:
-        """The rated items with their ratings; raises `DataError` where they are too few or all equal."""
+        """The rated items that have a context and a reply, with their ratings; the others are left out with a warning.
+
+        Raises `DataError` where fewer than 30 are left or all ratings are equal.
+        """
         if self.ratings is None or not self.ratings.values:
             raise DataError(
                 f"`train {self.metric}` learns from ratings, and the data has none; `turnwise rate` collects some"
