@@ -93,7 +93,7 @@ class WordVectors:
         return Tokens(vectors, np.array(rows, dtype=np.int64), np.zeros(len(rows), dtype=np.bool_))
 
     def _row(self, word: str) -> int | None:
-        """The row of the word as written, otherwise in lower case: the table may have both `US` and `us`."""
+        """The row of the word as written, else in lower case; None without one. The table may have `US` and `us`."""
         row = self.places.get(word)
         return self.places.get(word.lower()) if row is None else row
 

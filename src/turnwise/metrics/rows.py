@@ -142,6 +142,7 @@ def rows_or_errors(metric: Metric, items: Sequence[Item]) -> tuple[Rows, dict[in
     """
 
     def fatal(error: Exception, count: int) -> bool:
+        """Whether to stop: a `PluginError` on the whole batch, another `UsageError`, or no memory for a single item."""
         if isinstance(error, PluginError):
             return count == len(items)
         return isinstance(error, UsageError) or (count == 1 and out_of_memory(error))
@@ -156,7 +157,7 @@ def rows_or_errors(metric: Metric, items: Sequence[Item]) -> tuple[Rows, dict[in
 
 
 def no_rows(metric: Metric) -> Rows:
-    """The metric's rows for no items; without columns where a plugin fails even then."""
+    """The metric's rows for no items; (0, 0) where a plugin fails even then. Errors of our metrics are raised."""
     try:
         return rows_of(metric, [])
     except Exception:

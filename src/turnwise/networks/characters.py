@@ -81,7 +81,7 @@ class Following:
         return 1.0
 
     def losses(self, batch: Tokens, _: int, generator: torch.Generator) -> Iterator[Tensor]:
-        """One part: every turn of a batch is a negative for the others, so a batch cannot be divided."""
+        """One loss for the whole batch: every turn is a negative for the others, so a batch cannot be divided."""
         yield self._loss(batch, generator)[0]
 
     def measure(self, held: Tokens, generator: torch.Generator) -> Point:
@@ -172,7 +172,7 @@ class Characters:
 
     @torch.inference_mode()
     def _spoken(self, texts: Sequence[str]) -> Vectors:
-        """(n, c) the vector of each text, cut at `max_tokens` characters."""
+        """(n, c) the vector of each text, cut at `max_tokens` characters, the end mark included."""
         tokens = self.subwords.encode(texts, longest=self.max_tokens)
         found = np.empty((len(tokens), self.dimension), dtype=np.float32)
         order = sorted(range(len(tokens)), key=lambda place: len(tokens[place]))

@@ -113,7 +113,10 @@ class Matching:
     def _scores(
         self, dialogues: Tokens, generator: torch.Generator, rivals: int
     ) -> Iterator[tuple[Tensor, Tensor]]:
-        """Logits of the true replies (n,) and of random ones (n, rivals), for each part of the batch."""
+        """Logits of the true replies (n,) and of random ones (n, rivals), for each part of the batch.
+
+        The random replies are drawn once for each dialogue, and shared by its turns.
+        """
         drawn = torch.randint(len(self.replies), (len(dialogues), rivals), generator=generator).tolist()
         size, encoder = self.settings.at_once, self.network.encoder
         for first in range(0, len(dialogues), size):

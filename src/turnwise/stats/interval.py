@@ -64,7 +64,7 @@ def bca(
 def mean_t_interval(values: Floats, level: float = 0.95) -> Interval | None:
     """Student's t interval of the mean of independent values, one a cluster.
 
-    None if they are fewer than 2 or all equal.
+    None if they are fewer than 2 or all equal, or if one is not finite.
     """
     from scipy.special import stdtrit
 

@@ -48,7 +48,10 @@ class Reservoir:
         return self.seen <= self.max_rows
 
     def add(self, cluster: str, name: str, row: Floats) -> None:
-        """Add a row of a cluster; names of rows must differ within a cluster."""
+        """Add a row of a cluster; names of rows must differ within a cluster.
+
+        Beyond `max_rows` rows, this row or others may be dropped.
+        """
         was_complete, arrival = self.complete, self.seen
         self.seen += 1
         key = self._hash(cluster)

@@ -163,7 +163,10 @@ def _pairwise(
 def _pair_quadratic_form(
     value: Callable[..., Floats], columns: tuple[Floats, ...], codes: Ints, n_clusters: int
 ) -> WeightedStatistic:
-    """w' A w for cluster weights w, where A[c, d] is the sum of `value` over item pairs of clusters c and d."""
+    """The function w' A w of cluster weights w; A[c, d] is the sum of `value` over item pairs of clusters c and d.
+
+    Of very many pairs a sample is used, and the result is scaled up to all pairs.
+    """
     n, cells = len(codes), n_clusters**2
     total, seen = np.zeros(cells), np.zeros(cells)
     chunk = max(2**16, cells // 4)  # so that adding the whole matrix costs less than computing the pairs
@@ -185,9 +188,9 @@ def _pair_quadratic_form(
 
 
 def _untied(x: Floats, codes: Ints, n_clusters: int) -> WeightedStatistic:
-    """Weighted number of untied item pairs: (N^2 - sum of N_g^2) / 2 for N_g items at each value g.
+    """Weighted number of untied item pairs, a function of cluster weights.
 
-    `x` are dense ranks.
+    It is (N^2 - sum of N_g^2) / 2 for N_g items at each value g. `x` are dense ranks.
     """
     from scipy.sparse import csr_array
 

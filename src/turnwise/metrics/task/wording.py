@@ -25,7 +25,10 @@ def _setting(ontology: Ontology) -> tuple[str, str]:
 
 
 def _entities(turn: Turn, ontology: Ontology) -> tuple[frozenset[str], frozenset[str]] | None:
-    """The known slots that a reply mentions, and those of its first reference; None without a reference."""
+    """The known slots that a reply mentions, and those of its first reference, by placeholders and dialogue acts.
+
+    None without a reference.
+    """
     if not turn.references:
         return None
     expected = {slot for _, slot in ontology.mentions(turn.references[0])}

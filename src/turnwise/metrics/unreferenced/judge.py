@@ -166,7 +166,7 @@ class Judge(Ratio):
         raise failure
 
     def _cached(self, questions: Sequence[Question]) -> dict[str, float]:
-        """Cached scores by question code; NaN for a cached answer without a verdict."""
+        """Cached scores by question code; NaN for a cached answer without a verdict. Empty without a cache."""
         if self.cache is None or not self.model or not questions:
             return {}
         codes = {_cache_key(question): question.code for question in questions}

@@ -107,7 +107,7 @@ class Pmi(_Likelihood):
     def rows(self, items: Sequence[Item], /) -> Floats:
         """(n, 2): log p(reply | context) - log p(reply), and the number of the reply's tokens.
 
-        NaN without a context.
+        NaN without a context or tokens.
         """
         given = super().rows(items)
         alone = models.language_model(self.model).score(

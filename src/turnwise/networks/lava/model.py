@@ -117,7 +117,10 @@ class Model:
 
 
 def bounded(choice: Gaussian, bound: float | None) -> Gaussian:
-    """Squash the mean to [-bound, bound] in every coordinate, as in PLAS: the prior has its mass there."""
+    """Squash the mean to [-bound, bound] in every coordinate, as in PLAS: the prior has its mass there.
+
+    The choice is unchanged if `bound` is None.
+    """
     if bound is None:
         return choice
     return Gaussian(bound * (choice.mean / bound).tanh(), choice.log_var)

@@ -74,7 +74,7 @@ class Situation:
         return bool(said) and not any(slot in self._slots for slot in said)
 
     def goal(self, dialogue: Dialogue) -> Bits:
-        """(wishes,) the bits of a dialogue's goal; unknown wishes are ignored."""
+        """(wishes,) the bits of a dialogue's goal, or of its last state without a goal; unknown wishes are ignored."""
         found = np.zeros(len(self.wishes), dtype=np.float32)
         found[[self._wishes[wish] for wish in _wishes(dialogue) if wish in self._wishes]] = 1.0
         return found

@@ -63,7 +63,7 @@ class Checkpoint:
         draft.replace(self.path)
 
     def read(self, weights: Weights, optimiser: torch.optim.Optimizer | None = None) -> Progress | None:
-        """Restore `weights` and `optimiser` in place; None if there is nothing to resume from.
+        """Restore `weights` and `optimiser` in place, and return the progress; None if there is nothing to resume from.
 
         A damaged file, or one of another training, is an error if `strict`, otherwise nothing to resume from.
         """

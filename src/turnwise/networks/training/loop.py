@@ -124,7 +124,7 @@ def _round(
 def descend(optimiser: torch.optim.Optimizer, losses: Iterable[Tensor], *, clip: float | None) -> None:
     """One gradient step: the gradients of the partial losses add up and are clipped by their norm (None: not clipped).
 
-    Raises `Unmeasured` if the loss or the norm is not finite.
+    Raises `Unmeasured` if the loss is not finite or, with `clip`, the norm.
     """
     optimiser.zero_grad(set_to_none=True)
     total = 0.0

@@ -56,7 +56,7 @@ class TrainingTask:
 
     @property
     def rng(self) -> np.random.Generator:
-        """A random generator that depends on the seed and on the name of the trainer only."""
+        """A new random generator at each access, which depends on the seed and on the name of the trainer only."""
         return np.random.default_rng([self.seed, int(digest(self.metric), 16)])
 
     @property
@@ -66,7 +66,10 @@ class TrainingTask:
         return digest(self.metric, json.dumps(asked, sort_keys=True, default=str))
 
     def setting(self, name: str, default: Any) -> Any:
-        """The value of a setting; raises `UsageError` where its type is not that of the default."""
+        """The value of a setting; raises `UsageError` where its type is not that of the default.
+
+        An int is accepted for a float, and any type where the default is None.
+        """
         value = self.settings.get(name, default)
         if isinstance(default, float) and isinstance(value, int) and not isinstance(value, bool):
             value = float(value)
@@ -85,7 +88,7 @@ class TrainingTask:
                 )
 
     def rated(self) -> tuple[list[Item], Floats]:
-        """The rated items that have a context and a reply, with their ratings; the others are left out with a warning.
+        """The rated items with a context and a reply, and their ratings; rated items without them get a warning.
 
         Raises `DataError` where fewer than 30 are left or all ratings are equal.
         """

@@ -137,7 +137,10 @@ def _with_opponent(
         return torch.log_softmax(scores, dim=1), logits
 
     def update(_: int) -> None:
-        """One step of the opponent on a random batch: it raises its expected probability plus the entropy bonus."""
+        """One step of the opponent on a random batch: it raises the discriminator's expected probability of its choice.
+
+        An entropy bonus is added.
+        """
         at = torch.tensor(rng.integers(n, size=BATCH), device=device)
         logs, logits = policy(at)
         probabilities = logs.exp()

@@ -48,7 +48,7 @@ class UsrMlm(Ratio):
         return Signature("usr-mlm", (("turns", str(self.turns)),), (_model(self.model).signature,))
 
     def rows(self, items: Sequence[Item], /) -> Floats:
-        """(n, 2): sum of log-probabilities and the number of the reply's tokens; NaN without a context."""
+        """(n, 2): sum of log-probabilities and the number of the reply's tokens; NaN without a context or tokens."""
         pairs = [(" ".join(turn.text for turn in item.context[-self.turns :]), item.reply) for item in items]
         rows = _model(self.model).score(pairs)
         rows[[not any(turn.text for turn in item.context) for item in items], 0] = np.nan
