@@ -26,7 +26,7 @@ class Tokens(NamedTuple):
 
 @runtime_checkable
 class TextEncoder(Protocol):
-    """One vector for each text."""
+    """An encoder with one vector for each text."""
 
     @property
     def signature(self) -> Signature:
@@ -45,7 +45,7 @@ class TextEncoder(Protocol):
 
 @runtime_checkable
 class TokenEncoder(Protocol):
-    """One vector for each token of a text."""
+    """An encoder with one vector for each token of a text."""
 
     @property
     def token_signature(self) -> Signature:
@@ -72,7 +72,7 @@ class JointEncoder(TextEncoder, Protocol):
 
 @runtime_checkable
 class PairEncoder(Protocol):
-    """One row for each reply in its context."""
+    """An encoder with one row for each reply in its context."""
 
     @property
     def signature(self) -> Signature:
@@ -94,7 +94,7 @@ class Utterance(NamedTuple):
 
 @runtime_checkable
 class LanguageModel(Protocol):
-    """Log-probabilities of texts given the turns before them."""
+    """A model that gives the log-probabilities of texts after the turns before them."""
 
     @property
     def signature(self) -> Signature:

@@ -27,7 +27,7 @@ _SETTINGS = ("config.json", "modules.json", "sentence_*.json", "*/config.json", 
 
 
 class NotFetched(UsageError):
-    """A model that is not on this machine."""
+    """Raised for a model that is not on this machine; the message names the command that gets it."""
 
 
 @dataclass(frozen=True, slots=True)

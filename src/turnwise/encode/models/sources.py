@@ -24,11 +24,11 @@ FULL = (errno.ENOSPC, errno.EDQUOT)  # this machine's disk is full: no other sou
 
 
 class FetchFailed(Unmeasured):
-    """No source had the model, or the files were not the expected ones."""
+    """Raised if no source delivers the model with the expected files."""
 
 
 class NoSource(Exception):
-    """This source does not have the model; the next one may."""
+    """Raised by one source that cannot deliver the model; the next one may."""
 
 
 def deliver(model: Model, stage: Path, *, source: Path | None, say: Say) -> str:

@@ -32,7 +32,7 @@ class Exchange(NamedTuple):
 
 
 class ExchangeTokens(NamedTuple):
-    """The token ids of one exchange; None if the agent begins."""
+    """The token ids of one exchange; `user` is None if the agent begins."""
 
     user: Sequence[int] | None
     reply: Sequence[int]
@@ -49,7 +49,7 @@ class Marks(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Script:
-    """A dialogue as L tokens; see the module's docstring."""
+    """A dialogue with its alternatives as L tokens: position, type and turn of each, and the spans of the replies."""
 
     ids: Ints  # (L,)
     position: Ints  # (L,) from 0

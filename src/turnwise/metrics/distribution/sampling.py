@@ -34,7 +34,7 @@ SUBSAMPLE_SHARES = (0.5, 0.625, 0.75, 0.875, 1.0)
 
 
 class EqualSizeDistances(NamedTuple):
-    """Two comparable distances, each of `n` vectors from the real vectors without `n`."""
+    """Distances of held-out real vectors and of equally many generated ones from the remaining real vectors."""
 
     floor: float  # of real vectors
     thinned: float  # of generated vectors

@@ -15,7 +15,7 @@ from turnwise.metrics import models
 
 
 class NotTrained(NotFetched):
-    """There is no trained model for a metric; the message says how to train one."""
+    """Raised if there is no trained model for a metric; the message says how to train one."""
 
 
 def load_trained(kind: str, spec: str) -> Folder:

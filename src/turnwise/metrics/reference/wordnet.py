@@ -32,7 +32,7 @@ _ENDINGS = {
 
 
 class Part(NamedTuple):
-    """One part of speech."""
+    """The table of one part of speech: the synsets of its lemmas, irregular forms, and suffix rules."""
 
     synsets: dict[str, list[int]]  # lemma -> numbers of its synsets
     irregular: dict[str, list[str]]  # irregular form -> its base forms

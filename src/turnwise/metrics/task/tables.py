@@ -11,7 +11,7 @@ FOLDER = "multiwoz_db"  # name of the folder beside the dialogues, or in the fol
 
 
 class NoTables(UsageError):
-    """The venue tables that a task metric needs were not found."""
+    """Raised if the venue tables that a task metric needs are not found."""
 
     def __init__(self, where: str = "") -> None:
         super().__init__(f"no venue tables{where}; --db DIR names the folder that has them")

@@ -165,7 +165,7 @@ class Mismatch(OntologyReader, Mean):
         return Signature("mismatch", (_setting(ontologies.load(self.ontology)),))
 
     def value(self, item: Item, /) -> float:
-        """Percentage of the system turns that mention other slots than their first reference; NaN without such turns.
+        """Percentage of the system turns that mention other slots than their first reference; NaN if no turn counts.
 
         The last system turn and turns without a reference do not count.
         """

@@ -37,7 +37,7 @@ from turnwise.types import Floats
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
-    """Section 5.2: hidden 500, rates .01 and .005, dropout .3, lambda .1, 10,000 episodes."""
+    """Settings of PLAS. Section 5.2: hidden 500, rates .01 and .005, dropout .3, lambda .1, 10,000 episodes."""
 
     hidden: int = 500
     critic_rate: float = 0.01

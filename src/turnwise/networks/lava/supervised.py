@@ -33,7 +33,10 @@ _CYCLE = 11  # updates of a cycle; the last is the VAE's
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
-    """Section 5.2: latent 200, rate 5e-4. Sizes and KL weights are LaRL's, dropout and batch ours."""
+    """Sizes and training settings of LAVA. Section 5.2: latent 200, rate 5e-4. Other sizes and KL weights are LaRL's.
+
+    Dropout and batch are ours.
+    """
 
     objective: str = "joint"
     embedding: int = 100

@@ -88,7 +88,7 @@ class TrainingTask:
                 )
 
     def rated(self) -> tuple[list[Item], Floats]:
-        """The rated items with a context and a reply, and their ratings; rated items without them get a warning.
+        """The rated items with a context and a reply, and their ratings; a warning gives the number of those left out.
 
         Raises `DataError` where fewer than 30 are left or all ratings are equal.
         """

@@ -31,7 +31,10 @@ _ADAM = (0.9, 0.999, 1e-8)  # Adam's beta 1, beta 2 and epsilon, with their usua
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Search:
-    """The values to try. The paper's best: 7 components, gamma .02, rate .01, batch 16 (tweet2vec: 150 and .01)."""
+    """The hyper-parameter values, of which every combination is tried, and how long each is trained.
+
+    The paper's best: 7 components, gamma .02, rate .01, batch 16 (tweet2vec: 150 and .01).
+    """
 
     components: tuple[int, ...] = (7, 20, 50)
     gamma: tuple[float, ...] = (0.0, 0.002, 0.02)

@@ -34,7 +34,7 @@ EMPTY_LOGIT = -5.0  # logit of an empty remainder
 
 
 class Evidence(NamedTuple):
-    """Logits of a reply and of its remainder."""
+    """What a guard computes from a reply: the logits of it and of its remainder, and features for the network."""
 
     reply: float  # logit of the reply in its context
     remainder: float  # logit of the remainder minus the log of its mean odds in other contexts

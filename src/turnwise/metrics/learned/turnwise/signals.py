@@ -44,7 +44,7 @@ CENTRES = {"turns": 1.1, "length of last": 2.3}
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Signals:
-    """What the signals are computed with."""
+    """What the signals are computed with: contrastive heads, an index of exchanges and a lexicon."""
 
     heads: Mapping[str, Head]
     exchanges: exchange_index.ExchangeIndex
