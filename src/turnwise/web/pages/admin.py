@@ -27,7 +27,7 @@ WRONG_LINK_LIMIT = 0.5, 10  # wrong links per second and burst of one network ad
 
 
 class AdminPages:
-    """The handlers of the administrator's requests."""
+    """The handlers of the administrator's requests; a wrong token in the address is the error 404 (often: 429)."""
 
     def __init__(self, recorder: Recorder, dialogues: Sequence[Dialogue], *, url: str | None = None) -> None:
         self._recorder = recorder
@@ -36,7 +36,7 @@ class AdminPages:
         self._wrong_link_limit = RateLimiter(*WRONG_LINK_LIMIT)
 
     async def page(self, request: Request) -> Response:
-        """The status of the study."""
+        """The HTML page with the status of the study."""
         token = self._token(request)
         ledger = await run_sync(self._snapshot)
         return pages.render(
@@ -53,7 +53,7 @@ class AdminPages:
         )
 
     async def pilot(self, request: Request) -> Response:
-        """The pilot analysis of the questions."""
+        """The HTML page with the pilot analysis of the questions."""
         token = self._token(request)
         ledger = await run_sync(self._snapshot)
         return pages.render(

@@ -12,7 +12,7 @@ PREFERENCES = {"first": 1.0, "tie": 0.5, "second": 0.0}  # form value -> prefere
 
 
 class InvalidAnswer(Exception):
-    """A form with missing or invalid fields; `problems` has a message for each."""
+    """A form with missing or invalid fields; `problems` maps the name of each such field to a message for the rater."""
 
     def __init__(self, problems: Mapping[str, str]) -> None:
         super().__init__("; ".join(problems.values()))
@@ -20,7 +20,10 @@ class InvalidAnswer(Exception):
 
 
 def parse_answer(study: Study, slot: Slot, form: Mapping[str, str]) -> dict[str, Any]:
-    """The body of the event `answered` for a form; raises `InvalidAnswer` with a message for each invalid field."""
+    """The body of the event `answered` for a form (field -> text): `values` by question, and `understood`.
+
+    In the mode `write` it has `text` and `held`, and no values. Raises `InvalidAnswer` with a message per wrong field.
+    """
     if study.mode == "write":
         return _written(study, slot, form)
     understood = not (study.understood and form.get("confused") == "yes")
@@ -39,7 +42,7 @@ def parse_answer(study: Study, slot: Slot, form: Mapping[str, str]) -> dict[str,
 
 
 def _problem_message(study: Study, question: Question) -> str:
-    """The message that asks for a valid answer."""
+    """The message to the rater that asks for a valid answer to this question."""
     what = question.text or question.name
     if study.mode == "pairwise":
         return f"“{what}” needs one of the three answers."
@@ -56,7 +59,7 @@ def _value(question: Question, given: str) -> float | None:
 
 
 def _preference(slot: Slot, given: str) -> float | None:
-    """The preference for the first reply of the task, whichever was shown first; None if the field is invalid."""
+    """The preference (1, .5 or 0) for the first reply of the task, whichever was shown first; None if invalid."""
     value = PREFERENCES.get(given)
     return None if value is None else 1 - value if slot.flipped else value
 
@@ -68,7 +71,7 @@ def preference_field(slot: Slot, value: float) -> str:
 
 
 def _written(study: Study, slot: Slot, form: Mapping[str, str]) -> dict[str, Any]:
-    """The body of the event `answered` for a written reply, withheld if it may be offensive.
+    """The body of the event `answered` for a written reply; `held` is True if it may be offensive.
 
     Raises `InvalidAnswer` for too few words, or a text that is too long.
     """

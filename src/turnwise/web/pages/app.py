@@ -67,7 +67,7 @@ async def _static(request: Request) -> Response:
 
 
 async def _http_error(_: Request, error: Exception) -> Response:
-    """The page of an HTTP error, with its status and headers."""
+    """The page of an HTTP error, with its status and headers; 404 and 405 have a fixed text, others its detail."""
     status = error.status_code if isinstance(error, HTTPException) else 500
     words = {
         404: "There is nothing at this address. Please check that the link is complete.",

@@ -40,7 +40,10 @@ class LiveChat:
         }
 
     def agent_starts(self, slot: Slot) -> bool:
-        """Whether the agent has the first turn in this dialogue and has not been asked for it."""
+        """Whether the agent has the first turn and should be asked: no message yet, not ended, not being asked now.
+
+        It stays True after the agent failed to give the first turn.
+        """
         study = self._recorder.ledger.study
         first = study.mode == "chat" and study.chat.opening == "agent"
         return first and not (slot.message_times or slot.waiting or slot.ended)
@@ -53,7 +56,10 @@ class LiveChat:
             await self.ask_agent(rater, slot)
 
     async def ask_agent(self, rater: Rater, slot: Slot) -> None:
-        """Ask the agent for its reply, and return when it is stored. `slot.waiting` is set meanwhile."""
+        """Ask the agent for its reply, and return when the reply or the agent's failure is stored.
+
+        `slot.waiting` is True meanwhile.
+        """
         slot.waiting = True
         try:
             await self._recorder.wait_until_stored()
@@ -123,7 +129,10 @@ def filled_templates(chat: Chat, slot: Slot) -> list[str]:
 
 
 def _goal_values(source: Dialogue) -> dict[str, str]:
-    """The texts and numbers of the goal as text, by name; nested ones have names such as `restaurant.area`."""
+    """Name -> text of the goal's texts, numbers and booleans; nested ones have names such as `restaurant.area`.
+
+    Lists and nulls are left out.
+    """
     known: dict[str, str] = {}
 
     def add(prefix: str, values: Mapping[str, Any]) -> None:

@@ -38,7 +38,10 @@ class RaterPages:
         self._rater_limit, self._wrong_link_limit = RateLimiter(*RATER_LIMIT), RateLimiter(*WRONG_LINK_LIMIT)
 
     async def page(self, request: Request) -> Response:
-        """The current task; without one, the page that the study is closed, that all is done, or the welcome."""
+        """The page of the current task; without one, that all is done, or the welcome before the first task.
+
+        If the study is closed, the page says only that.
+        """
         rater = self._rater(request)
         slot = rater.current
         if self._recorder.ledger.closed:
@@ -53,16 +56,17 @@ class RaterPages:
         return self._task(rater, self._slot(request, rater))
 
     async def begin(self, request: Request) -> Response:
-        """Give the rater the first or the next task, and redirect to it."""
+        """Give the rater a task if none is unanswered and one is left, and redirect to the rater's page."""
         rater = self._rater(request)
         await self._form(request, rater)
         await self._give_task(rater)
         return self._redirect(rater)
 
     async def answer(self, request: Request) -> Response:
-        """Record an answer or a correction, give the next task, and redirect to it.
+        """Record an answer or a correction, give the next task if there is one, and redirect to the rater's page.
 
-        An invalid form shows the task again with status 422; a form that was sent twice is not recorded.
+        An invalid form shows the task again with status 422; an answer equal to the last one is not recorded. A live
+        dialogue that has not ended is the error 409.
         """
         rater = self._rater(request)
         slot = self._slot(request, rater)
@@ -80,7 +84,11 @@ class RaterPages:
         return self._redirect(rater)
 
     async def say(self, request: Request) -> Response:
-        """Record a message to the agent, and ask the agent for its reply."""
+        """Record a message to the agent, ask the agent for its reply, and redirect to the rater's page.
+
+        A form that was sent twice does nothing; a message that is too long shows the task again with status 422. The
+        error 409 if the dialogue has ended or the mode is not `chat`.
+        """
         rater = self._rater(request)
         slot = self._slot(request, rater)
         fields = await self._form(request, rater)
@@ -96,7 +104,10 @@ class RaterPages:
         return self._redirect(rater)
 
     async def end(self, request: Request) -> Response:
-        """End a live dialogue; the error 409 before the rater has said anything."""
+        """End a live dialogue, if it has not ended, and redirect to the rater's page.
+
+        The error 409 before the rater has said anything, or if the mode is not `chat`.
+        """
         rater = self._rater(request)
         slot = self._slot(request, rater)
         await self._form(request, rater)
@@ -150,11 +161,11 @@ class RaterPages:
             await self._live_chat.ask_agent(rater, slot)
 
     def _redirect(self, rater: Rater) -> Response:
-        """A redirect to the current task."""
+        """A redirect (303) to the rater's page, which shows the current task."""
         return RedirectResponse(f"/r/{rater.token}", 303)
 
     def _message(self, rater: Rater, name: str) -> Response:
-        """The page of the template `name`, which shows no task."""
+        """The page of the template `name` (`closed`, `done` or `welcome`), which shows no task."""
         return pages.render(name, **self._common(rater), ahead=tasks_ahead(self._recorder.ledger, rater))
 
     def _task(self, rater: Rater, slot: Slot, status: int = 200, **values: Any) -> Response:
@@ -182,7 +193,7 @@ class RaterPages:
 
 
 def _is_same_answer(slot: Slot, body: Mapping[str, Any]) -> bool:
-    """Whether the rater's last answer equals `body`, because the form was sent twice; False without an answer."""
+    """Whether the rater's last answer to this task equals `body` (a form sent twice); False without an answer."""
     last = slot.answer
     return last is not None and (last.values, last.text, last.understood) == (
         body["values"],
@@ -192,7 +203,10 @@ def _is_same_answer(slot: Slot, body: Mapping[str, Any]) -> bool:
 
 
 def _form_values(mode: str, names: list[str], slot: Slot) -> dict[str, str]:
-    """The form fields `q0`, `q1`, ... with the rater's last answer to the questions `names`; empty without one."""
+    """The form fields with the rater's last answer to this task; empty without one.
+
+    `q0`, `q1`, ... for the questions `names`, `text`, and `confused` if the rater did not understand the context.
+    """
     last = slot.answer
     if last is None:
         return {}

@@ -81,7 +81,7 @@ def csrf_token(secret: str, token: str) -> str:
 
 
 def parse_number(text: str) -> int:
-    """The digits as a whole number below 10**9; 0 if the text is anything else, also a negative number."""
+    """The number that a text of one to nine ASCII digits spells; 0 for any other text, also for a negative number."""
     return int(text) if text.isascii() and text.isdigit() and len(text) < 10 else 0
 
 

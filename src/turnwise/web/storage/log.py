@@ -37,15 +37,16 @@ class Log(Protocol):
 
 
 def without_credentials(store: str) -> str:
-    """The store for messages: an address without user name, password and options."""
+    """The store for messages: an address without user name, password and options; a file path as it is."""
     scheme, sign, rest = store.partition("://")
     return f"{scheme}://{rest.rpartition('@')[2].partition('?')[0]}" if sign else store
 
 
 def open_log(store: str, *, writable: bool = True) -> Log:
-    """Open the log at a path or at a `postgresql://` address; if not `writable`, it must exist (`DataError`).
+    """Open the log in an SQLite file, or at a `postgresql://` address; a new log is made if `writable`.
 
-    Raises `MissingExtra` if the PostgreSQL driver is not installed.
+    Raises `DataError` if it cannot be opened, or does not exist and is not `writable`; `MissingExtra` without the
+    PostgreSQL driver.
     """
     if store.startswith(("postgresql://", "postgres://")):
         try:

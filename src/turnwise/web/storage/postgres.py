@@ -54,7 +54,7 @@ class PostgresLog:
     def append(self, events: Sequence[Event], /) -> None:
         """Store all events or none; a lost connection is opened again for up to 30 seconds.
 
-        Raises `LogConflict` if other events have their numbers.
+        Raises `LogConflict` if other events have their numbers, and psycopg's error if the database stays away.
         """
         rows = [(e.seq, e.at, e.rater, e.kind, msgspec.json.encode(e.body).decode()) for e in events]
         deadline, reconnected = time.monotonic() + RECONNECT_SECONDS, False

@@ -58,7 +58,10 @@ def tasks_ahead(ledger: Ledger, rater: Rater) -> int:
 
 
 def _ordinary_ahead(ledger: Ledger, mine: int) -> int:
-    """The number of ordinary tasks ahead of a rater who has had `mine`: up to `per_rater`, or a fair share."""
+    """The number of ordinary tasks ahead of a rater who has had `mine`: the rest of `per_rater`.
+
+    Without that limit, the rest of a fair share of all answers that are wanted, at least 1.
+    """
     study = ledger.study
     if study.per_rater is not None:
         return study.per_rater - mine
@@ -89,14 +92,17 @@ def _special(ledger: Ledger, rater: Rater, *, late: bool) -> list[tuple[Purpose,
 
 
 def _repeatable(rater: Rater, apart: int) -> list[Slot]:
-    """The slots of ordinary and shared tasks, except the last `apart` slots, whose task was not repeated yet."""
+    """The rater's slots, oldest first and without the last `apart`, of ordinary and shared tasks not repeated yet."""
     repeated = {slot.task.id for slot in rater.slots if slot.purpose == "repeat"}
     old = rater.slots[: max(0, len(rater.slots) - apart)]
     return [slot for slot in old if slot.purpose in ("task", "shared") and slot.task.id not in repeated]
 
 
 def _abandoned_task(ledger: Ledger, rater: Rater, now: float) -> Task | None:
-    """A task without enough raters if those do not count who have not acted on it for `LEASE` seconds; None if none."""
+    """A task that this rater may get because other raters left it unanswered for `LEASE` seconds; None if none.
+
+    Without those raters the task has too few, and its group is new to this rater.
+    """
     abandoned: Counter[str] = Counter()
     for other in ledger.raters.values():
         slot = other.current

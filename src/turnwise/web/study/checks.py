@@ -27,7 +27,11 @@ def attention_checks(study: Study, tasks: tuple[Task, ...]) -> tuple[Task, ...]:
 
 
 def _check(study: Study, base: Task, number: int) -> Task:
-    """The attention check with this number (from 0), made from `base`; odd ones ask for the highest answer."""
+    """The attention check with this number (from 0), made from `base`; it belongs to no agent and no item.
+
+    Odd numbers ask for the highest answer (of a pair: for the first reply), even ones for the lowest (the second). In
+    the mode `write` every check asks for three words.
+    """
     high = number % 2 == 1
     check = replace(base, id=f"check-{number + 1}", agents=(), group=f"check-{number + 1}", items=())
     if study.mode == "write":

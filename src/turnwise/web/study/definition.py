@@ -43,7 +43,7 @@ class Question(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
         return tuple(self._point(k) for k in range(self.steps + 1))
 
     def label(self, index: int) -> str:
-        """The label of a point of the scale; "" if it has none."""
+        """The label of the point with this index from 0; "" if it has none (two labels are those of the ends)."""
         if len(self.labels) == self.steps + 1:
             return self.labels[index]
         ends = {0: 0, self.steps: 1}

@@ -6,8 +6,8 @@ write             one dialogue per written reply, of the agent `human`
 chat              one dialogue per rated live dialogue, with its goal and its agent
 
 Unreliable ratings (repeats, those of raters who were set apart, and of contexts that were not understood) are stored
-with a reason under `ratings_apart`, which metrics ignore. Withheld replies and dialogues without a rating are left
-out. With `everything` nothing is left out, attention checks are dialogues of their own, and `meta --screen` can
+with a reason under `ratings_apart`, which metrics ignore. Withheld replies and live dialogues without a rating are
+left out. With `everything` nothing is left out, attention checks are dialogues of their own, and `meta --screen` can
 decide.
 """
 
@@ -63,7 +63,10 @@ def _screened_ratings(ledger: Ledger) -> list[ScreenedRating]:
 def _rated_dialogues(
     ledger: Ledger, dialogues: Sequence[Dialogue], screened: dict[str, list[ScreenedRating]]
 ) -> Iterator[Dialogue]:
-    """The rated dialogues: as logged if logged replies or dialogues were rated, otherwise one per rated item."""
+    """The dialogues of all tasks, also of unrated ones: as logged if all items are logged replies or dialogues.
+
+    Otherwise (alternatives of `--as`) one dialogue for each item. `screened` maps task ids to ratings.
+    """
     by_item: defaultdict[str, list[ScreenedRating]] = defaultdict(list)
     items: dict[str, Item] = {}
     for task in ledger.tasks.values():
@@ -86,7 +89,10 @@ def _rated_dialogues(
 
 
 def _item_ratings(task: Task, rating: Rating) -> Iterator[tuple[Item, Rating]]:
-    """The rating of a task as ratings of its items; a preference becomes one rating of each of the two."""
+    """The rating of a task as ratings of its items; a preference p becomes p for the first and 1 - p for the second.
+
+    Nothing for a task without items (an attention check).
+    """
     if len(task.items) < 2:
         yield from ((item, rating) for item in task.items)
         return
@@ -124,7 +130,10 @@ def _check_dialogue(check: Task, screened: Sequence[ScreenedRating]) -> Iterator
 def _live_dialogues(
     ledger: Ledger, screened: dict[str, list[ScreenedRating]], *, everything: bool
 ) -> Iterator[Dialogue]:
-    """The live dialogues that were rated; with `everything` also the others."""
+    """The live dialogues that were rated; with `everything` also the others that have a turn.
+
+    `screened` maps `rated_id` to ratings.
+    """
     for rater, slot in ledger.slots:
         source = slot.task.source
         if source is not None and (slot.answer or (everything and slot.turns)):
@@ -135,7 +144,7 @@ def _live_dialogues(
 
 
 def _written_replies(ledger: Ledger, *, everything: bool) -> Iterator[Dialogue]:
-    """The written replies as dialogues, without those that are left out unless `everything`."""
+    """The written replies as dialogues; withheld ones and those of writers set apart only with `everything`."""
     screened = screen_raters(ledger, collected_ratings(ledger))
     dropped = set(screened.dropped) if screened else set()
     for rater, slot in ledger.slots:
@@ -154,7 +163,10 @@ def _exclusion_reason(rater: Rater, slot: Slot, dropped: set[str]) -> str | None
 
 
 def _written_dialogue(rater: Rater, slot: Slot, why: str | None) -> Dialogue:
-    """A written reply as a dialogue. If a person gave the logged reply, that reply is its reference."""
+    """A written reply as a dialogue; `why` (not None: why it would be left out) is stored under `held`.
+
+    Its references are those of the logged reply or, if that has none and a person gave it, the logged reply.
+    """
     (item,) = slot.task.items
     logged = (item.reply,) if item.agent == HUMAN and item.reply else ()
     text = slot.answer.text if slot.answer else ""

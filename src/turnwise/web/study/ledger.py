@@ -141,7 +141,7 @@ class Ledger:
         return Ledger(self.study, self._tasks)
 
     def apply(self, event: Event) -> None:
-        """Change the state by one event, which must be the next one of the log."""
+        """Change the state by one event; the caller gives the events in the order of the log (not checked)."""
         self.seq = event.seq
         self._handlers[event.kind](event)
         if event.rater in self.raters and event.kind in ("given", "said", "answered"):

@@ -42,7 +42,7 @@ class OpenTasks:
         return self._n_raters[task.id] - without < self._raters_per_task
 
     def add_rater(self, task: Task) -> None:
-        """Count one more rater of the task."""
+        """Count one more rater of the task, which must not be a shared one."""
         count = self._n_raters[task.id]
         self._n_raters[task.id] = count + 1
         self.given[task.agents] += 1
@@ -50,7 +50,7 @@ class OpenTasks:
         self._by_agents[task.agents][count + 1][task.id] = task
 
     def remove_rater(self, task: Task) -> None:
-        """Count one rater less, because a rater turned out to be unreliable."""
+        """Count one rater less of the task, because a rater turned out to be unreliable."""
         count = self._n_raters[task.id]
         self._n_raters[task.id] = count - 1
         self.given[task.agents] -= 1

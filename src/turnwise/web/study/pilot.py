@@ -95,7 +95,7 @@ def _conclusion(agreement: Agreement, correlation: float, *, threshold: float) -
 def _scatter(matrix: RatingMatrix) -> tuple[tuple[Dot, ...], int]:
     """The dots of the centred ratings of the 60 tasks with the most raters, and the number of these tasks.
 
-    Both are empty if all ratings equal their rater's mean.
+    No dots and 0 if all ratings equal their rater's mean, or if there are too few ratings to centre them.
     """
     columns = np.argsort(-matrix.counts, kind="stable")[:MAX_COLUMNS]
     try:

@@ -13,7 +13,10 @@ WRITTEN = "written"  # dimension of an attention check in the mode `write`
 
 
 def collected_ratings(ledger: Ledger) -> list[Rating]:
-    """The ratings of all answers, checks included, repeats first, so that a task's first answer counts later."""
+    """The ratings of the last answer in every slot, checks included; those of repeats come first.
+
+    A later rating of the same task replaces an earlier one, so the answer before the repeat counts.
+    """
     found = [rating for rater, slot in ledger.slots for rating in _slot_ratings(ledger, rater, slot)]
     return sorted(found, key=lambda rating: REPEAT not in rating.extra)
 
@@ -54,7 +57,10 @@ def rated_id(slot: Slot, rater: Rater) -> str:
 
 
 def _extra(slot: Slot, question: Question, answer: Answer) -> dict[str, Any]:
-    """Time, seconds and earlier values of a rating, and whether it is a check, a repeat or not understood."""
+    """The `extra` of a rating: time `at`, `seconds`, and as they apply `was`, `understood`, `expected`, `repeat`.
+
+    `was` has the corrected values, `expected` the right answer of an attention check.
+    """
     extra: dict[str, Any] = {"at": iso_time(answer.at), "seconds": round(slot.seconds or 0.0, 1)}
     earlier = [{"value": old.values[question.name], "at": iso_time(old.at)} for old in slot.answers[:-1]]
     if earlier:
@@ -69,5 +75,5 @@ def _extra(slot: Slot, question: Question, answer: Answer) -> dict[str, Any]:
 
 
 def iso_time(at: float) -> str:
-    """Seconds since 1970 as ISO 8601 in UTC."""
+    """Seconds since 1970 as ISO 8601 in UTC with milliseconds, such as `2024-05-01T12:00:00.000Z`."""
     return datetime.fromtimestamp(at, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")

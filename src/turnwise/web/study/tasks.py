@@ -87,7 +87,10 @@ def _rated_turns(item: Item) -> tuple[Turn, ...]:
 
 
 def _writing_tasks(dialogues: Sequence[Dialogue], selection: Selection) -> Iterator[Task]:
-    """The tasks to write a reply: to dialogues that end with a user's turn, and to the contexts of other dialogues."""
+    """The tasks to write a reply: to each dialogue that ends with a user's turn, and to each context in the others.
+
+    A context that several agents replied to gives one task.
+    """
     open_ended = [one for one in dialogues if one.turns[-1].role == "user"]
     for one in open_ended:
         turns = (*one.turns, Turn("assistant", ""))
