@@ -136,7 +136,10 @@ def command(**given: Any) -> int:
 
 
 def _attacked(given: dict[str, Any]) -> int:
-    """Run `attack`, or `harden` with --harden, print the result, and return the exit code."""
+    """Run `attack`, or `harden` with --harden, print the result, and return the exit code (1: the --gate failed).
+
+    --harden without -o raises `UsageError`.
+    """
     from turnwise.cli.printed import conclude
     from turnwise.library import attack, harden
 

@@ -66,6 +66,7 @@ def _metrics() -> list[dict[str, Any]]:
     from turnwise.metrics.attacks import known_attacks
 
     def record(name: str) -> dict[str, Any]:
+        """The record of one metric; raises `PluginError` for a plugin that cannot be used."""
         info = metrics.describe(name)
         return {
             "name": info.name,
@@ -85,6 +86,7 @@ def _estimators() -> list[dict[str, Any]]:
     from turnwise import estimators
 
     def record(name: str) -> dict[str, Any]:
+        """The record of one estimator; raises `PluginError` for a plugin that cannot be used."""
         card = _estimator_card(name)
         return {
             "name": name,
@@ -117,6 +119,7 @@ def _readers() -> list[dict[str, Any]]:
     known = readers.all_readers()
 
     def record(name: str) -> dict[str, Any]:
+        """The record of one reader; raises `PluginError` for a plugin that cannot be used."""
         readers.check_loads(known[name])
         return {"name": name, "kind": "reader", "reads": known[name].summary}
 
@@ -128,6 +131,7 @@ def _agents() -> list[dict[str, Any]]:
     from turnwise import agents
 
     def record(name: str) -> dict[str, Any]:
+        """The record of one kind of agent; raises `PluginError` for a plugin that cannot be used."""
         return {"name": name, "kind": "agent", "what": agents.describe(name)}
 
     return _usable(agents.names(), record, agents.broken())
@@ -138,6 +142,7 @@ def _worlds() -> list[dict[str, Any]]:
     from turnwise import worlds
 
     def record(name: str) -> dict[str, Any]:
+        """The record of one world; raises `PluginError` for a plugin that cannot be used."""
         module = worlds.named(name)
         return {
             "name": name,
@@ -154,6 +159,7 @@ def _trainers() -> list[dict[str, Any]]:
     from turnwise.run.train import command as training
 
     def record(name: str) -> dict[str, Any]:
+        """The record of one trainer; raises `PluginError` for a plugin that cannot be used."""
         one = training.trainer(name)
         return {"name": name, "kind": "trainer", "learns from": one.learns, "what": one.what}
 

@@ -21,6 +21,7 @@ def _options(*options: Callable[[Function], Function]) -> Callable[[Function], F
     """One decorator that adds several options, in this order in the help."""
 
     def decorate(function: Function) -> Function:
+        """Add all options to a command's function."""
         return functools.reduce(lambda wrapped, option: option(wrapped), reversed(options), function)
 
     return decorate
@@ -52,7 +53,7 @@ def names(_: click.Context, parameter: click.Parameter, value: Any) -> tuple[str
 
 
 def _gates(_: click.Context, __: click.Parameter, values: Sequence[str]) -> tuple["Gate", ...]:
-    """A callback of click: the parsed gates, so that a mistake is found before the run."""
+    """A callback of click: the parsed gates, so that a mistake (`UsageError`) is found before the run."""
     if not values:
         return ()
     from turnwise.report.gate import Gate
@@ -155,8 +156,8 @@ OWN = ("style", "quiet", "verbose", "gates", "junit", "no_cache")
 
 def arguments(given: Mapping[str, Any], *drop: str, figures: bool = True) -> dict[str, Any]:
     """The keywords of the library function that a command line calls: parameters have the same names there, and
-    those of `OWN` and `drop` are left out. `figures`: the function has the keyword `figures`, which is set to
-    False.
+    those of `OWN` and `drop` are left out. `--quiet` becomes `progress=False` and `--no-cache` `reuse=False`. `figures`:
+    the function has the keyword `figures`, which is set to False.
     """
     found = {name: value for name, value in given.items() if name not in (*OWN, *drop)}
     found["progress"] = not given["quiet"]
@@ -171,7 +172,7 @@ def arguments(given: Mapping[str, Any], *drop: str, figures: bool = True) -> dic
 def gated(given: dict[str, Any]) -> Iterator[None]:
     """Check the gates before the run; a gate on a metric that is not asked for raises `UsageError`.
 
-    If the run fails, its gates are written as failed.
+    If the run raises a `TurnwiseError`, its gates are written as failed to the --junit file, if one is asked for.
     """
     metrics = given.get("metrics")
     for gate in given["gates"]:

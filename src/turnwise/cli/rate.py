@@ -149,7 +149,7 @@ def _agent(address: str) -> "Agent":
 def _base_url(url: str | None) -> str | None:
     """The address that raters open, without a final slash; None if none is given.
 
-    A path raises `UsageError`, because the links of the pages begin at the root of the host.
+    Anything but http(s)://HOST[:PORT] raises `UsageError`; a path too, because links begin at the root of the host.
     """
     if url is None:
         return None

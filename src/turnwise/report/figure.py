@@ -46,6 +46,7 @@ def _counts(records: Sequence[Record]) -> str:
     """A note such as `n = 100 to 120 items in 50 clusters; 3 not scored`; `?` where no record has the number."""
 
     def span(key: str) -> str:
+        """The range of the records' numbers under `key`, such as `100 to 120`; `?` if no record has one."""
         values = [record[key] for record in records if record.get(key) is not None]
         if not values:
             return "?"

@@ -129,7 +129,12 @@ def _critics(run: Run) -> Iterator[str]:
 
 
 def _ope(run: Run) -> Iterator[str]:
-    """What critics say; else how well left-out agents were predicted; else the estimate of each target."""
+    """What critics say; else how well left-out agents were predicted; else the estimate for each target and rating.
+
+    The estimate is that of the first estimator.
+
+    For left-out agents: by the first estimator with a correlation over at least three agents, or why there is none.
+    """
     if any(record.get("kind") for record in run.results):
         yield from _critics(run)
         return
@@ -169,7 +174,10 @@ def _first_reason(run: Run) -> str:
 
 
 def _compare(run: Run) -> Iterator[str]:
-    """A sentence on the first metric by which a difference was shown; if none was, on the first metric."""
+    """A sentence on the first metric by which a difference was shown; if none was, on the first with an estimate.
+
+    Without any estimate, why nothing could be compared.
+    """
     records = with_estimate(run.results)
     if not records:
         yield f"Nothing could be compared: {_first_reason(run)}"

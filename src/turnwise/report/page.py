@@ -61,7 +61,7 @@ def html(made: "Report") -> bytes:
 
 
 def notebook(head: Sequence[str], rows: Sequence[Sequence[Any]], figures: Sequence[Figure]) -> str:
-    """A table and figures as an HTML fragment for a notebook."""
+    """A table of at most 500 rows and the figures as an HTML fragment for a notebook."""
     style = Markup(plot.style())
     return _template("notebook.html").render(
         head=head, rows=rows, figures=figures, style=style, most=MAX_ROWS

@@ -24,10 +24,12 @@ class Run:
 
     @property
     def command(self) -> str:
+        """The command that made the run, such as `score`."""
         return str(self.document["command"])
 
     @property
     def results(self) -> Sequence[Record]:
+        """The records of the findings in results.json."""
         found: Sequence[Record] = self.document["results"]
         return found
 
@@ -50,7 +52,10 @@ class Run:
                 yield _decode(line, f"{path}:{number}")
 
     def json_files(self, pattern: str) -> Iterator[tuple[Path, Any]]:
-        """Yield path and content of the JSON files of this run that match the glob pattern, sorted by path."""
+        """Yield path and content of the JSON files in this run's folder that match the glob pattern, sorted by path.
+
+        Raises `DataError` for a file that is not JSON.
+        """
         for path in sorted(self.folder.glob(pattern)):
             yield path, _decode(path.read_bytes(), str(path))
 

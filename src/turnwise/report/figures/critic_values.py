@@ -45,7 +45,7 @@ def system_values(run: Run) -> Iterator[Figure]:
 
 
 def turn_values(run: Run) -> Iterator[Figure]:
-    """Figures of the two dialogues (of three or more turns) of each critic in which values differ most."""
+    """Figures of each critic's two dialogues (of three or more turns) in which the agents' values differ most."""
     for path in sorted(run.folder.glob(f"*{SUFFIX}")):
         dialogues: dict[str, list[Turn]] = {}
         for turn in run.lines(path.name):

@@ -21,7 +21,10 @@ MIN_REPLIES = 3  # minimum number of scored replies for a picture
 
 
 def dialogue_scores(run: Run) -> Iterator[Figure]:
-    """One figure for each dialogue in `transcripts.jsonl` (if the run has it) with at least three replies."""
+    """One figure for each dialogue in `transcripts.jsonl` with at least three scored replies of the dialogue's agent.
+
+    None if the run has no such file.
+    """
     dialogues = {one["id"]: one for one in run.lines(DIALOGUES_FILE)}
     if not dialogues:
         return

@@ -84,7 +84,10 @@ def scores(run: Run) -> Iterator[Figure]:
 
 
 def differences(run: Run) -> Iterator[Figure]:
-    """One figure of A - B by each metric. Metrics have different units, so each row has its own scale."""
+    """A single figure with a row of A - B for each metric and group; none if no record has an estimate.
+
+    Metrics have different units, so each row is drawn to its own scale.
+    """
     mine = with_estimate(run.results)
     if not mine:
         return
@@ -92,10 +95,12 @@ def differences(run: Run) -> Iterator[Figure]:
     title = f"{first} (A) less {second} (B)"
 
     def size(record: Record) -> float:
+        """The scale of a row: the largest absolute value of the estimate and the ends of its interval; 1 for 0."""
         ends = interval(record) or (record["estimate"], record["estimate"])
         return max(abs(ends[0]), abs(ends[1]), abs(record["estimate"])) or 1.0
 
     def scaled(record: Record) -> tuple[float, float] | None:
+        """The interval divided by the scale of its row; None without an interval."""
         ends = interval(record)
         return ends and (ends[0] / size(record), ends[1] / size(record))
 

@@ -29,7 +29,7 @@ STATISTICS = ("spearman", "pearson", "kendall", "pairwise")
 
 
 def scatters(run: Run) -> Iterator[Figure]:
-    """Figures of each chosen metric against people: a dot for each unit, then a dot for each agent.
+    """Figures of each chosen metric against people: first a dot for each rated turn or dialogue, then for each agent.
 
     Only the first dimension, group and level is shown, with at most six metrics: the best ones and the worst.
     """
