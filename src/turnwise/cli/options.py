@@ -156,8 +156,8 @@ OWN = ("style", "quiet", "verbose", "gates", "junit", "no_cache")
 
 def arguments(given: Mapping[str, Any], *drop: str, figures: bool = True) -> dict[str, Any]:
     """The keywords of the library function that a command line calls: parameters have the same names there, and
-    those of `OWN` and `drop` are left out. `--quiet` becomes `progress=False` and `--no-cache` `reuse=False`. `figures`:
-    the function has the keyword `figures`, which is set to False.
+    those of `OWN` and `drop` are left out. `--quiet` becomes `progress=False` and `--no-cache` `reuse=False`.
+    `figures`: the function has the keyword `figures`, which is set to False.
     """
     found = {name: value for name, value in given.items() if name not in (*OWN, *drop)}
     found["progress"] = not given["quiet"]

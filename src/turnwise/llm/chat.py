@@ -106,7 +106,7 @@ class Chat:
         """For each question in order, its answer or the error; errors are returned, not raised.
 
         Questions that were not sent because the batch was stopped get `Unanswered`. `rng` is used only to jitter the
-        waits.
+        waits. Only an invalid key in the environment (`UsageError`) and a defect raise.
         """
         batch = _Batch(
             self, [json.dumps(question).encode() for question in questions], _headers(self.address)
@@ -268,7 +268,10 @@ def _target(address: str) -> SplitResult:
 
 
 def _headers(address: str) -> dict[str, str]:
-    """The HTTP headers with the key, if there is one; OPENAI_API_KEY is used for https only."""
+    """The HTTP headers with the key, if there is one: TURNWISE_API_KEY, or else for https only OPENAI_API_KEY.
+
+    A key with characters that no header may have raises `UsageError`.
+    """
     headers = {
         "Content-Type": "application/json",
         "Accept": "application/json",

@@ -108,11 +108,16 @@ def agreement_of(matrix: RatingMatrix, *, intervals: bool = True) -> Agreement:
     weighted = partial(cohen_kappa, weights="quadratic", categories=matrix.categories)
 
     def item_reliability(values: Floats) -> float:
+        """The reliability of the item means of a (raters, items) table."""
         return reliability(values, people=people)
 
     def coefficient(
         statistic: Statistic, why_not: str | None = None, if_nan: str | None = None
     ) -> Coefficient:
+        """The statistic of the matrix with its interval; NaN with a reason where it is undefined.
+
+        `why_not` is a reason known beforehand (None: computable), `if_nan` the reason to give if the value is NaN.
+        """
         reason = no_agreement or why_not
         value = nan if reason else statistic(matrix.values)
         if isnan(value):
@@ -120,6 +125,7 @@ def agreement_of(matrix: RatingMatrix, *, intervals: bool = True) -> Agreement:
         return Coefficient(value, _interval(matrix, statistic, value) if intervals else None)
 
     def pairwise_coefficient(statistic: Callable[[Floats, Floats], float]) -> Coefficient:
+        """The median of a statistic over pairs of raters, without an interval; NaN with a reason if undefined."""
         reason = no_agreement or not_people
         value = nan if reason else pairwise_median(matrix.values, statistic)
         too_few_shared = f"no two raters share {MIN_OVERLAP} items on which they can be compared"

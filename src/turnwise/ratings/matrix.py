@@ -61,7 +61,10 @@ class RatingMatrix:
 
     @property
     def categories(self) -> Floats:
-        """All integers of the scale if all ratings are integers, else the values that occur."""
+        """The points low, low + 1, ... of the scale if there are at most 1001 and every rating is one of them.
+
+        Otherwise, and without a scale, the values that occur, in ascending order.
+        """
         used = np.unique(self.values[~np.isnan(self.values)])
         low, high = self.scale or (0.0, np.inf)
         if high - low < MAX_CATEGORIES and np.isin(used, whole := np.arange(low, high + 1)).all():
@@ -125,7 +128,9 @@ def rating_matrix(
     Of several ratings by one rater on one item the last is used. Several ratings of one item without a rater's name
     count as different raters, numbered by position. `rescale` maps every rating to 0-1 by its own scale; without it,
     different scales in one dimension are an error. `clusters` maps items to clusters; the default is the dialogue.
-    Where a matrix with one row for each person would not fit in memory, rows are positions.
+    Where a matrix with one row for each person would not fit in memory, rows are positions. Published means (rater
+    `mean`) are left out where there are single ratings. Raises `DataError` also where there is nothing to use, a rating
+    is not finite, or both levels were rated and `level` is None.
     """
     dimension = choose_dimension(ratings, dimension)
     chosen = [r for r in ratings if r.dimension == dimension and level in (None, _level(r))]

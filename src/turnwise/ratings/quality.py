@@ -142,7 +142,8 @@ def _reason_to_exclude(
 ) -> str | None:
     """Why a single rating is excluded: it is an attention check, passed or failed, or its context was not understood.
 
-    None to keep it. `not_understood` has the (rater, item) pairs of which any rating says so.
+    None to keep it. `not_understood` has the (rater, item) pairs of which any rating says so. An attention check whose
+    expected answer is no number raises `DataError`.
     """
     if "expected" in rating.extra:
         expected = rating.extra["expected"]
@@ -182,7 +183,7 @@ def _kappas(
 
 
 def _drop_worst_first(kappas: Mapping[tuple[str, str], float], *, threshold: float) -> dict[str, RaterKappa]:
-    """Each rater's median kappa with the remaining raters, dropping the lowest below `threshold` until none is left.
+    """Each rater's median kappa with the remaining raters; the lowest is dropped until none is below `threshold`.
 
     A dropped rater has the kappa at the time of dropping. Raters without partners are absent.
     """

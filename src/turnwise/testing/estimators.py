@@ -144,6 +144,7 @@ def joined(parts: Sequence[Episodes]) -> Episodes:
     lengths = np.concatenate([np.diff(part.first) for part in parts])
 
     def stacked(saids: Sequence[Said]) -> Said:
+        """The arrays of these one after the other, field by field."""
         return Said(*(np.concatenate([getattr(said, one.name) for said in saids]) for one in fields(Said)))
 
     return replace(

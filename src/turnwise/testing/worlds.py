@@ -37,8 +37,8 @@ def check_world(module: ModuleType | Any, *, dialogues: int = 3) -> None:
 
 
 def _check_dialogues(world: Any, name: str, agent: Any, family: dict[str, Any], dialogues: int) -> None:
-    """Raise `ContractError` unless the dialogues of one agent are repeatable, rated, valid in the native
-    format, and have a truth.
+    """Raise `ContractError` unless the dialogues of one agent are repeatable and valid in the native format, are rated
+    on dimensions of the world only, have alternatives of the whole family, and a truth of the right shape.
     """
     held: list[Dialogue] = []
     for number in range(dialogues):
