@@ -85,13 +85,13 @@ class TooFewItems(Refused):
 
 
 def unknown(kind: str, name: str, known: Sequence[str]) -> UsageError:
-    """Error for an unknown name, with the three most similar names and the command that lists all."""
+    """The error (not raised) for an unknown name, with up to three similar names and the command that lists all."""
     where = f" ({LISTS[kind]})" if kind in LISTS else ""
     return UsageError(f"there is no {kind} `{name}`; {nearest(name, known)}{where}")
 
 
 def nearest(name: str, known: Sequence[str]) -> str:
-    """A phrase with the three known names that are most similar to `name`."""
+    """A phrase with the up to three known names that are most similar to `name`."""
     near = get_close_matches(name, known, n=3, cutoff=0.0)
     return f"the nearest are {', '.join(near)}" if len(near) > 1 else f"there is only {', '.join(near)}"
 

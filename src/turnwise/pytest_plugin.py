@@ -42,6 +42,7 @@ def turnwise_gate() -> GateCheck:
     """
 
     def check(data: "Data", *gates: str, **settings: object) -> None:
+        """Score the data with the gates' metrics, and fail the test if a gate does not hold."""
         from turnwise import score
         from turnwise.report.gate import Gate
 

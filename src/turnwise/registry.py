@@ -47,7 +47,7 @@ class Offer:
         return f"{self.kind} `{self.name}` of {self.owner}"
 
     def load(self) -> Any:
-        """Import the object; raises `PluginError`, whatever the import raises."""
+        """Import the object; raises `PluginError` for any exception except turnwise's own, which pass through."""
         module, _, attribute = self.target.partition(":")
         try:
             found = import_module(module)

@@ -52,7 +52,7 @@ def rows_of(metric: Metric, items: Sequence[Item]) -> Rows:
 
 
 def number_of(metric: Metric, rows: Rows) -> float:
-    """`metric.reduce(rows)`; raises `PluginError` if it is not a number, which may be NaN."""
+    """`metric.reduce(rows)`, which may be NaN; raises `PluginError` if it is no number. Exceptions as in `called`."""
     value = called(metric, "reduce", rows)
     if not is_number(value):
         raise PluginError(f"{plugin_name(metric)}.reduce returned {shown(value)}; expected a float")
@@ -60,7 +60,7 @@ def number_of(metric: Metric, rows: Rows) -> float:
 
 
 def numbers_of(metric: Summed, sums: Floats) -> Floats:
-    """`metric.of_sums(sums)`; raises `PluginError` for what is not one number a sum."""
+    """`metric.of_sums(sums)`; raises `PluginError` for what is not one number a sum. Exceptions as in `called`."""
     values = called(metric, "of_sums", sums)
     expected = f"expected floats of shape {sums.shape[:-1]}, one number a sum"
     found = np.asarray(values)
@@ -74,7 +74,7 @@ def numbers_of(metric: Summed, sums: Floats) -> Floats:
 
 
 def fitted_on(metric: Fitted, items: Iterable[Item]) -> Metric:
-    """`metric.fit(items)`; raises `PluginError` for what is not a metric."""
+    """`metric.fit(items)`; raises `PluginError` for what is not a metric. Exceptions as in `called`."""
     found = called(metric, "fit", items)
     if (problem := metric_problem(found)) is not None:
         raise PluginError(
@@ -84,7 +84,10 @@ def fitted_on(metric: Fitted, items: Iterable[Item]) -> Metric:
 
 
 def signature_of(plugin: Any) -> Signature:
-    """`plugin.signature`; raises `PluginError` for what is not a `Signature`."""
+    """`plugin.signature`; raises `PluginError` for what is not a `Signature`, or if another package's property raises.
+
+    Errors of turnwise pass through.
+    """
     try:
         found = plugin.signature
     except TurnwiseError:
@@ -120,14 +123,17 @@ def metric_names_of(estimator: TakesMetrics) -> tuple[str, ...]:
 def estimate_of(
     estimator: Estimator, episodes: Episodes, target: str, *, rng: np.random.Generator
 ) -> Estimate:
-    """`estimator.estimate(...)`; raises `PluginError` for what is not an `Estimate`."""
+    """`estimator.estimate(...)`; raises `PluginError` for what is no finite `Estimate`. Exceptions as in `called`."""
     return _estimate(estimator, "estimate", called(estimator, "estimate", episodes, target, rng=rng))
 
 
 def estimates_of(
     estimator: EstimatesMany, episodes: Episodes, targets: Sequence[str], *, rng: np.random.Generator
 ) -> list[Estimate]:
-    """`estimator.estimates(...)`; raises `PluginError` for what is not one `Estimate` a target."""
+    """`estimator.estimates(...)`; raises `PluginError` for what is not one finite `Estimate` a target.
+
+    Exceptions are as in `called`.
+    """
     found = called(estimator, "estimates", episodes, targets, rng=rng)
     if not isinstance(found, list) or len(found) != len(targets):
         raise PluginError(
@@ -137,7 +143,7 @@ def estimates_of(
 
 
 def _estimate(estimator: object, method: str, found: object) -> Estimate:
-    """`found`, the result of `method`, if it is an `Estimate` with a number and a non-empty 1-d array of
+    """`found`, the result of `method`, if it is an `Estimate` with a finite value and a non-empty 1-d array of finite
     contributions; else raises `PluginError`.
     """
     expected = "expected a turnwise.plugins.Estimate"
@@ -178,7 +184,7 @@ def reply_of(agent: Agent, turns: Sequence[Turn], rng: np.random.Generator) -> R
 def called(plugin: object, method: str, /, *given: Any, **named: Any) -> Any:
     """The result of a plugin's method; `PluginError` if it raises anything but our errors, MemoryError and LinAlgError.
 
-    Exceptions of turnwise's own classes pass through.
+    If the plugin's class is turnwise's own, every exception passes through.
     """
     call: Callable[..., Any] = getattr(plugin, method)
     try:

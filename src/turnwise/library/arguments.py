@@ -67,6 +67,7 @@ def checked(function: Callable[P, R]) -> Callable[P, R]:
 
     @functools.wraps(function)
     def call(*args: P.args, **kwargs: P.kwargs) -> R:
+        """Call the function with its arguments checked and converted."""
         for name in kwargs:
             if name not in signature.parameters:
                 raise _unknown(function.__name__, name, list(signature.parameters))
@@ -212,7 +213,7 @@ def _described(hint: Any) -> str:
 
 
 def _shown(value: Any) -> str:
-    """The `repr` of a short text or number, else the name of the type."""
+    """The `repr` of a short text, number or None; else `a` and the name of the type."""
     text = repr(value)
     return (
         text
@@ -246,6 +247,7 @@ def paths(value: PathLike | Sequence[PathLike] | None) -> tuple[str, ...]:
 
 
 def optional_path(value: PathLike | None) -> str | None:
+    """The path as text; None stays None."""
     return None if value is None else str(value)
 
 

@@ -31,14 +31,18 @@ class Frame(Protocol):
     """A pandas or polars DataFrame whose columns are keys of the native format."""
 
     @property
-    def columns(self) -> Any: ...
+    def columns(self) -> Any:
+        """The names of the columns."""
+        ...
 
 
 class Table(Protocol):
     """A Hugging Face Dataset whose columns are keys of the native format."""
 
     @property
-    def column_names(self) -> Any: ...
+    def column_names(self) -> Any:
+        """The names of the columns."""
+        ...
 
     def __iter__(self) -> Iterator[Any]: ...
 

@@ -100,6 +100,7 @@ def one_of(options: tuple[T, ...]) -> Check[T]:
     """A check that returns the option equal to the value, and raises `RuleError` with all options if there is none."""
 
     def chosen(value: Any) -> T:
+        """The option equal to the value; raises `RuleError` if there is none."""
         if value in options:
             return options[options.index(value)]
         raise wrong(value, f"one of {', '.join(map(str, options))}")
@@ -125,6 +126,7 @@ def each(check: Check[T]) -> Check[tuple[T, ...]]:
     """A check of a list: a tuple of what `check` returns for each element; an error names the index of the element."""
 
     def elements(value: Any) -> tuple[T, ...]:
+        """What `check` returns for each element of a list; raises `RuleError` for another value."""
         found: list[T] = []
         try:
             for element in array(value):
@@ -140,6 +142,7 @@ def mapping(check: Check[T]) -> Check[dict[str, T]]:
     """A check of an object: a dict with what `check` returns for each value; an error names the key."""
 
     def values(value: Any) -> dict[str, T]:
+        """Key -> what `check` returns for its value; raises `RuleError` if the value is no object."""
         return {key: required(value, key, check) for key in record(value)}
 
     return values

@@ -64,9 +64,11 @@ def from_record(value: Any, *, default_id: str, before: str = "") -> Dialogue:
     turns = required(values, "messages", _turns)
 
     def rating(value: Any) -> Rating:
+        """A checked rating of this dialogue."""
         return _rating(value, identity, len(turns))
 
     def preference(value: Any) -> Preference:
+        """A checked preference between this dialogue and another."""
         return _preference(value, identity, len(turns))
 
     return Dialogue(
@@ -237,7 +239,9 @@ def beside(values: Mapping[str, Any], known: frozenset[str]) -> dict[str, Any]:
 
 
 def as_record(dialogue: Dialogue) -> dict[str, Any]:
-    """The dialogue as JSON objects: `from_record` reads them as an equal dialogue."""
+    """The dialogue as JSON objects: `from_record` reads them as an equal dialogue; numbers that are not finite in
+    ratings or outcomes raise `RuleError`.
+    """
     kept: dict[str, Any] = {
         "id": dialogue.id,
         "agent": dialogue.agent,

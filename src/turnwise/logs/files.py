@@ -31,6 +31,7 @@ class _Tapped(io.RawIOBase):
         self._inner, self._tap = inner, tap
 
     def readable(self) -> bool:
+        """Always True, as `io` asks before it reads."""
         return True
 
     def readinto(self, buffer: memoryview, /) -> int:  # type: ignore[override]  # the stub allows any buffer
@@ -88,7 +89,9 @@ def is_parquet(path: str) -> bool:
 
 
 def stored(path: str) -> Iterator[bytes]:
-    """The bytes of a file as they are stored (gzip is not unpacked), in chunks of up to 64 KiB."""
+    """The bytes of a file as they are stored (gzip is not unpacked), in chunks of up to 64 KiB; `DataError` if it
+    cannot be read.
+    """
     try:
         with open(path, "rb") as file:
             yield from iter(lambda: file.read(CHUNK), b"")
@@ -97,7 +100,7 @@ def stored(path: str) -> Iterator[bytes]:
 
 
 def content(path: str) -> bytes:
-    """All bytes of a file, or of stdin for `-`, unpacked if they are gzip."""
+    """All bytes of a file, or of stdin for `-`, unpacked if they are gzip; `DataError` if they cannot be read."""
     with opened(path) as stream:
         return stream.read()
 
@@ -127,6 +130,7 @@ class Packed:
         self.close()
 
     def close(self) -> None:
+        """Close the zip file."""
         self._file.close()
 
     def read(self, name: str) -> bytes:

@@ -121,6 +121,7 @@ def scan(paths: Sequence[str], *, apart: bool = False) -> Census:
     """The counts over all files; the first problem raises `DataError`. `apart` as in `native.read_each`."""
 
     def give_up(problem: Problem) -> None:
+        """Raise the problem as a `DataError`."""
         raise DataError(problem)
 
     return survey(paths, give_up, apart=apart)

@@ -61,8 +61,8 @@ class Selection:
 
 def settled(selection: Selection, census: Census, *, source: Source | None = None) -> Selection:
     """The selection with what the files decide: whether only rated turns are judged, and which agents
-    `@alternatives` stands for. Turn ratings of `source` decide if it is given, else those of all files. An
-    agent without alternatives raises `UsageError`.
+    `@alternatives` stands for (it stays if no agent has alternatives). Turn ratings of `source` decide if it is
+    given, else those of all files. A named agent without alternatives raises `UsageError`.
     """
     rated = census.turn_rated if source is None else source.turn_rated
     is_rated = bool(rated) if selection.dimension is None else selection.dimension in rated
@@ -183,8 +183,8 @@ def _is_reply(turn: Turn) -> bool:
 
 
 def _group(dialogue: Dialogue, keys: Sequence[str], file: str | None) -> str:
-    """The values of the group keys, joined by `/`; keys that the record lacks are left out, and a record with
-    none of them raises `DataError`. `file` is the value of the key `file`.
+    """The values of the group keys, joined by `/`, "" without keys; keys that the record lacks are left out, and a
+    record with none of them raises `DataError`. `file` is the value of the key `file`.
     """
     values = [file if key == FILE else lookup(dialogue, key) for key in keys]
     named = [value for value in values if value is not None]

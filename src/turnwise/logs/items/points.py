@@ -18,7 +18,7 @@ class Point:
 
     @property
     def open(self) -> tuple[int, ...]:
-        """The judged turns that have alternatives of some agent."""
+        """The indices of the judged turns that have alternatives of some agent."""
         return tuple(place for place in self.places if self.item.turns[place].alternatives)
 
     @property

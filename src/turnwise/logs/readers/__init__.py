@@ -41,7 +41,7 @@ class Reader:
     offer: registry.Offer | None = None  # the entry point of another package
 
     def read(self, path: str, options: Options) -> Iterator[Dialogue]:
-        """The dialogues of a source; options that the format does not take raise `UsageError`."""
+        """The dialogues of a source; `UsageError` for --map, --split or further files if the format takes none."""
         if (options.columns or options.split) and not self.tabular:
             tabular = ", ".join(name for name, reader in READERS.items() if reader.tabular)
             raise UsageError(
@@ -269,7 +269,7 @@ def broken() -> tuple[PluginError, ...]:
 
 
 def check_loads(reader: Reader) -> None:
-    """Raise `PluginError` where the function of another package's reader cannot be imported."""
+    """Raise `PluginError` if the function of another package's reader cannot be imported or called."""
     if reader.offer is not None and not callable(reader.offer.load()):
         raise reader.offer.error(f"{reader.offer.target} is no function; expected read(path, options)")
 
@@ -312,7 +312,7 @@ def convert(
     """Write `source`, in the format `name`, to `target` in the native one: all of it, or nothing.
 
     Without a name the format is recognised; an unknown name raises `UsageError`. `strict` makes anything that
-    cannot be kept a `DataError`.
+    cannot be kept a `DataError`. `redact` replaces personal data by placeholders.
     """
     options = options or Options()
     found = name or recognised(source)
@@ -325,6 +325,9 @@ def convert(
     redacted: Counter[str] | None = Counter() if redact else None
 
     def dialogues() -> Iterator[Dialogue]:
+        """The checked dialogues, counted in `account`; raises `DataError` at the end if `strict` and some were not kept
+        whole.
+        """
         for dialogue in checked(_named(_readable(reader, source, options), options), source):
             if redacted is not None:
                 dialogue = _redacted(dialogue, redacted, options)
@@ -339,6 +342,10 @@ def convert(
 
 
 def _redacted(dialogue: Dialogue, counts: Counter[str], options: Options) -> Dialogue:
+    """The dialogue with placeholders for personal data; adds the replacements by kind to `counts`, and to the notes of
+    `options` that identifiers look like personal data.
+    """
+
     from turnwise.logs.redact import redact
 
     done = redact(dialogue)

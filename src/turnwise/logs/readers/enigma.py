@@ -74,6 +74,7 @@ def _log(path: str) -> Iterator[Dialogue]:
     target = place.parent.name if place.stem == "data" and place.parent.name else place.stem
 
     def dialogue(value: Any, default_id: str) -> Dialogue:
+        """One record of this target as a dialogue."""
         return _dialogue(value, default_id, target=target)
 
     return dialogues(path, dialogue)

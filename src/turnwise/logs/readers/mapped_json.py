@@ -179,6 +179,7 @@ def _flat(path: str, options: Options) -> Iterator[Dialogue]:
     columns = [one for several in options.columns.values() for one in several]
 
     def rows() -> Iterator[table.Row]:
+        """The records as rows, numbered by line or element."""
         for value, place, located in _records(path, options):
             with located():
                 values = record(value)

@@ -13,7 +13,7 @@ KEYS = ("from", "map", "split", "roles", "agent", "each")
 def load(path: str) -> dict[str, str]:
     """Option -> text of a TOML file; tables become `NAME=VALUE,...`.
 
-    An unknown key or another type raises `UsageError`.
+    A file that cannot be read, an unknown key or another type raises `UsageError`.
     """
     try:
         values = tomllib.loads(Path(path).read_text(encoding="utf-8"))

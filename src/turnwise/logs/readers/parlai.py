@@ -69,6 +69,7 @@ def read(path: str, options: Options | None = None) -> Iterator[Dialogue]:
     about = _metadata(path, options)
 
     def dialogue(value: Any, default_id: str) -> Dialogue:
+        """One record of this log as a dialogue."""
         return _dialogue(value, default_id, about=about, options=options, file=path)
 
     if not _is_whole_line(first):

@@ -157,7 +157,7 @@ def records(path: str) -> Iterator[tuple[Any, str, Callable[[], AbstractContextM
 
 
 def _is_large_list(path: str) -> bool:
-    """Whether a file is one JSON list that is too large to be held in memory."""
+    """Whether a file is one JSON list that is not held in memory: 64 MiB or more as stored. False for stdin."""
     if path == PIPE or not os.path.isfile(path) or os.path.getsize(path) < LARGE:
         return False
     with opened(path) as stream:
@@ -165,7 +165,7 @@ def _is_large_list(path: str) -> bool:
 
 
 def _elements(path: str) -> Iterator[Any]:
-    """The elements of a JSON list, decoded one by one."""
+    """The elements of a file's JSON list, decoded one by one; text that is not JSON raises `DataError`."""
     with opened(path) as stream:
         try:
             yield from ijson.items(stream, "item", use_float=True)

@@ -211,6 +211,7 @@ class _Draft:
         places = {order: place for place, order in enumerate(sorted(self.turns))}
 
         def placed(order: float | None, rating: Rating) -> Rating:
+            """The rating of the turn at `order`, or of the dialogue for None, with its item and turn set."""
             turn = None if order is None else places[order]
             return replace(rating, item=item_id(self.id, turn), turn=turn)
 
@@ -283,8 +284,8 @@ def _turn(row: Mapping[str, Any], columns: Columns, role: Role, content: str, ex
 
 @dataclass(frozen=True, slots=True)
 class _Context:
-    """The check of a context: a list of texts, or one text that `split` separates into turns; empty turns are
-    left out.
+    """The check of a context: a list of texts as it is, or one text that `split` separates into turns, of which
+    empty ones are left out.
     """
 
     split: str | None

@@ -35,7 +35,9 @@ def recognises(sample: Sample) -> bool:
 
 
 def read(path: str, options: Options | None = None) -> Iterator[Dialogue]:
-    """One dialogue a simulation that has messages or ticks; others in a single file are counted as dropped."""
+    """One dialogue a simulation that has messages or ticks; others are counted as dropped in a single file, and raise
+    `DataError` in a run's folder.
+    """
     options = options or Options()
     file = os.path.join(path, RESULTS) if os.path.isdir(path) else path
     try:
@@ -82,6 +84,7 @@ def _builder(results: Mapping[str, Any], options: Options) -> Callable[[Any, str
     about = {"domain": text_at(info, "environment_info", "domain_name"), "user": _model(info, "user_info")}
 
     def dialogue(values: Any, place: str) -> Dialogue:
+        """A simulation as a dialogue with its task, if that is known, as the goal."""
         goal = tasks.get(optional(values, "task_id", name, default=""))
         native = _native(values, agent=agent, goal=goal, about=about, options=options)
         return from_record(native, default_id=place)

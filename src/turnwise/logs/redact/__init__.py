@@ -47,13 +47,18 @@ PREFERENCE_KEYS = frozenset({"other", "winner", "dimension", "rater", "turn", "s
 
 
 class Redacted(NamedTuple):
+    """A dialogue with placeholders for the personal data that was found, and what was counted on the way."""
+
     dialogue: Dialogue
     counts: Counter[str]  # replacements by kind
     identifiers: int = 0  # ids, agents and raters that look like personal data and were left
 
 
 def redact(dialogue: Dialogue) -> Redacted:
-    """The dialogue with placeholders in place of personal data, and how many of each kind."""
+    """The dialogue with placeholders for the personal data that rules find, and how many were put in by kind.
+
+    Ids, agents and raters are left as they are; without any replacement the dialogue is the same object.
+    """
     record = msgspec.json.decode(native.dump(dialogue))
     state = _Placeholders()
     for text in _texts(record):
@@ -73,7 +78,7 @@ def redact(dialogue: Dialogue) -> Redacted:
 
 @dataclass(slots=True)
 class _Placeholders:
-    """Placeholders of one dialogue by value."""
+    """The placeholders of one dialogue, by value and by spelling."""
 
     by_value: dict[tuple[str, str], str] = field(default_factory=dict)  # (kind, value) -> placeholder
     spelled: dict[str, str] = field(default_factory=dict)  # text as written -> placeholder
@@ -83,12 +88,12 @@ class _Placeholders:
     _pattern: tuple[int, re.Pattern[str]] | None = None
 
     def reserve(self, text: str) -> None:
-        """Keep the numbers of placeholders that the text already has."""
+        """Note the numbers of placeholders that a text already has, so that new ones get higher numbers."""
         for match in PLACEHOLDER.finditer(text):
             self.last[match[1]] = max(self.last[match[1]], int(match[2]))
 
     def of(self, kind: str, value: str, text: str) -> str:
-        """The placeholder of a value; `text` is how it is written here."""
+        """The placeholder of a value, a new one if it is not known; `text`, as it is written here, is remembered."""
         found = self.by_value.get((kind, value))
         if found is None:
             self.last[kind] += 1
@@ -97,7 +102,10 @@ class _Placeholders:
         return found
 
     def person(self, name: str) -> str:
-        """The placeholder of a name. A part of a name is the person whose full name has it."""
+        """The placeholder of a name, a new one if it is not known; remembers how it and its parts may be written.
+
+        A part of a known full name, or a full name with a part that was known alone, is the same person.
+        """
         key = " ".join(name.casefold().split())
         found = self.by_value.get(("PERSON", key))
         parts = [
@@ -122,6 +130,9 @@ class _Placeholders:
         return found
 
     def _spell(self, name: str, placeholder: str) -> None:
+        """Remember a name's spellings: as written, in capitals or title case, and in lower case if its first word is
+        a known first name. A spelling that is remembered already keeps its placeholder.
+        """
         self.spelled.setdefault(name, placeholder)
         if name[:1].isupper():
             self.spelled.setdefault(name.upper(), placeholder)
@@ -131,7 +142,7 @@ class _Placeholders:
             self.spelled.setdefault(name.lower(), placeholder)
 
     def known(self) -> re.Pattern[str] | None:
-        """Matches every value as it was written anywhere in the dialogue."""
+        """A pattern that matches each remembered spelling as whole words, the longest first; None if there is none."""
         if not self.spelled:
             return None
         if self._pattern is None or self._pattern[0] != len(self.spelled):
@@ -143,28 +154,34 @@ class _Placeholders:
 
 
 def _stands_alone(part: str) -> bool:
+    """Whether a part of a name can mean the person: three letters or more, and no common word unless a first name."""
     lower = part.casefold()
     return len(part) >= PART_LENGTH and (lower not in people.NOT_NAMES or lower in people.first_names())
 
 
 class _Walker:
+    """Finds and replaces the personal data in the record of one dialogue."""
+
     def __init__(self, state: _Placeholders) -> None:
         self.state = state
 
     def collect(self, record: Mapping[str, Any]) -> None:
-        """Find the values of all texts, so that each is known in the texts before it too."""
+        """Give every value in the record its placeholder, so that it is known in earlier texts too; changes no text."""
         _visit(record, self._collect_text, agent=record["agent"])
 
     def replace(self, record: dict[str, Any]) -> dict[str, Any]:
+        """The record with placeholders for what rules find and for remembered spellings; counts the replacements."""
         changed: dict[str, Any] = _visit(record, self._replaced, agent=record["agent"])
         return changed
 
     def _collect_text(self, text: str | int, kind: str | None) -> str | int:
+        """Give each value in a text its placeholder, and return the text unchanged."""
         for span in find(text, kind):
             self._placeholder(span, str(text))
         return text
 
     def _placeholder(self, span: patterns.Span, text: str) -> str:
+        """The placeholder of a span of `text`; of a mail address, the name in it is remembered as a person too."""
         written = text[span.start : span.end]
         if span.kind == "PERSON":
             return self.state.person(written)
@@ -176,6 +193,9 @@ class _Walker:
         return self.state.of(span.kind, span.value, written)
 
     def _replaced(self, text: str | int, kind: str | None) -> str | int:
+        """The text with placeholders; a number that is personal data becomes its placeholder, a text. Unchanged if
+        nothing is found.
+        """
         whole = str(text)
         spans = list(find(text, kind))
         taken = [(span.start, span.end) for span in spans]
@@ -208,7 +228,11 @@ def _named_in(address: str) -> str:
 
 
 def find(text: str | int, kind: str | None = None) -> Iterator[patterns.Span]:
-    """Places of personal data that do not overlap. `kind` is what the key of the value says."""
+    """Spans of personal data that overlap neither each other nor a placeholder.
+
+    `kind` is what the key of the value says: PERSON, PHONE, KEY, SPEAKER or None. In a number only a whole card or,
+    with PHONE, phone number is found; in a `data:` URL nothing.
+    """
     if isinstance(text, int):
         number = str(text)
         if patterns.is_card(number) and len(number) > 14:  # 13 and 14 digits are also times in milliseconds
@@ -226,6 +250,7 @@ def find(text: str | int, kind: str | None = None) -> Iterator[patterns.Span]:
 
 
 def _candidates(text: str, kind: str | None) -> Iterator[patterns.Span]:
+    """Spans of personal data that may overlap, those that win first; `kind` can make the whole text one span."""
     stripped = text.strip()
     start = text.find(stripped)
     whole = (start, start + len(stripped))
@@ -254,7 +279,10 @@ Change = Callable[[str | int, str | None], str | int]
 
 
 def _visit(record: Mapping[str, Any], change: Change, *, agent: str) -> Any:
-    """The record of a dialogue with every text changed that may hold what people wrote."""
+    """The record with `change` applied to every text and whole number that people may have written.
+
+    Ids, agents, raters, roles and other words of the format stay. `agent` is the name of the dialogue's agent.
+    """
     below = {
         "messages": lambda value: [_message(one, change, agent) for one in value],
         "ratings": lambda value: [_besides(one, RATING_KEYS, change) for one in value],
@@ -271,10 +299,12 @@ def _visit(record: Mapping[str, Any], change: Change, *, agent: str) -> Any:
 
 
 def _besides(values: Mapping[str, Any], kept: frozenset[str], change: Change) -> dict[str, Any]:
+    """The object with `change` applied to all values except those of the keys `kept`."""
     return {key: value if key in kept else _value(value, change, key) for key, value in values.items()}
 
 
 def _message(values: Mapping[str, Any], change: Change, agent: str) -> dict[str, Any]:
+    """A message with its texts changed; a speaker's name counts as a person's unless it is the agent's or a tool's."""
     done: dict[str, Any] = {}
     for key, value in values.items():
         if key in MESSAGE_KEYS or (key in SPEAKER_KEYS and (value == agent or values["role"] == "tool")):
@@ -293,6 +323,7 @@ def _message(values: Mapping[str, Any], change: Change, agent: str) -> dict[str,
 
 
 def _is_person(speaker: str) -> bool:
+    """Whether a speaker's name may be a person's: it is no common word and not one such as `user`."""
     return speaker.casefold() not in people.NOT_NAMES | {"user", "human", "system", "unknown", "you"}
 
 
@@ -307,7 +338,10 @@ def _call(value: Any, change: Change) -> Any:
 
 
 def _value(value: Any, change: Change, key: str) -> Any:
-    """Any JSON value with its texts changed; `key` is the last one above it."""
+    """Any JSON value with `change` applied to its texts and whole numbers; `key` is the last key above it.
+
+    A text that is itself JSON is changed inside.
+    """
     if isinstance(value, dict):
         return {name: _value(one, change, name) for name, one in value.items()}
     if isinstance(value, list):
@@ -341,11 +375,13 @@ def _dumped(value: Any, *, like: str) -> str:
 
 
 def _kind(key: str) -> str | None:
+    """What a key says of its value: PERSON, PHONE, KEY, or None."""
     kinds = {"PERSON": NAME_KEY, "PHONE": PHONE_KEY, "KEY": SECRET_KEY}
     return next((kind for kind, pattern in kinds.items() if pattern.fullmatch(key)), None)
 
 
 def _texts(value: Any) -> Iterator[str]:
+    """All texts in a JSON value at any depth, without the keys of objects."""
     if isinstance(value, str):
         yield value
     elif isinstance(value, dict):
@@ -357,6 +393,7 @@ def _texts(value: Any) -> Iterator[str]:
 
 
 def _identifiers(dialogue: Dialogue) -> int:
+    """How many of the dialogue's id, agent and raters look like personal data."""
     raters = {one.rater for one in dialogue.ratings} | {one.rater for one in dialogue.preferences}
     names = {dialogue.id, dialogue.agent, *(rater for rater in raters if rater is not None)}
     return sum(any(True for _ in find(name)) for name in names)

@@ -121,7 +121,7 @@ NATIONAL = range(9, 13)  # digits of a number that begins with 0
 
 
 def find(text: str) -> Iterator[Span]:
-    """Spans of all kinds that have a form; they may overlap, earlier ones go first."""
+    """Spans of all kinds that have a form, by kind in the order of `FINDERS`; they may overlap, the first counts."""
     for kind, finder in FINDERS:
         for start, end, value in finder(text):
             yield Span(start, end, kind, value)
@@ -131,6 +131,7 @@ Found = Iterator[tuple[int, int, str]]  # start, end, value
 
 
 def _keys(text: str) -> Found:
+    """Keys of known services, random words of 32 characters or more, and what a text calls a key or password."""
     for match in KEYS.finditer(text):
         yield match.start(), match.end(), match[0]
     for match in RANDOM_KEY.finditer(text):
@@ -140,6 +141,7 @@ def _keys(text: str) -> Found:
 
 
 def _urls(text: str) -> Found:
+    """URLs with a secret, without the punctuation after them; URLs without one are not personal data."""
     for match in URL.finditer(text):
         url = match[0].rstrip(TRAILING)
         if has_secret(url):
@@ -163,12 +165,14 @@ def has_secret(url: str) -> bool:
 
 
 def _emails(text: str) -> Found:
+    """Mail addresses; the value is in lower case."""
     for match in EMAIL.finditer(text):
         start = match.start() + len(match[0]) - len(match[0].lstrip(".%+-"))
         yield start, match.end(), text[start : match.end()].lower()
 
 
 def _ibans(text: str) -> Found:
+    """IBANs with right check digits, also in groups; the value is without spaces and hyphens, in upper case."""
     for match in IBAN_START.finditer(text):
         wanted = IBAN_LENGTHS.get(match[0][:2].upper())
         if wanted is None:
@@ -187,13 +191,17 @@ def _ibans(text: str) -> Found:
 
 
 def is_iban(number: str) -> bool:
-    """Whether the check digits are right (ISO 7064, mod 97-10). No spaces, upper case."""
+    """Whether a text in upper case without spaces is an IBAN: a country of the list, its length, right check digits.
+
+    The check is that of ISO 7064, mod 97-10.
+    """
     if IBAN_LENGTHS.get(number[:2]) != len(number) or not (number.isascii() and number.isalnum()):
         return False
     return int("".join(str(int(sign, 36)) for sign in number[4:] + number[:4])) % 97 == 1
 
 
 def _cards(text: str) -> Found:
+    """Card numbers in one piece or in the usual groups; the value is the digits."""
     for match in CARD.finditer(text):
         groups = re.split("[ -]", match[0])
         number = "".join(groups)
@@ -203,14 +211,15 @@ def _cards(text: str) -> Found:
 
 
 def is_card(number: str) -> bool:
-    """Whether the digits begin as those of a card and pass Luhn's check."""
+    """Whether a text is 13 to 19 digits, not all equal, that begin as a card's and pass Luhn's check."""
     if not (number.isascii() and number.isdecimal() and 13 <= len(number) <= 19 and CARD_START.match(number)):
         return False
     doubled = [int(digit) * (1 + place % 2) for place, digit in enumerate(reversed(number))]
     return len(set(number)) > 1 and sum(value - 9 * (value > 9) for value in doubled) % 10 == 0
 
 
-def _addresses(text: str) -> Found:
+def _ip_addresses(text: str) -> Found:
+    """IPv4 and IPv6 addresses except loopback and 0.0.0.0 or ::, and IPv4 not after a word such as `version`."""
     for match in IPV4.finditer(text):
         try:
             address = IPv4Address(match[0])
@@ -229,6 +238,11 @@ def _addresses(text: str) -> Found:
 
 
 def _phones(text: str) -> Found:
+    """Phone numbers of 7 to 15 digits; the value is the digits.
+
+    With + or 00, in the US form, with a leading 0, or after a cue such as `call`. Dates are left out, and after a word
+    such as `order` all but numbers with + and in the US form.
+    """
     for match in PHONE.finditer(text):
         number = re.sub(r"\D", "", match[0])
         if not MIN_PHONE <= len(number) <= MAX_PHONE or DATE.fullmatch(match[0].strip("()")):
@@ -248,6 +262,6 @@ FINDERS: tuple[tuple[str, Callable[[str], Found]], ...] = (
     ("EMAIL", _emails),
     ("IBAN", _ibans),
     ("CARD", _cards),
-    ("IP", _addresses),
+    ("IP", _ip_addresses),
     ("PHONE", _phones),
 )

@@ -115,12 +115,12 @@ BEFORE_PLACE = re.compile(
 
 @cache
 def first_names() -> frozenset[str]:
-    """Names of the list, in lower case."""
+    """The first names of the list, in lower case."""
     return frozenset(files("turnwise.data").joinpath("first_names.txt").read_text("utf-8").split())
 
 
 def find(text: str) -> Iterator[tuple[int, int]]:
-    """Places of names of people."""
+    """Start and end of each name of a person; the same name may come twice, and places may overlap."""
     for pattern in (TITLE, CLOSING):
         for match in pattern.finditer(text):
             group = "name" if match["name"] is not None else "also"
@@ -138,6 +138,11 @@ def find(text: str) -> Iterator[tuple[int, int]]:
 
 
 def _introduced(text: str, start: int, end: int, *, sure: bool) -> Iterator[tuple[int, int]]:
+    """The place of a name that other words introduce; nothing if it is no name.
+
+    In lower case it must be a first name of the list; if the words are `sure` to introduce a name, a row of words
+    that are no common words will do.
+    """
     if text[start].isupper():
         yield from _trimmed(text, start, end)
         return
@@ -156,7 +161,10 @@ def _introduced(text: str, start: int, end: int, *, sure: bool) -> Iterator[tupl
 
 
 def _listed(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
-    """The part of a row of capitalised words from the first word of the list on."""
+    """The part of a row of capitalised words from the first that is a first name of the list on.
+
+    Nothing if there is none, or if it is part of a place's name.
+    """
     for word in re.finditer(rf"[{UPPER}{LOWER}'’-]+", text[start:end]):
         first = word[0].split("-")[0].lower()
         if first in first_names():
@@ -173,7 +181,9 @@ def _listed(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
 
 
 def _trimmed(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
-    """The name up to the first word that is no name; nothing where the first word is none."""
+    """The name up to the first word that is no name, without particles and initials at its end; nothing if none is
+    left.
+    """
     last = start
     for word in re.finditer(r"\S+", text[start:end]):
         plain = word[0].strip(".").lower()

@@ -68,6 +68,9 @@ def _builder(about: Mapping[str, Any], options: Options) -> Any:
     """The function that makes a dialogue of a sample and its place; `about` is the log's `eval` object."""
 
     def dialogue(value: Any, place: str) -> Dialogue:
+        """A sample as the dialogue `SAMPLE-EPOCH`; one without messages has its input alone. Event logs are counted as
+        dropped.
+        """
         values = record(value)
         if not values.get("messages"):
             values = {**values, "messages": _asked(values)}

@@ -3,9 +3,9 @@
     turnwise convert --from mt-bench questions.jsonl answers_a.jsonl answers_b.jsonl judgments.jsonl logs.jsonl
 
 Each answer to a question is one dialogue of its model. A judgment of one turn becomes a rating of that reply on the
-dimension `score`, 1 to 10, whose rater is the judge; a judgment that failed (-1) is counted as not kept. A judgment
-of a pair (`model_1`, `model_2`, `g1_winner`) becomes a preference. Models of answers and judgments are matched by the
-last part of their names.
+dimension `score`, 1 to 10, whose rater is the judge; a judgment that failed (-1) is counted as not kept, and one of
+a pair of models, which has no `score`, is an error. Models of answers and judgments are matched by the last part of
+their names.
 """
 
 from collections.abc import Iterator
@@ -33,8 +33,8 @@ def recognises(sample: Sample) -> bool:
 
 
 def read(path: str, options: Options | None = None) -> Iterator[Dialogue]:
-    """One dialogue an answer, from `path` and `options.more`, whose order does not matter; missing questions or
-    answers raise `UsageError`, and a record without a question id `DataError`.
+    """One dialogue a choice of each answer, from `path` and `options.more`, whose order does not matter; missing
+    questions or answers raise `UsageError`, and a record without a question id `DataError`.
     """
     options = options or Options()
     questions: dict[Any, Record] = {}

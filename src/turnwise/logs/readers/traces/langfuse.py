@@ -45,7 +45,8 @@ def read(path: str, options: Options | None = None) -> Iterator[Dialogue]:
 def _calls(values: dict[str, Any], place: str, options: Options) -> Iterator[Call]:
     """The model calls of one trace or observation; the trace's scores go to its last call.
 
-    Observations of other types are counted as dropped.
+    A record of another type without model calls in it is counted as dropped; other observations in a trace are passed
+    over.
     """
     trace = text_at(values, "traceId") or text_at(values, "trace_id") or text_at(values, "id") or place
     group = text_at(values, "sessionId") or text_at(values, "session_id") or trace

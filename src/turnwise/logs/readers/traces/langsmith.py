@@ -51,7 +51,7 @@ def read(path: str, options: Options | None = None) -> Iterator[Dialogue]:
 
 
 def _trace(values: dict[str, Any]) -> str:
-    """The id of the run's trace, else of the run, as text; `None` if it has neither."""
+    """The id of the run's trace, else of the run, as text; the text "None" if it has neither."""
     return str(values.get("trace_id") or values.get("id"))
 
 
