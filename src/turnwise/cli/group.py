@@ -30,7 +30,7 @@ class LazyGroup(click.Group):
         return command if isinstance(command, click.Command) else None
 
     def resolve_command(self, ctx: click.Context, args: list[str]) -> Any:
-        """As click's, but an unknown command raises `UsageError` with the nearest name."""
+        """As click's, but an unknown command raises `UsageError` with the nearest names."""
         if args[0] not in COMMANDS and not args[0].startswith("-"):
             raise unknown("command", args[0], list(COMMANDS))
         return super().resolve_command(ctx, args)

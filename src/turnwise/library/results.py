@@ -222,7 +222,7 @@ def result(
 
 
 def table(records: Sequence[Mapping[str, Any]], columns: Sequence[str]) -> str:
-    """The columns in which some record has a value, as an aligned table; "" without records."""
+    """The columns in which some record has a value, as an aligned table; blank lines if there is no such column."""
     shown, rows = cells(records, columns)
     return text.table(rows, shown)
 
@@ -234,5 +234,5 @@ def cells(records: Sequence[Mapping[str, Any]], columns: Sequence[str]) -> tuple
 
 
 def _cell(column: str, value: Any) -> Any:
-    """The value; p-values as text such as `<.001`."""
+    """The value; in the columns `p` and `p_adjusted` as text such as `<.001`."""
     return text.p_value(value) if column in ("p", "p_adjusted") else value

@@ -36,15 +36,15 @@ _FINAL = frozenset({401, 403, 404, 405})  # permanent HTTP statuses, and every 3
 
 
 class ChatError(Unmeasured):
-    """The server rejects this question."""
+    """The server rejects this question; base of the two other errors."""
 
 
 class Unanswered(ChatError):
-    """The server does not answer at present."""
+    """The server does not answer at present, or the question was not sent because others failed."""
 
 
 class Denied(ChatError):
-    """The server rejects every question of this kind."""
+    """The server rejects every question of this kind, so no other one is sent."""
 
 
 class _Passing(Exception):

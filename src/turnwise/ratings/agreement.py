@@ -114,7 +114,7 @@ def agreement_of(matrix: RatingMatrix, *, intervals: bool = True) -> Agreement:
     def coefficient(
         statistic: Statistic, why_not: str | None = None, if_nan: str | None = None
     ) -> Coefficient:
-        """The statistic of the matrix with its interval; NaN with a reason where it is undefined.
+        """The statistic of the matrix, with its interval if `intervals`; NaN with a reason where it is undefined.
 
         `why_not` is a reason known beforehand (None: computable), `if_nan` the reason to give if the value is NaN.
         """

@@ -85,7 +85,7 @@ def metric_label(record: Record) -> str:
 
 
 def lower_is_better_note(records: Iterable[Record], suffix: str) -> str:
-    """A sentence that names the metrics of which lower is better, followed by `suffix`; "" if there are none."""
+    """A space and a sentence that names the metrics of which lower is better and ends with `suffix`; "" if none is."""
     names = dict.fromkeys(record["metric"] for record in records if record.get("better") == "lower")
     return f" Lower is better by {', '.join(names)}{suffix}." if names else ""
 

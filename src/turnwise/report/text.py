@@ -8,7 +8,8 @@ from typing import Any
 def number(value: float | None, digits: int = 3) -> str:
     """A number with this many digits after the point; `-` if it is None or NaN.
 
-    Smaller numbers are in scientific notation, and from 1000 on there is one digit and thousands are separated.
+    Numbers too small for these digits, except 0, are in scientific notation; from 1000 on there is one digit and
+    thousands are separated by commas.
     """
     if value is None or math.isnan(value):
         return "-"

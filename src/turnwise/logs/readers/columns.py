@@ -58,7 +58,10 @@ def _bare(meaning: str) -> str:
 
 
 def scaled(label: str) -> tuple[str, Scale | None]:
-    """`overall[1-5]` as the dimension and its scale; the scale is None if there are no brackets."""
+    """`overall[1-5]` as the dimension and its scale; the scale is None if there are no brackets.
+
+    Ends that are not in order raise `UsageError`.
+    """
     parts = SCALE.fullmatch(label)
     if parts is None:
         return label, None
@@ -148,7 +151,7 @@ def measured(value: Any) -> float:
 
 
 def moment(value: Any) -> float:
-    """A cell as seconds: a number as it is, a text in ISO 8601 as a Unix time."""
+    """A cell as seconds: a number, also as text, as it is; ISO 8601 as a Unix time. Else raises `RuleError`."""
     if isinstance(value, str):
         try:
             return datetime.fromisoformat(value.strip()).timestamp()

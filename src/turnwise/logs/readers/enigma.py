@@ -161,8 +161,8 @@ def _rewards(value: Any) -> Scores:
 
 
 def _turns(exchanges: list[Exchange], target: str, relabelled: Scores | None) -> Iterator[Turn]:
-    """The turns of the exchanges, without an empty first message of the person; `relabelled` goes to the
-    target's last reply.
+    """The turns of the exchanges, without the person's first message if it is empty or `__SILENCE__`; `relabelled`
+    goes to the target's last reply.
     """
     last = len(exchanges) - 1
     for place, (person, agent, instead) in enumerate(exchanges):

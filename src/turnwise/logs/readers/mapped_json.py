@@ -72,7 +72,7 @@ def _steps(path: str) -> list[tuple[str, str]]:
 
 
 def _records(path: str, options: Options) -> Iterator[tuple[Any, str, Any]]:
-    """Each record, its number as text, and the context manager that gives errors their place.
+    """Each record, its number as text, and a function that returns the context manager which gives errors their place.
 
     With `--each` records are the values there, numbered from 1; none there raises `DataError`.
     """

@@ -55,7 +55,7 @@ def read(path: str, options: Options | None = None) -> Iterator[Dialogue]:
 
 
 def _is_thread(values: Any) -> bool:
-    """Whether a value is a non-empty list object whose `data` are messages of threads."""
+    """Whether a value is an object whose `data` is a non-empty list of messages of threads."""
     listed = values.get("data") if isinstance(values, dict) else None
     return (
         isinstance(listed, list)

@@ -130,7 +130,8 @@ def differences(run: Run) -> Iterator[Figure]:
 def estimates(run: Run) -> Iterator[Figure]:
     """The estimates by all estimators, with the truth if known, for each target and rating.
 
-    More than three targets have no such figure, but a regression plot; values of a critic have their own figure.
+    None if there are more than three pairs of target and rating, which have a regression plot; values of a critic
+    have their own figure.
     """
     asked = [
         record for record in run.results if not record.get("kind")

@@ -92,7 +92,7 @@ class Rater:
 
     @property
     def is_reliable(self) -> bool:
-        """Whether the rater counts among the raters that a task needs."""
+        """Whether the rater failed no attention check and is not distrusted, so that their answers count for a task."""
         return not (self.failed_check or self.doubted)
 
     @property
@@ -107,7 +107,7 @@ class Rater:
 
 
 class Ledger:
-    """The state of a study; `apply` is the only way to change it."""
+    """The state of a study, which `apply` changes by one event at a time; only `Slot.waiting` is set from outside."""
 
     def __init__(self, study: Study, tasks: tuple[Task, ...]) -> None:
         self.study = study

@@ -15,7 +15,7 @@ WRITTEN = "written"  # dimension of an attention check in the mode `write`
 def collected_ratings(ledger: Ledger) -> list[Rating]:
     """The ratings of the last answer in every slot, checks included; those of repeats come first.
 
-    A later rating of the same task replaces an earlier one, so the answer before the repeat counts.
+    In a rating matrix the last rating of a task counts, which thus is that before the repeat.
     """
     found = [rating for rater, slot in ledger.slots for rating in _slot_ratings(ledger, rater, slot)]
     return sorted(found, key=lambda rating: REPEAT not in rating.extra)

@@ -26,7 +26,7 @@ def recognises(sample: Sample) -> bool:
 
 
 def read(path: str, options: Options | None = None) -> Iterator[Dialogue]:
-    """One dialogue a session of each tracker."""
+    """One dialogue a session, of each tracker, that has messages."""
     options = options or Options()
     for value, place, located in records(path):
         with located():

@@ -92,7 +92,7 @@ class _Draft:
         self.meta |= call.meta
 
     def record(self) -> dict[str, Any]:
-        """The dialogue as a native record without an id; the agent is known if all calls name one model."""
+        """The dialogue as a native record without an id; the agent is the model if calls name just one, else None."""
         agent = next(iter(self.models)) if len(self.models) == 1 else None
         return {"agent": agent, "messages": self.messages, "ratings": self.ratings, "meta": self.meta}
 

@@ -113,7 +113,7 @@ def _spans(values: dict[str, Any]) -> Iterator[dict[str, Any]]:
 
 
 def _logged(values: dict[str, Any]) -> Iterator[tuple[str, str, Any]]:
-    """Span id, name and body of each event in OTLP logs; an event without a body has its attributes in its place."""
+    """Span id, name and body of each named event in OTLP logs; without a body, its attributes take the place."""
     for resource in optional(values, "resourceLogs", each(record), default=()):
         for scope in optional(resource, "scopeLogs", each(record), default=()):
             for entry in optional(scope, "logRecords", each(record), default=()):
