@@ -51,7 +51,7 @@ class Scale(NamedTuple):
         return [number * step for number in range(first, last + 1)]
 
     def format_tick(self, tick: float) -> str:
-        """The tick label, with the decimals that the tick distance needs; beyond six, or from a million on, as `.4g`."""
+        """The tick label, with the decimals that the tick distance needs; beyond six or from a million on as `.4g`."""
         digits = max(0, -math.floor(math.log10(self.step) + 1e-9))
         return f"{tick:.{digits}f}" if digits <= 6 and abs(tick) < 1e6 else f"{tick:.4g}"
 
