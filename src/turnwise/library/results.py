@@ -137,7 +137,9 @@ class Estimates(Result):
 
     @property
     def validation(self) -> list[dict[str, Any]]:
-        """With `all_agents=True`, how far each estimator is from the known means; else empty."""
+        """With `all_agents=True`, how far each estimator is from the known means, one dict a rating and estimator; else
+        empty.
+        """
         return list(self.document.get("validation", ()))
 
 
