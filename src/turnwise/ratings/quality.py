@@ -185,7 +185,8 @@ def _kappas(
 def _drop_worst_first(kappas: Mapping[tuple[str, str], float], *, threshold: float) -> dict[str, RaterKappa]:
     """Each rater's median kappa with the remaining raters; those with the lowest are dropped until none is too low.
 
-    Too low is below `threshold`; raters with equal lowest kappas are dropped together. A dropped rater has the kappa at the time of dropping. Raters without partners are absent.
+    Too low is below `threshold`; raters with equal lowest kappas are dropped together. A dropped rater has
+    the kappa at the time of dropping. Raters without partners are absent.
     """
     partners: defaultdict[str, dict[str, float]] = defaultdict(dict)
     for (a, b), value in kappas.items():
