@@ -17,6 +17,7 @@ EVIL = "<script>document.title='taken'</script><img src=x onerror=\"document.tit
 KINDS = {
     "scores", "prd", "conversation", "heatmap", "boxes", "scatter", "systems", "strategies", "transcripts", "tuning",
     "estimates", "regression", "iterations", "pairs", "errors", "differences", "flips", "raters", "worths", "valued",
+    "calibration",
 }  # fmt: skip
 
 
@@ -36,6 +37,17 @@ def write_talks(folder: Path) -> str:
     return str(path)
 
 
+def write_partly_rated(path: Path, *, every: int = 3) -> str:
+    """Write the demo corpus with the ratings of every `every`-th dialogue only; returns the path."""
+    with open(CORPUS) as lines, path.open("w") as file:
+        for number, line in enumerate(lines):
+            record = json.loads(line)
+            if number % every:
+                record["ratings"] = []
+            file.write(json.dumps(record) + "\n")
+    return str(path)
+
+
 def write_runs(folder: Path, *, neural: bool = True) -> Path:
     """Write a folder for each run, with results for every kind of figure (those that need a model only if `neural`)."""
     talks = write_talks(folder)
@@ -52,6 +64,10 @@ def write_runs(folder: Path, *, neural: bool = True) -> Path:
         "raters": ("meta", CORPUS),
         "meta": ("meta", CORPUS, "-m", "rouge-l,length", "--dimension", "all", "--by", "meta.topic", "--draws", "100"),
         "compare": ("compare", CORPUS, "-m", "rouge-l,length", "--agents", "good,dull", "--pair", "meta.topic"),
+        "calibrate": (
+            "calibrate", write_partly_rated(folder / "partly.jsonl"), "-m", "length", "--to", "rating:overall",
+            "--labels", "random",
+        ),
         "ope-all": (*ope, "--all", "--truth", truth, "--estimator", "dice-linear"),
         "critic": ("ope", tasks, "--target", "grade-00,grade-02", "--estimator", "critic[reward=progress]"),
         "ope-half": (*ope, "--all", "--truth", truth, "--estimator", "dice-linear", "--fraction", "0.5"),

@@ -31,10 +31,11 @@ def test_the_public_names_are_these():
     """A name is added here when it is made public, and removed one minor version after it was deprecated."""
     assert dir(tw) == sorted(tw.__all__)
     assert tw.__all__ == [
-        "Agreement", "Attack", "Comparison", "Converted", "DataError", "Dialogue", "Estimates", "Finding", "Hardened",
-        "MissingExtra", "Rating", "Refused", "Replies", "Reply", "Report", "Result", "Scores", "Simulated", "Trained",
-        "Turn", "TurnwiseError", "Unmeasured", "UsageError", "Validation", "__version__", "attack", "compare",
-        "convert", "harden", "make_report", "meta_evaluate", "ope", "respond", "score", "simulate", "train", "validate",
+        "Agreement", "Attack", "Calibration", "Comparison", "Converted", "DataError", "Dialogue", "Estimates",
+        "Finding", "Hardened", "MissingExtra", "Rating", "Refused", "Replies", "Reply", "Report", "Result", "Scores",
+        "Simulated", "Trained", "Turn", "TurnwiseError", "Unmeasured", "UsageError", "Validation", "__version__",
+        "attack", "calibrate", "compare", "convert", "harden", "make_report", "meta_evaluate", "ope", "respond",
+        "score", "simulate", "train", "validate",
     ]  # fmt: skip
     assert sorted(make_api.public("turnwise.plugins")) == [
         "Agent", "AgentExtras", "Card", "Curved", "DataError", "Dialogue", "Episodes", "Estimate", "EstimatesMany",

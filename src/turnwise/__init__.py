@@ -4,9 +4,10 @@
 
     tw.score("logs.jsonl", metrics="bleu-4,distinct-2")
 
-Every command is a function with typed parameters and a typed result: `score`, `compare`, `ope`, `attack`, `train`,
-`respond`, `simulate`, `convert` and `validate` have the names of their commands; `meta_evaluate` is `turnwise meta`,
-`make_report` is `turnwise report`, `harden` is `turnwise attack --harden`. Nothing is loaded before it is used.
+Every command is a function with typed parameters and a typed result: `score`, `compare`, `calibrate`, `ope`,
+`attack`, `train`, `respond`, `simulate`, `convert` and `validate` have the names of their commands;
+`meta_evaluate` is `turnwise meta`, `make_report` is `turnwise report`, `harden` is `turnwise attack --harden`.
+Nothing is loaded before it is used.
 
 The names in `__all__` are public: one that is removed is deprecated for a minor version first.
 """
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from turnwise.library import (
         Agreement,
         Attack,
+        Calibration,
         Comparison,
         Converted,
         Estimates,
@@ -34,6 +36,7 @@ if TYPE_CHECKING:
         Trained,
         Validation,
         attack,
+        calibrate,
         compare,
         convert,
         harden,
@@ -51,6 +54,7 @@ if TYPE_CHECKING:
 __all__ = [
     "Agreement",
     "Attack",
+    "Calibration",
     "Comparison",
     "Converted",
     "DataError",
@@ -75,6 +79,7 @@ __all__ = [
     "Validation",
     "__version__",
     "attack",
+    "calibrate",
     "compare",
     "convert",
     "harden",

@@ -22,6 +22,7 @@ COMMANDS = {  # command -> its functions, and the least that must be typed
     "score": ([tw.score], "logs.jsonl -m length"),
     "compare": ([tw.compare], "logs.jsonl"),
     "meta": ([tw.meta_evaluate], "logs.jsonl"),
+    "calibrate": ([tw.calibrate], "logs.jsonl -m length --labels random"),
     "ope": ([tw.ope], "logs.jsonl"),
     "attack": ([tw.attack, tw.harden], "length --contexts logs.jsonl"),
     "train": ([tw.train], "adem logs.jsonl -o model"),

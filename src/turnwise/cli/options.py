@@ -81,19 +81,42 @@ config = click.option(
     help="Defaults for these options, under [common] or [COMMAND].",
 )  # fmt: skip
 
+_role = click.option(
+    "--role", default="assistant", show_default=True, type=click.Choice(["assistant", "user"]),
+    help="Whose messages are scored.",
+)  # fmt: skip
+_where = click.option(
+    "--where", multiple=True, callback=pairs, metavar="KEY=VALUE",
+    help="Only these dialogues, e.g. meta.corpus=dailyz. Repeatable.",
+)  # fmt: skip
+_by = click.option(
+    "--by", metavar="KEYS",
+    help="One result for each value of KEYS, e.g. meta.corpus,meta.year; `file` is the file.",
+)  # fmt: skip
+_cluster = click.option(
+    "--cluster", metavar="KEY", help="The key of what is resampled together. Default: the dialogue."
+)
+_limit = click.option("--limit", type=click.IntRange(min=1), metavar="N", help="Only the first N dialogues.")
+
 selecting = _options(
     click.option("--items", type=click.Choice(["rated", "last", "all"]),
                  help="What is scored. Default: the rated turns where the data has turn ratings, else all."),
-    click.option("--role", default="assistant", show_default=True, type=click.Choice(["assistant", "user"]),
-                 help="Whose messages are scored."),
-    click.option("--where", multiple=True, callback=pairs, metavar="KEY=VALUE",
-                 help="Only these dialogues, e.g. meta.corpus=dailyz. Repeatable."),
-    click.option("--by", metavar="KEYS",
-                 help="One result for each value of KEYS, e.g. meta.corpus,meta.year; `file` is the file."),
+    _role,
+    _where,
+    _by,
     click.option("--pair", metavar="KEY",
                  help="The key that pairs items of different agents. Default: the same context."),
-    click.option("--cluster", metavar="KEY", help="The key of what is resampled together. Default: the dialogue."),
-    click.option("--limit", type=click.IntRange(min=1), metavar="N", help="Only the first N dialogues."),
+    _cluster,
+    _limit,
+)  # fmt: skip
+selecting_units = _options(
+    click.option("--items", type=click.Choice(["rated", "last", "all"]),
+                 help="Which replies count. Default: the last ones where only last ones are rated, else all."),
+    _role,
+    _where,
+    _by,
+    _cluster,
+    _limit,
 )  # fmt: skip
 
 workers = _options(
@@ -105,7 +128,7 @@ workers = _options(
                  help="Address of a Ray cluster. Default: RAY_ADDRESS, else a cluster on this machine."),
 )  # fmt: skip
 
-running = _options(
+_scoring = _options(
     click.option("-o", "--output", metavar="DIR",
                  help="Write results.json and items.jsonl here; an interrupted run resumes."),
     click.option("--real", metavar="FILE",
@@ -115,13 +138,20 @@ running = _options(
     click.option("--db", metavar="DIR",
                  help="Venue tables of task metrics. Default: the folder multiwoz_db beside the data."),
     click.option("--seed", default=0, show_default=True, type=click.IntRange(min=0)),
-    click.option("--draws", default=1000, show_default=True, type=click.IntRange(min=100),
-                 help="Resamples behind an interval or a test."),
+)  # fmt: skip
+_limits = _options(
     workers,
     click.option("--max-errors", default=20, show_default=True, type=click.IntRange(min=0),
                  help="Stop when a metric has failed on more items than this."),
     click.option("--no-cache", is_flag=True, help="Do not reuse rows that are in -o, nor cached verdicts of a judge."),
 )  # fmt: skip
+running = _options(
+    _scoring,
+    click.option("--draws", default=1000, show_default=True, type=click.IntRange(min=100),
+                 help="Resamples behind an interval or a test."),
+    _limits,
+)  # fmt: skip
+running_without_draws = _options(_scoring, _limits)  # for intervals that need no resampling
 
 printing = _options(
     click.option("--format", "style", default="table", show_default=True,

@@ -5,12 +5,13 @@ Every function has named, typed parameters and a typed result. Errors are raised
 """
 
 from turnwise.library.attacking import attack, harden
-from turnwise.library.estimating import ope
+from turnwise.library.estimating import calibrate, ope
 from turnwise.library.exchange import convert, make_report, validate
 from turnwise.library.making import respond, simulate, train
 from turnwise.library.results import (
     Agreement,
     Attack,
+    Calibration,
     Comparison,
     Estimates,
     Hardened,
@@ -24,6 +25,7 @@ from turnwise.library.written import Converted, Replies, Report, Simulated, Vali
 __all__ = [
     "Agreement",
     "Attack",
+    "Calibration",
     "Comparison",
     "Converted",
     "Estimates",
@@ -36,6 +38,7 @@ __all__ = [
     "Trained",
     "Validation",
     "attack",
+    "calibrate",
     "compare",
     "convert",
     "harden",

@@ -1,7 +1,7 @@
-"""`ope`: the mean rating of an agent that nobody has rated."""
+"""`ope`: the mean rating of an agent that nobody has rated. `calibrate`: mean ratings from scores and a few ratings."""
 
 from collections.abc import Mapping, Sequence
-from typing import Annotated
+from typing import Annotated, Literal
 
 from turnwise.errors import UsageError
 from turnwise.library.arguments import (
@@ -12,12 +12,14 @@ from turnwise.library.arguments import (
     Range,
     check_place,
     checked,
+    one_or_more,
     optional_path,
     split_names,
 )
 from turnwise.library.data import Data, Where, files, selected
-from turnwise.library.results import Estimates, folder_of, result
-from turnwise.run.spec import OpeSpec, Place
+from turnwise.library.results import Calibration, Estimates, folder_of, result
+from turnwise.logs.items.selection import Judged
+from turnwise.run.spec import CalibrateSpec, OpeSpec, Place
 
 LeastTruth = float | Mapping[str, float] | Sequence[tuple[str, float]]
 
@@ -133,3 +135,109 @@ def _least(given: LeastTruth) -> tuple[tuple[str, float], ...]:
         return (("", given),)
     found = given.items() if isinstance(given, Mapping) else given
     return tuple((dimension, value) for dimension, value in found)
+
+
+@checked
+def calibrate(
+    data: Data,
+    *,
+    metrics: Names,
+    labels: str,
+    to: str | None = None,
+    reader: str | None = None,
+    level: Literal["turn", "dialogue"] | None = None,
+    fit: Literal["none", "linear", "isotonic"] = "none",
+    rescale: bool = False,
+    items: Judged | None = None,
+    role: Literal["assistant", "user"] = "assistant",
+    where: Where | None = None,
+    by: Names | None = None,
+    cluster: str | None = None,
+    limit: Count | None = None,
+    output: PathLike | None = None,
+    real: PathLike | None = None,
+    model: PathLike | None = None,
+    db: PathLike | None = None,
+    seed: Natural = 0,
+    jobs: Count | None = None,
+    on: Place = "local",
+    address: str | None = None,
+    max_errors: Natural = 20,
+    reuse: bool = True,
+    progress: bool = False,
+    figures: bool = True,
+) -> Calibration:
+    """Estimate mean ratings of agents, and differences between agents, from a metric's scores and a few ratings.
+
+    The metric scores every item, and people rated some. The scores correct the mean of the ratings, so the interval is
+    narrower than that of the ratings alone where the metric agrees with people, and no wider elsewhere
+    (prediction-powered inference). This needs to know how the rated items were drawn.
+
+    Parameters:
+        data: As in `score`, with ratings of some replies or dialogues.
+        metrics: Names of metrics; each gives estimates of its own.
+        labels: How the rated items were drawn: `random`, `unknown`, or `weights:KEY`; KEY holds inverse probabilities.
+        to: The rating, as `rating:DIMENSION`. Default: overall, else the only one.
+        reader: The format of the files where it is not the native one, as `turnwise ls readers` lists it.
+        level: What was rated. Default: the only one of turn and dialogue that was.
+        fit: Map scores to ratings first, by a line or a monotone function that is cross-fitted on the ratings.
+        rescale: Map ratings of different scales to 0-1.
+        items: Which replies count. Default: the last of each dialogue where only last replies are rated, else all.
+        role: Whose messages are scored.
+        where: Only dialogues with these values, such as {"meta.corpus": "dailyz"}.
+        by: One result for each value of a key such as `meta.corpus`; `file` is the file.
+        cluster: The key of what belongs together. Default: the dialogue.
+        limit: Only the first dialogues.
+        output: Folder for results.json and items.jsonl; an interrupted run resumes there.
+        real: Reference dialogues for metrics that need fitting.
+        model: Model of the metrics that have one and do not name it themselves.
+        db: Folder of the venue tables of task metrics.
+        seed: Seed of the folds of `fit`.
+        jobs: Worker processes.
+        on: Where the work is done: this machine or a Ray cluster.
+        address: Address of a running Ray cluster.
+        max_errors: Stop when a metric has failed on more items than this.
+        reuse: Reuse rows that are in `output`, and the cached verdicts of a judge.
+        progress: Show a progress bar on standard error.
+        figures: Keep the figures that a notebook shows.
+    """
+    check_place(on, address)
+    check_labels(labels)
+    with files(data, reader=reader) as given, folder_of(output, figures=figures) as folder:
+        from turnwise.run.scoring.calibrate import run
+
+        spec = CalibrateSpec(
+            data=given.paths,
+            names=given.names,
+            metrics=one_or_more("metrics", metrics),
+            selection=selected(
+                items=items, role=role, where=where, by=by, pair=None, cluster=cluster, limit=limit
+            ),
+            labels=labels,
+            to=to,
+            level=level,
+            fit=fit,
+            rescale=rescale,
+            real=optional_path(real),
+            model=optional_path(model),
+            db=optional_path(db),
+            seed=seed,
+            output=folder,
+            jobs=jobs,
+            on=on,
+            address=address,
+            max_errors=max_errors,
+            reuse=reuse,
+            quiet=not progress,
+        )
+        return result(Calibration, spec.command, run(spec), folder, figures=figures)
+
+
+def check_labels(labels: str) -> None:
+    """Raise `UsageError` unless the text says how labels were drawn."""
+    if labels in ("random", "unknown") or (labels.startswith("weights:") and len(labels) > len("weights:")):
+        return
+    raise UsageError(
+        f"--labels {labels}: expected how the rated items were drawn: random, unknown, or weights:KEY, where KEY, such "
+        "as meta.weight, holds the inverse of the probability of each"
+    )

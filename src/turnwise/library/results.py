@@ -1,5 +1,6 @@
 """The results of runs. A result prints as its table, and a notebook shows the table and figures."""
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -141,6 +142,50 @@ class Estimates(Result):
         empty.
         """
         return list(self.document.get("validation", ()))
+
+
+SURPRISING = 0.01  # p below which labels that are said to be random look as if they were not
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class Calibration(Result):
+    """The mean rating of each agent and the differences between agents, from scores and a few ratings."""
+
+    columns: ClassVar[tuple[str, ...]] = (
+        "metric", "rating", "group", "agent", "minus", "estimate", "interval", "p", "p_adjusted", "labels_alone",
+        "labels_alone_interval", "width_ratio", "if_random", "if_tilted", "turning_tilt", "gap", "n_labels", "n_items",
+        "n_clusters",
+    )  # fmt: skip
+
+    def means(self) -> list[dict[str, Any]]:
+        """The records of the agents' means."""
+        return [record for record in self.records() if record.get("agent") and not record.get("minus")]
+
+    def differences(self) -> list[dict[str, Any]]:
+        """The records of the differences between agents."""
+        return [record for record in self.records() if record.get("minus")]
+
+    def notes(self) -> list[str]:
+        """As for every result, with one line for all that was refused for one reason; and agents whose rated items
+        have other scores than the rest.
+        """
+        refused = Counter(one.reason for one in self.findings if one.status == "refused")
+        many = {reason for reason, count in refused.items() if count > 1}
+        found = notes([one for one in self.findings if one.reason not in many])
+        found += [
+            f"note: {counted(refused[reason], 'estimate')} refused: {reason}"
+            for reason in sorted(map(str, many))
+        ]
+        for one in self.findings:
+            about = one.details.get("diagnostics", {})
+            gap, p = about.get("gap"), about.get("gap_p")
+            if gap and p is not None and p < SURPRISING:
+                found.append(
+                    f"note: {one.what['metric']}: the rated items of {one.what['agent']} score {abs(gap):.2f} standard "
+                    f"deviations {'above' if gap > 0 else 'below'} the others (p {text.p_value(p)}); were they drawn "
+                    "at random?"
+                )
+        return found
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)

@@ -193,10 +193,29 @@ def _compare(run: Run) -> Iterator[str]:
             yield f"Neither {a} nor {b} was shown to be better by {metric} ({by}): collect more before choosing."
 
 
+def _calibrate(run: Run) -> Iterator[str]:
+    """The best agent by mean rating, and how many differences were shown; or why there is no answer."""
+    records = with_estimate(run.results)
+    if not records:
+        yield f"No mean rating could be estimated: {_first_reason(run)}"
+        return
+    metric = records[0]["metric"]
+    mine = [r for r in records if r["metric"] == metric]
+    means = [r for r in mine if not r.get("minus")]
+    best = max(means, key=lambda record: float(record["estimate"]))
+    few = f"{best['n_labels']} ratings of {best['n_items']} items"
+    yield f"{best['agent']} would get {with_interval(best)} on {best['rating']}, from {few} and {metric}."
+    pairs = [r for r in mine if r.get("minus")]
+    shown = [r for r in pairs if r.get("p_adjusted") is not None and r["p_adjusted"] <= LEVEL]
+    if pairs:
+        yield f"{len(shown)} of {counted(len(pairs), 'difference')} between agents were shown."
+
+
 _SENTENCES: dict[str, Callable[[Run], Iterator[str]]] = {
     "score": _score,
     "meta": _meta,
     "attack": _attack,
     "ope": _ope,
     "compare": _compare,
+    "calibrate": _calibrate,
 }

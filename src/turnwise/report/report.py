@@ -8,6 +8,7 @@ from typing import Any
 from turnwise.errors import UsageError
 from turnwise.report import headlines, markdown, page, plot, results
 from turnwise.report.figure import Figure, Record
+from turnwise.report.figures.calibration import calibration
 from turnwise.report.figures.critic_values import system_values, turn_values
 from turnwise.report.figures.dialogue import dialogue_scores
 from turnwise.report.figures.errors import errors
@@ -30,6 +31,7 @@ Maker = Callable[[Run], Iterator[Figure]]
 QUESTIONS: dict[str, tuple[str, tuple[Maker, ...]]] = {
     "score": ("How good are the replies?", (scores, precision_recall, dialogue_scores)),
     "meta": ("Can this metric be believed?", (heatmaps, boxes, scatters, raters)),
+    "calibrate": ("What would people say of everything?", (calibration,)),
     "attack": ("How is it gamed?", (strategies, tuning, frauds, hardening)),
     "ope": (
         "What would people say of an agent they have not met?",

@@ -70,6 +70,23 @@ class Difference(Result, kw_only=True):
     verdict: str | None = None
 
 
+class Calibrated(Result, kw_only=True):
+    """The mean rating of an agent, or of one agent minus another, from a metric's scores and some ratings."""
+
+    metric: str
+    rating: str | None = None
+    agent: str | None = None
+    minus: str | None = None  # the agent that is subtracted; null for a mean
+    group: str | None = None
+    level: Level | None = None
+    p_adjusted: Number = None
+    labels_alone: Number = None  # the mean of the ratings alone
+    labels_alone_interval: Interval = None
+    width_ratio: Number = None  # width of the interval over that of the ratings alone
+    n_labels: int = 0
+    diagnostics: dict[str, Any] = {}
+
+
 class Strategy(Result, kw_only=True):
     """What one way to game a metric came to."""
 
@@ -159,6 +176,10 @@ class CompareDocument(Document, kw_only=True, tag="compare"):
     results: list[Difference]
 
 
+class CalibrateDocument(Document, kw_only=True, tag="calibrate"):
+    results: list[Calibrated]
+
+
 class AttackDocument(Document, kw_only=True, tag="attack"):
     results: list[Strategy]
     verdict: Verdict | None = None
@@ -176,7 +197,13 @@ class TrainDocument(Document, kw_only=True, tag="train"):
 
 
 Documents: TypeAlias = (
-    ScoreDocument | MetaDocument | CompareDocument | AttackDocument | OpeDocument | TrainDocument
+    ScoreDocument
+    | MetaDocument
+    | CompareDocument
+    | CalibrateDocument
+    | AttackDocument
+    | OpeDocument
+    | TrainDocument
 )
 
 

@@ -1,0 +1,256 @@
+"""Mean ratings of agents from a metric's scores on all units and people's ratings on some (`turnwise calibrate`).
+
+A unit is what people rated: a reply or a whole dialogue. A unit without a score gets its agent's mean score, labelled
+or not: the correction has mean 0 for any scores that treat both alike, so no label is lost and nothing is biased.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import combinations
+from typing import Any, Literal
+
+import numpy as np
+
+from turnwise.errors import Refused, counted
+from turnwise.meta.table import ScoreTable, unit_scores
+from turnwise.stats.clusters import codes
+from turnwise.stats.multiplicity import benjamini_hochberg
+from turnwise.stats.ppi import (
+    TILT,
+    Corrected,
+    Fit,
+    Sample,
+    calibrated,
+    corrected_difference,
+    corrected_mean,
+    selection_gap,
+    tilted,
+    tipping_tilt,
+)
+from turnwise.types import Finding, Floats, Ints, Item
+
+Drawn = Literal["random", "weights", "unknown"]  # how the labels were drawn
+
+UNKNOWN = (
+    "how the labels were drawn is unknown, and labels that people chose themselves can differ from the rest in ways "
+    "that no score shows; draw labels at random (--labels random) or keep its weights (--labels weights:KEY)"
+)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Units:
+    """The units of one group with their scores and ratings."""
+
+    names: tuple[str, ...]
+    agents: tuple[str, ...]
+    scores: Floats  # (n,) NaN where the metric has none
+    ratings: Floats  # (n,) NaN where nobody rated
+    weights: Floats  # (n,) inverse probabilities of being labelled
+    clusters: Ints  # (n,) codes
+    n_clusters: int
+
+    @property
+    def labelled(self) -> np.ndarray[tuple[int, ...], np.dtype[np.bool_]]:
+        """(n,) whether each unit is rated."""
+        return ~np.isnan(self.ratings)
+
+
+def units_of(
+    table: ScoreTable, items: Iterable[Item], ratings: Mapping[str, float], *, turns: bool, weights: Mapping[str, float]
+) -> Units:  # fmt: skip
+    """The units among `items`, with the scores of `table`.
+
+    `ratings` has the mean rating of each rated unit. With `turns` units are replies, else whole dialogues. `weights`
+    has the weight of each dialogue; one that is absent is 1.
+    """
+    members = {(item.id if turns else item.dialogue): item for item in items}
+    rows = table.named_by("ids" if turns else "dialogues")
+    unit_codes, n_units = codes(rows.ids)
+    values = unit_scores(table.metric, rows.rows, unit_codes, n_units)
+    score_of = dict(zip(dict.fromkeys(rows.ids), values.tolist(), strict=True))
+    cluster_codes, n_clusters = codes([item.cluster for item in members.values()])
+    nan = float("nan")
+    return Units(
+        names=tuple(members),
+        agents=tuple(item.agent for item in members.values()),
+        scores=np.array([score_of.get(name, nan) for name in members]),
+        ratings=np.array([ratings.get(name, nan) for name in members]),
+        weights=np.array([weights.get(item.dialogue, 1.0) for item in members.values()]),
+        clusters=cluster_codes,
+        n_clusters=n_clusters,
+    )
+
+
+def calibrate(
+    units: Units,
+    what: Mapping[str, str | None],
+    *,
+    drawn: Drawn,
+    fit: Fit,
+    signature: str,
+    unscored: Mapping[str, Mapping[str, int]],
+    rng: np.random.Generator,
+) -> list[Finding]:
+    """The mean rating of each agent, then the difference of every two agents that have labels.
+
+    `what` describes the metric, the rating, the group and the level. `unscored` has, by agent, the reasons why items
+    have no score.
+    """
+    found: list[Finding] = []
+    agents = list(dict.fromkeys(units.agents))
+    scored = replace(units, scores=_fitted(units, fit=fit, rng=rng))
+    samples: dict[str, Sample] = {}
+    for agent in agents:
+        about = {**what, "agent": agent, "minus": None}
+        counts = {"unscored": unscored.get(agent, {}), **_counts(units, [agent])}
+        try:
+            samples[agent] = _sample(scored, agent)
+        except Refused as error:
+            refused = Finding.refusal(about, error, signature)
+            found.append(replace(refused, **counts, details=_unused(units, agent)))
+            continue
+        result = corrected_mean(samples[agent])
+        finding = _finding(about, result, counts, signature, fit=fit, mean=True)
+        gap = selection_gap(samples[agent])
+        if drawn == "unknown":
+            finding = _refused(finding, {"gap": gap.size, **_mean_sensitivity(samples[agent], result)})
+        elif drawn == "random":
+            diagnostics = {**finding.details["diagnostics"], "gap": gap.size, "gap_p": gap.p}
+            finding = replace(finding, details={**finding.details, "diagnostics": diagnostics})
+        found.append(finding)
+    differences = []
+    for first, second in combinations([agent for agent in agents if agent in samples], 2):
+        result = corrected_difference(samples[first], samples[second])
+        about = {**what, "agent": first, "minus": second}
+        finding = _finding(about, result, _counts(units, [first, second]), signature, fit=fit, mean=False)
+        if drawn == "unknown":
+            more = _difference_sensitivity(samples[first], samples[second], result)
+            finding = _refused(finding, more)
+        differences.append(finding)
+    return [*found, *_with_adjusted_p(differences)]
+
+
+def _fitted(units: Units, *, fit: Fit, rng: np.random.Generator) -> Floats:
+    """The scores, mapped to the scale of the ratings if asked; the map is fitted on the labels of all agents."""
+    known = ~np.isnan(units.scores)
+    found = units.scores.copy()
+    found[known] = calibrated(
+        units.scores[known], units.ratings[known], units.weights[known], units.clusters[known], fit=fit, rng=rng
+    )  # fmt: skip
+    return found
+
+
+def _sample(units: Units, agent: str) -> Sample:
+    """The units of one agent; raises `Refused` if they cannot support an estimate."""
+    mine = np.array([name == agent for name in units.agents])
+    scores, ratings, clusters = units.scores[mine], units.ratings[mine], units.clusters[mine]
+    labelled = ~np.isnan(ratings)
+    if not labelled.any():
+        raise Refused("none of its items is rated; rate some of each agent")
+    if np.isnan(scores[labelled]).all():
+        raise Refused(
+            f"the metric has no score on any of its {counted(int(labelled.sum()), 'rated item')}, "
+            "so its error is unknown"
+        )
+    if len(np.unique(clusters[labelled])) < 2:
+        raise Refused(
+            f"its {counted(int(labelled.sum()), 'rated item')} {'is' if labelled.sum() == 1 else 'are'} of one "
+            "cluster, which has no spread; rate items of at least two"
+        )
+    scores = np.where(np.isnan(scores), np.nanmean(scores), scores)
+    return Sample(scores, ratings, units.weights[mine], clusters, units.n_clusters)
+
+
+def _counts(units: Units, agents: Sequence[str]) -> dict[str, Any]:
+    """The numbers of units and of their clusters."""
+    mine = np.array([name in agents for name in units.agents])
+    return {"n_items": int(mine.sum()), "n_clusters": len(np.unique(units.clusters[mine]))}
+
+
+def _unused(units: Units, agent: str) -> dict[str, Any]:
+    """The details of a refused agent: how many labels it has."""
+    mine = np.array([name == agent for name in units.agents])
+    return {"n_labels": int((units.labelled & mine).sum())}
+
+
+def _finding(
+    what: Mapping[str, str | None],
+    result: Corrected,
+    counts: Mapping[str, Any],
+    signature: str,
+    *,
+    fit: Fit,
+    mean: bool,
+) -> Finding:
+    """The finding of one estimate."""
+    if result.interval is None:
+        method = "labels alone; no interval: the ratings do not vary"
+    else:
+        mapped = "" if fit == "none" else f", {fit} map cross-fitted by cluster"
+        how = f"prediction-powered{mapped}" if result.used else "labels alone, as the scores narrow nothing"
+        method = f"{how}; t by cluster, {result.freedom:.1f} degrees of freedom"
+    return Finding(
+        what=what,
+        estimate=result.estimate,
+        interval=result.interval,
+        p=None if mean else result.p,
+        method=method,
+        signature=signature,
+        details={
+            "labels_alone": result.labels_alone,
+            "labels_alone_interval": result.labels_alone_interval,
+            "width_ratio": result.width_ratio,
+            "n_labels": result.n_labels,
+            "n_labelled_clusters": result.n_labelled_clusters,
+            "diagnostics": {"slopes": list(result.slopes), "error": result.error, "freedom": result.freedom},
+        },
+        **counts,
+    )
+
+
+def _refused(finding: Finding, sensitivity: Mapping[str, Any]) -> Finding:
+    """The finding without its estimate, because nobody says how the labels were drawn; with what depends on that."""
+    dropped = ("labels_alone_interval", "width_ratio", "diagnostics")  # they assume a random draw
+    details = {key: value for key, value in finding.details.items() if key not in dropped}
+    return replace(
+        finding, estimate=None, interval=None, p=None, status="refused", reason=UNKNOWN,
+        method="", details={**details, **sensitivity},
+    )  # fmt: skip
+
+
+def _mean_sensitivity(sample: Sample, result: Corrected) -> dict[str, Any]:
+    """What the estimate would be if the labels were random, and if higher ratings were likelier or less likely."""
+    ends = sorted(corrected_mean(tilted(sample, tilt)).estimate for tilt in (-TILT, TILT))
+    return {"if_random": result.estimate, "if_tilted": (ends[0], ends[1]), "tilt": TILT}
+
+
+def _difference_sensitivity(a: Sample, b: Sample, result: Corrected) -> dict[str, Any]:
+    """As `_mean_sensitivity`, with the labels of the two tilted in opposite ways, and the tilt that turns the sign."""
+    ends = sorted(corrected_difference(tilted(a, tilt), tilted(b, -tilt)).estimate for tilt in (-TILT, TILT))
+    turning = tipping_tilt(a, b)
+    return {
+        "if_random": result.estimate,
+        "if_tilted": (ends[0], ends[1]),
+        "tilt": TILT,
+        "turning_tilt": turning,
+    }
+
+
+def _with_adjusted_p(findings: Sequence[Finding]) -> list[Finding]:
+    """The differences with p-values adjusted for their number (Benjamini and Hochberg)."""
+    adjusted = benjamini_hochberg(
+        np.array([float("nan") if one.p is None else one.p for one in findings])
+    ).tolist()
+    return [
+        replace(one, details={**one.details, "p_adjusted": None if np.isnan(p) else p})
+        for one, p in zip(findings, adjusted, strict=True)
+    ]
+
+
+def unscored_by_agent(table: ScoreTable) -> dict[str, dict[str, int]]:
+    """Agent -> reason -> how many of its items have no score."""
+    found: dict[str, Counter[str]] = {}
+    for loss in table.lost:
+        found.setdefault(loss.agent, Counter())[loss.reason] += 1
+    return {agent: dict(counts) for agent, counts in found.items()}

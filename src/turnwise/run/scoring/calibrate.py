@@ -1,0 +1,159 @@
+"""`turnwise calibrate`: mean ratings of agents from a metric's scores on everything and people's ratings on some."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from math import isfinite
+
+from turnwise.errors import DataError, UsageError
+from turnwise.logs.items.items import Selection
+from turnwise.logs.items.keys import lookup
+from turnwise.logs.items.selection import Judged
+from turnwise.logs.scan import Census, scan
+from turnwise.meta.calibrate import Units, calibrate, units_of, unscored_by_agent
+from turnwise.meta.correlate import has_level
+from turnwise.meta.table import ScoreTable
+from turnwise.ratings.aggregate import aggregate
+from turnwise.ratings.matrix import RatedLevel, dialogue_of, rating_matrix
+from turnwise.run.outcome import Outcome, finish
+from turnwise.run.resume.block_store import BlockStore
+from turnwise.run.scoring.collect import collect
+from turnwise.run.scoring.listing import listing
+from turnwise.run.scoring.raters import check_dimension, rated_levels
+from turnwise.run.scoring.shards import Watch, prepare
+from turnwise.run.scoring.tally import generator
+from turnwise.run.spec import CalibrateSpec
+from turnwise.types import Dialogue, Finding, Rating
+
+PREFIX = "rating:"
+
+
+def run(spec: CalibrateSpec) -> Outcome:
+    """Run `turnwise calibrate`."""
+    census = scan(spec.data, apart=spec.selection.apart)
+    dimension = _dimension(census, spec.to)
+    level = _level(census, dimension, spec)
+    census.hold()
+    ratings = [one for one in census.ratings if one.dimension == dimension]
+    mine = [one for one in ratings if (one.turn is None) == (level == "dialogue")]
+    weights = _weights(spec, census, mine)
+    means = aggregate(rating_matrix(mine, dimension, level=level, rescale=spec.rescale)).by_item()
+    selection = replace(spec.selection, judged=spec.selection.judged or _judged(census, mine, level, spec))
+    metrics, found = prepare(replace(spec, selection=selection), census)
+    watch = Watch(spec.max_errors)
+    with (
+        BlockStore(spec.output, reuse=spec.reuse) as store,
+        spec.executor() as workers,
+        listing(metrics, spec.output) as lines,
+    ):
+        tables, items = collect(
+            spec, census, metrics, store, selection, watch=watch, workers=workers, lines=lines
+        )
+    found += watch.findings()
+    for table in tables.values():
+        if not has_level(table, level):
+            found.append(_lacking(table, level))
+            continue
+        whole = "dialogue" in table.metric.needs
+        scored = [item for item in items.values() if (item.turn is None) == whole]
+        for group in dict.fromkeys(item.group for item in scored):
+            there = [item for item in scored if item.group == group]
+            of_group = table.of_group(group)
+            units = units_of(of_group, there, means, turns=level == "turn", weights=weights)
+            _check(units, dimension)
+            what = {"metric": table.name, "rating": dimension, "group": group or None, "level": level}
+            found += calibrate(
+                units,
+                what,
+                drawn=spec.drawn,
+                fit=spec.fit,
+                signature=str(table.metric.signature),
+                unscored=unscored_by_agent(of_group),
+                rng=generator(spec.seed, table.name, group, dimension),
+            )
+    return finish(spec, tuple(found), census.sha256)
+
+
+def _dimension(census: Census, to: str | None) -> str:
+    """The dimension that `--to` names, with or without `rating:`; by default `overall`, else the only one."""
+    name = None if to is None else to.removeprefix(PREFIX)
+    check_dimension(census, name)
+    known = list(census.dimensions)
+    if name is None and "overall" not in known and len(known) > 1:
+        raise UsageError(
+            f"several dimensions were rated: {', '.join(known)}; choose with --to {PREFIX}{known[0]}"
+        )
+    return name or ("overall" if "overall" in known else known[0])
+
+
+def _level(census: Census, dimension: str, spec: CalibrateSpec) -> RatedLevel:
+    """The level that is asked for, or the only one at which the dimension was rated."""
+    known = rated_levels(census, dimension)
+    if spec.level is not None:
+        if spec.level not in known:
+            raise UsageError(f"no {spec.level} is rated on `{dimension}`; rated at: {', '.join(known)}")
+        return spec.level
+    if len(known) > 1:
+        raise UsageError(f"`{dimension}` was rated for turns and for whole dialogues; choose with --level")
+    return known[0]
+
+
+def _judged(census: Census, ratings: list[Rating], level: RatedLevel, spec: CalibrateSpec) -> Judged:
+    """Which replies are items: the last of each dialogue where only last replies are rated, else all."""
+    if level == "dialogue":
+        return "all"
+    last = {
+        f"{one.id}#{place}"
+        for dialogues in census.held
+        for one in dialogues
+        if (place := _last_reply(one, spec.selection)) is not None
+    }
+    return "last" if all(rating.item in last for rating in ratings) else "all"
+
+
+def _last_reply(dialogue: Dialogue, selection: Selection) -> int | None:
+    """The place of the last message of the judged role; None if there is none."""
+    places = [place for place, turn in enumerate(dialogue.turns) if turn.role == selection.role]
+    return places[-1] if places else None
+
+
+def _weights(spec: CalibrateSpec, census: Census, ratings: list[Rating]) -> Mapping[str, float]:
+    """The weight of each dialogue with a rating, from the key that `--labels weights:KEY` names; empty without."""
+    if spec.drawn != "weights":
+        return {}
+    rated = {dialogue_of(rating) for rating in ratings}
+    found: dict[str, float] = {}
+    for dialogue in (one for dialogues in census.held for one in dialogues if one.id in rated):
+        text = lookup(dialogue, spec.weights_key)
+        try:
+            value = float(text) if text is not None else float("nan")
+        except ValueError:
+            value = float("nan")
+        if not (isfinite(value) and value >= 1):
+            raise DataError(
+                f"dialogue {dialogue.id!r} is rated, and its `{spec.weights_key}` is {text or 'absent'}; expected the "
+                "inverse of the probability with which it was drawn, a number from 1 on"
+            )
+        found[dialogue.id] = value
+    return found
+
+
+def _check(units: Units, dimension: str) -> None:
+    """Raise `DataError` if every unit is rated, so that there is nothing to gain from scores, or none is."""
+    labelled = int(units.labelled.sum())
+    if labelled == len(units.names):
+        raise DataError(
+            f"every item is rated on `{dimension}`, and scores add nothing to that; add the logs that nobody rated"
+        )
+    if labelled == 0:
+        raise DataError(f"no item that is judged is rated on `{dimension}`")
+
+
+def _lacking(table: ScoreTable, level: RatedLevel) -> Finding:
+    """The finding for a metric without a number at this level."""
+    return Finding(
+        what={"metric": table.name},
+        estimate=None,
+        status="skipped",
+        reason=f"it has no number for a single {level}; its finest level is the {table.metric.level}",
+        signature=str(table.metric.signature),
+    )

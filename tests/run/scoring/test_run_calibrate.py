@@ -1,0 +1,217 @@
+"""`turnwise calibrate` on files: what is an item, which labels count, and what is refused."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import turnwise as tw
+
+Record = dict[str, object]
+
+
+def write(path: Path, records: list[Record]) -> str:
+    path.write_text("".join(json.dumps(record) + "\n" for record in records))
+    return str(path)
+
+
+def record(number: int, agent: str, words: int, rating: float | None, **meta: object) -> Record:
+    messages = [
+        {"role": "user", "content": f"question {number}"},
+        {"role": "assistant", "content": "word " * words},
+    ]
+    ratings = [] if rating is None else [{"dimension": "overall", "value": rating, "scale": [-20, 40]}]
+    return {"id": f"{agent}{number}", "agent": agent, "messages": messages, "ratings": ratings, "meta": meta}
+
+
+def world(
+    *, n: int = 60, agents: tuple[str, ...] = ("a", "b"), rated: Callable[[int, str], bool] = lambda k, _: k % 4 == 0
+) -> list[Record]:  # fmt: skip
+    """Dialogues of agents; a rating is about half the number of words, and `b` is 2 below `a`."""
+    rng = np.random.default_rng(0)
+    found = []
+    for agent in agents:
+        for number in range(n):
+            words = int(rng.integers(1, 30))
+            rating = round(words / 2 + float(rng.normal()) - 2 * (agent == "b"), 3)
+            found.append(record(number, agent, words, rating if rated(number, agent) else None, draw=4.0))
+    return found
+
+
+def test_scores_of_all_narrow_what_few_ratings_show(tmp_path: Path):
+    found = tw.calibrate(
+        write(tmp_path / "logs.jsonl", world()), metrics="length", labels="random", figures=False
+    )
+    a, b = found.means()
+    assert (a["agent"], b["agent"]) == ("a", "b")
+    assert (a["n_labels"], a["n_items"], a["level"]) == (15, 60, "dialogue")
+    assert a["width_ratio"] < 0.7
+    (difference,) = found.differences()
+    assert (difference["agent"], difference["minus"]) == ("a", "b")
+    assert difference["interval"][0] < 2.0 < difference["interval"][1]
+    assert difference["p_adjusted"] == difference["p"]
+    assert found.exit_code == 0
+    assert found.notes() == []
+
+
+def test_a_fit_is_repeatable_by_its_seed(tmp_path: Path):
+    path = write(tmp_path / "logs.jsonl", world())
+    first, same, other = (
+        tw.calibrate(
+            path, metrics="length", labels="random", fit="isotonic", seed=seed, figures=False
+        ).means()
+        for seed in (0, 0, 1)
+    )
+    assert first == same
+    assert first[0]["estimate"] != other[0]["estimate"]
+    assert "isotonic map cross-fitted" in first[0]["method"]
+
+
+def test_weights_are_read_from_the_key(tmp_path: Path):
+    path = write(tmp_path / "logs.jsonl", world())
+    weighted = tw.calibrate(path, metrics="length", labels="weights:meta.draw", figures=False)
+    random = tw.calibrate(path, metrics="length", labels="random", figures=False)
+    assert [one["estimate"] for one in weighted] == pytest.approx([one["estimate"] for one in random])
+
+
+@pytest.mark.parametrize("draw", [None, "often", 0.25, float("inf")])
+def test_a_rated_dialogue_without_a_weight_is_an_error(tmp_path: Path, draw: object):
+    records = world()
+    records[0]["meta"] = {} if draw is None else {"draw": str(draw)}
+    with pytest.raises(tw.DataError, match="'a0' is rated"):
+        tw.calibrate(write(tmp_path / "logs.jsonl", records), metrics="length", labels="weights:meta.draw")
+
+
+def test_labels_of_unknown_origin_are_refused_with_what_depends_on_them(tmp_path: Path):
+    found = tw.calibrate(
+        write(tmp_path / "logs.jsonl", world()), metrics="length", labels="unknown", figures=False
+    )
+    assert found.exit_code == 4
+    a, _ = found.means()
+    (difference,) = found.differences()
+    assert (a["status"], a["estimate"], a["interval"]) == ("refused", None, None)
+    assert a["if_tilted"][0] < a["if_random"] < a["if_tilted"][1]
+    assert abs(a["gap"]) < 1
+    assert difference["turning_tilt"] > 0
+    assert len(found.notes()) == 1
+    assert "3 estimates refused: how the labels were drawn is unknown" in found.notes()[0]
+
+
+def test_labels_that_do_not_look_random_are_noted(tmp_path: Path):
+    records = world()
+    for one in records:
+        words = len(one["messages"][1]["content"].split())
+        one["ratings"] = [{"dimension": "overall", "value": words / 2}] if words > 20 else []
+    found = tw.calibrate(
+        write(tmp_path / "logs.jsonl", records), metrics="length", labels="random", figures=False
+    )
+    assert any("standard deviations above the others" in note for note in found.notes())
+
+
+def test_agents_without_labels_are_refused_and_the_others_answered(tmp_path: Path):
+    records = world(rated=lambda number, agent: agent == "a" and number % 4 == 0)
+    found = tw.calibrate(
+        write(tmp_path / "logs.jsonl", records), metrics="length", labels="random", figures=False
+    )
+    a, b = found
+    assert a["estimate"] is not None
+    assert (b["status"], b["reason"]) == ("refused", "none of its items is rated; rate some of each agent")
+    assert found.exit_code == 0
+
+
+def test_one_label_is_refused(tmp_path: Path):
+    records = world(rated=lambda number, _: number == 0)
+    found = tw.calibrate(
+        write(tmp_path / "logs.jsonl", records), metrics="length", labels="random", figures=False
+    )
+    assert found.exit_code == 4
+    assert all("1 rated item is of one cluster" in one["reason"] for one in found)
+
+
+def test_a_metric_without_a_score_where_labels_are_is_refused(tmp_path: Path):
+    records = world()
+    for one in records:
+        if not one["ratings"]:
+            one["messages"][1]["references"] = ["word word"]
+    found = tw.calibrate(
+        write(tmp_path / "logs.jsonl", records), metrics="rouge-l", labels="random", figures=False
+    )
+    assert found.exit_code == 4
+    assert "no score on any of its 15 rated items" in next(iter(found))["reason"]
+    assert next(iter(found))["unscored"] == {"no reference": 15}
+
+
+def test_some_items_without_a_score_lose_no_label(tmp_path: Path):
+    records = world()
+    for number, one in enumerate(records):
+        if number % 3:
+            one["messages"][1]["references"] = ["word word"]
+    found = tw.calibrate(
+        write(tmp_path / "logs.jsonl", records), metrics="rouge-l", labels="random", figures=False
+    )
+    assert [one["n_labels"] for one in found.means()] == [15, 15]
+    assert [one["n_items"] for one in found.means()] == [60, 60]
+
+
+def test_data_without_an_unrated_item_is_an_error(tmp_path: Path):
+    path = write(tmp_path / "logs.jsonl", world(rated=lambda *_: True))
+    with pytest.raises(tw.DataError, match="every item is rated"):
+        tw.calibrate(path, metrics="length", labels="random")
+
+
+def test_rated_last_replies_make_the_last_replies_items(tmp_path: Path):
+    records = world()
+    for one in records:
+        one["messages"] = [*one["messages"], *one["messages"]]
+        one["ratings"] = [{**rating, "turn": 3} for rating in one["ratings"]]
+    found = tw.calibrate(
+        write(tmp_path / "logs.jsonl", records), metrics="length", labels="random", figures=False
+    )
+    assert [one["n_items"] for one in found.means()] == [60, 60]
+    assert {one["level"] for one in found} == {"turn"}
+    records[0]["ratings"] = [{**rating, "turn": 1} for rating in records[0]["ratings"]]
+    found = tw.calibrate(
+        write(tmp_path / "more.jsonl", records), metrics="length", labels="random", figures=False
+    )
+    assert [one["n_items"] for one in found.means()] == [120, 120]
+
+
+def test_a_metric_without_a_number_at_the_rated_level_is_skipped(tmp_path: Path):
+    records = world()
+    for one in records:
+        one["ratings"] = [{**rating, "turn": 1} for rating in one["ratings"]]
+    path = write(tmp_path / "logs.jsonl", records)
+    found = tw.calibrate(path, metrics="length,distinct-1", labels="random", items="all", figures=False)
+    assert {one["metric"]: one["level"] for one in found.means()} == {"length": "turn"}
+    assert "no number for a single turn" in " ".join(found.notes())
+
+
+@pytest.mark.parametrize(
+    ("asked", "complaint"),
+    [
+        ({"labels": "chosen"}, "expected how the rated items were drawn"),
+        ({"labels": "weights:"}, "expected how the rated items were drawn"),
+        ({"labels": "random", "to": "rating:charm"}, "no rating has the dimension `charm`"),
+        ({"labels": "random", "level": "turn"}, "no turn is rated on `overall`"),
+    ],
+)
+def test_a_question_that_the_data_cannot_answer_is_an_error(tmp_path: Path, asked: dict, complaint: str):
+    with pytest.raises(tw.UsageError, match=complaint):
+        tw.calibrate(write(tmp_path / "logs.jsonl", world(n=8)), metrics="length", **asked)
+
+
+def test_the_command_prints_every_mean_and_the_differences_that_were_shown(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+):
+    from turnwise.cli.group import run
+
+    path = write(tmp_path / "logs.jsonl", world(agents=tuple("abcde"), n=24))
+    assert run(["calibrate", path, "-m", "length", "--to", "rating:overall", "--labels", "random", "-q"]) == 0
+    printed = capsys.readouterr().out
+    assert "differences were not shown to be there; -v lists all" in printed
+    assert run(["calibrate", path, "-m", "length", "--labels", "random", "-q", "-v"]) == 0
+    assert len(capsys.readouterr().out.splitlines()) == 2 + 5 + 10
+    assert run(["calibrate", path, "-m", "length"]) == 2
+    assert "--labels" in capsys.readouterr().err
