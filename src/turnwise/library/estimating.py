@@ -18,7 +18,7 @@ from turnwise.library.arguments import (
 )
 from turnwise.library.data import Data, Where, files, selected
 from turnwise.library.results import Calibration, Estimates, folder_of, result
-from turnwise.logs.items.selection import Judged
+from turnwise.logs.items.items import Judged
 from turnwise.run.spec import CalibrateSpec, OpeSpec, Place
 
 LeastTruth = float | Mapping[str, float] | Sequence[tuple[str, float]]

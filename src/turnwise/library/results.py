@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from turnwise.errors import REFUSED, UNMEASURED, MissingExtra
+from turnwise.errors import REFUSED, UNMEASURED, MissingExtra, counted
 from turnwise.report import page, text
 from turnwise.report.figure import Figure
 from turnwise.types import Finding

@@ -15,7 +15,7 @@ import numpy as np
 from turnwise.errors import Refused, counted
 from turnwise.meta.table import ScoreTable, unit_scores
 from turnwise.stats.clusters import codes
-from turnwise.stats.multiplicity import benjamini_hochberg
+from turnwise.stats.permutation import benjamini_hochberg
 from turnwise.stats.ppi import (
     TILT,
     Corrected,

@@ -5,23 +5,20 @@ from dataclasses import replace
 from math import isfinite
 
 from turnwise.errors import DataError, UsageError
-from turnwise.logs.items.items import Selection
+from turnwise.logs.items.items import Judged, Selection
 from turnwise.logs.items.keys import lookup
-from turnwise.logs.items.selection import Judged
 from turnwise.logs.scan import Census, scan
 from turnwise.meta.calibrate import Units, calibrate, units_of, unscored_by_agent
 from turnwise.meta.correlate import has_level
 from turnwise.meta.table import ScoreTable
 from turnwise.ratings.aggregate import aggregate
 from turnwise.ratings.matrix import RatedLevel, dialogue_of, rating_matrix
-from turnwise.run.outcome import Outcome, finish
 from turnwise.run.resume.block_store import BlockStore
-from turnwise.run.scoring.collect import collect
-from turnwise.run.scoring.listing import listing
+from turnwise.run.scoring.collect import collect, listing
 from turnwise.run.scoring.raters import check_dimension, rated_levels
 from turnwise.run.scoring.shards import Watch, prepare
 from turnwise.run.scoring.tally import generator
-from turnwise.run.spec import CalibrateSpec
+from turnwise.run.spec import CalibrateSpec, Outcome, finish
 from turnwise.types import Dialogue, Finding, Rating
 
 PREFIX = "rating:"
