@@ -1,66 +1,129 @@
-"""Lines of the native format a second: structs, against the checker that explains errors.
+"""Lines of the native format a second: our reader, against two others.
 
-Every corpus of `../shared/data` that has 1,000 lines or more, and a generated file. The lines are in memory, so that
-the time is that of decoding and checking. Both sides read every line, and the dialogues are compared before the times.
+One is the checker that explains errors, which is still there for the lines that the structs refuse. The other is the
+reader of the commit before the structs (`EARLIER`): the same checker, which built dataclasses and not structs.
+`decoding alone` is `msgspec.json.decode` of the same lines into dicts and lists, which checks nothing: no reader that
+decodes every value is faster than about that.
+
+The corpora are those of `../shared/data`, the first 1,000 lines of each. Each version runs in processes of its own, in
+turn, and the fastest time counts. The last line is one `turnwise meta` by both versions.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+import json
+import os
+import resource
+import subprocess
+import sys
+import tarfile
+from collections.abc import Iterator, Mapping, Sequence
+from io import BytesIO
 from itertools import islice
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from benchmarks.corpus import write
-from benchmarks.harness import Line, best_of
+from benchmarks.harness import Line
 from turnwise.logs import native
 from turnwise.logs.dialogue import from_record
 from turnwise.logs.files import lines
 from turnwise.logs.readers.source import decoded
-from turnwise.types import Dialogue
 
-DATA = Path(__file__).parents[2] / "shared" / "data"
-FEWEST, MOST = 1_000, 5_000  # lines of a corpus
-TURNS = 25_000  # of the generated file
-GOAL = 2.0  # the checker shares the types that made both sides faster
+ROOT = Path(__file__).parents[1]
+DATA = ROOT.parent / "shared" / "data"
+EARLIER = "2487a7e"  # the last commit whose reader was the explaining checker
+ROUNDS = 3  # processes of each version
+GOAL, GOAL_OF_CHECKER = 5.0, 2.0  # the checker of today shares the structs with the reader
+COPIES = 20  # of `grade`, for `meta`
+META = ("-m", "rouge-l,length,chrf", "--draws", "100", "--no-differences", "-q")
+
+Times = dict[str, dict[str, float]]  # corpus -> lines, and seconds by way of reading
 
 
 def bench() -> Iterator[Line]:
+    paths = sorted(map(str, DATA.glob("*.jsonl*")))
+    for path in paths:
+        check_equal(path)
     with TemporaryDirectory() as folder:
-        generated = Path(folder) / "generated.jsonl"
-        write(generated, TURNS)
-        for path in [generated, *sorted(DATA.glob("*.jsonl*"))]:
-            held = [line for _, line in islice(lines(str(path)), MOST)]
-            if len(held) >= FEWEST:
-                yield compared(path.name, held)
+        earlier = unpack_earlier(Path(folder))
+        ours, theirs = times_of(ROOT / "src", paths), times_of(earlier, paths)
+        for _ in range(ROUNDS - 1):
+            ours = fastest(ours, times_of(ROOT / "src", paths))
+            theirs = fastest(theirs, times_of(earlier, paths))
+        for corpus, found in ours.items():
+            yield compared(corpus, [found], "explain", [found], goal=GOAL_OF_CHECKER)
+            yield compared(corpus, [found], "read", [theirs[corpus]], goal=GOAL)
+        every, before = [*ours.values()], [*theirs.values()]
+        yield compared("all corpora", every, "explain", every, goal=GOAL_OF_CHECKER)
+        yield compared("all corpora", every, "read", before, goal=GOAL)
+        yield compared("all corpora, decoding alone", every, "read", before, goal=GOAL, ours_is="decode")
+        yield meta_line(Path(folder), earlier)
 
 
-def compared(name: str, held: Sequence[bytes]) -> Line:
-    if every(explained, held) != every(typed, held):
-        raise AssertionError(f"{name}: the two readers disagree")
-    ours, peer = best_of(lambda: run(typed, held)), best_of(lambda: run(explained, held))
-    return Line(
-        f"{name}, {len(held):,} lines",
-        len(held) / ours,
-        len(held) / peer,
-        "explaining checker",
-        GOAL,
-        "lines/s",
-        rate=True,
-    )
+def check_equal(path: str) -> None:
+    """Raise an `AssertionError` if the reader and the explaining checker read the first 1,000 lines differently."""
+    for number, line in islice(lines(path), 1_000):
+        read = native.parse(line, file="", line_number=number)
+        if read != from_record(decoded(line), default_id=str(number)):
+            raise AssertionError(f"{path}:{number}: the two readers disagree")
 
 
-def typed(line: bytes, number: int) -> Dialogue:
-    return native.parse(line, file="", line_number=number)
+def unpack_earlier(folder: Path) -> Path:
+    """The source of the earlier commit, unpacked into the folder; needs the repository's history."""
+    packed = subprocess.run(["git", "archive", EARLIER, "src"], cwd=ROOT, check=True, capture_output=True)
+    with tarfile.open(fileobj=BytesIO(packed.stdout)) as archive:
+        archive.extractall(folder, filter="data")
+    return folder / "src"
 
 
-def explained(line: bytes, number: int) -> Dialogue:
-    return from_record(decoded(line), default_id=str(number))
+def times_of(source: Path, paths: Sequence[str]) -> Times:
+    """The times of one process that reads with the version whose source this is."""
+    command = [sys.executable, str(ROOT / "benchmarks" / "reading_times.py"), *paths]
+    done = subprocess.run(command, env=environment(source), check=True, capture_output=True, text=True)
+    found: Times = json.loads(done.stdout)
+    return found
 
 
-def every(read: Callable[[bytes, int], Dialogue], held: Sequence[bytes]) -> list[Dialogue]:
-    return [read(line, number) for number, line in enumerate(held, 1)]
+def environment(source: Path) -> dict[str, str]:
+    return {**os.environ, "PYTHONPATH": str(source)}
 
 
-def run(read: Callable[[bytes, int], Dialogue], held: Sequence[bytes]) -> None:
-    """Reads without keeping, as a stream does."""
-    for number, line in enumerate(held, 1):
-        read(line, number)
+def fastest(one: Times, other: Times) -> Times:
+    return {
+        corpus: {key: min(value, other[corpus][key]) for key, value in found.items()}
+        for corpus, found in one.items()
+    }
+
+
+def compared(
+    name: str,
+    ours: Sequence[Mapping[str, float]],
+    way: str,
+    theirs: Sequence[Mapping[str, float]],
+    *,
+    goal: float,
+    ours_is: str = "read",
+) -> Line:
+    """Lines a second of our reader (or of another way, `ours_is`), and of the other reader."""
+    count = sum(found["lines"] for found in ours)
+    peer = "explaining checker" if way == "explain" else f"reader of {EARLIER}"
+    rates = [count / sum(found[key] for found in each) for each, key in ((ours, ours_is), (theirs, way))]
+    return Line(f"{name}, {count:,.0f} lines", *rates, peer, goal, "lines/s", rate=True)
+
+
+def meta_line(folder: Path, earlier: Path) -> Line:
+    """Processor seconds of `turnwise meta` on `grade`, copied 20 times under new ids."""
+    data = folder / "grade.jsonl"
+    with data.open("w", encoding="utf-8") as file:
+        for _, line in lines(str(DATA / "grade.jsonl.gz")):
+            record = json.loads(line)
+            for copy in range(COPIES):
+                file.write(json.dumps({**record, "id": f"{record['id']}-{copy}"}) + "\n")
+    times = []
+    for version, source in enumerate((ROOT / "src", earlier)):
+        before = resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime
+        command = ["-m", "turnwise", "meta", str(data), *META, "-o", str(folder / f"out{version}")]
+        subprocess.run(
+            [sys.executable, *command], env=environment(source), check=True, stdout=subprocess.DEVNULL
+        )
+        times.append(resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime - before)
+    name = f"turnwise meta on grade x {COPIES} {' '.join(META)}: user time of the processor"
+    return Line(name, *times, f"turnwise of {EARLIER}", 1.0)

@@ -1,15 +1,17 @@
 """The native format as typed structs: msgspec decodes and checks a line in one pass.
 
-Most lines are read straight into `Turn`s. Lines with alternatives, or with null where a list is expected, go through
-structs of their own. A struct cannot keep unknown keys, and its errors name other rules than ours: a line that these
-structs refuse is read again by `dialogue.from_record`, which keeps unknown keys and explains errors. The dialogues
-are equal whichever way a line is read.
+A message is decoded into a struct of the reader, and its fields are passed to `Turn` in their order. A struct cannot
+keep unknown keys, and its errors name other rules than ours: a line that these structs refuse is read again by
+`dialogue.from_record`, which keeps unknown keys and explains errors. So are lines with content that is null or in
+parts, with null for a list, and with preferences. The dialogues are equal whichever way a line is read.
 """
 
+from itertools import starmap
 from operator import attrgetter
 from typing import Annotated, Any
 
 import msgspec
+from msgspec.structs import astuple
 
 from turnwise.types import Dialogue, Direction, Rating, Reply, Role, Turn, item_id
 
@@ -28,12 +30,12 @@ _Samples = Annotated[list[str | _Sample], msgspec.Meta(min_length=1)]
 
 
 class _Message(msgspec.Struct, forbid_unknown_fields=True, gc=False):
-    """A message of any native kind without unknown keys."""
+    """A message without unknown keys. Its fields are the first fields of `Turn`, in the same order."""
 
     role: Role
-    content: str  # null needs a tool call beside it, which is an unknown key
-    references: tuple[str, ...] | None = None
-    alternatives: dict[str, str | _Samples] | None = None
+    content: str
+    references: tuple[str, ...] = ()
+    alternatives: dict[str, str | _Samples] = {}
     outcome: dict[str, float] | None = None
     state: dict[str, Any] | None = None
     acts: tuple[Any, ...] | None = None
@@ -51,8 +53,9 @@ class _Rating(msgspec.Struct, forbid_unknown_fields=True, gc=False):
 
 
 class _Record(msgspec.Struct, forbid_unknown_fields=True, kw_only=True, gc=False):
-    """The keys of a record beside its messages."""
+    """A record without unknown keys."""
 
+    messages: Annotated[list[_Message], msgspec.Meta(min_length=1)]
     id: _Name | None = None
     agent: _Name | None = None
     ratings: list[_Rating] | None = None
@@ -60,39 +63,23 @@ class _Record(msgspec.Struct, forbid_unknown_fields=True, kw_only=True, gc=False
     meta: dict[str, Any] | None = None
 
 
-class _Plain(_Record, forbid_unknown_fields=True, kw_only=True, gc=False):
-    """A record whose messages are decoded straight into `Turn`s."""
-
-    messages: Annotated[tuple[Turn, ...], msgspec.Meta(min_length=1)]
-
-
-class _Rich(_Record, forbid_unknown_fields=True, kw_only=True, gc=False):
-    """A record whose messages have alternatives, or null for a list."""
-
-    messages: Annotated[list[_Message], msgspec.Meta(min_length=1)]
-
-
-_decode_plain = msgspec.json.Decoder(_Plain).decode
-_decode_rich = msgspec.json.Decoder(_Rich).decode
-_content = attrgetter("content")
+_decode = msgspec.json.Decoder(_Record).decode
+_alternatives = attrgetter("alternatives")
 
 
 def read(line: bytes | str, line_number: int, *, prefix: str = "", apart: bool = False) -> Dialogue | None:
     """The dialogue of a line; None for a line that `dialogue.from_record` must read: one with unknown keys,
-    without content in a message, or with an error. Ids are as in `native.parse`.
+    without a text as content of a message, with preferences, or with an error. Ids are as in `native.parse`.
     """
-    record: _Plain | _Rich
     try:
-        record = _decode_plain(line)
-        turns = record.messages
-        if None in map(_content, turns):
-            return None
+        record = _decode(line)
     except (msgspec.DecodeError, UnicodeError, RecursionError):
-        try:
-            record = _decode_rich(line)
-        except (msgspec.DecodeError, UnicodeError, RecursionError):
-            return None
-        turns = tuple([_turn(message) for message in record.messages])
+        return None
+    messages = record.messages
+    if any(map(_alternatives, messages)):
+        turns = tuple([_with_alternatives(message) for message in messages])
+    else:
+        turns = tuple(starmap(Turn, map(astuple, messages)))
     identity = record.id or str(line_number)
     if prefix and (apart or record.id is None):
         identity = prefix + identity
@@ -100,30 +87,23 @@ def read(line: bytes | str, line_number: int, *, prefix: str = "", apart: bool =
     if not record.ratings:
         return Dialogue(identity, agent, turns, (), record.goal, record.meta or {})
     ratings: list[Rating] = []
-    for rating in record.ratings:
-        turn, value, scale = rating.turn, rating.value, rating.scale
-        if turn is not None and not 0 <= turn < len(turns):
-            return None
+    items: dict[int | None, str] = {None: identity}  # the judged item by its turn
+    for dimension, value, rater, turn, scale, direction in map(astuple, record.ratings):
+        if turn not in items:
+            if not 0 <= turn < len(turns):
+                return None
+            items[turn] = item_id(identity, turn)
         if scale is not None and not (scale[0] < scale[1] and scale[0] <= value <= scale[1]):
             return None
-        item = identity if turn is None else item_id(identity, turn)
-        direction = rating.direction or "higher"
-        ratings.append(Rating(item, rating.dimension, value, rating.rater, turn, scale, direction))
+        ratings.append(Rating(items[turn], dimension, value, rater, turn, scale, direction or "higher"))
     return Dialogue(identity, agent, turns, tuple(ratings), record.goal, record.meta or {})
 
 
-def _turn(message: _Message) -> Turn:
-    """The `Turn` of a decoded message."""
-    alternatives = message.alternatives or {}
-    return Turn(
-        message.role,
-        message.content,
-        message.references or (),
-        {agent: _replies(samples) for agent, samples in alternatives.items()},
-        message.outcome,
-        message.state,
-        message.acts,
-    )
+def _with_alternatives(message: _Message) -> Turn:
+    """The `Turn` of a message with alternatives, each agent's samples as replies."""
+    alternatives = {agent: _replies(samples) for agent, samples in message.alternatives.items()}
+    role, content, references, outcome = message.role, message.content, message.references, message.outcome
+    return Turn(role, content, references, alternatives, outcome, message.state, message.acts)
 
 
 def _replies(samples: str | list[str | _Sample]) -> tuple[Reply, ...]:

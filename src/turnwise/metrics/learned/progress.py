@@ -1,10 +1,10 @@
 """Finished parts of a long training, stored on disk, so that an interrupted run resumes after them."""
 
-import os
 from collections.abc import Callable
 from pathlib import Path
 
 from turnwise.errors import MissingExtra
+from turnwise.logs.files import atomic
 from turnwise.types import Floats, digest
 
 
@@ -19,7 +19,7 @@ def load_or_compute(
         return make()
     try:
         from safetensors import SafetensorError
-        from safetensors.numpy import load_file, save_file
+        from safetensors.numpy import load_file, save
     except ImportError as error:
         raise MissingExtra("training", "neural") from error
     path = work / f"{digest(*name)}.safetensors"
@@ -28,7 +28,6 @@ def load_or_compute(
     except (FileNotFoundError, SafetensorError):
         found = make()
         work.mkdir(parents=True, exist_ok=True)
-        part = path.with_name(f"{path.name}.{os.getpid()}")
-        save_file(found, part)
-        part.replace(path)
+        with atomic(path) as file:
+            file.write(save(found))
     return found

@@ -1,0 +1,69 @@
+"""The tool that compares the results of two runs."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tools.compare_runs import main
+
+RESULT = {"metric": "length", "estimate": 3.5, "signature": "length|v1", "reason": "none"}
+
+
+def folder(path: Path, result: dict[str, Any], *, more: tuple[str, ...] = ()) -> str:
+    path.mkdir()
+    document = {"results": [result], "origin": {"commit": path.name}}
+    (path / "results.json").write_text(json.dumps(document))
+    (path / "items.jsonl").write_text('{"id": "a"}\n{"id": "b"}\n')
+    for name in more:
+        (path / name).write_text("{}")
+    return str(path)
+
+
+def test_equal_results_of_two_commits_pass(tmp_path: Path) -> None:
+    assert main([folder(tmp_path / "before", RESULT), folder(tmp_path / "after", RESULT)]) == 0
+
+
+@pytest.mark.parametrize(
+    ("changed", "option"),
+    [
+        ({"estimate": 3.5000001}, None),
+        ({"metric": None}, None),
+        ({"more": 1}, None),
+        ({"signature": "length|v2"}, "--allow-signatures"),
+        ({"reason": "another"}, "--allow-texts"),
+    ],
+)
+def test_a_difference_fails_unless_its_kind_is_allowed(
+    tmp_path: Path, changed: dict[str, Any], option: str | None
+) -> None:
+    folders = [folder(tmp_path / "before", RESULT), folder(tmp_path / "after", {**RESULT, **changed})]
+    assert main(folders) == 1
+    allowed = {"--allow-signatures", "--allow-texts", "--allow-absent"}
+    assert main([*folders, *sorted(allowed - {option})]) == 1
+    if option is not None:
+        assert main([*folders, option]) == 0
+
+
+@pytest.mark.parametrize("side", ["before", "after"])
+def test_a_file_that_one_folder_lacks_fails_unless_it_is_allowed(tmp_path: Path, side: str) -> None:
+    folders = [
+        folder(tmp_path / name, RESULT, more=("truth.json",) if name == side else ())
+        for name in ("before", "after")
+    ]
+    assert main(folders) == 1
+    assert main([*folders, "--allow-texts", "--allow-signatures"]) == 1
+    assert main([*folders, "--allow-absent"]) == 0
+
+
+def test_a_list_of_another_length_fails(tmp_path: Path) -> None:
+    folders = [folder(tmp_path / "before", RESULT), folder(tmp_path / "after", RESULT)]
+    (tmp_path / "after" / "items.jsonl").write_text('{"id": "a"}\n')
+    assert main([*folders, "--allow-texts", "--allow-signatures", "--allow-absent"]) == 1
+
+
+def test_two_folders_without_results_fail(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "empty").mkdir()
+    assert main([str(tmp_path / "empty"), str(tmp_path / "absent")]) == 1
+    assert "nothing to compare" in capsys.readouterr().err
