@@ -322,6 +322,7 @@ def _reporter(*, progress: bool) -> Callable[[str], None]:
     """
 
     def report(line: str) -> None:
+        """Print the line to standard error, or do nothing."""
         if progress and sys.stderr.isatty():
             print(line, file=sys.stderr)
 

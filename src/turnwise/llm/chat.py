@@ -241,7 +241,7 @@ class _Batch:
                 self.stop.set()
 
     def collect(self) -> list[Answer | ChatError]:
-        """The answers in order; raises an unexpected exception of a thread."""
+        """The answers in order, `Unanswered` for questions not asked; raises an unexpected exception of a thread."""
         if self.broken is not None:
             raise self.broken
         return [

@@ -21,7 +21,7 @@ Average = Literal["mean", "median"]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Aggregate:
-    """One value for each item, and the rating matrix that it comes from."""
+    """Mean or median rating of each item, with counts and spreads, and the rating matrix that they come from."""
 
     matrix: RatingMatrix
     average: Average

@@ -196,8 +196,8 @@ def _points(
 ) -> list[Point]:
     """One point a judged place, or with `whole` one for the dialogue.
 
-    A dialogue with one judged reply is clustered and paired by that reply's context; pair and cluster begin
-    with the group if results are by group.
+    Unless the selection names keys for it, a dialogue with one judged reply is clustered and paired by that reply's
+    context, others are clustered by dialogue. Pair and cluster begin with the group if results are by group.
     """
     group = _group(dialogue, selection.group_keys, file)
     prefix = f"{group}/" if selection.by else ""

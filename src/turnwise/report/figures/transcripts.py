@@ -11,7 +11,7 @@ MAX_FLIPS = 3  # maximum items shown for each agent
 
 
 def frauds(run: Run) -> Iterator[Figure]:
-    """The three significant strategies with the largest gain, each in the contexts where it gains most."""
+    """A figure for each of the up to three frauds with the largest gain, in the contexts where it gains most."""
     mine = [r for r in with_estimate(run.results) if r.get("significant") and r.get("transcript")]
     mine.sort(key=lambda record: -(record.get("gain") or 0.0))
     for record in mine[:MAX_FRAUDS]:

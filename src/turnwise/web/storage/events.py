@@ -22,7 +22,7 @@ Kind = Literal[
 
 
 class Event(msgspec.Struct, frozen=True):
-    """One event of a study."""
+    """One event of a study: number and time, the rater it concerns, its kind, and a body that depends on the kind."""
 
     seq: int  # 1, 2, 3, ... without a gap
     at: float  # seconds since 1970, UTC

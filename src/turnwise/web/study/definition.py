@@ -79,7 +79,7 @@ class Question(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
 
 
 class Quality(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """Quality control."""
+    """Quality control: numbers of shared tasks, attention checks and repeats, and thresholds to screen raters."""
 
     shared: int = 5  # contexts that every rater rates
     checks: int = 2  # attention checks per rater
@@ -89,14 +89,14 @@ class Quality(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=T
 
 
 class Writing(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """Settings of the mode in which raters write replies."""
+    """Settings of the mode in which raters write replies: least number of words, and further offensive words."""
 
     least_words: int = 3  # ADEM's workers "were instructed to generate longer responses"
     blocked: tuple[str, ...] = ()  # offensive words in addition to the built-in list
 
 
 class Chat(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """Settings of the mode in which raters talk to agents."""
+    """Settings of the mode in which raters talk to agents: prepared messages, who begins, limits of turns and time."""
 
     templates: tuple[str, ...] = ()  # prepared messages; {key} is replaced by the value in the goal
     opening: Literal["rater", "agent"] = "rater"  # who speaks first

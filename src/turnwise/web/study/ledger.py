@@ -19,7 +19,7 @@ Purpose = Literal["task", "shared", "check", "repeat"]
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """A rater's answer to one task."""
+    """A rater's answer to one task: its time, and values by question or a written reply."""
 
     at: float
     values: Mapping[str, float]  # dimension -> value

@@ -28,7 +28,7 @@ WIDTH, HEIGHT = 640, 180  # of a plot in pixels, as in templates/pilot.html
 
 @dataclass(frozen=True, slots=True)
 class Dot:
-    """A dot of a plot, in pixels."""
+    """A dot of a plot: its centre and radius in pixels."""
 
     x: float
     y: float
@@ -37,7 +37,7 @@ class Dot:
 
 @dataclass(frozen=True, slots=True)
 class QuestionAnalysis:
-    """The analysis of one question."""
+    """The pilot analysis of one question: agreement, overlap with the first question, conclusion, and a plot."""
 
     name: str
     text: str

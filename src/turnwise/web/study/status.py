@@ -14,7 +14,7 @@ from turnwise.web.study.ratings import CHECK, collected_ratings
 
 @dataclass(frozen=True, slots=True)
 class RaterRow:
-    """The figures of one rater."""
+    """The figures of one rater: answers, checks, time, consistency on repeated tasks, and the screening's report."""
 
     rater: Rater
     answers: int
@@ -32,7 +32,7 @@ class RaterRow:
 
 @dataclass(frozen=True, slots=True)
 class StudyStatus:
-    """The status of a study."""
+    """Answers so far and in sum, agreement by question, a row for each rater, and answers by agent."""
 
     answered: int  # answers that count
     wanted: int  # answers that the study needs in sum
