@@ -5,7 +5,9 @@ caches of words, which are full after some thousand dialogues.
 """
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import reduce
+from operator import add
 
 import numpy as np
 
@@ -13,7 +15,8 @@ from benchmarks.harness import Line, peak
 from turnwise.encode.episodes import encode, whole
 from turnwise.estimators.linear.dice import LinearDice
 from turnwise.estimators.linear.regression import Fqe
-from turnwise.estimators.linear.stream import value_from_chunks
+from turnwise.estimators.linear.stream import FirstSums, SecondSums, TargetBasis
+from turnwise.protocols import SumEstimator
 from turnwise.types import Episodes
 from turnwise.worlds import booking
 
@@ -46,6 +49,18 @@ def chunk(seed: int) -> Episodes:
 
 def chunks(count: int) -> Callable[[], Iterator[Episodes]]:
     return lambda: map(chunk, range(count))
+
+
+def value_from_chunks(
+    estimator: SumEstimator, chunks: Callable[[], Iterable[Episodes]], target: str
+) -> float:
+    """The target's value; `chunks` is called twice and gives the same chunks of whole dialogues both times."""
+    first = reduce(add, (FirstSums.of(chunk, estimator.model) for chunk in chunks()), FirstSums())
+    basis = TargetBasis.of(first, target)
+    second = reduce(
+        add, (SecondSums.of(chunk, estimator.model, basis, [target]) for chunk in chunks()), SecondSums()
+    )
+    return second.estimate(estimator, target, basis, first).value
 
 
 def processor_seconds(estimator: Fqe | LinearDice, counts: Sequence[int]) -> float:

@@ -121,10 +121,7 @@ def serving(behave: Callable[[Exchange], None]) -> Iterator[Server]:
 
 
 def by_length(exchange: Exchange) -> None:
-    """A judge that scores by length: a point for every four words, at most five; of a pair the longer reply wins."""
-    *_, first, last = ["", *(len(message["content"].split()) for message in exchange.quoted())]
-    if "Compare two replies" in exchange.body["messages"][1]["content"]:
-        value = "TIE" if first == last else "AB"[last > first]
-    else:
-        value = str(min(5, 1 + last // 4))
+    """A judge that scores by length: a point for every four words, at most five."""
+    last = ["", *(len(message["content"].split()) for message in exchange.quoted())][-1]
+    value = str(min(5, 1 + last // 4))
     exchange.say(f"It has {last} words, where 7 would do.\n\nVERDICT {exchange.code}: {value}")

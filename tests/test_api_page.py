@@ -1,6 +1,9 @@
 """docs/api.md lists the public names, with what their signatures and docstrings say."""
 
 import inspect
+import re
+
+import pytest
 
 import turnwise as tw
 from tools import make_api
@@ -32,21 +35,60 @@ def test_the_public_names_are_these():
     assert dir(tw) == sorted(tw.__all__)
     assert tw.__all__ == [
         "Agreement", "Attack", "Calibration", "Comparison", "Converted", "DataError", "Dialogue", "Estimates",
-        "Finding", "Hardened", "MissingExtra", "Rating", "Refused", "Replies", "Reply", "Report", "Result", "Scores",
-        "Simulated", "Trained", "Turn", "TurnwiseError", "Unmeasured", "UsageError", "Validation", "__version__",
-        "attack", "calibrate", "compare", "convert", "harden", "make_report", "meta_evaluate", "ope", "respond",
-        "score", "simulate", "train", "validate",
+        "ExportedRatings", "Extra", "Finding", "Hardened", "Installation", "Listing", "MissingExtra", "Rating",
+        "RatingLinks", "Refused", "Replies", "Reply", "Report", "Result", "Scores", "Simulated", "Trained",
+        "Turn", "TurnwiseError", "Unmeasured", "UsageError", "Validation", "__version__", "attack", "calibrate",
+        "compare", "convert", "demo_corpus", "doctor", "export_ratings", "fetch", "harden", "list_available",
+        "make_report", "meta_evaluate", "ope", "rate", "respond", "score", "simulate", "train", "validate",
     ]  # fmt: skip
     assert sorted(make_api.public("turnwise.plugins")) == [
-        "Agent", "AgentExtras", "Card", "Curved", "DataError", "Dialogue", "Episodes", "Estimate", "EstimatesMany",
-        "Estimator", "EstimatorExtras", "Finding", "Fitted", "Floats", "Folder", "GROUPS", "Guarded", "Ints", "Item",
-        "Kind", "KnowsTraining", "Learns", "Level", "Mean", "Merged", "Metric", "MetricExtras", "Need", "Options",
-        "PluginError", "Preference", "Priced", "Problem", "Rating", "Ratings", "Ratio", "ReadsPlaceholders", "Refused",
-        "Reply", "Role", "Rows", "Said", "Scene", "Scores", "Signature", "Summed", "Sums", "TakesMetrics", "Trained",
-        "TrainerExtras", "TrainingTask", "Turn", "UsageError", "World", "WorldExtras", "load_model",
+        "Agent", "AgentExtras", "Card", "Curved", "DataError", "Dialogue", "DimensionScores", "Episodes",
+        "Estimate", "EstimatesMany", "Estimator", "EstimatorExtras", "Finding", "Fitted", "Floats", "Folder",
+        "GROUPS", "Guarded", "Ints", "Item", "Kind", "KnowsTraining", "Learns", "Level", "Mean", "Merged",
+        "Metric", "MetricExtras", "Need", "Options", "PluginError", "Preference", "Priced", "Problem", "Rating",
+        "Ratings", "Ratio", "ReadsPlaceholders", "Refused", "Reply", "Role", "Rows", "Said", "Scene",
+        "Signature", "SumEstimator", "Summed", "Sums", "TakesMetrics", "TakesSelfPlay", "TaskCritic",
+        "TrainedModel", "TrainerExtras", "TrainingTask", "Turn", "UsageError", "World", "WorldExtras",
+        "load_model",
     ]  # fmt: skip
     assert sorted(make_api.public("turnwise.testing")) == [
         "ContractError", "check_agent", "check_estimator", "check_metric", "check_reader", "check_trainer",
         "check_world", "dialogue_items", "dialogues", "episodes", "training_task", "turn_items",
     ]  # fmt: skip
     assert all(getattr(tw, name) is not None for name in tw.__all__)
+
+
+def test_a_name_of_two_public_modules_means_the_same_thing_in_both():
+    seen: dict[str, object] = {}
+    for module in make_api.MODULES:
+        for name, value in make_api.public(module).items():
+            assert seen.setdefault(name, value) is value, f"{name} of {module}"
+
+
+def test_the_page_lists_the_fields_of_a_type_with_their_meaning():
+    fields = {name: (kind, meaning) for name, kind, meaning in make_api.fields(tw.Turn)}
+    assert fields["content"] == ("str | None", "None only beside tool calls")
+    assert fields["alternatives"][0] == "Mapping[str, tuple[Reply, ...]]"
+    extras = make_api.public("turnwise.plugins")["MetricExtras"]
+    assert all(meaning for _, _, meaning in make_api.fields(extras))
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["Item", "Dialogue", "Turn", "Reply", "Rating", "Preference", "Episodes", "Said", "Estimate", "TrainingTask",
+     "Ratings", "TrainedModel", "Folder", "Options", "Problem", "Signature", "Card"],
+)  # fmt: skip
+def test_the_page_on_plugins_names_every_field_of_an_object(name: str):
+    rows = (make_api.PAGE.parent / "extend.md").read_text().splitlines()
+    (row,) = [one for one in rows if one.startswith(f"| `{name}`")]
+    shown = set(re.findall(r"`(\w+)`", row))
+    missing = {field for field, _, _ in make_api.fields(make_api.public("turnwise.plugins")[name])} - shown
+    assert not missing
+
+
+def test_a_misspelt_name_is_an_error_that_names_the_nearest():
+    with pytest.raises(AttributeError, match=r"module `turnwise` has no `scroe`; did you mean `score`\?"):
+        _ = tw.scroe
+    with pytest.raises(AttributeError, match=r"has no `zzz`$"):
+        _ = tw.zzz
+    assert not hasattr(tw, "__path_of_nothing__")

@@ -7,13 +7,16 @@ from pathlib import Path
 import pytest
 
 import turnwise
-from turnwise import protocols
+from turnwise import estimators, protocols, worlds
 from turnwise.metrics import resolve
 from turnwise.protocols import (
     AgentExtras,
     EstimatorExtras,
     MetricExtras,
     ReadsPlaceholders,
+    SumEstimator,
+    TakesSelfPlay,
+    TaskCritic,
     TrainerExtras,
     WorldExtras,
     agent_extras,
@@ -40,7 +43,7 @@ def test_an_attribute_of_the_plugin_is_read_and_a_missing_one_has_its_default() 
     assert estimator_extras(Bare()).nested
     assert agent_extras(Bare()).signature is None
     assert trainer_extras(Bare()).learns == "dialogues"
-    assert world_extras(Bare()).opened is None
+    assert world_extras(Bare()).make_world is None
 
 
 def test_an_attribute_that_no_protocol_declares_cannot_be_read() -> None:
@@ -68,3 +71,15 @@ def test_metrics_with_an_ontology_list_the_placeholders_they_do_not_know() -> No
     assert all(isinstance(resolve(name), ReadsPlaceholders) for name in with_ontology)
     assert not isinstance(resolve("length"), ReadsPlaceholders)
     assert protocols.__doc__
+
+
+def test_worlds_and_estimators_are_recognised_by_protocol_and_not_by_name() -> None:
+    names = "|".join((*estimators.names(), *worlds.names()))
+    pattern = re.compile(rf"[=!]= \"({names})\"|\bin [(\[{{]\"({names})\"")
+    found = [str(path) for path in (SOURCES / "run").rglob("*.py") if pattern.search(path.read_text("utf-8"))]
+    assert found == []
+    assert isinstance(estimators.resolve("spe"), TakesSelfPlay)
+    assert isinstance(estimators.resolve("critic"), TaskCritic)
+    assert isinstance(estimators.resolve("fqe"), SumEstimator)
+    assert not isinstance(estimators.resolve("balance"), TakesSelfPlay | TaskCritic | SumEstimator)
+    assert callable(world_extras(worlds.named("task")).make_world)

@@ -3,10 +3,14 @@
 A test holds the page equal to what this writes.
 """
 
+import ast
 import importlib
 import importlib.util
 import inspect
+import io
 import re
+import textwrap
+import tokenize
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -19,9 +23,16 @@ MODULES = {  # the public boundary; a name that is not in one of these is not pr
 }
 HEAD = """# The library
 
-The names on this page are public: `turnwise`, `turnwise.testing`, `turnwise.plugins`, and the types that they name. A
-public name that is going to be removed or changed is deprecated for one minor version first. Every other module is
-internal and may change without notice.
+The names on this page are public. A public name that is going to be removed or changed is deprecated for one minor
+version first.
+
+| module | promised |
+|---|---|
+| `turnwise` | all names on this page: the commands as functions, their results, the errors, the types of dialogues |
+| `turnwise.plugins` | all names on this page: the protocols, types and errors that a plugin needs |
+| `turnwise.testing` | all names on this page: the checks of plugins |
+| `turnwise.types`, `turnwise.protocols`, `turnwise.errors` | what the modules above export: import it from those |
+| every other module | nothing: it is internal and may change without notice |
 
 `python -m tools.make_api` writes this page from the signatures and docstrings. Signatures are checked by mypy in strict
 mode, and a call with a wrong keyword or a value of a wrong type raises `UsageError` before any work is done.
@@ -91,8 +102,52 @@ def function_lines(name: str, function: Any) -> Iterator[str]:
     yield ""
 
 
+def fields(value: Any) -> Iterator[tuple[str, str, str]]:
+    """Name, type and meaning of each annotated attribute that the class itself declares.
+
+    The meaning is the text under the attribute, or the comment on its lines.
+    """
+    try:
+        source = textwrap.dedent(inspect.getsource(value))
+    except (OSError, TypeError):
+        return
+    comments = _comments(source)
+    body = next(one for one in ast.parse(source).body if isinstance(one, ast.ClassDef)).body
+    for one, after in zip(body, [*body[1:], None], strict=True):
+        if not isinstance(one, ast.AnnAssign) or not isinstance(one.target, ast.Name):
+            continue
+        name = one.target.id
+        if name.startswith("_"):
+            continue
+        lines = range(one.lineno, (one.end_lineno or one.lineno) + 1)
+        meaning = " ".join(comments[line] for line in lines if line in comments)
+        if isinstance(after, ast.Expr) and isinstance(after.value, ast.Constant):
+            meaning = " ".join(str(after.value.value).split())
+        of_the_class = ast.unparse(one.annotation).startswith("ClassVar")
+        if of_the_class and not meaning and not getattr(value, "_is_protocol", False):
+            continue
+        yield name, _plain(ast.unparse(one.annotation)), meaning
+
+
+def _comments(source: str) -> dict[int, str]:
+    """Number of a line -> its comment; remarks for tools are left out."""
+    found = {}
+    for token in tokenize.generate_tokens(io.StringIO(source).readline):
+        if token.type == tokenize.COMMENT and not re.match(r"# (type|fmt|noqa)", token.string):
+            found[token.start[0]] = token.string.removeprefix("#").strip()
+    return found
+
+
+def _plain(kind: str) -> str:
+    """A type without the marks that are not for readers."""
+    kind = re.sub(r"^ClassVar\[(.*)\]$", r"\1", kind)
+    return re.sub(r"^Annotated\[(.*), \w+\]$", r"\1", kind)
+
+
 def class_lines(name: str, value: Any) -> Iterator[str]:
     yield f"* `{name}`: {summary(value)}".rstrip(": ")
+    for field, kind, meaning in fields(value):
+        yield f"    * `{field}` (`{kind}`): {meaning}".rstrip(": ")
     own = {**vars(value)}
     for attribute, member in own.items():
         if attribute.startswith("_"):

@@ -37,7 +37,7 @@ from turnwise.metrics.learned.turnwise.signals import Signals, prior, signal_ten
 from turnwise.metrics.learned.usr import full as usr_full
 from turnwise.metrics.learned.usr import retrieval
 from turnwise.metrics.models import text_encoder
-from turnwise.networks.training.task import Ratings, Trained, TrainingTask
+from turnwise.networks.training.task import Ratings, TrainedModel, TrainingTask
 from turnwise.types import Dialogue, Floats, digest
 
 MODELS = Path(__file__).parents[1] / "src" / "turnwise" / "data" / "models"
@@ -52,7 +52,7 @@ def say(line: str) -> None:
     print(line, file=sys.stderr, flush=True)
 
 
-def keep(name: str, trained: Trained, **more: Any) -> folder.Folder:
+def keep(name: str, trained: TrainedModel, **more: Any) -> folder.Folder:
     """Save a trained model in the package, with further entries of its card."""
     made = folder.save(
         MODELS / name,
@@ -184,7 +184,7 @@ def fit_turnwise(data: Path, rated_groups: Sequence[Rated], parts: folder.Folder
         for group, error in zip(groups, errors, strict=True)
     }
     say(f"half-width {half_width:.3f}, covers {covered}")
-    trained = Trained(
+    trained = TrainedModel(
         kind="turnwise",
         tensors={
             **signal_tensors(parts),

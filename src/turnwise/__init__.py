@@ -5,9 +5,10 @@
     tw.score("logs.jsonl", metrics="bleu-4,distinct-2")
 
 Every command is a function with typed parameters and a typed result: `score`, `compare`, `calibrate`, `ope`,
-`attack`, `train`, `respond`, `simulate`, `convert` and `validate` have the names of their commands;
-`meta_evaluate` is `turnwise meta`, `make_report` is `turnwise report`, `harden` is `turnwise attack --harden`.
-Nothing is loaded before it is used.
+`attack`, `train`, `respond`, `simulate`, `convert`, `validate`, `rate`, `fetch` and `doctor` have the names of their
+commands; `meta_evaluate` is `turnwise meta`, `make_report` is `turnwise report`, `harden` is `turnwise attack --harden`,
+`list_available` is `turnwise ls`, `demo_corpus` is `turnwise demo --corpus`, `export_ratings` is `turnwise rate
+--export`. Nothing is loaded before it is used.
 
 The names in `__all__` are public: one that is removed is deprecated for a minor version first.
 """
@@ -27,7 +28,12 @@ if TYPE_CHECKING:
         Comparison,
         Converted,
         Estimates,
+        ExportedRatings,
+        Extra,
         Hardened,
+        Installation,
+        Listing,
+        RatingLinks,
         Replies,
         Report,
         Result,
@@ -39,10 +45,16 @@ if TYPE_CHECKING:
         calibrate,
         compare,
         convert,
+        demo_corpus,
+        doctor,
+        export_ratings,
+        fetch,
         harden,
+        list_available,
         make_report,
         meta_evaluate,
         ope,
+        rate,
         respond,
         score,
         simulate,
@@ -60,10 +72,15 @@ __all__ = [
     "DataError",
     "Dialogue",
     "Estimates",
+    "ExportedRatings",
+    "Extra",
     "Finding",
     "Hardened",
+    "Installation",
+    "Listing",
     "MissingExtra",
     "Rating",
+    "RatingLinks",
     "Refused",
     "Replies",
     "Reply",
@@ -82,10 +99,16 @@ __all__ = [
     "calibrate",
     "compare",
     "convert",
+    "demo_corpus",
+    "doctor",
+    "export_ratings",
+    "fetch",
     "harden",
+    "list_available",
     "make_report",
     "meta_evaluate",
     "ope",
+    "rate",
     "respond",
     "score",
     "simulate",
@@ -99,11 +122,21 @@ if not TYPE_CHECKING:  # a type checker would accept any attribute of a module t
 
     def __getattr__(name: str) -> object:
         if name not in __all__:
-            raise AttributeError(f"module `turnwise` has no `{name}`")
+            raise AttributeError(f"module `turnwise` has no `{name}`{_advice(name)}", name=name)
         from importlib import import_module
 
         home = "errors" if name in _ERRORS else "types" if name in _TYPES else "library"
         return getattr(import_module(f"turnwise.{home}"), name)
+
+
+def _advice(name: str) -> str:
+    """The nearest public name in words; empty for private names and where none is near."""
+    if name.startswith("_"):
+        return ""
+    from difflib import get_close_matches
+
+    near = get_close_matches(name, __all__, n=1)
+    return f"; did you mean `{near[0]}`?" if near else ""
 
 
 def __dir__() -> list[str]:

@@ -14,7 +14,7 @@ from turnwise.encode.models.folder import load as load_model
 from turnwise.errors import DataError, PluginError, Problem, Refused, UsageError
 from turnwise.logs.readers.source import Options
 from turnwise.metrics.rows import Mean, Ratio, Sums
-from turnwise.networks.training.task import Ratings, Trained, TrainingTask
+from turnwise.networks.training.task import Ratings, TrainedModel, TrainingTask
 from turnwise.protocols import (
     AgentExtras,
     Curved,
@@ -25,7 +25,10 @@ from turnwise.protocols import (
     MetricExtras,
     Priced,
     ReadsPlaceholders,
+    SumEstimator,
     TakesMetrics,
+    TakesSelfPlay,
+    TaskCritic,
     TrainerExtras,
     WorldExtras,
 )
@@ -34,6 +37,7 @@ from turnwise.types import (
     Agent,
     Card,
     Dialogue,
+    DimensionScores,
     Episodes,
     Estimate,
     Estimator,
@@ -54,7 +58,6 @@ from turnwise.types import (
     Role,
     Rows,
     Said,
-    Scores,
     Signature,
     Summed,
     Turn,
@@ -69,6 +72,7 @@ __all__ = [
     "Curved",
     "DataError",
     "Dialogue",
+    "DimensionScores",
     "Episodes",
     "Estimate",
     "EstimatesMany",
@@ -105,12 +109,14 @@ __all__ = [
     "Rows",
     "Said",
     "Scene",
-    "Scores",
     "Signature",
+    "SumEstimator",
     "Summed",
     "Sums",
     "TakesMetrics",
-    "Trained",
+    "TakesSelfPlay",
+    "TaskCritic",
+    "TrainedModel",
     "TrainerExtras",
     "TrainingTask",
     "Turn",

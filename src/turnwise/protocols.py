@@ -17,11 +17,16 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
 from inspect import getattr_static
 from math import inf
-from typing import Any, Literal, Protocol, cast, runtime_checkable
+from typing import TYPE_CHECKING, Any, Literal, Protocol, Self, cast, runtime_checkable
 
 from turnwise.errors import PluginError, TurnwiseError
 from turnwise.registry import described
 from turnwise.types import Episodes, Estimate, Estimator, Item, Metric, Rows, Signature
+
+if TYPE_CHECKING:  # these modules stand above this one
+    from turnwise.estimators.critic.evaluation import Evaluation
+    from turnwise.estimators.critic.features import Facts
+    from turnwise.estimators.linear.problem import Problem
 
 
 class MetricExtras(Protocol):
@@ -90,9 +95,10 @@ class TrainerExtras(Protocol):
 class WorldExtras(Protocol):
     """Optional attributes of a world's module, each with the value that is assumed where it is absent."""
 
-    opened: Callable[..., Any] | None = None
+    make_world: Callable[..., Any] | None = None
     """A function that makes the world from `db`, `goals`, `delexicalised` and `simulator`, for a world with these
-    options. `family` is then called with the keyword `world`."""
+    options of `turnwise simulate`. `simulate` uses the world it returns in place of `WORLD`, and passes it to `family`
+    as the keyword `world`."""
 
 
 def metric_extras(metric: object) -> MetricExtras:
@@ -181,6 +187,73 @@ class TakesSelfPlay(Protocol):
 
     def given(self, played: Mapping[str, Episodes], /) -> Estimator:
         """The estimator with these dialogues: agent -> its episodes."""
+        ...
+
+
+CriticReward = Literal["auto", "success", "one", "progress", "rating"]
+"""What the reward of a critic is taken from; `auto` is the rating if there is one, otherwise success."""
+
+TextForm = Literal["auto", "one", "logged"]
+"""The form in which a critic reads the texts of task logs."""
+
+
+@runtime_checkable
+class TaskCritic(Protocol):
+    """An estimator of the discounted return of a task: what `turnwise ope` asks of a critic beyond an estimate."""
+
+    @property
+    def signature(self) -> Signature:
+        """Everything that must be equal for two values to be comparable."""
+        ...
+
+    @property
+    def reward(self) -> CriticReward:
+        """What the reward is taken from; `auto` is not resolved here."""
+        ...
+
+    @property
+    def discount(self) -> float:
+        """The discount factor gamma."""
+        ...
+
+    @property
+    def worded(self) -> TextForm:
+        """`one` or `logged`: the form in which texts are read."""
+        ...
+
+    @property
+    def taught(self) -> list[str]:
+        """Names (without prefix) of the controls whose value is 0 by training."""
+        ...
+
+    def given(self, facts: Mapping[str, Facts], /) -> Self:
+        """A copy with the task facts of the dialogues, by dialogue id."""
+        ...
+
+    def rewarded(self, reward: CriticReward, /) -> Self:
+        """A copy with another reward."""
+        ...
+
+    def evaluation(self, episodes: Episodes, /, *, seed: int = 0) -> Evaluation:
+        """What is fitted once on these dialogues, and then values any system on them."""
+        ...
+
+    def estimate(self, episodes: Episodes, target: str, /, *, rng: Any) -> Estimate:
+        """The value of the target on the dialogues that it did not hold."""
+        ...
+
+
+@runtime_checkable
+class SumEstimator(Protocol):
+    """An estimator that needs only sums over the logs, for `turnwise ope --stream`."""
+
+    @property
+    def model(self) -> str:
+        """Name of the encoder of texts."""
+        ...
+
+    def value(self, problem: Problem) -> float:
+        """The target's value from sums alone; arrays of single dialogues in `problem` are empty or means."""
         ...
 
 

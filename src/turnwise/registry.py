@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from importlib import import_module, invalidate_caches
 from importlib.metadata import EntryPoint, distributions, entry_points
+from inspect import signature
 from pathlib import Path
 from types import NoneType, UnionType
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
@@ -195,6 +196,14 @@ def settings(name: str, example: str) -> tuple[str, dict[str, Any]]:
     if not rest.endswith("]") or not all(key.strip() and sign for key, sign, _ in parts):
         raise UsageError(f"`{name}` is no name with settings; write for example {example}")
     return plain, {key.strip(): _parsed(value.strip()) for key, _, value in parts}
+
+
+def check_required(offer: Offer, maker: Callable[..., Any], given: Mapping[str, Any]) -> None:
+    """Raise the offer's `PluginError` if a setting without a default is not given."""
+    for name, one in signature(maker).parameters.items():
+        variadic = one.kind in (one.VAR_POSITIONAL, one.VAR_KEYWORD)
+        if one.default is one.empty and not variadic and name not in given:
+            raise offer.error(f"the setting `{name}` has no default; write {offer.name}[{name}=...]")
 
 
 def check(values: Mapping[str, Any], maker: Callable[..., Any], what: str) -> None:

@@ -42,7 +42,7 @@ Level = Literal["turn", "dialogue", "system"]
 Need = Literal["context", "references", "dialogue", "goal", "state"]
 Kind = Literal["reference", "distribution", "learned", "unreferenced", "feature", "task", "estimator"]
 Status = Literal["ok", "error", "skipped", "refused"]
-Scores: TypeAlias = Mapping[str, float]  # dimension -> value
+DimensionScores: TypeAlias = Mapping[str, float]  # dimension -> value
 
 
 class Record(msgspec.Struct, frozen=True, gc=False):
@@ -65,8 +65,12 @@ class Reply(Record, frozen=True):
     """What an agent says, or would have said, at one point."""
 
     content: str
-    outcome: Scores | None = None  # scores of the decision it commits to; such a reply ends the dialogue
-    relabelled: Scores | None = None  # scores of the decision it would take if the dialogue ended here
+    outcome: DimensionScores | None = (
+        None  # scores of the decision it commits to; such a reply ends the dialogue
+    )
+    relabelled: DimensionScores | None = (
+        None  # scores of the decision it would take if the dialogue ended here
+    )
 
 
 class Turn(Record, frozen=True):
@@ -76,7 +80,7 @@ class Turn(Record, frozen=True):
     content: str | None  # None only beside tool calls
     references: tuple[str, ...] = ()
     alternatives: Mapping[str, tuple[Reply, ...]] = {}
-    outcome: Scores | None = None
+    outcome: DimensionScores | None = None
     state: Mapping[str, Any] | None = None
     acts: tuple[Any, ...] | None = None
     extra: Mapping[str, Any] = {}  # unknown keys, passed through

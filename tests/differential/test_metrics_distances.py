@@ -6,8 +6,8 @@ from scipy.linalg import sqrtm
 from sklearn.cluster import KMeans
 from sklearn.metrics.pairwise import rbf_kernel
 
+from tests.frechet import frechet
 from turnwise.metrics.distribution.curve import histograms, principal
-from turnwise.metrics.distribution.frechet import frechet
 from turnwise.metrics.distribution.kernel import RealSample
 from turnwise.metrics.distribution.kmeans import kmeans
 

@@ -358,7 +358,7 @@ def test_ope_reports_a_broken_estimator_and_estimates_with_the_others(site: Path
         ),
         (
             ("train", "dict", "logs.jsonl", "-o", "model"),
-            "trainer `dict` of broken-pack: returned {'weights': 1}; expected a turnwise.plugins.Trained",
+            "trainer `dict` of broken-pack: returned {'weights': 1}; expected a turnwise.plugins.TrainedModel",
         ),
         (
             ("score", "logs.jsonl", "-m", "twice"),
@@ -556,7 +556,7 @@ def test_ls_metrics_makes_a_plugin_with_computed_attributes_and_goes_on_past_tho
     names = {line.split()[0] for line in out.splitlines()[2:]}
     assert {"computed", "length", "raising-cost"} <= names
     notes = {
-        "with-setting": "cannot be listed: UsageError: metric `with-setting`: missing a required argument: 'n'",
+        "with-setting": "the setting `n` has no default; write with-setting[n=...]",
         "none-card": "`card` is None; expected a turnwise.plugins.Card",
         "raising-card": "raising_pack.RaisingCard.card raised RuntimeError: no licence",
         "raising-direction": "raising_pack.RaisingDirection.higher_is_better raised RuntimeError: no licence",
@@ -664,3 +664,279 @@ def test_respond_names_an_agent_whose_signature_raises(raising: Path) -> None:
         told
     )
     assert not (raising / "new.jsonl").exists()
+
+
+FITTED = '''
+from broken_pack import CARD, WHOLE, Good
+from turnwise.plugins import *
+import numpy as np
+
+
+def broken(self):
+    raise RuntimeError("no licence")
+
+
+class FittedGood(Good):
+    signature = property(lambda self: Signature("fitted-good"))
+
+
+class Level(Good):
+    level = property(broken)
+
+
+class Signed(Good):
+    signature = property(broken)
+
+
+class NeedsRaise(Good):
+    needs = property(broken)
+
+    def fit(self, items, /):
+        return FittedGood()
+
+
+class LevelRaisesAfter(Good):
+    def fit(self, items, /):
+        return Level()
+
+
+class SignatureRaisesAfter(Good):
+    def fit(self, items, /):
+        return Signed()
+
+
+class FitsAgain(Good):
+    """What `fit` returns has `fit` too."""
+
+    def __init__(self, fitted: bool = False):
+        self.fitted = fitted
+
+    signature = property(lambda self: Signature("fits-again"))
+
+    @property
+    def unscored(self):
+        if self.fitted:
+            raise RuntimeError("no licence")
+        return "never"
+
+    def fit(self, items, /):
+        return FitsAgain(True)
+
+
+class TextValue(Good):
+    signature = property(lambda self: Signature("text-value"))
+
+    def value(self, item, /):
+        return "1"
+
+
+class NanValue(Good):
+    unscored = "the model is silent"
+    signature = property(lambda self: Signature("nan-value"))
+
+    def value(self, item, /):
+        return float("nan")
+
+
+class NanNumber(Good):
+    signature = property(lambda self: Signature("nan-number"))
+    of_sums = None
+
+    def reduce(self, rows, /):
+        return float("nan")
+
+
+class NanSums(Good):
+    signature = property(lambda self: Signature("nan-sums"))
+
+    def of_sums(self, sums, /):
+        return np.full(sums.shape[:-1], np.nan)
+
+
+class WithSetting(Good):
+    signature = property(lambda self: Signature("with-setting"))
+
+    def __init__(self, n):
+        self.n = n
+
+
+class Whole:
+    card = WHOLE
+    model = "hashing"
+    signature = property(lambda self: Signature("whole"))
+
+    def estimate(self, episodes, target, /, *, rng):
+        return Estimate(value=0.5, contributions=np.array([0.5, 0.5]))
+
+    def value(self, problem):
+        return 0.5
+
+
+class StreamSignature(Whole):
+    signature = property(broken)
+
+
+class StreamValue(Whole):
+    def value(self, problem):
+        raise RuntimeError("no licence")
+
+
+class StreamText(Whole):
+    def value(self, problem):
+        return "0.5"
+
+
+class Slow(Whole):
+    nested = False
+
+    def estimate(self, episodes, target, /, *, rng):
+        raise RuntimeError("no licence")
+
+
+class SlowRefuses(Whole):
+    nested = False
+
+    def estimate(self, episodes, target, /, *, rng):
+        raise Refused("too few points")
+
+
+class EstimatorSetting(Whole):
+    def __init__(self, n):
+        self.n = n
+
+
+def documented(path, options):
+    """Transcripts of our hotline.
+
+    More lines.
+    """
+    yield from ()
+
+
+def undocumented(path, options):
+    yield from ()
+'''
+FITTED_POINTS = """
+[turnwise.metrics]
+needs-raise = fitted_pack:NeedsRaise
+level-after = fitted_pack:LevelRaisesAfter
+signature-after = fitted_pack:SignatureRaisesAfter
+fits-again = fitted_pack:FitsAgain
+text-value = fitted_pack:TextValue
+nan-value = fitted_pack:NanValue
+nan-number = fitted_pack:NanNumber
+nan-sums = fitted_pack:NanSums
+with-setting = fitted_pack:WithSetting
+
+[turnwise.estimators]
+whole = fitted_pack:Whole
+stream-signature = fitted_pack:StreamSignature
+stream-value = fitted_pack:StreamValue
+stream-text = fitted_pack:StreamText
+slow = fitted_pack:Slow
+slow-refuses = fitted_pack:SlowRefuses
+with-setting = fitted_pack:EstimatorSetting
+
+[turnwise.readers]
+documented = fitted_pack:documented
+undocumented = fitted_pack:undocumented
+"""
+
+
+@pytest.fixture(scope="module")
+def fitted(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A site whose plugins fail after `fit`, in a stream, in a training, or return something else than a number."""
+    site = tmp_path_factory.mktemp("fitted")
+    (site / "broken_pack.py").write_text(MODULE)
+    (site / "fitted_pack.py").write_text(FITTED)
+    install(site, "fitted-pack", FITTED_POINTS)
+    native.write(dialogues(agents=7, each=6), str(site / "logs.jsonl"))
+    return site
+
+
+def test_score_goes_on_past_fitted_metrics_whose_attributes_raise_and_values_that_are_no_numbers(
+    fitted: Path,
+) -> None:
+    broken = {
+        "needs-raise": "fitted_pack.NeedsRaise.needs raised RuntimeError: no licence",
+        "level-after": "fitted_pack.Level.level raised RuntimeError: no licence",
+        "signature-after": "fitted_pack.Signed.signature raised RuntimeError: no licence",
+        "fits-again": "fitted_pack.FitsAgain.unscored raised RuntimeError: no licence",
+        "text-value": "fitted_pack.TextValue.value returned '1'; expected a float or None",
+        "with-setting": "metric `with-setting` of fitted-pack: the setting `n` has no default; "
+        "write with-setting[n=...]",
+    }
+    names = ",".join(["length", *broken])
+    code, out, told = run(fitted, "score", "logs.jsonl", "-m", names, "--format", "json", "-q")
+    assert code in (0, 3), told
+    found = json.loads(out)["results"]
+    assert {one["metric"] for one in found if one["estimate"] is not None} == {"length"}
+    for name, problem in broken.items():
+        reasons = {one["reason"] for one in found if one["metric"] == name}
+        assert any(problem in str(reason) for reason in reasons), (name, reasons)
+    code, out, _ = run(fitted, "score", "logs.jsonl", "-m", "with-setting[n=3]", "--format", "json", "-q")
+    assert code == 0
+    assert all(one["estimate"] is not None for one in json.loads(out)["results"])
+
+
+def test_score_says_why_a_number_is_nan(fitted: Path) -> None:
+    names = "length,nan-value,nan-number,nan-sums"
+    code, out, told = run(fitted, "score", "logs.jsonl", "-m", names, "--format", "json", "-q")
+    assert code in (0, 3), told
+    found = json.loads(out)["results"]
+    assert {one["metric"] for one in found if one["estimate"] is not None} == {"length"}
+    reasons = {
+        "nan-value": "no value or NaN: the model is silent (",
+        "nan-number": "fitted_pack.NanNumber.reduce returned NaN for",
+        "nan-sums": "fitted_pack.NanSums.of_sums returned NaN for",
+    }
+    for name, reason in reasons.items():
+        mine = [one for one in found if one["metric"] == name]
+        assert mine
+        assert all(reason in str(one["reason"]) for one in mine), mine
+
+
+def test_ope_goes_on_past_slow_estimators_that_raise_or_refuse_and_settings_without_a_default(
+    fitted: Path,
+) -> None:
+    target = dialogues(agents=7, each=6)[0].agent
+    names = "mean,slow,slow-refuses,with-setting"
+    code, out, told = run(
+        fitted, "ope", "logs.jsonl", "--rating", "reward", "--target", target, "--model", "hashing",
+        "--estimator", names, "--no-calibrate", "--format", "json", "-q",
+    )  # fmt: skip
+    assert code in (0, 3), (told, out)
+    found = {one["estimator"]: one for one in json.loads(out)["results"]}
+    assert found["mean"]["estimate"] is not None
+    assert (found["slow"]["status"], found["slow-refuses"]["status"]) == ("error", "refused")
+    assert "fitted_pack.Slow.estimate raised RuntimeError: no licence" in found["slow"]["reason"]
+    assert found["slow-refuses"]["reason"] == "too few points"
+    assert "the setting `n` has no default; write with-setting[n=...]" in found["with-setting"]["reason"]
+
+
+def test_a_streamed_ope_goes_on_past_estimators_that_raise(fitted: Path) -> None:
+    target = dialogues(agents=7, each=6)[0].agent
+    broken = {
+        "stream-signature": "fitted_pack.StreamSignature.signature raised RuntimeError: no licence",
+        "stream-value": "fitted_pack.StreamValue.value raised RuntimeError: no licence",
+        "stream-text": "fitted_pack.StreamText.value returned '0.5'; expected a float",
+    }
+    code, out, told = run(
+        fitted, "ope", "logs.jsonl", "--stream", "--rating", "reward", "--target", target, "--model", "hashing",
+        "--estimator", ",".join(["fqe", "whole", *broken]), "--no-calibrate", "--format", "json", "-q",
+    )  # fmt: skip
+    assert code in (0, 3), (told, out)
+    found = {one["estimator"]: one for one in json.loads(out)["results"]}
+    assert found["fqe"]["estimate"] is not None
+    assert found["whole"]["estimate"] == 0.5
+    for name, problem in broken.items():
+        assert found[name]["status"] == "error"
+        assert problem in found[name]["reason"]
+
+
+def test_ls_readers_shows_the_first_line_of_a_plugins_docstring(fitted: Path) -> None:
+    code, out, told = run(fitted, "ls", "readers")
+    assert code == 0, told
+    lines = {line.split()[0]: line for line in out.splitlines()[2:]}
+    assert lines["documented"].endswith("Transcripts of our hotline.")
+    assert lines["undocumented"].endswith("of the package fitted-pack")

@@ -35,7 +35,7 @@ from turnwise.metrics.learned.guard import training as guard  # noqa: E402
 from turnwise.metrics.learned.usr import retrieval  # noqa: E402
 from turnwise.networks import characters, dual  # noqa: E402
 from turnwise.networks.hred import pretraining  # noqa: E402
-from turnwise.networks.training.task import Trained, TrainingTask  # noqa: E402
+from turnwise.networks.training.task import TrainedModel, TrainingTask  # noqa: E402
 from turnwise.run.train import lava  # noqa: E402
 from turnwise.types import Dialogue, Reply, Turn, digest  # noqa: E402
 
@@ -60,7 +60,7 @@ def _dialogue_model(module: Any, **settings: Any) -> Numbers:
     return _all(module.train(small_talk(), settings=chosen, rng=np.random.default_rng(3)))
 
 
-def _all(trained: Trained) -> Numbers:
+def _all(trained: TrainedModel) -> Numbers:
     keys = sorted(trained.curve[-1]) if trained.curve else []
     curve = {
         f"curve.{key}": np.array([point[key] for point in trained.curve if key in point]) for key in keys
@@ -74,8 +74,8 @@ def _tables() -> str:
 
 
 def _policy(
-    train: Callable[[TrainingTask], Trained], name: str, model: Path | None = None, **settings: Any
-) -> Trained:
+    train: Callable[[TrainingTask], TrainedModel], name: str, model: Path | None = None, **settings: Any
+) -> TrainedModel:
     dialogues = small_task(80)
     return train(
         TrainingTask(
@@ -89,7 +89,7 @@ def _policy(
 
 
 @cache
-def _supervised(objective: str = "joint") -> Trained:
+def _supervised(objective: str = "joint") -> TrainedModel:
     return _policy(lava.lava, "lava", **{**LAVA, "objective": objective, "dropout": 0.1, "epochs": 3})
 
 

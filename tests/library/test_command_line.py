@@ -17,6 +17,7 @@ COMPUTED = {"progress", "figures", "reuse"}
 DIFFERENT = {
     "train": {"reader"},
     "convert": {"files", "mapping", "save_mapping", "source", "target"},
+    "rate": {"export", "output", "announce", "raters"},  # --export OUT is a function; N of --raters is a text
 }
 COMMANDS = {  # command -> its functions, and the least that must be typed
     "score": ([tw.score], "logs.jsonl -m length"),
@@ -31,6 +32,10 @@ COMMANDS = {  # command -> its functions, and the least that must be typed
     "validate": ([tw.validate], "logs.jsonl"),
     "convert": ([tw.convert], "--from openai in.jsonl out.jsonl"),
     "report": ([tw.make_report], "out"),
+    "rate": ([tw.rate, tw.export_ratings], "logs.jsonl"),
+    "ls": ([tw.list_available], ""),
+    "doctor": ([tw.doctor], ""),
+    "fetch": ([tw.fetch], "minilm"),
 }
 
 

@@ -48,7 +48,7 @@ def test_a_census_counts_what_is_there(tmp_path: Path) -> None:
     assert (overall.n_turn, overall.n_dialogue, list(overall.raters)) == (1, 1, ["r1", "r2"])
     assert (overall.scale, rude.scale) == ((1.0, 5.0), None)
     assert list(rude.directions) == ["lower"]
-    assert census.has_turn_ratings
+    assert census.turn_rated == frozenset({"overall"})
     assert census.has_references
     assert list(census.alternatives) == ["x", "y"]
     assert [(source.n_dialogues, source.turn_rated) for source in census.files] == [

@@ -1,13 +1,17 @@
 """Identities of distances between distributions that hold whatever the vectors."""
 
+from functools import reduce
+from operator import add
+
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
+from tests.frechet import frechet
 from turnwise.metrics.distribution.curve import Histograms, histograms
-from turnwise.metrics.distribution.frechet import Gaussian, distance, frechet
+from turnwise.metrics.distribution.frechet import Gaussian, distance
 from turnwise.metrics.distribution.kernel import RealSample
 from turnwise.metrics.distribution.moments import Moments
 
@@ -56,7 +60,7 @@ def test_moments_merged_in_any_order_are_those_of_all_rows(parts: list[np.ndarra
     whole = Moments.of(np.concatenate(parts))
     shuffled = list(parts)
     random.shuffle(shuffled)  # type: ignore[attr-defined]
-    merged = Moments.of_parts(shuffled)
+    merged = reduce(add, map(Moments.of, shuffled))
     assert merged.count == whole.count
     np.testing.assert_allclose(merged.mean, whole.mean, atol=1e-9 * np.sqrt(size(*parts)))
     np.testing.assert_allclose(merged.scatter, whole.scatter, atol=1e-9 * len(parts) * size(*parts))
@@ -65,15 +69,15 @@ def test_moments_merged_in_any_order_are_those_of_all_rows(parts: list[np.ndarra
 @given(sets, st.integers(1, 5))
 def test_empty_parts_change_no_moments(x: np.ndarray, copies: int) -> None:
     nothing = x[:0]
-    merged = Moments.of_parts([nothing] * copies + [x] + [nothing] * copies)
+    merged = reduce(add, map(Moments.of, [nothing] * copies + [x] + [nothing] * copies))
     np.testing.assert_array_equal(merged.scatter, Moments.of(x).scatter)
 
 
 @given(sets, sets)
 def test_moments_are_all_that_frechet_needs(x: np.ndarray, y: np.ndarray) -> None:
-    told = distance(Gaussian.of_moments(Moments.of(x)), Gaussian.of_moments(Moments.of(y)))
+    distance_of_moments = distance(Gaussian.of_moments(Moments.of(x)), Gaussian.of_moments(Moments.of(y)))
     # The root of a singular covariance is known to sqrt(eps) only: rows are better where n < d.
-    assert told == pytest.approx(frechet(x, y), abs=1e-6 * size(x, y))
+    assert distance_of_moments == pytest.approx(frechet(x, y), abs=1e-6 * size(x, y))
 
 
 @given(sets, sets, st.integers(1, 6), st.integers(0, 100))

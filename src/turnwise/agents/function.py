@@ -16,7 +16,7 @@ import numpy as np
 
 from turnwise.errors import UsageError
 from turnwise.registry import own_function
-from turnwise.types import Reply, Scores, Signature, Turn, digest
+from turnwise.types import DimensionScores, Reply, Signature, Turn, digest
 
 _KEYS = ("content", "outcome", "relabelled")
 
@@ -74,7 +74,7 @@ def _parameters(function: Callable[..., Any]) -> Mapping[str, inspect.Parameter]
         return {}
 
 
-def _scores(returned: Mapping[str, Any], key: str) -> Scores | None:
+def _scores(returned: Mapping[str, Any], key: str) -> DimensionScores | None:
     """The scores under a key of a returned object, as floats; None if there are none.
 
     Raises a `UsageError` if they are not finite numbers by name.

@@ -3,7 +3,7 @@
 from dataclasses import fields
 from typing import TYPE_CHECKING, TypeVar
 
-from turnwise.networks.training.task import Trained, TrainingTask
+from turnwise.networks.training.task import TrainedModel, TrainingTask
 from turnwise.types import Finding
 
 if TYPE_CHECKING:
@@ -13,17 +13,17 @@ if TYPE_CHECKING:
 _LATENT = 100  # dimensions of VHRED's latent variable (Serban et al. 2017)
 
 
-def hred(task: TrainingTask) -> Trained:
+def hred(task: TrainingTask) -> TrainedModel:
     """Train HRED on the likelihood of dialogues."""
     return _dialogue_model(task, latent=0)
 
 
-def vhred(task: TrainingTask) -> Trained:
+def vhred(task: TrainingTask) -> TrainedModel:
     """Train VHRED on the variational bound of the likelihood of dialogues."""
     return _dialogue_model(task, latent=_LATENT)
 
 
-def _dialogue_model(task: TrainingTask, *, latent: int) -> Trained:
+def _dialogue_model(task: TrainingTask, *, latent: int) -> TrainedModel:
     """Train HRED, or VHRED with a latent variable of `latent` dimensions."""
     from turnwise.networks.hred import pretraining
 
@@ -32,7 +32,7 @@ def _dialogue_model(task: TrainingTask, *, latent: int) -> Trained:
     return _with_findings(task, trained, ("perplexity", "kl") if latent else ("perplexity",))
 
 
-def dual(task: TrainingTask) -> Trained:
+def dual(task: TrainingTask) -> TrainedModel:
     """Train a dual encoder to find the true reply to a context."""
     from turnwise.networks import dual as matching
 
@@ -41,7 +41,7 @@ def dual(task: TrainingTask) -> Trained:
     return _with_findings(task, trained, ("recall",))
 
 
-def characters(task: TrainingTask) -> Trained:
+def characters(task: TrainingTask) -> TrainedModel:
     """Train the character-level encoder of ADEM, which is not an agent but pretrained like one."""
     from turnwise.networks import characters as letters
 
@@ -50,14 +50,16 @@ def characters(task: TrainingTask) -> Trained:
     return _with_findings(task, trained, ("recall",))
 
 
-def tfidf(task: TrainingTask) -> Trained:
+def tfidf(task: TrainingTask) -> TrainedModel:
     """Fit TF-IDF retrieval; its only setting is `window`."""
     from turnwise.agents.tfidf import TfIdf
 
     task.check_settings(["window"])
     agent = TfIdf.fit(task.dialogues, window=task.setting("window", 2))
     tensors, config = agent.parts()
-    return Trained(kind="tfidf", tensors=tensors, config=config, card={"replies": len(agent.known_replies)})
+    return TrainedModel(
+        kind="tfidf", tensors=tensors, config=config, card={"replies": len(agent.known_replies)}
+    )
 
 
 def _settings(task: TrainingTask, default: "Chosen") -> "Chosen":
@@ -68,7 +70,7 @@ def _settings(task: TrainingTask, default: "Chosen") -> "Chosen":
     return type(default)(**chosen, device=task.device)
 
 
-def _with_findings(task: TrainingTask, trained: Trained, statistics: tuple[str, ...]) -> Trained:
+def _with_findings(task: TrainingTask, trained: TrainedModel, statistics: tuple[str, ...]) -> TrainedModel:
     """The trained model with a finding for each of `statistics`: the card's values on held-out dialogues."""
     best = trained.card["held_out"]
     findings = tuple(
@@ -80,7 +82,7 @@ def _with_findings(task: TrainingTask, trained: Trained, statistics: tuple[str, 
         )
         for name in statistics
     )
-    return Trained(
+    return TrainedModel(
         kind=trained.kind,
         tensors=trained.tensors,
         config=trained.config,

@@ -15,10 +15,8 @@ import click
 )
 @click.option("-q", "--quiet", is_flag=True, help="Print errors only.")
 def command(names: tuple[str, ...], source: Path | None, quiet: bool) -> None:
-    from turnwise.encode.models.fetch import fetch
+    from turnwise.library import fetch
 
     for name in names:
-        folder = fetch(
-            name, source=source, say=(lambda _: None) if quiet else (lambda text: click.echo(text, err=True))
-        )
-        click.echo(folder)
+        for folder in fetch([name], source=source, progress=not quiet).values():
+            click.echo(folder)

@@ -153,9 +153,12 @@ running = _options(
 )  # fmt: skip
 running_without_draws = _options(_scoring, _limits)  # for intervals that need no resampling
 
+style = click.option(
+    "--format", "style", default="table", show_default=True, type=click.Choice(["table", "json"])
+)
+
 printing = _options(
-    click.option("--format", "style", default="table", show_default=True,
-                 type=click.Choice(["table", "json"])),
+    style,
     click.option("-q", "--quiet", is_flag=True, help="No progress bar and no notes."),
     click.option("-v", "--verbose", is_flag=True, help="Also show methods and signatures in the table."),
 )  # fmt: skip

@@ -17,12 +17,15 @@ from turnwise.types import (
 
 ABSENT, COMPUTED = object(), object()
 
-_CHECKED_IF_COMPUTED = frozenset(
+ABILITIES = frozenset({"metrics", "played", "reward", "discount", "worded", "taught"})
+"""Attributes by which protocols recognise what an estimator can do."""
+
+CHECKED_IF_COMPUTED = frozenset(
     {"card", "level", "needs", "higher_is_better", "unscored"}  # of metrics, some of estimators too
     | {"span", "bounds", "verdicts", "sampled"}
     | {"nested", "holds_data", "model"}
+    | ABILITIES
 )
-
 """Attributes that an object is asked for even if they are properties. The others may load a model when they are read.
 An object with `fit` is not asked, because its properties may need the fit."""
 
@@ -30,7 +33,7 @@ An object with `fit` is not asked, because its properties may need the fit."""
 def attribute(plugin: object, name: str) -> Any:
     """An attribute; `ABSENT` if there is none, `COMPUTED` for a property, or for a slot that only an instance has.
 
-    A property in `_CHECKED_IF_COMPUTED` is read from an instance; `PluginError` if it raises.
+    A property in `CHECKED_IF_COMPUTED` is read from an instance; `PluginError` if it raises.
     """
     static = getattr_static(plugin, name, ABSENT)
     if static is ABSENT:
@@ -45,7 +48,7 @@ def attribute(plugin: object, name: str) -> Any:
 def _may_be_read(plugin: object, name: str) -> bool:
     """Whether a property of the plugin is read by the checks."""
     return (
-        name in _CHECKED_IF_COMPUTED
+        name in CHECKED_IF_COMPUTED
         and not isinstance(plugin, type)
         and not callable(getattr_static(plugin, "fit", None))
     )

@@ -9,14 +9,14 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Sequence
 from numbers import Real
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from turnwise.conformance.attributes import shown, with_article
 from turnwise.conformance.plugins import metric_problem, reply_problem
 from turnwise.errors import PluginError, TurnwiseError
-from turnwise.protocols import EstimatesMany, TakesMetrics, read_attribute
+from turnwise.protocols import EstimatesMany, SumEstimator, TakesMetrics, read_attribute
 from turnwise.registry import described
 from turnwise.types import (
     Agent,
@@ -33,6 +33,9 @@ from turnwise.types import (
     Summed,
     Turn,
 )
+
+if TYPE_CHECKING:  # a module above this one
+    from turnwise.estimators.linear.problem import Problem
 
 
 def rows_of(metric: Metric, items: Sequence[Item]) -> Rows:
@@ -76,7 +79,7 @@ def numbers_of(metric: Summed, sums: Floats) -> Floats:
 def fitted_on(metric: Fitted, items: Iterable[Item]) -> Metric:
     """`metric.fit(items)`; raises `PluginError` for what is not a metric. Exceptions as in `called`."""
     found = called(metric, "fit", items)
-    if (problem := metric_problem(found)) is not None:
+    if (problem := metric_problem(found, fitted=True)) is not None:
         raise PluginError(
             f"{plugin_name(metric)}.fit returned {with_article(found)}, which {_as_problem(problem)}"
         )
@@ -101,6 +104,20 @@ def signature_of(plugin: Any) -> Signature:
             f"{plugin_name(plugin)}.signature is {with_article(found)}; expected a turnwise.plugins.Signature"
         )
     return found
+
+
+def check_needs(metric: Metric | Fitted) -> None:
+    """Raise `PluginError` if `needs` or `fit` of a metric raises, where `isinstance` would pass on the exception."""
+    for name in ("needs", "fit"):
+        read_attribute(metric, name, None)
+
+
+def value_from_sums(estimator: SumEstimator, problem: Problem) -> float:
+    """`estimator.value(problem)`; raises `PluginError` if it is no number."""
+    value = called(estimator, "value", problem)
+    if not is_number(value):
+        raise PluginError(f"{plugin_name(estimator)}.value returned {shown(value)}; expected a float")
+    return float(value)
 
 
 def check_half_width(metric: Metric) -> None:

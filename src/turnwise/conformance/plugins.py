@@ -10,7 +10,9 @@ from numbers import Real
 from typing import get_args
 
 from turnwise.conformance.attributes import (
+    ABILITIES,
     ABSENT,
+    CHECKED_IF_COMPUTED,
     COMPUTED,
     attribute,
     card_problem,
@@ -23,6 +25,7 @@ from turnwise.conformance.attributes import (
     text_problem,
     type_problem,
 )
+from turnwise.protocols import read_attribute
 from turnwise.types import (
     Kind,
     Level,
@@ -30,12 +33,16 @@ from turnwise.types import (
 )
 
 
-def metric_problem(metric: object) -> str | None:
+def metric_problem(metric: object, *, fitted: bool = False) -> str | None:
     """What keeps an object (or the class of one) from being a metric, as one sentence; None if nothing does.
 
-    A metric with `fit` need not have `rows`, `reduce` and `signature` yet.
+    A metric with `fit` need not have `rows`, `reduce` and `signature` yet, unless it is `fitted` already. Raises
+    `PluginError` if an attribute raises.
     """
-    needs_rows = not callable(getattr(metric, "fit", None))
+    needs_rows = fitted or not callable(getattr(metric, "fit", None))
+    if fitted:
+        for name in CHECKED_IF_COMPUTED:
+            read_attribute(metric, name, None)
     return (
         card_problem(metric, get_args(Kind))
         or choice_problem(metric, "level", get_args(Level))
@@ -52,6 +59,10 @@ def metric_problem(metric: object) -> str | None:
 def estimator_problem(estimator: object) -> str | None:
     """What keeps an object (or the class of one) from being an estimator, as one sentence; None if nothing does."""
     model = attribute(estimator, "model")
+    for name in ABILITIES:
+        attribute(
+            estimator, name
+        )  # raises `PluginError` here, where `isinstance` would pass on the exception
     return (
         card_problem(estimator, ("estimator",))
         or method_problem(estimator, "estimate")
@@ -75,12 +86,12 @@ def world_problem(module: object) -> str | None:
     """What keeps a module from being a world, as one sentence; None if nothing does."""
     world, families = getattr(module, "WORLD", ABSENT), getattr(module, "FAMILIES", ABSENT)
     if world is ABSENT:
-        return "has no `WORLD`; expected an instance of turnwise.worlds.play.World"
+        return "has no `WORLD`; expected an instance of turnwise.plugins.World"
     if isinstance(world, type):
         return "`WORLD` is a class; expected an instance of it"
     for method in ("scene", "play", "truth"):
         if not callable(getattr(world, method, None)):
-            return f"`WORLD` has no method `{method}`; expected an instance of turnwise.worlds.play.World"
+            return f"`WORLD` has no method `{method}`; expected an instance of turnwise.plugins.World"
     if not isinstance(getattr(world, "name", None), str):
         return "`WORLD` has no `name`; expected a text"
     dimensions = getattr(world, "dimensions", None)
@@ -94,6 +105,9 @@ def world_problem(module: object) -> str | None:
         return "has no `FAMILIES`; expected a dict of family names"
     if not isinstance(families, Mapping) or not families:
         return f"`FAMILIES` is {shown(families)}; expected a dict with at least one family name"
+    make_world = read_attribute(module, "make_world", None)
+    if make_world is not None and not callable(make_world):
+        return f"`make_world` is {shown(make_world)}; expected a function that makes the world"
     return method_problem(module, "family")
 
 

@@ -62,13 +62,16 @@ def resolve(name: str, *, model: str | None = None) -> Estimator:
     signature = inspect.signature(maker)
     if model is not None and "model" in signature.parameters:
         written.setdefault("model", model)
+    offer = _plugins().usable.get(plain)
+    if offer is not None:
+        registry.check_required(offer, maker, written)
     try:
         signature.bind(**written)
     except TypeError as error:
         known = ", ".join(signature.parameters) or "none"
         raise UsageError(f"estimator `{name}`: {error}; its settings are: {known}") from None
     registry.check(written, maker, f"estimator `{name}`")
-    if (offer := _plugins().usable.get(plain)) is None:
+    if offer is None:
         own: Estimator = maker(**written)
         return own
     try:

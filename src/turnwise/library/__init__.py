@@ -7,7 +7,17 @@ Every function has named, typed parameters and a typed result. Errors are raised
 from turnwise.library.attacking import attack, harden
 from turnwise.library.estimating import calibrate, ope
 from turnwise.library.exchange import convert, make_report, validate
+from turnwise.library.inventory import (
+    Extra,
+    Installation,
+    Listing,
+    demo_corpus,
+    doctor,
+    fetch,
+    list_available,
+)
 from turnwise.library.making import respond, simulate, train
+from turnwise.library.rating import ExportedRatings, RatingLinks, export_ratings, rate
 from turnwise.library.results import (
     Agreement,
     Attack,
@@ -29,7 +39,12 @@ __all__ = [
     "Comparison",
     "Converted",
     "Estimates",
+    "ExportedRatings",
+    "Extra",
     "Hardened",
+    "Installation",
+    "Listing",
+    "RatingLinks",
     "Replies",
     "Report",
     "Result",
@@ -41,10 +56,16 @@ __all__ = [
     "calibrate",
     "compare",
     "convert",
+    "demo_corpus",
+    "doctor",
+    "export_ratings",
+    "fetch",
     "harden",
+    "list_available",
     "make_report",
     "meta_evaluate",
     "ope",
+    "rate",
     "respond",
     "score",
     "simulate",

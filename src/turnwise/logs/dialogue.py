@@ -25,12 +25,12 @@ from turnwise.logs.checks import (
 from turnwise.types import (
     ROLES,
     Dialogue,
+    DimensionScores,
     Direction,
     Position,
     Preference,
     Rating,
     Reply,
-    Scores,
     Turn,
     Winner,
     item_id,
@@ -284,7 +284,7 @@ def _reply_value(reply: Reply) -> Any:
     return {"content": reply.content, **kept} if kept else reply.content
 
 
-def _finite(scores: Scores | None) -> Scores | None:
+def _finite(scores: DimensionScores | None) -> DimensionScores | None:
     """A copy of the scores, or None without scores; a score that is not finite raises `RuleError`, as JSON has
     no such number.
     """

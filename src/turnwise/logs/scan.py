@@ -76,11 +76,6 @@ class Census:
         return frozenset(name for name, dimension in self.dimensions.items() if dimension.n_turn)
 
     @property
-    def has_turn_ratings(self) -> bool:
-        """Whether any single turn is rated, on any dimension."""
-        return bool(self.turn_rated)
-
-    @property
     def sha256(self) -> Mapping[str, str]:
         """Path -> checksum of the file's bytes as stored."""
         return {source.path: source.sha256 for source in self.files}

@@ -18,7 +18,7 @@ from turnwise.errors import PluginError, TurnwiseError, UsageError, unknown
 from turnwise.registry import Offer
 
 if TYPE_CHECKING:  # `types` imports numpy, which is slow and not needed to list names
-    from turnwise.types import Card, Fitted, Kind, Level, Metric, Need
+    from turnwise.types import Card, Direction, Fitted, Kind, Level, Metric, Need
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,6 +106,13 @@ class MetricInfo:
     card: Card
     fitted: bool  # must be fitted on data before it can score
 
+    @property
+    def better(self) -> Direction | None:
+        """Whether higher or lower scores are better; None for features, such as length, where neither is."""
+        from turnwise.metrics.rows import better_direction
+
+        return better_direction(self)
+
 
 def names() -> tuple[str, ...]:
     """All names, those of other packages last. A listed plugin may still fail its check when it is resolved."""
@@ -144,6 +151,8 @@ def resolve(
     for setting, default in (("model", model), ("db", db), ("cache", cache)):
         if default is not None and setting in signature.parameters:
             chosen.setdefault(setting, default)
+    if entry.owner != "turnwise":
+        registry.check_required(_offer(plain, entry), maker, chosen)
     try:
         signature.bind(**chosen)
     except TypeError as error:

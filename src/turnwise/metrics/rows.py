@@ -9,14 +9,16 @@ A batch is scored at once, and item by item only if the batch fails, so that an 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from math import inf, nan
-from typing import ClassVar, Literal, TypeAlias, TypeVar, cast
+from numbers import Real
+from typing import ClassVar, Literal, Protocol, TypeAlias, TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
-from turnwise.conformance.calls import foreign, rows_of
+from turnwise.conformance.attributes import shown
+from turnwise.conformance.calls import foreign, plugin_name, rows_of
 from turnwise.errors import PluginError, UsageError, out_of_memory
-from turnwise.types import Direction, Floats, Item, Metric, Rows
+from turnwise.types import Card, Direction, Floats, Item, Metric, Rows
 
 Resampling: TypeAlias = Literal["bootstrap", "subsample"]
 
@@ -70,7 +72,14 @@ class Mean(Ratio):
     def rows(self, items: Sequence[Item], /) -> Floats:
         """(n, 2): the item's value, NaN where it has none, and 1."""
         rows = np.ones((len(items), 2))
-        rows[:, 0] = [nan if (value := self.value(item)) is None else value for item in items]
+        values = [nan if (value := self.value(item)) is None else value for item in items]
+        for value in values:
+            # numpy would accept the text "1"; the first test is fast
+            if type(value) is not float and not isinstance(value, Real | np.bool_):
+                raise PluginError(
+                    f"{plugin_name(self)}.value returned {shown(value)}; expected a float or None"
+                )
+        rows[:, 0] = values
         return rows
 
 
@@ -80,7 +89,21 @@ def quotient(numerator: Floats, denominator: Floats) -> Floats:
         return np.where(denominator != 0, np.divide(numerator, denominator), np.nan)
 
 
-def better_direction(metric: Metric) -> Direction | None:
+class Directed(Protocol):
+    """A metric, or a description of one, as far as its direction is concerned."""
+
+    @property
+    def card(self) -> Card:
+        """What a user must know."""
+        ...
+
+    @property
+    def higher_is_better(self) -> bool:
+        """Whether higher scores are better, where the metric has a direction."""
+        ...
+
+
+def better_direction(metric: Directed) -> Direction | None:
     """Whether higher or lower scores are better; None for features, such as length, where neither is."""
     if metric.card.kind == "feature":
         return None

@@ -22,7 +22,7 @@ from turnwise.networks.subwords import PAD, Subwords
 from turnwise.networks.training import on_dialogues
 from turnwise.networks.training.checkpoint import Point
 from turnwise.networks.training.loop import Say
-from turnwise.networks.training.task import Trained
+from turnwise.networks.training.task import TrainedModel
 from turnwise.types import Dialogue, Signature
 
 KIND = "characters"
@@ -109,7 +109,7 @@ def train(
     rng: np.random.Generator,
     say: Say = lambda _: None,
     work: Path | None = None,
-) -> Trained:
+) -> TrainedModel:
     """Train the encoder on dialogues of 2 turns or more and return its best weights.
 
     Resumes from `work` if it is given.

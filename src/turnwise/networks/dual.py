@@ -18,7 +18,7 @@ from turnwise.networks.hred.encoder import HierarchicalEncoder, Tokens
 from turnwise.networks.training import on_dialogues
 from turnwise.networks.training.checkpoint import Point
 from turnwise.networks.training.loop import Say
-from turnwise.networks.training.task import Trained
+from turnwise.networks.training.task import TrainedModel
 from turnwise.types import Dialogue
 
 _RIVALS = 9  # random replies in a measurement
@@ -55,7 +55,7 @@ def train(
     rng: np.random.Generator,
     say: Say = lambda _: None,
     work: Path | None = None,
-) -> Trained:
+) -> TrainedModel:
     """Train the network, and store the replies that its agent chooses from: all, or `pool` drawn at random."""
     trained = on_dialogues.train(
         dialogues,

@@ -34,12 +34,6 @@ class Aggregate:
         """Item -> its value, in the order of the matrix."""
         return dict(zip(self.matrix.items, self.values.tolist(), strict=True))
 
-    def judgements(self, item: str) -> dict[str, float]:
-        """Rater -> rating of one item, without the raters who did not rate it."""
-        column = self.matrix.values[:, self.matrix.items.index(item)]
-        judged = zip(self.matrix.raters, column.tolist(), strict=True)
-        return {rater: value for rater, value in judged if not np.isnan(value)}
-
 
 def aggregate(matrix: RatingMatrix, average: Average = "mean") -> Aggregate:
     """Mean or median rating of each item; items without a rating are left out and counted in `left_out`."""

@@ -35,15 +35,6 @@ class Ceiling:
         """The expected correlation of a perfect metric with these means; NaN unless the reliability is positive."""
         return sqrt(self.reliability) if self.reliability > 0 else nan
 
-    @property
-    def one_rater(self) -> float:
-        """Reliability of a single rating, by the Spearman-Brown formula."""
-        return self.reliability / (self.per_item - (self.per_item - 1) * self.reliability)
-
-    def with_raters(self, k: float) -> float:
-        """Reliability of the mean of `k` raters, by the Spearman-Brown formula."""
-        return k * self.one_rater / (1 + (k - 1) * self.one_rater)
-
 
 def ceiling(matrix: RatingMatrix) -> Ceiling:
     """The ceiling for correlations with the mean ratings of a matrix, with a reason where it is undefined."""

@@ -13,18 +13,18 @@ import numpy as np
 from turnwise.encode.models import folder
 from turnwise.errors import UsageError
 from turnwise.networks.training.checks import trained_problem, trainer_problem
-from turnwise.networks.training.task import Trained, TrainingTask
+from turnwise.networks.training.task import TrainedModel, TrainingTask
 from turnwise.testing.data import training_task
 from turnwise.testing.expect import expect, no_problem, raises, running
 
 UNKNOWN = "no_such_setting"
 
 
-def check_trainer(trainer: Callable[[TrainingTask], Trained], task: TrainingTask | None = None) -> None:
+def check_trainer(trainer: Callable[[TrainingTask], TrainedModel], task: TrainingTask | None = None) -> None:
     """Check that a trainer keeps its contract; raises `ContractError` with one sentence where it does not.
 
     Parameters:
-        trainer: The function of a `TrainingTask` that returns a `Trained`.
+        trainer: The function of a `TrainingTask` that returns a `TrainedModel`.
         task: What it is trained on, twice, with settings that make it fast. Default: `training_task()`.
     """
     no_problem(trainer_problem(trainer))

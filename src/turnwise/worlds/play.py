@@ -9,7 +9,7 @@ from zlib import crc32
 import numpy as np
 
 from turnwise.conformance.calls import reply_of
-from turnwise.types import Agent, Dialogue, Floats, Rating, Reply, Scores, Turn
+from turnwise.types import Agent, Dialogue, DimensionScores, Floats, Rating, Reply, Turn
 
 
 class AnnotatedReply(Reply, frozen=True):
@@ -19,7 +19,7 @@ class AnnotatedReply(Reply, frozen=True):
     acts: tuple[Any, ...] | None = None
     extra: Mapping[str, Any] = {}
 
-    def turn(self, outcome: Scores | None) -> Turn:
+    def turn(self, outcome: DimensionScores | None) -> Turn:
         """The reply as a turn of the assistant with these scores; the reply's own `outcome` is not used."""
         return Turn(
             "assistant", self.content, outcome=outcome, state=self.state, acts=self.acts, extra=self.extra
@@ -47,7 +47,7 @@ class Scene(Protocol):
         """The user's next turn, or None if the user has left."""
         ...
 
-    def outcome(self, turns: Sequence[Turn], content: str, /) -> Scores | None:
+    def outcome(self, turns: Sequence[Turn], content: str, /) -> DimensionScores | None:
         """The scores of a reply to `turns` that ends the dialogue with a decision, or None."""
         ...
 
@@ -59,7 +59,7 @@ class Scene(Protocol):
         """The ratings of a finished dialogue, as a log stores them; `item` is the dialogue's id."""
         ...
 
-    def truth(self, turns: Sequence[Turn], /) -> Scores:
+    def truth(self, turns: Sequence[Turn], /) -> DimensionScores:
         """The true scores of a finished dialogue, by dimension."""
         ...
 

@@ -3,12 +3,12 @@
 import numpy as np
 import pytest
 
+from benchmarks.bench_ope import value_from_chunks
 from tests.small_world import world
 from turnwise.encode.episodes import kept
 from turnwise.errors import Refused
 from turnwise.estimators.linear.dice import LinearDice
 from turnwise.estimators.linear.regression import Fqe, Lstdq
-from turnwise.estimators.linear.stream import value_from_chunks
 
 LOGS = world(agents=6, dialogues=20)
 

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
+from tests.frechet import frechet
 from turnwise.errors import DataError, TooFewItems
-from turnwise.metrics.distribution.frechet import frechet
 from turnwise.metrics.distribution.kernel import RealSample, median_distance
 
 

@@ -465,45 +465,6 @@ def test_a_failure_is_reported_once_and_the_next_call_asks_again() -> None:
         assert values(judge, words(1), words(2)) == [1, 1]
 
 
-# Pairs.
-
-
-def test_a_pair_is_asked_in_both_orders() -> None:
-    with serving(by_length) as server:
-        judge = judging(server)
-        assert judge.prefer(words(9), words(2)) == ("first", "first", "first")
-        assert judge.prefer(words(2), words(9)) == ("second", "second", "second")
-        assert judge.prefer(words(3), words(3)) == ("tie", "tie", "tie")
-    shown = [[len(m["content"].split()) for m in exchange.quoted()[1:]] for exchange in server.requests[:2]]
-    assert sorted(shown) == [[2, 9], [9, 2]]
-
-
-@pytest.mark.parametrize(
-    ("text", "better"),
-    [("VERDICT CODE: A", "inconsistent"), ("VERDICT CODE: B", "inconsistent"), ("A is better", "no verdict")],
-)
-def test_a_judge_that_depends_on_the_order_is_inconsistent(text: str, better: str) -> None:
-    with serving(say(text)) as server:
-        assert judging(server).prefer(words(1), words(2)).better == better
-
-
-def test_a_tie_in_only_one_order_is_inconsistent() -> None:
-    def wavering(exchange: Exchange) -> None:
-        first = exchange.quoted()[1]["content"] == "word"
-        exchange.say(f"VERDICT {exchange.code}: {'TIE' if first else 'B'}")
-
-    with serving(wavering) as server:
-        assert judging(server).prefer(words(1), words(2)) == ("inconsistent", "tie", "first")
-
-
-def test_a_pair_that_cannot_be_asked_is_an_error() -> None:
-    with serving(BAD["is down"]) as server:
-        with pytest.raises(Unanswered, match="502"):
-            judging(server).prefer(words(1), words(2))
-        with pytest.raises(UsageError, match="different contexts"):
-            judging(server).prefer(words(1), item("hm", context="Which river?"))
-
-
 # From the command line.
 
 

@@ -65,7 +65,7 @@ def test_a_vector_does_not_depend_on_its_neighbours(encoder):
 
 def test_a_reply_is_a_context_of_one_turn(encoder):
     said = ["fine , thanks", "no"]
-    np.testing.assert_array_equal(encoder.encode_reply(said), encoder.encode([[text] for text in said]))
+    np.testing.assert_array_equal(encoder.encode(said), encoder.encode([[text] for text in said]))
 
 
 def test_the_order_of_turns_and_the_words_in_them_count(encoder):

@@ -6,6 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from turnwise import estimators
 from turnwise.encode.episodes import encode, leave_out, whole
 from turnwise.errors import DataError, Refused, TooFewItems, Unmeasured, UsageError
 from turnwise.estimators.baselines.selfplay import Reward, SelfPlay
@@ -13,10 +14,11 @@ from turnwise.run.dialogues.learned_customer import LearnedCustomer
 from turnwise.run.dialogues.respond import Request
 from turnwise.run.dialogues.selfplay import (
     episodes_by_agent,
+    given_self_play,
     hold_dialogue,
     play_in_world,
-    self_play_estimator,
     swap_roles,
+    without_played,
     write_self_play,
 )
 from turnwise.types import Dialogue, Rating, Reply, Turn
@@ -236,8 +238,10 @@ def test_the_estimator_reads_the_written_self_play_dialogues(written):
     first = (written / "played.jsonl").read_bytes()
     write_self_play(request, replies=2)
     assert (written / "played.jsonl").read_bytes() == first
-    estimator = self_play_estimator(
-        "spe[played=played.jsonl,ridge=2]", "overall", model="hashing", scale=(0.0, 1.0)
+    plain, path = without_played("spe[played=played.jsonl,ridge=2]")
+    assert (plain, path) == ("spe[ridge=2]", "played.jsonl")
+    estimator = given_self_play(
+        estimators.resolve(plain, model="hashing"), plain, path, rating="overall", scale=(0.0, 1.0)
     )
     assert (estimator.ridge, list(estimator.played), len(estimator.played["new"].dialogues)) == (
         2,
@@ -245,7 +249,7 @@ def test_the_estimator_reads_the_written_self_play_dialogues(written):
         2,
     )
     with pytest.raises(UsageError, match=r"spe\[played=FILE\]"):
-        self_play_estimator("spe", "overall")
+        given_self_play(SelfPlay(), "spe[ridge=2]", None, rating="overall")
 
 
 def test_an_agent_that_always_fails_is_an_error(written):

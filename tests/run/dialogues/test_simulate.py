@@ -3,17 +3,21 @@
 import gzip
 import json
 import os
+from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
+from turnwise import worlds
 from turnwise.cli.group import run
-from turnwise.errors import UsageError
+from turnwise.errors import PluginError, UsageError
 from turnwise.logs import native
 from turnwise.logs.scan import survey
 from turnwise.run.dialogues.simulate import Simulation, simulate, truth_path
 from turnwise.run.workers.execute import Local
+from turnwise.worlds import task
 
 SMALL = {"agents": 3, "dialogues": 4, "samples": 2, "truth": 30}
 
@@ -219,3 +223,30 @@ def test_an_interrupted_simulation_does_not_promise_to_resume(tmp_path, monkeypa
         capsys.readouterr().err.strip()
         == "turnwise: interrupted; the same command starts again from the beginning"
     )
+
+
+def test_a_world_of_another_package_with_make_world_gets_the_options(tmp_path, monkeypatch):
+    asked = []
+
+    def make_world(db, *, goals, delexicalised, simulator):
+        asked.append((db, list(goals), delexicalised, simulator))
+        return replace(task.make_world(), delexicalised=delexicalised)
+
+    def family(name, *, agents, world):
+        assert world.delexicalised
+        return task.family(name, agents=agents, world=world)
+
+    other = SimpleNamespace(WORLD=task.WORLD, FAMILIES=task.FAMILIES, family=family, make_world=make_world)
+    monkeypatch.setattr(worlds, "named", lambda name: other)
+    text = made(tmp_path / "a.jsonl", world="other", family="graded", delexicalised=True, db="folder")
+    assert asked == [("folder", [], True, None)]
+    assert b"[restaurant_" in text or b"[hotel_" in text or b"[train_" in text or b"[attraction_" in text
+
+
+def test_a_plugin_whose_make_world_fails_is_named(tmp_path, monkeypatch):
+    other = SimpleNamespace(
+        WORLD=task.WORLD, FAMILIES=task.FAMILIES, family=task.family, make_world=lambda db: None
+    )
+    monkeypatch.setattr(worlds, "named", lambda name: other)
+    with pytest.raises(PluginError, match=r"world `third`: `make_world` raised TypeError"):
+        made(tmp_path / "a.jsonl", world="third", family="graded")

@@ -22,7 +22,7 @@ from turnwise.networks.lava import supervised as supervision  # noqa: E402
 from turnwise.networks.lava.model import Ground, Model, bounded  # noqa: E402
 from turnwise.networks.lava.situation import Situation  # noqa: E402
 from turnwise.networks.lava.words import Words  # noqa: E402
-from turnwise.networks.training.task import Trained, TrainingTask  # noqa: E402
+from turnwise.networks.training.task import TrainedModel, TrainingTask  # noqa: E402
 from turnwise.run.dialogues.respond import Request, respond  # noqa: E402
 from turnwise.run.train import lava  # noqa: E402
 from turnwise.run.train.policy_judge import Judge  # noqa: E402
@@ -41,12 +41,12 @@ def task(metric: str, dialogues: list[Dialogue], model: Path | None = None, **se
     )
 
 
-def save(trained: Trained, path: Path) -> Path:
+def save(trained: TrainedModel, path: Path) -> Path:
     folder.save(path, kind=trained.kind, tensors=trained.tensors, config=trained.config, card=trained.card)
     return path
 
 
-def measured(trained: Trained) -> dict[str | None, float | None]:
+def measured(trained: TrainedModel) -> dict[str | None, float | None]:
     return {finding.what["statistic"]: finding.estimate for finding in trained.findings}
 
 
@@ -62,7 +62,7 @@ def supervised(tmp_path_factory: pytest.TempPathFactory, db: str) -> Path:
 
 
 @pytest.fixture(scope="module")
-def offline(supervised: Path, db: str) -> Trained:
+def offline(supervised: Path, db: str) -> TrainedModel:
     return lava.offline(task("plas", small_task(), supervised, **PLAS, db=db))
 
 
@@ -78,7 +78,7 @@ def test_a_policy_that_copies_people_says_what_most_of_them_said(supervised: Pat
     assert said(supervised) == ["which part of town do you like ?", "have a nice day !"]
 
 
-def test_plas_finds_the_replies_that_succeed(offline: Trained, supervised: Path, tmp_path: Path) -> None:
+def test_plas_finds_the_replies_that_succeed(offline: TrainedModel, supervised: Path, tmp_path: Path) -> None:
     start = folder.load(supervised, "lava").card["held_out"]
     assert (start["match"], start["success"]) == (0.0, 0.0)
     assert measured(offline)["success"] == 100.0
@@ -86,7 +86,7 @@ def test_plas_finds_the_replies_that_succeed(offline: Trained, supervised: Path,
 
 
 def test_plas_moves_the_policy_and_holds_the_decoder_of_its_start_still(
-    supervised: Path, db: str, offline: Trained
+    supervised: Path, db: str, offline: TrainedModel
 ) -> None:
     unwarmed = {**PLAS, "warm": 0, "episodes": 128, "lead": 0}
     trained = lava.offline(task("plas", small_task(), supervised, **unwarmed, db=db))
@@ -140,7 +140,7 @@ def test_the_same_seed_gives_the_same_weights(supervised: Path, db: str) -> None
 
 
 def test_an_interrupted_training_ends_in_the_same_weights(tmp_path: Path, db: str) -> None:
-    def after(epochs: int, work: Path) -> Trained:
+    def after(epochs: int, work: Path) -> TrainedModel:
         quick = {**LAVA, "epochs": epochs, "db": db, "objective": "alternate"}
         return lava.lava(replace(task("lava", small_task(80), **quick), work=work))
 

@@ -112,21 +112,13 @@ def command(output: str, corpus: bool, dialogues: int, seed: int, quiet: bool) -
       turnwise demo --corpus -o demo
     """
     if corpus:
+        from turnwise.library import demo_corpus
+
         click.echo(
-            f"{_written(Path(output))}: 40 made-up dialogues of four agents, rated by three made-up people"
+            f"{demo_corpus(output)}: 40 made-up dialogues of four agents, rated by three made-up people"
         )
         return 0
     return Demo(Path(output), f"--dialogues {dialogues} --samples 2 --truth 1000 --seed {seed}", quiet).play()
-
-
-def _written(folder: Path) -> Path:
-    """Copy the embedded corpus of the documentation's examples to a folder, and return the path of the copy."""
-    from importlib.resources import as_file, files
-
-    folder.mkdir(parents=True, exist_ok=True)
-    with as_file(files("turnwise.data") / "demo.jsonl") as corpus:
-        shutil.copyfile(corpus, folder / "demo.jsonl")
-    return folder / "demo.jsonl"
 
 
 @dataclass

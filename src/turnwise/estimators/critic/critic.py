@@ -16,7 +16,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from pathlib import Path
-from typing import ClassVar, Literal, Protocol, Self, get_args, runtime_checkable
+from typing import ClassVar, Protocol, Self, get_args
 
 import numpy as np
 
@@ -27,59 +27,12 @@ from turnwise.estimators.critic.controls import TAUGHT
 from turnwise.estimators.critic.evaluation import Evaluation, Valued
 from turnwise.estimators.critic.features import Facts, Features
 from turnwise.estimators.critic.words import RULES, WORDS, Encoding
+from turnwise.protocols import CriticReward, TextForm
 from turnwise.types import Card, Episodes, Estimate, Floats, Signature
 
-Reward = Literal["auto", "success", "one", "progress", "rating"]
-Form = Literal["auto", "one", "logged"]
-REWARDS: tuple[Reward, ...] = get_args(Reward)
+REWARDS: tuple[CriticReward, ...] = get_args(CriticReward)
 DISCOUNT = 0.9
 LATENT = ("lava", "plas", "lava-pg")  # kinds of trained folders whose actions are points
-
-
-@runtime_checkable
-class TaskCritic(Protocol):
-    """An estimator of the discounted return of a task: what `turnwise ope` asks of a critic beyond an estimate."""
-
-    @property
-    def signature(self) -> Signature:
-        """Everything that must be equal for two values to be comparable."""
-        ...
-
-    @property
-    def reward(self) -> Reward:
-        """What the reward is taken from; `auto` is not resolved here."""
-        ...
-
-    @property
-    def discount(self) -> float:
-        """The discount factor gamma."""
-        ...
-
-    @property
-    def worded(self) -> Form:
-        """`one` or `logged`: the form in which texts are read."""
-        ...
-
-    @property
-    def taught(self) -> list[str]:
-        """Names (without prefix) of the controls whose value is 0 by training."""
-        ...
-
-    def given(self, facts: Mapping[str, Facts], /) -> Self:
-        """A copy with the task facts of the dialogues, by dialogue id."""
-        ...
-
-    def rewarded(self, reward: Reward, /) -> Self:
-        """A copy with another reward."""
-        ...
-
-    def evaluation(self, episodes: Episodes, /, *, seed: int = 0) -> Evaluation:
-        """What is fitted once on these dialogues, and then values any system on them."""
-        ...
-
-    def estimate(self, episodes: Episodes, target: str, /, *, rng: np.random.Generator) -> Estimate:
-        """The value of the target on the dialogues that it did not hold."""
-        ...
 
 
 @dataclass(frozen=True)
@@ -96,10 +49,10 @@ class Critic:
         citation="Lubis et al. 2022, Dialogue Evaluation with Offline Reinforcement Learning",
     )
 
-    reward: Reward = "auto"  # auto: rating if there is one, otherwise success
+    reward: CriticReward = "auto"  # auto: rating if there is one, otherwise success
     gamma: float | None = None  # None: .9, with ratings 1
     actions: str = WORDS  # or acts, semantic, the name or folder of an encoder, the folder of a LAVA model
-    form: Form = (
+    form: TextForm = (
         "auto"  # of task logs' texts. `logged`: as they are, for LAVA, which knows its own placeholders
     )
     negatives: float = 0.1
@@ -110,7 +63,7 @@ class Critic:
     def __post_init__(self) -> None:
         if self.reward not in REWARDS:
             raise UsageError(f"critic: reward is one of {', '.join(REWARDS)}, not `{self.reward}`")
-        if self.form not in get_args(Form):
+        if self.form not in get_args(TextForm):
             raise UsageError(f"critic: form is auto, one or logged, not `{self.form}`")
         if self.gamma is not None and not 0 < self.gamma <= 1:
             raise UsageError(f"critic: gamma is above 0 and at most 1, not {self.gamma}")
@@ -144,7 +97,7 @@ class Critic:
         return () if self.actions in (WORDS, *RULES) else (_encoder(self.actions).signature,)
 
     @property
-    def worded(self) -> Form:
+    def worded(self) -> TextForm:
         """`one` or `logged`: the form in which texts are read. `auto` is `logged` for LAVA actions, otherwise `one`."""
         return ("logged" if is_latent(self.actions) else "one") if self.form == "auto" else self.form
 
@@ -160,7 +113,7 @@ class Critic:
         """A copy with the task facts of the dialogues, by dialogue id."""
         return replace(self, facts=facts)
 
-    def rewarded(self, reward: Reward) -> Self:
+    def rewarded(self, reward: CriticReward) -> Self:
         """A copy with another reward."""
         return replace(self, reward=reward)
 

@@ -6,14 +6,14 @@ contributions of single dialogues. `balance` and `robust` need all dialogues at 
 their weights, and so does everything that is trained by gradients.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import reduce
 from operator import add
-from typing import Protocol, runtime_checkable
 
 import numpy as np
 
+from turnwise.conformance.calls import value_from_sums
 from turnwise.encode.episodes import kept, leave_out
 from turnwise.errors import Refused
 from turnwise.estimators.linear import sums
@@ -21,21 +21,8 @@ from turnwise.estimators.linear.problem import Problem, chosen_strength, feature
 from turnwise.estimators.linear.raw_features import Basis, Layout, RawFeatures, TextMoments, text_moments
 from turnwise.estimators.linear.sums import LoggedSums, TargetSums
 from turnwise.estimators.vectors import vectors
+from turnwise.protocols import SumEstimator
 from turnwise.types import Episodes, Estimate, Floats
-
-
-@runtime_checkable
-class SumEstimator(Protocol):
-    """An estimator that needs only sums."""
-
-    @property
-    def model(self) -> str:
-        """The name of the encoder of texts."""
-        ...
-
-    def value(self, problem: Problem) -> float:
-        """The target's value from sums alone; arrays of single dialogues in `problem` are empty or means."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,7 +137,7 @@ class SecondSums:
         It has one contribution, the value. Refused if no dialogue is left or the speaker has no alternatives.
         """
         problem = self._problem(speaker, Layout.of(basis.components), first)
-        value = estimator.value(problem)
+        value = value_from_sums(estimator, problem)
         level = problem.logged.reward / problem.logged.dialogues
         return Estimate(value=value, contributions=np.array([value]), level=level)
 
@@ -184,18 +171,6 @@ class SecondSums:
             shift=nothing,
             to_features=features,
         )
-
-
-def value_from_chunks(
-    estimator: SumEstimator, chunks: Callable[[], Iterable[Episodes]], target: str
-) -> float:
-    """The target's value; `chunks` is called twice and gives the same chunks of whole dialogues both times."""
-    first = reduce(add, (FirstSums.of(chunk, estimator.model) for chunk in chunks()), FirstSums())
-    basis = TargetBasis.of(first, target)
-    second = reduce(
-        add, (SecondSums.of(chunk, estimator.model, basis, [target]) for chunk in chunks()), SecondSums()
-    )
-    return second.estimate(estimator, target, basis, first).value
 
 
 def _by_agent(episodes: Episodes) -> Iterable[tuple[str, Episodes]]:

@@ -5,6 +5,7 @@ beginning of a file whether it has the format. `recognise` asks all of them, spe
 """
 
 import importlib
+import inspect
 import os
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
@@ -268,10 +269,17 @@ def broken() -> tuple[PluginError, ...]:
     return tuple(_plugins().problems.values())
 
 
-def check_loads(reader: Reader) -> None:
-    """Raise `PluginError` if the function of another package's reader cannot be imported or called."""
-    if reader.offer is not None and not callable(reader.offer.load()):
+def describe(reader: Reader) -> str:
+    """What a reader reads, in a line: of another package's reader the first line of its docstring.
+
+    Raises `PluginError` where the function of another package's reader cannot be imported.
+    """
+    if reader.offer is None:
+        return reader.summary
+    function = reader.offer.load()
+    if not callable(function):
         raise reader.offer.error(f"{reader.offer.target} is no function; expected read(path, options)")
+    return (inspect.getdoc(function) or "").partition("\n")[0] or reader.summary
 
 
 @cache

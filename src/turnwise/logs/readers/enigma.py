@@ -32,7 +32,7 @@ from turnwise.logs.checks import (
 )
 from turnwise.logs.readers.sniff import Sample
 from turnwise.logs.readers.source import Options, dialogues
-from turnwise.types import Dialogue, Rating, Reply, Scores, Turn, digest
+from turnwise.types import Dialogue, DimensionScores, Rating, Reply, Turn, digest
 
 SILENCE = ("", "__SILENCE__")  # the agent began: nothing was said before
 LISTS = ("ref_customer_response", "ref_agent_response", "gen_agent_response")
@@ -155,12 +155,12 @@ def _said(value: Any) -> str:
     return required(record(value), "text", text)
 
 
-def _rewards(value: Any) -> Scores:
+def _rewards(value: Any) -> DimensionScores:
     """Dimension -> score; a single number has the dimension `reward`."""
     return _scores(value) if isinstance(value, dict) else {"reward": number(value)}
 
 
-def _turns(exchanges: list[Exchange], target: str, relabelled: Scores | None) -> Iterator[Turn]:
+def _turns(exchanges: list[Exchange], target: str, relabelled: DimensionScores | None) -> Iterator[Turn]:
     """The turns of the exchanges, without the person's first message if it is empty or `__SILENCE__`; `relabelled`
     goes to the target's last reply.
     """
@@ -172,7 +172,7 @@ def _turns(exchanges: list[Exchange], target: str, relabelled: Scores | None) ->
         yield Turn("assistant", agent, alternatives={target: (reply,)})
 
 
-def _ratings(dialogue: str, scores: Scores | None) -> tuple[Rating, ...]:
+def _ratings(dialogue: str, scores: DimensionScores | None) -> tuple[Rating, ...]:
     """The scores as ratings of the whole dialogue, on the scale 0 to 1 if they lie on it; none for None."""
     return tuple(
         Rating(dialogue, dimension, value, scale=(0.0, 1.0) if 0 <= value <= 1 else None)

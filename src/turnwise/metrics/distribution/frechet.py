@@ -69,11 +69,6 @@ class Gaussian:
             return cls(moments.mean, (vectors[:, kept] * np.sqrt(values[kept])).T)
 
 
-def frechet(x: Floats, y: Floats, *, shrinkage: float = 0.0) -> float:
-    """The distance of Gaussians fitted to the rows of `x` (n, d) and `y` (m, d); 0 for equal means and covariances."""
-    return distance(Gaussian.of(x, shrinkage=shrinkage), Gaussian.of(y, shrinkage=shrinkage))
-
-
 def distance(x: Gaussian, y: Gaussian) -> float:
     """The Frechet distance of two Gaussians: the squared 2-Wasserstein distance, 0 or more."""
     mean_difference = np.sum((x.mean - y.mean) ** 2)

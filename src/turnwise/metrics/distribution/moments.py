@@ -5,7 +5,6 @@ squares lose precision if the mean is large relative to the spread, so deviation
 instead (Chan, Golub and LeVeque 1983).
 """
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
@@ -31,19 +30,6 @@ class Moments:
         mean = rows.mean(axis=0)
         centred = rows - mean
         return cls(len(rows), mean, centred.T @ centred)
-
-    @classmethod
-    def of_parts(cls, parts: Iterable[Floats]) -> "Moments":
-        """The moments of the rows of several blocks, with one block in memory at a time.
-
-        Raises `TooFewItems` without a block.
-        """
-        total: Moments | None = None
-        for part in parts:
-            total = cls.of(part) if total is None else total + cls.of(part)
-        if total is None:
-            raise TooFewItems("moments need at least one block of vectors")
-        return total
 
     def __add__(self, other: "Moments") -> "Moments":
         count = self.count + other.count

@@ -2,11 +2,11 @@
 
 The model is sent a dialogue with its last reply and gives an integer on a scale; the score is the mean over replies,
 and higher is better. The temperature is 0. The answer is parsed strictly (see `verdict`), and an answer without a
-verdict is asked for once more. Pairs of replies are compared in both orders.
+verdict is asked for once more.
 
 How we differ from the papers. G-Eval weighs each score by its probability, or averages 20 samples at temperature 1;
 here the default is one sample at temperature 0, because few servers return probabilities (see `samples` and
-`temperature`). Zheng et al. count a pair as a tie if its two orders disagree; here it is `inconsistent`.
+`temperature`).
 
 The signature contains the model's name and a digest of the complete prompt. It does not contain the address: the same
 model at another address is the same judge, and an address may contain secrets. The name is all that a server discloses
@@ -20,7 +20,7 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, ClassVar, Literal, NamedTuple, TypeAlias
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -35,22 +35,10 @@ from turnwise.types import Card, Floats, Item, Level, Need, Signature, digest
 
 # Environment variables that set the address, the model and the price of tokens.
 ADDRESS, MODEL, PRICE = "TURNWISE_JUDGE_ADDRESS", "TURNWISE_JUDGE_MODEL", "TURNWISE_JUDGE_PRICE"
-Better: TypeAlias = Literal["first", "second", "tie"]
-# Which reply a verdict means, when the first reply is shown as A and when the order is swapped.
-_IN_ORDER: Mapping[str, Better] = {"A": "first", "B": "second", "TIE": "tie"}
-_SWAPPED: Mapping[str, Better] = {"A": "second", "B": "first", "TIE": "tie"}
 
 _NEW_KEY = "max_completion_tokens"  # some servers require this key instead of max_tokens
 _EXAMPLE = f'{{"max_tokens": null, "{_NEW_KEY}": 2000, "temperature": null}}'
 _REMEDY = f"give judge[parameters=FILE.json] a file with {_EXAMPLE}"
-
-
-class Preference(NamedTuple):
-    """Which of two replies is better, asked twice with the order swapped."""
-
-    better: Better | Literal["inconsistent", "no verdict"]
-    in_order: Better | None  # verdict with the first reply shown first; None: no verdict
-    swapped: Better | None  # verdict with the second reply shown first
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,20 +118,6 @@ class Judge(Ratio):
         characters = sum(len(message["content"]) for question in new for message in question.messages)
         requests = len(new) * self.samples
         return Cost.of(characters * self.samples, requests, longest=self.longest, price=self.price)
-
-    def prefer(self, first: Item, second: Item) -> Preference:
-        """Which of two replies to the same context is better, with both orders of presentation.
-
-        Raises `ChatError` if the server fails, and `UsageError` if the contexts differ. Nothing is cached.
-        """
-        orders = [self.prompt.compare(first, second), self.prompt.compare(second, first)]
-        verdicts = self._ask_server([(question, 0) for question in orders])
-        better = []
-        for each, meanings in zip(verdicts, (_IN_ORDER, _SWAPPED), strict=True):
-            if isinstance(each, ChatError):
-                raise each
-            better.append(None if each is None else meanings[each])
-        return _preference(better[0], better[1])
 
     def _scores(self, items: Sequence[Item]) -> list[float]:
         """The score of each item, from `partial`, the cache or the server; raises the first `ChatError`."""
@@ -326,10 +300,3 @@ def _mean_verdict(verdicts: Sequence[str | ChatError | None]) -> float | ChatErr
         if each is not None:
             values.append(float(each))
     return sum(values) / len(values) if values else math.nan
-
-
-def _preference(in_order: Better | None, swapped: Better | None) -> Preference:
-    """The preference from the verdicts in both orders: `inconsistent` if they differ, `no verdict` if one is None."""
-    if in_order is None or swapped is None:
-        return Preference("no verdict", in_order, swapped)
-    return Preference(in_order if in_order == swapped else "inconsistent", in_order, swapped)

@@ -63,7 +63,7 @@ class Prompt:
     def digest(self) -> str:
         """Digest of the prompts with empty texts; it changes with every word of them."""
         empty = Item("", "", "", (Turn("user", ""), Turn("assistant", "")), 1, cluster="", pair="")
-        questions = [self.grade(empty), self.compare(empty, empty)]
+        questions = [self.grade(empty), self._comparison(empty)]
         return digest(*(message["content"] for question in questions for message in question.messages))
 
     def grade(self, item: Item) -> Question:
@@ -77,19 +77,20 @@ class Prompt:
         values = tuple(str(value) for value in range(low, high + 1))
         return _question(task, sections, values, f"an integer from {low} to {high}")
 
-    def compare(self, first: Item, second: Item) -> Question:
-        """The question which of two replies to one context is better, shown in the order given.
+    def _comparison(self, empty: Item) -> Question:
+        """A question about two replies, which earlier versions asked.
 
-        Different contexts are a `UsageError`.
+        Only the digest uses it, so that the signatures of stored results stay the same.
         """
-        context = first.turns[:-1]
-        if _roles_and_texts(context) != _roles_and_texts(second.turns[:-1]):
-            raise UsageError(f"{first.id} and {second.id} answer different contexts and cannot be compared")
         task = (
             f"Compare two replies to one conversation by one thing: {self.dimension}.\n{self.criteria}\n"
             "The order in which they are shown means nothing."
         )
-        sections = {"conversation": context, "reply A": first.turns[-1:], "reply B": second.turns[-1:]}
+        sections = {
+            "conversation": empty.turns[:-1],
+            "reply A": empty.turns[-1:],
+            "reply B": empty.turns[-1:],
+        }
         return _question(task, sections, ("A", "B", "TIE"), "the better one, A or B, or TIE")
 
 
@@ -124,11 +125,6 @@ def criteria(dimension: str, file: str | None) -> str:
     if not text:
         raise UsageError(f"the judge's prompt {file} is empty")
     return text
-
-
-def _roles_and_texts(turns: Sequence[Turn]) -> list[tuple[str, str]]:
-    """The (role, text) of each turn."""
-    return [(turn.role, turn.text) for turn in turns]
 
 
 def _quoted(turn: Turn) -> str:

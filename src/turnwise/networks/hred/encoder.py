@@ -155,10 +155,6 @@ class Hierarchical:
             vectors[rows] = self._contexts([spoken[places[ends[row] : ends[row + 1]]] for row in rows])
         return vectors
 
-    def encode_reply(self, replies: Sequence[str], /) -> Vectors:
-        """(n, c) the vector of each reply as a context of one turn."""
-        return self.encode(replies)
-
     def utterances(self, texts: Sequence[str], /) -> Vectors:
         """(n, h) the state of the lower RNN after each text."""
         vectors: Vectors = self._spoken(texts).float().cpu().numpy()

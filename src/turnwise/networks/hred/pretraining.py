@@ -18,7 +18,7 @@ from turnwise.networks.hred.encoder import Tokens
 from turnwise.networks.training import on_dialogues
 from turnwise.networks.training.checkpoint import Point
 from turnwise.networks.training.loop import Say
-from turnwise.networks.training.task import Trained
+from turnwise.networks.training.task import TrainedModel
 from turnwise.types import Dialogue
 
 
@@ -50,7 +50,7 @@ def train(
     rng: np.random.Generator,
     say: Say = lambda _: None,
     work: Path | None = None,
-) -> Trained:
+) -> TrainedModel:
     """Train HRED, or VHRED if the settings have a latent variable."""
     return on_dialogues.train(
         dialogues,

@@ -6,7 +6,7 @@ from typing import Any, get_args
 import numpy as np
 
 from turnwise.conformance.attributes import shown
-from turnwise.networks.training.task import Trained
+from turnwise.networks.training.task import TrainedModel
 from turnwise.protocols import Learns, trainer_extras
 from turnwise.types import Finding
 
@@ -16,7 +16,7 @@ def trainer_problem(trainer: object) -> str | None:
     if isinstance(trainer, type):
         return f"is the class {trainer.__name__}; expected a function, or an instance of the class"
     if not callable(trainer):
-        return f"is {shown(trainer)}; expected a function of a TrainingTask that returns a Trained"
+        return f"is {shown(trainer)}; expected a function of a TrainingTask that returns a TrainedModel"
     learns: object = trainer_extras(trainer).learns
     if learns not in get_args(Learns):
         return f"`learns` is {shown(learns)}; expected one of {', '.join(get_args(Learns))}"
@@ -25,20 +25,20 @@ def trainer_problem(trainer: object) -> str | None:
 
 def trained_problem(trained: object) -> str | None:
     """What keeps a trainer's result from being written as a model folder; None where nothing does."""
-    if not isinstance(trained, Trained):
-        return f"returned {shown(trained)}; expected a turnwise.plugins.Trained"
+    if not isinstance(trained, TrainedModel):
+        return f"returned {shown(trained)}; expected a turnwise.plugins.TrainedModel"
     parts: Any = trained  # fields may hold anything, whatever their annotations say
     if not isinstance(parts.kind, str) or not parts.kind:
-        return f"returned a Trained with {shown(parts.kind)} as `kind`; expected a name"
+        return f"returned a TrainedModel with {shown(parts.kind)} as `kind`; expected a name"
     if not isinstance(parts.tensors, Mapping) or not all(
         isinstance(name, str) and isinstance(one, np.ndarray) for name, one in parts.tensors.items()
     ):
-        return "returned a Trained whose `tensors` is not a dict of numpy arrays"
+        return "returned a TrainedModel whose `tensors` is not a dict of numpy arrays"
     for name in ("config", "card"):
         if not isinstance(getattr(parts, name), Mapping):
-            return f"returned a Trained with {shown(getattr(parts, name))} as `{name}`; expected a dict"
+            return f"returned a TrainedModel with {shown(getattr(parts, name))} as `{name}`; expected a dict"
     if not isinstance(parts.findings, Sequence) or not all(
         isinstance(one, Finding) for one in parts.findings
     ):
-        return "returned a Trained whose `findings` are not a list of turnwise.types.Finding"
+        return "returned a TrainedModel whose `findings` are not a list of turnwise.plugins.Finding"
     return None

@@ -21,7 +21,7 @@ from turnwise.networks.hred.encoder import Tokens
 from turnwise.networks.subwords import Subwords
 from turnwise.networks.training.checkpoint import FILE, Checkpoint, Curve, Point, Progress
 from turnwise.networks.training.loop import Hooks, Say, descend, run
-from turnwise.networks.training.task import Trained
+from turnwise.networks.training.task import TrainedModel
 from turnwise.types import Dialogue
 
 _POOL = 32  # batches that are sorted by length together
@@ -91,7 +91,7 @@ def train(
     rng: np.random.Generator,
     say: Say,
     work: Path | None,
-) -> Trained:
+) -> TrainedModel:
     """Train the objective on these dialogues, a part of which is held out; returns the best weights.
 
     Empty turns are dropped, then dialogues of one turn; fewer than ten are `TooFewItems`. `objective` makes the network
@@ -119,7 +119,7 @@ def train(
     best = {**progress.curve[_best(progress.curve)], "dialogues": len(held)}
     card = {"held_out": best, "trained_on": len(kept), "languages": "those of the training text"}
     tensors = {name: tensor.numpy() for name, tensor in progress.best.items()}
-    return Trained(kind=made.kind, tensors=tensors, config=config, card=card, curve=progress.curve)
+    return TrainedModel(kind=made.kind, tensors=tensors, config=config, card=card, curve=progress.curve)
 
 
 def _encoded(texts: Sequence[Sequence[str]], subwords: Subwords, settings: Settings) -> list[list[list[int]]]:

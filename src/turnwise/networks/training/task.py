@@ -1,8 +1,8 @@
 """The input and the output of a trainer: the contract of `turnwise train`.
 
-A trainer is a function `train(task) -> Trained`, named in `turnwise.run.train.command.TRAINERS` or in an entry point
-of the group `turnwise.trainers`. It reads no file: dialogues, ratings and settings are in the `TrainingTask`. The
-command writes the returned `Trained` as a folder (`encode/models/folder.py`). Checkpoints go to `task.work`.
+A trainer is a function `train(task) -> TrainedModel`, named in `turnwise.run.train.command.TRAINERS` or in an entry
+point of the group `turnwise.trainers`. It reads no file: dialogues, ratings and settings are in the `TrainingTask`.
+The command writes the returned `TrainedModel` as a folder (`encode/models/folder.py`). Checkpoints go to `task.work`.
 """
 
 import json
@@ -122,7 +122,7 @@ class TrainingTask:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Trained:
+class TrainedModel:
     """What a trainer returns: the parts of a model folder, the training curve and held-out results."""
 
     kind: str

@@ -14,7 +14,7 @@ import numpy as np
 from turnwise.agents.tfidf import TfIdf
 from turnwise.errors import DataError
 from turnwise.run.dialogues.selfplay import swap_roles
-from turnwise.types import Dialogue, Rating, Scores, Turn
+from turnwise.types import Dialogue, DimensionScores, Rating, Turn
 from turnwise.worlds.booking import customer, wording
 from turnwise.worlds.booking.parsing import is_leaving, parse_facts
 from turnwise.worlds.booking.world import Scene
@@ -90,7 +90,7 @@ class LearnedScene:
         """What the learned customer says next; never None, as a customer who leaves says goodbye."""
         return self.customer.next_message(self.scene, turns, rng)
 
-    def outcome(self, turns: Sequence[Turn], content: str, /) -> Scores | None:
+    def outcome(self, turns: Sequence[Turn], content: str, /) -> DimensionScores | None:
         """The scene's scores of the decision in a reply to `turns`; None if the dialogue goes on."""
         return self.scene.outcome(turns, content)
 
@@ -102,6 +102,6 @@ class LearnedScene:
         """The ratings that the scene gives the finished dialogue."""
         return self.scene.ratings(turns, item, rng)
 
-    def truth(self, turns: Sequence[Turn], /) -> Scores:
+    def truth(self, turns: Sequence[Turn], /) -> DimensionScores:
         """The scores of the decision that ended the dialogue; empty without one."""
         return self.scene.truth(turns)

@@ -15,6 +15,7 @@ import numpy as np
 from turnwise import estimators
 from turnwise.agents import resolve
 from turnwise.agents.calling import NoReply, ReplyRequest
+from turnwise.conformance.calls import called
 from turnwise.encode.episodes import encode, whole
 from turnwise.errors import DataError, Unmeasured, UsageError, counted
 from turnwise.logs import native
@@ -162,30 +163,37 @@ def play_in_world(
         yield Dialogue(identity, name, turns[1:], ratings, goal=scene.goal)
 
 
-def self_play_estimator(
-    name: str,
-    rating: str,
-    *,
-    model: str | None = None,
-    scale: tuple[float, float] | None = None,
-    delexicalised: bool = True,
-) -> Estimator:
-    """The estimator that `name`, such as `spe[played=FILE]`, describes, given the dialogues of that file as episodes.
-
-    `rating` is the dimension of their rewards. Raises `UsageError` without `played` or if it takes no self-play.
-    """
+def without_played(name: str) -> tuple[str, str | None]:
+    """The name of an estimator, such as `spe[played=FILE,ridge=1]`, without the setting `played`, and its value."""
     plain, settings = estimators.settings(name)
     path = settings.pop("played", None)
     if path is None:
-        raise UsageError(
-            "`spe` needs self-play dialogues of the agents: spe[played=FILE], written by `respond --self-play`"
-        )
+        return name, None
     written = ",".join(f"{key}={value}" for key, value in settings.items())
-    estimator = estimators.resolve(f"{plain}[{written}]" if written else plain, model=model)
-    if not isinstance(estimator, TakesSelfPlay):
-        raise UsageError(f"`{name}` is not self-play evaluation")
-    dialogues = list(native.read_all([str(path)]))
-    return estimator.given(episodes_by_agent(dialogues, rating, scale=scale, delexicalised=delexicalised))
+    return (f"{plain}[{written}]" if written else plain), str(path)
+
+
+def given_self_play(
+    estimator: TakesSelfPlay,
+    name: str,
+    path: str | None,
+    *,
+    rating: str,
+    scale: tuple[float, float] | None = None,
+    delexicalised: bool = True,
+) -> Estimator:
+    """The estimator, called `name`, with the dialogues of the file `path` as episodes.
+
+    `rating` is the dimension of their rewards. Raises `UsageError` without a file.
+    """
+    if path is None:
+        raise UsageError(
+            f"`{name}` needs self-play dialogues of the agents: {estimators.settings(name)[0]}[played=FILE], written "
+            "by `respond --self-play`"
+        )
+    dialogues = list(native.read_all([path]))
+    played = episodes_by_agent(dialogues, rating, scale=scale, delexicalised=delexicalised)
+    return called(estimator, "given", played)  # type: ignore[no-any-return]
 
 
 def episodes_by_agent(

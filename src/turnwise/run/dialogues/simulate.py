@@ -22,6 +22,7 @@ from turnwise.conformance.calls import foreign
 from turnwise.errors import PluginError, TurnwiseError, UsageError
 from turnwise.logs import native
 from turnwise.logs.files import PIPE, replacing
+from turnwise.protocols import world_extras
 from turnwise.registry import described
 from turnwise.report.results import to_json
 from turnwise.run.workers.execute import Executor, Local, progress
@@ -126,8 +127,9 @@ def _world_and_agents(simulation: Simulation) -> tuple[World, Mapping[str, Agent
     """
     package = worlds.named(simulation.world)
     world, family = package.WORLD, package.family
-    if simulation.world == "task":
-        world = _task_world(simulation)
+    make_world = world_extras(package).make_world
+    if make_world is not None:
+        world = _made_world(make_world, simulation)
         family = partial(family, world=world)
     elif simulation.db or simulation.goals or simulation.delexicalised or simulation.user:
         raise UsageError(
@@ -160,28 +162,41 @@ def _family_agents(family: Callable[..., Any], simulation: Simulation) -> dict[s
     return dict(found)
 
 
-def _task_world(simulation: Simulation) -> World:
-    """The task world with the tables, goals and users of a simulation.
+def _made_world(make_world: Callable[..., Any], simulation: Simulation) -> World:
+    """The world with the tables, goals and users of a simulation.
+
+    Raises `PluginError` if a plugin's `make_world` fails.
+    """
+    simulator = _simulator(simulation)
+    goals = _logged_goals(simulation.goals)
+    options = {"goals": goals, "delexicalised": simulation.delexicalised, "simulator": simulator}
+    try:
+        world: World = make_world(simulation.db, **options)
+    except TurnwiseError:
+        raise
+    except Exception as error:
+        if worlds.is_own(simulation.world):
+            raise
+        raise PluginError(f"world `{simulation.world}`: `make_world` raised {described(error)}") from error
+    return world
+
+
+def _simulator(simulation: Simulation) -> Any:
+    """The simulator of users that --user names, None without it.
 
     Raises `UsageError` for both goals and a ConvLab user, because such a user has goals of its own.
     """
-    from turnwise.agents.function import function_agent
-    from turnwise.worlds import task
-    from turnwise.worlds.task.convlab import pipeline
+    if simulation.user is None:
+        return None
+    if simulation.goals is not None:
+        raise UsageError("--goals and --user exclude each other: a ConvLab user has goals of its own")
+    if simulation.user == "convlab":
+        from turnwise.worlds.task.convlab import pipeline
 
-    simulator = None
-    if simulation.user is not None:
-        if simulation.goals is not None:
-            raise UsageError("--goals and --user exclude each other: a ConvLab user has goals of its own")
-        simulator = (
-            pipeline("user") if simulation.user == "convlab" else function_agent(simulation.user).function()
-        )
-    return task.make_world(
-        simulation.db,
-        goals=_logged_goals(simulation.goals),
-        delexicalised=simulation.delexicalised,
-        simulator=simulator,
-    )
+        return pipeline("user")
+    from turnwise.agents.function import function_agent
+
+    return function_agent(simulation.user).function()
 
 
 def _logged_goals(path: str | None) -> Iterator[tuple[str, Mapping[str, Any]]]:

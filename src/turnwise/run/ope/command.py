@@ -15,7 +15,7 @@ from turnwise.logs.scan import Census, scan
 from turnwise.protocols import estimator_extras
 from turnwise.report import regression, results
 from turnwise.run.ope import task_log
-from turnwise.run.ope.critic import controls, is_critic, ope_of_task, rewarded_by_task
+from turnwise.run.ope.critic import controls, critics_among, ope_of_task, rewarded_by_task
 from turnwise.run.ope.estimate import (
     Request,
     TargetEstimate,
@@ -57,11 +57,12 @@ def _ope(spec: OpeSpec, scanned: Census, done: PartialResults) -> Outcome:
     names = tuple(dict.fromkeys(spec.estimators or (STREAMED if stream else registry.CHEAP)))
     truths = read_truth(spec.truth)
     targets = _targets(census, spec)
-    if not stream and rewarded_by_task(spec.estimators, census, spec.rating):
+    critics = {} if stream else critics_among(names)
+    if rewarded_by_task(critics, spec.estimators, census, spec.rating):
         if spec.seeds > 1:
             raise UsageError("--seeds is for estimators of ratings, not for a critic of task logs")
         return ope_of_task(spec, dialogues, scanned.sha256, targets)
-    if any(map(is_critic, names)) and task_log.is_task(dialogues):
+    if critics and task_log.is_task(dialogues):
         dialogues = task_log.in_one_form(dialogues)
     others = [name for name in census.agents if name not in targets] if spec.calibrate else []
     everyone = (*targets, *others)
@@ -73,8 +74,13 @@ def _ope(spec: OpeSpec, scanned: Census, done: PartialResults) -> Outcome:
         for rating in requested_ratings(census, spec.rating):
             about: dict[str, Any] = {"rating": rating, "targets": targets, "workers": workers, "done": done}
             if stream:
-                ready = sum_estimators(names, spec.model or ENCODER)
+                ready, problems = sum_estimators(names, spec.model or ENCODER)
                 logged_data, estimates = streamed_estimates(spec, census, ready, everyone=everyone, **about)
+                estimates += [
+                    TargetEstimate(target=target, estimator=name, reason=problem, failed=True)
+                    for target in targets
+                    for name, problem in problems.items()
+                ]
                 truth, chosen = true_means(logged_data, truths), targets
             else:
                 logged_data = prepare(spec, dialogues, census, rating=rating, targets=targets, others=others)

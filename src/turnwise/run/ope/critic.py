@@ -13,12 +13,13 @@ from typing import Any
 import numpy as np
 
 from turnwise import estimators as registry
-from turnwise.errors import Refused, UsageError, counted
+from turnwise.errors import PluginError, Refused, UsageError, counted
 from turnwise.estimators.critic.controls import CONTROLS, LOGGED, PREFIX, Verdict, judged, with_controls
-from turnwise.estimators.critic.critic import TaskCritic
 from turnwise.estimators.critic.evaluation import Evaluation
 from turnwise.logs.scan import Census
+from turnwise.protocols import TaskCritic
 from turnwise.report import results
+from turnwise.run.dialogues.selfplay import without_played
 from turnwise.run.ope import task_log
 from turnwise.run.ope.critic_values import Judged, criticise
 from turnwise.run.ope.estimate import TargetEstimate
@@ -33,22 +34,36 @@ from turnwise.types import Dialogue, Estimator, Finding, Floats, Said
 
 BASELINES = ("bleu-delex", "length", "entropy-2", "success")
 TASK_REWARDS = ("success", "one", "progress")
-NAMES = ("critic", "critic-paper")
 
 
-def is_critic(name: str) -> bool:
-    """Whether this estimator, whose name may carry settings, is one of the two critics."""
-    return registry.settings(name)[0] in NAMES
+def critics_among(names: Sequence[str]) -> dict[str, TaskCritic]:
+    """Name -> the estimator, of those that are critics of task logs.
+
+    A plugin that cannot be made is left out here; it is reported when its estimates are computed.
+    """
+    found: dict[str, TaskCritic] = {}
+    for name in names:
+        if name.startswith(METRIC):
+            continue
+        try:
+            estimator = registry.resolve(without_played(name)[0])
+        except PluginError:
+            continue
+        if isinstance(estimator, TaskCritic):
+            found[name] = estimator
+    return found
 
 
-def rewarded_by_task(estimators: Sequence[str], census: Census, rating: str | None) -> bool:
+def rewarded_by_task(
+    critics: Mapping[str, TaskCritic], estimators: Sequence[str], census: Census, rating: str | None
+) -> bool:
     """Whether the requested critics take the reward from the task, and not from ratings.
 
     True only if all estimators are critics, and one has a task reward, nothing is rated, or --rating is metric:success.
     """
-    if not estimators or not all(map(is_critic, estimators)):
+    if not estimators or not all(name in critics for name in estimators):
         return False
-    rewards = {registry.settings(name)[1].get("reward", "auto") for name in estimators}
+    rewards = {critics[name].reward for name in estimators}
     unrated = not census.dimensions and rating is None
     return bool(rewards & {*TASK_REWARDS}) or unrated or rating == f"{METRIC}success"
 

@@ -8,8 +8,8 @@ import numpy as np
 from turnwise.encode.episodes import encode, leave_out, whole
 from turnwise.errors import Refused
 from turnwise.estimators.critic.controls import LOGGED, PREFIX, Verdict, judged, with_controls
-from turnwise.estimators.critic.critic import TaskCritic
 from turnwise.estimators.critic.evaluation import Valued
+from turnwise.protocols import TaskCritic
 from turnwise.run.scoring.tally import generator
 from turnwise.types import Dialogue, Episodes, Floats
 

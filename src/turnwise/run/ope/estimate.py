@@ -1,6 +1,6 @@
 """The estimates of one target: every estimator's raw estimate, calibrated over the other agents or refused."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -21,6 +21,40 @@ from turnwise.stats.interval import Interval, mean_t_interval
 from turnwise.types import Episodes, Estimate, Estimator, Floats
 
 PART = 2048  # texts in one encoding task
+
+
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """The estimate of one agent by a slow estimator, or the reason why there is none."""
+
+    estimate: Estimate | None = None
+    reason: str = ""
+    failed: bool = False  # whether the estimator broke its contract, and did not refuse
+
+
+class Precomputed(Mapping[str, Estimate]):
+    """Agent -> its estimate, computed before; the lookup raises `Refused` or `PluginError` where there is none."""
+
+    def __init__(self, attempts: Mapping[str, Sequence[Attempt]]) -> None:
+        self._attempts = attempts  # by agent: one for each seed
+
+    def __getitem__(self, agent: str) -> Estimate:
+        """The mean over seeds; raises the error of the first seed that has no estimate."""
+        found = []
+        for one in self._attempts[agent]:
+            if one.estimate is None:
+                raise PluginError(one.reason) if one.failed else Refused(one.reason)
+            found.append(one.estimate)
+        return _mean(found)
+
+    def __contains__(self, agent: object) -> bool:
+        return agent in self._attempts
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._attempts)
+
+    def __len__(self) -> int:
+        return len(self._attempts)
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,7 +202,7 @@ def _raw(
 
 def precompute(
     request: Request, agents: Sequence[str], workers: Executor, done: PartialResults
-) -> dict[str, dict[str, Estimate]]:
+) -> dict[str, Precomputed]:
     """Slow (not nested) estimator -> agent -> its estimate, averaged over seeds.
 
     A task is one estimator, agent and seed.
@@ -180,21 +214,26 @@ def precompute(
         for agent in agents
         for more in range(request.seeds)
     ]
-    kept: dict[str, Any] = {"about": request.about("beforehand"), "kind": Estimate}
-    trained: dict[tuple[str, str], list[Estimate]] = {}
-    for (name, agent, _), estimate in done.map_tasks(
+    kept: dict[str, Any] = {"about": request.about("beforehand"), "kind": Attempt}
+    trained: dict[str, dict[str, list[Attempt]]] = {name: {} for name in slow}
+    for (name, agent, _), attempt in done.map_tasks(
         workers, _estimate_once, request, tasks, model=True, **kept
     ):
-        trained.setdefault((name, agent), []).append(estimate)
-    return {name: {agent: _mean(trained[name, agent]) for agent in agents} for name in slow}
+        trained[name].setdefault(agent, []).append(attempt)
+    return {name: Precomputed(attempts) for name, attempts in trained.items()}
 
 
-def _estimate_once(request: Request, task: tuple[str, str, int]) -> Estimate:
+def _estimate_once(request: Request, task: tuple[str, str, int]) -> Attempt:
     """The task of a worker: an estimate for one (estimator, agent, seed), without dialogues of the hidden agents."""
     name, agent, seed = task
     rng = generator(seed, name, agent, request.data.rating)
     seen = leave_out(request.data.without(agent), request.hidden)
-    return estimate_of(request.estimators[name], seen, agent, rng=rng)
+    try:
+        return Attempt(estimate_of(request.estimators[name], seen, agent, rng=rng))
+    except PluginError as error:
+        return Attempt(reason=str(error), failed=True)
+    except (Refused, np.linalg.LinAlgError) as error:
+        return Attempt(reason=str(error))
 
 
 def _mean(trained: Sequence[Estimate]) -> Estimate:

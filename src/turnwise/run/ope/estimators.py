@@ -16,9 +16,8 @@ from turnwise.conformance.calls import called, foreign, metric_names_of, signatu
 from turnwise.conformance.plugins import estimator_problem
 from turnwise.errors import PluginError, Refused
 from turnwise.estimators.baselines.ranker import Ranker
-from turnwise.estimators.critic.critic import TaskCritic
-from turnwise.protocols import TakesMetrics, read_attribute
-from turnwise.run.dialogues.selfplay import self_play_estimator
+from turnwise.protocols import TakesMetrics, TakesSelfPlay, TaskCritic
+from turnwise.run.dialogues.selfplay import given_self_play, without_played
 from turnwise.run.ope import task_log
 from turnwise.run.ope.logged_data import METRIC
 from turnwise.run.ope.reward import scored
@@ -69,15 +68,8 @@ def resolved_estimators(
         if name.startswith(METRIC):
             found[name] = _ranker(spec, dialogues, name.removeprefix(METRIC), agents)
             continue
-        if registry.settings(name)[0] == "spe":
-            delexicalised = spec.delexicalise
-            found[name] = self_play_estimator(
-                name, rating, model=spec.model, scale=scale, delexicalised=delexicalised
-            )
-            continue
         try:
-            estimator = registry.resolve(name, model=spec.model)
-            read_attribute(estimator, "metrics", None)  # `isinstance` passes on what a property raises
+            estimator, played = _resolved(name, spec.model)
             metrics = metric_names_of(estimator) if isinstance(estimator, TakesMetrics) else None
         except PluginError as error:  # the other estimators go on without it
             found[name] = Unusable(name, str(error))
@@ -86,6 +78,15 @@ def resolved_estimators(
         try:
             if metrics is not None:
                 estimator = called(estimator, "given", columns)
+            elif isinstance(estimator, TakesSelfPlay):
+                estimator = given_self_play(
+                    estimator,
+                    name,
+                    played,
+                    rating=rating,
+                    scale=scale,
+                    delexicalised=spec.delexicalise,
+                )
             if foreign(estimator):
                 _check(estimator)
         except PluginError as error:
@@ -95,6 +96,15 @@ def resolved_estimators(
             estimator = estimator.given(task_log.facts(dialogues))
         found[name] = estimator
     return found
+
+
+def _resolved(name: str, model: str | None) -> tuple[Estimator, str | None]:
+    """The estimator of this name, and the file of its setting `played` if it takes self-play dialogues."""
+    plain, played = without_played(name)
+    estimator = registry.resolve(plain, model=model)
+    if played is None or isinstance(estimator, TakesSelfPlay):
+        return estimator, played
+    return registry.resolve(name, model=model), None
 
 
 def _check(estimator: Estimator) -> None:

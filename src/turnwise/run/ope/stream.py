@@ -15,13 +15,14 @@ from typing import Any
 import numpy as np
 
 from turnwise import estimators as registry
+from turnwise.conformance.calls import signature_of
 from turnwise.encode.episodes import check_answers, encode, whole
-from turnwise.errors import DataError, UsageError
-from turnwise.estimators.linear.stream import FirstSums, SecondSums, SumEstimator, TargetBasis
+from turnwise.errors import DataError, PluginError, UsageError
+from turnwise.estimators.linear.stream import FirstSums, SecondSums, TargetBasis
 from turnwise.logs.native import dump, parse
 from turnwise.logs.scan import Census
 from turnwise.logs.shards import Shard, shards
-from turnwise.protocols import estimator_extras
+from turnwise.protocols import SumEstimator, estimator_extras
 from turnwise.run.ope.estimate import Request, TargetEstimate, estimate_target
 from turnwise.run.ope.logged_data import METRIC, LoggedData, check_scale
 from turnwise.run.resume.partial_results import PartialResults
@@ -112,9 +113,23 @@ def check_streamable(spec: OpeSpec) -> None:
         )
 
 
-def sum_estimators(names: Sequence[str], model: str | None) -> dict[str, Estimator]:
-    """Name -> estimator; raises a `UsageError` if one needs more than sums, or if they have different encoders."""
-    found = {name: registry.resolve(name, model=model) for name in names}
+def sum_estimators(names: Sequence[str], model: str | None) -> tuple[dict[str, Estimator], dict[str, str]]:
+    """Name -> estimator, and name -> problem of each plugin that cannot be used.
+
+    Raises a `UsageError` if one needs more than sums, or if they have different encoders, and `PluginError` if no
+    estimator can be used.
+    """
+    found: dict[str, Estimator] = {}
+    problems: dict[str, str] = {}
+    for name in names:
+        try:
+            estimator = registry.resolve(name, model=model)
+            signature_of(estimator)
+            found[name] = estimator
+        except PluginError as error:  # the other estimators go on without it
+            problems[name] = str(error)
+    if not found:
+        raise PluginError("; ".join(problems.values()))
     unable = [name for name, estimator in found.items() if not isinstance(estimator, SumEstimator)]
     if unable:
         raise UsageError(
@@ -127,7 +142,7 @@ def sum_estimators(names: Sequence[str], model: str | None) -> dict[str, Estimat
             f"--stream encodes texts by one model, and {', '.join(found)} name {', '.join(encoders)}: "
             "ask for each model in a run of its own"
         )
-    return found
+    return found, problems
 
 
 def streamed_estimates(

@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from turnwise.conformance.calls import number_of, numbers_of
+from turnwise.conformance.calls import foreign, number_of, numbers_of
 from turnwise.encode.truncation import listening
 from turnwise.errors import PluginError, Refused
 from turnwise.metrics.rows import rows_or_errors
@@ -102,7 +102,8 @@ def score(metric: Metric, items: Sequence[Item]) -> Block:
     failures += [Failure(wanted[place], _status(error), _words(error)) for place, error in errors.items()]
     scored = np.array([at for place, at in enumerate(wanted) if place not in errors], dtype=np.int64)
     known = has_evidence(rows)
-    failures += [Failure(int(at), "skipped", metric.unscored) for at in scored[~known]]
+    why = f"no value or NaN: {metric.unscored}" if foreign(metric) else metric.unscored
+    failures += [Failure(int(at), "skipped", why) for at in scored[~known]]
     failures.sort(key=lambda failure: failure.position)
     return Block(scored[known], rows[known], tuple(failures), sum(cut))
 

@@ -13,6 +13,7 @@ import numpy as np
 
 from turnwise.conformance.calls import (
     check_half_width,
+    check_needs,
     fitted_on,
     foreign,
     number_of,
@@ -64,7 +65,7 @@ def prepare(spec: Spec, census: Census) -> tuple[dict[str, Metric], list[Finding
         what = {"metric": name}
         try:
             db, cache = spec.db or beside(spec.data), None if spec.reuse else False
-            metric = _fitted(resolve(name, model=spec.model, db=db, cache=cache), spec, census)
+            metric = _fitted(_checked(resolve(name, model=spec.model, db=db, cache=cache)), spec, census)
             signature_of(metric)  # a missing model is reported now and not at the first item
             if foreign(metric):
                 check_half_width(metric)
@@ -83,6 +84,13 @@ def beside(data: Sequence[str]) -> str | None:
     """The first folder of venue tables beside a data file; None if there is none."""
     folders = (Path(path).parent / FOLDER for path in data)
     return next((str(folder) for folder in folders if folder.is_dir()), None)
+
+
+def _checked(metric: Metric | Fitted) -> Metric | Fitted:
+    """The metric; raises `PluginError` if an attribute of a plugin raises that tells whether it must be fitted."""
+    if foreign(metric):
+        check_needs(metric)
+    return metric
 
 
 def _fitted(metric: Metric | Fitted, spec: Spec, census: Census) -> Metric:

@@ -14,7 +14,7 @@ from zlib import crc32
 
 import numpy as np
 
-from turnwise.conformance.calls import called, number_of, numbers_of
+from turnwise.conformance.calls import called, foreign, number_of, numbers_of, plugin_name
 from turnwise.errors import PluginError, Refused, counted
 from turnwise.logs.ids import IdSet
 from turnwise.metrics.rows import better_direction, dense, stack_rows
@@ -223,12 +223,16 @@ class Tally:
         return next((status for status in grave if self.statuses[status]), "skipped")
 
     def _reason(self) -> str:
-        """Why there is no number: the reasons of the items and their counts."""
-        if not self.unscored:
-            return "the metric is undefined on what was judged"
-        return "; ".join(
-            f"{reason} ({counted(count, 'item')})" for reason, count in self.unscored.most_common()
-        )
+        """Why there is no number: the reasons of the items and their counts.
+
+        A plugin whose number is NaN although items were scored is named.
+        """
+        reasons = [f"{reason} ({counted(count, 'item')})" for reason, count in self.unscored.most_common()]
+        if foreign(self.metric) and (n_scored := round(self.weight)):
+            method = "of_sums" if isinstance(self.metric, Summed) else "reduce"
+            name = f"{plugin_name(self.metric)}.{method}"
+            reasons.insert(0, f"{name} returned NaN for {counted(n_scored, 'scored item')}")
+        return "; ".join(reasons) or "the metric is undefined on what was judged"
 
     def _measure(self, draws: int, rng: np.random.Generator) -> tuple[float, tuple[float, float] | None, str]:
         """The estimate, its interval (None if it has none) and the method of the interval.

@@ -22,7 +22,7 @@ from turnwise.logs.native import read_all
 from turnwise.logs.scan import Census, scan
 from turnwise.meta.gold import gold
 from turnwise.networks.training.checks import trained_problem, trainer_problem
-from turnwise.networks.training.task import Ratings, Trained, TrainingTask
+from turnwise.networks.training.task import Ratings, TrainedModel, TrainingTask
 from turnwise.protocols import Learns, trainer_extras
 from turnwise.ratings.ceiling import ceiling
 from turnwise.report import results
@@ -34,7 +34,7 @@ from turnwise.types import Item
 class Trainer(NamedTuple):
     """One entry of the table of trainers: `module:function`, what the data must contain, a text, the package."""
 
-    target: str  # module:function, called with a `TrainingTask`, returns a `Trained`
+    target: str  # module:function, called with a `TrainingTask`, returns a `TrainedModel`
     learns: Learns  # what the data must contain
     what: str  # one line for `turnwise ls trainers`
     owner: str = "turnwise"  # the package
@@ -156,11 +156,11 @@ def trainer(name: str) -> Trainer:
     return Trainer(offer.target, trainer_extras(function).learns, what, offer.owner)
 
 
-def _call(name: str, chosen: Trainer, task: TrainingTask) -> Trained:
+def _call(name: str, chosen: Trainer, task: TrainingTask) -> TrainedModel:
     """Call the trainer. An error or a wrong result of a plugin becomes a `PluginError`."""
     if chosen.owner == "turnwise":
         module, _, attribute = chosen.target.partition(":")
-        trained: Trained = getattr(import_module(module), attribute)(task)
+        trained: TrainedModel = getattr(import_module(module), attribute)(task)
         return trained
     offer = registry.Offer("trainer", name, chosen.target, chosen.owner)
     function = offer.load()

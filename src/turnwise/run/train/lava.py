@@ -20,7 +20,7 @@ from turnwise.networks.lava.corpus import usable
 from turnwise.networks.lava.model import KINDS, Curve, Ground, Model
 from turnwise.networks.lava.situation import Situation
 from turnwise.networks.lava.words import Words
-from turnwise.networks.training.task import Trained, TrainingTask
+from turnwise.networks.training.task import TrainedModel, TrainingTask
 from turnwise.run.train.policy_judge import EVALUATOR, Judge
 from turnwise.types import Dialogue, Finding
 
@@ -28,7 +28,7 @@ Chosen = TypeVar("Chosen", supervised.Settings, plas.Settings, gradient.Settings
 _HELD_OUT = 0.05  # share of the dialogues, if no split is named
 
 
-def lava(task: TrainingTask) -> Trained:
+def lava(task: TrainingTask) -> TrainedModel:
     """Train a LAVA model by supervision; match and success are measured only with goals and venue tables."""
     settings = _settings(task, supervised.Settings(device=task.device), ("evaluator", "db"))
     learned, held = _split(task, settings.held_out)
@@ -51,7 +51,7 @@ def lava(task: TrainingTask) -> Trained:
         return _trained(task, model, held, None, curve, len(learned), settings.objective)
 
 
-def offline(task: TrainingTask) -> Trained:
+def offline(task: TrainingTask) -> TrainedModel:
     """Train a policy by PLAS, from the model of --from, on the logged success or (reward=one) on constant rewards.
 
     Raises `UsageError` for another reward, and `DataError` if no logged dialogue succeeds.
@@ -75,7 +75,7 @@ def offline(task: TrainingTask) -> Trained:
     return _trained(task, found, held, judge, [*curve, *search.curve], len(learned), "plas")
 
 
-def by_gradient(task: TrainingTask) -> Trained:
+def by_gradient(task: TrainingTask) -> TrainedModel:
     """Train a policy by policy gradient on corpus success."""
     settings = _settings(task, gradient.Settings(device=task.device), ("evaluator", "db"))
     model, (learned, held), judge = _start(task)
@@ -148,7 +148,7 @@ def _trained(
     curve: Curve,
     learned: int,
     how: str,
-) -> Trained:
+) -> TrainedModel:
     """The model with its scores on the held-out dialogues as findings; no scores without a judge.
 
     `learned` is the number of training dialogues, `how` the objective that is named in the config.
@@ -172,6 +172,6 @@ def _trained(
         "languages": "those of the training text",
     }
     config = {**model.config, "how": how, "settings": dict(task.settings)}
-    return Trained(
+    return TrainedModel(
         kind=task.metric, tensors=model.tensors(), config=config, card=card, curve=curve, findings=findings
     )

@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from turnwise.types import Rating, Scores, Turn
+from turnwise.types import DimensionScores, Rating, Turn
 from turnwise.worlds.booking import customer
 from turnwise.worlds.booking.flights import Tables, draw_tables
 from turnwise.worlds.booking.intent import Decision, Intent, draw_intent
@@ -26,7 +26,7 @@ class Scene:
     intent: Intent
     tables: Tables
     briefing: Turn
-    _scores: dict[Decision, Scores] = field(default_factory=dict, compare=False)  # cache
+    _scores: dict[Decision, DimensionScores] = field(default_factory=dict, compare=False)  # cache
 
     @property
     def goal(self) -> Mapping[str, Any]:
@@ -44,7 +44,7 @@ class Scene:
         """
         return customer.next_message(self.intent, self.tables, turns, rng)
 
-    def outcome(self, turns: Sequence[Turn], content: str) -> Scores | None:
+    def outcome(self, turns: Sequence[Turn], content: str) -> DimensionScores | None:
         """The scores of the decision in a reply to `turns`; None if it has no decision and the customer stays.
 
         If the customer's last turn is a goodbye, a reply without a decision is scored as no decision.
@@ -54,7 +54,7 @@ class Scene:
             return None
         return self.scores(decision or NOTHING)
 
-    def scores(self, decision: Decision) -> Scores:
+    def scores(self, decision: Decision) -> DimensionScores:
         """The scores of a decision by dimension, cached in this scene."""
         if decision not in self._scores:
             self._scores[decision] = score(decision, self.intent, self.tables)
@@ -70,7 +70,7 @@ class Scene:
         scores = turns[-1].outcome or {}
         return tuple(Rating(item, name, value, scale=(0.0, 1.0)) for name, value in scores.items())
 
-    def truth(self, turns: Sequence[Turn]) -> Scores:
+    def truth(self, turns: Sequence[Turn]) -> DimensionScores:
         """The scores of the decision that ended the dialogue; empty without one."""
         return turns[-1].outcome or {}
 

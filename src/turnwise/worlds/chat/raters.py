@@ -10,7 +10,7 @@ from math import erf, sqrt
 
 import numpy as np
 
-from turnwise.types import Floats, Rating, Scores
+from turnwise.types import DimensionScores, Floats, Rating
 
 PANEL_SIZE = 20  # raters in the panel
 RATERS_PER_DIALOGUE = 3  # raters per dialogue
@@ -72,7 +72,7 @@ def _expected_on_grid() -> Floats:
     )
 
 
-def expected_ratings(qualities: Scores) -> Scores:
+def expected_ratings(qualities: DimensionScores) -> DimensionScores:
     """The mean rating that the whole panel would give, by dimension."""
     return {
         name: float(np.interp(quality, QUALITY_GRID, _expected_on_grid()))
@@ -80,7 +80,7 @@ def expected_ratings(qualities: Scores) -> Scores:
     }
 
 
-def ratings(qualities: Scores, item: str, rng: np.random.Generator) -> tuple[Rating, ...]:
+def ratings(qualities: DimensionScores, item: str, rng: np.random.Generator) -> tuple[Rating, ...]:
     """Draw the ratings of three random members of the panel on every dimension.
 
     `item` is the id of the rated dialogue.

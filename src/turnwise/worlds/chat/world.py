@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from turnwise.types import Rating, Scores, Turn
+from turnwise.types import DimensionScores, Rating, Turn
 from turnwise.worlds.chat import raters, user
 from turnwise.worlds.chat.quality import DIMENSIONS, latent_quality
 from turnwise.worlds.chat.topics import Persona, briefing, draw_persona
@@ -36,7 +36,7 @@ class Scene:
         """The user's next turn, or None if the user leaves; leaving is not announced by a turn."""
         return user.next_message(self.user, turns, rng)
 
-    def outcome(self, turns: Sequence[Turn], content: str) -> Scores | None:
+    def outcome(self, turns: Sequence[Turn], content: str) -> DimensionScores | None:
         """None: in this world no reply is a decision; finished dialogues are scored by `truth`."""
         return None
 
@@ -48,7 +48,7 @@ class Scene:
         """The ratings that three random raters of the panel give on every dimension; `item` is the dialogue's id."""
         return raters.ratings(latent_quality(turns[1:]), item, rng)
 
-    def truth(self, turns: Sequence[Turn]) -> Scores:
+    def truth(self, turns: Sequence[Turn]) -> DimensionScores:
         """The mean rating that the whole panel would give, by dimension."""
         return raters.expected_ratings(latent_quality(turns[1:]))
 

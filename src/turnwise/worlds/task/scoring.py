@@ -14,7 +14,7 @@ After ConvLab, and Lubis et al. 2022 (section 5.4):
 
 from collections.abc import Mapping, Sequence
 
-from turnwise.types import Scores
+from turnwise.types import DimensionScores
 from turnwise.worlds.task.schema import DOMAINS, canonical
 from turnwise.worlds.task.tables import UNKNOWN, Tables
 from turnwise.worlds.task.user import Progress
@@ -25,7 +25,7 @@ NAN = float("nan")
 TOLD_ON_REQUEST = frozenset({"phone", "address", "postcode", "fee", "duration", "price"})
 
 
-def score(parts: Sequence[Progress], tables: Tables, *, turns: int) -> Scores:
+def score(parts: Sequence[Progress], tables: Tables, *, turns: int) -> DimensionScores:
     """The scores by dimension (`DIMENSIONS`) of the user's final progress; `turns` are those of both speakers."""
     complete = [_complete(part) for part in parts]
     informed = [_matches_goal(part, tables) for part in parts]

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from turnwise.logs.dialogue import POINTER
-from turnwise.types import Agent, Dialogue, Direction, Rating, Scores, Turn
+from turnwise.types import Agent, Dialogue, DimensionScores, Direction, Rating, Turn
 from turnwise.worlds.play import World
 from turnwise.worlds.task.annotation import StateAnnotatingAgent, database_bits
 from turnwise.worlds.task.convlab import Simulator, convlab_user
@@ -54,7 +54,7 @@ class Scene:
         """The user's next turn, or None if the user said goodbye in its last one."""
         return self.user.next_message(turns[1:], rng)
 
-    def outcome(self, turns: Sequence[Turn], content: str) -> Scores | None:
+    def outcome(self, turns: Sequence[Turn], content: str) -> DimensionScores | None:
         """None: in this world no reply is a decision; finished dialogues are scored by `truth`."""
         return None
 
@@ -73,7 +73,7 @@ class Scene:
             if not isnan(value)
         )
 
-    def truth(self, turns: Sequence[Turn]) -> Scores:
+    def truth(self, turns: Sequence[Turn]) -> DimensionScores:
         """The scores of a finished dialogue against the goal, by dimension; `book` and `f1` may be NaN."""
         view = self.user.view(turns[1:])
         return score(view.parts, self.user.tables, turns=len(turns) - 1)

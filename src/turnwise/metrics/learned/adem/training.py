@@ -18,11 +18,11 @@ from turnwise.metrics.learned.adem.metric import NAMES
 from turnwise.metrics.learned.adem.studies import cross_predict, parse_numbers, studies
 from turnwise.metrics.learned.adem.triples import Triples, context_encoder, stored_encoder
 from turnwise.metrics.learned.held_out import context_groups, held_out, on_card
-from turnwise.networks.training.task import FEWEST, Trained, TrainingTask
+from turnwise.networks.training.task import FEWEST, TrainedModel, TrainingTask
 from turnwise.types import Floats
 
 
-def train(task: TrainingTask) -> Trained:
+def train(task: TrainingTask) -> TrainedModel:
     """Train the metric that the task names, and measure it on held-out contexts."""
     sides = NAMES[task.metric]
     search = search_of(task)
@@ -63,7 +63,7 @@ def train(task: TrainingTask) -> Trained:
     studied = studies(task, examples, agents, sides, scale, replace(search, **chosen))
     encoder, tensors = stored_encoder(spec)
     head = {"sides": list(sides), "alpha": final.head.alpha, "beta": final.head.beta, **final.chosen}
-    return Trained(
+    return TrainedModel(
         kind=task.metric,
         tensors={
             **tensors,

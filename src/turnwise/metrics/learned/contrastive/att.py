@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 
 from turnwise.metrics.learned.contrastive.metric import Contrastive
-from turnwise.networks.training.task import Trained, TrainingTask
+from turnwise.networks.training.task import TrainedModel, TrainingTask
 from turnwise.types import Card, Ints
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ class Att(Contrastive):
     )
 
 
-def train(task: TrainingTask) -> Trained:
+def train(task: TrainingTask) -> TrainedModel:
     """Train the discriminator on dialogues, or take that of the setting `start`; with `guard`, train a guard."""
     from turnwise.metrics.learned.guard.training import SETTINGS, train_with_guard
 
@@ -56,7 +56,7 @@ def train(task: TrainingTask) -> Trained:
     return train_with_guard(task, "att", lambda: _train_rounds(task))
 
 
-def _train_rounds(task: TrainingTask) -> Trained:
+def _train_rounds(task: TrainingTask) -> TrainedModel:
     """Train the discriminator, then alternately an opponent and a new discriminator, for `rounds` opponents."""
     from turnwise.metrics.learned.contrastive.corpus import Corpus
     from turnwise.metrics.learned.contrastive.training import Shape, train_head
@@ -87,7 +87,7 @@ def _train_rounds(task: TrainingTask) -> Trained:
             examples, success_rate = _with_opponent(examples, discriminator, rng, task.device)
             task.say(f"the opponent fools the discriminator in {success_rate:.0%} of contexts")
     finding = ranking_finding(task.metric, "last judge", curve, examples.dialogue)
-    return Trained(
+    return TrainedModel(
         kind="att",
         tensors=discriminator.tensors("head"),
         config={"encoder": encoder_card(name), "heads": {"head": asdict(shape)}, "rounds": rounds},

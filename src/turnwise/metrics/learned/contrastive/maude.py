@@ -17,7 +17,7 @@ from typing import ClassVar
 import numpy as np
 
 from turnwise.metrics.learned.contrastive.metric import Contrastive
-from turnwise.networks.training.task import Trained, TrainingTask
+from turnwise.networks.training.task import TrainedModel, TrainingTask
 from turnwise.types import Card
 
 PAIRS = 6_000  # largest number of pairs; few, because the corrupted reply of each pair must be encoded too
@@ -42,7 +42,7 @@ class Maude(Contrastive):
     )
 
 
-def train(task: TrainingTask) -> Trained:
+def train(task: TrainingTask) -> TrainedModel:
     """Train the head on dialogues, or take that of the setting `start`; with the setting `guard`, train a guard."""
     from turnwise.metrics.learned.guard.training import SETTINGS, train_with_guard
 
@@ -50,7 +50,7 @@ def train(task: TrainingTask) -> Trained:
     return train_with_guard(task, "maude", lambda: _train_head(task))
 
 
-def _train_head(task: TrainingTask) -> Trained:
+def _train_head(task: TrainingTask) -> TrainedModel:
     """Train the head on the task's dialogues, with semantic and syntactic negatives."""
     from turnwise.metrics.learned.contrastive.corpus import Corpus
     from turnwise.metrics.learned.contrastive.training import Examples, Shape, train_head
@@ -95,7 +95,7 @@ def _train_head(task: TrainingTask) -> Trained:
         say=task.say,
     )
     finding = ranking_finding(task.metric, "in context", curve, examples.dialogue)
-    return Trained(
+    return TrainedModel(
         kind="maude",
         tensors=network.tensors("head"),
         config={"encoder": encoder_card(name), "heads": {"head": asdict(shape)}},

@@ -26,7 +26,7 @@ from turnwise.metrics.learned.turnwise.lexicon import Lexicon
 from turnwise.metrics.learned.turnwise.text_features import text_features
 from turnwise.metrics.models import text_encoder
 from turnwise.networks.training.loop import Plan, fit
-from turnwise.networks.training.task import Trained, TrainingTask
+from turnwise.networks.training.task import TrainedModel, TrainingTask
 from turnwise.types import Dialogue, Finding, Floats
 
 SETTINGS = ("guard", "start")  # settings of every trainer whose metric can have a guard
@@ -61,7 +61,7 @@ class _Rows:
     real: NDArray[np.bool_]  # (n,) False for frauds
 
 
-def train_with_guard(task: TrainingTask, kind: str, train_heads: Callable[[], Trained]) -> Trained:
+def train_with_guard(task: TrainingTask, kind: str, train_heads: Callable[[], TrainedModel]) -> TrainedModel:
     """The model that `train_heads` trains, or that of the setting `start`; with a guard if `guard` is set."""
     made = _start_model(task, kind) if "start" in task.settings else train_heads()
     agent = task.setting("guard", "")
@@ -83,7 +83,7 @@ def train_with_guard(task: TrainingTask, kind: str, train_heads: Callable[[], Tr
     )
 
 
-def _start_model(task: TrainingTask, kind: str) -> Trained:
+def _start_model(task: TrainingTask, kind: str) -> TrainedModel:
     """The heads of the model that the setting `start` names, without its guard.
 
     Raises `UsageError` if the task names another encoder, or if the encoder has changed.
@@ -94,7 +94,7 @@ def _start_model(task: TrainingTask, kind: str) -> Trained:
     if task.model not in (None, config["encoder"]["name"]):
         raise UsageError(f"{start.path} uses vectors of {config['encoder']['name']}, not {task.model}")
     tensors = {key: part for key, part in start.tensors.items() if key.partition(".")[0] in config["heads"]}
-    return Trained(
+    return TrainedModel(
         kind=kind, tensors=tensors, config=config, card={"raters": None, "languages": "those of the encoder"}
     )
 

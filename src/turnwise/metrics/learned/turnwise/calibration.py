@@ -18,7 +18,7 @@ from turnwise.metrics.learned.trained import encoder_of, load_trained
 from turnwise.metrics.learned.turnwise import signals
 from turnwise.metrics.learned.turnwise.metric import weights_of
 from turnwise.metrics.learned.turnwise.ridge import RidgeWeights
-from turnwise.networks.training.task import Trained, TrainingTask
+from turnwise.networks.training.task import TrainedModel, TrainingTask
 from turnwise.stats.clusters import codes
 from turnwise.types import Floats, Ints
 
@@ -32,7 +32,7 @@ ATTACKS = (
 )
 
 
-def train(task: TrainingTask) -> Trained:
+def train(task: TrainingTask) -> TrainedModel:
     """Calibrate the shipped model, or that of the setting `start`, to the task's ratings."""
     task.check_settings(("start",))
     start = load_trained("turnwise", task.setting("start", ""))
@@ -57,7 +57,7 @@ def train(task: TrainingTask) -> Trained:
         task.metric, fit.predicted, centred, contexts, rng=task.rng, method="contexts held out"
     )
     people = task.ratings
-    return Trained(
+    return TrainedModel(
         kind="turnwise",
         tensors={
             **signals.signal_tensors(start),

@@ -22,7 +22,7 @@ from turnwise.metrics.learned.held_out import context_groups, folds, held_out, o
 from turnwise.metrics.learned.trained import load_trained
 from turnwise.metrics.learned.turnwise.ridge import RidgeWeights, fit_ridge
 from turnwise.metrics.rows import Ratio
-from turnwise.networks.training.task import Trained, TrainingTask
+from turnwise.networks.training.task import TrainedModel, TrainingTask
 from turnwise.types import Card, Floats, Item, Level, Metric, Need, Signature, Summed
 
 PARTS = "usr-ret+usr-ret[context=one]+loglik"  # the default sub-metrics, joined by +
@@ -99,7 +99,7 @@ def scores(parts: Sequence[Metric], items: Sequence[Item]) -> Floats:
     return table
 
 
-def train(task: TrainingTask) -> Trained:
+def train(task: TrainingTask) -> TrainedModel:
     """Fit the regression to rated replies, and measure it by cross-validation over contexts."""
     task.check_settings(("parts",))
     names = str(task.setting("parts", PARTS)).split("+")
@@ -118,7 +118,7 @@ def train(task: TrainingTask) -> Trained:
         predicted[test] = _fit_weights(table, ratings, groups, ~test).predict(table[test])
     weights = _fit_weights(table, ratings, groups, np.ones(len(items), dtype=bool))
     findings = held_out(task.metric, predicted, ratings, contexts, rng=task.rng, method="contexts held out")
-    return Trained(
+    return TrainedModel(
         kind="usr-full",
         tensors={"centre": weights.centre, "scale": weights.scale, "weights": weights.weights},
         config={"parts": names, "signatures": [str(part.signature) for part in parts]},

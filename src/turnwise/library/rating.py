@@ -1,0 +1,314 @@
+"""`rate` and `export_ratings`: people rate dialogues in a browser, and the ratings are written with the dialogues."""
+
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import closing, suppress
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+from urllib.parse import urlsplit
+
+from turnwise.errors import MissingExtra, UsageError, counted
+from turnwise.library.arguments import (
+    UNCHECKED,
+    Count,
+    Names,
+    Natural,
+    PathLike,
+    Range,
+    checked,
+    optional_path,
+    paths,
+    split_names,
+)
+from turnwise.library.data import Where, selected
+from turnwise.logs.items.items import Judged, Selection
+from turnwise.types import Role
+
+if TYPE_CHECKING:
+    from turnwise.types import Agent, Dialogue
+    from turnwise.web.study.ledger import Ledger
+    from turnwise.web.study.recorder import Recorder
+
+Mode = Literal["reply", "dialogue", "pairwise", "write", "chat"]
+MOST_RATERS = 10_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RatingLinks:
+    """The addresses of a running study."""
+
+    admin: str  # page of the administrator
+    raters: Mapping[str, str]  # rater -> the page on which they rate
+    store: str  # where the ratings are stored, without a password
+
+    def __str__(self) -> str:
+        """One line a link: `admin`, then the raters."""
+        width = max(map(len, ["admin", *self.raters]))
+        links = {"admin": self.admin, **self.raters}
+        return "\n".join(f"{name:<{width}}  {link}" for name, link in links.items())
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExportedRatings:
+    """What `export_ratings` wrote."""
+
+    path: str
+    n_dialogues: int
+
+    def __str__(self) -> str:
+        return f"{self.path}: {counted(self.n_dialogues, 'dialogue')} written"
+
+
+@checked
+def rate(
+    data: PathLike | Sequence[PathLike],
+    *,
+    study: PathLike | None = None,
+    mode: Mode | None = None,
+    store: str | None = None,
+    raters: int | Names = 3,
+    per_task: Count | None = None,
+    whole: bool | None = None,
+    agents: str | Sequence[str] | Mapping[str, str] = (),
+    host: str = "127.0.0.1",
+    port: Annotated[int, Range(least=0, most=65535)] = 8765,
+    url: str | None = None,
+    seed: Natural | None = None,
+    as_agents: Names = (),
+    items: Judged | None = None,
+    role: Role = "assistant",
+    where: Where | None = None,
+    by: Names | None = None,
+    pair: str | None = None,
+    cluster: str | None = None,
+    limit: Count | None = None,
+    announce: Annotated[Callable[[RatingLinks], None], UNCHECKED] = print,
+) -> None:
+    """Let people rate dialogues, or chat with agents and rate them, in a browser; serves until it is interrupted.
+
+    The same call goes on where it stopped. Nothing leaves this machine.
+
+    Parameters:
+        data: Files of dialogues in the native format.
+        study: A TOML file of questions, wording, scales and quality control.
+        mode: What raters do. Default: the study's, else reply.
+        store: Where ratings are stored: a file, or postgresql://... Default: the data's name with .ratings.db.
+        raters: How many raters to invite, or their names. More can be invited later.
+        per_task: Raters for each task. Default: the study's, else 3.
+        whole: With mode pairwise, compare whole dialogues; `pair` is the key that pairs them.
+        agents: With mode chat, the agents to chat with, as in `respond`: name -> address, addresses, or NAME=ADDRESS.
+        host: Address to listen on.
+        port: Port to listen on; 0 takes a free one.
+        url: The address of this server for raters, where it is behind a proxy.
+        seed: Seed of the order and the assignment. Default: the study's.
+        as_agents: Show what these agents would have said at the logged points.
+        items: Which replies: `rated`, `last` or `all`. Default: the rated ones where there are some, else all.
+        role: Whose messages are rated.
+        where: Only dialogues with these values, such as {"meta.corpus": "dailyz"}.
+        by: Keys of groups, such as "meta.corpus".
+        pair: The key that pairs items of different agents. Default: the same context.
+        cluster: The key of what belongs together. Default: the dialogue.
+        limit: Only the first dialogues.
+        announce: Called once with the links, before the server starts.
+    """
+    from turnwise.web.storage.log import without_credentials
+    from turnwise.web.study.open_study import open_study
+
+    selection = selected(
+        items=items, role=role, where=where, by=by, pair=pair, cluster=cluster, limit=limit, as_agents=as_agents
+    )  # fmt: skip
+    changes = {"mode": mode, "seed": seed, "per_task": per_task, "whole": whole}
+    given = _described(paths(data), optional_path(study), store, agents, selection, changes)
+    try:
+        from turnwise.web.pages.serving import open_socket, serve
+    except ModuleNotFoundError:
+        raise MissingExtra("the rating app", "web") from None
+    talking = {name: _agent(address) for name, address in given.agents.items()}
+    base = _base_url(url)
+    wanted = _raters(raters)
+    with open_socket(host, port) as sock, closing(open_study(given.store, given.ledger)) as recorder:
+        _invite(recorder, wanted)
+        recorder.flush()
+        links = _links(
+            recorder,
+            base or f"http://{_reachable(host)}:{sock.getsockname()[1]}",
+            without_credentials(given.store),
+        )
+        announce(links)
+        with suppress(KeyboardInterrupt):
+            serve(recorder, given.dialogues, talking, sock=sock, url=base)
+
+
+@checked
+def export_ratings(
+    data: PathLike | Sequence[PathLike],
+    output: PathLike,
+    *,
+    study: PathLike | None = None,
+    mode: Mode | None = None,
+    store: str | None = None,
+    per_task: Count | None = None,
+    whole: bool | None = None,
+    agents: str | Sequence[str] | Mapping[str, str] = (),
+    everything: bool = False,
+    seed: Natural | None = None,
+    as_agents: Names = (),
+    items: Judged | None = None,
+    role: Role = "assistant",
+    where: Where | None = None,
+    by: Names | None = None,
+    pair: str | None = None,
+    cluster: str | None = None,
+    limit: Count | None = None,
+) -> ExportedRatings:
+    """Write the dialogues with the ratings that `rate` has collected so far: the command `turnwise rate --export`.
+
+    The other parameters must be those of the study.
+
+    Parameters:
+        data: As in `rate`.
+        output: The file to write, in the native format.
+        study: As in `rate`.
+        mode: As in `rate`.
+        store: As in `rate`.
+        per_task: As in `rate`.
+        whole: As in `rate`.
+        agents: As in `rate`.
+        everything: Also attention checks and ratings that were set apart.
+        seed: As in `rate`.
+        as_agents: As in `rate`.
+        items: As in `rate`.
+        role: As in `rate`.
+        where: As in `rate`.
+        by: As in `rate`.
+        pair: As in `rate`.
+        cluster: As in `rate`.
+        limit: As in `rate`.
+    """
+    from turnwise.logs import native
+    from turnwise.web.study.export import export_dialogues
+    from turnwise.web.study.open_study import read_ledger
+
+    selection = selected(
+        items=items, role=role, where=where, by=by, pair=pair, cluster=cluster, limit=limit, as_agents=as_agents
+    )  # fmt: skip
+    changes = {"mode": mode, "seed": seed, "per_task": per_task, "whole": whole}
+    given = _described(paths(data), optional_path(study), store, agents, selection, changes)
+    found = export_dialogues(read_ledger(given.store, given.ledger), given.dialogues, everything=everything)
+    return ExportedRatings(path=str(output), n_dialogues=native.write(found, str(output)))
+
+
+@dataclass(frozen=True, slots=True)
+class _Described:
+    """A study as the parameters describe it, before its events are read."""
+
+    ledger: "Ledger"
+    dialogues: "Sequence[Dialogue]"
+    store: str
+    agents: Mapping[str, str]  # name -> address
+
+
+def _described(
+    data: Sequence[str],
+    study: str | None,
+    store: str | None,
+    agents: str | Sequence[str] | Mapping[str, str],
+    selection: Selection,
+    changes: Mapping[str, Any],
+) -> _Described:
+    """The study of these files; `changes` replace settings of the study where they are not None."""
+    from turnwise.web.study.definition import read_study
+    from turnwise.web.study.open_study import new_ledger, read_dialogues
+
+    if not data:
+        raise UsageError("name the files whose dialogues are rated")
+    asked = read_study(study, **changes)
+    named = _agents(agents, asked.mode)
+    dialogues = read_dialogues(data)
+    ledger = new_ledger(asked, dialogues, selection, agents=list(named))
+    place = store or f"{data[0].removesuffix('.gz').removesuffix('.jsonl')}.ratings.db"
+    return _Described(ledger, dialogues, place, named)
+
+
+def _agents(given: str | Sequence[str] | Mapping[str, str], mode: str) -> dict[str, str]:
+    """Name -> address of each agent; without `NAME=` the address is the name.
+
+    Agents without the mode chat, the reverse, or a name twice raise `UsageError`.
+    """
+    if (mode == "chat") != bool(given):
+        raise UsageError(
+            "--agent and --mode chat need each other: name the agents to chat with, or choose another mode"
+        )
+    if isinstance(given, Mapping):
+        return dict(given)
+    named: dict[str, str] = {}
+    for one in [given] if isinstance(given, str) else given:
+        name, sign, address = one.partition("=")
+        name, address = (name, address) if sign and not set(name) & set(":/?") else (one, one)
+        if name in named:
+            raise UsageError(f"two agents are called `{name}`; name them with NAME=...")
+        named[name] = address
+    return named
+
+
+def _agent(address: str) -> "Agent":
+    """The agent at an address, which may have settings in brackets."""
+    from turnwise.agents import resolve
+    from turnwise.metrics import settings
+
+    plain, chosen = settings(address)
+    return resolve(plain, **chosen)
+
+
+def _base_url(url: str | None) -> str | None:
+    """The address that raters open, without a final slash; None if none is given.
+
+    Anything but http(s)://HOST[:PORT] raises `UsageError`; a path too, because links begin at the root of the host.
+    """
+    if url is None:
+        return None
+    parts = urlsplit(url)
+    if parts.scheme not in ("http", "https") or not parts.netloc or parts.path.strip("/") or parts.query:
+        raise UsageError(f"--url {url}: expected https://HOST or http://HOST, with a port or without")
+    return f"{parts.scheme}://{parts.netloc}"
+
+
+def _raters(raters: int | Names) -> int | list[str]:
+    """The number of raters, or their distinct names; a number above 10,000 or an unusable name raises `UsageError`."""
+    if isinstance(raters, str) and raters.isascii() and raters.isdigit():
+        raters = int(raters)
+    if isinstance(raters, int):
+        if not 0 <= raters <= MOST_RATERS:
+            raise UsageError(f"--raters {raters}: at most {MOST_RATERS}")
+        return raters
+    names = list(dict.fromkeys(split_names(raters)))
+    for name in names:
+        if not name.isprintable() or len(name) > 100 or name in ("mean", "admin"):
+            raise UsageError(f"`{name[:100]}` cannot be a rater's name")
+    return names
+
+
+def _invite(recorder: "Recorder", wanted: int | list[str]) -> None:
+    """Invite the raters that are not there yet; a number counts those that are."""
+    from turnwise.web.pages.admin import invite
+
+    if isinstance(wanted, int):
+        invite(recorder, max(0, wanted - len(recorder.ledger.raters)))
+        return
+    for name in wanted:
+        if name not in recorder.ledger.raters:
+            recorder.invite(name)
+
+
+def _links(recorder: "Recorder", base: str, store: str) -> RatingLinks:
+    """The links of the administrator and of each rater."""
+    return RatingLinks(
+        admin=f"{base}/admin/{recorder.ledger.study_event['admin']}",
+        raters={rater.name: f"{base}/r/{rater.token}" for rater in recorder.ledger.raters.values()},
+        store=store,
+    )
+
+
+def _reachable(host: str) -> str:
+    """The host as a link from this machine has it: the loopback address for "all addresses", IPv6 in brackets."""
+    shown = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)
+    return f"[{shown}]" if ":" in shown else shown

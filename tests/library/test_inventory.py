@@ -1,0 +1,68 @@
+"""What there is to use here: lists, installation, weights and the demo corpus."""
+
+import tomllib
+from pathlib import Path
+
+import pytest
+
+import turnwise as tw
+from turnwise.library.inventory import EXTRAS
+
+PROJECT = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text())["project"]
+NOT_FOR_USERS = {"docs", "test", "dev"}
+
+
+def packages(requirements: list[str]) -> set[str]:
+    """The names of the required packages, without versions and extras."""
+    return {one.partition(">")[0].partition("[")[0].strip() for one in requirements}
+
+
+def test_features_have_no_direction_and_other_metrics_have_one():
+    better = {one["name"]: (one["kind"], one["better"]) for one in tw.list_available("metrics")}
+    assert better["length"] == ("feature", None)
+    assert (better["fbd"][1], better["bleu-4"][1]) == ("lower", "higher")
+    assert all((way is None) == (kind == "feature") for kind, way in better.values())
+
+
+@pytest.mark.parametrize("kind", ["estimators", "readers", "worlds", "trainers", "statistics", "weights"])
+def test_every_kind_has_names_and_prints_as_a_table(kind):
+    found = tw.list_available(kind)
+    assert len(found) == len(found.records()) > 2
+    assert str(found).splitlines()[0].startswith("name")
+    assert found.problems == ()
+
+
+def test_an_unknown_kind_names_those_that_there_are():
+    with pytest.raises(tw.UsageError, match="`kind` must be one of 'metrics', 'estimators'"):
+        tw.list_available("metric")
+
+
+def test_doctor_knows_the_packages_of_every_extra():
+    extras = PROJECT["optional-dependencies"]
+    declared = {name: packages(extras[name]) for name in extras if name not in NOT_FOR_USERS}
+    declared["core"] = packages(PROJECT["dependencies"])
+    assert {name: set(listed.split()) for name, (_, listed) in EXTRAS.items()} == declared
+
+
+def test_doctor_says_what_is_ready_and_what_is_missing():
+    found = tw.doctor()
+    core = next(one for one in found.extras if one.name == "core")
+    assert core.ready
+    assert "core" not in found.missing
+    assert found.turnwise == tw.__version__
+    assert "weights here:" in str(found)
+
+
+def test_the_demo_corpus_is_valid(tmp_path):
+    path = tw.demo_corpus(tmp_path / "demo")
+    assert path == tmp_path / "demo" / "demo.jsonl"
+    found = tw.validate(path)
+    assert found.ok
+    assert found.records()[0]["dialogues"] == 40
+
+
+def test_an_unknown_model_cannot_be_fetched():
+    with pytest.raises(tw.UsageError, match="minilm"):
+        tw.fetch("minilmm")
+    with pytest.raises(tw.UsageError, match="names nothing"):
+        tw.fetch([])
