@@ -5,10 +5,10 @@
     tw.score("logs.jsonl", metrics="bleu-4,distinct-2")
 
 Every command is a function with typed parameters and a typed result: `score`, `compare`, `calibrate`, `ope`,
-`attack`, `train`, `respond`, `simulate`, `convert`, `validate`, `rate`, `fetch` and `doctor` have the names of their
-commands; `meta_evaluate` is `turnwise meta`, `make_report` is `turnwise report`, `harden` is `turnwise attack --harden`,
-`list_available` is `turnwise ls`, `demo_corpus` is `turnwise demo --corpus`, `export_ratings` is `turnwise rate
---export`. Nothing is loaded before it is used.
+`attack`, `train`, `respond`, `simulate`, `convert`, `validate`, `rate`, `fetch` and `doctor` have the names of
+their commands; `meta_evaluate` is `turnwise meta`, `make_report` is `turnwise report`, `harden` is `turnwise attack
+--harden`, `list_available` is `turnwise ls`, `demo_corpus` is `turnwise demo --corpus`, `export_ratings` is
+`turnwise rate --export`. Nothing is loaded before it is used.
 
 The names in `__all__` are public: one that is removed is deprecated for a minor version first.
 """

@@ -6,33 +6,16 @@ from pathlib import Path
 
 import pytest
 
-from tests.finished_runs import CORPUS, KINDS, ran, write_hostile, write_neural, write_runs
+from tests.finished_runs import CORPUS, ran, write_hostile, write_runs
 from turnwise.errors import DataError, UsageError
-from turnwise.report.figures.errors import run_labels
-from turnwise.report.figures.tuning import tuning
 from turnwise.report.headlines import sentences
-from turnwise.report.report import figures, report, write
-from turnwise.report.runs import Run, find_runs
-
-NEURAL = {"tuning", "iterations", "estimates"}  # what only trained estimators and policies have here
+from turnwise.report.report import report, write
+from turnwise.report.runs import Run
 
 
 @pytest.fixture(scope="module")
 def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return write_runs(tmp_path_factory.mktemp("finished"), neural=False)
-
-
-def test_every_kind_of_figure_is_made_with_its_notes(runs: Path):
-    made = report([str(runs)])
-    assert {figure.kind for figure in made.figures} == KINDS - NEURAL
-    for figure in made.figures:
-        told = " ".join(figure.notes)
-        assert "n = " in told, figure.title
-        assert "interval" in told, figure.title
-        assert "signature" in told, figure.title
-        assert figure.rows, figure.title
-        assert all(len(row) == len(figure.head) for row in figure.rows), figure.title
-        assert figure.svg or figure.exchanges
 
 
 def test_signatures_that_are_only_counted_are_in_the_table(runs: Path, tmp_path: Path):
@@ -49,130 +32,6 @@ def test_signatures_that_are_only_counted_are_in_the_table(runs: Path, tmp_path:
         assert figure in left or any(
             note.startswith(("signature: ", "no signature: ")) for note in figure.notes
         )
-
-
-def test_five_metrics_along_a_dialogue_have_five_signatures(tmp_path: Path):
-    metrics = ("rouge-l", "rouge-1", "chrf", "length", "question-rate")
-    assert ran("score", CORPUS, "-m", ",".join(metrics), "--draws", "100", "-o", str(tmp_path)) == 0
-    figure = next(f for f in report([str(tmp_path)]).figures if f.kind == "conversation")
-    drawn = [name for name in metrics if name in figure.head]
-    assert len(drawn) > 3
-    assert all(any(note.startswith(f"signature: {name}|") for note in figure.notes) for name in drawn)
-
-
-def test_every_figure_of_a_metric_of_which_lower_is_better_says_so(tmp_path: Path):
-    distance = "fbd[model=hashing,fewest=15]"
-    asked = ("-m", f"rouge-l,{distance}", "--draws", "100")
-    assert ran("score", CORPUS, *asked, "-o", str(tmp_path / "score")) == 0
-    assert ran("meta", CORPUS, *asked, "--statistic", "spearman", "-o", str(tmp_path / "meta")) == 0
-    assert ran("compare", CORPUS, *asked, "--agents", "good,dull", "-o", str(tmp_path / "compare")) == 0
-    made = report([str(tmp_path)]).figures
-    (scores,) = (f for f in made if f.kind == "scores" and f.title.startswith(distance))
-    assert "the lowest number, which is the best" in scores.meaning
-    assert "(lower is better)" in scores.svg
-    estimates = [row[1] for row in scores.rows]
-    assert estimates == sorted(estimates)
-    (other,) = (f for f in made if f.kind == "scores" and f.title.startswith("rouge-l"))
-    assert "lower" not in other.meaning
-    (map_,) = (f for f in made if f.kind == "heatmap" and "system level" in f.title)
-    (dots,) = (f for f in made if f.kind == "systems" and distance in f.title)
-    (gaps,) = (f for f in made if f.kind == "differences")
-    for figure in (map_, dots, gaps):
-        assert f"Lower is better by {distance}" in figure.meaning, figure.title
-    assert "Lower is better by rouge-l" not in gaps.meaning
-
-
-def test_the_reward_of_a_policy_and_peoples_score_have_the_same_sign():
-    record = {"metric": "ppl", "strategy": "rl: 1", "better": "lower", "signature": "ppl|v:1", "n_items": 9,
-              "n_clusters": 9, "method": "", "interval": None, "status": "ok"}  # fmt: skip
-    repetition = {"repetition": 0, "curves": {"reward": [-40.0, -20.0]}}
-    run = _run("attack", [record], people={"score": 30.0}, repetitions=[repetition])
-    (figure,) = tuning(run)
-    assert "sign is turned" in figure.meaning
-    ticks = [float(tick) for tick in re.findall(r'class="tick">(-?[\d.]+)</text>', figure.svg)]
-    assert (
-        max(ticks) <= 1
-    )  # nothing above zero but the epochs: people stand at -30, between the epochs' rewards
-
-
-def test_raters_alone_make_a_report(runs: Path):
-    made = report([str(runs / "raters")])
-    assert made.sections[0].title == "How far do people agree?"
-    assert {figure.kind for figure in made.figures} == {"raters"}
-    overall = made.figures[0]
-    assert {"alpha-ordinal", "leave-one-out", "ceiling"} <= {row[0] for row in overall.rows}
-    assert "3 raters" in " ".join(overall.notes)
-    assert made.headlines[0].startswith("On overall one person follows the others by 0.69")
-
-
-def test_a_critic_ranks_systems_with_controls_and_a_fooled_one_is_reported(runs: Path):
-    run = find_runs([str(runs / "critic")])[0]
-    (worths,) = (f for f in figures(run) if f.kind == "worths")
-    assert {row[1] for row in worths.rows} == {"system", "logged", "control"}
-    critic = next(iter(run.document["critics"].values()))
-    (said,) = sentences(run)
-    assert ("Do not rank" in said) == critic["fooled"]
-    fooled = {"critic[reward=progress]": {**critic, "fooled": True, "fooled_by": ["control:parrot"]}}
-    (warned,) = sentences(_run("ope", list(run.results), critics=fooled))
-    assert warned.startswith("Do not rank systems by critic[reward=progress]: to it control:parrot is worth")
-
-
-def test_hardening_has_a_figure_of_its_rounds():
-    def attack(gain: float) -> dict:
-        return {"contexts": "talks", "people": 0.7, "best": "x", "description": "says x", "score": 0.7 + gain,
-                "gain": gain, "gameable": gain > 0.1}  # fmt: skip
-
-    rounds = [
-        {"round": n, "metric": f"m{n}", "attacked": [attack(gain)]} for n, gain in enumerate((0.2, -0.1))
-    ]
-    last = {"metric": "m1", "estimate": 0.6, "gain": -0.1, "strategy": "x", "status": "ok"}
-    run = _run("attack", [last], rounds=rounds, hardened="m1", told="nothing found scores above people")
-    assert [figure.kind for figure in figures(run)] == ["hardening"]
-    assert sentences(run) == ["m1, after 2 attacks: nothing found scores above people."]
-    gamed = _run("attack", [last], rounds=rounds, hardened="m1", told="STILL GAMEABLE after the last round")
-    assert "GAMEABLE" in sentences(gamed)[0]
-
-
-def test_training_curves_are_drawn_with_the_truth(tmp_path: Path):
-    pytest.importorskip("torch", reason="needs the extra `neural`")
-    write_neural(tmp_path)
-    made = report([str(tmp_path / "runs")]).figures
-    assert {figure.kind for figure in made} >= NEURAL
-    (estimate,) = (f for f in made if f.kind == "iterations" and ": estimate of" in f.title)
-    assert "dashed line is the truth" in estimate.meaning
-    assert estimate.svg.count('class="band') == 1
-    (reward,) = (f for f in made if f.kind == "tuning" and f.title.startswith("reward"))
-    assert {row[0] for row in reward.rows} == {1, 2}  # repetitions
-
-
-def test_the_regression_plot_has_the_numbers_of_the_results(runs: Path):
-    document = json.loads((runs / "ope-all" / "results.json").read_bytes())
-    figure = next(f for f in report([str(runs / "ope-all")]).figures if f.kind == "regression")
-    known = {row["target"]: (row["truth"], row["estimate"]) for row in document["results"]}
-    assert {row[0]: (row[1], row[2]) for row in figure.rows} == known
-    assert figure.svg.count("<circle") == len(known)
-    assert figure.svg.count('class="band') == 1
-
-
-def test_errors_of_several_runs_are_in_one_figure_and_labelled_by_their_settings(runs: Path):
-    figures = [f for f in report([str(runs)]).figures if f.kind == "errors"]
-    assert {row[0] for figure in figures for row in figure.rows} == {"fraction 1.0", "fraction 0.5"}
-    (alone,) = (f for f in report([str(runs / "ope-half")]).figures if f.kind == "errors")
-    assert {row[0] for row in alone.rows} == {"ope-half"}
-    assert str(runs) not in alone.meaning + " ".join(alone.notes)
-
-
-def test_runs_of_the_same_name_are_labelled_by_their_folders():
-    runs = [Run(name, Path(name), {"command": "ope"}) for name in ("/a/march/ope", "/a/april/ope")]
-    assert list(run_labels(runs).values()) == ["march/ope", "april/ope"]
-
-
-def test_the_scatter_plot_joins_scores_and_ratings(runs: Path):
-    figure = next(f for f in report([str(runs / "meta")]).figures if f.kind == "scatter")
-    people = [json.loads(line) for line in (runs / "meta" / "people.jsonl").read_text().splitlines()]
-    rated = {(one["id"], one["people"]) for one in people}
-    assert figure.rows
-    assert all((row[0], row[2]) in rated for row in figure.rows)
 
 
 def test_the_same_results_give_the_same_bytes(runs: Path, tmp_path: Path):

@@ -8,17 +8,10 @@ from typing import NamedTuple
 
 import pytest
 
-from tests.conftest import CORPORA
-from turnwise.errors import UsageError
-from turnwise.logs import native
-from turnwise.logs.readers import Converted, convert, recognise
-from turnwise.logs.readers.source import Options
+from tests.wild_corpora import converted, needs_wild
 from turnwise.types import Role
 
-WILD = CORPORA.parent / "wild"
-pytestmark = pytest.mark.skipif(
-    not WILD.is_dir(), reason="real log files absent: they lie beside the corpora"
-)
+pytestmark = needs_wild
 
 
 class Expected(NamedTuple):
@@ -78,13 +71,6 @@ FILES = {
 }  # fmt: skip
 
 
-def converted(name: str, tmp_path: Path, options: Options | None = None) -> Converted:
-    out = tmp_path / "out.jsonl"
-    found = convert(None, str(WILD / name), str(out), options)
-    assert sum(1 for _ in native.read(str(out))) == found.n_dialogues
-    return found
-
-
 @pytest.mark.parametrize("name", FILES)
 def test_a_real_file_is_recognised_and_read_right(name: str, tmp_path: Path) -> None:
     expected = FILES[name]
@@ -98,24 +84,3 @@ def test_a_real_file_is_recognised_and_read_right(name: str, tmp_path: Path) -> 
         expected.preferences,
         expected.tool_calls,
     )
-
-
-def test_mt_bench_is_read_from_its_files_together(tmp_path: Path) -> None:
-    names = ("mt_bench_answers_a.jsonl", "mt_bench_answers_b.jsonl", "mt_bench_judgments_single.jsonl")
-    found = converted(
-        "mt_bench_questions.jsonl", tmp_path, Options(more=tuple(str(WILD / name) for name in names))
-    )
-    assert (found.n_dialogues, dict(found.account.ratings)) == (40, {"score": 86})
-    assert found.dropped == {"judgments that failed (score -1)": 4}
-    with pytest.raises(UsageError, match="the questions are missing"):
-        converted("mt_bench_answers_a.jsonl", tmp_path)
-
-
-def test_slack_asks_who_the_agent_is(tmp_path: Path) -> None:
-    assert recognise(str(WILD / "slack_export.zip")) == "slack"
-    with pytest.raises(UsageError, match=r"roles of these speakers are not known.*--roles"):
-        converted("slack_export.zip", tmp_path)
-    found = converted("slack_export.zip", tmp_path, Options(roles={"hamza": "assistant", "*": "user"}))
-    # 158 messages, of which 8 joined a channel and 3 added an app.
-    assert sum(found.account.messages.values()) == 158 - 8 - 3
-    assert sum(found.dropped.values()) == 8 + 3

@@ -160,15 +160,6 @@ def test_an_interrupted_training_ends_in_the_same_weights(tmp_path: Path, db: st
         assert np.array_equal(tensor, resumed.tensors[name]), name
 
 
-def test_the_judge_agrees_with_what_people_did(db: str) -> None:
-    dialogues = small_task(40)
-    judge = Judge(dialogues, db=db)
-    logged = [turn.text for one in dialogues for turn in one.turns if turn.role == "assistant"]
-    assert judge.scores(logged)["success"] == pytest.approx(100 * judge.logged().mean())
-    assert judge.scores(logged)["bleu"] == pytest.approx(100.0)
-    assert judge.scores([*GOOD] * 40)["success"] == 100.0
-
-
 def test_respond_tells_a_policy_the_belief_state_of_the_turn_it_answers(
     supervised: Path, tmp_path: Path
 ) -> None:

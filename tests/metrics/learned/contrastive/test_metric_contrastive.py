@@ -1,0 +1,42 @@
+"""MAUDE and ATT: the head of the network, and a model that is missing."""
+
+import numpy as np
+import pytest
+
+from turnwise.encode.models.catalogue import NotFetched
+from turnwise.metrics import resolve
+from turnwise.metrics.learned.contrastive.head import Head
+
+
+def test_an_untrained_metric_says_how_to_train_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("turnwise.metrics.learned.trained.shipped", lambda _: None)
+    with pytest.raises(NotFetched, match="turnwise train maude DATA -o MODEL"):
+        str(resolve("maude").signature)
+
+
+def test_a_head_gives_the_same_logits_in_numpy_and_torch() -> None:
+    import torch
+
+    from turnwise.metrics.learned.contrastive.training import Network, Shape
+    from turnwise.metrics.learned.encoded_items import EncodedItem
+
+    rng = np.random.default_rng(0)
+    for recurrent in (False, True):
+        shape = Shape(turns=4, hidden=5, recurrent=recurrent)
+        torch.manual_seed(0)
+        network = Network(6, shape).eval()
+        with torch.no_grad():  # to half precision and back, as a folder keeps them
+            for parameter in network.parameters():
+                parameter.copy_(parameter.half().float())
+        head = Head.of(network.tensors("head"), "head", turns=4, decay=shape.decay)
+        for length in (1, 3, 4):
+            context, reply = (rng.normal(size=size).astype(np.float32) for size in ((length, 6), 6))
+            there = torch.zeros(1, 4)
+            there[0, :length] = 1
+            padded = torch.zeros(1, 4, 6)
+            padded[0, :length] = torch.tensor(context)
+            with torch.no_grad():
+                wanted = float(network(network.context(padded, there), torch.tensor(reply)[None]))
+            assert head.logit(EncodedItem(reply, context, ("a",) * length, "a")) == pytest.approx(
+                wanted, abs=1e-4
+            )
