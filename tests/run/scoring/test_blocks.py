@@ -64,7 +64,7 @@ def test_an_item_whose_needs_are_not_met_is_skipped_with_the_reason():
 def test_a_row_with_nan_is_unscored_and_never_zero():
     block = score(Picky(), [item("nothing"), item("two")])
     assert block.scored.tolist() == [1]
-    assert block.failures[0].reason == "it said nothing"
+    assert block.failures[0].reason == "no value or NaN: it said nothing"
     assert not np.isnan(block.rows).any()
 
 
