@@ -10,7 +10,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from math import inf, nan
 from numbers import Real
-from typing import ClassVar, Literal, Protocol, TypeAlias, TypeVar, cast
+from typing import Any, ClassVar, Literal, Protocol, TypeAlias, TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -72,7 +72,7 @@ class Mean(Ratio):
     def rows(self, items: Sequence[Item], /) -> Floats:
         """(n, 2): the item's value, NaN where it has none, and 1."""
         rows = np.ones((len(items), 2))
-        values = [nan if (value := self.value(item)) is None else value for item in items]
+        values: list[Any] = [nan if (value := self.value(item)) is None else value for item in items]
         for value in values:
             # numpy would accept the text "1"; the first test is fast
             if type(value) is not float and not isinstance(value, Real | np.bool_):
