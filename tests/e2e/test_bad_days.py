@@ -162,7 +162,7 @@ def test_the_demo_resumes_after_an_interrupt_and_needs_no_weights(tmp_path: Path
             time.sleep(0.05)
         process.send_signal(signal.SIGINT)
         _, complaint = process.communicate()
-    assert process.returncode == 130
+    assert process.returncode == 130, complaint
     assert (
         complaint.strip()
         == "turnwise: interrupted; the same command with the same -o resumes where it stopped"
