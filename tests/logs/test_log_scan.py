@@ -192,3 +192,23 @@ def test_an_id_costs_no_more_than_its_hash() -> None:
     size, _ = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert size < 40_000 * 32  # a set of strings takes four times as much
+
+
+def test_parts_that_are_no_text_are_counted_with_the_replies_that_come_after_them(tmp_path: Path) -> None:
+    image = {"type": "image_url", "image_url": {"url": "a.png"}}
+    sound = {"type": "input_audio", "input_audio": {"data": "", "format": "wav"}}
+    text = {"type": "text", "text": "what is this ?"}
+    seen = [
+        {"role": "user", "content": "hi"},
+        {"role": "assistant", "content": "hello"},  # before the image: not counted
+        {"role": "user", "content": [text, image, image]},
+        {"role": "assistant", "content": "a cat"},
+        {"role": "user", "content": "and its colour ?"},
+        {"role": "assistant", "content": [{"type": "text", "text": "listen"}, sound]},
+        {"role": "assistant", "content": [sound]},  # no text: no reply that a text metric scores
+    ]
+    path = written(tmp_path / "a.jsonl", record("1", messages=seen), record("2"))
+    unseen = scan([path]).unseen
+    assert (unseen.replies, unseen.n_replies) == (2, 4)
+    assert unseen.parts == {"image": 2, "audio": 2}
+    assert scan([written(tmp_path / "b.jsonl", record("2"))]).unseen.section() == {}

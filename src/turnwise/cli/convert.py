@@ -50,8 +50,9 @@ def command(
 ) -> None:
     """Convert dialogues of another format to the native one.
 
-    What was understood is said. OUT appears whole or not at all, and is compressed if its name ends in .gz. `-` is a
-    pipe. Only formats of several files (mt-bench) take more than one IN.
+    What was understood is said. OUT appears whole or not at all, and is compressed if its name ends in .gz. A
+    conversion that was killed is continued by the same command. `-` is a pipe. Only formats of several files (mt-bench)
+    take more than one IN.
 
     \b
       turnwise convert results.json logs.jsonl
@@ -81,6 +82,7 @@ def command(
         each=kept.get("each"),
         strict=strict,
         redact=redact,
+        progress=True,
     )
     if save_mapping:
         save(save_mapping, {"from": done.reader, **kept})

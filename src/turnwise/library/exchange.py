@@ -95,10 +95,12 @@ def convert(
     each: str | None = None,
     strict: bool = False,
     redact: bool = False,
+    progress: bool = False,
 ) -> Converted:
     """Convert dialogues of another format to the native one.
 
-    The target appears whole or not at all, and is compressed if its name ends in .gz.
+    The target appears whole or not at all, and is compressed if its name ends in .gz. A conversion that was killed is
+    continued by the same call, and the result is the same; if the source has changed, it starts from the beginning.
 
     Parameters:
         source: The file or folder to read; several files where a format has several.
@@ -112,11 +114,13 @@ def convert(
         strict: Anything that cannot be kept is an error.
         redact: Replace personal data (names, mail addresses, phone, card and IBAN numbers, IP addresses, URLs with
             tokens, keys) by placeholders such as [PERSON_1]. The result has the counts; rules do not find everything.
+        progress: Show a progress bar on standard error, in bytes of the source.
     """
+    from turnwise.logs.readers import size, speakers
     from turnwise.logs.readers import convert as run
-    from turnwise.logs.readers import speakers
     from turnwise.logs.readers.columns import parse
     from turnwise.logs.readers.source import Options
+    from turnwise.run.workers.execute import progress as bar
 
     first, *more = paths(source)
     options = Options(
@@ -127,7 +131,17 @@ def convert(
         each=each,
         more=tuple(more),
     )
-    done = run(reader, first, str(target), options, strict=strict, redact=redact)
+    with bar("converting", size([first, *more]) or None, quiet=not progress, in_bytes=True) as advance:
+        done = run(
+            reader,
+            first,
+            str(target),
+            options,
+            strict=strict,
+            redact=redact,
+            resume=True,
+            advance=advance if progress else None,
+        )
     return Converted(
         path=str(target),
         n_dialogues=done.n_dialogues,

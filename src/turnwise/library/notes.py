@@ -1,7 +1,8 @@
 """Notes on a result: what was not scored and why, and what limits the findings."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import islice
+from typing import Any
 
 from turnwise.errors import counted
 from turnwise.types import Finding
@@ -42,6 +43,21 @@ def notes(findings: Sequence[Finding]) -> list[str]:
             about = " ".join(str(value) for value in finding.what.values() if value)
             found.append(f"note: {about}: {finding.status}: {finding.reason}")
     return list(dict.fromkeys(found))
+
+
+def unseen_parts(document: Mapping[str, Any]) -> list[str]:
+    """A line on the images, audio and files of the data, which text metrics do not see; empty if there are none.
+
+    `document` is the content of results.json.
+    """
+    unseen = document.get("unseen_parts")
+    if not unseen or not unseen["replies"]:
+        return []
+    kinds = ", ".join(f"{count} {kind}" for kind, count in unseen["parts"].items())
+    return [
+        f"note: {unseen['replies']} of {unseen['n_replies']} replies in the data, or their contexts, hold parts that "
+        f"text metrics do not see ({kinds})"
+    ]
 
 
 def _unpaired(finding: Finding) -> str | None:

@@ -21,7 +21,7 @@ from tempfile import TemporaryDirectory
 from typing import TypeVar
 
 from turnwise.library.arguments import PathLike
-from turnwise.library.notes import notes
+from turnwise.library.notes import notes, unseen_parts
 from turnwise.run.spec import Outcome
 
 
@@ -48,7 +48,7 @@ class Result:
 
     def notes(self) -> list[str]:
         """Lines on what was not scored and why, and on what limits the results; empty if there is nothing to say."""
-        return notes(self.findings)
+        return [*notes(self.findings), *unseen_parts(self.document)]
 
     def figures(self) -> list[Figure]:
         """The figures that a report would show; empty if the run was made with `figures=False`."""

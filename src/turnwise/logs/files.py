@@ -10,6 +10,7 @@ import zipfile
 import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from contextvars import ContextVar
 from pathlib import Path
 from typing import IO, BinaryIO, cast
 
@@ -24,8 +25,32 @@ SPOOL = 1 << 24  # bytes for a pipe that are held in memory before they go to di
 Tap = Callable[[bytes], object]  # is shown the bytes as stored, for a checksum
 
 
+Advance = Callable[[int], object]  # is called with the number of bytes that were read, for a progress bar
+_ADVANCE: ContextVar[Advance | None] = ContextVar("advance", default=None)
+
+
+@contextmanager
+def counting(advance: Advance) -> Iterator[None]:
+    """Call `advance` with the bytes, as stored, that the functions of this module read inside the block.
+
+    A context variable, because many readers lie between the command that shows progress and this module.
+    """
+    token = _ADVANCE.set(advance)
+    try:
+        yield
+    finally:
+        _ADVANCE.reset(token)
+
+
+def count_read(number: int) -> None:
+    """Say that so many bytes of the input were read, to the block of `counting`; else do nothing."""
+    advance = _ADVANCE.get()
+    if advance is not None:
+        advance(number)
+
+
 class _Tapped(io.RawIOBase):
-    """A raw stream that calls `tap` with every chunk of bytes that is read from it."""
+    """A raw stream that calls `tap` with every chunk of bytes that is read from it, and counts them."""
 
     def __init__(self, inner: IO[bytes], tap: Tap | None) -> None:
         self._inner, self._tap = inner, tap
@@ -42,6 +67,7 @@ class _Tapped(io.RawIOBase):
         buffer[: len(chunk)] = chunk
         if self._tap is not None:
             self._tap(chunk)
+        count_read(len(chunk))
         return len(chunk)
 
 
@@ -136,6 +162,7 @@ class Packed:
     def read(self, name: str) -> bytes:
         """The unpacked bytes of one member; `DataError` if it is damaged, encrypted or absent."""
         try:
+            count_read(self._file.getinfo(name).compress_size)
             return self._file.read(name)
         except self.BROKEN as error:
             raise self._problem(error, name) from None
@@ -208,11 +235,18 @@ def atomic(path: Path) -> Iterator[BinaryIO]:
 
 def lock(file: BinaryIO, path: Path) -> None:
     """Lock the file for this process; if another run has it, close it and raise `UsageError`. No lock on Windows."""
-    with suppress(ImportError):  # Windows has no fcntl, and opens files for writing exclusively
+    if not locked(file):
+        file.close()
+        raise UsageError(f"{path.parent} is in use by another run; give this one its own -o")
+
+
+def locked(file: BinaryIO) -> bool:
+    """Lock the file for this process; False if another one has it. True on Windows, which opens files exclusively."""
+    with suppress(ImportError):  # Windows has no fcntl
         import fcntl
 
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError as error:
-            file.close()
-            raise UsageError(f"{path.parent} is in use by another run; give this one its own -o") from error
+        except BlockingIOError:
+            return False
+    return True

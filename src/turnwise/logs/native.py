@@ -26,12 +26,15 @@ from turnwise.types import Dialogue
 _encode = msgspec.json.Encoder().encode
 
 
-def read(path: str, _: Options | None = None, *, prefix: str = "", apart: bool = False) -> Iterator[Dialogue]:
+def read(
+    path: str, options: Options | None = None, *, prefix: str = "", apart: bool = False
+) -> Iterator[Dialogue]:
     """The dialogues of a file, one at a time; the first bad line raises `DataError`.
 
     `prefix` and `apart` are those of `checked`.
     """
-    for found in checked(path, prefix=prefix, apart=apart):
+    skip = 0 if options is None else options.records_to_skip()
+    for found in checked(path, prefix=prefix, apart=apart, skip=skip):
         if isinstance(found, Problem):
             raise DataError(found)
         yield found
@@ -78,11 +81,12 @@ def checked(
     ids: FileIds | None = None,
     prefix: str = "",
     apart: bool = False,
+    skip: int = 0,
 ) -> Iterator[Dialogue | Problem]:
     """Each line's dialogue, or the problem that it has; an id that was there before, a file that cannot be read
     and a file without a line are problems, too. `tap` is shown the bytes as stored. `ids` holds the ids of the
     files that are read before this one and together with it. `prefix` stands before the number of a line
-    without an id, and before every id where files are kept `apart`.
+    without an id, and before every id where files are kept `apart`. The first `skip` lines are not parsed.
     """
     ids = FileIds() if ids is None else ids
     ids.open(path)
@@ -91,6 +95,9 @@ def checked(
         found_in = parquet.native_rows if is_parquet(path) else lines
         for line_number, line in found_in(path, tap=tap):
             empty = False
+            if skip:
+                skip -= 1
+                continue
             try:
                 dialogue = parse(line, file=path, line_number=line_number, prefix=prefix, apart=apart)
             except DataError as error:

@@ -8,14 +8,21 @@ import hashlib
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from turnwise.errors import DataError, Problem
+from turnwise.logs.dialogue import TEXT_PARTS
 from turnwise.logs.ids import FileIds
 from turnwise.logs.native import checked, id_prefixes, read_each
 from turnwise.types import Dialogue, Direction, Rating
 
 # Formats whose files may be native ones with a bad line.
 NATIVE = ("native", "openai", "messages", "parquet")
+# Short names of the kinds of content parts; others have the name that the part has.
+PART_KINDS = {
+    "image_url": "image", "input_image": "image", "input_audio": "audio", "output_audio": "audio",
+    "audio_url": "audio", "input_file": "file", "video_url": "video",
+}  # fmt: skip
 
 
 @dataclass(slots=True)
@@ -57,6 +64,35 @@ class Source:
 
 
 @dataclass(slots=True)
+class UnseenParts:
+    """Content parts that are no text (images, audio, files), which text metrics do not see."""
+
+    replies: int = 0  # replies with such a part in themselves or in their contexts
+    n_replies: int = 0  # all replies that have text
+    parts: Counter[str] = field(default_factory=Counter)  # such parts of all messages, by kind
+
+    def add(self, dialogue: Dialogue) -> None:
+        """Count the replies and parts of one dialogue."""
+        before = False
+        for turn in dialogue.turns:
+            for part in turn.parts:
+                kind = str(part["type"])
+                if kind not in TEXT_PARTS:
+                    before = True
+                    self.parts[PART_KINDS.get(kind, kind)] += 1
+            if turn.role == "assistant" and turn.content:
+                self.n_replies += 1
+                self.replies += before
+
+    def section(self) -> dict[str, Any]:
+        """The key `unseen_parts` of results.json with its value; empty if there are no such parts."""
+        if not self.parts:
+            return {}
+        counts = dict(self.parts.most_common())
+        return {"unseen_parts": {"replies": self.replies, "n_replies": self.n_replies, "parts": counts}}
+
+
+@dataclass(slots=True)
 class Census:
     """Counts of what the files hold, and the dialogues if a command holds them."""
 
@@ -66,6 +102,7 @@ class Census:
     dimensions: dict[str, Dimension] = field(default_factory=dict)
     alternatives: Counter[str] = field(default_factory=Counter)  # agent -> points where it would have spoken
     has_references: bool = False
+    unseen: UnseenParts = field(default_factory=UnseenParts)
     files: list[Source] = field(default_factory=list)
     held: tuple[tuple[Dialogue, ...], ...] = ()  # by file: for commands that keep all dialogues in memory
     apart: bool = False  # each file has ids of its own, which then begin with its name
@@ -95,6 +132,7 @@ class Census:
         self.n_dialogues += 1
         self.n_messages += len(dialogue.turns)
         self.agents[dialogue.agent] += 1
+        self.unseen.add(dialogue)
         rated_whole: set[str] = set()
         for rating in dialogue.ratings:
             name = rating.dimension

@@ -162,18 +162,29 @@ class Document(msgspec.Struct, kw_only=True, tag_field="command"):
     origin: Origin
 
 
+class UnseenParts(msgspec.Struct, kw_only=True):
+    """Content parts of the data that text metrics do not see: images, audio, files."""
+
+    replies: int  # with such a part in themselves or in their contexts
+    n_replies: int  # all replies that have text
+    parts: dict[str, int]  # by kind
+
+
 class ScoreDocument(Document, kw_only=True, tag="score"):
     results: list[Score]
+    unseen_parts: UnseenParts | None = None
 
 
 class MetaDocument(Document, kw_only=True, tag="meta"):
     results: list[Agreement]
     raters: list[dict[str, Any]]
     differences: list[dict[str, Any]] = []
+    unseen_parts: UnseenParts | None = None
 
 
 class CompareDocument(Document, kw_only=True, tag="compare"):
     results: list[Difference]
+    unseen_parts: UnseenParts | None = None
 
 
 class CalibrateDocument(Document, kw_only=True, tag="calibrate"):

@@ -4,26 +4,34 @@ A reader's module has `read(path, options)`, which yields dialogues, and `recogn
 beginning of a file whether it has the format. `recognise` asks all of them, special formats before general ones.
 """
 
+import hashlib
 import importlib
 import inspect
 import os
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from contextlib import ExitStack
+from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import NamedTuple
 
-from turnwise import registry
+from turnwise import __version__, registry
 from turnwise.errors import DataError, PluginError, Problem, TurnwiseError, UsageError, counted, unknown
-from turnwise.logs import native
+from turnwise.logs import native, typed
 from turnwise.logs.checks import RuleError, shown
 from turnwise.logs.dialogue import from_record
+from turnwise.logs.draft import Draft, State, can_resume
+from turnwise.logs.files import Advance, counting, replacing
 from turnwise.logs.ids import IdSet
 from turnwise.logs.readers.account import Account
 from turnwise.logs.readers.sniff import Sample, sample
 from turnwise.logs.readers.source import Options, decoded, refuse
 from turnwise.types import Dialogue
 
+CONTINUED = "an interrupted conversion was continued after"
+AFRESH = (
+    "an interrupted conversion to the same file had another input or other options; this one started from the beginning"
+)
 UNKNOWN = "unknown"  # the agent of records that name none
 IDENTIFIERS = (
     "ids, agents or raters look like personal data; they are not redacted, because results are joined by them"
@@ -316,11 +324,15 @@ def convert(
     *,
     strict: bool = False,
     redact: bool = False,
+    resume: bool = False,
+    advance: Advance | None = None,
 ) -> Converted:
     """Write `source`, in the format `name`, to `target` in the native one: all of it, or nothing.
 
     Without a name the format is recognised; an unknown name raises `UsageError`. `strict` makes anything that
-    cannot be kept a `DataError`. `redact` replaces personal data by placeholders.
+    cannot be kept a `DataError`. `redact` replaces personal data by placeholders. With `resume` a conversion that was
+    interrupted is continued, if source and options are the same; a note says so. `advance` is called with the number
+    of bytes that were read, as stored.
     """
     options = options or Options()
     found = name or recognised(source)
@@ -329,24 +341,121 @@ def convert(
     if reader is None:
         _plugins().find(found)
         raise unknown("reader", found, list(readers))
-    account = Account()
-    redacted: Counter[str] | None = Counter() if redact else None
+    work = _Conversion(reader, source, options, Counter() if redact else None)
+    with ExitStack() as stack:
+        if advance is not None:
+            stack.enter_context(counting(advance))
+        if resume and can_resume(target) and all(map(_is_stored, (source, *options.more))):
+            draft = stack.enter_context(Draft(target, _key(found, reader, source, options, redact)))
+            work.restore(draft)
+            for line in work.lines(strict):
+                draft.write(line)
+                if draft.is_due:
+                    draft.save(work.state(draft.done.key))
+        else:
+            stream = stack.enter_context(replacing(target))
+            for line in work.lines(strict):
+                stream.write(line)
+                stream.write(b"\n")
+    return Converted(
+        work.account.dialogues,
+        Counter(options.dropped),
+        work.account,
+        found,
+        tuple(dict.fromkeys(options.notes)),
+        work.redacted,
+    )
 
-    def dialogues() -> Iterator[Dialogue]:
-        """The checked dialogues, counted in `account`; raises `DataError` at the end if `strict` and some were not kept
-        whole.
+
+@dataclass(slots=True)
+class _Conversion:
+    """One conversion: what was read so far, and the lines to write."""
+
+    reader: Reader
+    source: str
+    options: Options
+    redacted: Counter[str] | None  # replacements by kind; None where nothing is to be redacted
+    account: Account = field(default_factory=Account)
+    seen: IdSet = field(default_factory=IdSet)  # ids
+
+    def restore(self, draft: Draft) -> None:
+        """Take over what an interrupted conversion wrote, and add a note on it.
+
+        Counts are made anew from the lines of the draft; the journal has those that lines do not hold.
         """
-        for dialogue in checked(_named(_readable(reader, source, options), options), source):
-            if redacted is not None:
-                dialogue = _redacted(dialogue, redacted, options)
-            account.add(dialogue)
-            yield dialogue
-        if strict and options.dropped:
-            lost = "; ".join(f"{count} {what}" for what, count in options.dropped.items())
-            raise DataError(Problem(source, None, "", f"was not kept whole, and --strict is given: {lost}"))
+        if draft.is_other:
+            self.options.notes.append(AFRESH)
+        for number, line in enumerate(draft.written(), 1):
+            dialogue = native.parse(line, file=self.source, line_number=number)
+            self.account.add(dialogue)
+            self.seen.add(dialogue.id)
+        done = draft.done
+        if not done.dialogues:
+            return
+        self.options.already.left = done.dialogues
+        self.options.already.dropped = done.dropped
+        self.options.notes.extend(done.notes)
+        if self.redacted is not None:
+            self.redacted.update(done.redacted)
+        self.options.notes.append(f"{CONTINUED} {counted(done.dialogues, 'dialogue')}")
 
-    count = native.write(dialogues(), target)
-    return Converted(count, Counter(options.dropped), account, found, tuple(options.notes), redacted)
+    def state(self, key: str) -> State:
+        """What the journal must have for `restore`; its length is filled in by the draft."""
+        return State(
+            key,
+            self.account.dialogues,
+            dropped=dict(self.options.dropped),
+            notes=[note for note in self.options.notes if note != AFRESH and not note.startswith(CONTINUED)],
+            redacted=dict(self.redacted or {}),
+        )
+
+    def lines(self, strict: bool) -> Iterator[bytes]:
+        """The lines to write; with `strict`, anything that cannot be kept is a `DataError` at the end."""
+        dialogues = _named(_readable(self.reader, self.source, self.options), self.options)
+        for dialogue, line in _checked(dialogues, self.source, self.seen, self.account.dialogues):
+            if self.redacted is not None:
+                dialogue = _redacted(dialogue, self.redacted, self.options)
+                line = native.dump(dialogue)
+            self.account.add(dialogue)
+            yield line
+        if strict and self.options.dropped:
+            lost = "; ".join(f"{count} {what}" for what, count in self.options.dropped.items())
+            raise DataError(
+                Problem(self.source, None, "", f"was not kept whole, and --strict is given: {lost}")
+            )
+
+
+def _key(name: str, reader: Reader, source: str, options: Options, redact: bool) -> str:
+    """A digest of everything that determines the output: version, reader, options, and sizes and times of the files."""
+    described = (
+        __version__, name, reader.offer and (reader.offer.owner, reader.offer.target),
+        sorted((meaning, columns) for meaning, columns in options.columns.items()), options.split,
+        sorted(options.roles.items()), options.agent, options.each, redact,
+        [_identity(path) for path in (source, *options.more)],
+    )  # fmt: skip
+    return hashlib.sha256(repr(described).encode()).hexdigest()
+
+
+def _is_stored(path: str) -> bool:
+    """Whether a source can be read again: a file or a folder, not a pipe."""
+    return os.path.isfile(path) or os.path.isdir(path)
+
+
+def _identity(path: str) -> list[tuple[str, int, int]]:
+    """Path, size and time of change of a file, or of each file in a folder."""
+    files = [path]
+    if os.path.isdir(path):
+        files = sorted(os.path.join(place, name) for place, _, names in os.walk(path) for name in names)
+    found = []
+    for file in files:
+        about = os.stat(file)
+        found.append((os.path.realpath(file), about.st_size, about.st_mtime_ns))
+    return found
+
+
+def size(paths: Iterable[str]) -> int:
+    """The bytes of files and of all files in folders; files that are absent count as 0."""
+    return sum(size for path in paths if _is_stored(path) for _, size, _ in _identity(path))
 
 
 def _redacted(dialogue: Dialogue, counts: Counter[str], options: Options) -> Dialogue:
@@ -379,9 +488,16 @@ def recognised(path: str) -> str:
 
 
 def _readable(reader: Reader, source: str, options: Options) -> Iterator[Dialogue]:
-    """The dialogues of a source; a reader that cannot open it is an error about the source, not about the target."""
+    """The dialogues of a source, without those that an interrupted conversion has written.
+
+    A reader that cannot open the source is an error about the source, not about the target.
+    """
     try:
-        yield from reader.read(source, options)
+        for dialogue in reader.read(source, options):
+            if options.already.left:
+                options.already.left -= 1
+            else:
+                yield dialogue
     except OSError as error:
         raise DataError(Problem(source, None, "", f"cannot be read: {error.strerror or error}")) from None
 
@@ -399,11 +515,19 @@ def checked(dialogues: Iterator[Dialogue], source: str) -> Iterator[Dialogue]:
     """The dialogues of a reader, each checked by the native rules; a broken rule, an id that appears twice, or
     no dialogue at all raises `DataError` about `source`.
     """
-    seen = IdSet()
-    place = 0
-    for place, dialogue in enumerate(dialogues, 1):
+    return (dialogue for dialogue, _ in _checked(dialogues, source, IdSet(), 0))
+
+
+def _checked(
+    dialogues: Iterator[Dialogue], source: str, seen: IdSet, before: int
+) -> Iterator[tuple[Dialogue, bytes]]:
+    """As `checked`, each dialogue with its native line; `before` dialogues, whose ids are in `seen`, came earlier."""
+    place = before
+    for place, dialogue in enumerate(dialogues, before + 1):
         try:
-            from_record(decoded(native.dump(dialogue)), default_id="")
+            line = native.dump(dialogue)
+            if typed.read(line, place) is None:  # then the slower check says what is wrong, if anything is
+                from_record(decoded(line), default_id="")
         except RuleError as error:
             refuse(error, f"{source}: dialogue {place}, as converted")
         except (
@@ -417,6 +541,6 @@ def checked(dialogues: Iterator[Dialogue], source: str) -> Iterator[Dialogue]:
             expected = "expected ids that differ"
             raise DataError(Problem(source, None, "", f"has the id {shown(dialogue.id)} twice; {expected}"))
         seen.add(dialogue.id)
-        yield dialogue
+        yield dialogue, line
     if not place:
         raise DataError(Problem(source, None, "", "has no dialogue in it"))

@@ -12,6 +12,7 @@ Tool calls stay as they are, and so does every key that is not known here.
 """
 
 from collections.abc import Iterator
+from itertools import islice
 from typing import Any
 
 from turnwise.logs.checks import RuleError, array, each, number, optional, record, required, text
@@ -39,15 +40,18 @@ def recognises(sample: Sample) -> bool:
 def read(path: str, options: Options | None = None) -> Iterator[Dialogue]:
     """One dialogue a record; messages of threads are gathered, one dialogue a thread, after all others."""
     threads: dict[str, list[dict[str, Any]]] = {}
+    skip = (options or Options()).records_to_skip()
     for value, place, located in records(path):
         with located():
             values = record(value)
             if values.get("object") == "thread.message" or _is_thread(values):
                 for one in values["data"] if _is_thread(values) else [values]:
                     threads.setdefault(str(one.get("thread_id") or place), []).append(record(one))
+            elif skip:
+                skip -= 1
             else:
                 yield dialogue(values, place)
-    for identity, several in threads.items():
+    for identity, several in islice(threads.items(), skip, None):
         try:
             yield _thread(identity, several)
         except RuleError as error:

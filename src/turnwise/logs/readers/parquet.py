@@ -5,6 +5,7 @@ table is one of messages or items. Where the columns are the keys of the native 
 as it takes JSON Lines, some rows at a time.
 """
 
+import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
@@ -14,7 +15,7 @@ import msgspec
 from turnwise.errors import DataError, MissingExtra, Problem
 from turnwise.logs.checks import RuleError
 from turnwise.logs.dialogue import RECORD
-from turnwise.logs.files import Tap, is_parquet, stored
+from turnwise.logs.files import Tap, count_read, is_parquet, stored
 from turnwise.logs.readers import openai, sharegpt, table
 from turnwise.logs.readers.chats import message_records
 from turnwise.logs.readers.sniff import Sample
@@ -51,7 +52,8 @@ def dialogues(files: Sequence[str], path: str, options: Options) -> Iterator[Dia
     """
     builds = {build for file in files for build in _builds(file)} if not options.columns else set()
     if len(builds) == 1 and all(is_parquet(file) for file in files):
-        return _records(_some_at_a_time(files), path, builds.pop())
+        skip = options.records_to_skip(sum(map(height, files)))
+        return _records(_some_at_a_time(files, skip), path, builds.pop())
     frame = _frame(files, path)
     rows = (table.Row(number, _plain(row)) for number, row in enumerate(frame.iter_rows(named=True), 1))
     whole = [build for column, build in RECORDS.items() if column in frame.columns]
@@ -71,11 +73,16 @@ def _builds(file: str) -> list[Build]:
     return [build for column, build in RECORDS.items() if column in columns][:1]
 
 
-def _some_at_a_time(files: Sequence[str]) -> Iterator[table.Row]:
-    """The rows of all files, numbered on from 1, 4096 in memory at a time; no rows at all raise `DataError`."""
+def _some_at_a_time(files: Sequence[str], skip: int) -> Iterator[table.Row]:
+    """The rows of all files, numbered on from 1, 4096 in memory at a time; no rows at all raise `DataError`.
+
+    The first `skip` rows are passed over.
+    """
     number = 0
     for file in files:
-        for _, row in native_rows(file):
+        start = min(height(file), max(0, skip - number))
+        number += start
+        for _, row in native_rows(file, start=start):
             number += 1
             yield table.Row(number, _plain(row))
     if not number:
@@ -98,10 +105,13 @@ def native_rows(
     if tap is not None:
         for chunk in stored(path):
             tap(chunk)
-    end = height(path) if stop is None else stop
+    size, count = os.path.getsize(path), height(path)
+    end = count if stop is None else stop
+    count_read(size * start // max(count, 1))
     for at in range(start, end, ROWS):
         with _opened(path) as polars:
             part = polars.scan_parquet(path).slice(at, min(ROWS, end - at)).collect()
+        count_read(size * part.height // count)
         yield from enumerate(part.iter_rows(named=True), at + 1)
 
 

@@ -40,9 +40,9 @@ def recognises(sample: Sample) -> bool:
     )
 
 
-def read(path: str, _: Options | None = None) -> Iterator[Dialogue]:
+def read(path: str, options: Options | None = None) -> Iterator[Dialogue]:
     """One dialogue a record."""
-    return dialogues(path, dialogue)
+    return dialogues(path, dialogue, skip=(options or Options()).records_to_skip())
 
 
 def dialogue(value: Any, default_id: str) -> Dialogue:

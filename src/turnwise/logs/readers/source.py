@@ -29,6 +29,14 @@ ESCAPE = re.compile(
 _decode = msgspec.json.Decoder().decode
 
 
+@dataclass(slots=True)
+class AlreadyWritten:
+    """The dialogues of a source that an interrupted conversion has written already."""
+
+    left: int = 0  # dialogues that are still to be passed over
+    dropped: Mapping[str, int] = field(default_factory=dict)  # what was not kept of them
+
+
 @dataclass(frozen=True, slots=True)
 class Options:
     """What a user may say about a source, and two fields that the reader fills: `dropped` and `notes`."""
@@ -41,6 +49,21 @@ class Options:
     each: str | None = None  # --each: where the records are inside the file
     more: tuple[str, ...] = ()  # further files of the same source
     notes: list[str] = field(default_factory=list)  # what the reader took for granted, for the user to check
+    already: AlreadyWritten = field(default_factory=AlreadyWritten)
+
+    def records_to_skip(self, at_most: int | None = None) -> int:
+        """How many dialogues an interrupted conversion has written, for a reader in which a dialogue is a record.
+
+        The reader skips them without building them, and what was dropped from them is added to `dropped`. A reader
+        that does not call this yields all dialogues, and `convert` passes over the first ones. `at_most` is the
+        number of records in one of several parts, which are read one after another.
+        """
+        skipped = self.already.left if at_most is None else min(at_most, self.already.left)
+        self.already.left -= skipped
+        if skipped:
+            self.dropped.update(self.already.dropped)
+            self.already.dropped = {}
+        return skipped
 
 
 Build = Callable[[Any, str], Dialogue]  # from a decoded record, and the id it has if it names none
@@ -101,13 +124,13 @@ def begun(path: str) -> tuple[bytes, Iterator[tuple[int, bytes]]]:
     return first[1].lstrip(), chain([first], numbered)
 
 
-def dialogues(path: str, build: Build) -> Iterator[Dialogue]:
+def dialogues(path: str, build: Build, *, skip: int = 0) -> Iterator[Dialogue]:
     """The dialogues that `build` makes of the lines of JSON Lines, or of the elements of one JSON list; errors
-    name the place.
+    name the place. The first `skip` records are passed over.
     """
     if _is_large_list(path):
         try:
-            yield from members(enumerate(_elements(path)), build)
+            yield from members(islice(enumerate(_elements(path)), skip, None), build)
         except RuleError as error:
             refuse(error, path)
         return
@@ -115,9 +138,9 @@ def dialogues(path: str, build: Build) -> Iterator[Dialogue]:
     try:
         if first.startswith(b"["):
             values = decoded(b"".join(line for _, line in numbered))
-            yield from members(enumerate(values), build)
+            yield from members(islice(enumerate(values), skip, None), build)
         else:
-            yield from json_lines(numbered, path, build)
+            yield from json_lines(islice(numbered, skip, None), path, build)
     except RuleError as error:
         refuse(error, path)
 

@@ -53,7 +53,7 @@ def compare(spec: CompareSpec) -> Outcome:
                 *sides, agents=(first, second), group=group or None, draws=spec.draws, rng=rng
             )
             findings.append(_with_texts(finding, items))
-    return finish(spec, with_adjusted_p(findings), census.sha256)
+    return finish(spec, with_adjusted_p(findings), census.sha256, **census.unseen.section())
 
 
 def _two_agents(spec: CompareSpec, census: Census) -> tuple[str, str]:

@@ -110,9 +110,8 @@ def meta(spec: MetaSpec) -> Outcome:
         )
     if spec.output is not None:
         results.write_lines(spec.output / "people.jsonl", rated)
-    return finish(
-        spec, tuple(found), census.sha256, differences=with_adjusted_p(compared), raters=reports, **more
-    )
+    sections = {"differences": with_adjusted_p(compared), "raters": reports, **more}
+    return finish(spec, tuple(found), census.sha256, **sections, **census.unseen.section())
 
 
 def _collected(

@@ -75,7 +75,8 @@ def score(spec: ScoreSpec) -> Outcome:
         for finding in findings
         for name in (str(finding.what["metric"]),)
     )
-    return finish(spec, (*findings, *watch.findings(), *absent), census.sha256)
+    found = (*findings, *watch.findings(), *absent)
+    return finish(spec, found, census.sha256, **census.unseen.section())
 
 
 def _unresolved(metric: Metric, items: Sequence[Item]) -> Iterator[str]:

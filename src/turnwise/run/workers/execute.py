@@ -164,17 +164,22 @@ def _run(function: Callable[[Shared, Task], Result], shared: Shared, task: Task)
 
 
 @contextmanager
-def progress(what: str, total: int | None, *, quiet: bool) -> Iterator[Callable[[int], None]]:
+def progress(
+    what: str, total: int | None, *, quiet: bool, in_bytes: bool = False
+) -> Iterator[Callable[[int], None]]:
     """Yield a function that advances the bar by the given amount; without a terminal or if `quiet` it does nothing.
 
-    `what` is shown before the bar, `total` is the amount at its end (None: unknown).
+    `what` is shown before the bar, `total` is the amount at its end (None: unknown). With `in_bytes` the bar has sizes
+    and a rate.
     """
     if quiet or not sys.stderr.isatty():
         yield lambda done: None
         return
     from rich.console import Console
-    from rich.progress import Progress
+    from rich.progress import DownloadColumn, Progress, TransferSpeedColumn
 
-    with Progress(console=Console(stderr=True), transient=True) as bar:
+    extra = (DownloadColumn(), TransferSpeedColumn()) if in_bytes else ()
+    columns = (*Progress.get_default_columns(), *extra)
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
         task = bar.add_task(what, total=total)
         yield lambda done: bar.advance(task, done)

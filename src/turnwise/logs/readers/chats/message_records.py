@@ -5,6 +5,7 @@ that a team writes for itself in OpenAI's messages. Everything beside the dialog
 """
 
 from collections.abc import Iterator
+from itertools import islice
 from typing import Any
 
 from turnwise.logs.checks import each, others, record, required, wrong
@@ -25,9 +26,10 @@ def recognises(sample: Sample) -> bool:
     return _holder(sample.first) is not None
 
 
-def read(path: str, _: Options | None = None) -> Iterator[Dialogue]:
+def read(path: str, options: Options | None = None) -> Iterator[Dialogue]:
     """One dialogue a record."""
-    for value, place, located in records(path):
+    skip = (options or Options()).records_to_skip()
+    for value, place, located in islice(records(path), skip, None):
         with located():
             yield dialogue(value, place)
 

@@ -23,9 +23,9 @@ def recognises(sample: Sample) -> bool:
     return sample.has("traj", "reward", "task_id")
 
 
-def read(path: str, _: Options | None = None) -> Iterator[Dialogue]:
+def read(path: str, options: Options | None = None) -> Iterator[Dialogue]:
     """One dialogue a trial of a task."""
-    return dialogues(path, dialogue)
+    return dialogues(path, dialogue, skip=(options or Options()).records_to_skip())
 
 
 def dialogue(value: Any, default_id: str) -> Dialogue:
