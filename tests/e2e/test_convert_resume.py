@@ -28,7 +28,10 @@ SOME = 400
 def chat(number: int) -> dict[str, Any]:
     said = [
         {"role": "user", "content": f"question {number}: my mail is a{number}@example.org"},
-        {"role": "assistant", "content": [{"type": "text", "text": "look"}, {"type": "input_audio", "input_audio": {}}]},
+        {
+            "role": "assistant",
+            "content": [{"type": "text", "text": "look"}, {"type": "input_audio", "input_audio": {}}],
+        },
         {"role": "assistant", "content": f"answer {number}"},
     ]
     return {"id": f"d{number}", "model": f"m{number % 3}", "messages": said, "language": "English"}
@@ -61,14 +64,19 @@ def json_list(folder: Path) -> list[str]:
 
 def sharegpt(folder: Path) -> list[str]:
     said = [{"from": "human", "value": "hi"}, {"from": "gpt", "value": "hello"}]
-    write_lines(folder / "in.jsonl", ({"id": str(number), "conversations": said} for number in range(3 * COUNT)))
+    write_lines(
+        folder / "in.jsonl", ({"id": str(number), "conversations": said} for number in range(3 * COUNT))
+    )
     return ["in.jsonl"]
 
 
 def messages(folder: Path) -> list[str]:
     write_lines(
         folder / "in.jsonl",
-        ({"conversation_id": one["id"], "model": one["model"], "conversation": one["messages"]} for one in chats()),
+        (
+            {"conversation_id": one["id"], "model": one["model"], "conversation": one["messages"]}
+            for one in chats()
+        ),
     )
     return ["in.jsonl"]
 
@@ -157,7 +165,9 @@ def report(process: subprocess.Popen[bytes]) -> list[str]:
         (parquet_folder, ".jsonl.gz"),
     ],
 )
-def test_a_killed_conversion_continues_with_the_same_bytes_and_report(source: Any, suffix: str, tmp_path: Path):
+def test_a_killed_conversion_continues_with_the_same_bytes_and_report(
+    source: Any, suffix: str, tmp_path: Path
+):
     arguments = source(tmp_path)
     whole = report(convert(tmp_path, *arguments, f"whole{suffix}"))
     done = kill_in_the_middle(tmp_path, *arguments, f"out{suffix}")

@@ -9,15 +9,22 @@ import pytest
 from turnwise.cli.group import run
 from turnwise.report import schema
 
-NOTE = "note: 3 of 6 replies in the data, or their contexts, hold parts that text metrics do not see (3 image)"
+NOTE = (
+    "note: 3 of 6 replies in the data, or their contexts, hold parts that text metrics do not see (3 image)"
+)
 
 
 @pytest.fixture
 def logs(tmp_path: Path) -> str:
     def dialogue(number: int, agent: str) -> dict[str, Any]:
         image = {"type": "image_url", "image_url": {"url": f"{number}.png"}}
-        asked = [{"type": "text", "text": f"what is {number} ?"}, image] if number % 2 else f"what is {number} ?"
-        said = [{"role": "user", "content": asked}, {"role": "assistant", "content": f"a {agent} cat " * number}]
+        asked = (
+            [{"type": "text", "text": f"what is {number} ?"}, image] if number % 2 else f"what is {number} ?"
+        )
+        said = [
+            {"role": "user", "content": asked},
+            {"role": "assistant", "content": f"a {agent} cat " * number},
+        ]
         rating = {"dimension": "overall", "value": number + (agent == "m1"), "turn": 1}
         return {"id": f"{agent}-{number}", "agent": agent, "messages": said, "ratings": [rating]}
 
@@ -39,7 +46,10 @@ def test_images_are_counted_in_a_note_and_in_the_results(command: str, logs: str
 
 
 def test_data_without_such_parts_has_no_note_and_no_key(tmp_path: Path, capsys):
-    said = [{"role": "user", "content": "hi"}, {"role": "assistant", "content": [{"type": "text", "text": "yo"}]}]
+    said = [
+        {"role": "user", "content": "hi"},
+        {"role": "assistant", "content": [{"type": "text", "text": "yo"}]},
+    ]
     (tmp_path / "a.jsonl").write_text(json.dumps({"messages": said}))
     assert run(["score", str(tmp_path / "a.jsonl"), "-m", "length", "-o", str(tmp_path / "out")]) == 0
     assert "do not see" not in capsys.readouterr().err

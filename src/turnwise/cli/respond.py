@@ -32,7 +32,8 @@ def _settings(_: click.Context, __: click.Parameter, values: tuple[str, ...]) ->
 @options.reader
 @click.option("--agent", required=True, metavar="URL|MODULE:FUNCTION|MODEL",
               help="Who replies: an OpenAI-compatible address, your own function, a folder that `turnwise train` "
-              "wrote, or a language model by name, folder or hub id.")  # fmt: skip
+              "wrote, or a language model by name, folder or hub id. Not the name of the logged agent: records that "
+              "name none get it from `turnwise convert --agent NAME`.")  # fmt: skip
 @click.option("--name", required=True, metavar="NAME", help="The name of its replies in the logs.")
 @click.option("--samples", default=1, show_default=True, type=click.IntRange(min=1), metavar="K",
               help="Replies at each point.")  # fmt: skip

@@ -14,12 +14,16 @@ from contextvars import ContextVar
 from pathlib import Path
 from typing import IO, BinaryIO, cast
 
-from turnwise.errors import DataError, Problem, UsageError
+from turnwise.errors import DataError, MissingExtra, Problem, UsageError
 
 PIPE = "-"  # stands for stdin and stdout
 GZIP = b"\x1f\x8b"  # no JSON text begins so: the first bytes decide, whatever the file is called
 PARQUET = b"PAR1"  # the first bytes decide, whatever the file is called
 CHUNK = 1 << 16  # bytes that are read at once
+ZSTANDARD = 93  # this method of compression in a zip file
+LOCAL_HEADER = struct.Struct(
+    "<26xHH"
+)  # before each member of a zip file: lengths of its name and of extra fields
 SPOOL = 1 << 24  # bytes for a pipe that are held in memory before they go to disk
 
 Tap = Callable[[bytes], object]  # is shown the bytes as stored, for a checksum
@@ -162,10 +166,36 @@ class Packed:
     def read(self, name: str) -> bytes:
         """The unpacked bytes of one member; `DataError` if it is damaged, encrypted or absent."""
         try:
-            count_read(self._file.getinfo(name).compress_size)
-            return self._file.read(name)
+            about = self._file.getinfo(name)
+            count_read(about.compress_size)
+            return self._zstandard(about) if about.compress_type == ZSTANDARD else self._file.read(name)
         except self.BROKEN as error:
             raise self._problem(error, name) from None
+
+    def _zstandard(self, about: zipfile.ZipInfo) -> bytes:
+        """The bytes of a member that is compressed with Zstandard, which Python's own module does not read.
+
+        Without the package `zstandard` it raises `MissingExtra`; damaged bytes raise `ValueError`.
+        """
+        try:
+            import zstandard
+        except ImportError:
+            raise MissingExtra(
+                f"reading {self.path}, which is compressed with Zstandard,", "tables"
+            ) from None
+        with open(self.path, "rb") as file:
+            file.seek(about.header_offset)
+            header = file.read(LOCAL_HEADER.size)
+            name_length, extra_length = LOCAL_HEADER.unpack(header)
+            file.seek(name_length + extra_length, os.SEEK_CUR)
+            packed = file.read(about.compress_size)
+        try:
+            found = zstandard.ZstdDecompressor().decompressobj().decompress(packed)
+        except zstandard.ZstdError as error:
+            raise ValueError(str(error)) from None
+        if len(found) != about.file_size or zlib.crc32(found) != about.CRC:
+            raise ValueError("the checksum is wrong")
+        return found
 
     def _problem(self, error: Exception, name: str = "") -> DataError:
         """The error (not raised) that the file, or its member `name`, cannot be unpacked."""

@@ -279,6 +279,20 @@ def test_parlai_speakers_whose_role_is_not_known_are_asked_for(tmp_path: Path) -
     assert [turn.role for turn in dialogue.turns] == ["user", "assistant"]
 
 
+def test_a_parlai_task_log_with_a_text_that_does_not_say_what_it_is_is_refused(tmp_path: Path) -> None:
+    acts = [
+        {"id": "human", "text": "USER: a table for two"},
+        {"id": "bot", "text": "APICALL: api_name = find"},
+        {"id": "bot", "text": "which town ?"},
+    ]
+    path = written(tmp_path / "log.jsonl", {"dialog": acts})
+    message = problem("parlai", path)
+    assert ":1: has 2 of 3 texts that begin with USER:" in message
+    assert 'such as "which town ?"' in message
+    (dialogue,) = READERS["parlai"].read(str(path), Options(roles={"human": "user", "bot": "assistant"}))
+    assert [turn.role for turn in dialogue.turns] == ["user", "assistant", "assistant"]
+
+
 def test_parlai_text_is_episodes_of_texts_and_labels(tmp_path: Path) -> None:
     path = tmp_path / "train.txt"
     path.write_text(

@@ -11,7 +11,7 @@ list, of acts `{"id": speaker, "text": ...}`. Roles follow from the speakers' na
 Any other set of speakers is an error that asks for `--roles`. In a task-oriented log the texts begin with `USER:`,
 `SYSTEM:`, `APICALL:`, `APIRESP:`, `APIS:` and `GOAL:`, which decide instead: calls and results become tool calls and
 tool messages, the goal becomes the dialogue's goal, and empty calls and results, which only fill their places, are
-counted.
+counted. A dialogue in which only some texts begin so is an error, unless `--roles` says that it is a chat.
 
 A model chat has `final_rating` (a rating of the dialogue) and marks of problems (ratings of turns, 1 if marked). A
 task in the text format is `text:...<tab>labels:...<tab>episode_done:True`: the text is the user's, the first label
@@ -26,7 +26,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
-from turnwise.logs.checks import RuleError, each, name, optional, others, record, required, text, wrong
+from turnwise.logs.checks import RuleError, each, name, optional, others, record, required, shown, text, wrong
 from turnwise.logs.dialogue import beside
 from turnwise.logs.files import PIPE
 from turnwise.logs.readers import speakers
@@ -130,8 +130,15 @@ def _dialogue(value: Any, default_id: str, *, about: dict[str, Any], options: Op
         raise wrong(value["dialog"], "one message or more").inside("dialog")
     identity = optional(values, "id", name, default=default_id)
     meta = others(values, RECORD) | ({"log": about} if about else {})
-    if sum(bool(PREFIX.match(act["text"])) for act in heard) == len(heard):
+    plain = [act["text"] for act in heard if not PREFIX.match(act["text"])]
+    if not plain:
         return _task_oriented(heard, given, identity, meta, options)
+    if len(plain) < len(heard) and not options.roles:
+        raise RuleError(
+            f"has {len(heard) - len(plain)} of {len(heard)} texts that begin with USER:, SYSTEM:, APICALL:, APIRESP:, "
+            f"APIS: or GOAL:, as in a task-oriented log, and others that do not, such as {shown(plain[0])}; correct the "
+            "log, or give --roles to read it as a chat"
+        )
     roles = _roles(heard, options, file)
     spoken = list(dict.fromkeys(speaker for speaker in map(_speaker, heard) if roles[speaker] == "assistant"))
     turns = (*(_turn(act, "system") for act in given), *(_turn(act, roles[_speaker(act)]) for act in heard))

@@ -150,7 +150,7 @@ def test_numbered_attributes_hold_the_messages_and_tool_calls(tmp_path: Path) ->
 def test_spans_without_contents_say_what_to_switch_on(tmp_path: Path) -> None:
     path = tmp_path / "spans.json"
     path.write_text(json.dumps(otlp(span(1, []))))
-    with pytest.raises(DataError, match="CAPTURE_MESSAGE_CONTENT=true"):
+    with pytest.raises(DataError, match="CAPTURE_MESSAGE_CONTENT=SPAN_ONLY"):
         list(READERS["otel"].read(str(path), Options()))
 
 
@@ -293,3 +293,40 @@ def test_a_thread_of_the_assistants_is_one_dialogue_in_the_order_of_time(tmp_pat
     listed = {"object": "list", "data": [said("assistant", "hello", 2), said("user", "hi", 1)]}
     (dialogue,) = read("openai", tmp_path / "thread.json", listed)
     assert (dialogue.id, dialogue.agent, spoken(dialogue)) == ("th", "asst_1", SAID[1:3])
+
+
+def _langsmith(inputs: Any, outputs: Any, **more: Any) -> dict[str, Any]:
+    return {"id": "r1", "trace_id": "t", "run_type": "llm", "inputs": inputs, "outputs": outputs, **more}
+
+
+def test_langsmith_keeps_all_messages_of_an_output(tmp_path: Path) -> None:
+    call = {"id": "c1", "type": "function", "function": {"name": "look", "arguments": "{}"}}
+    asked = [{"role": "user", "content": "is it open ?"}]
+    answered = [
+        {"role": "assistant", "content": None, "tool_calls": [call]},
+        {"role": "tool", "content": "9 to 5", "tool_call_id": "c1"},
+        {"role": "assistant", "content": "until five"},
+    ]
+    expected = [("user", "is it open ?"), ("assistant", ""), ("tool", "9 to 5"), ("assistant", "until five")]
+    earlier = [{"role": "user", "content": "hi"}, {"role": "assistant", "content": "hello"}]
+    new_only = [_langsmith({"messages": asked}, {"messages": answered})]
+    with_input = [_langsmith({"messages": asked}, {"messages": [*asked, *answered]})]
+    with_history = [_langsmith({"messages": asked}, {"messages": [*earlier, *asked, *answered]})]
+    for runs, before in (
+        (new_only, []),
+        (with_input, []),
+        (with_history, [("user", "hi"), ("assistant", "hello")]),
+    ):
+        options = Options()
+        (dialogue,) = read("langsmith", tmp_path / "runs.json", runs, options)
+        assert spoken(dialogue) == [*before, *expected]
+        assert not options.dropped
+
+
+def test_langsmith_counts_the_candidates_of_a_reply_that_are_not_kept(tmp_path: Path) -> None:
+    candidates = [[{"text": "one"}, {"text": "two"}, {"text": "three"}]]
+    options = Options()
+    run = _langsmith({"messages": [{"role": "user", "content": "hi"}]}, {"generations": candidates})
+    (dialogue,) = read("langsmith", tmp_path / "runs.json", [run], options)
+    assert spoken(dialogue) == [("user", "hi"), ("assistant", "one")]
+    assert options.dropped == {"further candidates of a reply": 2}

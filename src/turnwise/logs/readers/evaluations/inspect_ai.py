@@ -21,7 +21,7 @@ GRADES = {"C": 1.0, "I": 0.0, "P": 0.5, "N": 0.0}  # correct, incorrect, partial
 ATTACHMENT = "attachment://"
 MESSAGE = frozenset({"role", "content", "tool_calls", "function"})
 SAMPLE = frozenset(
-    {"id", "messages", "scores", "target", "attachments", "events", "store", "input", "output"}
+    {"id", "messages", "scores", "target", "attachments", "events", "events_data", "store", "input", "output"}
 )
 
 

@@ -97,9 +97,29 @@ class _Draft:
         return {"agent": agent, "messages": self.messages, "ratings": self.ratings, "meta": self.meta}
 
 
+def split_repeated(sent: list[Message], returned: list[Message]) -> tuple[list[Message], list[Message]]:
+    """What was sent and what is new, where an output repeats its input, also with earlier messages before it.
+
+    Where the output does not hold the input, both are as they were.
+    """
+    asked, said = [_key(one) for one in sent], [_key(one) for one in returned]
+    for end in range(len(said), len(asked) - 1, -1) if asked else ():
+        if said[end - len(asked) : end] == asked:
+            return returned[:end], returned[end:]
+    return sent, returned
+
+
 def _key(message: Message) -> tuple[Any, ...]:
-    """What of a message must be equal for two messages to be the same."""
-    return tuple(as_json(message.get(key)) for key in SAME)
+    """What of a message must be equal for two messages to be the same.
+
+    An application may send back `""` for a content that was null, and arguments of a tool in another JSON spelling.
+    """
+    calls = [
+        {**call, "function": {**call["function"], "arguments": parsed(call["function"].get("arguments"))}}
+        for call in message.get("tool_calls", ())
+    ]
+    found = {**message, "content": message.get("content") or "", "tool_calls": calls}
+    return tuple(as_json(found.get(key)) for key in SAME)
 
 
 def seconds(value: Any) -> float:

@@ -13,7 +13,7 @@ from turnwise.logs.checks import RuleError, each, optional, record
 from turnwise.logs.readers.messages import present, rating, text_at
 from turnwise.logs.readers.sniff import Sample
 from turnwise.logs.readers.source import Options, records, refuse
-from turnwise.logs.readers.traces.exchanges import Call, dialogues, messages, seconds
+from turnwise.logs.readers.traces.exchanges import Call, dialogues, messages, seconds, split_repeated
 from turnwise.types import Dialogue
 
 THREADS = ("session_id", "thread_id", "conversation_id")
@@ -41,7 +41,7 @@ def read(path: str, options: Options | None = None) -> Iterator[Dialogue]:
         root = not one.get("parent_run_id")
         if one.get("run_type") == "llm" or (root and _trace(one) not in with_model):
             with located():
-                calls.append(_call(one, place))
+                calls.append(_call(one, place, options))
         else:
             options.dropped["runs that are no model call"] += 1
     try:
@@ -55,8 +55,20 @@ def _trace(values: dict[str, Any]) -> str:
     return str(values.get("trace_id") or values.get("id"))
 
 
-def _call(values: dict[str, Any], place: str) -> Call:
-    """A run as a call; of several outputs the last one counts."""
+def _call(values: dict[str, Any], place: str, options: Options) -> Call:
+    """A run as a call. All messages of the output are kept, without those of the input if it repeats them.
+
+    Of several candidates of one reply (`generations`, `choices`) the first is kept, and the others are counted as
+    dropped.
+    """
+    sent = messages(values.get("inputs"), role="user")
+    returned = messages(values.get("outputs"), role="assistant")
+    held = values.get("outputs")
+    if isinstance(held, dict) and any(isinstance(held.get(key), list) for key in ("generations", "choices")):
+        if len(returned) > 1:
+            options.dropped["further candidates of a reply"] += len(returned) - 1
+        returned = returned[:1]
+    sent, returned = split_repeated(sent, returned)
     about = optional(optional(values, "extra", record, default={}), "metadata", record, default={})
     group = next(
         (str(about[key]) for key in THREADS if about.get(key)),
@@ -66,8 +78,8 @@ def _call(values: dict[str, Any], place: str) -> Call:
     return Call(
         group,
         seconds(values.get("start_time")),
-        messages(values.get("inputs"), role="user"),
-        messages(values.get("outputs"), role="assistant")[-1:],
+        sent,
+        returned,
         model,
         list(_ratings(values)),
         present({"name": values.get("name"), "run": values.get("id")}),

@@ -72,7 +72,8 @@ def read(path: str, options: Options | None = None) -> Iterator[Dialogue]:
         ]
         if not calls:
             remedy = (
-                "the application must capture them (OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT=true)"
+                "the application must capture them: set OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT=SPAN_ONLY and "
+                "OTEL_SEMCONV_STABILITY_OPT_IN=gen_ai_latest_experimental, or true for the first in older instrumentations"
             )
             raise DataError(Problem(path, None, "", f"has no model call with recorded messages; {remedy}"))
         yield from dialogues(calls, options)
@@ -120,8 +121,8 @@ def _logged(values: dict[str, Any]) -> Iterator[tuple[str, str, Any]]:
                 attributes = optional(entry, "attributes", _attributes, default={})
                 name = entry.get("eventName") or attributes.get("event.name")
                 if isinstance(name, str):
-                    body = _any(entry.get("body")) if entry.get("body") is not None else attributes
-                    yield str(entry.get("spanId", "")), name, body
+                    body = _any(entry.get("body"))  # the exporter writes {} for an event without a body
+                    yield str(entry.get("spanId", "")), name, attributes if body is None else body
 
 
 def _attributes(listed: Any) -> Attributes:
