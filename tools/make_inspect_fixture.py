@@ -1,8 +1,8 @@
 """Write the logs of Inspect AI on which its reader is tested: `python -m tools.make_inspect_fixture FOLDER`.
 
-Inspect AI cannot be installed beside the pinned packages (it needs older releases of fsspec and python-dateutil), so this
-script runs in an environment of its own: `pip install inspect-ai`. It runs a small task with Inspect's own `mockllm`,
-and writes the log as `.json` and as `.eval`, and what was said to `said.json`.
+Inspect AI cannot be installed beside the pinned packages (it needs older releases of fsspec and python-dateutil), so
+this script runs in an environment of its own: `pip install inspect-ai`. It runs a small task with Inspect's own
+`mockllm`, and writes the log as `.json` and as `.eval`, and what was said to `said.json`.
 """
 
 import json
@@ -19,7 +19,8 @@ LONG = "A long question. " * 40  # longer than the texts that Inspect keeps insi
 
 def main(folder: Path) -> None:
     """Run the task once for each form of log and write the files."""
-    from inspect_ai import Task, eval
+    import inspect_ai
+    from inspect_ai import Task
     from inspect_ai.dataset import Sample
     from inspect_ai.model import (
         ChatMessageUser,
@@ -72,7 +73,7 @@ def main(folder: Path) -> None:
             scorer=includes(),
             name="questions",
         )
-        (log,) = eval(
+        (log,) = inspect_ai.eval(
             task,
             model=get_model("mockllm/model", custom_outputs=outputs),
             log_dir=str(folder / "logs"),

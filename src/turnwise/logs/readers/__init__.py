@@ -29,7 +29,9 @@ from turnwise.logs.readers.source import Options, decoded, refuse
 from turnwise.types import Dialogue
 
 CONTINUED = "an interrupted conversion was continued after"
-AFRESH = "an interrupted conversion to the same file had another input or other options; this one started from the beginning"
+AFRESH = (
+    "an interrupted conversion to this file had another input or options; this one started from the beginning"
+)
 UNKNOWN = "unknown"  # the agent of records that name none
 IDENTIFIERS = (
     "ids, agents or raters look like personal data; they are not redacted, because results are joined by them"

@@ -30,14 +30,20 @@ class Account:
         self.dialogues += 1
         self.agents[dialogue.agent] += 1
         for turn in dialogue.turns:
-            self.messages[turn.role] += 1
-            if turn.text and turn.role not in self.examples:
-                self.examples[turn.role] = turn.text
-            self.judged += turn.role == "assistant" and bool(turn.text)
-            self.tool_calls += len(turn.tool_calls)
-            self.parts.update(str(part["type"]) for part in turn.parts if "text" not in part)
-        self.ratings.update(rating.dimension for rating in dialogue.ratings)
-        self.preferences.update(preference.dimension for preference in dialogue.preferences)
+            role = turn.role
+            self.messages[role] += 1
+            if turn.content:
+                if role not in self.examples:
+                    self.examples[role] = turn.content
+                self.judged += role == "assistant"
+            if turn.extra:
+                self.tool_calls += len(turn.tool_calls)
+            if turn.parts:
+                self.parts.update(str(part["type"]) for part in turn.parts if "text" not in part)
+        if dialogue.ratings:
+            self.ratings.update(rating.dimension for rating in dialogue.ratings)
+        if dialogue.preferences:
+            self.preferences.update(preference.dimension for preference in dialogue.preferences)
 
     def lines(self) -> Iterator[str]:
         """The account as indented lines: messages by role with an example, the five most frequent agents, other

@@ -136,8 +136,8 @@ def _dialogue(value: Any, default_id: str, *, about: dict[str, Any], options: Op
     if len(plain) < len(heard) and not options.roles:
         raise RuleError(
             f"has {len(heard) - len(plain)} of {len(heard)} texts that begin with USER:, SYSTEM:, APICALL:, APIRESP:, "
-            f"APIS: or GOAL:, as in a task-oriented log, and others that do not, such as {shown(plain[0])}; correct the "
-            "log, or give --roles to read it as a chat"
+            f"APIS: or GOAL:, as in a task-oriented log, and others that do not, such as {shown(plain[0])}; "
+            "correct the log, or give --roles to read it as a chat"
         )
     roles = _roles(heard, options, file)
     spoken = list(dict.fromkeys(speaker for speaker in map(_speaker, heard) if roles[speaker] == "assistant"))

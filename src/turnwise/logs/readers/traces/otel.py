@@ -72,8 +72,8 @@ def read(path: str, options: Options | None = None) -> Iterator[Dialogue]:
         ]
         if not calls:
             remedy = (
-                "the application must capture them: set OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT=SPAN_ONLY and "
-                "OTEL_SEMCONV_STABILITY_OPT_IN=gen_ai_latest_experimental, or true for the first in older instrumentations"
+                "the application must capture them: OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT=SPAN_ONLY "
+                "with OTEL_SEMCONV_STABILITY_OPT_IN=gen_ai_latest_experimental; true in older instrumentations"
             )
             raise DataError(Problem(path, None, "", f"has no model call with recorded messages; {remedy}"))
         yield from dialogues(calls, options)
