@@ -89,3 +89,61 @@ def test_two_plain_files_are_compared_under_their_names(tmp_path: Path) -> None:
     assert "length  bot_a    bot_b" in said
     assert "items without a partner, left out: 10 of bot_a and 0 of bot_b" in said
     assert "--pair KEY" in said
+
+
+@pytest.mark.parametrize("agents", [(None, None), ("old", "new")])
+def test_two_files_with_the_same_ids_are_compared_by_context(
+    tmp_path: Path, agents: tuple[str | None, str | None]
+) -> None:
+    """Two agents' replies to one test set: the ids are those of the test set."""
+    for name, agent, words in (("a", agents[0], 3), ("b", agents[1], 5)):
+        said = [
+            [
+                {"role": "user", "content": f"question {number}"},
+                {"role": "assistant", "content": "yes " * words},
+            ]
+            for number in range(6)
+        ]
+        named = {} if agent is None else {"agent": agent}
+        records = [{"id": f"q{number}", **named, "messages": one} for number, one in enumerate(said)]
+        (tmp_path / f"{name}.jsonl").write_text("".join(json.dumps(one) + "\n" for one in records))
+    status, said = run("turnwise compare a.jsonl b.jsonl -m length --format json", tmp_path)
+    assert status == 0, said
+    (found,) = json.loads(said)["results"]
+    assert (found["agent_a"], found["agent_b"]) == (agents if agents[0] else ("a", "b"))
+    assert (found["n_items"], found["estimate"]) == (6, -2)
+
+
+def test_files_with_the_same_ids_are_still_refused_where_agents_are_not_compared(tmp_path: Path) -> None:
+    record = {
+        "id": "1",
+        "messages": [{"role": "user", "content": "hi"}, {"role": "assistant", "content": "yo"}],
+    }
+    for name in ("a.jsonl", "b.jsonl"):
+        (tmp_path / name).write_text(json.dumps(record))
+    status, said = run("turnwise score a.jsonl b.jsonl -m length", tmp_path)
+    assert status == 2
+    assert "which is in a.jsonl already" in said
+
+
+def test_two_foreign_files_are_named_in_a_comparison(tau: Path) -> None:
+    (tau.parent / "more.json").write_text(json.dumps(TAU, indent=1))
+    status, said = run("turnwise compare runs.json more.json -m length", tau.parent)
+    assert status == 2
+    assert "runs.json: is in the format tau-bench" in said
+
+
+def test_an_option_of_convert_is_named_as_such_by_other_commands(tmp_path: Path) -> None:
+    record = {"dialog": [{"speaker": "A", "text": "hi"}, {"speaker": "B", "text": "yo"}]}
+    (tmp_path / "log.jsonl").write_text(json.dumps(record))
+    status, said = run("turnwise score --from parlai log.jsonl -m length", tmp_path)
+    assert status == 2
+    assert "--roles is an option of `turnwise convert`: convert the file first" in said
+
+
+def test_a_table_that_is_not_mapped_is_shown_with_its_columns(tmp_path: Path) -> None:
+    (tmp_path / "tweets.csv").write_text("tweet_id,author_id,text\n1,ann,hi\n")
+    status, said = run("turnwise convert tweets.csv logs.jsonl", tmp_path)
+    assert status == 2
+    assert "is a table with the columns tweet_id, author_id, text" in said
+    assert "--from csv --map 'id=...,role=...,content=...'" in said

@@ -20,6 +20,7 @@ from turnwise.types import Dialogue, Role
 UNNAMED = "unknown"  # the agent of a record that names none
 NAME = "dialogues.jsonl"  # of the file that dialogues in memory are written to
 PIPE = "-"
+OF_CONVERT = ("--roles", "--map", "--each", "--split")  # options that other commands do not have
 REQUIRED = "messages"  # the one key that a record of the native format must have
 _EXPECTED = (
     "data must be a path, a list of paths, dialogues as dicts or `Dialogue` objects, a pandas or polars DataFrame, or "
@@ -129,7 +130,14 @@ def _converted(paths: tuple[str, ...], reader: str, folder: Path) -> Iterator[Fi
     for number, path in enumerate(paths):
         target = folder / str(number) / f"{Path(path).stem}.jsonl"
         target.parent.mkdir()
-        convert(reader, path, str(target))
+        try:
+            convert(reader, path, str(target))
+        except UsageError as error:
+            if (option := next((one for one in OF_CONVERT if one in str(error)), None)) is None:
+                raise
+            raise UsageError(
+                f"{error} ({option} is an option of `turnwise convert`: convert the file first)"
+            ) from None
         names[str(target)] = path
     with _all_renamed(names) as held:
         yield held
@@ -147,7 +155,10 @@ def _named_after_files(found: Files) -> dict[str, str]:
     for path in shown:
         if Path(path).is_dir():
             return {}
-        first = next(iter(read(path)), None)
+        try:
+            first = next(iter(read(path)), None)
+        except DataError:  # the command checks all files, and says what this one is
+            return {}
         if first is None or first.agent != UNNAMED:
             return {}
     stems = file_names(list(shown.values()))

@@ -26,6 +26,10 @@ from turnwise.types import Dialogue
 _encode = msgspec.json.Encoder().encode
 
 
+class SharedId(Problem):
+    """An id that a dialogue of another file has, too."""
+
+
 def read(
     path: str, options: Options | None = None, *, prefix: str = "", apart: bool = False
 ) -> Iterator[Dialogue]:
@@ -106,9 +110,11 @@ def checked(
             there = ids.first(dialogue.id)
             if there is not None:
                 found = f"is {shown(dialogue.id)}, which is in {there} already; expected ids that differ"
-                if there != path:
+                if there == path:
+                    yield Problem(path, line_number, "$.id", found)
+                else:
                     found += ", or --by file, which keeps files apart"
-                yield Problem(path, line_number, "$.id", found)
+                    yield SharedId(path, line_number, "$.id", found)
             else:
                 yield dialogue
     except DataError as error:  # the file is absent or incomplete

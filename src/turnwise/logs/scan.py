@@ -13,7 +13,7 @@ from typing import Any
 from turnwise.errors import DataError, Problem
 from turnwise.logs.dialogue import TEXT_PARTS
 from turnwise.logs.ids import FileIds
-from turnwise.logs.native import checked, id_prefixes, read_each
+from turnwise.logs.native import SharedId, checked, id_prefixes, read_each
 from turnwise.types import Dialogue, Direction, Rating
 
 # Formats whose files may be native ones with a bad line.
@@ -158,6 +158,19 @@ def scan(paths: Sequence[str], *, apart: bool = False) -> Census:
         raise DataError(problem)
 
     return survey(paths, give_up, apart=apart)
+
+
+def scan_agents(paths: Sequence[str], *, apart: bool = False) -> Census:
+    """As `scan`, for files that are compared: if ids of one file are in another, the files are kept `apart`.
+
+    Files of two agents with their replies to the same test set have the same ids.
+    """
+    try:
+        return scan(paths, apart=apart)
+    except DataError as error:
+        if not any(isinstance(problem, SharedId) for problem in error.problems):
+            raise
+    return scan(paths, apart=True)
 
 
 def _foreign(path: str) -> Problem | None:

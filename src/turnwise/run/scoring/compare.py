@@ -6,7 +6,7 @@ from hashlib import sha256
 from pathlib import Path
 
 from turnwise.errors import Refused, UsageError
-from turnwise.logs.scan import Census, scan
+from turnwise.logs.scan import Census, scan_agents
 from turnwise.meta.compare import compare as compare_tables
 from turnwise.meta.compare import with_adjusted_p
 from turnwise.meta.table import ScoreTable
@@ -24,7 +24,7 @@ def compare(spec: CompareSpec) -> Outcome:
 
     Raises `UsageError` if it is not clear which two agents are meant.
     """
-    census = scan(spec.data, apart=spec.selection.apart)
+    census = scan_agents(spec.data, apart=spec.selection.apart)
     first, second = _two_agents(spec, census)
     metrics, absent = prepare(spec, census)
     watch = Watch(spec.max_errors)
