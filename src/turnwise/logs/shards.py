@@ -21,7 +21,6 @@ from turnwise.logs.readers import parquet
 from turnwise.types import Dialogue
 
 SIZE = 1 << 25  # bytes: some seconds of work
-PACKED = 4  # times that JSON Lines are as long as the same in Parquet, or about so
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +101,7 @@ def _rows(path: str, size: int) -> Iterator[tuple[int, int | None, int]]:
     """Start, stop and rows before of each part of a Parquet file, in multiples of the rows that are read at once."""
     rows, packed = parquet.height(path), os.path.getsize(path)
     # Whole reads, so that no row is unpacked for two shards.
-    step = max(1, rows * size // (PACKED * packed) // parquet.ROWS) * parquet.ROWS
+    step = max(1, rows * size // (parquet.PACKED * packed) // parquet.ROWS) * parquet.ROWS
     return ((start, min(start + step, rows), start) for start in range(0, rows, step))
 
 

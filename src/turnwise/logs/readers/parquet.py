@@ -25,7 +25,9 @@ from turnwise.types import Dialogue
 if TYPE_CHECKING:
     import polars
 
-ROWS = 4096  # that are held at a time; a row group is unpacked for each part of it
+ROWS = 4096  # that are read at a time, or more
+READ = 1 << 25  # bytes of text, about so many, that are read at a time
+PACKED = 4  # times that JSON Lines are as long as the same in Parquet, or about so
 NESTED = RECORD - {"id", "agent"}
 RECORDS: Mapping[str, Build] = {
     "messages": openai.dialogue,
@@ -47,7 +49,7 @@ def read(path: str, options: Options | None = None) -> Iterator[Dialogue]:
 def dialogues(files: Sequence[str], path: str, options: Options) -> Iterator[Dialogue]:
     """The dialogues of files that are parts of one table; problems are said to be in `path`.
 
-    Parquet files whose first column of whole dialogues is of the same kind are read 4096 rows at a time; Arrow
+    Parquet files whose first column of whole dialogues is of the same kind are read some thousand rows at a time; Arrow
     files, tables of messages or items, and anything with a map are read whole.
     """
     builds = {build for file in files for build in _builds(file)} if not options.columns else set()
@@ -74,7 +76,7 @@ def _builds(file: str) -> list[Build]:
 
 
 def _some_at_a_time(files: Sequence[str], skip: int) -> Iterator[table.Row]:
-    """The rows of all files, numbered on from 1, 4096 in memory at a time; no rows at all raise `DataError`.
+    """The rows of all files, numbered on from 1, some thousand in memory at a time; no rows at all raise `DataError`.
 
     The first `skip` rows are passed over.
     """
@@ -108,9 +110,11 @@ def native_rows(
     size, count = os.path.getsize(path), height(path)
     end = count if stop is None else stop
     count_read(size * start // max(count, 1))
-    for at in range(start, end, ROWS):
+    # A row group is unpacked for each read of a part of it, so reads are as large as memory allows.
+    step = max(ROWS, READ * count // (PACKED * size))
+    for at in range(start, end, step):
         with _opened(path) as polars:
-            part = polars.scan_parquet(path).slice(at, min(ROWS, end - at)).collect()
+            part = polars.scan_parquet(path).slice(at, min(step, end - at)).collect()
         count_read(size * part.height // count)
         yield from enumerate(part.iter_rows(named=True), at + 1)
 
