@@ -35,7 +35,10 @@ def test_messages_scores_and_calls_are_those_of_the_run(log: str, tmp_path: Path
     (call,) = [call for one in dialogues for turn in one.turns for call in turn.tool_calls]
     assert (call["function"]["name"], json.loads(call["function"]["arguments"])) == ("add", {"x": 2, "y": 2})
     assert found.account.parts == {"image_url": 1}
-    assert found.dropped == {"event logs of samples (`events`)": 3}
+    assert found.dropped == {
+        "event logs of samples (`events`)": 3,
+        "settings and totals of the whole run (`eval`, `plan`, `results`, `stats`)": 1,
+    }
     assert all("events_data" not in one.meta for one in dialogues)
 
 

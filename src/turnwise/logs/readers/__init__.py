@@ -479,6 +479,14 @@ def recognised(path: str) -> str:
     found = recognise(path)
     if found is None and not os.path.exists(path):
         raise DataError(Problem(path, None, "", "cannot be read: No such file or directory"))
+    looked = sample(path) if found is None else None
+    if looked is not None and looked.header:
+        kind = "parquet" if looked.form == "parquet" else "csv"
+        raise UsageError(
+            f"{path}: is a table with the columns {', '.join(looked.header)}; say what they are, for example "
+            f"--from {kind} --map 'id=...,role=...,content=...' (a message a row) or --map 'context=...,response=...' "
+            "(an item a row)"
+        )
     if found is None:
         raise UsageError(
             f"{path}: the format is not recognised; name it with --from (`turnwise ls readers` has all), or map "

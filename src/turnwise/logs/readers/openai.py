@@ -114,6 +114,8 @@ def _flattened(values: dict[str, Any]) -> dict[str, Any]:
         instructions = values.pop("instructions", None)
         items = [*asked, *required(values, "output", each(record))]
         del values["output"]
+        if reasoning := [item for item in items if item.get("type") == "reasoning"]:
+            values["reasoning_items"] = reasoning
         said = [one for item in items if (one := _item(item)) is not None]
         values["messages"] = (
             [{"role": "system", "content": instructions}] if isinstance(instructions, str) else []
@@ -138,7 +140,7 @@ def _flattened(values: dict[str, Any]) -> dict[str, Any]:
 
 
 def _item(item: dict[str, Any]) -> dict[str, Any] | None:
-    """An item of the Responses API as a message; None for reasoning.
+    """An item of the Responses API as a message; None for reasoning, which is kept beside the messages.
 
     Calls of built-in tools become tool calls named after the type.
     """

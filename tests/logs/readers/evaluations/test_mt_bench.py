@@ -17,6 +17,9 @@ def test_mt_bench_is_read_from_its_files_together(tmp_path: Path) -> None:
         "mt_bench_questions.jsonl", tmp_path, Options(more=tuple(str(WILD / name) for name in names))
     )
     assert (found.n_dialogues, dict(found.account.ratings)) == (40, {"score": 86})
-    assert found.dropped == {"judgments that failed (score -1)": 4}
+    assert found.dropped == {
+        "judgments that failed (score -1)": 4,
+        "prompts of the judge, which repeat question and answer (`user_prompt`)": 86,
+    }
     with pytest.raises(UsageError, match="the questions are missing"):
         converted("mt_bench_answers_a.jsonl", tmp_path)

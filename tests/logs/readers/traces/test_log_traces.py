@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from turnwise.errors import DataError
+from turnwise.logs.dialogue import as_record
 from turnwise.logs.readers import READERS, recognise
 from turnwise.logs.readers.source import Options
 from turnwise.types import Dialogue
@@ -275,6 +276,7 @@ def test_a_stored_response_of_openai_has_calls_and_results(tmp_path: Path) -> No
     assert (dialogue.id, dialogue.agent) == ("resp_1", "m1")
     assert [turn.role for turn in dialogue.turns] == ["system", "user", "assistant", "tool", "assistant"]
     assert dialogue.turns[-1].text == "hello"
+    assert as_record(dialogue)["reasoning_items"] == [{"type": "reasoning", "summary": []}]
 
 
 def test_a_thread_of_the_assistants_is_one_dialogue_in_the_order_of_time(tmp_path: Path) -> None:

@@ -2,14 +2,15 @@
 
 Events `user` and `bot` are messages; every restart or new session (`session_started`, `restart`) begins a dialogue.
 Where a tracker has actions `utter_...` but no event `bot`, the texts of the replies are not in the file, and the
-actions are counted. Slots that were set stand in `meta.slots`, the intent beside the user's message.
+actions are counted. Slots that were set stand in `meta.slots`, the intent beside the user's message. Other events are
+in `meta.events`, and the state of the tracker is in `meta.tracker` of its last dialogue.
 """
 
 from collections.abc import Iterator
 from typing import Any
 
-from turnwise.logs.checks import each, name, optional, record, required
-from turnwise.logs.dialogue import from_record
+from turnwise.logs.checks import each, name, optional, others, record, required
+from turnwise.logs.dialogue import beside, from_record
 from turnwise.logs.readers.messages import present, text_at
 from turnwise.logs.readers.sniff import Sample
 from turnwise.logs.readers.source import Options, records
@@ -17,6 +18,11 @@ from turnwise.types import Dialogue
 
 BREAKS = ("session_started", "restart")
 ATTACHED = ("image", "attachment")  # in a bot event's data
+
+
+SPOKEN = ("user", "bot")  # kinds of events that are messages
+EVENT = frozenset({"event", "text"})
+TRACKER = frozenset({"sender_id", "events", "latest_input_channel"})
 
 
 def recognises(sample: Sample) -> bool:
@@ -66,7 +72,14 @@ def _dialogues(values: dict[str, Any], place: str, options: Options) -> Iterator
         native = {
             "id": sender if number == 1 else f"{sender}-{number}",
             "messages": messages,
-            "meta": present({"slots": slots or None, "channel": values.get("latest_input_channel")}),
+            "meta": present(
+                {
+                    "slots": slots or None,
+                    "channel": values.get("latest_input_channel"),
+                    "events": [event for event in session if event.get("event") not in SPOKEN] or None,
+                    "tracker": others(values, TRACKER) if session is sessions[-1] else None,
+                }
+            ),
         }
         yield from_record(native, default_id=place)
 
@@ -76,10 +89,10 @@ def _message(event: dict[str, Any], options: Options) -> dict[str, Any] | None:
     attachment, which are counted as dropped.
     """
     kind = required(event, "event", name)
-    if kind not in ("user", "bot"):
+    if kind not in SPOKEN:
         return None
     said = optional(event, "text", _text, default=None)
-    more = {"intent": text_at(event, "parse_data", "intent", "name"), "timestamp": event.get("timestamp")}
+    more = {"intent": text_at(event, "parse_data", "intent", "name"), **beside(event, EVENT)}
     if kind == "user":
         if said is None:
             options.dropped["user events without text"] += 1
@@ -95,7 +108,7 @@ def _message(event: dict[str, Any], options: Options) -> dict[str, Any] | None:
         options.dropped["bot events without text"] += 1
         return None
     content: Any = [*([{"type": "text", "text": said}] if said else []), *parts] if parts else said
-    return present({"role": "assistant", "content": content, "timestamp": more["timestamp"]})
+    return present({"role": "assistant", "content": content, **more})
 
 
 def _text(value: Any) -> str:

@@ -2,7 +2,8 @@
 
 A thread (messages with the same `thread_ts`) is a dialogue; messages outside threads are a dialogue for each channel
 and day. Speakers are called by their names. Who is the agent is not in an export: `--roles 'NAME=assistant,*=user'`
-says it. Notices of the system (joins, topics, ...) and messages without text are counted.
+says it. Files that a message shares are content parts; its other keys are kept beside it. Notices of the system
+(joins, topics, ...) and messages without text are counted.
 """
 
 import os
@@ -15,7 +16,7 @@ from typing import Any
 
 from turnwise.errors import DataError, Problem
 from turnwise.logs.checks import RuleError, each, optional, record, text
-from turnwise.logs.dialogue import from_record
+from turnwise.logs.dialogue import beside, from_record
 from turnwise.logs.files import Packed
 from turnwise.logs.readers import speakers
 from turnwise.logs.readers.messages import present, text_at
@@ -33,6 +34,9 @@ SPOKEN = (
     "file_comment",
 )  # subtypes that people or bots say
 MENTION = re.compile(r"<@([UWB][A-Z0-9]+)(?:\|([^>]*))?>")
+MESSAGE = frozenset(
+    {"type", "text", "ts", "thread_ts", "name", "files"}
+)  # kept elsewhere in a dialogue, or no content
 Message = dict[str, Any]
 
 
@@ -59,9 +63,10 @@ def read(path: str, options: Options | None = None) -> Iterator[Dialogue]:
             "messages": [
                 {
                     "role": roles[one["speaker"]],
-                    "content": one["text"],
+                    "content": one["content"],
                     "name": one["speaker"],
                     "ts": one["ts"],
+                    **one["more"],
                 }
                 for one in sorted(messages, key=lambda one: float(one["ts"]))
             ],
@@ -140,9 +145,12 @@ def _add(
         options.dropped[f"notices of Slack ({kind or values.get('type')})"] += 1
         return
     said = optional(values, "text", text, default="") or _attached(values)
-    if not said:
+    files = [{"type": "file", "file": one} for one in _shared(values)]
+    if not said and not files:
         options.dropped["messages without text"] += 1
         return
+    spelled = MENTION.sub(lambda match: f"@{match[2] or users.get(match[1], match[1])}", said)
+    parts = [*([{"type": "text", "text": spelled}] if spelled else []), *files]
     user = values.get("user")
     speaker = users.get(str(user)) if user else text_at(values, "username") or text_at(values, "bot_id")
     stamp = text_at(values, "ts")
@@ -152,11 +160,19 @@ def _add(
     identity = f"{channel}/{thread}" if thread else f"{channel}/{day}"
     message = {
         "speaker": speaker or str(user or "unknown"),
-        "text": MENTION.sub(lambda match: f"@{match[2] or users.get(match[1], match[1])}", said),
+        "content": parts if files else spelled,
+        "more": beside(values, MESSAGE),
         "ts": stamp,
         "channel": channel,
     }
     threads.setdefault(identity, []).append(message)
+
+
+def _shared(values: Message) -> list[Message]:
+    """The descriptions of files that a message shares; empty if there are none."""
+    listed = values.get("files")
+    found = listed if isinstance(listed, list) else [values.get("file")] if values.get("upload") else []
+    return [one for one in found if isinstance(one, dict)]
 
 
 def _attached(values: Message) -> str:

@@ -25,6 +25,10 @@ SAMPLE = frozenset(
 )
 
 
+OUTPUT = frozenset({"choices", "completion", "model"})  # the last reply again, and the agent
+RUN = "settings and totals of the whole run (`eval`, `plan`, `results`, `stats`)"
+
+
 def recognises(sample: Sample) -> bool:
     """Whether a zip file has `header.json` and samples, or the first JSON record has `eval`, `samples` and `plan`."""
     if sample.form == "zip":
@@ -40,6 +44,7 @@ def read(path: str, options: Options | None = None) -> Iterator[Dialogue]:
             yield from _packed(path, options)
         else:
             log = record(whole(path))
+            options.dropped[RUN] += 1
             about = optional(log, "eval", record, default={})
             samples = enumerate(optional(log, "samples", each(record), default=()))
             yield from members(samples, _builder(about, options), "samples")
@@ -56,6 +61,8 @@ def _packed(path: str, options: Options) -> Iterator[Dialogue]:
             name for name in packed.names if name.startswith("samples/") and name.endswith(".json")
         )
         header = record(decoded(packed.read("header.json"))) if "header.json" in packed.names else {}
+        if header:
+            options.dropped[RUN] += 1
         build = _builder(optional(header, "eval", record, default={}), options)
         for name in names:
             try:
@@ -81,7 +88,8 @@ def _builder(about: Mapping[str, Any], options: Options) -> Any:
         _references(messages, values.get("target"))
         meta = {
             "task": about.get("task"), "sample": values.get("id"), "epoch": values.get("epoch"),
-            **others(values, SAMPLE),
+            **others(values, SAMPLE), "store": values.get("store") or None,
+            "output": others(optional(values, "output", record, default={}), OUTPUT) or None,
         }  # fmt: skip
         native = {
             "id": f"{values.get('id', place)}-{values.get('epoch', 1)}",

@@ -3,16 +3,17 @@
     turnwise convert --from mt-bench questions.jsonl answers_a.jsonl answers_b.jsonl judgments.jsonl logs.jsonl
 
 Each answer to a question is one dialogue of its model. A judgment of one turn becomes a rating of that reply on the
-dimension `score`, 1 to 10, whose rater is the judge; a judgment that failed (-1) is counted as not kept, and one of
-a pair of models, which has no `score`, is an error. Models of answers and judgments are matched by the last part of
-their names.
+dimension `score`, 1 to 10, whose rater is the judge; a judgment that failed (-1) is counted as not kept. A judgment
+of a pair (`model_1`, `model_2`, `g1_winner`, `g2_winner`: the answers in both orders) becomes a preference, a tie if
+the two orders do not agree. Models of answers and judgments are matched by the last part of their names. References
+of a question become references of the replies.
 """
 
 from collections.abc import Iterator
 from typing import Any
 
 from turnwise.errors import DataError, Problem, UsageError
-from turnwise.logs.checks import RuleError, each, integer, number, optional, record, required, text
+from turnwise.logs.checks import RuleError, each, integer, number, optional, others, record, required, text
 from turnwise.logs.dialogue import from_record
 from turnwise.logs.readers.messages import rating
 from turnwise.logs.readers.sniff import Sample
@@ -20,6 +21,11 @@ from turnwise.logs.readers.source import Options, begun, decoded, refuse
 from turnwise.types import Dialogue
 
 FAILED = -1  # the score of a judgment that could not be read
+# Keys that are kept elsewhere in a dialogue.
+QUESTION = frozenset({"question_id", "turns", "category", "reference"})
+ANSWER = frozenset({"question_id", "model_id", "choices"})
+JUDGMENT = frozenset({"question_id", "model", "judge", "user_prompt", "judgment", "score", "turn"})
+WINNERS = {"model_1": "this", "model_2": "other"}
 Record = dict[str, Any]
 
 
@@ -29,6 +35,7 @@ def recognises(sample: Sample) -> bool:
         sample.has("question_id", "turns")
         or sample.has("question_id", "choices", "model_id")
         or sample.has("question_id", "model", "judge", "score")
+        or sample.has("question_id", "model_1", "model_2", "judge")
     )
 
 
@@ -59,9 +66,10 @@ def read(path: str, options: Options | None = None) -> Iterator[Dialogue]:
         raise UsageError(f"{path}: {missing} are missing; give questions, answers and judgments: "
                          "turnwise convert --from mt-bench QUESTIONS ANSWERS... [JUDGMENTS] OUT")  # fmt: skip
     marks = _Judgments(judged, options)
+    ids = frozenset(f"{one['question_id']}-{_short(str(one.get('model_id')))}" for _, _, one in answers)
     for file, line, values in answers:
         try:
-            yield from _dialogues(values, questions, marks)
+            yield from _dialogues(values, questions, marks, ids, options)
         except RuleError as error:
             refuse(error, file, line)
     if marks.unused:
@@ -78,13 +86,19 @@ def _records(file: str) -> Iterator[tuple[int, Record]]:
 
 
 class _Judgments:
-    """Ratings by question, model and turn (from 1); judgments that failed are counted as dropped."""
+    """Ratings by question, model and turn (from 1), and preferences by question and first model; judgments that
+    failed are counted as dropped.
+    """
 
     def __init__(self, judged: list[tuple[str, int, Record]], options: Options) -> None:
         self.found: dict[tuple[Any, str, int], list[Record]] = {}
         self.used: set[tuple[Any, str, int]] = set()
+        self.pairs: dict[tuple[Any, str], list[Record]] = {}
         for file, line, values in judged:
             try:
+                if "model_1" in values:
+                    self._add_pair(values, options)
+                    continue
                 score = required(values, "score", number)
                 if score == FAILED:
                     options.dropped["judgments that failed (score -1)"] += 1
@@ -94,10 +108,40 @@ class _Judgments:
                 turn = required(values, "turn", integer)
                 key = (values.get("question_id"), _short(required(values, "model", text)), turn)
                 reason = values.get("judgment")
-                mark = rating("score", score, rater=rater, scale=(1, 10), turn=2 * turn - 1, reason=reason)
+                mark = rating("score", score, rater=rater, scale=(1, 10), turn=2 * turn - 1, reason=reason,
+                              **others(values, JUDGMENT))  # fmt: skip
+                if "user_prompt" in values:
+                    options.dropped[
+                        "prompts of the judge, which repeat question and answer (`user_prompt`)"
+                    ] += 1
                 self.found.setdefault(key, []).append(mark)
             except RuleError as error:
                 refuse(error, file, line)
+
+    def _add_pair(self, values: Record, options: Options) -> None:
+        """Add the judgment of a pair as a preference of the first model's answer."""
+        winners = {required(values, key, text) for key in ("g1_winner", "g2_winner")}
+        if "error" in winners:
+            options.dropped["judgments that failed (winner error)"] += 1
+            return
+        winner = WINNERS.get(winners.pop(), "tie") if len(winners) == 1 else "tie"
+        first, second = (_short(required(values, key, text)) for key in ("model_1", "model_2"))
+        judge = values["judge"]
+        found = {
+            "other": f"{values['question_id']}-{second}",
+            "winner": winner,
+            "rater": str(judge[0]) if isinstance(judge, list) and judge else str(judge),
+            "turn": 2 * optional(values, "turn", integer, default=1) - 1,
+        }
+        self.pairs.setdefault((values["question_id"], first), []).append(found)
+
+    def take_pairs(self, question: Any, model: str, ids: frozenset[str]) -> list[Record]:
+        """The preferences of a model's answer over the answers with these ids, which are removed from those left."""
+        mine = self.pairs.pop((question, _short(model)), [])
+        found = [one for one in mine if one["other"] in ids]
+        if left := [one for one in mine if one["other"] not in ids]:
+            self.pairs[question, _short(model)] = left
+        return found
 
     def take(self, question: Any, model: str, turns: int) -> list[Record]:
         """The ratings of a model's answer to a question at its first `turns` turns, which count as used from now on."""
@@ -107,8 +151,9 @@ class _Judgments:
 
     @property
     def unused(self) -> int:
-        """How many ratings no answer took."""
-        return sum(len(marks) for key, marks in self.found.items() if key not in self.used)
+        """How many ratings and preferences no answer took."""
+        ratings = sum(len(marks) for key, marks in self.found.items() if key not in self.used)
+        return ratings + sum(map(len, self.pairs.values()))
 
 
 def _short(model: str) -> str:
@@ -116,29 +161,46 @@ def _short(model: str) -> str:
     return model.rsplit("/", 1)[-1]
 
 
-def _dialogues(values: Record, questions: dict[Any, Record], marks: _Judgments) -> Iterator[Dialogue]:
-    """One dialogue a choice of an answer; only the choice with index 0 has the ratings.
+def _dialogues(
+    values: Record,
+    questions: dict[Any, Record],
+    marks: _Judgments,
+    ids: frozenset[str],
+    options: Options,
+) -> Iterator[Dialogue]:
+    """One dialogue a choice of an answer; only the choice with index 0 has the ratings and preferences, the latter
+    over answers with one of `ids`.
 
-    An unknown question raises `RuleError`.
+    The question's `reference` has a reference for each turn, or for the first ones. An unknown question raises
+    `RuleError`; a question without an answer, or an answer without a question, is counted as dropped.
     """
     question = questions.get(values.get("question_id"))
     if question is None:
         raise RuleError(f"names question {values.get('question_id')}, which is not among the questions")
     model = required(values, "model_id", text)
     asked = required(question, "turns", each(text))
+    right = optional(question, "reference", each(text), default=())
     for choice in required(values, "choices", each(record)):
         said = required(choice, "turns", each(text))
         index = optional(choice, "index", integer, default=0)
-        messages = [
-            {"role": role, "content": content}
-            for user, reply in zip(asked, said, strict=False)
-            for role, content in (("user", user), ("assistant", reply))
-        ]
+        if len(asked) != len(said):
+            options.dropped["turns that have a question or an answer only"] += abs(len(asked) - len(said))
+        messages: list[Record] = []
+        for place, (user, reply) in enumerate(zip(asked, said, strict=False)):
+            references = [one for one in right[place : place + 1] if one.strip()]
+            messages.append({"role": "user", "content": user})
+            messages.append({"role": "assistant", "content": reply, "references": references})
         native = {
             "id": f"{values['question_id']}-{_short(model)}" + (f"-{index}" if index else ""),
             "agent": model,
             "messages": messages,
             "ratings": marks.take(values["question_id"], model, len(said)) if not index else [],
-            "meta": {"question_id": values["question_id"], "category": question.get("category")},
+            "preferences": marks.take_pairs(values["question_id"], model, ids) if not index else [],
+            "meta": {
+                "question_id": values["question_id"],
+                "category": question.get("category"),
+                **others(question, QUESTION),
+                **others(values, ANSWER),
+            },
         }
         yield from_record(native, default_id=str(values.get("answer_id")))

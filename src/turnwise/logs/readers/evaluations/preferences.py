@@ -46,6 +46,22 @@ ARENA = {
 }
 SPOKEN = re.compile(r"\n\n(Human|Assistant): ?")  # begins a turn of HH-RLHF
 EVEN = 1.5  # AlpacaEval's preference for neither
+# Keys that are kept elsewhere in a dialogue.
+ALPACA = frozenset(
+    {
+        "instruction",
+        "output_1",
+        "output_2",
+        "generator_1",
+        "generator_2",
+        "preference",
+        "annotator",
+        "dataset",
+    }
+)
+INSTRUCTION = frozenset({"instruction", "completions"})
+COMPLETION = frozenset({"model", "response", "overall_score", "fine-grained_score"})
+CHOICE = frozenset({"other", "winner", "dimension", "rater", "turn", "shown", "identity", "sides", "meta"})
 Record = dict[str, Any]
 
 
@@ -158,7 +174,8 @@ def _alpaca(values: Record, place: str) -> list[Record]:
     winner = "tie" if preference in (EVEN, 0) else "this" if preference < EVEN else "other"
     rater = optional(values, "annotator", name, default=None)
     meta = present({"dataset": values.get("dataset")})
-    return _pair(place, sides, winner, shown="first", rater=rater, meta=meta, value=preference)
+    more = {key: one for key, one in others(values, ALPACA).items() if key not in CHOICE}
+    return _pair(place, sides, winner, shown="first", rater=rater, meta=meta, **{**more, "value": preference})
 
 
 def _completions(values: Record, place: str) -> list[Record]:
@@ -185,7 +202,7 @@ def _completions(values: Record, place: str) -> list[Record]:
                 "agent": optional(one, "model", name, default=None),
                 "messages": [asked, {"role": "assistant", "content": required(one, "response", text)}],
                 "ratings": marks,
-                "meta": present({"source": values.get("source")}),
+                "meta": {**others(values, INSTRUCTION), **others(one, COMPLETION)},
             }
         )
     return made

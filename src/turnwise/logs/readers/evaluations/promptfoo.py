@@ -9,7 +9,7 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
-from turnwise.logs.checks import RuleError, array, each, number, optional, record, required
+from turnwise.logs.checks import RuleError, array, each, number, optional, others, record, required
 from turnwise.logs.dialogue import from_record
 from turnwise.logs.readers.messages import as_json, inner, present, rating, text_at
 from turnwise.logs.readers.openai import message
@@ -18,6 +18,9 @@ from turnwise.logs.readers.source import Options, members, refuse, whole
 from turnwise.types import Dialogue
 
 RATER = "promptfoo"
+RESULT = frozenset(
+    {"id", "score", "success", "namedScores", "prompt", "response"}
+)  # kept elsewhere in a dialogue
 
 
 def recognises(sample: Sample) -> bool:
@@ -36,6 +39,8 @@ def read(path: str, options: Options | None = None) -> Iterator[Dialogue]:
         yield from members(answered, _dialogue, "results", "results")
     except RuleError as error:
         refuse(error, path)
+    if export.keys() - {"results"}:
+        options.dropped["settings and totals of the whole evaluation"] += 1
     if lost := len(results) - len(answered):
         options.dropped["results without an output"] += lost
 
@@ -55,7 +60,7 @@ def _dialogue(value: Any, place: str) -> Dialogue:
     """One result as a dialogue; `place` is the id of a result without one."""
     values = record(value)
     messages = [*_asked(values), {"role": "assistant", "content": _output(values)}]
-    provider = values.get("provider")
+    provider, prompt, answer = (values.get(key) for key in ("provider", "prompt", "response"))
     agent = provider if isinstance(provider, str) else text_at(provider, "label") or text_at(provider, "id")
     native = {
         "id": text_at(values, "id") or place,
@@ -63,7 +68,11 @@ def _dialogue(value: Any, place: str) -> Dialogue:
         "messages": messages,
         "ratings": list(_ratings(values, len(messages) - 1)),
         "meta": present(
-            {key: values.get(key) for key in ("vars", "promptId", "testIdx", "cost", "latencyMs", "error")}
+            {
+                **others(values, RESULT),
+                "prompt": others(prompt, frozenset({"raw"})) if isinstance(prompt, dict) else None,
+                "response": others(answer, frozenset({"output"})) if isinstance(answer, dict) else None,
+            }
         ),
     }
     return from_record(native, default_id=place)

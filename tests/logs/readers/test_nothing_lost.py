@@ -1,0 +1,162 @@
+"""What readers of evaluations and chats keep beside the messages: references, preferences, files, other keys."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+from turnwise.logs import READERS
+from turnwise.logs.dialogue import as_record
+from turnwise.logs.readers.source import Options
+from turnwise.types import Dialogue
+
+
+def lines(path: Path, *records: Any) -> str:
+    path.write_text("".join(json.dumps(record) + "\n" for record in records))
+    return str(path)
+
+
+def read(name: str, path: str, options: Options) -> list[Dialogue]:
+    return list(READERS[name].read(path, options))
+
+
+def answer(model: str, *turns: str) -> dict[str, Any]:
+    return {
+        "question_id": 7,
+        "model_id": model,
+        "answer_id": "x",
+        "choices": [{"index": 0, "turns": list(turns)}],
+    }
+
+
+QUESTION = {"question_id": 7, "category": "math", "turns": ["2 + 2 ?", "and 3 ?"], "reference": ["4", ""]}
+
+
+def test_references_of_mt_bench_are_references_of_the_replies(tmp_path: Path) -> None:
+    questions = lines(tmp_path / "q.jsonl", QUESTION)
+    options = Options(more=(lines(tmp_path / "a.jsonl", answer("org/m1", "four", "five")),))
+    (dialogue,) = read("mt-bench", questions, options)
+    assert [turn.references for turn in dialogue.turns] == [(), ("4",), (), ()]
+    assert (dialogue.meta["answer_id"], dialogue.meta["category"]) == ("x", "math")
+    assert not options.dropped
+
+
+def test_a_question_of_mt_bench_without_an_answer_is_counted(tmp_path: Path) -> None:
+    questions = lines(tmp_path / "q.jsonl", QUESTION)
+    options = Options(more=(lines(tmp_path / "a.jsonl", answer("m1", "four")),))
+    (dialogue,) = read("mt-bench", questions, options)
+    assert len(dialogue.turns) == 2
+    assert options.dropped == {"turns that have a question or an answer only": 1}
+
+
+def test_judged_pairs_of_mt_bench_are_preferences(tmp_path: Path) -> None:
+    def pair(first: str, second: str, *winners: str, turn: int = 1) -> dict[str, Any]:
+        won = dict(zip(("g1_winner", "g2_winner"), winners, strict=True))
+        return {
+            "question_id": 7,
+            "model_1": first,
+            "model_2": second,
+            "judge": ["gpt-4", "pair-v2"],
+            "turn": turn,
+            **won,
+        }
+
+    files = (
+        lines(tmp_path / "a.jsonl", answer("org/m1", "four", "five"), answer("org/m2", "4", "5")),
+        lines(
+            tmp_path / "j.jsonl",
+            pair("m1", "m2", "model_2", "model_2"),
+            pair("m1", "m2", "model_1", "model_2", turn=2),
+            pair("m2", "m1", "error", "model_1"),
+            pair("m1", "m3", "tie", "tie"),
+        ),
+    )
+    options = Options(more=files)
+    first, second = read("mt-bench", lines(tmp_path / "q.jsonl", QUESTION), options)
+    assert [(one.other, one.winner, one.turn, one.rater) for one in first.preferences] == [
+        ("7-m2", "other", 1, "gpt-4"),
+        ("7-m2", "tie", 3, "gpt-4"),
+    ]
+    assert not second.preferences
+    assert options.dropped == {
+        "judgments that failed (winner error)": 1,
+        "judgments of answers that are not here": 1,
+    }
+
+
+def test_promptfoo_keeps_what_was_asserted_and_counts_the_settings(tmp_path: Path) -> None:
+    checked = {
+        "pass": True,
+        "componentResults": [{"pass": True, "assertion": {"type": "contains", "value": "Lima"}}],
+    }
+    result = {
+        "id": "r1", "provider": {"id": "m1"}, "prompt": {"raw": "Capital?", "label": "capital"}, "score": 1,
+        "response": {"output": "Lima", "tokenUsage": {"total": 3}}, "gradingResult": checked, "testIdx": 4,
+    }  # fmt: skip
+    path = tmp_path / "export.json"
+    path.write_text(json.dumps({"evalId": "e", "config": {}, "results": {"results": [result]}}))
+    options = Options()
+    (dialogue,) = read("promptfoo", str(path), options)
+    assert dialogue.meta["gradingResult"] == checked
+    assert dialogue.meta["prompt"] == {"label": "capital"}
+    assert dialogue.meta["response"] == {"tokenUsage": {"total": 3}}
+    assert options.dropped == {"settings and totals of the whole evaluation": 1}
+
+
+def test_alpaca_eval_keeps_what_it_says_of_the_judgment(tmp_path: Path) -> None:
+    record = {
+        "instruction": "hi", "output_1": "yo", "output_2": "hello", "generator_1": "a", "generator_2": "b",
+        "preference": 1.0, "annotator": "gpt", "price_per_example": 0.5, "raw_completion": {"tokens": 9},
+    }  # fmt: skip
+    first, _ = read("preferences", lines(tmp_path / "a.jsonl", record), Options())
+    (kept,) = as_record(first)["preferences"]
+    assert (kept["value"], kept["price_per_example"], kept["raw_completion"]) == (1.0, 0.5, {"tokens": 9})
+
+
+def test_slack_keeps_files_as_parts_and_other_keys_beside_the_message(tmp_path: Path) -> None:
+    file = {"id": "F1", "name": "plan.pdf"}
+    said = [
+        {
+            "type": "message",
+            "user": "U1",
+            "text": "see this",
+            "ts": "1.0",
+            "files": [file],
+            "reactions": [{"name": "ok"}],
+        },
+        {
+            "type": "message",
+            "subtype": "file_share",
+            "upload": True,
+            "user": "U1",
+            "text": "",
+            "ts": "2.0",
+            "file": file,
+        },
+        {"type": "message", "bot_id": "B1", "text": "thanks <@U1>", "ts": "3.0"},
+    ]
+    (tmp_path / "general").mkdir()
+    (tmp_path / "general" / "2024-01-01.json").write_text(json.dumps(said))
+    (tmp_path / "users.json").write_text(json.dumps([{"id": "U1", "name": "ann"}]))
+    options = Options(roles={"B1": "assistant", "*": "user"})
+    (dialogue,) = read("slack", str(tmp_path), options)
+    assert [turn.text for turn in dialogue.turns] == ["see this", "", "thanks @ann"]
+    assert [list(turn.parts) for turn in dialogue.turns[:2]] == [
+        [{"type": "text", "text": "see this"}, {"type": "file", "file": file}],
+        [{"type": "file", "file": file}],
+    ]
+    assert dialogue.turns[0].extra["reactions"] == [{"name": "ok"}]
+    assert not options.dropped
+
+
+def test_rasa_keeps_events_that_are_no_messages(tmp_path: Path) -> None:
+    events = [
+        {"event": "action", "name": "action_listen", "timestamp": 1.0},
+        {"event": "user", "text": "hi", "parse_data": {"intent": {"name": "greet"}, "entities": []}},
+        {"event": "bot", "text": "hello", "metadata": {"utter_action": "utter_greet"}},
+    ]
+    tracker = {"sender_id": "s", "events": events, "paused": False}
+    (dialogue,) = read("rasa", lines(tmp_path / "t.jsonl", tracker), Options())
+    assert dialogue.meta["events"] == events[:1]
+    assert dialogue.meta["tracker"] == {"paused": False}
+    assert dialogue.turns[0].extra["intent"] == "greet"
+    assert dialogue.turns[1].extra["metadata"] == {"utter_action": "utter_greet"}
