@@ -442,10 +442,11 @@ def _is_stored(path: str) -> bool:
 
 
 def _identity(path: str) -> list[tuple[str, int, int]]:
-    """Path, size and time of change of a file, or of each file in a folder."""
+    """Path, size and time of change of a file, or of each file in a folder, without hidden ones such as our drafts."""
     files = [path]
     if os.path.isdir(path):
-        files = sorted(os.path.join(place, name) for place, _, names in os.walk(path) for name in names)
+        visible = ((place, [one for one in names if one[0] != "."]) for place, _, names in os.walk(path))
+        files = sorted(os.path.join(place, name) for place, names in visible for name in names)
     found = []
     for file in files:
         about = os.stat(file)
