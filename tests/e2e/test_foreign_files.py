@@ -147,3 +147,31 @@ def test_a_table_that_is_not_mapped_is_shown_with_its_columns(tmp_path: Path) ->
     assert status == 2
     assert "is a table with the columns tweet_id, author_id, text" in said
     assert "--from csv --map 'id=...,role=...,content=...'" in said
+
+
+def test_a_text_is_no_table_because_of_a_comma(tmp_path: Path) -> None:
+    (tmp_path / "readme.md").write_text("# Real logs, as their tools write them\n\nText.\n")
+    status, said = run("turnwise convert readme.md logs.jsonl", tmp_path)
+    assert status == 2
+    assert "the format is not recognised" in said
+
+
+def test_standard_input_needs_the_name_of_its_format(tmp_path: Path) -> None:
+    status, said = run("turnwise convert - logs.jsonl", tmp_path)
+    assert status == 2
+    assert "the format of standard input is not recognised; name it with --from" in said
+
+
+def test_a_file_of_a_format_with_several_files_is_named_with_the_others(tmp_path: Path) -> None:
+    record = {"question_id": 1, "model_id": "m1", "choices": [{"index": 0, "turns": ["hi"]}]}
+    (tmp_path / "answers.jsonl").write_text(json.dumps(record))
+    status, said = run("turnwise score answers.jsonl -m length", tmp_path)
+    assert status == 2
+    assert "turnwise convert --from mt-bench answers.jsonl OTHER_FILES... logs.jsonl" in said
+
+
+def test_names_of_data_sets_are_names_of_formats(tmp_path: Path) -> None:
+    (tmp_path / "pairs.jsonl").write_text(json.dumps({"prompt": "hi", "chosen": "hello", "rejected": "no"}))
+    status, said = run("turnwise convert --from hh-rlhf pairs.jsonl logs.jsonl", tmp_path)
+    assert status == 0, said
+    assert "2 dialogues written" in said

@@ -182,7 +182,8 @@ def _foreign(path: str) -> Problem | None:
 
     name = recognise(path)
     if name is not None and name not in NATIVE:
-        read = f"turnwise convert --from {name} {path} logs.jsonl"
+        more = " OTHER_FILES..." if READERS[name].several else ""
+        read = f"turnwise convert --from {name} {path}{more} logs.jsonl"
         return Problem(
             path, None, "", f"is in the format {name} ({READERS[name].summary}); read it with: {read}"
         )

@@ -8,6 +8,7 @@ import hashlib
 import importlib
 import inspect
 import os
+import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import ExitStack
@@ -21,7 +22,7 @@ from turnwise.logs import native, typed
 from turnwise.logs.checks import RuleError, shown
 from turnwise.logs.dialogue import from_record
 from turnwise.logs.draft import Draft, State, can_resume
-from turnwise.logs.files import Advance, counting, replacing
+from turnwise.logs.files import PIPE, Advance, counting, replacing
 from turnwise.logs.ids import IdSet
 from turnwise.logs.readers.account import Account
 from turnwise.logs.readers.sniff import Sample, sample
@@ -293,10 +294,20 @@ def describe(reader: Reader) -> str:
 @cache
 def _plugins() -> registry.Offers:
     """What other packages offer as readers, looked up once; a name that one of ours has is a problem."""
-    return registry.offered("readers", (*READERS, *ALIASES))
+    return registry.offered("readers", (*READERS, "convlab-unified"))
 
 
-ALIASES = {"convlab-unified": "convlab"}  # other names that are accepted and not listed
+# Other names that are accepted and not listed: of data sets, packages and earlier versions.
+ALIASES = {
+    "convlab-unified": "convlab",
+    **dict.fromkeys(("alpaca-eval", "arena", "dpo", "hh-rlhf", "ultrafeedback"), "preferences"),
+    **dict.fromkeys(("fed", "usr"), "fed-usr"),
+    **dict.fromkeys(("opentelemetry", "otlp"), "otel"),
+    "inspect-ai": "inspect",
+    "tau2-bench": "tau2",
+    "wildchat": "messages",
+}
+COLUMN = re.compile(r"[\w .:/()\[\]-]{1,60}")  # a name that a table's column may have
 
 
 class Converted(NamedTuple):
@@ -337,7 +348,9 @@ def convert(
     options = options or Options()
     found = name or recognised(source)
     readers = all_readers()
-    reader = readers.get(ALIASES.get(found, found))
+    reader = readers.get(found) or readers.get(
+        ALIASES.get(found, found)
+    )  # a plugin may have a name of ALIASES
     if reader is None:
         _plugins().find(found)
         raise unknown("reader", found, list(readers))
@@ -477,11 +490,13 @@ def recognised(path: str) -> str:
     """The name of the reader that recognises a file; `DataError` if there is no file, `UsageError` if no reader
     recognises it.
     """
+    if path == PIPE:
+        raise UsageError("the format of standard input is not recognised; name it with --from")
     found = recognise(path)
     if found is None and not os.path.exists(path):
         raise DataError(Problem(path, None, "", "cannot be read: No such file or directory"))
     looked = sample(path) if found is None else None
-    if looked is not None and looked.header:
+    if looked is not None and looked.header and all(map(COLUMN.fullmatch, looked.header)):
         kind = "parquet" if looked.form == "parquet" else "csv"
         raise UsageError(
             f"{path}: is a table with the columns {', '.join(looked.header)}; say what they are, for example "
