@@ -12,7 +12,7 @@ from turnwise.errors import DataError, MissingExtra
 from turnwise.logs import native
 from turnwise.logs.readers import convert
 
-FOLDER = Path(__file__).parents[2] / "fixtures" / "written"
+FOLDER = Path(__file__).parents[3] / "fixtures" / "written"
 
 
 @pytest.fixture(params=["json", "eval"])
