@@ -105,12 +105,16 @@ class Draft:
             if kind is None:
                 self._end_member()
                 self._sync()
+                if os.name == "nt":  # Windows does not rename open files; elsewhere the lock is held until the end
+                    self._file.close()
                 self._path.replace(self._target)
                 self._journal.unlink(missing_ok=True)
                 return
             with contextlib.suppress(OSError):  # the draft is deleted, or cut where the journal says
                 self._end_member()
             if issubclass(kind, Exception) or not self._journal.exists():
+                if os.name == "nt":
+                    self._file.close()
                 self._path.unlink(missing_ok=True)
                 self._journal.unlink(missing_ok=True)
         except OSError as problem:
