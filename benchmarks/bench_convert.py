@@ -33,7 +33,7 @@ DATA = Path(os.environ.get("TURNWISE_DATA", Path(__file__).parents[2] / "shared"
 CORPORA = ("dailydialog", "multiwoz_valtest", "personachat", "chitchat_byu")
 RESULTS = Path(__file__).parent / "results" / "convert.json"
 MEGABYTES = 100  # of the larger file; above the size from which JSON lists are read in parts
-ROW_GROUP = 50_000  # rows
+ROW_GROUP = 10_000  # rows; one is unpacked at a time, so it decides the memory
 CONVERT = "import sys\nfrom turnwise.cli.group import run\nsys.exit(run(sys.argv[1:]))"
 LOOP = """
 import json, sys
@@ -178,16 +178,16 @@ def main() -> None:
         "--forms", nargs="*", default=[".jsonl", ".parquet"], choices=list(FORMS), help="of the files"
     )
     given = parser.parse_args()
-    lines, chosen = [], " ".join(given.forms)
-    for line in bench(given.megabytes, given.folder, given.forms):
-        lines.append({**asdict(line), "ratio": line.ratio, "met": line.met})
-        print(
-            f"{line.name}: ours {line.ours:.4g} {line.unit}, {line.peer_name} {line.peer:.4g}: {line.ratio:.3g}",
-            flush=True,
-        )
-        kept = {
+    for form in given.forms:
+        lines = []
+        for line in bench(given.megabytes, given.folder, [form]):
+            lines.append({**asdict(line), "ratio": line.ratio, "met": line.met})
+            measured = f"ours {line.ours:.4g} {line.unit}, {line.peer_name} {line.peer:.4g}"
+            print(f"{line.name}: {measured}: ratio {line.ratio:.3g}", flush=True)
+        kept = json.loads(RESULTS.read_text()) if RESULTS.exists() else {}
+        kept[form] = {
             "python": platform.python_version(),
-            "command": f"python -m benchmarks.bench_convert --megabytes {given.megabytes} --forms {chosen}",
+            "command": f"python -m benchmarks.bench_convert --megabytes {given.megabytes} --forms {form}",
             "lines": lines,
         }
         RESULTS.write_text(json.dumps(kept, indent=1) + "\n")
