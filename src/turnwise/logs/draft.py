@@ -105,7 +105,9 @@ class Draft:
             if kind is None:
                 self._end_member()
                 self._sync()
-                if os.name == "nt":  # Windows does not rename open files; elsewhere the lock is held until the end
+                if (
+                    os.name == "nt"
+                ):  # Windows does not rename open files; elsewhere the lock is held until the end
                     self._file.close()
                 self._path.replace(self._target)
                 self._journal.unlink(missing_ok=True)

@@ -49,7 +49,7 @@ class Options:
     each: str | None = None  # --each: where the records are inside the file
     more: tuple[str, ...] = ()  # further files of the same source
     notes: list[str] = field(default_factory=list)  # what the reader took for granted, for the user to check
-    already: AlreadyWritten = field(default_factory=AlreadyWritten)
+    already: AlreadyWritten = field(default_factory=AlreadyWritten)  # by an interrupted conversion
 
     def records_to_skip(self, at_most: int | None = None) -> int:
         """How many dialogues an interrupted conversion has written, for a reader in which a dialogue is a record.
