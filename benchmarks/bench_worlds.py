@@ -13,7 +13,7 @@ import numpy as np
 from benchmarks.harness import Line
 from turnwise import worlds
 
-CONVERSATIONS = 125  # dialogues of each agent
+DIALOGUES = 125  # dialogues of each agent
 RULE = 1_000  # dialogues per second to reach
 
 
@@ -23,12 +23,12 @@ def bench() -> Iterator[Line]:
         rates = {family: max(_rate(package, family) for _ in range(2)) for family in package.FAMILIES}
         slowest = min(rates, key=rates.__getitem__)
         yield Line(
-            f"{name}, family {slowest}, 16 agents x {CONVERSATIONS}",
+            f"{name}, family {slowest}, 16 agents x {DIALOGUES}",
             rates[slowest],
             RULE,
             "the rule",
             goal=1,
-            unit="conversations/s",
+            unit="dialogues/s",
             rate=True,
         )
 
@@ -38,6 +38,6 @@ def _rate(package: ModuleType, family: str) -> float:
     agents = package.family(family, agents=16)
     start = time.process_time()
     for agent in agents.values():
-        for number in range(CONVERSATIONS):
+        for number in range(DIALOGUES):
             package.WORLD.truth(agent, np.random.default_rng([1, number]))
-    return len(agents) * CONVERSATIONS / (time.process_time() - start)
+    return len(agents) * DIALOGUES / (time.process_time() - start)

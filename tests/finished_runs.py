@@ -15,7 +15,7 @@ from turnwise.types import Dialogue, Rating, Turn
 CORPUS = str(resources.files("turnwise") / "data" / "demo.jsonl")
 EVIL = "<script>document.title='taken'</script><img src=x onerror=\"document.title='taken'\"> & \"it's\" ]]>"
 KINDS = {
-    "scores", "prd", "conversation", "heatmap", "boxes", "scatter", "systems", "strategies", "transcripts", "tuning",
+    "scores", "prd", "dialogue", "heatmap", "boxes", "scatter", "systems", "strategies", "transcripts", "tuning",
     "estimates", "regression", "iterations", "pairs", "errors", "differences", "flips", "raters", "worths", "valued",
     "calibration",
 }  # fmt: skip
@@ -30,7 +30,7 @@ def ran(*words: str) -> int:
 def write_talks(folder: Path) -> str:
     """Write dialogues of six agents and a file of their true means; returns the path of the dialogues."""
     folder.mkdir(parents=True, exist_ok=True)
-    path = folder / "talks.jsonl"
+    path = folder / "dialogues.jsonl"
     native.write(held(agents=6, dialogues=20), str(path))
     means = {f"a{k}": {"reward": {"mean": 0.2 + 0.1 * k, "se": 0.01}} for k in range(6)}
     (folder / "truth.json").write_text(json.dumps({"agents": means}))
@@ -134,4 +134,4 @@ def write_hostile(folder: Path) -> None:
         ("compare", data, "-m", "length", "--pair", "meta.topic", "-o", str(out / "compare")),
     )
     if any(ran(*line) for line in lines):
-        raise RuntimeError("a run on hostile conversations failed")
+        raise RuntimeError("a run on hostile dialogues failed")

@@ -103,7 +103,7 @@ def policy(folder: Path, name: str) -> None:
 FILES: dict[str, dict[str, Callable[[Path, str], None]]] = {
     "adem.md": {"rated.jsonl": demo, "logs.jsonl": demo, "other.jsonl": others, "dialogues.jsonl": demo},
     "attack-a-judge.md": {"logs.jsonl": demo},
-    "attack.md": {"talks.jsonl": demo, "other.jsonl": others, "rated.jsonl": demo, "llama": policy},
+    "attack.md": {"dialogues.jsonl": demo, "other.jsonl": others, "rated.jsonl": demo, "llama": policy},
     "critic.md": {"multiwoz.jsonl": tasks},
     "judge.md": {"logs.jsonl": demo},
     "learned.md": {"rated.jsonl": demo, "rated_by_others.jsonl": others},

@@ -16,7 +16,7 @@ from turnwise.web.study.recorder import Recorder
 PLAIN = {"quality": {"shared": 0, "checks": 0, "repeats": 0}}
 
 
-def conversation(number: int, agent: str, reply: str = "") -> Dialogue:
+def short_dialogue(number: int, agent: str, reply: str = "") -> Dialogue:
     """A dialogue of one question and an agent's reply; all agents get the same question."""
     text = reply or f"reply of number {number} in words of its own"
     turns = (Turn("user", f"question {number}?"), Turn("assistant", text))

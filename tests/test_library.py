@@ -80,9 +80,11 @@ def test_a_refusal_is_a_result_and_not_an_error(logs):
 
 def test_a_result_prints_what_was_not_scored_after_its_table():
     replies = [{"role": "user", "content": "hi"}, {"role": "assistant", "content": "ho"}]
-    told = [{"id": "1", "agent": "a", "messages": replies}]
+    without_reference = [{"id": "1", "agent": "a", "messages": replies}]
     known = [*replies[:1], {**replies[1], "references": ["ho ho"]}]
-    found = tw.score([*told, {"id": "2", "agent": "a", "messages": known}], metrics="rouge-l", draws=100)
+    found = tw.score(
+        [*without_reference, {"id": "2", "agent": "a", "messages": known}], metrics="rouge-l", draws=100
+    )
     head, *_, last = str(found).splitlines()
     assert head.split()[:2] == ["metric", "agent"]
     assert last.startswith("note: rouge-l: 1 item not scored")

@@ -71,7 +71,7 @@ def _of_question(source: Path, target: Path) -> None:
 
 
 def _rows(source: Path, target: Path) -> None:
-    """The first vote of a table."""
+    """The first preference of a table."""
     with source.open(newline="", encoding="utf-8") as file:
         header, first = (row for row, _ in zip(csv.reader(file), range(2), strict=False))
     stream = io.StringIO()

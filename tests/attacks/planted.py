@@ -69,11 +69,11 @@ def _verdict(item: Item) -> float:
 
 
 class Planted(NamedTuple):
-    """A metric, and by what it is to be named."""
+    """A metric, and what the report on it must say."""
 
     score: Callable[[Item], float]
     fraud: str  # what the words about one of the frauds must match
-    tendency: str | None = None  # a feature that its scores must be told to run with
+    tendency: str | None = None  # a feature with which its scores must be reported to rise
 
 
 PLANTED = {

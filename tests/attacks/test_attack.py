@@ -38,8 +38,8 @@ def test_a_planted_weakness_is_found_and_described(name: str, seed: int) -> None
     planted = PLANTED[name]
     found = attacked(scorer(planted.score), seed=seed)
     assert found.gameable
-    told = [one.description for one in found.strategies if one.significant]
-    assert any(re.search(planted.fraud, one) for one in told), told
+    descriptions = [one.description for one in found.strategies if one.significant]
+    assert any(re.search(planted.fraud, one) for one in descriptions), descriptions
     runs_with = [one.feature for one in found.tendencies if one.correlation > 0.7]
     assert planted.tendency is None or planted.tendency in runs_with, found.tendencies
 
@@ -208,7 +208,7 @@ def test_the_error_of_a_metric_that_always_raises_is_reported() -> None:
 
 
 class Sleeper:
-    """A metric that does not answer where it is told not to, until it is let go."""
+    """A metric that waits on the items for which `hangs` is true, until `go` is set."""
 
     def __init__(self, hangs: Callable[[Item], bool]) -> None:
         self.hangs = hangs

@@ -26,7 +26,7 @@ def replies(answer: Callable[[Context], str]) -> dict[str, str]:
 
 
 @pytest.mark.parametrize(
-    ("answer", "kind", "told"),
+    ("answer", "kind", "description"),
     [
         (lambda context: "What do you like to do?", "fixed", "What do you like to do?"),
         (lambda context: context.last_turn, "parrot", "repeats parts of the context"),
@@ -39,10 +39,12 @@ def replies(answer: Callable[[Context], str]) -> dict[str, str]:
         ),
     ],
 )
-def test_each_kind_of_strategy_is_inferred(answer: Callable[[Context], str], kind: str, told: str) -> None:
+def test_each_kind_of_strategy_is_inferred(
+    answer: Callable[[Context], str], kind: str, description: str
+) -> None:
     found = converged_strategy(TALKS, replies(answer), Target(scorer(flat), 1000))
     assert found.inferred == found.final == kind
-    assert told in found.description
+    assert description in found.description
 
 
 def test_a_policy_without_a_strategy_is_not_conclusive() -> None:

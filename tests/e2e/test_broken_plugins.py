@@ -216,14 +216,14 @@ UNLISTED = {
 
 
 def test_ls_lists_the_good_ones_and_names_each_broken_one_in_a_line(site: Path) -> None:
-    code, out, told = run(site, "ls", "metrics")
+    code, out, stderr = run(site, "ls", "metrics")
     assert code == 0
     names = [line.split()[0] for line in out.splitlines()[2:]]
     assert {"good", "length", "bleu-4", "list-rows"} <= set(names)
     assert not set(UNLISTED) - {"length"} & set(names)
     for line in UNLISTED.values():
-        assert sum(one.startswith(f"note: {line}") for one in told) == 1, (line, told)
-    assert len(told) == len(UNLISTED)
+        assert sum(one.startswith(f"note: {line}") for one in stderr) == 1, (line, stderr)
+    assert len(stderr) == len(UNLISTED)
 
 
 @pytest.mark.parametrize(
@@ -252,18 +252,18 @@ def test_ls_lists_the_good_ones_and_names_each_broken_one_in_a_line(site: Path) 
     ],
 )
 def test_ls_of_other_kinds_goes_on_too(site: Path, kind: str, there: str, line: str) -> None:
-    code, out, told = run(site, "ls", kind)
+    code, out, stderr = run(site, "ls", kind)
     assert code == 0
     assert any(one.split()[0] == there for one in out.splitlines())
-    assert [one for one in told if one.startswith("note: ")] == told
-    assert sum(one.startswith(f"note: {line}") for one in told) == 1, told
+    assert [one for one in stderr if one.startswith("note: ")] == stderr
+    assert sum(one.startswith(f"note: {line}") for one in stderr) == 1, stderr
 
 
 def test_ls_agents_shows_plugins(site: Path) -> None:
-    code, out, told = run(site, "ls", "agents")
+    code, out, stderr = run(site, "ls", "agents")
     assert code == 0
     assert "An agent that says nothing." in out
-    assert told == []
+    assert stderr == []
 
 
 BROKEN = {
@@ -278,8 +278,8 @@ BROKEN = {
 
 def test_score_reports_each_broken_metric_and_scores_the_others(site: Path) -> None:
     names = ",".join(["good", "length", *BROKEN])
-    code, out, told = run(site, "score", "logs.jsonl", "-m", names, "--format", "json", "-q", "-o", "out")
-    assert code in (0, 3), told
+    code, out, stderr = run(site, "score", "logs.jsonl", "-m", names, "--format", "json", "-q", "-o", "out")
+    assert code in (0, 3), stderr
     found = json.loads(out)["results"]
     scored = {one["metric"] for one in found if one["estimate"] is not None}
     assert scored == {"good", "length"}
@@ -292,21 +292,21 @@ def test_score_reports_each_broken_metric_and_scores_the_others(site: Path) -> N
 
 def test_compare_and_meta_go_on_without_the_broken_metrics(site: Path) -> None:
     agents = sorted({one.agent for one in dialogues(agents=7, each=6)})
-    code, out, told = run(
+    code, out, stderr = run(
         site, "compare", "logs.jsonl", "--agents", f"{agents[0]},{agents[-1]}", "-m",
         "length,text-number,no-card", "--format", "json", "-q",
     )  # fmt: skip
-    assert code in (0, 3), told
+    assert code in (0, 3), stderr
     assert {one["metric"] for one in json.loads(out)["results"] if one["estimate"] is not None} == {"length"}
 
 
 def test_ope_reports_a_broken_estimator_and_estimates_with_the_others(site: Path) -> None:
     target = dialogues(agents=7, each=6)[0].agent
-    code, out, told = run(
+    code, out, stderr = run(
         site, "ope", "logs.jsonl", "--rating", "reward", "--target", target, "--model", "hashing",
         "--estimator", "mean,float,no-estimate", "--no-calibrate", "--format", "json", "-q",
     )  # fmt: skip
-    assert code in (0, 3), (told, out)
+    assert code in (0, 3), (stderr, out)
     found = {one["estimator"]: one for one in json.loads(out)["results"]}
     assert found["mean"]["estimate"] is not None
     assert found["float"]["status"] == found["no-estimate"]["status"] == "error"
@@ -367,9 +367,9 @@ def test_ope_reports_a_broken_estimator_and_estimates_with_the_others(site: Path
     ],
 )
 def test_each_broken_plugin_is_named_in_one_line(site: Path, args: tuple[str, ...], line: str) -> None:
-    code, _, told = run(site, *args)
+    code, _, stderr = run(site, *args)
     assert code in (2, 3)
-    assert sum(line in one for one in told) == 1, told
+    assert sum(line in one for one in stderr) == 1, stderr
     assert not (site / "new.jsonl").exists()
 
 
@@ -377,10 +377,10 @@ def test_a_package_with_unreadable_entry_points_does_not_stop_the_others(site: P
     install(tmp_path, "garbled-pack", "[turnwise.metrics]\nno equals sign here\n")
     os.symlink(site / "broken_pack.py", tmp_path / "broken_pack.py")
     install(tmp_path, "fine-pack", "[turnwise.metrics]\nfine = broken_pack:Good\n")
-    code, out, told = run(tmp_path, "ls", "metrics")
+    code, out, stderr = run(tmp_path, "ls", "metrics")
     assert code == 0
     assert "bleu-4" in out
-    assert any(line.startswith("fine ") for line in out.splitlines()), told
+    assert any(line.startswith("fine ") for line in out.splitlines()), stderr
 
 
 RAISING = """
@@ -551,7 +551,7 @@ def raising(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_ls_metrics_makes_a_plugin_with_computed_attributes_and_goes_on_past_those_that_raise(
     raising: Path,
 ) -> None:
-    code, out, told = run(raising, "ls", "metrics")
+    code, out, stderr = run(raising, "ls", "metrics")
     assert code == 0
     names = {line.split()[0] for line in out.splitlines()[2:]}
     assert {"computed", "length", "raising-cost"} <= names
@@ -563,8 +563,8 @@ def test_ls_metrics_makes_a_plugin_with_computed_attributes_and_goes_on_past_tho
     }
     for name, problem in notes.items():
         line = f"note: metric `{name}` of raising-pack: {problem}"
-        assert sum(one.startswith(line) for one in told) == 1, (line, told)
-    assert len(told) == len(notes)
+        assert sum(one.startswith(line) for one in stderr) == 1, (line, stderr)
+    assert len(stderr) == len(notes)
     assert not names & set(notes)
 
 
@@ -576,11 +576,11 @@ def test_ls_metrics_makes_a_plugin_with_computed_attributes_and_goes_on_past_tho
     ],
 )  # fmt: skip
 def test_ls_goes_on_past_an_attribute_that_raises(raising: Path, kind: str, there: str, line: str) -> None:
-    code, out, told = run(raising, "ls", kind)
+    code, out, stderr = run(raising, "ls", kind)
     assert code == 0
     assert any(one.split()[0] == there for one in out.splitlines())
-    assert all(one.startswith("note: ") for one in told)
-    assert told.count(f"note: {line} raised RuntimeError: no licence") == 1, told
+    assert all(one.startswith("note: ") for one in stderr)
+    assert stderr.count(f"note: {line} raised RuntimeError: no licence") == 1, stderr
 
 
 def test_score_goes_on_past_metrics_whose_attributes_raise(raising: Path) -> None:
@@ -592,8 +592,8 @@ def test_score_goes_on_past_metrics_whose_attributes_raise(raising: Path) -> Non
         "absent-inside": "raising_pack.AbsentInside.bounds raised AttributeError",
     }
     names = ",".join(["length", "computed", "raising-cost", *broken])
-    code, out, told = run(raising, "score", "logs.jsonl", "-m", names, "--format", "json", "-o", "out")
-    assert code in (0, 3), told
+    code, out, stderr = run(raising, "score", "logs.jsonl", "-m", names, "--format", "json", "-o", "out")
+    assert code in (0, 3), stderr
     found = json.loads(out)["results"]
     scored = {one["metric"] for one in found if one["estimate"] is not None}
     assert scored == {"length", "computed", "raising-cost"}
@@ -602,13 +602,13 @@ def test_score_goes_on_past_metrics_whose_attributes_raise(raising: Path) -> Non
         assert one["status"] == "error"
         assert problem in one["reason"]
     cost = "its cost is not known: raising_pack.RaisingCost.cost raised RuntimeError: no price list"
-    assert f"note: raising-cost: {cost}" in told
+    assert f"note: raising-cost: {cost}" in stderr
 
 
 def test_score_goes_on_past_functions_that_return_something_else_than_a_number_a_reply(raising: Path) -> None:
     names = "mine:few,mine:number,mine:texts,length"
-    code, out, told = run(raising, "score", "logs.jsonl", "-m", names, "--format", "json", "-q")
-    assert code in (0, 3), told
+    code, out, stderr = run(raising, "score", "logs.jsonl", "-m", names, "--format", "json", "-q")
+    assert code in (0, 3), stderr
     found = json.loads(out)["results"]
     assert {one["metric"] for one in found if one["estimate"] is not None} == {"length"}
     reasons = " ".join(str(one["reason"]) for one in found)
@@ -619,16 +619,16 @@ def test_score_goes_on_past_functions_that_return_something_else_than_a_number_a
 
 @pytest.mark.parametrize("jobs", ["1", "2"])
 def test_a_metric_that_calls_sys_exit_is_named(raising: Path, jobs: str) -> None:
-    code, _, told = run(raising, "score", "logs.jsonl", "-m", "exits,length", "-q", "--jobs", jobs)
+    code, _, stderr = run(raising, "score", "logs.jsonl", "-m", "exits,length", "-q", "--jobs", jobs)
     assert code == 3
-    assert sum("metric `exits` called sys.exit: enough" in one for one in told) == 1, told
+    assert sum("metric `exits` called sys.exit: enough" in one for one in stderr) == 1, stderr
 
 
 def test_attack_reports_verdicts_that_raise(raising: Path) -> None:
-    code, out, told = run(
+    code, out, stderr = run(
         raising, "attack", "raising-verdicts", "--contexts", "logs.jsonl", "--format", "json", "-q"
     )
-    assert code == 3, told
+    assert code == 3, stderr
     (one,) = json.loads(out)["results"]
     assert one["status"] == "error"
     assert "raising_pack.RaisingVerdicts.verdicts raised RuntimeError: no licence" in one["reason"]
@@ -642,11 +642,11 @@ def test_ope_goes_on_past_estimators_whose_attributes_raise(raising: Path) -> No
         "five-metrics": "raising_pack.FiveMetrics.metrics is 5; expected a list of names of metrics",
         "raising-metrics": "raising_pack.RaisingMetrics.metrics raised RuntimeError: no licence",
     }
-    code, out, told = run(
+    code, out, stderr = run(
         raising, "ope", "logs.jsonl", "--rating", "reward", "--target", target, "--model", "hashing",
         "--estimator", ",".join(["mean", *broken]), "--no-calibrate", "--format", "json", "-q",
     )  # fmt: skip
-    assert code in (0, 3), (told, out)
+    assert code in (0, 3), (stderr, out)
     found = {one["estimator"]: one for one in json.loads(out)["results"]}
     assert found["mean"]["estimate"] is not None
     for name, problem in broken.items():
@@ -655,14 +655,14 @@ def test_ope_goes_on_past_estimators_whose_attributes_raise(raising: Path) -> No
 
 
 def test_respond_names_an_agent_whose_signature_raises(raising: Path) -> None:
-    code, _, told = run(
+    code, _, stderr = run(
         raising, "respond", "logs.jsonl", "--agent", "raising-agent", "--name", "new", "-o", "new.jsonl",
         "--limit", "1",
     )  # fmt: skip
     assert code == 2
-    assert sum("raising_pack.Agent.signature raised RuntimeError: no licence" in one for one in told) == 1, (
-        told
-    )
+    assert (
+        sum("raising_pack.Agent.signature raised RuntimeError: no licence" in one for one in stderr) == 1
+    ), stderr
     assert not (raising / "new.jsonl").exists()
 
 
@@ -867,8 +867,8 @@ def test_score_goes_on_past_fitted_metrics_whose_attributes_raise_and_values_tha
         "write with-setting[n=...]",
     }
     names = ",".join(["length", *broken])
-    code, out, told = run(fitted, "score", "logs.jsonl", "-m", names, "--format", "json", "-q")
-    assert code in (0, 3), told
+    code, out, stderr = run(fitted, "score", "logs.jsonl", "-m", names, "--format", "json", "-q")
+    assert code in (0, 3), stderr
     found = json.loads(out)["results"]
     assert {one["metric"] for one in found if one["estimate"] is not None} == {"length"}
     for name, problem in broken.items():
@@ -881,8 +881,8 @@ def test_score_goes_on_past_fitted_metrics_whose_attributes_raise_and_values_tha
 
 def test_score_says_why_a_number_is_nan(fitted: Path) -> None:
     names = "length,nan-value,nan-number,nan-sums"
-    code, out, told = run(fitted, "score", "logs.jsonl", "-m", names, "--format", "json", "-q")
-    assert code in (0, 3), told
+    code, out, stderr = run(fitted, "score", "logs.jsonl", "-m", names, "--format", "json", "-q")
+    assert code in (0, 3), stderr
     found = json.loads(out)["results"]
     assert {one["metric"] for one in found if one["estimate"] is not None} == {"length"}
     reasons = {
@@ -901,11 +901,11 @@ def test_ope_goes_on_past_slow_estimators_that_raise_or_refuse_and_settings_with
 ) -> None:
     target = dialogues(agents=7, each=6)[0].agent
     names = "mean,slow,slow-refuses,with-setting"
-    code, out, told = run(
+    code, out, stderr = run(
         fitted, "ope", "logs.jsonl", "--rating", "reward", "--target", target, "--model", "hashing",
         "--estimator", names, "--no-calibrate", "--format", "json", "-q",
     )  # fmt: skip
-    assert code in (0, 3), (told, out)
+    assert code in (0, 3), (stderr, out)
     found = {one["estimator"]: one for one in json.loads(out)["results"]}
     assert found["mean"]["estimate"] is not None
     assert (found["slow"]["status"], found["slow-refuses"]["status"]) == ("error", "refused")
@@ -921,11 +921,11 @@ def test_a_streamed_ope_goes_on_past_estimators_that_raise(fitted: Path) -> None
         "stream-value": "fitted_pack.StreamValue.value raised RuntimeError: no licence",
         "stream-text": "fitted_pack.StreamText.value returned '0.5'; expected a float",
     }
-    code, out, told = run(
+    code, out, stderr = run(
         fitted, "ope", "logs.jsonl", "--stream", "--rating", "reward", "--target", target, "--model", "hashing",
         "--estimator", ",".join(["fqe", "whole", *broken]), "--no-calibrate", "--format", "json", "-q",
     )  # fmt: skip
-    assert code in (0, 3), (told, out)
+    assert code in (0, 3), (stderr, out)
     found = {one["estimator"]: one for one in json.loads(out)["results"]}
     assert found["fqe"]["estimate"] is not None
     assert found["whole"]["estimate"] == 0.5
@@ -935,8 +935,8 @@ def test_a_streamed_ope_goes_on_past_estimators_that_raise(fitted: Path) -> None
 
 
 def test_ls_readers_shows_the_first_line_of_a_plugins_docstring(fitted: Path) -> None:
-    code, out, told = run(fitted, "ls", "readers")
-    assert code == 0, told
+    code, out, stderr = run(fitted, "ls", "readers")
+    assert code == 0, stderr
     lines = {line.split()[0]: line for line in out.splitlines()[2:]}
     assert lines["documented"].endswith("Transcripts of our hotline.")
     assert lines["undocumented"].endswith("of the package fitted-pack")

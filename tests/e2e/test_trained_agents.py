@@ -39,7 +39,7 @@ def test_an_agent_is_trained_and_answers(folder: Path, kind: str):
     made = run(folder, "train", kind, "talk.jsonl", "-o", kind, "--device", "cpu", *chosen)
     assert made.returncode == 0, made.stderr
     card = json.loads((folder / kind / "card.json").read_text())
-    assert card["data"]["files"][0]["conversations"] == 40
+    assert card["data"]["files"][0]["dialogues"] == 40
     said = run(
         folder, "respond", "talk.jsonl", "--agent", kind, "--name", "new", "--limit", "3", "-o", "out.jsonl"
     )

@@ -28,5 +28,5 @@ def test_the_card_of_a_metric_lists_the_attacks_that_work(capsys) -> None:
     assert any("last turn" in one["description"] for one in records["relatedness"]["attacks"])
     assert run(["ls", "metrics", "-v"]) == 0
     copy = next(one for one in known_attacks("relatedness") if one["description"] == "repeats the last turn")
-    told = f"attack    repeats the last turn ({copy['contexts']}: 1, people {copy['human_score']:.3g})"
-    assert told in capsys.readouterr().out
+    line = f"attack    repeats the last turn ({copy['contexts']}: 1, people {copy['human_score']:.3g})"
+    assert line in capsys.readouterr().out

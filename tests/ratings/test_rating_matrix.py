@@ -117,8 +117,8 @@ def test_turns_and_whole_dialogues_are_not_mixed_in_one_table() -> None:
 def test_items_cluster_by_dialogue_unless_told_otherwise() -> None:
     ratings = [rated("d#1", "ann", 1, turn=1), rated("d#3", "ann", 1, turn=3), rated("e#1", "ann", 1, turn=1)]
     assert rating_matrix(ratings).clusters == ("d", "d", "e")
-    told = rating_matrix(ratings, clusters={"d#1": "x", "e#1": "x"})
-    assert told.clusters == ("x", "d", "x")
+    grouped = rating_matrix(ratings, clusters={"d#1": "x", "e#1": "x"})
+    assert grouped.clusters == ("x", "d", "x")
 
 
 @given(st.text(), st.none() | st.integers(0, 99))

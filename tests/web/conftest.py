@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.studies import Running, Starting, conversation
+from tests.studies import Running, Starting, short_dialogue
 from turnwise.types import Dialogue
 from turnwise.web.study.definition import read_study
 
@@ -19,7 +19,7 @@ from turnwise.web.study.definition import read_study
 @pytest.fixture
 def dialogues() -> list[Dialogue]:
     return [
-        conversation(number, agent, f"{agent} says {number}") for number in range(6) for agent in ("a", "b")
+        short_dialogue(number, agent, f"{agent} says {number}") for number in range(6) for agent in ("a", "b")
     ]
 
 

@@ -114,9 +114,9 @@ def command(**given: Any) -> int:
     tested.
 
     \b
-      turnwise attack length --contexts talks.jsonl
-      turnwise attack usr-ret --contexts talks.jsonl -o out --gate
-      turnwise attack mymetrics:score --contexts talks.jsonl --budget 5000
+      turnwise attack length --contexts dialogues.jsonl
+      turnwise attack usr-ret --contexts dialogues.jsonl -o out --gate
+      turnwise attack mymetrics:score --contexts dialogues.jsonl --budget 5000
     """
     from turnwise.attacks.target import left_behind
 
@@ -234,7 +234,7 @@ def _rounds(document: Mapping[str, Any]) -> str:
         f"{one['rated']}, {one['dimension']}: Spearman {number(one['before'])} -> {number(one['after'])}"
         for one in document["agreement"]
     ]
-    return "\n".join([*lines, f"{document['told']}; the metric is now {document['hardened']}"])
+    return "\n".join([*lines, f"{document['summary']}; the metric is now {document['hardened']}"])
 
 
 def _cut(text: str, width: int = 100) -> str:

@@ -90,7 +90,8 @@ def _attack(run: Run) -> Iterator[str]:
     """The result of a hardening, or of an attack: no verdict, no fraud, or the worst fraud."""
     verdict = run.document.get("verdict")
     if rounds := run.document.get("rounds"):
-        left = run.document["told"]
+        # Runs before version 0.2 have the sentence under `told`.
+        left = run.document.get("summary") or run.document["told"]
         yield f"{run.document['hardened']}, after {counted(len(rounds), 'attack')}: {left}."
         return
     if not verdict:

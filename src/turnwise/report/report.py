@@ -30,9 +30,9 @@ Maker = Callable[[Run], Iterator[Figure]]
 # Command -> title of its section, and the functions that make its figures.
 QUESTIONS: dict[str, tuple[str, tuple[Maker, ...]]] = {
     "score": ("How good are the replies?", (scores, precision_recall, dialogue_scores)),
-    "meta": ("Can this metric be believed?", (heatmaps, boxes, scatters, raters)),
+    "meta": ("Does this metric agree with people?", (heatmaps, boxes, scatters, raters)),
     "calibrate": ("What would people say of everything?", (calibration,)),
-    "attack": ("How is it gamed?", (strategies, tuning, frauds, hardening)),
+    "attack": ("How can it be gamed?", (strategies, tuning, frauds, hardening)),
     "ope": (
         "What would people say of an agent they have not met?",
         (estimates, regressions, iterations, pairs, system_values, turn_values),

@@ -16,9 +16,9 @@ from turnwise.cli.demo.advice import chosen, reached, two_best
 def test_the_last_line_sets_the_metric_beside_people(verdict: str, says: str):
     record = {"agent_a": "one", "agent_b": "two", "metric": "turnwise", "estimate": -0.12, "p_adjusted": 1e-4,
               "better": "higher"}  # fmt: skip
-    told = chosen({**record, "verdict": verdict}, {"one": 4.3, "two": 4.2})
-    assert told.startswith("People put one (4.30) before two (4.20)")
-    assert told.endswith(says)
+    sentence = chosen({**record, "verdict": verdict}, {"one": 4.3, "two": 4.2})
+    assert sentence.startswith("People put one (4.30) before two (4.20)")
+    assert sentence.endswith(says)
     assert demo_feature(record).endswith("is no verdict on either: people decide.")
 
 

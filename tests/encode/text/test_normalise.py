@@ -8,7 +8,7 @@ from turnwise.encode.text.normalise import plain
 
 
 @pytest.mark.parametrize(
-    ("dressed", "bare"),
+    ("written", "other"),
     [
         ("Don't!", "dont"),
         ("do n't", "don't"),
@@ -18,8 +18,8 @@ from turnwise.encode.text.normalise import plain
         ("?!", ""),
     ],
 )
-def test_spellings_of_one_text_are_normalised_to_the_same(dressed: str, bare: str) -> None:
-    assert plain(dressed) == plain(bare)
+def test_spellings_of_one_text_are_normalised_to_the_same(written: str, other: str) -> None:
+    assert plain(written) == plain(other)
 
 
 @given(st.text(max_size=60))

@@ -39,7 +39,7 @@ def talks(count: int = 150, seed: int = 0) -> list[Dialogue]:
     return [talk(place, rng) for place in range(count)]
 
 
-def lived(dialogues: list[Dialogue], shares: tuple[float, ...] = (), seed: int = 1) -> Episodes:
+def logged_episodes(dialogues: list[Dialogue], shares: tuple[float, ...] = (), seed: int = 1) -> Episodes:
     rng = np.random.default_rng(seed)
     rewards = {one.id: 100.0 * (rng.random() < 0.8) for one in dialogues}
     controlled = with_controls(dialogues, np.random.default_rng(2), shares=shares)
@@ -48,7 +48,7 @@ def lived(dialogues: list[Dialogue], shares: tuple[float, ...] = (), seed: int =
 
 @pytest.fixture(scope="module")
 def episodes() -> Episodes:
-    return lived(talks(), SHARES)
+    return logged_episodes(talks(), SHARES)
 
 
 @pytest.fixture(scope="module")
@@ -114,7 +114,7 @@ def test_the_order_of_dialogues_does_not_matter() -> None:
 def test_the_standard_error_is_the_spread_over_fresh_dialogues(episodes: Episodes) -> None:
     spread = []
     for seed in range(12):
-        fresh = Critic(reward="success").evaluation(lived(talks(150, seed=100 + seed), seed=seed))
+        fresh = Critic(reward="success").evaluation(logged_episodes(talks(150, seed=100 + seed), seed=seed))
         spread.append(value(fresh, "good").value)
     mine = value(Critic(reward="success").evaluation(episodes), "good").contributions
     error = mine.std(ddof=1) / np.sqrt(len(mine))
@@ -140,7 +140,7 @@ def test_a_reward_at_every_turn_is_summed_with_its_discount() -> None:
         one.id: Facts(np.eye(6)[np.arange(count)], np.ones(count))
         for one, count in zip(dialogues, counts, strict=True)
     }
-    evaluation = Critic(reward="progress").given(facts).evaluation(lived(dialogues))
+    evaluation = Critic(reward="progress").given(facts).evaluation(logged_episodes(dialogues))
     returned = np.mean([sum(0.9**t for t in range(count)) for count in counts])
     assert value(evaluation, LOGGED).value == pytest.approx(returned, rel=0.03)
 
@@ -155,7 +155,7 @@ def test_with_ratings_the_value_is_a_mean_rating(episodes: Episodes) -> None:
 
 def test_a_few_dialogues_are_refused() -> None:
     with pytest.raises(Refused, match="30 dialogues"):
-        Critic(reward="success").evaluation(lived(talks(20)))
+        Critic(reward="success").evaluation(logged_episodes(talks(20)))
 
 
 def test_a_value_that_does_not_come_to_rest_is_refused(episodes: Episodes, monkeypatch) -> None:

@@ -221,8 +221,8 @@ def test_too_few_vectors_for_a_floor_or_a_limit_are_refused() -> None:
 def test_a_system_that_repeats_the_references_is_at_distance_0() -> None:
     items = talk(80)
     metric = fitted(items)
-    told = [replace(i, turns=(i.turns[0], Turn("assistant", i.references[0]))) for i in items]
-    assert metric.reduce(metric.rows(told)) == pytest.approx(0, abs=1e-9)
+    repeated = [replace(i, turns=(i.turns[0], Turn("assistant", i.references[0]))) for i in items]
+    assert metric.reduce(metric.rows(repeated)) == pytest.approx(0, abs=1e-9)
     assert metric.reduce(metric.rows(items)) > 0.1
 
 
@@ -364,11 +364,11 @@ def test_the_sample_of_real_replies_does_not_depend_on_the_order_of_the_data(
 def test_details_contain_floor_thinned_and_the_number_of_real_replies() -> None:
     items = talk(80)
     metric = fitted(items)
-    told = metric.details(metric.rows(items))
-    assert told["n_real"] == 80
-    assert told["floor"] > 0
-    assert told["thinned"] > metric.reduce(metric.rows(items))  # from fewer replies
-    assert "at_infinity" not in told  # 80 vectors of 256 dimensions are no line
+    details = metric.details(metric.rows(items))
+    assert details["n_real"] == 80
+    assert details["floor"] > 0
+    assert details["thinned"] > metric.reduce(metric.rows(items))  # from fewer replies
+    assert "at_infinity" not in details  # 80 vectors of 256 dimensions are no line
 
 
 def test_the_limit_is_computed_with_two_vectors_for_each_dimension() -> None:

@@ -185,11 +185,11 @@ def test_what_an_agent_cannot_read_it_does_not_answer(supervised: Path) -> None:
         "spaceship": Turn("user", ASKED[0], state={"spaceship": {"speed": "9"}}, extra=bits),
         "only to a user's turn": Turn("assistant", "hello", state=STATE, extra=bits),
     }
-    for (told, _), answer in zip(
+    for (reason, _), answer in zip(
         turns.items(), agent.replies([ReplyRequest((turn,), 0) for turn in turns.values()]), strict=True
     ):
         assert isinstance(answer, NoReply)
-        assert told in str(answer)
+        assert reason in str(answer)
 
 
 def test_bad_data_and_settings_are_told(supervised: Path, db: str, tmp_path: Path) -> None:

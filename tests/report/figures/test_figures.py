@@ -25,10 +25,10 @@ def test_every_kind_of_figure_is_made_with_its_notes(runs: Path):
     made = report([str(runs)])
     assert {figure.kind for figure in made.figures} == KINDS - NEURAL
     for figure in made.figures:
-        told = " ".join(figure.notes)
-        assert "n = " in told, figure.title
-        assert "interval" in told, figure.title
-        assert "signature" in told, figure.title
+        notes = " ".join(figure.notes)
+        assert "n = " in notes, figure.title
+        assert "interval" in notes, figure.title
+        assert "signature" in notes, figure.title
         assert figure.rows, figure.title
         assert all(len(row) == len(figure.head) for row in figure.rows), figure.title
         assert figure.svg or figure.exchanges
@@ -37,7 +37,7 @@ def test_every_kind_of_figure_is_made_with_its_notes(runs: Path):
 def test_five_metrics_along_a_dialogue_have_five_signatures(tmp_path: Path):
     metrics = ("rouge-l", "rouge-1", "chrf", "length", "question-rate")
     assert ran("score", CORPUS, "-m", ",".join(metrics), "--draws", "100", "-o", str(tmp_path)) == 0
-    figure = next(f for f in report([str(tmp_path)]).figures if f.kind == "conversation")
+    figure = next(f for f in report([str(tmp_path)]).figures if f.kind == "dialogue")
     drawn = [name for name in metrics if name in figure.head]
     assert len(drawn) > 3
     assert all(any(note.startswith(f"signature: {name}|") for note in figure.notes) for name in drawn)
@@ -109,10 +109,12 @@ def test_hardening_has_a_figure_of_its_rounds():
         {"round": n, "metric": f"m{n}", "attacked": [attack(gain)]} for n, gain in enumerate((0.2, -0.1))
     ]
     last = {"metric": "m1", "estimate": 0.6, "gain": -0.1, "strategy": "x", "status": "ok"}
-    run = _run("attack", [last], rounds=rounds, hardened="m1", told="nothing found scores above people")
+    run = _run("attack", [last], rounds=rounds, hardened="m1", summary="nothing found scores above people")
     assert [figure.kind for figure in figures(run)] == ["hardening"]
     assert sentences(run) == ["m1, after 2 attacks: nothing found scores above people."]
-    gamed = _run("attack", [last], rounds=rounds, hardened="m1", told="STILL GAMEABLE after the last round")
+    gamed = _run(
+        "attack", [last], rounds=rounds, hardened="m1", summary="STILL GAMEABLE after the last round"
+    )
     assert "GAMEABLE" in sentences(gamed)[0]
 
 

@@ -12,7 +12,7 @@ from turnwise.cli.group import run
 
 @pytest.fixture
 def corpus(tmp_path: Path) -> str:
-    path = tmp_path / "talks.jsonl"
+    path = tmp_path / "dialogues.jsonl"
     with path.open("w") as file:
         for context in talks(40):
             turns = [{"role": turn.role, "content": turn.text} for turn in context.item.turns[2:]]

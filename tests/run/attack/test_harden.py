@@ -38,7 +38,7 @@ def write(path: Path, count: int, seed: int, *, rated: bool = False) -> str:
 def files(tmp_path: Path) -> dict[str, str]:
     return {
         "learn": write(tmp_path / "learn.jsonl", 160, 1),
-        "contexts": write(tmp_path / "talks.jsonl", 80, 2),
+        "contexts": write(tmp_path / "dialogues.jsonl", 80, 2),
         "rated": write(tmp_path / "rated.jsonl", 40, 3, rated=True),
         "model": str(tmp_path / "ret"),
         "out": str(tmp_path / "out"),
@@ -46,8 +46,10 @@ def files(tmp_path: Path) -> dict[str, str]:
 
 
 def trained(files: dict[str, str], *settings: str) -> int:
-    told = [part for setting in settings for part in ("--set", setting)]
-    return run(["train", "usr-ret", files["learn"], "-o", files["model"], "--model", "hashing", *told, "-q"])
+    arguments = [part for setting in settings for part in ("--set", setting)]
+    return run(
+        ["train", "usr-ret", files["learn"], "-o", files["model"], "--model", "hashing", *arguments, "-q"]
+    )
 
 
 def test_hardening_trains_on_the_frauds_that_were_found(capsys, files: dict[str, str]) -> None:
@@ -130,7 +132,7 @@ def test_a_metric_that_was_not_searched_is_never_called_robust(capsys, parroted:
     for place in range(2):
         folder = Path(parroted["out"]).parent / str(place)
         folder.mkdir()
-        contexts.append(write(folder / "talks.jsonl", 60, 2 + place))
+        contexts.append(write(folder / "dialogues.jsonl", 60, 2 + place))
     code, document = hardened(capsys, parroted, "--budget", "900", "--gate", contexts=tuple(contexts))
     assert code == 1
     assert not document["robust"]
@@ -138,8 +140,8 @@ def test_a_metric_that_was_not_searched_is_never_called_robust(capsys, parroted:
     assert [one["contexts"] for one in last] == contexts
     assert all("--budget" in one["unsearched"] for one in last)
     assert all(one["gain"] < 0 and not one["gameable"] for one in last)  # what would else be called robust
-    assert "STILL GAMEABLE" not in document["told"]
-    assert "not shown to be gameable, nor to be robust" in document["told"]
+    assert "STILL GAMEABLE" not in document["summary"]
+    assert "not shown to be gameable, nor to be robust" in document["summary"]
     assert all(row["n_items"] == row["n_clusters"] == 20 for row in document["results"])
 
 
@@ -148,10 +150,10 @@ def attacked(score: Callable[[Item], float]) -> hardening.FileAttack:
     texts = [one.human for one in search_on]
     found = attack(Target(scorer(score), 3000), search_on, judge_on, texts=texts, rng=np.random.default_rng(0),
                    draws=100)  # fmt: skip
-    return hardening.FileAttack.of("talks", hardening.AttackRun(found, [], [], "human", 1, ()))
+    return hardening.FileAttack.of("dialogues", hardening.AttackRun(found, [], [], "human", 1, ()))
 
 
-def told(made: hardening.FileAttack) -> str:
+def summary(made: hardening.FileAttack) -> str:
     return hardening._summary({"robust": made.robust, "attacked": [asdict(made)]})
 
 
@@ -159,7 +161,7 @@ def test_a_metric_that_nothing_found_beats_is_called_robust() -> None:
     made = attacked(CLEAN["oracle"])
     assert made.robust
     assert made.unsearched is None
-    assert told(made) == "nothing found scores above people"
+    assert summary(made) == "nothing found scores above people"
 
 
 def test_edits_of_peoples_own_replies_that_score_above_people_make_a_metric_gameable() -> None:
@@ -168,14 +170,14 @@ def test_edits_of_peoples_own_replies_that_score_above_people_make_a_metric_game
     assert not made.gameable
     assert made.gain < 0
     assert not made.robust
-    assert told(made) == "STILL GAMEABLE after the last round"
+    assert summary(made) == "STILL GAMEABLE after the last round"
 
 
 def test_a_fraud_with_a_gain_that_is_not_significant_is_neither_gameable_nor_robust() -> None:
     made = replace(attacked(CLEAN["oracle"]), gain=0.01, gain_interval=(-0.1, 0.12))
     assert not made.robust
-    assert "GAMEABLE" not in told(made)
-    assert "not shown to be gameable, nor to be robust" in told(made)
+    assert "GAMEABLE" not in summary(made)
+    assert "not shown to be gameable, nor to be robust" in summary(made)
 
 
 def test_no_attacked_dialogue_is_used_for_training_under_any_id(files: dict[str, str]) -> None:
@@ -211,7 +213,7 @@ def test_the_card_of_a_trained_model_lists_the_frauds(capsys, files: dict[str, s
     works = [row for row in json.loads(capsys.readouterr().out)["results"] if row["significant"]]
     card = json.loads((Path(files["model"]) / "card.json").read_bytes())
     assert [one["strategy"] for one in card["attacks"]] == [row["strategy"] for row in works]
-    assert {one["contexts"] for one in card["attacks"]} == {"talks"}
+    assert {one["contexts"] for one in card["attacks"]} == {"dialogues"}
     assert run(["attack", "length", "--contexts", files["contexts"], "--card"]) == 2
 
 

@@ -88,9 +88,9 @@ def test_a_function_gets_the_tracked_state_and_the_database_bits(tmp_path, monke
     monkeypatch.chdir(tmp_path)
     simulated(tmp_path / "logs.jsonl", "--with", "nosy=nosy:reply")
     first = next(one for one in native.read(str(tmp_path / "logs.jsonl")) if one.agent == "nosy").turns[1]
-    told = json.loads(first.text)
-    assert told["state"] == first.state
-    assert len(told["db_pointer"]) == 30
+    known = json.loads(first.text)
+    assert known["state"] == first.state
+    assert len(known["db_pointer"]) == 30
 
 
 @pytest.mark.parametrize(

@@ -33,7 +33,7 @@ def goals(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def logs(goals: Path) -> Path:
-    """Conversations of a perfect system, with placeholders: what a policy can learn from."""
+    """Dialogues of a perfect system, with placeholders: what a policy can learn from."""
     path = goals.parent / "logs.jsonl"
     made = ["--agents", "1", "--dialogues", "100", "--samples", "1", "--truth", "0", "--delexicalised", "-q"]
     assert run(["simulate", "task", "--goals", str(goals), *made, "-o", str(path)]) == 0

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.studies import conversation
+from tests.studies import short_dialogue
 from turnwise.logs import native
 from turnwise.types import Dialogue, Turn
 
@@ -119,7 +119,7 @@ def rated(link: str) -> list[dict]:
 
 
 def test_a_rater_rates_twenty_items_by_keyboard_with_an_interruption(serve, visit):
-    links = serve([conversation(number, "a") for number in range(20)])
+    links = serve([short_dialogue(number, "a") for number in range(20)])
     page = visit(links["anna"])
     picture(page, "welcome")
     page.keyboard.press("Enter")
@@ -158,7 +158,7 @@ def test_a_rater_rates_twenty_items_by_keyboard_with_an_interruption(serve, visi
 
 
 def test_a_pairwise_session_by_keyboard(serve, visit):
-    dialogues = [conversation(k, agent, f"{agent} says {k}") for k in range(6) for agent in ("a", "b")]
+    dialogues = [short_dialogue(k, agent, f"{agent} says {k}") for k in range(6) for agent in ("a", "b")]
     links = serve(dialogues, QUIET, "--mode", "pairwise")
     page = visit(links["ben"])
     page.keyboard.press("Enter")
@@ -183,7 +183,7 @@ def test_two_dialogues_are_shown_side_by_side(serve, visit):
     links = serve(talks, QUIET, "--mode", "pairwise", "--whole", "--pair", "meta.goal")
     page = visit(links["ben"])
     page.keyboard.press("Enter")
-    arrive(page, "Second conversation")
+    arrive(page, "Second dialogue")
     picture(page, "whole")
     page.get_by_role("button", name="Save").click()
     page.get_by_role("alert").wait_for()
@@ -235,7 +235,7 @@ def test_a_live_dialogue_with_a_local_agent_by_keyboard(serve, visit):
 
 def test_all_pages_work_without_script(serve, visit):
     study = QUIET + '[[question]]\nname = "x"\nkind = "slider"\nscale = [0, 100]\nlabels = ["none", "all"]\n'
-    links = serve([conversation(number, "a") for number in range(2)], study)
+    links = serve([short_dialogue(number, "a") for number in range(2)], study)
     page = visit(links["anna"], java_script_enabled=False)
     page.get_by_role("button", name="Begin").click()
     page.get_by_role("spinbutton").fill("37")
@@ -250,7 +250,7 @@ def test_all_pages_work_without_script(serve, visit):
 
 def test_an_untouched_slider_is_not_an_answer(serve, visit):
     study = QUIET + '[[question]]\nname = "x"\nkind = "slider"\nscale = [0, 100]\nlabels = ["none", "all"]\n'
-    links = serve([conversation(1, "a")], study)
+    links = serve([short_dialogue(1, "a")], study)
     page = visit(links["anna"])
     page.get_by_role("button", name="Begin").click()
     arrive(page, "Task 1")
@@ -266,7 +266,7 @@ def test_an_untouched_slider_is_not_an_answer(serve, visit):
 
 def test_html_and_very_long_texts_are_shown_safely(serve, visit):
     evil = "<script>document.title='taken'</script><img src=x onerror=\"document.title='taken'\">"
-    links = serve([conversation(1, "<i>a</i>", evil + "w" * 100_000)], f'title = "<b>T</b>"\n{QUIET}')
+    links = serve([short_dialogue(1, "<i>a</i>", evil + "w" * 100_000)], f'title = "<b>T</b>"\n{QUIET}')
     page = visit(links["anna"], width=390)
     page.keyboard.press("Enter")
     arrive(page, "Task 1")
@@ -282,13 +282,13 @@ def test_html_and_very_long_texts_are_shown_safely(serve, visit):
 
 def test_every_control_has_a_name_for_a_screen_reader(serve, visit):
     study = "understood = true\n" + QUIET
-    links = serve([conversation(number, "a") for number in range(3)], study)
+    links = serve([short_dialogue(number, "a") for number in range(3)], study)
     page = visit(links["anna"])
     page.keyboard.press("Enter")
     arrive(page, "Task 1")
     assert page.get_by_role("radio", name="1 low quality").count() == 1
     assert page.get_by_role("radiogroup", name="How appropriate is the reply overall?").count() == 1
-    assert page.get_by_role("checkbox", name="I did not understand this conversation").count() == 1
+    assert page.get_by_role("checkbox", name="I did not understand this dialogue").count() == 1
     assert page.get_by_role("progressbar", name="Progress").count() == 1
     controls = "[...document.querySelectorAll('input:not([type=hidden]), textarea, button, a')]"
     named = "e.labels?.length || e.textContent.trim() || e.getAttribute('aria-label')"

@@ -177,5 +177,5 @@ def test_an_agent_may_have_the_first_turn_and_dialogues_have_a_maximum_length(st
     visitor.send()
     assert "go on" in visitor.text
     visitor.send({"text": "well"}, form="say")
-    assert "The conversation is over" in visitor.text
+    assert "The dialogue is over" in visitor.text
     assert "made no decision" in visitor.text

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.studies import Running, conversation
+from tests.studies import Running, short_dialogue
 from turnwise.types import Reply
 from turnwise.web.pages.security import RateLimiter, csrf_token
 from turnwise.web.study.definition import read_study
@@ -39,7 +39,7 @@ headers = st.dictionaries(st.sampled_from(HEADERS), st.sampled_from(KINDS), max_
 @pytest.fixture(scope="module", params=["reply", "pairwise", "write", "chat"])
 def running(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
     """A study in which `victim` and `anna` have begun; without limits, or most requests would end there."""
-    dialogues = [conversation(k, agent) for k in range(3) for agent in ("a", "b")]
+    dialogues = [short_dialogue(k, agent) for k in range(3) for agent in ("a", "b")]
     place = str(tmp_path_factory.mktemp("fuzz") / "ratings.db")
     options = {"agents": {"bot": lambda turns, rng: Reply("yes")}} if request.param == "chat" else {}
     quiet = {"shared": 0, "checks": 0, "repeats": 0}

@@ -244,10 +244,10 @@ def test_whole_dialogues_can_be_compared(start: Starting):
     visitor = study.visitor()
     visitor.send()
     while visitor.is_asked:
-        first = visitor.text.split("First conversation")[1].split("Second conversation")[0]
-        told = "choose this one" in visitor.text
-        assert told or first.count("says") == 2
-        is_first = "choose this one" in first if told else "a says" in first
+        first = visitor.text.split("First dialogue")[1].split("Second dialogue")[0]
+        is_check = "choose this one" in visitor.text
+        assert is_check or first.count("says") == 2
+        is_first = "choose this one" in first if is_check else "a says" in first
         visitor.send({"q0": "first" if is_first else "second"})
     records = exported(study.admin())
     assert len(records) == 8

@@ -3,7 +3,7 @@
 import pytest
 from starlette.testclient import TestClient
 
-from tests.studies import PLAIN, Running, Starting, conversation, exported, ratings
+from tests.studies import PLAIN, Running, Starting, exported, ratings, short_dialogue
 from tests.visitor import Visitor
 from turnwise.web.pages.app import app
 from turnwise.web.pages.security import MAX_FORM_BYTES, RateLimiter
@@ -19,7 +19,7 @@ def study(start: Starting) -> Running:
     return start(**PLAIN)
 
 
-def begun(study: Running, name: str) -> Visitor:
+def started_rater(study: Running, name: str) -> Visitor:
     visitor = study.visitor(name)
     visitor.send()
     visitor.send({"q0": "3"})
@@ -39,7 +39,7 @@ def test_every_page_has_the_security_headers(study: Running):
 def test_pages_have_no_inline_script_or_style(study: Running):
     for path in (
         study.visitor().path,
-        begun(study, "ben").path,
+        started_rater(study, "ben").path,
         study.admin().path,
         study.admin().path + "/pilot",
     ):
@@ -50,7 +50,7 @@ def test_pages_have_no_inline_script_or_style(study: Running):
 
 
 def test_one_rater_cannot_write_for_another(study: Running):
-    anna, ben = begun(study, "anna"), begun(study, "ben")
+    anna, ben = started_rater(study, "anna"), started_rater(study, "ben")
     mine = {**anna.forms[0].fields, "q0": "1"}
     answer = study.client.post(ben.forms[0].action, data=mine)  # anna's proof on ben's page
     assert answer.status_code == 403
@@ -58,7 +58,7 @@ def test_one_rater_cannot_write_for_another(study: Running):
 
 
 def test_a_form_needs_its_csrf_token_and_its_own_origin(study: Running):
-    visitor = begun(study, "anna")
+    visitor = started_rater(study, "anna")
     form = visitor.forms[0]
     assert study.client.post(form.action, data={"q0": "1"}).status_code == 403
     elsewhere = {"sec-fetch-site": "cross-site"}
@@ -69,7 +69,7 @@ def test_a_form_needs_its_csrf_token_and_its_own_origin(study: Running):
 
 
 def test_tasks_of_other_raters_cannot_be_seen_or_answered(study: Running):
-    visitor = begun(study, "anna")
+    visitor = started_rater(study, "anna")
     for number in ("0", "3", "-1", "x", "9" * 5000, "٣"):
         assert study.client.get(f"{visitor.path}/{number}").status_code == 404
         sent = {**visitor.forms[0].fields, "q0": "1"}
@@ -105,7 +105,7 @@ def test_the_rate_limit_recovers_with_time():
 
 
 def test_a_form_that_is_too_large_is_rejected_before_it_is_read(study: Running):
-    visitor = begun(study, "anna")
+    visitor = started_rater(study, "anna")
     sent = {**visitor.forms[0].fields, "q0": "1", "x": "y" * MAX_FORM_BYTES}
     assert study.client.post(visitor.forms[0].action, data=sent).status_code == 413
     many = "&".join(f"a{k}=1" for k in range(1000))
@@ -132,16 +132,16 @@ def test_other_files_and_folders_are_not_served(study: Running, path: str):
 
 
 def test_a_raters_pages_never_name_an_agent_or_another_rater(start: Starting):
-    study = start([conversation(number, "zebra", f"answer {number}") for number in range(4)], **PLAIN)
-    begun(study, "benedict")
-    visitor = begun(study, "anna")
+    study = start([short_dialogue(number, "zebra", f"answer {number}") for number in range(4)], **PLAIN)
+    started_rater(study, "benedict")
+    visitor = started_rater(study, "anna")
     assert "zebra" not in visitor.html
     assert "benedict" not in visitor.html
     assert study.recorder.ledger.raters["benedict"].token not in visitor.html
 
 
 def test_a_server_error_shows_no_traceback(study: Running, monkeypatch: pytest.MonkeyPatch):
-    visitor = begun(study, "anna")
+    visitor = started_rater(study, "anna")
 
     def fails(*_: object, **__: object) -> None:
         raise RuntimeError("secret detail")
@@ -155,7 +155,7 @@ def test_a_server_error_shows_no_traceback(study: Running, monkeypatch: pytest.M
 
 
 def test_an_answer_that_cannot_be_stored_is_not_acknowledged(study: Running, monkeypatch: pytest.MonkeyPatch):
-    visitor = begun(study, "anna")
+    visitor = started_rater(study, "anna")
 
     def full(_: object) -> None:
         raise OSError("disk full")
@@ -173,8 +173,8 @@ def test_an_answer_that_cannot_be_stored_is_not_acknowledged(study: Running, mon
 def test_the_links_on_the_admin_page_have_the_public_address(study: Running):
     study.visitor()
     path = study.admin().path
-    told = TestClient(app(study.recorder, url="https://rate.example.org")).get(path).text
-    assert f"https://rate.example.org/r/{study.recorder.ledger.raters['anna'].token}" in told
+    page = TestClient(app(study.recorder, url="https://rate.example.org")).get(path).text
+    assert f"https://rate.example.org/r/{study.recorder.ledger.raters['anna'].token}" in page
 
 
 def test_only_the_owner_can_read_the_store(study: Running):

@@ -5,7 +5,7 @@ from collections import Counter
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.studies import conversation
+from tests.studies import short_dialogue
 from turnwise.logs.items.items import Selection
 from turnwise.web.storage.events import Event
 from turnwise.web.study.assignment import next_task, tasks_ahead
@@ -40,7 +40,7 @@ def answer(ledger: Ledger, name: str, *, reads: bool = True) -> None:
 def test_every_task_gets_its_raters_and_no_rater_gets_a_task_twice(
     contexts, agents, raters, per_task, shared, checks, repeats, mode, data
 ):
-    dialogues = [conversation(k, f"agent{a}", f"{k} {a}") for k in range(contexts) for a in range(agents)]
+    dialogues = [short_dialogue(k, f"agent{a}", f"{k} {a}") for k in range(contexts) for a in range(agents)]
     quality = {"shared": shared, "checks": checks, "repeats": repeats}
     asked = read_study(
         None, mode=mode, per_task=per_task, quality=quality, seed=data.draw(st.integers(0, 99))
@@ -87,7 +87,7 @@ def test_every_task_gets_its_raters_and_no_rater_gets_a_task_twice(
 @given(agents=st.integers(2, 4), raters=st.integers(1, 6), tasks=st.integers(1, 8), seed=st.integers(0, 99))
 def test_the_counts_of_agents_differ_by_at_most_one_for_each_rater(agents, raters, tasks, seed):
     """As long as every agent has tasks left, nobody has judged one of them two times more than another."""
-    dialogues = [conversation(k, f"agent{a}", f"{k} {a}") for k in range(8) for a in range(agents)]
+    dialogues = [short_dialogue(k, f"agent{a}", f"{k} {a}") for k in range(8) for a in range(agents)]
     quality = {"shared": 0, "checks": 0, "repeats": 0}
     ledger = new_ledger(read_study(None, per_task=raters, quality=quality, seed=seed), dialogues, Selection())
     for number in range(raters):
@@ -104,7 +104,7 @@ def test_the_counts_of_agents_differ_by_at_most_one_for_each_rater(agents, rater
 
 @given(agents=st.integers(2, 4), raters=st.integers(2, 4), seed=st.integers(0, 99))
 def test_all_raters_get_the_same_pair_of_a_shared_context(agents, raters, seed):
-    dialogues = [conversation(k, f"agent{a}", f"{k} {a}") for k in range(4) for a in range(agents)]
+    dialogues = [short_dialogue(k, f"agent{a}", f"{k} {a}") for k in range(4) for a in range(agents)]
     quality = {"shared": 2, "checks": 0, "repeats": 0}
     ledger = new_ledger(read_study(None, mode="pairwise", quality=quality, seed=seed), dialogues, Selection())
     had = []
@@ -124,7 +124,7 @@ def test_all_raters_get_the_same_pair_of_a_shared_context(agents, raters, seed):
 def test_an_abandoned_task_gets_one_new_rater_for_each_lost_one(per_task, goers, stayers):
     quality = {"shared": 0, "checks": 0, "repeats": 0}
     ledger = new_ledger(
-        read_study(None, per_task=per_task, quality=quality), [conversation(1, "a")], Selection()
+        read_study(None, per_task=per_task, quality=quality), [short_dialogue(1, "a")], Selection()
     )
     for number in range(goers + stayers):
         name, late = f"rater-{number}", 1e6
@@ -142,7 +142,7 @@ def test_an_abandoned_task_gets_one_new_rater_for_each_lost_one(per_task, goers,
     raters=st.integers(1, 4), agents=st.integers(2, 4), per_task=st.integers(1, 3), seed=st.integers(0, 99)
 )
 def test_no_rater_gets_two_pairs_of_the_same_context(raters, agents, per_task, seed):
-    dialogues = [conversation(k, f"agent{a}", f"{k} {a}") for k in range(3) for a in range(agents)]
+    dialogues = [short_dialogue(k, f"agent{a}", f"{k} {a}") for k in range(3) for a in range(agents)]
     quality = {"shared": 0, "checks": 0, "repeats": 0}
     ledger = new_ledger(
         read_study(None, mode="pairwise", per_task=per_task, quality=quality, seed=seed),

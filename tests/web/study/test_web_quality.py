@@ -4,7 +4,7 @@ from collections import Counter
 
 import pytest
 
-from tests.studies import Starting, conversation, exported, ratings
+from tests.studies import Starting, exported, ratings, short_dialogue
 from tests.visitor import Visitor
 from turnwise.web.study.offensive import is_offensive
 from turnwise.web.study.pilot import analyse_questions
@@ -132,7 +132,7 @@ def test_the_pilot_analysis_finds_the_questions_with_agreement(start: Starting, 
         "per_task = 4\n[quality]\nshared = 0\nchecks = 0\nrepeats = 0\n"
         '[[question]]\nname = "overall"\n[[question]]\nname = "topic"\n[[question]]\nname = "background"\n'
     )
-    study = start([conversation(number, "a") for number in range(24)], file=str(file))
+    study = start([short_dialogue(number, "a") for number in range(24)], file=str(file))
     for place, name in enumerate(("anna", "ben", "carl", "dora")):
         visitor = study.visitor(name)
         visitor.send()

@@ -145,8 +145,8 @@ def test_every_wording_of_a_move_is_parsed_as_that_move(name):
 def test_sentences_of_an_unknown_seller_are_parsed():
     assert parsing.asked_topics("Sure! Could I get your name, and what's your budget?") == ("name", "price")
     assert parsing.asked_topics("I need your travel dates.") == ("dates",)
-    told = "I have booked flight 1012 for Emma Ford. Is there anything else?"
-    assert parsing.parse_decision(told) == Decision("booked", 1012, "Emma Ford")
+    confirmation = "I have booked flight 1012 for Emma Ford. Is there anything else?"
+    assert parsing.parse_decision(confirmation) == Decision("booked", 1012, "Emma Ford")
     assert parsing.parse_decision("Shall I say that flight 1012 is booked?") is None
 
 

@@ -46,17 +46,17 @@ STEPS = (
     ),
     Step(
         "meta",
-        "Which metric can be believed?",
+        "Which metric agrees with the raters?",
         "meta {logs} -m {metrics} --dimension all --statistic spearman --draws 200",
     ),
     Step(
         "meta-distance",
-        "And the distances, over agents?",
+        "Which distance between distributions agrees with the raters, agent by agent?",
         "meta {logs} -m {distances} --real {people} --level system --dimension all --statistic spearman --no-intervals",
     ),
     Step(
         "attack",
-        "How is {best}, which looks best, gamed?",
+        "How can {best}, which agrees best, be gamed?",
         "attack {best} --contexts {people} --count 60 --budget 2000 --no-perturb",
     ),
     Step(
@@ -66,17 +66,17 @@ STEPS = (
     ),
     Step(
         "booking.jsonl",
-        "Twelve agents sell flights, each sale of a known worth",
+        "Twelve agents sell flights; the worth of each sale is known",
         "simulate booking --family graded --agents 12 {size}",
     ),
     Step(
         "ope-all",
-        "Is such an answer to be believed? Every seller left out in turn, and held against the truth",
+        "How accurate are such estimates? Every seller is left out in turn and compared with the truth",
         "ope {sales} --all --rating reward --truth {worth} --model {model} --estimator robust",
     ),
     Step(
         "compare",
-        "Is {first} better than {second}, who come first with people?",
+        "Is {first} better than {second}? The raters put these two first",
         "compare {logs} -m {best},{others} --as {first},{second} --limit 120",
     ),
 )
@@ -138,7 +138,7 @@ class Demo:
         )
         if not neural():
             _say(
-                f"left out, as they stand on a model that is not here: {', '.join(LEARNED)}; texts are encoded by "
+                f"left out, because they need a model that is not here: {', '.join(LEARNED)}; texts are encoded by "
                 f"`{WITHOUT}`. To have them: pip install 'turnwise[neural]' and turnwise fetch {MODEL}"
             )
         logging.getLogger("turnwise.encode").setLevel(

@@ -143,7 +143,7 @@ READERS: Mapping[str, Reader] = {
     ),
     "acute-eval": Reader(
         "turnwise.logs.readers.evaluations.acute_eval",
-        "votes of ParlAI's ACUTE-Eval (CSV); they become preferences",
+        "preferences of ParlAI's ACUTE-Eval (CSV)",
         "a table with the columns winner, loser, pairs_to_eval, question",
     ),
     "preferences": Reader(

@@ -75,7 +75,7 @@ def _figure(
         for place, item in enumerate(items, start=1)
     )
     return Figure(
-        kind="conversation",
+        kind="dialogue",
         title=title,
         meaning="Each metric is scaled from its lowest (0) to its highest (1) score of this run; one point per reply."
         + lower_is_better_note(behind, ""),

@@ -155,8 +155,8 @@ def harden(spec: HardenSpec, *, report: Callable[[str], None] = lambda _: None) 
                 report(f"round {number}: attacking {name}")
                 done = _attack_files(spec, name, number, report)
                 journal.put(number, done)
-            rounds.append({**done["told"], "metric": name, "taught": len(context_templates(taught))})
-            if done["told"]["robust"] or number == spec.rounds or not done["promising"]:
+            rounds.append({**done["record"], "metric": name, "taught": len(context_templates(taught))})
+            if done["record"]["robust"] or number == spec.rounds or not done["promising"]:
                 break
             taught = list(dict.fromkeys([*done["promising"], *taught]))[:MAX_TEMPLATES]
             model = spec.output / f"model-{number + 1}"
@@ -167,7 +167,7 @@ def harden(spec: HardenSpec, *, report: Callable[[str], None] = lambda _: None) 
         agreement = _agreement(spec, (spec.metrics[0], name)) if spec.agree_with else []
     last = rounds[-1]
     return finish(
-        spec, _findings(name, last), sha256, hardened=name, robust=last["robust"], told=_summary(last),
+        spec, _findings(name, last), sha256, hardened=name, robust=last["robust"], summary=_summary(last),
         rounds=rounds, agreement=agreement,
     )  # fmt: skip
 
@@ -176,7 +176,9 @@ def _journal_settings(spec: HardenSpec) -> str:
     """The settings that determine the rounds, as text for the journal's key: other settings start a new one."""
     part = replace(spec, data=spec.data[:1])
     found = _metric(part, spec.metrics[0], scan_data(part))
-    return repr((str(found.signature), spec.model, spec.seed, spec.draws, spec.options, spec.selection))
+    return repr(
+        ("record", str(found.signature), spec.model, spec.seed, spec.draws, spec.options, spec.selection)
+    )
 
 
 def _metric(spec: HardenSpec, name: str, census: Census) -> Metric:
@@ -190,8 +192,8 @@ def _metric(spec: HardenSpec, name: str, census: Census) -> Metric:
 def _attack_files(spec: HardenSpec, name: str, number: int, report: Callable[[str], None]) -> dict[str, Any]:
     """Attack each file of the data with metric `name`, and return a dict with three entries.
 
-    `told` is the record for the results, `promising` the templates that scored above people in the test or the search,
-    and `contexts` the digests of the attacked contexts with their replies.
+    `record` is written to the results, `promising` are the templates that scored above people in the test or the
+    search, and `contexts` the digests of the attacked contexts with their replies.
     """
     attacked, promising, attacked_prefixes = list[FileAttack](), list[str](), list[str]()
     names = file_names(spec.data)
@@ -214,7 +216,7 @@ def _attack_files(spec: HardenSpec, name: str, number: int, report: Callable[[st
         "attacked": [asdict(one) for one in attacked],
     }
     wanted = [text for text in dict.fromkeys(promising) if text]
-    return {"told": round_result, "promising": wanted, "contexts": attacked_prefixes}
+    return {"record": round_result, "promising": wanted, "contexts": attacked_prefixes}
 
 
 def _summary(last: dict[str, Any]) -> str:

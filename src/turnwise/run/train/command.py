@@ -232,7 +232,7 @@ def _data(spec: TrainSpec, census: Census) -> dict[str, Any]:
         {
             "file": Path(spec.names.get(source.path, source.path)).name,
             "sha256": source.sha256,
-            "conversations": source.n_dialogues,
+            "dialogues": source.n_dialogues,
         }
         for source in census.files
     ]

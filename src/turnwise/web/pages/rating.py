@@ -73,7 +73,7 @@ class RaterPages:
         fields = await self._form(request, rater)
         study = self._recorder.ledger.study
         if study.mode == "chat" and not slot.ended:
-            raise HTTPException(409, "The conversation is not over yet.")
+            raise HTTPException(409, "The dialogue is not over yet.")
         try:
             body = parse_answer(study, slot, fields)
         except InvalidAnswer as error:
@@ -93,7 +93,7 @@ class RaterPages:
         slot = self._slot(request, rater)
         fields = await self._form(request, rater)
         if self._recorder.ledger.study.mode != "chat" or slot.ended:
-            raise HTTPException(409, "This conversation is over.")
+            raise HTTPException(409, "This dialogue is over.")
         try:
             text = clean_text(fields.get("template") or fields.get("text", ""))
         except InvalidAnswer as error:
@@ -112,7 +112,7 @@ class RaterPages:
         slot = self._slot(request, rater)
         await self._form(request, rater)
         if self._recorder.ledger.study.mode != "chat" or not any(turn.role == "user" for turn in slot.turns):
-            raise HTTPException(409, "There is no conversation to end yet.")
+            raise HTTPException(409, "There is no dialogue to end yet.")
         if not slot.ended:
             self._recorder.record("ended", rater.name, slot=slot.number)
             await self._recorder.wait_until_stored()

@@ -108,7 +108,7 @@ class Study(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
     """A study. The fields are the keys of the TOML file."""
 
     mode: Mode = "reply"
-    title: str = "Rate conversations"
+    title: str = "Rate dialogues"
     instructions: str = ""
     questions: tuple[Question, ...] = msgspec.field(default=(), name="question")
     whole: bool = False  # pairwise mode: compare whole dialogues instead of replies
@@ -155,7 +155,7 @@ _OVERALL = Question(
 # Mode -> its default questions.
 DEFAULTS: dict[Mode, tuple[Question, ...]] = {
     "reply": (_OVERALL,),
-    "dialogue": (msgspec.structs.replace(_OVERALL, text="How good is the assistant in this conversation?"),),
+    "dialogue": (msgspec.structs.replace(_OVERALL, text="How good is the assistant in this dialogue?"),),
     "pairwise": (Question(name="preference", text="Which is better?", scale=(0, 1), step=0.5),),
     "write": (),
     "chat": (

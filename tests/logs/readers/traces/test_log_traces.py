@@ -55,12 +55,12 @@ def spoken(dialogue: Dialogue) -> list[tuple[str, str]]:
 
 
 def test_calls_that_repeat_the_dialogue_so_far_are_one_dialogue(tmp_path: Path) -> None:
-    told = attribute("gen_ai.system_instructions", [{"type": "text", "content": "be brief"}])
+    instructions = attribute("gen_ai.system_instructions", [{"type": "text", "content": "be brief"}])
     calls = [
         span(
             2,
             [
-                told,
+                instructions,
                 attribute("gen_ai.input.messages", parts(SAID[1:4])),
                 attribute("gen_ai.output.messages", parts(SAID[4:])),
             ],
@@ -68,7 +68,7 @@ def test_calls_that_repeat_the_dialogue_so_far_are_one_dialogue(tmp_path: Path) 
         span(
             1,
             [
-                told,
+                instructions,
                 attribute("gen_ai.input.messages", parts(SAID[1:2])),
                 attribute("gen_ai.output.messages", parts(SAID[2:3])),
             ],

@@ -247,10 +247,10 @@ def test_a_trained_model_recognises_its_training_items():
 def test_punctuation_and_case_do_not_change_scores_with_single_text_encoders():
     metric = resolve("adem-c", trained=tiny_trained("adem-c"))
     item = adem_task("adem-c").items[0]
-    dressed = replace(
+    reworded = replace(
         item, turns=(*item.turns[:-1], replace(item.turns[-1], content=item.reply.upper() + "!!"))
     )
-    assert np.array_equal(metric.rows([item]), metric.rows([dressed]))
+    assert np.array_equal(metric.rows([item]), metric.rows([reworded]))
 
 
 def test_an_untrained_metric_says_which_command_trains_it():

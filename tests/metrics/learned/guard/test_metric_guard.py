@@ -59,15 +59,15 @@ def kind(request: pytest.FixtureRequest) -> str:
 def hardened(tmp_path_factory: pytest.TempPathFactory, kind: str) -> tuple[Path, Path]:
     """A model, and the same with a guard against parrots."""
     folder = tmp_path_factory.mktemp("guard")
-    with (folder / "talks.jsonl").open("w") as file:
+    with (folder / "dialogues.jsonl").open("w") as file:
         for place, context in enumerate(talks(240, 5)):
             messages = [{"role": turn.role, "content": turn.text} for turn in context.item.turns]
             messages[3]["alternatives"] = {"fraud": [{"content": f"you said {context.last_turn}"}]}
             file.write(json.dumps({"id": f"d{place}", "agent": "human", "messages": messages}) + "\n")
-    asked = ["train", kind, str(folder / "talks.jsonl"), "--model", "hashing", "-q"]
+    asked = ["train", kind, str(folder / "dialogues.jsonl"), "--model", "hashing", "-q"]
     assert run([*asked, "-o", str(folder / "plain"), "--set", "epochs=1"]) == 0
-    told = ["--set", "guard=fraud", "--set", f"start={folder / 'plain'}"]
-    assert run([*asked, "-o", str(folder / "guarded"), *told]) == 0
+    settings = ["--set", "guard=fraud", "--set", f"start={folder / 'plain'}"]
+    assert run([*asked, "-o", str(folder / "guarded"), *settings]) == 0
     return folder / "plain", folder / "guarded"
 
 
@@ -97,6 +97,6 @@ def test_a_guard_lowers_the_scores_of_frauds_but_not_of_people(
 def test_a_guard_needs_frauds(
     capsys: pytest.CaptureFixture[str], hardened: tuple[Path, Path], kind: str
 ) -> None:
-    asked = ["train", kind, str(hardened[0].parent / "talks.jsonl"), "--model", "hashing", "-q"]
+    asked = ["train", kind, str(hardened[0].parent / "dialogues.jsonl"), "--model", "hashing", "-q"]
     assert run([*asked, "-o", str(hardened[0].parent / "none"), "--set", "guard=nobody"]) == 2
     assert "nobody" in capsys.readouterr().err

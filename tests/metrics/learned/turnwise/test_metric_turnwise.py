@@ -158,9 +158,9 @@ def test_punctuation_and_case_change_the_shipped_metric_by_less_than_a_tenth_of_
     before = metric.rows(judged)[:, 0]
     drop = str.maketrans("", "", string.punctuation)
     for change in (str.upper, lambda text: text + " .", lambda text: text.translate(drop)):
-        dressed = [
+        reworded = [
             replace(one, turns=(*one.turns[:-1], replace(one.turns[-1], content=change(one.reply))))
             for one in judged
         ]
-        moved = np.abs(metric.rows(dressed)[:, 0] - before)
+        moved = np.abs(metric.rows(reworded)[:, 0] - before)
         assert moved.mean() < 0.1 * before.std()

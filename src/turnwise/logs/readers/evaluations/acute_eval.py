@@ -1,7 +1,7 @@
-"""Votes of ParlAI's ACUTE-Eval: a CSV file with a row for each vote on two whole dialogues.
+"""Preferences of ParlAI's ACUTE-Eval: a CSV file with a row for each choice between two whole dialogues.
 
 The compared dialogues stand in `pairs_to_eval` as a Python literal. Each becomes a record of its own, once, and each
-vote a preference on the one that was shown first. The question is the dimension, the worker the rater. Rows of the
+choice a preference on the one that was shown first. The question is the dimension, the worker the rater. Rows of the
 onboarding task, whose right reply is known, are counted and left out.
 """
 
@@ -29,7 +29,7 @@ def recognises(sample: Sample) -> bool:
 
 
 def read(path: str, options: Options | None = None) -> Iterator[Dialogue]:
-    """The compared dialogues, each once, with the votes as preferences; a missing column raises `DataError`."""
+    """The compared dialogues, each once, with their preferences; a missing column raises `DataError`."""
     options = options or Options()
     rows = csv.DictReader(io.StringIO(content(path).decode("utf-8-sig", errors="replace"), newline=""))
     if missing := [column for column in COLUMNS if column not in (rows.fieldnames or ())]:
@@ -39,7 +39,7 @@ def read(path: str, options: Options | None = None) -> Iterator[Dialogue]:
     records: dict[str, dict[str, Any]] = {}
     for row in rows:
         if (row.get("is_onboarding") or "").strip().lower() == "true":
-            options.dropped["votes of the onboarding task"] += 1
+            options.dropped["preferences of the onboarding task"] += 1
             continue
         try:
             _add(records, row)
@@ -53,7 +53,7 @@ def read(path: str, options: Options | None = None) -> Iterator[Dialogue]:
 
 
 def _add(records: dict[str, dict[str, Any]], row: dict[str, str]) -> None:
-    """Add the two dialogues of a vote to `records` if they are not there, and the vote to the one that was
+    """Add the two dialogues of a row to `records` if they are not there, and the preference to the one that was
     shown first.
     """
     try:
@@ -73,7 +73,7 @@ def _add(records: dict[str, dict[str, Any]], row: dict[str, str]) -> None:
     first, second = row["eval_choice_0"], row["eval_choice_1"]
     if {first, second} != set(agents) or row["winner"] not in ids:
         raise wrong(row["winner"], f"one of {', '.join(agents)}").inside("winner")
-    vote = {
+    preference = {
         "other": ids[second],
         "winner": "this" if row["winner"] == first else "other",
         "dimension": row["question"] or "overall",
@@ -81,7 +81,7 @@ def _add(records: dict[str, dict[str, Any]], row: dict[str, str]) -> None:
         "shown": "first",
         "reason": row.get("reason") or None,
     }
-    records[ids[first]].setdefault("preferences", []).append(present(vote))
+    records[ids[first]].setdefault("preferences", []).append(present(preference))
 
 
 def _record(values: dict[str, Any], agent: str, identity: str) -> dict[str, Any]:

@@ -100,7 +100,7 @@ def _form(values: Any) -> Callable[[Record, str], Sequence[Record]] | None:
 
 
 def _arena(values: Record, place: str) -> list[Record]:
-    """The two dialogues of an Arena vote; an unknown winner raises `RuleError`."""
+    """The two dialogues of an Arena record; an unknown winner raises `RuleError`."""
     winner = required(values, "winner", text)
     if winner not in ARENA:
         raise wrong(winner, f"one of {', '.join(ARENA)}").inside("winner")
