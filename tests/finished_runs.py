@@ -17,7 +17,7 @@ EVIL = "<script>document.title='taken'</script><img src=x onerror=\"document.tit
 KINDS = {
     "scores", "prd", "dialogue", "heatmap", "boxes", "scatter", "systems", "strategies", "transcripts", "tuning",
     "estimates", "regression", "iterations", "pairs", "errors", "differences", "flips", "raters", "worths", "valued",
-    "calibration",
+    "calibration", "power",
 }  # fmt: skip
 
 
@@ -68,6 +68,7 @@ def write_runs(folder: Path, *, neural: bool = True) -> Path:
             "calibrate", write_partly_rated(folder / "partly.jsonl"), "-m", "length", "--to", "rating:overall",
             "--labels", "random",
         ),
+        "power": ("power", CORPUS, "-m", "rating:overall", "--difference", "0.3", "--pair", "meta.topic"),
         "ope-all": (*ope, "--all", "--truth", truth, "--estimator", "dice-linear"),
         "critic": ("ope", tasks, "--target", "grade-00,grade-02", "--estimator", "critic[reward=progress]"),
         "ope-half": (*ope, "--all", "--truth", truth, "--estimator", "dice-linear", "--fraction", "0.5"),

@@ -35,11 +35,11 @@ def test_the_public_names_are_these():
     assert dir(tw) == sorted(tw.__all__)
     assert tw.__all__ == [
         "Agreement", "Attack", "Calibration", "Comparison", "Converted", "DataError", "Dialogue", "Estimates",
-        "ExportedRatings", "Extra", "Finding", "Hardened", "Installation", "Listing", "MissingExtra", "Rating",
-        "RatingLinks", "Refused", "Replies", "Reply", "Report", "Result", "Scores", "Simulated", "Trained",
+        "ExportedRatings", "Extra", "Finding", "Hardened", "Installation", "Listing", "MissingExtra", "Power",
+        "Rating", "RatingLinks", "Refused", "Replies", "Reply", "Report", "Result", "Scores", "Simulated", "Trained",
         "Turn", "TurnwiseError", "Unmeasured", "UsageError", "Validation", "__version__", "attack", "calibrate",
         "compare", "convert", "demo_corpus", "doctor", "export_ratings", "fetch", "harden", "list_available",
-        "make_report", "meta_evaluate", "ope", "rate", "respond", "score", "simulate", "train", "validate",
+        "make_report", "meta_evaluate", "ope", "power", "rate", "respond", "score", "simulate", "train", "validate",
     ]  # fmt: skip
     assert sorted(make_api.public("turnwise.plugins")) == [
         "Agent", "AgentExtras", "Card", "Curved", "DataError", "Dialogue", "DimensionScores", "Episodes",

@@ -5,7 +5,7 @@
     tw.score("logs.jsonl", metrics="bleu-4,distinct-2")
 
 Every command is a function with typed parameters and a typed result: `score`, `compare`, `calibrate`, `ope`,
-`attack`, `train`, `respond`, `simulate`, `convert`, `validate`, `rate`, `fetch` and `doctor` have the names of
+`power`, `attack`, `train`, `respond`, `simulate`, `convert`, `validate`, `rate`, `fetch` and `doctor` have the names of
 their commands; `meta_evaluate` is `turnwise meta`, `make_report` is `turnwise report`, `harden` is `turnwise attack
 --harden`, `list_available` is `turnwise ls`, `demo_corpus` is `turnwise demo --corpus`, `export_ratings` is
 `turnwise rate --export`. Nothing is loaded before it is used.
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
         Hardened,
         Installation,
         Listing,
+        Power,
         RatingLinks,
         Replies,
         Report,
@@ -54,6 +55,7 @@ if TYPE_CHECKING:
         make_report,
         meta_evaluate,
         ope,
+        power,
         rate,
         respond,
         score,
@@ -79,6 +81,7 @@ __all__ = [
     "Installation",
     "Listing",
     "MissingExtra",
+    "Power",
     "Rating",
     "RatingLinks",
     "Refused",
@@ -108,6 +111,7 @@ __all__ = [
     "make_report",
     "meta_evaluate",
     "ope",
+    "power",
     "rate",
     "respond",
     "score",

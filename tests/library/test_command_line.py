@@ -24,6 +24,7 @@ COMMANDS = {  # command -> its functions, and the least that must be typed
     "compare": ([tw.compare], "logs.jsonl"),
     "meta": ([tw.meta_evaluate], "logs.jsonl"),
     "calibrate": ([tw.calibrate], "logs.jsonl -m length --labels random"),
+    "power": ([tw.power], "--sd 1 --difference 0.3"),
     "ope": ([tw.ope], "logs.jsonl"),
     "attack": ([tw.attack, tw.harden], "length --contexts logs.jsonl"),
     "train": ([tw.train], "adem logs.jsonl -o model"),

@@ -54,6 +54,7 @@ def test_the_output_of_every_command_is_valid_by_the_schema(documents: dict[str,
         "meta",
         "compare",
         "calibrate",
+        "power",
         "attack",
         "ope",
     }

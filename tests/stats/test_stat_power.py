@@ -7,7 +7,18 @@ from scipy import stats
 
 from turnwise.stats.effect import cohen_dz, superiority
 from turnwise.stats.permutation import benjamini_hochberg
-from turnwise.stats.power import clusters_needed, minimum_detectable_difference, systems_needed
+from turnwise.stats.power import (
+    Scored,
+    Spread,
+    TTest,
+    clusters_needed,
+    components,
+    minimum_detectable_difference,
+    pooled,
+    systems_needed,
+    variance_range,
+    win_rate_spread,
+)
 
 NAN = float("nan")
 
@@ -74,3 +85,101 @@ def test_importing_the_statistics_does_not_import_scipy() -> None:
     lines = [f"import turnwise.stats.{name}" for name in modules]
     code = "; ".join(["import sys", *lines, "sys.exit('scipy' in sys.modules)"])
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+@pytest.mark.parametrize("paired", [True, False])
+@pytest.mark.parametrize("clusters", [5, 40, 300])
+@pytest.mark.parametrize("effect", [0.05, 0.3, 0.8])
+def test_power_without_clusters_is_that_of_the_t_test(paired, clusters, effect) -> None:
+    """scipy's noncentral t is the definition; statsmodels.stats.power gives the same (benchmarks/power.py)."""
+    freedom = clusters - 1 if paired else 2 * clusters - 2
+    shift = effect * np.sqrt(clusters if paired else clusters / 2)
+    cut = stats.t.ppf(0.975, freedom)
+    expected = stats.nct.sf(cut, freedom, shift) + stats.nct.cdf(-cut, freedom, shift)
+    assert TTest(variance=1.0, paired=paired).power(effect, clusters) == pytest.approx(expected, abs=1e-9)
+
+
+def test_clusters_needed_is_the_smallest_number_that_suffices() -> None:
+    test = TTest(variance=2.0, paired=False)
+    n = test.clusters_needed(0.5, power=0.8)
+    assert test.power(0.5, n) >= 0.8 > test.power(0.5, n - 1)
+    assert test.smallest_difference(n, power=0.8) == pytest.approx(0.5, abs=0.005)
+    assert test.clusters_needed(-0.5) == n
+    with pytest.raises(ValueError, match="must not be 0"):
+        test.clusters_needed(0.0)
+    assert test.smallest_difference(1) is None
+    assert TTest(variance=0.0, paired=True).power(0.1, 5) == 1.0
+
+
+def test_scores_beside_ratings_save_ratings_up_to_what_the_scored_dialogues_allow() -> None:
+    plain = TTest(variance=1.0, paired=False)
+    good = TTest(variance=1.0, paired=False, scored=Scored(agreement=0.8))
+    useless = TTest(variance=1.0, paired=False, scored=Scored(agreement=0.0))
+    few = TTest(variance=1.0, paired=False, scored=Scored(agreement=0.9, clusters=100))
+    n = plain.clusters_needed(0.3)
+    assert good.clusters_needed(0.3) == pytest.approx(n * (1 - 0.8**2), abs=3)
+    assert n <= useless.clusters_needed(0.3) <= n + 2
+    assert few.clusters_needed(0.05) == plain.clusters_needed(0.05)
+    assert plain.clusters_needed(1e-7) is None
+    assert few.error(200) == plain.error(200)  # fewer scored than rated: the scores add nothing
+
+
+def test_variance_components_are_found_where_numbers_are_unequal() -> None:
+    rng = np.random.default_rng(0)
+    found = []
+    for _ in range(200):
+        clusters = np.repeat(np.arange(30), rng.integers(1, 6, 30))
+        items = np.repeat(np.arange(len(clusters)), rng.integers(1, 5, len(clusters)))
+        values = rng.normal(size=30)[clusters][items] + 0.7 * rng.normal(size=len(clusters))[items]
+        spread = components(values + 0.5 * rng.normal(size=len(items)), items, clusters[items])
+        found.append((spread.clusters, spread.items, spread.ratings))
+    assert np.mean(found, axis=0) == pytest.approx((1.0, 0.49, 0.25), abs=0.07)
+
+
+def test_sources_that_cannot_be_told_apart_are_one() -> None:
+    values = np.random.default_rng(1).normal(size=50)
+    once = components(values, np.arange(50), np.arange(50))
+    assert (once.clusters, once.items, once.ratings) == (pytest.approx(values.var(ddof=1)), 0.0, 0.0)
+    twice = components(values, np.arange(50), np.arange(50) // 2)
+    assert twice.ratings == 0.0
+    assert twice.items > 0
+    with pytest.raises(ValueError, match="two clusters"):
+        components(values, np.arange(50), np.zeros(50, dtype=int))
+
+
+def test_components_of_two_agents_are_averaged() -> None:
+    both = pooled([Spread(clusters=1.0, items=2.0), Spread(clusters=4.0, ratings=3.0)], [2, 1])
+    assert both == Spread(clusters=2.0, items=pytest.approx(4 / 3), ratings=1.0)
+    assert Spread(clusters=1.0, items=2.0, ratings=3.0).of_cluster(items=2, ratings=3) == 2.5
+
+
+def test_a_win_rate_has_the_variance_of_its_preferences() -> None:
+    drawn = np.array([1.0] * 5 + [0.5] * 2 + [0.0] * 3)
+    spread = win_rate_spread(drawn.mean(), ties=0.2, icc=0.25)
+    assert spread.clusters + spread.ratings == pytest.approx(drawn.var())
+    assert spread.clusters == pytest.approx(0.25 * drawn.var())
+    with pytest.raises(ValueError, match="cannot have 50% ties"):
+        win_rate_spread(0.9, ties=0.5)
+
+
+def test_the_range_of_a_variance_covers_it() -> None:
+    rng = np.random.default_rng(2)
+    ranges = [variance_range(float(rng.normal(size=20).var(ddof=1)), 19) for _ in range(1000)]
+    assert np.mean([low <= 1.0 <= high for low, high in ranges]) == pytest.approx(0.95, abs=0.025)
+
+
+@pytest.mark.parametrize(("turns", "raters", "paired"), [(1, 1, False), (4, 3, True)])
+def test_predicted_power_is_simulated_power(turns, raters, paired) -> None:
+    """One cell of benchmarks/power.py: ratings of turns in dialogues by raters, 1,500 comparisons."""
+    rng = np.random.default_rng(3)
+    spread, difference, n, trials = Spread(clusters=0.3, items=0.7, ratings=0.6), 0.3, 60, 1500
+    variance = spread.of_cluster(items=turns, ratings=raters) * (2 if paired else 1)
+    predicted = TTest(variance=variance, paired=paired).power(difference, n)
+    size = (2, trials, n, turns)
+    means = (
+        np.sqrt(0.3) * rng.normal(size=(*size[:3], 1)) + np.sqrt(0.7) * rng.normal(size=size)
+        + np.sqrt(0.6 / raters) * rng.normal(size=size)
+    ).mean(axis=3)  # fmt: skip
+    test = stats.ttest_rel if paired else stats.ttest_ind
+    found = test(means[0] + difference, means[1], axis=1).pvalue <= 0.05
+    assert np.mean(found) == pytest.approx(predicted, abs=0.03)

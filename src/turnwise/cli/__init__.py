@@ -15,6 +15,7 @@ COMMANDS = {
     "compare": "Is agent A better than agent B? Paired test, effect size, items that differ most.",
     "meta": "Does a metric agree with people? At turn, dialogue and system level.",
     "calibrate": "Mean ratings of agents from a metric's scores on everything and people's ratings on some.",
+    "power": "How many dialogues, turns and raters show a difference? Or how small a difference is shown.",
     "attack": "How can a metric be gamed? Searches for replies that it scores above people's.",
     "train": "Train a metric (or an agent) on dialogues or ratings; writes the folder of a model.",
     "simulate": "Simulate dialogues of agents whose true quality is known.",

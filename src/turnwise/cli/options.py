@@ -109,6 +109,16 @@ selecting = _options(
     _cluster,
     _limit,
 )  # fmt: skip
+selecting_pairs = _options(
+    click.option("--items", type=click.Choice(["rated", "last", "all"]),
+                 help="What is scored. Default: the rated turns where the data has turn ratings, else all."),
+    _role,
+    _where,
+    click.option("--pair", metavar="KEY",
+                 help="The key that pairs items of different agents. Default: the same context."),
+    _cluster,
+    _limit,
+)  # fmt: skip
 selecting_units = _options(
     click.option("--items", type=click.Choice(["rated", "last", "all"]),
                  help="Which replies count. Default: the last ones where only last ones are rated, else all."),

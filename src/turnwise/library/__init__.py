@@ -17,6 +17,7 @@ from turnwise.library.inventory import (
     list_available,
 )
 from turnwise.library.making import respond, simulate, train
+from turnwise.library.planning import power
 from turnwise.library.rating import ExportedRatings, RatingLinks, export_ratings, rate
 from turnwise.library.results import (
     Agreement,
@@ -25,6 +26,7 @@ from turnwise.library.results import (
     Comparison,
     Estimates,
     Hardened,
+    Power,
     Result,
     Scores,
     Trained,
@@ -44,6 +46,7 @@ __all__ = [
     "Hardened",
     "Installation",
     "Listing",
+    "Power",
     "RatingLinks",
     "Replies",
     "Report",
@@ -65,6 +68,7 @@ __all__ = [
     "make_report",
     "meta_evaluate",
     "ope",
+    "power",
     "rate",
     "respond",
     "score",

@@ -189,6 +189,21 @@ class Calibration(Result):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class Power(Result):
+    """The dialogues that show a difference, or the smallest difference that dialogues show, for each design."""
+
+    columns: ClassVar[tuple[str, ...]] = (
+        "metric", "design", "scores", "turns", "raters", "difference", "dialogues", "between", "ratings",
+        "judge_calls", "cost",
+    )  # fmt: skip
+
+    def cheapest(self) -> dict[str, Any] | None:
+        """The record of the design that costs least; without prices None."""
+        priced = [record for record in self.records() if record.get("cost") is not None]
+        return min(priced, key=lambda record: float(record["cost"]), default=None)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Attack(Result):
     """Strategies against a metric, the strongest first."""
 

@@ -212,6 +212,20 @@ def _calibrate(run: Run) -> Iterator[str]:
         yield f"{len(shown)} of {counted(len(pairs), 'difference')} between agents were shown."
 
 
+def _power(run: Run) -> Iterator[str]:
+    """The design with the fewest dialogues, or with the smallest difference; or why there is none."""
+    records = with_estimate(run.results)
+    if not records:
+        yield f"Nothing could be planned: {_first_reason(run)}"
+        return
+    best = min(records, key=lambda record: float(record["estimate"]))
+    how = f"{best['design']}, {counted(best['turns'], 'turn')} and {counted(best['raters'], 'rater')}"
+    yield (
+        f"{counted(best['dialogues'], 'dialogue')} of each agent show a difference of {number(best['difference'])} by "
+        f"{best['metric']} ({how}) with power {best['target_power']:g}."
+    )
+
+
 _SENTENCES: dict[str, Callable[[Run], Iterator[str]]] = {
     "score": _score,
     "meta": _meta,
@@ -219,4 +233,5 @@ _SENTENCES: dict[str, Callable[[Run], Iterator[str]]] = {
     "ope": _ope,
     "compare": _compare,
     "calibrate": _calibrate,
+    "power": _power,
 }

@@ -17,6 +17,7 @@ from turnwise.report.figures.heatmap import boxes, heatmaps
 from turnwise.report.figures.interval_lists import differences, estimates, scores, strategies
 from turnwise.report.figures.iterations import iterations
 from turnwise.report.figures.pairs import pairs
+from turnwise.report.figures.power_curves import power_curves
 from turnwise.report.figures.precision_recall import precision_recall
 from turnwise.report.figures.raters import raters
 from turnwise.report.figures.scatter import scatters
@@ -32,6 +33,7 @@ QUESTIONS: dict[str, tuple[str, tuple[Maker, ...]]] = {
     "score": ("How good are the replies?", (scores, precision_recall, dialogue_scores)),
     "meta": ("Does this metric agree with people?", (heatmaps, boxes, scatters, raters)),
     "calibrate": ("What would people say of everything?", (calibration,)),
+    "power": ("How many are enough?", (power_curves,)),
     "attack": ("How can it be gamed?", (strategies, tuning, frauds, hardening)),
     "ope": (
         "What would people say of an agent they have not met?",

@@ -87,6 +87,20 @@ class Calibrated(Result, kw_only=True):
     diagnostics: dict[str, Any] = {}
 
 
+class Planned(Result, kw_only=True):
+    """The dialogues of each agent that one design needs, or the smallest difference that it shows."""
+
+    metric: str
+    design: Literal["paired", "unpaired", "preferences"] | None = None
+    scores: str | None = None  # metric that is used beside ratings
+    turns: int | None = None
+    raters: int | None = None
+    difference: Number = None
+    dialogues: int | None = None
+    ratings: int | None = None  # of all agents
+    cost: Number = None
+
+
 class Strategy(Result, kw_only=True):
     """What one way to game a metric came to."""
 
@@ -191,6 +205,11 @@ class CalibrateDocument(Document, kw_only=True, tag="calibrate"):
     results: list[Calibrated]
 
 
+class PowerDocument(Document, kw_only=True, tag="power"):
+    results: list[Planned]
+    curves: list[dict[str, Any]]
+
+
 class AttackDocument(Document, kw_only=True, tag="attack"):
     results: list[Strategy]
     verdict: Verdict | None = None
@@ -212,6 +231,7 @@ Documents: TypeAlias = (
     | MetaDocument
     | CompareDocument
     | CalibrateDocument
+    | PowerDocument
     | AttackDocument
     | OpeDocument
     | TrainDocument

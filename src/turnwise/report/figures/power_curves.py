@@ -1,0 +1,50 @@
+"""Power against the number of dialogues, one line for each number of raters."""
+
+from collections.abc import Iterator
+
+from turnwise.report import plot
+from turnwise.report.figure import Figure, provenance_notes
+from turnwise.report.runs import Run
+from turnwise.report.text import number
+
+
+def power_curves(run: Run) -> Iterator[Figure]:
+    """One figure for each metric, design, use of scores and number of turns."""
+    curves = [curve for curve in run.document["curves"] if curve["dialogues"]]
+    asked = float(run.options.get("power", 0.8))
+    for key in dict.fromkeys((c["metric"], c["design"], c["scores"], c["turns"]) for c in curves):
+        metric, design, scores, turns = key
+        mine = [c for c in curves if (c["metric"], c["design"], c["scores"], c["turns"]) == key]
+        records = [
+            r for r in run.results
+            if (r.get("metric"), r.get("design"), r.get("scores"), r.get("turns")) == key
+        ]  # fmt: skip
+        panel = plot.Panel.with_axes((0, max(c["dialogues"][-1] for c in mine)), (0, 1), integer_ticks=True)
+        panel.axes("dialogues of each agent", "power")
+        panel.horizontal_rule(asked)
+        for place, curve in enumerate(mine):
+            panel.line(curve["dialogues"], curve["power"], place)
+        beside = f" with scores of {scores}" if scores else ""
+        title = f"{metric}, {design}{beside}, turns in a dialogue: {turns}"
+        yield Figure(
+            kind="power",
+            title=title,
+            meaning=f"The probability of showing the difference if it is there. The dashed line is {asked:g}. Where "
+            "lines of more raters lie close together, more dialogues are worth more than more raters.",
+            notes=provenance_notes(records),
+            head=("raters", "difference", "dialogues", "low", "high", "ratings", "cost"),
+            rows=tuple(
+                (
+                    r["raters"],
+                    r["difference"],
+                    r["dialogues"],
+                    *(r["interval"] or (None, None)),
+                    r["ratings"],
+                    r["cost"],
+                )
+                for r in records
+            ),
+            svg=panel.svg(
+                title, legend=[f"raters: {c['raters']} (difference {number(c['difference'])})" for c in mine]
+            ),
+        )

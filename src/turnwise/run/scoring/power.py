@@ -1,0 +1,448 @@
+"""`turnwise power`: how many dialogues, turns and raters show a difference, from a pilot or from given spreads."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import combinations
+from math import isnan, sqrt
+from typing import Any
+
+import numpy as np
+
+from turnwise.errors import DataError, Refused, UsageError
+from turnwise.logs.items.items import all_items
+from turnwise.logs.scan import Census, scan
+from turnwise.meta.table import unit_scores
+from turnwise.ratings.matrix import RatedLevel, rating_matrix
+from turnwise.run.resume.block_store import BlockStore
+from turnwise.run.scoring.collect import collect
+from turnwise.run.scoring.raters import check_dimension, rated_levels
+from turnwise.run.scoring.shards import Watch, prepare
+from turnwise.run.spec import Outcome, PowerSpec, finish
+from turnwise.stats.clusters import codes, connected_components
+from turnwise.stats.power import (
+    MOST_CLUSTERS,
+    Scored,
+    Spread,
+    TTest,
+    components,
+    pooled,
+    variance_range,
+    win_rate_test_spread,
+)
+from turnwise.types import Finding, Floats, Item
+
+PREFIX = "rating:"
+RATERS = (1, 2, 3, 5)
+MOST_EXPLAINED = 0.999  # share of the variance that scores explain
+CURVE = 40  # points of a power curve
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Design:
+    """How two agents are compared, and the spread of what is compared."""
+
+    name: str  # paired, unpaired or preferences
+    spread: Spread
+    paired: bool
+    agreement: float | None = None  # of a metric's scores with the ratings, over the clusters of the pilot
+    pilot: tuple[int, int] = (1, 1)  # items in a cluster and ratings of an item behind this agreement
+    freedom: int | None = None  # of the pilot behind the spread; None for a given spread
+    n_items: int = 0
+    n_clusters: int = 0
+
+    @property
+    def agents(self) -> int:
+        """How many agents' dialogues are counted: a preference is about both at once."""
+        return 1 if self.name == "preferences" else 2
+
+
+@dataclass(frozen=True, slots=True)
+class _Unit:
+    """One item of a pilot with its measurements: its ratings, or one score."""
+
+    item: Item
+    values: tuple[float, ...]
+
+
+def run(spec: PowerSpec) -> Outcome:
+    """Run `turnwise power`."""
+    found: list[Finding] = []
+    curves: list[dict[str, Any]] = []
+    sha256: Mapping[str, str] = {}
+    if spec.data:
+        census = scan(spec.data, apart=spec.selection.apart)
+        census.hold()
+        sha256 = census.sha256
+        for name, result in _pilots(spec, census):
+            if isinstance(result, Finding):
+                found.append(result)
+                continue
+            turns = spec.turns or tuple(dict.fromkeys((1, _usual_turns(result))))
+            raters = spec.raters or (RATERS if any(len(unit.values) > 1 for unit in result) else (1,))
+            try:
+                beside = _scores(spec, census) if name.startswith(PREFIX) else None
+                designs = _pilot_designs(result, spec, beside)
+            except Refused as error:
+                found.append(Finding.refusal({"metric": name}, error))
+                continue
+            _add(spec, name, designs, turns, raters, found, curves)
+    else:
+        name = "win rate" if spec.win_rate is not None else "given spread"
+        raters = spec.raters or (RATERS if spec.rater_sd or spec.win_rate is not None else (1,))
+        _add(spec, name, list(_given_designs(spec)), spec.turns or (1,), raters, found, curves)
+    return finish(spec, tuple(found), sha256, curves=curves)
+
+
+def _add(
+    spec: PowerSpec,
+    name: str,
+    designs: Sequence[Design],
+    turns: Sequence[int],
+    raters: Sequence[int],
+    found: list[Finding],
+    curves: list[dict[str, Any]],
+) -> None:
+    """Add a finding and a curve for each design, number of turns and number of raters."""
+    for design in designs:
+        for items in turns if design.name != "preferences" else (1,):
+            for ratings in raters:
+                found.append(_finding(spec, name, design, items=items, ratings=ratings))
+                curves.append(_curve(spec, name, design, found[-1], items=items, ratings=ratings))
+
+
+def _test(spec: PowerSpec, design: Design, *, items: int, ratings: int) -> TTest:
+    """The test of a design with this many items in a dialogue and ratings of each.
+
+    Scores explain a share of the true values' variance, which the agreement in the pilot gives, and none of the raters'
+    noise. More ratings of an item therefore raise the agreement.
+    """
+    variance = design.spread.of_cluster(items=items, ratings=ratings)
+    scored = None
+    if design.agreement is not None and variance > 0:
+        true = replace(design.spread, ratings=0.0)
+        pilot = design.spread.of_cluster(items=design.pilot[0], ratings=design.pilot[1])
+        of_true = true.of_cluster(items=design.pilot[0])
+        share = min(1.0, design.agreement**2 * pilot / of_true) if of_true > 0 else 0.0
+        explained = min(MOST_EXPLAINED, share * true.of_cluster(items=items) / variance)
+        scored = Scored(agreement=sqrt(explained), clusters=spec.scored)
+    return TTest(variance=variance, paired=design.paired, alpha=spec.alpha, scored=scored)
+
+
+def _finding(spec: PowerSpec, name: str, design: Design, *, items: int, ratings: int) -> Finding:
+    """The number of dialogues needed, or with `--have` the smallest difference that can be shown."""
+    test = _test(spec, design, items=items, ratings=ratings)
+    around = variance_range(test.variance, design.freedom) if design.freedom else None
+    what = {"metric": name, "design": design.name, "scores": _named_scores(spec, design)}
+    details: dict[str, Any] = {
+        "turns": items,
+        "raters": ratings,
+        "target_power": spec.power,
+        "alpha": spec.alpha,
+    }
+    if spec.have is not None:
+        estimate = test.smallest_difference(spec.have, power=spec.power)
+        ends = [
+            replace(test, variance=one).smallest_difference(spec.have, power=spec.power)
+            for one in around or ()
+        ]
+        dialogues: int | None = spec.have
+        details |= {"difference": estimate}
+    else:
+        needed = test.clusters_needed(_difference(spec), power=spec.power)
+        ends = [
+            replace(test, variance=one).clusters_needed(_difference(spec), power=spec.power)
+            for one in around or ()
+        ]
+        estimate, dialogues = None if needed is None else float(needed), needed
+        details |= {"difference": _difference(spec)}
+    details |= {"dialogues": dialogues, **_amounts(spec, design, dialogues, items, ratings)}
+    if estimate is None:
+        reason = (
+            "one dialogue of each agent cannot be tested"
+            if spec.have is not None
+            else f"it would take more than {MOST_CLUSTERS:,} dialogues of each agent"
+        )
+        return Finding(what=what, estimate=None, status="refused", reason=reason, details=details)
+    known = [float(one) for one in ends if one is not None]
+    sources = {
+        "clusters": design.spread.clusters,
+        "items": design.spread.items,
+        "ratings": design.spread.ratings,
+    }
+    return Finding(
+        what=what,
+        estimate=estimate,
+        interval=(min(known), max(known)) if len(known) == 2 else None,
+        n_items=design.n_items,
+        n_clusters=design.n_clusters,
+        method="two-sided t-test on means of dialogues"
+        + ("; interval from the uncertainty of the pilot's variance" if known else ""),
+        details={**details, "between": _between(known), "variances": sources, "agreement": design.agreement},
+    )
+
+
+def _between(ends: Sequence[float]) -> str | None:
+    """What the pilot leaves open, in words for the table; None for a given spread."""
+    if len(ends) != 2:
+        return None
+    low, high = sorted(ends)
+    return (
+        f"{low:.0f} to {high:.0f}" if low.is_integer() and high.is_integer() else f"{low:.3f} to {high:.3f}"
+    )
+
+
+def _named_scores(spec: PowerSpec, design: Design) -> str | None:
+    """The metric whose scores are used beside ratings; `given` for a given agreement, None without."""
+    return None if design.agreement is None else (spec.beside or "given")
+
+
+def _difference(spec: PowerSpec) -> float:
+    """The difference that is to be shown; of a win rate from one half."""
+    if spec.win_rate is not None:
+        return spec.win_rate - 0.5
+    if spec.difference is None:
+        raise UsageError("say which difference is to be shown (--difference D), or what there is (--have N)")
+    return spec.difference
+
+
+def _amounts(
+    spec: PowerSpec, design: Design, dialogues: int | None, items: int, ratings: int
+) -> dict[str, Any]:
+    """The total numbers of ratings and judge calls of both agents, and the cost where prices are given."""
+    if dialogues is None:
+        return {"ratings": None, "cost": None}
+    people = design.spread.ratings > 0 or design.agreement is not None
+    n_ratings = dialogues * design.agents * items * ratings if people else 0
+    calls = 0
+    if design.agreement is not None:
+        calls = max(dialogues, spec.scored or dialogues) * design.agents * items
+    elif not people:
+        calls = dialogues * design.agents * items
+    prices = (spec.cost_dialogue, spec.cost_rating, spec.cost_judge)
+    cost = (
+        None
+        if all(price is None for price in prices)
+        else dialogues * design.agents * (spec.cost_dialogue or 0)
+        + n_ratings * (spec.cost_rating or 0)
+        + calls * (spec.cost_judge or 0)
+    )
+    return {"ratings": n_ratings or None, "judge_calls": calls or None, "cost": cost}
+
+
+def _curve(
+    spec: PowerSpec, name: str, design: Design, finding: Finding, *, items: int, ratings: int
+) -> dict[str, Any]:
+    """Power against the number of dialogues, up to twice what is needed or what there is."""
+    test = _test(spec, design, items=items, ratings=ratings)
+    difference, dialogues = finding.details["difference"], finding.details["dialogues"]
+    about = {"metric": name, "design": design.name, "scores": _named_scores(spec, design), "turns": items,
+             "raters": ratings, "difference": difference}  # fmt: skip
+    if difference is None or dialogues is None:
+        return {**about, "dialogues": [], "power": []}
+    places = np.unique(np.linspace(2, max(4, 2 * dialogues), CURVE).round().astype(int)).tolist()
+    return {**about, "dialogues": places, "power": [test.power(difference, n) for n in places]}
+
+
+def _given_designs(spec: PowerSpec) -> Iterator[Design]:
+    """The designs of a given spread or win rate."""
+    if spec.win_rate is not None:
+        try:
+            rate = spec.win_rate if spec.have is None else 0.5
+            spread = win_rate_test_spread(rate, ties=spec.ties, icc=spec.icc)
+        except ValueError as error:
+            raise UsageError(f"--win-rate, --ties: {error}") from None
+        yield Design(name="preferences", spread=spread, paired=True)
+        return
+    if spec.sd is None:
+        raise UsageError(
+            "give a pilot file with -m, or the spread: --sd with --icc and --rater-sd, or --win-rate"
+        )
+    true, noise = spec.sd**2, (spec.rater_sd or 0.0) ** 2
+    alone = Spread(clusters=spec.icc * true, items=(1 - spec.icc) * true, ratings=noise)
+    for agreement in dict.fromkeys((None, spec.agreement)):
+        if spec.paired is not True:
+            yield Design(name="unpaired", spread=alone, paired=False, agreement=agreement)
+        if spec.paired is not False and spec.correlation is not None:
+            apart = 2 * (1 - spec.correlation)
+            both = Spread(clusters=apart * alone.clusters, items=apart * alone.items, ratings=2 * noise)
+            yield Design(name="paired", spread=both, paired=True, agreement=agreement)
+    if spec.paired and spec.correlation is None:
+        raise UsageError("a paired design needs --correlation, that of two agents' scores in one context")
+
+
+def _pilots(spec: PowerSpec, census: Census) -> Iterator[tuple[str, list[_Unit] | Finding]]:
+    """The measured items of each metric of the pilot; a finding for a metric that could not be had."""
+    people = [name for name in spec.metrics if name.startswith(PREFIX)]
+    for name in people:
+        yield name, _rated_units(spec, census, name.removeprefix(PREFIX))
+    others = tuple(name for name in spec.metrics if name not in people)
+    if others:
+        yield from _scored_units(replace(spec, metrics=others), census)
+
+
+def _rated_units(spec: PowerSpec, census: Census, dimension: str) -> list[_Unit]:
+    """The rated items of a dimension, with all their ratings."""
+    check_dimension(census, dimension)
+    known = rated_levels(census, dimension)
+    level: RatedLevel = spec.level or known[0]
+    if level not in known:
+        raise UsageError(f"no {level} is rated on `{dimension}`; rated at: {', '.join(known)}")
+    mine = [
+        one
+        for one in census.ratings
+        if one.dimension == dimension and (one.turn is None) == (level == "dialogue")
+    ]
+    matrix = rating_matrix(mine, dimension, level=level)
+    values = {
+        name: tuple(value for value in column.tolist() if not isnan(value))
+        for name, column in zip(matrix.items, matrix.values.T, strict=True)
+    }
+    judged = spec.selection.judged or ("rated" if level == "turn" else "all")
+    stream = all_items(spec.data, replace(spec.selection, judged=judged), census, whole=level == "dialogue")
+    return [_Unit(item, values[item.id]) for item in stream if item.id in values]
+
+
+def _scored_units(spec: PowerSpec, census: Census) -> Iterator[tuple[str, list[_Unit] | Finding]]:
+    """The scored items of each metric: whole dialogues for a metric that scores these."""
+    metrics, absent = prepare(spec, census)
+    watch = Watch(spec.max_errors)
+    with BlockStore(spec.output, reuse=spec.reuse) as store, spec.executor() as workers:
+        tables, items = collect(spec, census, metrics, store, spec.selection, watch=watch, workers=workers)
+    for finding in [*absent, *watch.findings()]:
+        yield str(finding.what["metric"]), finding
+    for name, table in tables.items():
+        whole = table.metric.level == "dialogue"
+        rows = table.named_by("dialogues") if whole else table
+        unit_codes, n_units = codes(rows.ids)
+        scores = unit_scores(table.metric, rows.rows, unit_codes, n_units)
+        if table.metric.level == "system":
+            reason = "it has no number for a single dialogue, so its spread is unknown"
+            yield name, Finding(what={"metric": name}, estimate=None, status="skipped", reason=reason)
+            continue
+        first = {name: at for at, name in reversed(list(enumerate(rows.ids)))}
+        units = [
+            _Unit(items[table.ids[first[unit]]], (value,))
+            for unit, value in zip(dict.fromkeys(rows.ids), scores.tolist(), strict=True)
+            if not isnan(value)
+        ]
+        yield name, units
+
+
+def _scores(spec: PowerSpec, census: Census) -> dict[str, float] | None:
+    """The scores of the metric that is to be used beside ratings, by item and dialogue; None without one."""
+    if spec.beside is None:
+        return None
+    ((_, units),) = _scored_units(replace(spec, metrics=(spec.beside,)), census)
+    if isinstance(units, Finding):
+        raise UsageError(f"--with {spec.beside}: {units.reason}")
+    grouped: dict[str, list[float]] = {}
+    for unit in units:
+        for name in dict.fromkeys((unit.item.id, unit.item.dialogue)):
+            grouped.setdefault(name, []).extend(unit.values)
+    return {name: float(np.mean(values)) for name, values in grouped.items()}
+
+
+def _usual_turns(units: Sequence[_Unit]) -> int:
+    """The mean number of items in a cluster of one agent, rounded."""
+    return max(1, round(len(units) / len({(unit.item.agent, unit.item.cluster) for unit in units})))
+
+
+def _pilot_designs(
+    units: Sequence[_Unit], spec: PowerSpec, scores: Mapping[str, float] | None
+) -> list[Design]:
+    """The unpaired design, and the paired one where agents of the pilot share contexts."""
+    agents = list(dict.fromkeys(unit.item.agent for unit in units))
+    for name in spec.agents:
+        if name not in agents:
+            raise DataError(f"the pilot has no measured item of agent `{name}`; it has {', '.join(agents)}")
+    chosen = list(spec.agents) or agents
+    of_agent = {name: [unit for unit in units if unit.item.agent == name] for name in chosen}
+    apart = [mine for mine in of_agent.values() if len({unit.item.cluster for unit in mine}) > 1]
+    if not apart:
+        raise Refused("no agent of the pilot has two dialogues, and one shows no spread")
+    spreads = [_components(mine) for mine in apart]
+    found = [
+        Design(
+            name="unpaired",
+            spread=pooled([spread for spread, _ in spreads], [n - 1 for _, n in spreads]),
+            paired=False,
+            freedom=sum(n - 1 for _, n in spreads),
+            n_items=sum(map(len, apart)),
+            n_clusters=sum(n for _, n in spreads),
+        )
+    ]
+    paired = [
+        one for a, b in combinations(chosen, 2) if (one := _pairs(of_agent[a], of_agent[b])) is not None
+    ]
+    if paired:
+        clusters = [one.n_clusters - 1 for one in paired]
+        found.append(
+            Design(
+                name="paired",
+                spread=pooled([one.spread for one in paired], clusters),
+                paired=True,
+                freedom=max(
+                    clusters
+                ),  # pairs of agents share dialogues, so their variances are not independent
+                n_items=sum(one.n_items for one in paired),
+                n_clusters=sum(one.n_clusters for one in paired),
+            )
+        )
+    if spec.paired is not None:
+        found = [one for one in found if one.paired == spec.paired]
+    if not found:
+        raise Refused("no two agents of the pilot share contexts (--pair KEY), so pairs show no spread")
+    if scores is None:
+        return found
+    agreement = _agreement([unit for mine in apart for unit in mine], scores)
+    usual = _usual_turns(units), max(1, round(float(np.mean([len(unit.values) for unit in units]))))
+    return [*found, *(replace(one, agreement=agreement, pilot=usual) for one in found)]
+
+
+def _components(units: Sequence[_Unit]) -> tuple[Spread, int]:
+    """The variance components of one agent's items, and the number of its clusters."""
+    values, item_codes, cluster_codes = _columns(units)
+    return components(values, item_codes, cluster_codes), len(np.unique(cluster_codes))
+
+
+def _columns(units: Sequence[_Unit]) -> tuple[Floats, Any, Any]:
+    """Values with the codes of their items and clusters."""
+    clusters, _ = codes([unit.item.cluster for unit in units])
+    counts = [len(unit.values) for unit in units]
+    values = np.array([value for unit in units for value in unit.values])
+    return values, np.repeat(np.arange(len(units)), counts), np.repeat(clusters, counts)
+
+
+def _pairs(a: Sequence[_Unit], b: Sequence[_Unit]) -> Design | None:
+    """The spread of the differences of two agents in the contexts that both have; None with fewer than 2 clusters."""
+    other = {unit.item.pair: unit for unit in b}
+    both = [(unit, other[unit.item.pair]) for unit in {one.item.pair: one for one in a}.values()
+            if unit.item.pair in other]  # fmt: skip
+    clusters, n_clusters = connected_components([(x.item.cluster, y.item.cluster) for x, y in both])
+    if n_clusters < 2:
+        return None
+    differences = np.array([np.mean(x.values) - np.mean(y.values) for x, y in both])
+    spread = components(differences, np.arange(len(both)), clusters)
+    noise_a, noise_b = (_components(side)[0].ratings for side in (a, b))
+    part = float(np.mean([noise_a / len(x.values) + noise_b / len(y.values) for x, y in both]))
+    if spread.items:
+        spread = replace(spread, items=max(0.0, spread.items - part), ratings=noise_a + noise_b)
+    else:
+        spread = replace(spread, clusters=max(0.0, spread.clusters - part), ratings=noise_a + noise_b)
+    return Design(name="paired", spread=spread, paired=True, n_items=len(both), n_clusters=n_clusters)
+
+
+def _agreement(units: Sequence[_Unit], scores: Mapping[str, float]) -> float:
+    """The correlation of scores and ratings over the means of each agent's clusters, within agents."""
+    known = [unit for unit in units if unit.item.id in scores]
+    cells, n_cells = codes([f"{unit.item.agent}\0{unit.item.cluster}" for unit in known])
+    if n_cells < 4:
+        raise Refused("fewer than four rated dialogues of the pilot have a score of --with")
+    counts = np.bincount(cells)
+    x = np.bincount(cells, weights=[scores[unit.item.id] for unit in known]) / counts
+    y = np.bincount(cells, weights=[float(np.mean(unit.values)) for unit in known]) / counts
+    agent_of, n_agents = codes([known[at].item.agent for at in np.unique(cells, return_index=True)[1]])
+    centred = [v - (np.bincount(agent_of, weights=v) / np.bincount(agent_of, minlength=n_agents))[agent_of]
+               for v in (x, y)]  # fmt: skip
+    size = float(np.sqrt(np.sum(centred[0] ** 2) * np.sum(centred[1] ** 2)))
+    return float(np.sum(centred[0] * centred[1])) / size if size > 0 else 0.0

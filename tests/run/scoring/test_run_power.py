@@ -1,0 +1,163 @@
+"""`turnwise power` from pilots and from given spreads."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import turnwise as tw
+from tests.finished_runs import CORPUS
+
+
+def write(path: Path, *, contexts: int = 200, turns: int = 1, raters: int = 3, shared: bool = True) -> str:
+    """Rated dialogues of two agents: variance .5 between contexts, .3 between replies, .6 between ratings."""
+    rng = np.random.default_rng(0)
+    lines = []
+    topic = np.sqrt(0.5) * rng.normal(size=(2, contexts))
+    for place, agent in enumerate(("a", "b")):
+        for number in range(contexts):
+            messages, ratings = [], []
+            for turn in range(turns):
+                value = topic[0 if shared else place, number] + np.sqrt(0.3) * rng.normal()
+                asked = f"{number} {turn}" if shared else f"{agent} {number} {turn}"
+                messages += [
+                    {"role": "user", "content": asked},
+                    {"role": "assistant", "content": "word " * max(1, round(8 + 2 * value))},
+                ]
+                ratings += [
+                    {"dimension": "overall", "value": float(value + np.sqrt(0.6) * rng.normal()), "rater": f"r{k}",
+                     "turn": 2 * turn + 1}
+                    for k in range(raters)
+                ]  # fmt: skip
+            record = {"id": f"{agent}{number}", "agent": agent, "messages": messages, "ratings": ratings}
+            lines.append(json.dumps({**record, "meta": {"topic": number}}) + "\n")
+    path.write_text("".join(lines))
+    return str(path)
+
+
+def rows(found: tw.Power) -> dict[tuple, dict]:
+    return {(one["design"], one["turns"], one["raters"]): one for one in found}
+
+
+def test_a_pilot_of_ratings_shows_the_trade_between_items_and_raters(tmp_path: Path):
+    found = rows(
+        tw.power(write(tmp_path / "pilot.jsonl"), metrics="rating:overall", difference=0.3, figures=False)
+    )
+    alone, five = found["unpaired", 1, 1], found["unpaired", 1, 5]
+    assert alone["variances"]["ratings"] == pytest.approx(0.6, abs=0.06)
+    assert alone["variances"]["clusters"] == pytest.approx(0.8, abs=0.15)
+    assert alone["dialogues"] > five["dialogues"]
+    assert alone["ratings"] < five["ratings"]
+    assert alone["interval"][0] <= alone["dialogues"] <= alone["interval"][1]
+    paired = found["paired", 1, 1]
+    assert sum(paired["variances"].values()) == pytest.approx(2 * (0.3 + 0.6), abs=0.3)
+    assert paired["variances"]["ratings"] == pytest.approx(1.2, abs=0.15)
+
+
+def test_turns_of_a_dialogue_are_planned_for(tmp_path: Path):
+    path = write(tmp_path / "pilot.jsonl", turns=4, contexts=60, shared=False)
+    found = rows(tw.power(path, difference=0.3, raters=[1], figures=False))
+    assert set(found) == {("unpaired", 1, 1), ("unpaired", 4, 1)}
+    assert found["unpaired", 4, 1]["dialogues"] < found["unpaired", 1, 1]["dialogues"]
+    assert found["unpaired", 4, 1]["variances"]["items"] == pytest.approx(0.3, abs=0.1)
+
+
+def test_what_there_is_gives_the_smallest_difference(tmp_path: Path):
+    path = write(tmp_path / "pilot.jsonl")
+    needed = rows(tw.power(path, difference=0.3, figures=False))["unpaired", 1, 1]["dialogues"]
+    found = rows(tw.power(path, have=needed, figures=False))["unpaired", 1, 1]
+    assert found["estimate"] == found["difference"] == pytest.approx(0.3, abs=0.005)
+    assert found["dialogues"] == needed
+
+
+def test_a_metric_has_no_raters():
+    found = tw.power(CORPUS, metrics="length", difference=3, pair="meta.topic", turns=[1], figures=False)
+    assert {one["raters"] for one in found} == {1}
+    assert all(one["ratings"] is None and one["judge_calls"] == 2 * one["dialogues"] for one in found)
+    assert {one["design"] for one in found} == {"paired", "unpaired"}
+
+
+def test_scores_beside_ratings_need_fewer_ratings(tmp_path: Path):
+    path = write(tmp_path / "pilot.jsonl")
+    found = tw.power(path, difference=0.5, beside="length", raters=[1, 3], paired=False, figures=False)
+    without, _, beside, more = found
+    assert (without["scores"], beside["scores"]) == (None, "length")
+    assert beside["agreement"] == pytest.approx(
+        np.sqrt(0.8 / 1.0), abs=0.04
+    )  # with the mean of three ratings
+    assert beside["dialogues"] == pytest.approx(without["dialogues"] * 0.6 / 1.4, rel=0.15)
+    assert more["dialogues"] < beside["dialogues"]
+
+
+def test_given_spreads_are_those_of_the_textbook():
+    (one,) = tw.power(sd=1, difference=0.3, figures=False)
+    assert one["dialogues"] == 176  # Cohen 1988: d = .3 at power .8
+    assert one["interval"] is None
+    both = rows(tw.power(sd=1, rater_sd=1, correlation=0.5, difference=0.3, raters=[1, 4], figures=False))
+    assert both["unpaired", 1, 1]["dialogues"] == pytest.approx(2 * 176, abs=2)
+    assert both["paired", 1, 1]["variances"] == {"clusters": 0.0, "items": 1.0, "ratings": 2.0}
+
+
+def test_a_win_rate_is_planned_in_contexts_and_raters():
+    found = tw.power(win_rate=0.6, ties=0.2, icc=0.3, raters=[1, 3], figures=False)
+    one, three = found
+    assert (one["design"], one["difference"]) == ("preferences", pytest.approx(0.1))
+    assert one["dialogues"] == one["ratings"] == 155  # variance .195: the mean of .19 and .2
+    assert three["ratings"] == 3 * three["dialogues"]
+
+
+def test_costs_name_the_cheapest_design(capsys: pytest.CaptureFixture[str]):
+    from turnwise.cli.group import run
+
+    line = "power --sd 1 --rater-sd 1 --difference .3 --raters 1,4 --cost-dialogue 10 --cost-rating .1"
+    assert run([*line.split(), "-q"]) == 0
+    assert (
+        "cheapest: given spread, unpaired, dialogues of each agent 219, turns 1, raters 4"
+        in capsys.readouterr().out
+    )
+    found = tw.power(sd=1, rater_sd=1, difference=0.3, raters=[1, 4], cost_rating=0.1, figures=False)
+    assert found.cheapest()["raters"] == 1
+    assert tw.power(sd=1, difference=0.3, figures=False).cheapest() is None
+
+
+def test_a_report_draws_the_curves():
+    found = tw.power(sd=1, rater_sd=1, difference=0.3)
+    (figure,) = found.figures()
+    assert figure.kind == "power"
+    assert len(figure.rows) == 4
+    assert found.document["curves"][0]["power"] == sorted(found.document["curves"][0]["power"])
+
+
+@pytest.mark.parametrize(
+    ("asked", "complaint"),
+    [
+        ({"difference": 0.3}, "give a pilot file"),
+        ({"sd": 1.0}, "which difference is to be shown"),
+        ({"sd": 1.0, "difference": 0.0}, "which difference is to be shown"),
+        ({"sd": 1.0, "metrics": "length", "difference": 0.3}, "needs a pilot file"),
+        ({"data": CORPUS, "sd": 1.0, "difference": 0.3}, "the pilot's own spread is used"),
+        ({"win_rate": 0.6, "sd": 1.0}, "goes with --ties and --icc alone"),
+        ({"win_rate": 0.5}, "no difference"),
+        ({"win_rate": 0.95, "ties": 0.5}, "cannot have 50% ties"),
+        ({"sd": 1.0, "difference": 0.3, "paired": True}, "needs --correlation"),
+        ({"data": CORPUS, "metrics": "rating:charm", "difference": 0.3}, "no rating has the dimension"),
+        ({"data": CORPUS, "difference": 0.3, "agents": "nobody"}, "no measured item of agent `nobody`"),
+    ],
+)
+def test_a_plan_that_lacks_something_is_an_error(asked: dict, complaint: str):
+    with pytest.raises(tw.TurnwiseError, match=complaint):
+        tw.power(**asked, figures=False)
+
+
+def test_a_pilot_of_one_dialogue_is_refused(tmp_path: Path):
+    path = write(tmp_path / "pilot.jsonl", contexts=1)
+    found = tw.power(path, difference=0.3, figures=False)
+    assert found.exit_code == 4
+    assert "one shows no spread" in next(iter(found))["reason"]
+
+
+def test_a_difference_that_no_number_shows_is_refused():
+    found = tw.power(sd=1, difference=1e-7, figures=False)
+    assert found.exit_code == 4
+    assert "more than 1,000,000,000 dialogues" in next(iter(found))["reason"]
