@@ -1,6 +1,6 @@
 """Self-play evaluation in worlds with known truth; prints a table and writes papers/selfplay.json.
 
-    python papers/selfplay.py [--agents 16] [--dialogues 100] [--truth 2000]
+    python -m papers.selfplay [--agents 16] [--dialogues 100] [--truth 2000]
 
 Booking: each seller talks to a customer model that is trained on the other sellers' logs, and the world scores the
 dialogue. Chat: each agent talks to itself, and a reward model trained on the other agents' rated dialogues predicts the
@@ -15,12 +15,12 @@ from typing import Any
 
 import numpy as np
 
+from papers.learned_customer import LearnedCustomer, play_in_world
 from turnwise import worlds
 from turnwise.encode.episodes import encode, leave_out, whole
 from turnwise.estimators.baselines.selfplay import SelfPlay
-from turnwise.run.dialogues.learned_customer import LearnedCustomer
 from turnwise.run.dialogues.respond import Request
-from turnwise.run.dialogues.selfplay import episodes_by_agent, hold_dialogue, play_in_world
+from turnwise.run.dialogues.selfplay import episodes_by_agent, hold_dialogue
 from turnwise.stats.correlation import pearson, spearman
 from turnwise.types import Agent, Dialogue, Turn
 

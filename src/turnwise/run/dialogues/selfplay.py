@@ -1,11 +1,10 @@
 """Self-play: dialogues of an agent with a user model, for self-play evaluation (`estimators.baselines.selfplay`).
 
 In small talk the user model is the agent itself, as in ENIGMA's section 4.3 (Jiang et al. 2021), or any other agent: it
-sees the dialogue with the roles swapped. Dialogues start with the first turns of logged ones. In a world the user
-is that of the scene, or one learned from logs (`run.dialogues.learned_customer`), and the world scores the dialogue.
+sees the dialogue with the roles swapped. Dialogues start with the first turns of logged ones.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -34,7 +33,6 @@ from turnwise.run.resume.progress_journal import Journal
 from turnwise.run.scoring.tally import generator
 from turnwise.run.workers.execute import progress
 from turnwise.types import Agent, Dialogue, Episodes, Estimator, Reply, Role, Turn, digest
-from turnwise.worlds.play import World, simulate_turns
 
 _SWAPPED: dict[Role, Role] = {"user": "assistant", "assistant": "user"}
 
@@ -139,28 +137,6 @@ def _first_turns(dialogue: Dialogue) -> tuple[Turn, ...]:
 def swap_roles(turns: Sequence[Turn]) -> list[Turn]:
     """The turns with the roles of user and assistant swapped, without system turns."""
     return [replace(turn, role=_SWAPPED[turn.role]) for turn in turns if turn.role in _SWAPPED]
-
-
-def play_in_world(
-    world: World,
-    agent: Agent,
-    *,
-    name: str,
-    dialogues: int,
-    seed: int,
-    user: Callable[[Any], Any] | None = None,  # replaces the user of a scene
-) -> Iterator[Dialogue]:
-    """Yield `dialogues` dialogues of the agent, named `name`, in a world, with the ratings that the world computes.
-
-    `user` replaces the user of a scene. Each dialogue has its own generator, by seed, name and number.
-    """
-    for number in range(dialogues):
-        rng = generator(seed, "self-play", name, str(number))
-        scene = world.scene(rng)
-        turns = simulate_turns(scene if user is None else user(scene), world.for_dialogue(agent), rng)
-        identity = f"{name}/{number}"
-        ratings = scene.ratings(turns, identity, rng)
-        yield Dialogue(identity, name, turns[1:], ratings, goal=scene.goal)
 
 
 def without_played(name: str) -> tuple[str, str | None]:

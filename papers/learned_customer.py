@@ -1,11 +1,11 @@
-"""A customer of the booking world that imitates the customers of a log: the user model of self-play.
+"""A customer of the booking world that imitates the customers of a log, and self-play with it in a world.
 
 It retrieves the logged customer's turn that followed the most similar seller's turn (TF-IDF), and says the same with
 the facts of its own intent. So its moves are learned, and its facts are its own. It accepts or rejects an offer as
 the logged customer did, whether or not the flight meets its conditions.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -14,10 +14,12 @@ import numpy as np
 from turnwise.agents.tfidf import TfIdf
 from turnwise.errors import DataError
 from turnwise.run.dialogues.selfplay import swap_roles
-from turnwise.types import Dialogue, DimensionScores, Rating, Turn
+from turnwise.run.scoring.tally import generator
+from turnwise.types import Agent, Dialogue, DimensionScores, Rating, Turn
 from turnwise.worlds.booking import customer, wording
 from turnwise.worlds.booking.parsing import is_leaving, parse_facts
 from turnwise.worlds.booking.world import Scene
+from turnwise.worlds.play import World, simulate_turns
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,3 +107,25 @@ class LearnedScene:
     def truth(self, turns: Sequence[Turn], /) -> DimensionScores:
         """The scores of the decision that ended the dialogue; empty without one."""
         return self.scene.truth(turns)
+
+
+def play_in_world(
+    world: World,
+    agent: Agent,
+    *,
+    name: str,
+    dialogues: int,
+    seed: int,
+    user: Callable[[Any], Any] | None = None,  # replaces the user of a scene
+) -> Iterator[Dialogue]:
+    """Yield `dialogues` dialogues of the agent, named `name`, in a world, with the ratings that the world computes.
+
+    `user` replaces the user of a scene. Each dialogue has its own generator, by seed, name and number.
+    """
+    for number in range(dialogues):
+        rng = generator(seed, "self-play", name, str(number))
+        scene = world.scene(rng)
+        turns = simulate_turns(scene if user is None else user(scene), world.for_dialogue(agent), rng)
+        identity = f"{name}/{number}"
+        ratings = scene.ratings(turns, identity, rng)
+        yield Dialogue(identity, name, turns[1:], ratings, goal=scene.goal)
