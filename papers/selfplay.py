@@ -110,7 +110,7 @@ def main() -> None:
                          "spearman": round(spearman(x, y), 3), "mae": round(float(np.abs(x - y).mean()), 3),
                          "seconds": round(time.perf_counter() - start, 1)})  # fmt: skip
             print(rows[-1], flush=True)
-    command = f"python papers/selfplay.py --agents {given.agents} --dialogues {given.dialogues} --truth {given.truth}"
+    command = f"python -m papers.selfplay --agents {given.agents} --dialogues {given.dialogues} --truth {given.truth}"
     document = {"command": command, "rows": rows}
     Path(__file__).with_suffix(".json").write_text(json.dumps(document, indent=1) + "\n")
 

@@ -71,9 +71,9 @@ def summary(value: Any) -> str:
 
 def parameters(function: Any) -> dict[str, str]:
     """Name -> the line of the docstring about this parameter."""
-    _, _, told = inspect.cleandoc(function.__doc__ or "").partition("Parameters:\n")
+    _, _, explained = inspect.cleandoc(function.__doc__ or "").partition("Parameters:\n")
     found = {}
-    for line in told.splitlines():
+    for line in explained.splitlines():
         name, colon, words = line.strip().partition(": ")
         if colon:
             found[name] = words
@@ -90,7 +90,7 @@ def annotation(value: Any) -> str:
 
 
 def function_lines(name: str, function: Any) -> Iterator[str]:
-    signature, told = inspect.signature(function), parameters(function)
+    signature, explained = inspect.signature(function), parameters(function)
     yield f"### {name}\n"
     yield f"{summary(function)}\n"
     yield f"Returns `{annotation(signature.return_annotation)}`.\n"
@@ -98,7 +98,7 @@ def function_lines(name: str, function: Any) -> Iterator[str]:
     for one in signature.parameters.values():
         default = "required" if one.default is inspect.Parameter.empty else f"`{one.default!r}`"
         kind = annotation(one.annotation).replace("|", "\\|")
-        yield f"| `{one.name}` | `{kind}` | {default} | {told.get(one.name, '').replace('|', chr(92) + '|')} |"
+        yield f"| `{one.name}` | `{kind}` | {default} | {explained.get(one.name, '').replace('|', chr(92) + '|')} |"
     yield ""
 
 
