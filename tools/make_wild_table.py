@@ -1,7 +1,7 @@
 """`python -m tools.make_wild_table FOLDER`: the table in docs/convert.md of how real files of other tools are read.
 
 Each file of the folder goes through `convert`, `validate` and `score -m length,question-rate`; the table says what was
-understood. Files that need to be told who is who are given the options in OPTIONS.
+understood. Files whose speakers have no roles are given the options in OPTIONS.
 """
 
 import re
@@ -54,9 +54,9 @@ def row(path: Path, folder: Path) -> str:
         found = []
     first = [one for one in found if one["agent"] == found[0]["agent"] and one["estimate"] is not None]
     numbers = ", ".join(f"{one['metric']} {one['estimate']:.3f}" for one in first)
-    told = " ".join(f"--{key.replace('columns', 'map').replace('reader', 'from')} '{value}'"
+    options = " ".join(f"--{key.replace('columns', 'map').replace('reader', 'from')} '{value}'"
                     for key, value in OPTIONS.get(path.name, {}).items())  # fmt: skip
-    how = f"`{done.reader}`" + (f" with `{told}`" if told else "")
+    how = f"`{done.reader}`" + (f" with `{options}`" if options else "")
     return f"| {shown} | {how} | {done.n_dialogues} | {_cells(counts)} | {dropped} | {numbers or 'no reply to score'} |"
 
 
