@@ -100,16 +100,16 @@ def read(line: bytes | str, line_number: int, *, prefix: str = "", apart: bool =
 
 
 def _with_alternatives(message: _Message) -> Turn:
-    """The `Turn` of a message with alternatives, each agent's samples as replies."""
-    alternatives = {agent: _replies(samples) for agent, samples in message.alternatives.items()}
-    role, content, references, outcome = message.role, message.content, message.references, message.outcome
-    return Turn(role, content, references, alternatives, outcome, message.state, message.acts)
+    """The `Turn` of a message with or without alternatives; the samples in its dict are replaced by replies."""
+    fields = astuple(message)
+    alternatives: dict[str, Any] = message.alternatives
+    for agent, samples in alternatives.items():
+        alternatives[agent] = (Reply(samples),) if type(samples) is str else _replies(samples)
+    return Turn(*fields)
 
 
-def _replies(samples: str | list[str | _Sample]) -> tuple[Reply, ...]:
-    """The samples of one agent; a plain string is one sample."""
-    if isinstance(samples, str):
-        return (Reply(samples),)
+def _replies(samples: list[str | _Sample]) -> tuple[Reply, ...]:
+    """The samples of one agent as replies."""
     return tuple(
         Reply(sample) if isinstance(sample, str) else Reply(sample.content, sample.outcome, sample.relabelled)
         for sample in samples
