@@ -31,7 +31,10 @@ class Replies:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Simulated:
-    """What `simulate` wrote: the logs, and the true mean of each agent."""
+    """What `simulate` wrote: the logs and, unless `truth` was 0, each agent's true mean by dimension.
+
+    Iterating gives one dict an agent of the truth; without the truth there are none.
+    """
 
     path: str
     truth_path: str | None  # None: no truth was asked for

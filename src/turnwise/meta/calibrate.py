@@ -238,7 +238,7 @@ def _difference_sensitivity(a: Sample, b: Sample, result: Corrected) -> dict[str
 
 
 def _with_adjusted_p(findings: Sequence[Finding]) -> list[Finding]:
-    """The differences with p-values adjusted for their number (Benjamini and Hochberg)."""
+    """The differences with `p_adjusted` in their details: Benjamini and Hochberg over all of them."""
     adjusted = benjamini_hochberg(
         np.array([float("nan") if one.p is None else one.p for one in findings])
     ).tolist()

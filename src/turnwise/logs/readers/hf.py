@@ -34,7 +34,7 @@ def read(path: str, options: Options | None = None) -> Iterator[Dialogue]:
 
 
 def _splits(folder: Path) -> Mapping[str, list[str]]:
-    """Split -> its files; a dataset without splits has the one key "".
+    """Split -> the paths of its files; a dataset without splits has the one key "".
 
     A folder without a dataset raises `DataError`.
     """

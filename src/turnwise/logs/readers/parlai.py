@@ -168,7 +168,7 @@ def _roles(heard: Sequence[Act], options: Options, file: str) -> dict[str, Role]
     elif (sides := _self_chat(rest)) and "user" not in known.values():
         known |= {sides[0]: "user", sides[1]: "assistant"}
         note = f"self-chat: `{sides[0]}` is read as the user, `{sides[1]}` as the agent"
-        if note not in options.notes:
+        if note not in options.notes and not options.roles:
             options.notes.append(note)
     return speakers.roles(counts, options, file=file, known=known)
 

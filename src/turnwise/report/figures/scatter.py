@@ -63,9 +63,13 @@ def _best_and_worst(records: Sequence[Record]) -> list[Record]:
     return mine if len(mine) <= MAX_METRICS else [*mine[: MAX_METRICS - 1], mine[-1]]
 
 
-def _unit_figures(run: Run, people: Sequence[Mapping[str, Any]], rated: Sequence[Record]) -> Iterator[Figure]:
-    """A figure for each chosen metric with a dot for each rated item or dialogue that it scored."""
-    chosen = _best_and_worst(rated)
+def _unit_figures(
+    run: Run, people: Sequence[Mapping[str, Any]], agreements: Sequence[Record]
+) -> Iterator[Figure]:
+    """A figure for each of the best metrics and for the worst by `agreements`, on the dimension, group and level of the
+    first: a dot for each rated item or dialogue that it scored, at most `MAX_DOTS`; none for a metric without dots.
+    """
+    chosen = _best_and_worst(agreements)
     level = chosen[0]["level"]
     group = chosen[0].get("group") or ""
     ratings = {

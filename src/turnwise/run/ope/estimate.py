@@ -111,7 +111,10 @@ def nested(estimator: Estimator) -> bool:
 
 
 def text_vectors(texts: Sequence[str], model: str, workers: Executor) -> Floats:
-    """(m, q) the vectors of the texts, encoded by the workers in parts that do not depend on their number."""
+    """(m, q) the vectors of the texts, of which there is at least one, encoded in parts of `PART`.
+
+    The workers encode the parts; a single part is encoded here.
+    """
     parts = [texts[at : at + PART] for at in range(0, len(texts), PART)]
     if len(parts) == 1:
         return encoded(texts, model)
@@ -265,8 +268,9 @@ def _with_estimate(
     """`about`, completed with the target's estimate and interval, or with the reason of a refusal.
 
     `own` is its raw estimate, `others` those of the known agents, `means` their mean ratings in the same order. A line
-    from estimates to means calibrates it; it is refused if the line does not rank the agents or the target is out of
-    reach. Without `calibrate`: the raw estimate with a sampling interval, never refused.
+    from estimates to means calibrates it; it is refused if there are too few agents for a line, the line does not rank
+    them, or the target is out of reach. Without `calibrate`: the raw estimate, never refused, with a sampling interval,
+    or None where its contributions give none.
     """
     mine = reaches[about.target]
     diagnostics: dict[str, Any] = {"raw": own.value, **own.diagnostics}

@@ -74,6 +74,8 @@ def _dimension(census: Census, to: str | None) -> str:
     """The dimension that `--to` names, with or without `rating:`; by default `overall`, else the only one."""
     name = None if to is None else to.removeprefix(PREFIX)
     check_dimension(census, name)
+    if name == "all":
+        raise UsageError(f"--to names one dimension; there are {', '.join(census.dimensions)}")
     known = list(census.dimensions)
     if name is None and "overall" not in known and len(known) > 1:
         raise UsageError(

@@ -103,7 +103,7 @@ def check_dimension(census: Census, dimension: str | None) -> None:
     """
     known = census.dimensions
     if not known:
-        raise DataError("there are no ratings in the data, and `meta` asks what people said")
+        raise DataError("there are no ratings in the data to compare with")
     if dimension not in (None, "all", *known):
         raise UsageError(f"no rating has the dimension `{dimension}`; there are {', '.join(known)}")
 
