@@ -13,8 +13,9 @@ from turnwise.errors import DataError, TurnwiseError, UsageError
 from turnwise.logs import READERS, native
 from turnwise.logs.readers import convert
 from turnwise.logs.readers.columns import parse
+from turnwise.logs.readers.hf import _of_split
 from turnwise.logs.readers.source import Options
-from turnwise.types import Dialogue, Rating, Reply, Turn
+from turnwise.types import Dialogue, Preference, Rating, Reply, Turn
 
 
 def read(name: str, path: Path, mapped: str = "", split: str | None = None) -> list[Dialogue]:
@@ -269,6 +270,12 @@ def test_a_folder_of_parquet_files_has_its_splits_in_their_names(tmp_path: Path)
         frame = polars.DataFrame([{"conversations": said}])
         frame.write_parquet(tmp_path / "set" / "data" / f"train-{i:05}-of-00002.parquet")
     assert [dialogue.id for dialogue in read("hf", tmp_path / "set")] == ["train-1", "train-2"]
+
+
+def test_preferences_of_a_dataset_with_splits_name_the_other_dialogue_by_its_new_id() -> None:
+    vote = Preference(other="2", winner="other")
+    made = _of_split(Dialogue("1", "a", (Turn("assistant", "hello"),), preferences=(vote,)), "train")
+    assert (made.id, made.preferences[0].other) == ("train-1", "train-2")
 
 
 @pytest.mark.parametrize("name", ["parquet", "hf"])

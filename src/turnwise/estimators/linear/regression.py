@@ -35,7 +35,7 @@ class Fqe(Linear):
     card: ClassVar[Card] = Card(
         kind="estimator",
         meaning="Mean rating of the target: its fitted Q at the first turns of the logged dialogues.",
-        range="that of the rating; not clipped",
+        range="that of the rating; clipped to the logged ratings",
         limits="As good as its features: what they do not tell apart is given the same Q. Errors add up over turns.",
         citation="Le et al. 2019, Batch Policy Learning under Constraints",
     )

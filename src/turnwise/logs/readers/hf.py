@@ -74,7 +74,12 @@ def _listed(file: Path, key: str, check: Any) -> tuple[str, ...]:
 
 
 def _of_split(dialogue: Dialogue, split: str) -> Dialogue:
-    """The dialogue with its split before its id and in `meta.split`; its ratings point to the new id."""
+    """The dialogue with its split before its id and in `meta.split`.
+
+    Its ratings point to the new id, and its preferences to the new id of the other dialogue of the same split.
+    """
     identity = f"{split}-{dialogue.id}"
     ratings = tuple(replace(rating, item=item_id(identity, rating.turn)) for rating in dialogue.ratings)
-    return replace(dialogue, id=identity, ratings=ratings, meta={"split": split, **dialogue.meta})
+    preferences = tuple(replace(one, other=f"{split}-{one.other}") for one in dialogue.preferences)
+    meta = {"split": split, **dialogue.meta}
+    return replace(dialogue, id=identity, ratings=ratings, preferences=preferences, meta=meta)

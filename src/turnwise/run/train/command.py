@@ -241,12 +241,12 @@ def _data(spec: TrainSpec, census: Census) -> dict[str, Any]:
 
 
 def _command(spec: TrainSpec, metric: str) -> str:
-    """The command line of this training, for the model's card.
-
-    It has the data, --dimension, --where, --set, --model and --seed, and no other options.
-    """
+    """The command line of this training, for the model's card: the data, and every option that changes the model."""
     words = ["turnwise train", metric, *(Path(spec.names.get(path, path)).name for path in spec.data)]
     words += [f"--dimension {spec.dimension}"] if spec.dimension else []
+    words += [f"--lower-is-better {','.join(spec.lower)}"] if spec.lower else []
+    words += [f"--role {spec.selection.role}"] if spec.selection.role != "assistant" else []
+    words += [f"--limit {spec.selection.limit}"] if spec.selection.limit else []
     words += [f"--where {key}={value}" for key, value in spec.selection.where]
     words += [f"--set {key}={value}" for key, value in sorted(spec.settings.items())]
     words += [f"--model {spec.model}"] if spec.model else []

@@ -38,8 +38,8 @@ def make_tasks(
 ) -> tuple[Task, ...]:
     """The tasks of a study without those that have an incomplete item, so there may be none.
 
-    They are in the order of the data; in the mode `write` dialogues that end with a user's turn come first. `agents` are
-    those of live chats. Raises `DataError` in the mode `pairwise` if no context has replies of two agents.
+    They are in the order of the data; in the mode `write` dialogues that end with a user's turn come first. `agents`
+    are those of live chats. Raises `DataError` in the mode `pairwise` if no context has replies of two agents.
     """
     if study.mode == "chat":
         found = tuple(_chat_tasks(dialogues, agents))

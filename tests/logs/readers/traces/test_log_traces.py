@@ -192,7 +192,7 @@ def test_langfuse_traces_of_a_session_are_one_dialogue_with_scores(tmp_path: Pat
     (dialogue,) = read("langfuse", tmp_path / "traces.json", traces, options)
     assert (dialogue.id, dialogue.agent, spoken(dialogue)) == ("s", "m1", SAID)
     assert [(one.dimension, one.value, one.turn) for one in dialogue.ratings] == [("helpful", 0.5, 4)]
-    assert options.dropped == {"scores that are no number": 1}
+    assert options.dropped == {"scores that are no number": 1, "observations that are no model call": 1}
 
 
 def test_langsmith_runs_are_read_in_langchains_spelling(tmp_path: Path) -> None:

@@ -45,8 +45,8 @@ def read(path: str, options: Options | None = None) -> Iterator[Dialogue]:
 def _calls(values: dict[str, Any], place: str, options: Options) -> Iterator[Call]:
     """The model calls of one trace or observation; the trace's scores go to its last call.
 
-    A record of another type without model calls in it is counted as dropped; other observations in a trace are passed
-    over.
+    Everything else is counted as dropped: other observations in a trace, and a record of another type without model
+    calls in it.
     """
     trace = text_at(values, "traceId") or text_at(values, "trace_id") or text_at(values, "id") or place
     group = text_at(values, "sessionId") or text_at(values, "session_id") or trace
@@ -59,14 +59,13 @@ def _calls(values: dict[str, Any], place: str, options: Options) -> Iterator[Cal
         }
     )
     marks = list(_ratings(values, options))
-    observed = [
-        one
-        for one in optional(values, "observations", each(_observation), default=())
-        if one.get("type") == "GENERATION"
-    ]
-    kind = values.get("type")
-    if kind not in (None, "GENERATION") and not observed:
-        options.dropped["observations that are no model call"] += 1
+    inside = optional(values, "observations", each(_observation), default=())
+    observed = [one for one in inside if one.get("type") == "GENERATION"]
+    no_call = values.get("type") not in (None, "GENERATION") and not observed
+    others = sum(bool(one) for one in inside) - len(observed) + no_call  # an empty one is a bare id
+    if others:
+        options.dropped["observations that are no model call"] += others
+    if no_call:
         return
     for number, one in enumerate(observed or [values], 1):
         yield Call(
