@@ -162,6 +162,19 @@ def test_one_labelled_cluster_gives_no_interval() -> None:
     assert found.p is None
 
 
+def test_fewer_than_ten_labelled_clusters_do_not_use_the_scores() -> None:
+    rng = np.random.default_rng(13)
+    assert not corrected_mean(drawn(rng, n=200, labels=9, agreement=0.95)).used
+    few, many = drawn(rng, n=200, labels=9, agreement=0.95), drawn(rng, n=200, labels=12, agreement=0.95)
+    sides = [
+        Sample(one.scores, one.ratings, one.weights, one.clusters + shift, 400)
+        for one, shift in ((few, 0), (many, 200))
+    ]
+    found = corrected_difference(*sides)
+    assert found.slopes[0] == 0.0
+    assert found.slopes[1] > 0.5
+
+
 def test_equal_ratings_give_no_interval_of_width_0() -> None:
     ratings = np.full(20, np.nan)
     ratings[:8] = 4.0

@@ -30,6 +30,10 @@ LEVEL = 0.05  # adjusted p up to which the table shows more differences than tha
     "--fit", default="none", show_default=True, type=click.Choice(["none", "linear", "isotonic"]),
     help="Map scores to ratings first, by a function that is cross-fitted on the ratings.",
 )  # fmt: skip
+@click.option(
+    "--plan", type=click.IntRange(min=1), metavar="N",
+    help="Draw N dialogues to rate next, by the metric's expected error: plan.jsonl and rest.jsonl in -o.",
+)  # fmt: skip
 @click.option("--rescale", is_flag=True, help="Map ratings of different scales to 0-1.")
 @options.selecting_units
 @options.running_without_draws
@@ -60,4 +64,9 @@ def command(**given: Any) -> int:
         if hidden
         else ""
     )
+    if plan := found.document.get("plan"):
+        after += (
+            f"\n{plan['drawn']} dialogues to rate are in {given['output']}/plan.jsonl, the others in rest.jsonl; after "
+            f"rating: turnwise calibrate RATED {given['output']}/rest.jsonl --labels weights:{plan['key']}"
+        )
     return conclude(found, {**given, "gates": (), "junit": None}, rows=rows, after=after)

@@ -147,6 +147,7 @@ def calibrate(
     reader: str | None = None,
     level: Literal["turn", "dialogue"] | None = None,
     fit: Literal["none", "linear", "isotonic"] = "none",
+    plan: Count | None = None,
     rescale: bool = False,
     items: Judged | None = None,
     role: Literal["assistant", "user"] = "assistant",
@@ -181,6 +182,7 @@ def calibrate(
         reader: The format of the files where it is not the native one, as `turnwise ls readers` lists it.
         level: What was rated. Default: the only one of turn and dialogue that was.
         fit: Map scores to ratings first, by a line or a monotone function that is cross-fitted on the ratings.
+        plan: Draw this many dialogues to rate next into `output`: plan.jsonl, with the weights, and rest.jsonl.
         rescale: Map ratings of different scales to 0-1.
         items: Which replies count. Default: the last of each dialogue where only last replies are rated, else all.
         role: Whose messages are scored.
@@ -203,6 +205,18 @@ def calibrate(
     """
     check_place(on, address)
     check_labels(labels)
+    if plan is not None and output is None:
+        raise UsageError(
+            "--plan writes plan.jsonl and rest.jsonl: name a folder with -o (in Python, output=...)"
+        )
+    if plan is not None and (by is not None or len(split_names(metrics)) > 1):
+        raise UsageError(
+            "--plan draws from all dialogues by the error of one metric: leave out --by, and name one metric"
+        )
+    if plan is not None and labels == "unknown":
+        raise UsageError(
+            "--plan adds to labels whose draw is known; with --labels unknown, plan without their ratings"
+        )
     with files(data, reader=reader) as given, folder_of(output, figures=figures) as folder:
         from turnwise.run.scoring.calibrate import run
 
@@ -217,6 +231,7 @@ def calibrate(
             to=to,
             level=level,
             fit=fit,
+            plan=plan,
             rescale=rescale,
             real=optional_path(real),
             model=optional_path(model),

@@ -37,8 +37,11 @@ class Result:
 
     @property
     def exit_code(self) -> int:
-        """0 unless nothing that was asked has an estimate: then 4 if it was refused, else 3."""
-        if any(finding.estimate is not None for finding in self.findings):
+        """0 unless nothing that was asked has an estimate: then 4 if it was refused, else 3.
+
+        Dialogues that `calibrate` drew for rating are an answer too.
+        """
+        if any(finding.estimate is not None for finding in self.findings) or self.document.get("plan"):
             return 0
         return REFUSED if any(finding.status == "refused" for finding in self.findings) else UNMEASURED
 
@@ -156,6 +159,11 @@ class Calibration(Result):
         "labels_alone_interval", "width_ratio", "if_random", "if_tilted", "turning_tilt", "gap", "n_labels", "n_items",
         "n_clusters",
     )  # fmt: skip
+
+    @property
+    def plan(self) -> dict[str, Any]:
+        """What `plan` drew: how many dialogues of which agent, and the key of their weights; empty without it."""
+        return dict(self.document.get("plan") or {})
 
     def means(self) -> list[dict[str, Any]]:
         """The records of the agents' means."""

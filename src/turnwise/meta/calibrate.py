@@ -15,6 +15,7 @@ import numpy as np
 from turnwise.errors import Refused, counted
 from turnwise.meta.table import ScoreTable, unit_scores
 from turnwise.stats.clusters import codes
+from turnwise.stats.drawing import expected_errors
 from turnwise.stats.permutation import benjamini_hochberg
 from turnwise.stats.ppi import (
     TILT,
@@ -43,6 +44,7 @@ class Units:
     """The units of one group with their scores and ratings."""
 
     names: tuple[str, ...]
+    dialogues: tuple[str, ...]
     agents: tuple[str, ...]
     scores: Floats  # (n,) NaN where the metric has none
     ratings: Floats  # (n,) NaN where nobody rated
@@ -73,6 +75,7 @@ def units_of(
     nan = float("nan")
     return Units(
         names=tuple(members),
+        dialogues=tuple(item.dialogue for item in members.values()),
         agents=tuple(item.agent for item in members.values()),
         scores=np.array([score_of.get(name, nan) for name in members]),
         ratings=np.array([ratings.get(name, nan) for name in members]),
@@ -129,6 +132,18 @@ def calibrate(
             finding = _refused(finding, more)
         differences.append(finding)
     return [*found, *_with_adjusted_p(differences)]
+
+
+def expected_unit_errors(units: Units, *, rng: np.random.Generator) -> Floats:
+    """The error that is expected of a cross-fitted line from scores to ratings, for each unit; all 1 without labels."""
+    scores = np.where(np.isnan(units.scores), np.nanmean(units.scores), units.scores)
+    agents, n_agents = codes(units.agents)
+    fitted = calibrated(scores, units.ratings, units.weights, units.clusters, fit="linear", rng=rng)
+    errors = units.ratings - fitted
+    labelled = units.labelled
+    counts = np.maximum(1, np.bincount(agents[labelled], minlength=n_agents))
+    means = np.bincount(agents[labelled], weights=errors[labelled], minlength=n_agents) / counts
+    return expected_errors(scores, errors - means[agents], agents)
 
 
 def _fitted(units: Units, *, fit: Fit, rng: np.random.Generator) -> Floats:

@@ -203,6 +203,7 @@ class CompareDocument(Document, kw_only=True, tag="compare"):
 
 class CalibrateDocument(Document, kw_only=True, tag="calibrate"):
     results: list[Calibrated]
+    plan: dict[str, Any] | None = None  # what --plan drew
 
 
 class PowerDocument(Document, kw_only=True, tag="power"):

@@ -117,11 +117,13 @@ class CalibrateSpec(Spec):
     """The settings of `turnwise calibrate`."""
 
     command: ClassVar[str] = "calibrate"
+    recorded_if_changed: ClassVar[frozenset[str]] = frozenset({"plan"})
 
     labels: str  # how the labels were drawn: random, weights:KEY or unknown
     to: str | None = None  # rating:DIMENSION; None: overall, else the only one
     level: Literal["turn", "dialogue"] | None = None  # None: the only one at which it was rated
     fit: Literal["none", "linear", "isotonic"] = "none"
+    plan: int | None = None  # dialogues to draw for rating
     rescale: bool = False
 
     @property

@@ -13,6 +13,7 @@ that paper:
 - The slope is not limited to 0-1, so that scores may be on any scale and a reversed metric is used too.
 - Variances are sums over clusters, and intervals use t. Its degrees of freedom are counted in labelled clusters, less
   one for the mean and one for the slope. With the normal quantiles of the paper 20 labels cover too little.
+- With fewer than 10 labelled clusters of an agent its scores are not used.
 - Where the corrected interval is not narrower than that of the labels alone, the result is that of the labels alone.
 
 With weights (the inverse of the probability with which an item was chosen to be labelled) means over labelled items
@@ -33,6 +34,7 @@ from turnwise.types import Floats, Ints
 Fit = Literal["none", "linear", "isotonic"]
 
 FOLDS = 5  # of cross-fitting
+FEWEST = 10  # labelled clusters for a slope; with 3 to 9, differences of agents covered .92 (benchmarks/calibrate.py)
 MOST_LEVERAGE = 0.9  # of one cluster on a slope
 TILT = (
     0.5  # log odds of being labelled for each standard deviation of the rating, in the sensitivity analysis
@@ -167,9 +169,10 @@ def _corrected(parts: Sequence[tuple[float, _Parts]], level: float) -> Corrected
 
 
 def _tuned_slopes(parts: Sequence[tuple[float, _Parts]]) -> Floats:
-    """The slopes, one an agent, that make the variance by cluster smallest; 0 where they are not determined."""
+    """The slopes, one an agent, that make the variance by cluster smallest; 0 where labels are too few for one."""
     fixed = sum(sign * one.of_rating for sign, one in parts)
-    movable = np.stack([sign * one.of_gap for sign, one in parts], axis=1)
+    usable = [one.of_gap if one.n_effective >= FEWEST else np.zeros_like(one.of_gap) for _, one in parts]
+    movable = np.stack([sign * gap for (sign, _), gap in zip(parts, usable, strict=True)], axis=1)
     slopes: Floats = np.linalg.lstsq(movable, -np.asarray(fixed), rcond=1e-10)[0]
     return slopes / [one.unseen for _, one in parts]
 

@@ -80,7 +80,7 @@ def test_weights_are_read_from_the_key(tmp_path: Path):
 def test_a_rated_dialogue_without_a_weight_is_an_error(tmp_path: Path, draw: object):
     records = world()
     records[0]["meta"] = {} if draw is None else {"draw": str(draw)}
-    with pytest.raises(tw.DataError, match="'a0' is rated"):
+    with pytest.raises(tw.DataError, match="of dialogue 'a0' is"):
         tw.calibrate(write(tmp_path / "logs.jsonl", records), metrics="length", labels="weights:meta.draw")
 
 
@@ -215,3 +215,76 @@ def test_the_command_prints_every_mean_and_the_differences_that_were_shown(
     assert len(capsys.readouterr().out.splitlines()) == 2 + 5 + 10
     assert run(["calibrate", path, "-m", "length"]) == 2
     assert "--labels" in capsys.readouterr().err
+
+
+def read(path: Path) -> list[Record]:
+    return [json.loads(line) for line in path.read_text().splitlines()]
+
+
+def test_a_plan_draws_dialogues_whose_ratings_can_be_weighed(tmp_path: Path):
+    everyone = world(n=400, rated=lambda number, _: True)
+    ratings = {one["id"]: one["ratings"] for one in everyone}
+    logs = write(tmp_path / "logs.jsonl", world(n=400, rated=lambda number, _: number % 10 == 0))
+    out = tmp_path / "out"
+    found = tw.calibrate(logs, metrics="length", labels="random", plan=80, output=out, figures=False)
+    assert (found.plan["drawn"], found.plan["rated_before"], found.plan["key"]) == (80, 80, "meta.weight")
+    plan, rest = read(out / "plan.jsonl"), read(out / "rest.jsonl")
+    assert (len(plan), len(rest)) == (80, 720)
+    assert not any(one.get("ratings") for one in plan)
+    chances = [1 / one["meta"]["weight"] for one in [*plan, *rest]]
+    assert sum(chances) == pytest.approx(160, rel=0.03)
+    rated = write(tmp_path / "rated.jsonl", [{**one, "ratings": ratings[one["id"]]} for one in plan])
+    again = tw.calibrate(
+        [rated, str(out / "rest.jsonl")], metrics="length", labels="weights:meta.weight", figures=False
+    )
+    truth = {
+        agent: np.mean([ratings[one["id"]][0]["value"] for one in everyone if one["agent"] == agent])
+        for agent in ("a", "b")
+    }
+    for one in again.means():
+        assert one["interval"][0] < truth[one["agent"]] < one["interval"][1]
+    assert sum(one["n_labels"] for one in again.means()) == 160
+    more = tw.calibrate(
+        [rated, str(out / "rest.jsonl")], metrics="length", labels="weights:meta.weight", plan=40,
+        output=tmp_path / "more", figures=False,
+    )  # fmt: skip
+    assert more.plan["rated_before"] == 160
+    weights = {one["id"]: one["meta"]["weight"] for one in [*plan, *rest]}
+    assert all(one["meta"]["weight"] < weights[one["id"]] for one in read(tmp_path / "more" / "plan.jsonl"))
+
+
+def test_the_first_draw_from_unrated_logs_is_at_random(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+    from turnwise.cli.group import run
+
+    logs = write(tmp_path / "logs.jsonl", world(n=50, rated=lambda *_: False))
+    line = [
+        "calibrate",
+        logs,
+        "-m",
+        "length",
+        "--labels",
+        "random",
+        "--plan",
+        "20",
+        "-o",
+        str(tmp_path / "out"),
+    ]
+    assert run([*line, "-q"]) == 0
+    assert "20 dialogues to rate are in" in capsys.readouterr().out
+    assert {one["meta"]["weight"] for one in read(tmp_path / "out" / "plan.jsonl")} == {5.0}
+
+
+@pytest.mark.parametrize(
+    ("asked", "complaint"),
+    [
+        ({"labels": "random", "plan": 5}, "name a folder"),
+        ({"labels": "random", "plan": 5, "output": "out", "by": "agent"}, "leave out --by"),
+        ({"labels": "unknown", "plan": 5, "output": "out"}, "labels whose draw is known"),
+        ({"labels": "random", "plan": 500, "output": "out"}, "only 90 dialogues can still be rated"),
+    ],
+)
+def test_a_plan_that_cannot_be_made_is_an_error(tmp_path: Path, asked: dict, complaint: str):
+    if "output" in asked:
+        asked = {**asked, "output": tmp_path / "out"}
+    with pytest.raises(tw.UsageError, match=complaint):
+        tw.calibrate(write(tmp_path / "logs.jsonl", world()), metrics="length", figures=False, **asked)
