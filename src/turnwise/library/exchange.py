@@ -131,7 +131,9 @@ def convert(
         each=each,
         more=tuple(more),
     )
-    with bar("converting", size([first, *more]) or None, quiet=not progress, in_bytes=True) as advance:
+    passes = 2 if reader == "json" and "messages" in options.columns else 1  # roles first, then dialogues
+    total = passes * size([first, *more])
+    with bar("converting", total or None, quiet=not progress, in_bytes=True) as advance:
         done = run(
             reader,
             first,
