@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol, Self, cast, runtime_ch
 
 from turnwise.errors import PluginError, TurnwiseError
 from turnwise.registry import described
-from turnwise.types import Episodes, Estimate, Estimator, Item, Metric, Rows, Signature
+from turnwise.types import Episodes, Estimate, Estimator, Ints, Item, Metric, Rows, Signature
 
 if TYPE_CHECKING:  # these modules stand above this one
     from turnwise.estimators.critic.evaluation import Evaluation
@@ -47,6 +47,9 @@ class MetricExtras(Protocol):
 
     verdicts: tuple[float, ...] = (5,)
     """The best marks a judge can give. `turnwise attack` writes them into replies ("Rating: 5")."""
+
+    reads_ratings: bool = False
+    """Whether the metric reads `Item.ratings`. Its stored rows are then valid for the same ratings only."""
 
     reducer: Metric | None = None
     """For a metric that must be fitted: a metric that reduces its stored rows without a fit. `compare` of two
@@ -141,6 +144,21 @@ class Curved(Protocol):
 
     def curve(self, rows: Rows, /) -> Any:
         """A named tuple of arrays of one length; it is thinned and written to results.json."""
+        ...
+
+
+@runtime_checkable
+class SamplesRaters(Protocol):
+    """A metric of ratings whose intervals and tests cover the sampling of raters too, besides that of clusters."""
+
+    def rater_interval(self, rows: Rows, codes: Ints, /) -> tuple[tuple[float, float] | None, str]:
+        """The interval of the rows' number, and its method; `codes` has the cluster of each row."""
+        ...
+
+    def rater_difference(
+        self, a: Rows, codes_a: Ints, b: Rows, codes_b: Ints, /
+    ) -> tuple[tuple[float, float] | None, float, str]:
+        """The interval of the number of `a` minus that of `b`, p against 0, and the method."""
         ...
 
 

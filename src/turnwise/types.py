@@ -40,8 +40,11 @@ Position = Literal["first", "second"]  # where the dialogue that holds a prefere
 Direction = Literal["higher", "lower"]  # which end of a rating scale is the good one
 Level = Literal["turn", "dialogue", "system"]
 Need = Literal["context", "references", "dialogue", "goal", "state"]
-Kind = Literal["reference", "distribution", "learned", "unreferenced", "feature", "task", "estimator"]
+Kind = Literal[
+    "reference", "distribution", "learned", "unreferenced", "feature", "task", "rating", "estimator"
+]
 Status = Literal["ok", "error", "skipped", "refused"]
+MEAN_RATER = "mean"  # the name of the rater where a corpus published only the mean rating
 DimensionScores: TypeAlias = Mapping[str, float]  # dimension -> value
 
 
@@ -156,6 +159,9 @@ class Item(Record, frozen=True):
     goal: Mapping[str, Any] | None = None
     meta: Mapping[str, Any] = {}
     missing: str | None = None  # why there is nothing to score here
+    ratings: tuple[
+        Rating, ...
+    ] = ()  # people's, of this reply or of this whole dialogue; for `rating:DIMENSION`
 
     @property
     def context(self) -> tuple[Turn, ...]:

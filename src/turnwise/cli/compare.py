@@ -19,7 +19,8 @@ SCORING = ("items", "role", "where", "by", "pair", "cluster", "limit", "as_agent
 @options.reader
 @click.option(
     "-m", "--metric", "metrics", multiple=True, callback=options.names, metavar="NAMES",
-    help="Metrics, separated by commas. Default for two finished runs: every metric that both have.",
+    help="Metrics, separated by commas; `rating:overall` is people's ratings. Default: every rated dimension; "
+    "for two finished runs, every metric that both have.",
 )  # fmt: skip
 @click.option(
     "--agents", callback=options.names, metavar="A,B",
@@ -39,6 +40,7 @@ def command(**given: Any) -> int:
     show it two replies.
 
     \b
+      turnwise compare rated.jsonl --agents new,old
       turnwise compare logs.jsonl -m bleu-4 --agents new,old
       turnwise compare logs.jsonl -m bleu-4 --as new,old
       turnwise compare out/new out/old

@@ -68,7 +68,8 @@ reader = click.option(
 )  # fmt: skip
 metrics = click.option(
     "-m", "--metric", "metrics", multiple=True, required=True, callback=names, metavar="NAMES",
-    help="Metrics, separated by commas; `turnwise ls metrics` lists them; `module:function` is your own.",
+    help="Metrics, separated by commas; `turnwise ls metrics` lists them; `rating:overall` is people's ratings, "
+    "`module:function` is your own.",
 )  # fmt: skip
 
 as_agents = click.option(

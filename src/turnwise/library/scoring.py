@@ -63,7 +63,8 @@ def score(
 
     Parameters:
         data: A path, several paths, dialogues as dicts or `Dialogue` objects, or a table of dialogues.
-        metrics: Names of metrics, as `turnwise ls metrics` lists them; `module:function` is your own.
+        metrics: Names of metrics, as `turnwise ls metrics` lists them; `rating:overall` is people's ratings,
+            `module:function` is your own.
         reader: The format of the files where it is not the native one, as `turnwise ls readers` lists it.
         agent: The agent's name where the records name none.
         as_agents: Score what these agents would have said at the logged points; `@alternatives` is all of them.
@@ -152,7 +153,8 @@ def compare(
 
     Parameters:
         data: As in `score`; or two folders of finished runs.
-        metrics: Names of metrics. For two finished runs the default is every metric that both have.
+        metrics: Names of metrics; `rating:overall` is people's ratings. The default is every rated dimension, and for
+            two finished runs every metric that both have.
         reader: As in `score`. Where the records of several files name no agent, the files' names are used.
         agents: The two agents, A and B. May be left out where the data, or `as_agents`, has just two.
         as_agents: Compare what these agents would have said at the logged points.
@@ -195,10 +197,6 @@ def compare(
                 items=items, role=None if role == "assistant" else role, where=where, by=by, pair=pair,
                 cluster=cluster, limit=limit, as_agents=as_agents, real=real, model=model,
             )  # fmt: skip
-        elif not split_names(metrics):
-            raise UsageError(
-                "name the metrics with -m (in Python, metrics=...); `turnwise ls metrics` lists them"
-            )
         spec = CompareSpec(
             data=given.paths,
             names=given.names,

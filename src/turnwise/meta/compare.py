@@ -20,6 +20,7 @@ from turnwise.conformance.calls import number_of, numbers_of
 from turnwise.errors import PluginError, Refused
 from turnwise.meta.table import ScoreTable, unit_means
 from turnwise.metrics.rows import better_direction, dense, stack_rows
+from turnwise.protocols import SamplesRaters
 from turnwise.stats import effect, permutation, power, unpaired
 from turnwise.stats.clusters import cluster_sums, codes, connected_components
 from turnwise.stats.interval import Interval, interval_of_rows, interval_of_sums
@@ -30,6 +31,7 @@ MIN_PAIRED_SHARE = 0.5  # share of each agent's items that must have a pair
 MAX_FLIPS = 5  # pairs listed at each end of the differences
 LEVEL = 0.05  # significance level of the verdict
 SWAP_METHOD = "permutation of clusters"
+UNPAIRED = "unpaired, as fewer than half of the items have a pair"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -131,6 +133,9 @@ def _paired(metric: Metric, found: MatchedPairs, draws: int, rng: np.random.Gene
     """
     n_pairs, n_clusters = len(found.codes), found.n_clusters
     counts: dict[str, Any] = {"n_items": n_pairs, "n_clusters": n_clusters}
+    if isinstance(metric, SamplesRaters):
+        codes_a, codes_b = found.codes[found.pairs_a], found.codes[found.pairs_b]
+        return _between_raters(metric, found.a, codes_a, found.b, codes_b, kind="paired", **counts)
     if not isinstance(metric, Summed):
         rows, second = stack_rows([found.a.rows, found.b.rows]), _rows_of_b(found.a, found.b)
         row_codes = found.codes[np.concatenate([found.pairs_a, found.pairs_b])]
@@ -171,6 +176,22 @@ def _paired(metric: Metric, found: MatchedPairs, draws: int, rng: np.random.Gene
     return _finding_fields(metric, *values, bounds, test.p, method=method, details=details, **counts)
 
 
+def _between_raters(
+    metric: SamplesRaters,
+    a: ScoreTable,
+    codes_a: Ints,
+    b: ScoreTable,
+    codes_b: Ints,
+    *,
+    kind: str,
+    **counts: Any,
+) -> dict[str, Any]:
+    """The fields of the finding of a metric whose interval and test cover the sampling of raters too."""
+    bounds, p, method = metric.rater_difference(a.rows, codes_a, b.rows, codes_b)
+    values = number_of(a.metric, a.rows), number_of(b.metric, b.rows)
+    return _finding_fields(a.metric, *values, bounds, p, method=f"{kind}; {method}", **counts)
+
+
 def _pair_rows(table: ScoreTable, pairs: Ints, n_pairs: int) -> Floats:
     """The weighted mean row of the items of each pair, (n_pairs, k); `pairs` has the number of each item's pair."""
     return unit_means(dense(table.rows), pairs, n_pairs, table.weights)
@@ -185,6 +206,9 @@ def _unpaired(a: ScoreTable, b: ScoreTable, draws: int, rng: np.random.Generator
     """The fields of the finding on two independent samples: estimate, interval, p, method and counts."""
     metric = a.metric
     (codes_a, n_a), (codes_b, n_b) = codes(a.clusters), codes(b.clusters)
+    if isinstance(metric, SamplesRaters):
+        counts: dict[str, Any] = {"n_items": len(a) + len(b), "n_clusters": n_a + n_b}
+        return _between_raters(metric, a, codes_a, b, codes_b + n_a, kind=UNPAIRED, **counts)
     if isinstance(metric, Summed):
         sums = (
             cluster_sums(dense(a.rows) * a.weights[:, None], codes_a, n_a),
@@ -210,7 +234,7 @@ def _unpaired(a: ScoreTable, b: ScoreTable, draws: int, rng: np.random.Generator
         *values,
         bounds,
         test.p,
-        method=f"unpaired, as fewer than half of the items have a pair; {method}; permutation of agent labels",
+        method=f"{UNPAIRED}; {method}; permutation of agent labels",
         n_items=len(a) + len(b),
         n_clusters=n_a + n_b,
     )

@@ -2,7 +2,8 @@
 
 Entries are `"module:attribute"` strings that are imported when their metric is used, so that listing names is fast.
 Other packages add metrics through the entry point group `turnwise.metrics`; these are checked when they are resolved.
-A name with a colon in it is the user's own `module:function` or an http address, and is not looked up.
+`rating:DIMENSION` stands for people's ratings. Any other name with a colon in it is the user's own `module:function` or
+an http address, and is not looked up.
 """
 
 from __future__ import annotations
@@ -139,6 +140,11 @@ def resolve(
     http address gives the user's own metric; it has no settings, and the arguments are ignored. Raises `UsageError` for
     an unknown name or setting, and `PluginError` for a plugin that is no metric.
     """
+    if name.startswith("rating:"):
+        from turnwise.metrics.rating import parse, rating_metric
+
+        dimension, written = parse(name)
+        return rating_metric(dimension, **{**written, **options})
     plain, written = settings(name)
     if ":" in plain and not written:
         from turnwise.metrics.custom import own_metric

@@ -23,12 +23,11 @@ from typing import Literal, TypeVar
 import numpy as np
 
 from turnwise.errors import DataError
-from turnwise.types import Direction, Floats, Ints, Rating
+from turnwise.types import MEAN_RATER, Direction, Floats, Ints, Rating
 
 Identity = Literal["people", "positions", "mean"]
 RatedLevel = Literal["turn", "dialogue"]
 
-MEAN = "mean"  # the rater's name where a corpus published only the mean
 MAX_CELLS = 2**26  # maximum size of a matrix: half a gigabyte
 MAX_CATEGORIES = 1001  # maximum number of categories of a kappa table
 T = TypeVar("T")
@@ -146,7 +145,7 @@ def rating_matrix(
     direction = _single_value("directions", dimension, {r.direction for r in chosen})
     scale = (0.0, 1.0) if rescale else _single_value("scales", dimension, {r.scale for r in chosen})
 
-    single = [r for r in chosen if r.rater != MEAN]
+    single = [r for r in chosen if r.rater != MEAN_RATER]
     identity = raters_identity([r.rater for r in single], stable_raters)
     named = _with_row_names(single or chosen)
     if len({name for name, _ in named}) * len({r.item for _, r in named}) > MAX_CELLS:

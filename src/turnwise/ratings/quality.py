@@ -26,7 +26,6 @@ import numpy as np
 
 from turnwise.errors import DataError
 from turnwise.ratings.matrix import (
-    MEAN,
     Identity,
     RatedLevel,
     RatingMatrix,
@@ -35,7 +34,7 @@ from turnwise.ratings.matrix import (
     rating_matrix,
 )
 from turnwise.stats.agreement import cohen_kappa
-from turnwise.types import Rating
+from turnwise.types import MEAN_RATER, Rating
 
 MIN_KAPPA = 0.2  # raters below it are dropped: ADEM, section 2
 MIN_SHARED = (
@@ -105,7 +104,7 @@ def screen(
     `tolerance` is the largest difference from the expected value that passes. Raters with a median kappa below `kappa`
     are dropped.
     """
-    identity = raters_identity((r.rater for r in ratings if r.rater != MEAN), stable_raters)
+    identity = raters_identity((r.rater for r in ratings if r.rater != MEAN_RATER), stable_raters)
     not_understood = {(r.rater, r.item) for r in ratings if _not_understood(r)}
     exclusions = [_reason_to_exclude(r, not_understood, tolerance) for r in ratings]
     if identity != "people":
@@ -115,7 +114,7 @@ def screen(
     trusted = [
         r
         for r, exclusion in zip(ratings, exclusions, strict=True)
-        if exclusion is None and r.rater != MEAN and not tally[r.rater, FAILED]
+        if exclusion is None and r.rater != MEAN_RATER and not tally[r.rater, FAILED]
     ]
     asked = choose_dimension(ratings, dimension)
     rater_kappa: dict[str, RaterKappa] = {}
@@ -128,7 +127,7 @@ def screen(
             alone = "too many raters to compare each with each; screen a part of the log at a time"
     reports = tuple(
         _report(rater, tally, rater_kappa.get(rater, NO_PARTNERS), threshold=kappa, alone=alone)
-        for rater in dict.fromkeys(r.rater for r in ratings if r.rater is not None and r.rater != MEAN)
+        for rater in dict.fromkeys(r.rater for r in ratings if r.rater is not None and r.rater != MEAN_RATER)
     )
     dropped = {report.rater: f"rater {report.reason}" for report in reports if report.dropped}
     reasons = [

@@ -233,6 +233,7 @@ def _points(
             role=selection.role,
             goal=dialogue.goal,
             meta=dialogue.meta,
+            ratings=tuple(rating for rating in dialogue.ratings if rating.turn == place),
         )
         return Point(item, tuple(places) if place is None else (place,))
 

@@ -37,7 +37,8 @@ class Point:
         places = self.open
         for agent in dict.fromkeys(agents) if places else ():
             samples = {place: self.item.turns[place].alternatives.get(agent, ()) for place in places}
-            named = replace(self.item, id=f"{self.item.id}@{agent}", agent=agent)
+            # Ratings are of the logged reply, not of the alternatives.
+            named = replace(self.item, id=f"{self.item.id}@{agent}", agent=agent, ratings=())
             if not all(samples.values()):
                 yield replace(named, turns=self._reworded(dict.fromkeys(places)), missing=SILENT)
                 continue

@@ -19,6 +19,7 @@ from turnwise.errors import Unmeasured, UsageError
 from turnwise.logs.items.items import FILE, all_items
 from turnwise.logs.native import file_names
 from turnwise.logs.scan import Census, scan
+from turnwise.metrics.rating import is_rating
 from turnwise.metrics.rows import better_direction
 from turnwise.protocols import metric_extras
 from turnwise.run.attack.policy_tuning import PolicyTuning
@@ -67,12 +68,22 @@ Report = Callable[[str], None]
 HUMAN = "human"  # the agent name of people in the data
 
 
+def check_can_be_attacked(metrics: Sequence[str]) -> None:
+    """Raise `UsageError` for people's ratings, which a reply that nobody has rated does not have."""
+    for name in metrics:
+        if is_rating(name):
+            raise UsageError(
+                f"`{name}` is what people said, and nobody rated the replies of an attack; name a metric"
+            )
+
+
 def run_attack(spec: AttackSpec, *, report: Report = lambda _: None) -> Outcome:
     """Attack the one metric of the spec; the document has the verdict and a finding for each tested strategy.
 
     If the metric cannot be prepared, the only finding says why, and the verdict is None. With `spec.card` the frauds
     are also written to the card of the attacked trained model.
     """
+    check_can_be_attacked(spec.metrics)
     census = scan_data(spec)
     metrics, absent = prepare(spec, census)
     if not metrics:

@@ -25,7 +25,13 @@ from turnwise.errors import Unmeasured, UsageError
 from turnwise.logs.native import file_names, write
 from turnwise.logs.scan import Census
 from turnwise.metrics import settings
-from turnwise.run.attack.command import AttackRun, attack_metric, check_scored, scan_data
+from turnwise.run.attack.command import (
+    AttackRun,
+    attack_metric,
+    check_can_be_attacked,
+    check_scored,
+    scan_data,
+)
 from turnwise.run.attack.fraud_training_data import (
     FRAUD,
     context_templates,
@@ -183,6 +189,7 @@ def _journal_settings(spec: HardenSpec) -> str:
 
 def _metric(spec: HardenSpec, name: str, census: Census) -> Metric:
     """The metric of the spec, prepared; raises `UsageError` with the reason if it cannot be prepared."""
+    check_can_be_attacked(spec.metrics)
     metrics, absent = prepare(spec, census)
     if absent:
         raise UsageError(f"`{name}` cannot be attacked: {absent[0].reason}")

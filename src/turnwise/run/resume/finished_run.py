@@ -10,10 +10,11 @@ import numpy as np
 from turnwise.errors import UsageError
 from turnwise.meta.table import COLUMNS, ScoreTable, UnscoredItem
 from turnwise.metrics import resolve
+from turnwise.metrics.rating import RatedLevel, is_rating, parse, rating_metric
 from turnwise.metrics.rows import stack_rows
 from turnwise.protocols import metric_extras
 from turnwise.run.resume.block_store import BlockStore
-from turnwise.types import Metric
+from turnwise.types import Direction, Fitted, Metric
 
 
 class MetricBlocks(msgspec.Struct):
@@ -50,7 +51,8 @@ class FinishedRun:
 
         Raises `UsageError` if a block is not stored, or if the metric's score depends on data that it was fitted on.
         """
-        found, part = resolve(name), self.parts[name]
+        part = self.parts[name]
+        found = restored_rating(name, part) if is_rating(name) else resolve(name)
         metric = metric_extras(found).reducer or found
         if not isinstance(metric, Metric):
             raise UsageError(
@@ -77,6 +79,14 @@ class FinishedRun:
         weights = np.array([line.weight for line in kept], dtype=np.float64)
         columns["lost"] = tuple(lost)
         return ScoreTable(name=name, metric=metric, rows=stack_rows(rows), weights=weights, **columns)
+
+
+def restored_rating(name: str, part: MetricBlocks) -> Metric | Fitted:
+    """The metric of ratings that the blocks were scored with: its level and direction are in the signature."""
+    dimension, written = parse(name)
+    level: RatedLevel = "dialogue" if part.whole else "turn"
+    direction: Direction = "lower" if "better:lower" in part.signature.split("|") else "higher"
+    return rating_metric(dimension, **{**written, "level": level, "direction": direction})
 
 
 def read_run(folder: Path) -> FinishedRun:

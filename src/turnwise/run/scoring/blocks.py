@@ -62,6 +62,11 @@ def content_key(items: Sequence[Item]) -> str:
     return digest(*map(_encoded, seen))
 
 
+def ratings_key(items: Sequence[Item]) -> str:
+    """A hash of the ratings of these items, for metrics that read them."""
+    return digest(*(_encoded((item.id, item.ratings)) for item in items))
+
+
 def _encoded(seen: tuple[object, ...]) -> bytes:
     """The value as msgpack, or as JSON if it has an integer beyond 64 bits."""
     try:

@@ -13,6 +13,7 @@ from turnwise.meta.table import ScoreTable
 from turnwise.run.resume.block_store import BlockStore
 from turnwise.run.resume.finished_run import read_run
 from turnwise.run.scoring.collect import collect, listing
+from turnwise.run.scoring.rated import rating_names
 from turnwise.run.scoring.shards import Watch, prepare
 from turnwise.run.scoring.tally import generator
 from turnwise.run.spec import CompareSpec, Outcome, finish
@@ -22,9 +23,11 @@ from turnwise.types import Finding, Item
 def compare(spec: CompareSpec) -> Outcome:
     """Compare two agents of the same files: one finding for each metric and group, with adjusted p-values.
 
-    Raises `UsageError` if it is not clear which two agents are meant.
+    Without metrics the ratings of the data are compared. Raises `UsageError` if it is not clear which two agents are
+    meant, or if there is nothing to compare.
     """
     census = scan_agents(spec.data, apart=spec.selection.apart)
+    spec = spec if spec.metrics else replace(spec, metrics=_default_metrics(census))
     first, second = _two_agents(spec, census)
     metrics, absent = prepare(spec, census)
     watch = Watch(spec.max_errors)
@@ -54,6 +57,16 @@ def compare(spec: CompareSpec) -> Outcome:
             )
             findings.append(_with_texts(finding, items))
     return finish(spec, with_adjusted_p(findings), census.sha256, **census.unseen.section())
+
+
+def _default_metrics(census: Census) -> tuple[str, ...]:
+    """The ratings of the data; `UsageError` if it has none."""
+    if names := rating_names(census):
+        return names
+    raise UsageError(
+        "the data has no ratings to compare; name the metrics with -m (in Python, metrics=...): "
+        "`turnwise ls metrics` lists them"
+    )
 
 
 def _two_agents(spec: CompareSpec, census: Census) -> tuple[str, str]:

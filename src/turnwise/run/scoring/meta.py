@@ -14,6 +14,7 @@ from turnwise.meta.disagreements import disagreement_records
 from turnwise.meta.gold import Gold, gold
 from turnwise.meta.length_bias import length_bias_records
 from turnwise.meta.table import ScoreTable
+from turnwise.metrics.rating import is_rating, parse
 from turnwise.protocols import KnowsTraining
 from turnwise.ratings.matrix import RatedLevel
 from turnwise.report import results
@@ -69,6 +70,7 @@ def meta(spec: MetaSpec) -> Outcome:
         if name not in STATISTICS:
             raise unknown("statistic", name, tuple(STATISTICS))
     check_dimension(census, spec.dimension)
+    check_not_itself(spec, census)
     census.hold()
     ratings = with_direction(census.ratings, spec.lower)
     metrics, absent = prepare(spec, census)
@@ -112,6 +114,18 @@ def meta(spec: MetaSpec) -> Outcome:
         results.write_lines(spec.output / "people.jsonl", rated)
     sections = {"differences": with_adjusted_p(compared), "raters": reports, **more}
     return finish(spec, tuple(found), census.sha256, **sections, **census.unseen.section())
+
+
+def check_not_itself(spec: MetaSpec, census: Census) -> None:
+    """Raise `UsageError` if a metric is the rating that metrics are compared with."""
+    for name in filter(is_rating, spec.metrics):
+        dimension, _ = parse(name, census.dimensions)
+        if spec.dimension == "all" or dimension == (spec.dimension or "overall"):
+            with_it = f"with `{dimension}`" if spec.dimension != "all" else "with every dimension"
+            raise UsageError(
+                f"`{name}` is what people said, and `meta` would compare it {with_it}, that is with itself; choose "
+                "another --dimension, or leave -m out for the agreement of the raters"
+            )
 
 
 def _collected(

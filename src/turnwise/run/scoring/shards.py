@@ -26,12 +26,14 @@ from turnwise.logs import native
 from turnwise.logs.items.items import Selection, all_items, items
 from turnwise.logs.scan import Census
 from turnwise.metrics import resolve
+from turnwise.metrics.rating import is_rating
 from turnwise.metrics.rows import no_rows
 from turnwise.metrics.task.tables import FOLDER, NoTables
-from turnwise.protocols import Priced
+from turnwise.protocols import Priced, metric_extras
 from turnwise.run.resume.block_store import BlockStore
-from turnwise.run.scoring.blocks import Block, Failure, content_key, score
+from turnwise.run.scoring.blocks import Block, Failure, content_key, ratings_key, score
 from turnwise.run.scoring.costs import announce
+from turnwise.run.scoring.rated import prepared_rating, rating_selection
 from turnwise.run.spec import Spec
 from turnwise.run.workers.execute import Executor
 from turnwise.types import Finding, Fitted, Item, Metric, Summed, Turn, digest
@@ -65,7 +67,10 @@ def prepare(spec: Spec, census: Census) -> tuple[dict[str, Metric], list[Finding
         what = {"metric": name}
         try:
             db, cache = spec.db or beside(spec.data), None if spec.reuse else False
-            metric = _fitted(_checked(resolve(name, model=spec.model, db=db, cache=cache)), spec, census)
+            if is_rating(name):
+                metric = prepared_rating(name, spec, census)
+            else:
+                metric = _fitted(_checked(resolve(name, model=spec.model, db=db, cache=cache)), spec, census)
             signature_of(metric)  # a missing model is reported now and not at the first item
             if foreign(metric):
                 check_half_width(metric)
@@ -175,9 +180,10 @@ def shards(
     for whole in (False, True):
         of_unit = {name: metric for name, metric in metrics.items() if ("dialogue" in metric.needs) is whole}
         if of_unit:
+            chosen = rating_selection(selection, of_unit) if whole else selection
             if not spec.quiet and any(isinstance(metric, Priced) for metric in of_unit.values()):
-                announce(of_unit, store, all_items(spec.data, selection, census, whole=whole), shard=SHARD)
-            stream = all_items(spec.data, selection, census, whole=whole)
+                announce(of_unit, store, all_items(spec.data, chosen, census, whole=whole), shard=SHARD)
+            stream = all_items(spec.data, chosen, census, whole=whole)
             yield from _scored(of_unit, store, stream, watch, workers)
 
 
@@ -220,7 +226,12 @@ def _task(metrics: Mapping[str, Metric], store: BlockStore, batch: Sequence[Item
     These are the metrics that are not stopped and whose block is not in the store.
     """
     content = content_key(batch)
-    keys = {name: digest(str(metric.signature), content) for name, metric in metrics.items()}
+    reads_ratings = any(metric_extras(metric).reads_ratings for metric in metrics.values())
+    rated = digest(content, ratings_key(batch)) if reads_ratings else content
+    keys = {
+        name: digest(str(metric.signature), rated if metric_extras(metric).reads_ratings else content)
+        for name, metric in metrics.items()
+    }
     wanted = (name for name, key in keys.items() if key not in store and name not in watch.stopped)
     return _Task(batch, keys, tuple(wanted))
 

@@ -18,7 +18,7 @@ from turnwise.conformance.calls import called, foreign, number_of, numbers_of, p
 from turnwise.errors import PluginError, Refused, counted
 from turnwise.logs.ids import IdSet
 from turnwise.metrics.rows import better_direction, dense, stack_rows
-from turnwise.protocols import Curved, metric_extras
+from turnwise.protocols import Curved, SamplesRaters, metric_extras
 from turnwise.run.scoring.blocks import Block
 from turnwise.stats.interval import interval_of_rows, interval_of_sums, percentile, rescaled, wilson_of_rare
 from turnwise.stats.poisson import PoissonSums
@@ -258,6 +258,8 @@ class Tally:
             if isinstance(metric, Guarded):
                 called(metric, "check", rows)
             estimate = number_of(metric, rows)
+        if isinstance(metric, SamplesRaters):
+            return estimate, *metric.rater_interval(rows, codes)
         interval, method = interval_of_rows(
             lambda chosen: number_of(metric, rows[chosen]), codes, n_kept, draws=draws, rng=rng
         )
