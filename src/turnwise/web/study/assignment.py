@@ -12,8 +12,7 @@ from dataclasses import dataclass
 from math import ceil
 
 from turnwise.web.study.ledger import Ledger, Purpose, Rater, Slot
-from turnwise.web.study.seeded_order import shuffled, uniform
-from turnwise.web.study.tasks import Task
+from turnwise.web.study.tasks import Task, shuffled, uniform
 
 LEASE = 30 * 60.0  # seconds after which an unanswered task is given to another rater
 REPEAT_DISTANCE = 5  # number of tasks between a task and its repeat, if there are enough

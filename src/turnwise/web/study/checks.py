@@ -8,8 +8,7 @@ from dataclasses import replace
 
 from turnwise.types import Turn
 from turnwise.web.study.definition import Study
-from turnwise.web.study.seeded_order import shuffled
-from turnwise.web.study.tasks import Task
+from turnwise.web.study.tasks import Task, shuffled
 
 # The instructions of a check: in the modes `reply` and `dialogue`, and `pairwise`.
 _ASKED = "This line checks that people read what they judge. Please give the {end} answer to every question."

@@ -11,8 +11,7 @@ from turnwise.types import Reply, Turn
 from turnwise.web.storage.events import Event
 from turnwise.web.study.checks import attention_checks
 from turnwise.web.study.definition import Study
-from turnwise.web.study.open_tasks import OpenTasks
-from turnwise.web.study.tasks import Task
+from turnwise.web.study.tasks import OpenTasks, Task
 
 Purpose = Literal["task", "shared", "check", "repeat"]
 
