@@ -35,6 +35,12 @@ def modules_of_the_test_are_removed(tmp_path_factory: pytest.TempPathFactory) ->
 
 
 @pytest.fixture(scope="session")
+def typed_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder for scripts that mypy checks; its cache is valid in this folder only."""
+    return tmp_path_factory.mktemp("typed")
+
+
+@pytest.fixture(scope="session")
 def bert(tmp_path_factory: pytest.TempPathFactory) -> Path:
     pytest.importorskip("torch")
     return write_bert(tmp_path_factory.mktemp("models") / "tinybert")

@@ -48,8 +48,8 @@ def write_partly_rated(path: Path, *, every: int = 3) -> str:
     return str(path)
 
 
-def write_runs(folder: Path, *, neural: bool = True) -> Path:
-    """Write a folder for each run, with results for every kind of figure (those that need a model only if `neural`)."""
+def write_runs(folder: Path) -> Path:
+    """Write a folder for each run, with results for every kind of figure that needs no trained model."""
     talks = write_talks(folder)
     out = folder / "runs"
     tasks = str(folder / "tasks.jsonl")
@@ -75,8 +75,6 @@ def write_runs(folder: Path, *, neural: bool = True) -> Path:
         "attack": ("attack", "question-rate", "--contexts", CORPUS, "--count", "60", "--budget", "900"),
     }  # fmt: skip
     _run_all(out, lines)
-    if neural:
-        write_neural(folder)
     return out
 
 

@@ -1,12 +1,12 @@
 """mypy finds the mistakes of a user's script."""
 
-import subprocess
-import sys
 from pathlib import Path
 
-import turnwise
+import pytest
 
-SOURCE = Path(turnwise.__file__).parents[1]
+from tests.strict_mypy import errors
+
+pytestmark = pytest.mark.xdist_group("mypy")  # one process, so that the package is analysed once
 RIGHT = """
 from pathlib import Path
 
@@ -39,19 +39,12 @@ tw.scores("logs.jsonl", metrics="bleu-4")
 
 def mypy(script: str, folder: Path) -> list[str]:
     (folder / "script.py").write_text(script)
-    command = [sys.executable, "-m", "mypy", "--strict", "--no-error-summary", "--hide-error-context",
-               "--cache-dir", str(folder / "cache"), "script.py"]  # fmt: skip
-    # The package is found as an installed one is, and not checked again.
-    (folder / "mypy.ini").write_text(
-        f"[mypy]\nmypy_path = {SOURCE}\n[mypy-turnwise.*]\nfollow_imports = silent\n"
-    )
-    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=540)
-    return [line for line in done.stdout.splitlines() if ": error: " in line] + done.stderr.splitlines()
+    return errors(folder, "script.py")
 
 
-def test_a_correct_script_passes_and_each_of_six_mistakes_is_found(tmp_path):
-    assert mypy(RIGHT, tmp_path) == []
-    found = mypy(WRONG, tmp_path)
+def test_a_correct_script_passes_and_each_of_six_mistakes_is_found(typed_folder: Path) -> None:
+    assert mypy(RIGHT, typed_folder) == []
+    found = mypy(WRONG, typed_folder)
     lines = {int(line.split(":")[1]) for line in found}
     assert lines == {4, 5, 6, 7, 8, 9}
     expected = {

@@ -6,16 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from tests.finished_runs import CORPUS, ran, write_hostile, write_runs
+from tests.finished_runs import CORPUS, ran, write_hostile
 from turnwise.errors import DataError, UsageError
 from turnwise.report.headlines import sentences
 from turnwise.report.report import report, write
 from turnwise.report.runs import Run
 
-
-@pytest.fixture(scope="module")
-def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return write_runs(tmp_path_factory.mktemp("finished"), neural=False)
+pytestmark = pytest.mark.xdist_group("report")  # one process, so that the runs are made once
 
 
 def test_signatures_that_are_only_counted_are_in_the_table(runs: Path, tmp_path: Path):

@@ -11,13 +11,16 @@ from pathlib import Path
 
 import pytest
 
-from tests.finished_runs import CORPUS, KINDS, ran, write_hostile, write_runs
+from tests.finished_runs import CORPUS, KINDS, ran, write_hostile, write_neural
 from turnwise.report.labels import Box
 
 pytest.importorskip("torch", reason="trained figures need the extra `neural`")
 playwright = pytest.importorskip("playwright.sync_api", reason="playwright is absent: pip install playwright")
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="no chromium is installed (Debian: chromium)")
+pytestmark = [
+    pytest.mark.skipif(CHROMIUM is None, reason="no chromium is installed (Debian: chromium)"),
+    pytest.mark.xdist_group("report"),  # one process, so that the runs are made once
+]
 
 WIDTHS = (1280, 390)
 PATIENCE = 180_000  # milliseconds: a busy machine is no failure
@@ -57,10 +60,10 @@ def visit(browser) -> Iterator[Callable]:
 
 
 @pytest.fixture(scope="module")
-def page_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def page_file(runs: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("report")
-    runs = write_runs(folder)
-    assert ran("report", str(runs), "-o", str(folder / "report.html")) == 0
+    write_neural(folder)
+    assert ran("report", str(runs), str(folder / "runs"), "-o", str(folder / "report.html")) == 0
     return folder / "report.html"
 
 

@@ -5,16 +5,17 @@ from pathlib import Path
 
 import pytest
 
-from tests.finished_runs import CORPUS, ran, write_neural, write_runs
+from tests.finished_runs import CORPUS, ran, write_neural
 from turnwise.report import schema
 
 jsonschema = pytest.importorskip("jsonschema", reason="jsonschema is absent: pip install jsonschema")
 
+pytestmark = pytest.mark.xdist_group("report")  # one process, so that the runs are made once
+
 
 @pytest.fixture(scope="module")
-def documents(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict]:
+def documents(runs: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict]:
     folder = tmp_path_factory.mktemp("schema")
-    runs = write_runs(folder, neural=False)
     more = {
         "raters": ("meta", CORPUS),
         "skipped": ("score", CORPUS, "-m", "length,bertscore[model=no-such-folder/x]"),
@@ -29,8 +30,9 @@ def documents(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict]:
         ),
     }
     for name, line in more.items():
-        assert ran(*line, "-o", str(runs / name)) == 0
-    return {path.parent.name: json.loads(path.read_bytes()) for path in sorted(runs.glob("*/results.json"))}
+        assert ran(*line, "-o", str(folder / name)) == 0
+    made = [path for place in (runs, folder) for path in sorted(place.glob("*/results.json"))]
+    return {path.parent.name: json.loads(path.read_bytes()) for path in made}
 
 
 def problems(validator, document: dict) -> list[str]:

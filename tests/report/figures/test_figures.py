@@ -6,19 +6,16 @@ from pathlib import Path
 
 import pytest
 
-from tests.finished_runs import CORPUS, KINDS, ran, write_neural, write_runs
+from tests.finished_runs import CORPUS, KINDS, ran, write_neural
 from turnwise.report.figures.errors import run_labels
 from turnwise.report.figures.tuning import tuning
 from turnwise.report.headlines import sentences
 from turnwise.report.report import figures, report
 from turnwise.report.runs import Run, find_runs
 
+pytestmark = pytest.mark.xdist_group("report")  # one process, so that the runs are made once
+
 NEURAL = {"tuning", "iterations", "estimates"}  # what only trained estimators and policies have here
-
-
-@pytest.fixture(scope="module")
-def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return write_runs(tmp_path_factory.mktemp("finished"), neural=False)
 
 
 def test_every_kind_of_figure_is_made_with_its_notes(runs: Path):
