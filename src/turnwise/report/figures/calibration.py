@@ -33,7 +33,7 @@ def _figure(
 ) -> Figure:
     """The figure of these records: for each a row with the corrected estimate and one with the labels alone."""
     rows = [row for record in records for row in (record, _labels_alone(record))]
-    labels = [label for name in names for label in (name, "")]
+    labels = [label for name in names for label in (name, "ratings alone")]
     return Figure(
         kind="calibration",
         title=title,
