@@ -28,7 +28,17 @@ from turnwise.run.train import lava  # noqa: E402
 from turnwise.run.train.policy_judge import Judge  # noqa: E402
 from turnwise.types import Dialogue, Turn  # noqa: E402
 
-PLAS = {"hidden": 24, "episodes": 1_920, "batch": 32, "every": 10, "lead": 20, "closeness": 0.05, "warm": 1}
+PLAS = {
+    "hidden": 24,
+    "episodes": 1_920,
+    "batch": 32,
+    "every": 10,
+    "lead": 20,
+    "closeness": 0.05,
+    "critic_rate": 0.01,
+    "actor_rate": 0.005,
+    "warm": 1,
+}
 
 
 def task(metric: str, dialogues: list[Dialogue], model: Path | None = None, **settings: Any) -> TrainingTask:
@@ -83,6 +93,11 @@ def test_plas_finds_the_replies_that_succeed(offline: TrainedModel, supervised: 
     assert (start["match"], start["success"]) == (0.0, 0.0)
     assert measured(offline)["success"] == 100.0
     assert said(save(offline, tmp_path / "plas")) == list(GOOD)
+
+
+def test_plas_finds_them_close_to_the_logged_actions_too(supervised: Path, db: str) -> None:
+    trained = lava.offline(task("plas", small_task(), supervised, **PLAS, anchor="logged", db=db))
+    assert measured(trained)["success"] == 100.0
 
 
 def test_plas_moves_the_policy_and_holds_the_decoder_of_its_start_still(
@@ -200,6 +215,8 @@ def test_bad_data_and_settings_are_told(supervised: Path, db: str, tmp_path: Pat
         lava.offline(task("plas", small_task(40), db=db))
     with pytest.raises(UsageError, match="objective"):
         lava.lava(task("lava", small_task(40), objective="magic"))
+    with pytest.raises(UsageError, match="anchor `log`; the nearest are logged"):
+        lava.offline(task("plas", small_task(40), supervised, db=db, anchor="log"))
     with pytest.raises(UsageError, match="reward=fun"):
         lava.offline(task("plas", small_task(40), supervised, db=db, reward="fun"))
     with pytest.raises(TooFewItems, match="10 dialogues"):

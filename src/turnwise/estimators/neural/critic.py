@@ -285,7 +285,7 @@ class Learner:
         worth = network.critic.estimate(network.critic.instead(known, chosen.mean, before))
         if not self.training.critic.weight:
             return worth, torch.zeros_like(worth)
-        return worth, self.training.critic.weight * logged.divergence(chosen) / chosen.mean.shape[1]
+        return worth, self.training.critic.weight * logged.divergence(chosen) / chosen.dimensions
 
     def _bootstrapped(self, network: _Reading, batch: Batch) -> Tensor:
         """(m,) the regression target at each turn: reward + discount * (next Q - KL penalty), clipped to 0 to 1."""

@@ -1,7 +1,7 @@
 """A trained latent policy: the state is mapped to a latent point and the point to a reply."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -19,6 +19,7 @@ from turnwise.networks.lava.words import Words
 from turnwise.types import Dialogue
 
 KINDS = ("lava", "plas", "lava-pg")  # kinds of model folders that hold such a policy
+BETA = 0.01  # LaRL's weight of the KL of a latent action
 _AT_ONCE = 8192  # replies generated together
 
 
@@ -34,16 +35,26 @@ class Model:
     bound: float | None = (
         None  # largest absolute coordinate of a point that the policy may choose; None: no bound
     )
+    beta: float = BETA  # weight of the KL of the latent actions in training, in nats per latent dimension
 
     @classmethod
-    def new(cls, words: Words, situation: Situation, *, longest: int, seed: int = 0, **sizes: Any) -> "Model":
+    def new(
+        cls,
+        words: Words,
+        situation: Situation,
+        *,
+        longest: int,
+        seed: int = 0,
+        beta: float = BETA,
+        **sizes: Any,
+    ) -> "Model":
         """An untrained model; `sizes` are embedding, hidden, latent and dropout."""
         chosen = Sizes(vocabulary=len(words), state=situation.width, **sizes)
         # torch initialises from its global generator, whose state is restored.
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(seed)
             network = Lava.new(chosen)
-        return cls(network, words, situation, chosen, longest)
+        return cls(network, words, situation, chosen, longest, beta=beta)
 
     @classmethod
     def of(cls, stored: Folder, *, device: str) -> "Model":
@@ -56,7 +67,8 @@ class Model:
                 tuple((domain, part, slot) for domain, part, slot in config["wishes"]),
                 int(config["pointer"]),
             )
-            model = cls.new(words, situation, longest=int(config["longest"]), **config["sizes"])
+            beta = float(config.get("beta", BETA))
+            model = cls.new(words, situation, longest=int(config["longest"]), beta=beta, **config["sizes"])
         except (KeyError, TypeError, ValueError) as error:
             raise DataError(f"{stored.path}: is damaged: {error}") from error
         fill(model.network, dict(stored.tensors))
@@ -64,7 +76,7 @@ class Model:
 
     def acting(self, network: Lava, bound: float | None) -> "Model":
         """The same model with another network and another bound."""
-        return Model(network, self.words, self.situation, self.sizes, self.longest, bound)
+        return replace(self, network=network, bound=bound)
 
     @property
     def config(self) -> dict[str, Any]:
@@ -74,6 +86,7 @@ class Model:
             "sizes": sizes,
             "longest": self.longest,
             "bound": self.bound,
+            "beta": self.beta,
             "words": list(self.words.known),
             "slots": [list(slot) for slot in self.situation.slots],
             "wishes": [list(wish) for wish in self.situation.wishes],

@@ -41,12 +41,17 @@ class Gaussian(NamedTuple):
     mean: Tensor
     log_var: Tensor
 
+    @property
+    def dimensions(self) -> int:
+        """z, the size of the latent space."""
+        return self.mean.shape[1]
+
     def draw(self, noise: Tensor) -> Tensor:
         """(n, z) mean + noise times the standard deviation."""
         return self.mean + noise * (0.5 * self.log_var).exp()
 
     def divergence(self, other: "Gaussian | None" = None) -> Tensor:
-        """(n,) KL(self || other) in nats; without another, from the standard normal."""
+        """(n,) KL(self || other) in nats, summed over the dimensions; without another, from the standard normal."""
         mean, log_var = (0.0, torch.zeros(())) if other is None else other
         log_var = log_var.to(self.mean) if other is None else log_var
         ratio = self.log_var - log_var

@@ -35,7 +35,9 @@ def lava(task: TrainingTask) -> TrainedModel:
     words = Words.learn((turn.text for one in learned for turn in one.turns), fewest=settings.fewest)
     situation = Situation.learn(learned)
     seed = int(task.rng.integers(2**31))
-    model = Model.new(words, situation, longest=settings.longest, seed=seed, **settings.sizes)
+    model = Model.new(
+        words, situation, longest=settings.longest, seed=seed, beta=settings.beta, **settings.sizes
+    )
     model.network.to(task.device)
     curve = supervised.train(
         model, model.corpus(learned), model.corpus(held), settings=settings, seed=seed, work=task.work,
