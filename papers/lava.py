@@ -1,23 +1,20 @@
 """LAVA, PLAS and policy gradient on MultiWOZ 2.0: the figures of papers/lava.md.
 
     python papers/lava_corpus.py multiwoz_delex.jsonl.gz multiwoz_db out/lava-gpu   # once, without a GPU
-    papers/lava.sh                                       # trains, on a GPU in 170 s: a JSON file a seed and stage
+    papers/lava.sh                                       # trains, on a GPU in 30 minutes: a JSON file a seed and stage
     SIZE=small papers/lava.sh                            # a smaller model, without a GPU, in hours
     python papers/lava_tables.py RESULTS                 # papers/lava.json, and the tables of papers/lava.md
 
-On a GPU there is one process for each seed and objective. Each stage ends at a fixed time after the start, so that the
-whole run ends in time on any machine; the number of updates is written with the result. Without a GPU, the stages after
-the joint objective run one after the other, each to its end.
+`python papers/lava.py STAGE... --seed N` runs stages of one seed one after the other, each to its end. A stage whose
+JSON file exists is skipped. A stage that follows another loads its model from --work and is an error without it. The
+supervised stages resume from their last epoch after a kill; the others start again.
 """
 
 import argparse
 import json
-import math
 import os
-import subprocess
-import sys
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -31,33 +28,41 @@ from turnwise.logs.native import read_all
 from turnwise.metrics.task.offers import Evaluator
 from turnwise.networks.lava import gradient, plas, supervised
 from turnwise.networks.lava.corpus import Corpus
-from turnwise.networks.lava.model import Curve, Ground, Model
+from turnwise.networks.lava.model import Ground, Model
 from turnwise.networks.lava.search import Search
 from turnwise.networks.lava.situation import Situation
 from turnwise.networks.lava.words import Words
 from turnwise.run.train.policy_judge import Judge
 
 EVALUATORS: tuple[Evaluator, ...] = ("multiwoz2018", "leaderboard")
-# Seconds after the start of the run at which each stage ends; the remaining time is for the last evaluation.
-ENDS = {
-    "joint": 62.0,
-    "warm": 71.0,
-    "alternate": 144.0,
-    "kl": 144.0,
-    "plas": 142.0,
-    "gentle": 114.0,
-    "undiscounted": 142.0,
-    "close": 142.0,
-    "gradient": 146.0,
+PAPER = {  # section 5.2 of the paper; sigma is not stated
+    "anchor": "logged",
+    "closeness": 1.0,
+    "penalty": 0.1,
+    "critic_rate": 0.01,
+    "actor_rate": 0.005,
+    "episodes": 10_000,
+    "lead": 100,
+    "sigma": 2.0,
+    "every": 15,
 }
-GENTLE = {"critic_rate": 3e-3, "actor_rate": 3e-4, "batch": 64, "episodes": 200_000, "lead": 200}
+# Settings of PLAS by the name of the stage. `plas` has the defaults, which are best on the validation dialogues.
 VARIANTS: dict[str, dict[str, Any]] = {
     "plas": {},
-    "gentle": GENTLE,
-    "undiscounted": {**GENTLE, "gamma": 0.99},
-    "close": {**GENTLE, "closeness": 4.0},
+    "policy-10": {"closeness": 10.0},
+    "policy-30": {"closeness": 30.0},
+    "policy-100": {"closeness": 100.0},
+    "policy-10-slow": {"closeness": 10.0, "actor_rate": 2e-4},
+    "policy-30-slow": {"closeness": 30.0, "actor_rate": 2e-4},
+    "policy-30-penalty": {"closeness": 30.0, "penalty": 0.003},
+    "logged-10": {"anchor": "logged", "closeness": 10.0},
+    "logged-30": {"anchor": "logged", "closeness": 30.0},
+    "paper": PAPER,
+    "paper-wide": {**PAPER, "sigma": 4.0},
 }
-LATER = 58.0  # seconds after which the objectives start that no other stage continues
+RATES = {"gradient": 1e-4, "gradient-slow": 2e-5}  # of policy gradient
+OBJECTIVES = ("joint", "alternate", "kl")
+STAGES = (*OBJECTIVES, "warm", *VARIANTS, *RATES)
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,35 +71,32 @@ class Size:
     plas: Mapping[str, Any]
     gradient: Mapping[str, Any]
     dialogues: int | None = None  # of each split; None: all
-    stretch: float = 1.0  # factor on the times of `ENDS`
-    # Stages that run after the warm-up in the same process.
-    variants: tuple[str, ...] = ("plas", "undiscounted")
-    beside: bool = True  # run other stages in parallel processes as soon as they can start
 
 
 SIZES = {
     "full": Size(
         {"batch": 256, "rate": 1e-3, "epochs": 60, "patience": 4},
-        {"every": 15},
-        {"episodes": 500_000, "rate": 1e-3, "every": 15},
+        {},
+        {"episodes": 307_200, "every": 15},  # 2,400 updates
     ),
     "tiny": Size(
         {"batch": 64, "rate": 5e-3, "epochs": 3, "embedding": 16, "hidden": 24, "latent": 12},
         {"episodes": 64, "batch": 16, "every": 2, "hidden": 32, "lead": 1},
         {"episodes": 192, "batch": 16, "every": 2},
         dialogues=60,
-        stretch=20.0,
     ),
     "small": Size(
         {"batch": 64, "rate": 2e-3, "epochs": 8, "embedding": 48, "hidden": 96, "latent": 64},
-        {"every": 20},
-        {"episodes": 12_800, "rate": 1e-3, "every": 20},
+        {},
+        {"episodes": 38_400, "every": 20},
         dialogues=3000,
-        stretch=math.inf,
-        variants=("plas",),
-        beside=False,
     ),
 }  # fmt: skip
+
+
+def result(given: argparse.Namespace, stage: str) -> Path:
+    """The file of the stage's result."""
+    return Path(given.output) / f"{stage}-{given.seed}.json"
 
 
 class Bench:
@@ -125,39 +127,40 @@ class Bench:
         dialogues = list(read_all([str(self.given.data / f"{split}.jsonl.gz")]))
         return Judge(dialogues[: self.size.dialogues], db=str(self.given.tables))
 
-    def until(self, stage: str) -> Callable[[], bool]:
-        return lambda: time.time() - self.given.start > ENDS[stage] * self.size.stretch
-
     def settings(self, **more: Any) -> supervised.Settings:
-        return supervised.Settings(**{**self.size.supervised, **more}, device=self.device)
+        weights = {"alpha": self.given.weight, "beta": self.given.weight}
+        return supervised.Settings(**{**self.size.supervised, **weights, **more}, device=self.device)
 
     def model(self) -> Model:
         settings = self.settings()
         seed = self.given.seed
-        model = Model.new(self.words, self.situation, longest=settings.longest, seed=seed, **settings.sizes)
+        model = Model.new(
+            self.words,
+            self.situation,
+            longest=settings.longest,
+            seed=seed,
+            beta=settings.beta,
+            **settings.sizes,
+        )
         model.network.to(self.device)
         return model
 
     def write(self, stage: str, found: Mapping[str, Any]) -> None:
-        target = self.given.output / f"{stage}-{self.given.seed}.json"
-        result = {
-            "stage": stage,
-            "seed": self.given.seed,
-            "size": self.given.size,
-            "device": self.device,
-            **found,
-        }
-        result["at"] = round(time.time() - self.given.start, 1)
+        """Write the result of a stage, whole or not at all, and print its scores."""
+        about = {"stage": stage, "kl": "mean"}  # the KL is the mean over latent dimensions
+        about |= {name: getattr(self.given, name) for name in ("seed", "size", "weight")}
+        target = result(self.given, stage)
         draft = target.with_suffix(".part")
-        draft.write_text(json.dumps(result, indent=1))
+        draft.write_text(json.dumps({**about, "device": self.device, **found}, indent=1))
         os.replace(draft, target)
+        self.log(stage, "test {match:.1f} {success:.1f} {bleu:.2f}".format(**found["test"]))
 
     def scores(self, model: Model, split: str, judge: Judge) -> dict[str, Any]:
         data = self.corpora[split]
         replies = model.speak(data.user, data.state)
         found: dict[str, Any] = {"split": split, **judge.scores(replies, EVALUATORS)}
         if split == "test":
-            found["examples"] = replies[:24]
+            found["examples"] = replies[:4]
         return found
 
     def keep(self, name: str, model: Model) -> None:
@@ -168,119 +171,95 @@ class Bench:
         stored = folder.load(self.given.work / f"{name}-{self.given.seed}", "lava")
         return Model.of(stored, device=self.device)
 
-    def beside(self, stage: str) -> subprocess.Popen[bytes]:
-        """Start another stage of this seed in a new process."""
-        words = [sys.executable, __file__, stage]
-        for name in ("seed", "size", "data", "tables", "work", "output", "start"):
-            words += [f"--{name}", str(getattr(self.given, name))]
-        return subprocess.Popen(words)
-
-    def log(self, line: str) -> None:
-        print(
-            f"{time.time() - self.given.start:6.1f} {self.given.stage}-{self.given.seed} {line}", flush=True
-        )
+    def log(self, stage: str, line: str) -> None:
+        print(f"{time.time() - self.given.start:6.1f} {stage}-{self.given.seed} {line}", flush=True)
 
 
-def supervise(bench: Bench) -> None:
-    """Train one supervised objective; after the joint one, also run the stages that continue from it."""
-    given, objective = bench.given, bench.given.stage
-    if objective != "joint" and bench.size.stretch == 1.0:
-        time.sleep(max(0.0, given.start + LATER - time.time()))
-    model, settings = bench.model(), bench.settings(objective=objective)
-    learned, held = bench.corpora["train"], bench.corpora["val"]
+def run(bench: Bench, stage: str) -> None:
+    """Run one stage and write its result."""
+    if stage in OBJECTIVES:
+        supervise(bench, stage)
+    elif stage == "warm":
+        warm(bench)
+    elif stage in VARIANTS:
+        improve(bench, stage)
+    else:
+        climb(bench, stage)
+
+
+def supervise(bench: Bench, stage: str) -> None:
+    """Train one supervised objective."""
+    given, model, settings = bench.given, bench.model(), bench.settings(objective=stage)
     began = time.time()
     curve = supervised.train(
-        model, learned, held, settings=settings, seed=given.seed, stop=bench.until(objective), say=bench.log
-    )
-    seconds, beside = time.time() - began, []
-    if objective == "joint":
-        bench.keep("joint", model)
-        beside = [bench.beside("gradient")] if bench.size.beside else []
-    test = bench.judge("test")
-    found = {"curve": curve, "seconds": seconds, "test": bench.scores(model, "test", test)}
-    bench.write(objective, found)
-    bench.log(_line(found))
-    if objective == "joint":
-        curve = warm(bench, model)
-        if bench.size.beside:
-            beside.append(bench.beside("gentle"))
-        found = {"curve": curve, "test": bench.scores(model, "test", test)}
-        bench.write("warm", found)
-        bench.log(_line(found))
-        for stage in bench.size.variants:
-            improve(bench, stage, model, test)
-        if not bench.size.beside:
-            climb(bench, bench.kept("joint"))
-    for process in beside:
-        process.wait()
+        model, bench.corpora["train"], bench.corpora["val"], settings=settings, seed=given.seed,
+        work=given.work / "checkpoints" / f"{stage}-{given.seed}", about=f"{given.size} {settings}",
+        say=lambda line: bench.log(stage, line),
+    )  # fmt: skip
+    seconds = time.time() - began
+    bench.keep(stage, model)
+    test = bench.scores(model, "test", bench.judge("test"))
+    bench.write(stage, {"seconds": seconds, "curve": curve, "test": test})
 
 
-def warm(bench: Bench, model: Model) -> Curve:
-    """The warm-up (eq. 5) of PLAS; changes the model in place."""
-    epochs = plas.Settings(device=bench.device).warm
+def warm(bench: Bench) -> None:
+    """The warm-up (eq. 5) of PLAS."""
+    model, epochs = bench.kept("joint"), plas.Settings(device=bench.device).warm
+    began = time.time()
     curve = supervised.learn(
         model, bench.corpora["train"], bench.corpora["val"], task="vae", epochs=epochs,
-        settings=bench.settings(patience=epochs), seed=bench.given.seed, stop=bench.until("warm"), say=bench.log,
+        settings=bench.settings(patience=epochs), seed=bench.given.seed, say=lambda line: bench.log("warm", line),
     )  # fmt: skip
+    seconds = time.time() - began
     bench.keep("warm", model)
-    return curve
+    test = bench.scores(model, "test", bench.judge("test"))
+    bench.write("warm", {"seconds": seconds, "curve": curve, "test": test})
 
 
-def improve(bench: Bench, stage: str, model: Model, test: Judge) -> None:
-    """Run PLAS from a model after the warm-up, unless the stage's time is already over."""
-    if bench.until(stage)():
-        return
-    given = bench.given
-    settings = plas.Settings(**{**VARIANTS[stage], **bench.size.plas}, device=bench.device)
+def improve(bench: Bench, stage: str) -> None:
+    """Run PLAS from the model after the warm-up."""
+    chosen = {**VARIANTS[stage], **bench.size.plas}
     ground, began = Ground(bench.corpora["val"], bench.judge("val").success), time.time()
     best, search = plas.train(
-        model, bench.corpora["train"], bench.rewards, ground, settings=settings, seed=given.seed,
-        stop=bench.until(stage), say=bench.log,
+        bench.kept("warm"), bench.corpora["train"], bench.rewards, ground, seed=bench.given.seed,
+        settings=plas.Settings(**chosen, device=bench.device), say=lambda line: bench.log(stage, line),
     )  # fmt: skip
-    _finish(bench, stage, best, search, test, time.time() - began)
+    _finish(bench, stage, chosen, best, search, time.time() - began)
 
 
-def climb(bench: Bench, model: Model) -> None:
+def climb(bench: Bench, stage: str) -> None:
     """Run policy gradient from the joint supervised model."""
+    chosen = {"rate": RATES[stage], **bench.size.gradient}
     ground = Ground(bench.corpora["train"], bench.judge("train").success)
     held, began = Ground(bench.corpora["val"], bench.judge("val").success), time.time()
-    settings = gradient.Settings(**bench.size.gradient, device=bench.device)
     best, search = gradient.train(
-        model,
-        ground,
-        held,
-        settings=settings,
-        seed=bench.given.seed,
-        stop=bench.until("gradient"),
-        say=bench.log,
-    )
-    _finish(bench, "gradient", best, search, bench.judge("test"), time.time() - began)
+        bench.kept("joint"), ground, held, seed=bench.given.seed,
+        settings=gradient.Settings(**chosen, device=bench.device), say=lambda line: bench.log(stage, line),
+    )  # fmt: skip
+    _finish(bench, stage, chosen, best, search, time.time() - began)
 
 
-def _finish(bench: Bench, stage: str, best: Model, search: Search, test: Judge, seconds: float) -> None:
+def _finish(
+    bench: Bench, stage: str, chosen: Mapping[str, Any], best: Model, search: Search, seconds: float
+) -> None:
+    """Write the scores of the chosen checkpoint, and those of the last update (`last`)."""
     bench.keep(stage, best)
-    found: dict[str, Any] = {
-        "seconds": seconds,
-        "curve": search.curve,
-        "test": bench.scores(best, "test", test),
-    }
-    bench.write(stage, found)
-    bench.log(_line(found))
-    found["last"] = bench.scores(search.last, "test", test)  # without the choice of a checkpoint
-    bench.write(stage, found)
-
-
-def _line(found: Mapping[str, Any]) -> str:
-    return "test {match:.1f} {success:.1f} {bleu:.2f}".format(**found["test"])
+    judge = bench.judge("test")
+    found = {"settings": chosen, "seconds": seconds, "curve": search.curve}
+    scores = {name: bench.scores(one, "test", judge) for name, one in (("test", best), ("last", search.last))}
+    bench.write(stage, {**found, **scores})
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("stage", choices=("joint", "alternate", "kl", "gentle", "gradient"))
+    parser.add_argument("stages", nargs="+", choices=STAGES, metavar="STAGE", help=", ".join(STAGES))
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--size", choices=SIZES, default="full")
+    parser.add_argument(
+        "--weight", type=float, default=0.01, help="of the KL terms, in nats per latent dimension"
+    )
     for name in ("--data", "--tables", "--work", "--output"):
         parser.add_argument(name, type=Path, required=True)
     parser.add_argument(
@@ -290,14 +269,12 @@ def main() -> None:
     torch.set_num_threads(1)
     torch.set_float32_matmul_precision("high")
     given.output.mkdir(parents=True, exist_ok=True)
-    bench = Bench(given)
-    if given.stage == "gradient":
-        climb(bench, bench.kept("joint"))
-    elif given.stage == "gentle":
-        for stage in ("gentle", "close"):
-            improve(bench, stage, bench.kept("warm"), bench.judge("test"))
-    else:
-        supervise(bench)
+    left = [stage for stage in given.stages if not result(given, stage).exists()]
+    print(f"done before: {', '.join(stage for stage in given.stages if stage not in left) or 'nothing'}")
+    if left:
+        bench = Bench(given)
+        for stage in left:
+            run(bench, stage)
 
 
 if __name__ == "__main__":
