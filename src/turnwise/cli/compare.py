@@ -19,7 +19,8 @@ SCORING = ("items", "role", "where", "by", "pair", "cluster", "limit", "as_agent
 @options.reader
 @click.option(
     "-m", "--metric", "metrics", multiple=True, callback=options.names, metavar="NAMES",
-    help="Metrics, separated by commas; `rating:overall` is people's ratings. Default: every rated dimension; "
+    help="Metrics, separated by commas; `rating:overall` is people's ratings, `preference:overall` their "
+    "choices. Default: everything that people said; "
     "for two finished runs, every metric that both have.",
 )  # fmt: skip
 @click.option(
@@ -55,7 +56,31 @@ def command(**given: Any) -> int:
         )
     with options.gated(given):
         found = compare(**options.arguments(given, *(SCORING if finished else ())))
-        return conclude(found, given, after=_flips(found.document) if given["verbose"] else "")
+        after = [_strengths(found.document), _flips(found.document) if given["verbose"] else ""]
+        return conclude(found, given, after="\n".join(part for part in after if part))
+
+
+def _strengths(document: Mapping[str, Any]) -> str:
+    """Tables of Bradley-Terry strengths with the effects of the controls, one a dimension and group."""
+    from turnwise.library.results import table
+
+    parts = []
+    for fit in document.get("preferences", ()):
+        rows = [one for one in fit["strengths"] if one["estimate"] is not None]
+        if rows:
+            about = ", ".join(filter(None, [fit["metric"], fit["group"]]))
+            columns = (
+                "agent",
+                *(("component",) if fit["n_components"] > 1 else ()),
+                "estimate",
+                "interval",
+                "n_items",
+            )
+            parts.append(f"\nBradley-Terry strengths by {about}, in log odds:\n{table(rows, columns)}")
+        if fit["effects"]:
+            effects = table(fit["effects"], ("covariate", "estimate", "interval", "p"))
+            parts.append(f"\neffects of what was controlled for, in log odds:\n{effects}")
+    return "\n".join(parts)
 
 
 def _flips(document: Mapping[str, Any]) -> str:

@@ -75,3 +75,21 @@ def _unpaired(finding: Finding) -> str | None:
         )
     counts = " and ".join(f"{count or 0} of {agent}" for count, agent in zip(left, agents, strict=True))
     return f"note: items without a partner, left out: {counts}; --pair KEY pairs by another key"
+
+
+def strength_notes(fits: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Lines on Bradley-Terry fits: why there is none, which agents have no strength, which cannot be compared."""
+    found = []
+    for fit in fits:
+        reasons = dict.fromkeys([fit["reason"], *(one["reason"] for one in fit["strengths"])])
+        found += [f"note: {fit['metric']}: no strengths: {reason}" for reason in reasons if reason]
+        if (fit["n_components"] or 1) > 1:
+            sets: dict[int, list[str]] = {}
+            for one in fit["strengths"]:
+                sets.setdefault(one["component"], []).append(one["agent"])
+            listed = "; ".join(", ".join(names) for names in sets.values())
+            found.append(
+                f"warning: {fit['metric']}: comparisons do not connect all agents, so strengths compare only within "
+                f"each set: {listed}"
+            )
+    return found

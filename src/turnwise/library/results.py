@@ -21,7 +21,7 @@ from tempfile import TemporaryDirectory
 from typing import TypeVar
 
 from turnwise.library.arguments import PathLike
-from turnwise.library.notes import notes, unseen_parts
+from turnwise.library.notes import notes, strength_notes, unseen_parts
 from turnwise.run.spec import Outcome
 
 
@@ -103,9 +103,23 @@ class Comparison(Result):
     """The difference of two agents for each metric and group: A minus B."""
 
     columns: ClassVar[tuple[str, ...]] = (
-        "metric", "agent_a", "agent_b", "group", "a", "b", "estimate", "interval", "p", "p_adjusted", "effect_size",
+        "metric", "agent_a", "agent_b", "group", "a", "b", "ties", "both_bad", "estimate", "interval", "p",
+        "p_adjusted", "effect_size",
         "n_items", "n_clusters", "verdict",
     )  # fmt: skip
+
+    @property
+    def strengths(self) -> list[dict[str, Any]]:
+        """Bradley-Terry strengths, one dict an agent, for each dimension of preferences; empty without preferences."""
+        return [
+            {"metric": fit["metric"], "group": fit["group"], **one}
+            for fit in self.document.get("preferences", ())
+            for one in fit["strengths"]
+        ]
+
+    def notes(self) -> list[str]:
+        """As in `Result`, and on strengths that could not be found or compared."""
+        return [*Result.notes(self), *strength_notes(self.document.get("preferences", ()))]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)

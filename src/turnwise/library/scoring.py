@@ -153,8 +153,8 @@ def compare(
 
     Parameters:
         data: As in `score`; or two folders of finished runs.
-        metrics: Names of metrics; `rating:overall` is people's ratings. The default is every rated dimension, and for
-            two finished runs every metric that both have.
+        metrics: Names of metrics; `rating:overall` is people's ratings, `preference:overall` their choices. The default
+            is everything that people said, and for two finished runs every metric that both have.
         reader: As in `score`. Where the records of several files name no agent, the files' names are used.
         agents: The two agents, A and B. May be left out where the data, or `as_agents`, has just two.
         as_agents: Compare what these agents would have said at the logged points.

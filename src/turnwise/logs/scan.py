@@ -100,6 +100,7 @@ class Census:
     n_messages: int = 0
     agents: Counter[str] = field(default_factory=Counter)  # dialogues of each, in order of appearance
     dimensions: dict[str, Dimension] = field(default_factory=dict)
+    preferences: Counter[str] = field(default_factory=Counter)  # dimension -> choices between two
     alternatives: Counter[str] = field(default_factory=Counter)  # agent -> points where it would have spoken
     has_references: bool = False
     unseen: UnseenParts = field(default_factory=UnseenParts)
@@ -143,6 +144,8 @@ class Census:
             if rating.turn is None and name not in rated_whole:
                 rated_whole.add(name)
                 dimension.rated[dialogue.agent] += 1
+        for preference in dialogue.preferences:
+            self.preferences[preference.dimension] += 1
         for turn in dialogue.turns:
             if turn.references:
                 self.has_references = True

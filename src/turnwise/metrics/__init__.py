@@ -145,6 +145,10 @@ def resolve(
 
         dimension, written = parse(name)
         return rating_metric(dimension, **{**written, **options})
+    if name.startswith("preference:"):
+        raise UsageError(
+            f"`{name}` is a choice between two replies, not a score of one; `turnwise compare` takes it"
+        )
     plain, written = settings(name)
     if ":" in plain and not written:
         from turnwise.metrics.custom import own_metric

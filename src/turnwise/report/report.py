@@ -19,6 +19,7 @@ from turnwise.report.figures.iterations import iterations
 from turnwise.report.figures.pairs import pairs
 from turnwise.report.figures.power_curves import power_curves
 from turnwise.report.figures.precision_recall import precision_recall
+from turnwise.report.figures.preferences import strengths, win_rates
 from turnwise.report.figures.raters import raters
 from turnwise.report.figures.scatter import scatters
 from turnwise.report.figures.transcripts import flips, frauds
@@ -39,7 +40,7 @@ QUESTIONS: dict[str, tuple[str, tuple[Maker, ...]]] = {
         "What would people say of an agent they have not met?",
         (estimates, regressions, iterations, pairs, system_values, turn_values),
     ),
-    "compare": ("Is A better than B?", (differences, flips)),
+    "compare": ("Is A better than B?", (differences, win_rates, strengths, flips)),
 }
 RATERS = "How far do people agree?"
 SIDE_BY_SIDE = "Errors of the estimates, all runs"

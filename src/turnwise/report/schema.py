@@ -199,6 +199,7 @@ class MetaDocument(Document, kw_only=True, tag="meta"):
 class CompareDocument(Document, kw_only=True, tag="compare"):
     results: list[Difference]
     unseen_parts: UnseenParts | None = None
+    preferences: list[dict[str, Any]] = []
 
 
 class CalibrateDocument(Document, kw_only=True, tag="calibrate"):

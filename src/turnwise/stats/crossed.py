@@ -11,6 +11,8 @@ degrees of freedom of the smaller side. With few raters whose effects are small 
 coverage with 10 raters), so the degrees of freedom here are Satterthwaite's for the sum of the two variances.
 """
 
+from collections.abc import Sequence
+from itertools import combinations
 from typing import NamedTuple
 
 import numpy as np
@@ -46,25 +48,35 @@ class StandardErrors(NamedTuple):
         return float(2 * stdtr(degrees, -abs(estimate) / error))
 
 
-def standard_errors(influence: Floats, clusters: Ints, raters: Ints | None = None) -> StandardErrors:
-    """Standard errors of k estimates from the (n, k) influence of n observations, clustered on one or two sides.
+def standard_errors(influence: Floats, *sides: Ints, floor: bool = False) -> StandardErrors:
+    """Standard errors of k estimates from the (n, k) influence of n observations, clustered on one or more sides.
 
-    `clusters` and `raters` are (n,) codes from 0; without `raters` only clusters are sampled. A two-way variance that
-    is not positive is replaced by the larger of the one-way variances.
+    Each side is (n,) codes from 0: clusters, raters. The variances of the single sides are added, those of every two
+    sides subtracted, those of every three added, and so on. A variance that is not positive is replaced by the
+    largest of the single sides; with `floor` also one that is smaller than that.
     """
     influence = np.asarray(influence, dtype=np.float64)
-    by_cluster, n_clusters = _variance(influence, clusters)
-    if raters is None:
-        return StandardErrors(np.sqrt(by_cluster), np.full(len(by_cluster), n_clusters - 1.0))
-    by_rater, n_raters = _variance(influence, raters)
-    by_cell, _ = _variance(influence, clusters * (int(raters.max(initial=0)) + 1) + raters)
-    total = by_cluster + by_rater - by_cell
-    total = np.where(total > 0, total, np.maximum(by_cluster, by_rater))
-    if min(n_clusters, n_raters) < 2:
+    single = [_variance(influence, side) for side in sides]
+    total = np.zeros(influence.shape[1])
+    for size in range(1, len(sides) + 1):
+        for some in combinations(sides, size):
+            total += (-1) ** (size + 1) * _variance(influence, _intersection(some))[0]
+    largest = np.max([variance for variance, _ in single], axis=0)
+    total = np.where(total > (largest if floor else 0), total, largest)
+    fewest = min(count for _, count in single)
+    if fewest < 2:
         return StandardErrors(np.sqrt(total), np.zeros(len(total)))
-    spread = by_cluster**2 / (n_clusters - 1) + by_rater**2 / (n_raters - 1)
+    spread = sum(variance**2 / (count - 1) for variance, count in single)
     degrees = np.divide(total**2, spread, out=np.zeros_like(total), where=spread > 0)
-    return StandardErrors(np.sqrt(total), np.clip(degrees, min(n_clusters, n_raters) - 1, None))
+    return StandardErrors(np.sqrt(total), np.clip(degrees, fewest - 1, None))
+
+
+def _intersection(sides: Sequence[Ints]) -> Ints:
+    """Codes of the cells: observations with the same code on every side."""
+    cells = sides[0]
+    for side in sides[1:]:
+        cells = np.unique(cells * (int(side.max(initial=0)) + 1) + side, return_inverse=True)[1]
+    return cells
 
 
 def _variance(influence: Floats, codes: Ints) -> tuple[Floats, int]:

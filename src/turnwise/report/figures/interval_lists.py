@@ -88,7 +88,7 @@ def differences(run: Run) -> Iterator[Figure]:
 
     Metrics have different units, so each row is drawn to its own scale.
     """
-    mine = with_estimate(run.results)
+    mine = [record for record in with_estimate(run.results) if "win_rate" not in record]
     if not mine:
         return
     first, second = mine[0]["agent_a"], mine[0]["agent_b"]

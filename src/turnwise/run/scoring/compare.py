@@ -13,6 +13,7 @@ from turnwise.meta.table import ScoreTable
 from turnwise.run.resume.block_store import BlockStore
 from turnwise.run.resume.finished_run import read_run
 from turnwise.run.scoring.collect import collect, listing
+from turnwise.run.scoring.preferences import is_preference, preference_names, preferences
 from turnwise.run.scoring.rated import rating_names
 from turnwise.run.scoring.shards import Watch, prepare
 from turnwise.run.scoring.tally import generator
@@ -23,11 +24,21 @@ from turnwise.types import Finding, Item
 def compare(spec: CompareSpec) -> Outcome:
     """Compare two agents of the same files: one finding for each metric and group, with adjusted p-values.
 
-    Without metrics the ratings of the data are compared. Raises `UsageError` if it is not clear which two agents are
-    meant, or if there is nothing to compare.
+    Without metrics the ratings and preferences of the data are compared. Preferences compare every two agents unless
+    two are chosen. Raises `UsageError` if it is not clear which two agents are meant, or if nothing can be compared.
     """
     census = scan_agents(spec.data, apart=spec.selection.apart)
-    spec = spec if spec.metrics else replace(spec, metrics=_default_metrics(census))
+    spec = spec if spec.metrics else replace(spec, metrics=_default_metrics(spec, census))
+    scored = replace(spec, metrics=tuple(name for name in spec.metrics if not is_preference(name)))
+    preferred = [name for name in spec.metrics if is_preference(name)]
+    found, fits = preferences(preferred, spec, census, _asked_agents(spec, census)) if preferred else ([], [])
+    findings = [*(_by_metrics(scored, census) if scored.metrics else []), *found]
+    sections = {"preferences": fits} if preferred else {}
+    return finish(spec, with_adjusted_p(findings), census.sha256, **census.unseen.section(), **sections)
+
+
+def _by_metrics(spec: CompareSpec, census: Census) -> list[Finding]:
+    """The difference between the two agents by each metric of the spec, which are scores of items."""
     first, second = _two_agents(spec, census)
     metrics, absent = prepare(spec, census)
     watch = Watch(spec.max_errors)
@@ -56,17 +67,29 @@ def compare(spec: CompareSpec) -> Outcome:
                 *sides, agents=(first, second), group=group or None, draws=spec.draws, rng=rng
             )
             findings.append(_with_texts(finding, items))
-    return finish(spec, with_adjusted_p(findings), census.sha256, **census.unseen.section())
+    return findings
 
 
-def _default_metrics(census: Census) -> tuple[str, ...]:
-    """The ratings of the data; `UsageError` if it has none."""
-    if names := rating_names(census):
-        return names
+def _default_metrics(spec: CompareSpec, census: Census) -> tuple[str, ...]:
+    """The ratings and preferences of the data; `UsageError` if it has none.
+
+    Ratings are left out where there are preferences, and more than two agents of which none was chosen: preferences
+    compare all of them.
+    """
+    chosen = preference_names(census)
+    if not chosen or spec.agents or len(census.agents) == 2:
+        chosen = (*rating_names(census), *chosen)
+    if chosen:
+        return chosen
     raise UsageError(
-        "the data has no ratings to compare; name the metrics with -m (in Python, metrics=...): "
+        "the data has no ratings and no preferences to compare; name the metrics with -m (in Python, metrics=...): "
         "`turnwise ls metrics` lists them"
     )
+
+
+def _asked_agents(spec: CompareSpec, census: Census) -> Sequence[str]:
+    """The agents that the spec names; () stands for all of the data."""
+    return _two_agents(spec, census) if spec.agents else ()
 
 
 def _two_agents(spec: CompareSpec, census: Census) -> tuple[str, str]:

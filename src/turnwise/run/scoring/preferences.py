@@ -1,0 +1,165 @@
+"""Preferences of the data as pairs of compared items, and their findings: win rates and Bradley-Terry strengths."""
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import combinations
+from typing import Any
+
+from turnwise import registry
+from turnwise.errors import DataError, UsageError, nearest
+from turnwise.logs.items.items import all_items
+from turnwise.logs.scan import Census
+from turnwise.meta.preferences import SAME_AGENT, About, ComparedPair, strengths, win_rate
+from turnwise.run.spec import Spec
+from turnwise.types import Dialogue, Finding, Item, Preference, item_id
+
+PREFIX = "preference:"
+CONTROLS = ("position", "length")
+OUTCOMES: Mapping[str, int] = {"this": 1, "other": -1, "tie": 0, "both_bad": 0}
+POSITIONS: Mapping[str | None, int] = {"first": 1, "second": -1, None: 0}
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """Preferences on one dimension, and the covariates to control for."""
+
+    name: str  # as written
+    dimension: str
+    control: tuple[str, ...] = ()
+
+
+def is_preference(name: str) -> bool:
+    """Whether the name of a metric stands for people's preferences."""
+    return name.startswith(PREFIX)
+
+
+def preference_names(census: Census) -> tuple[str, ...]:
+    """A name for each dimension that has preferences."""
+    return tuple(f"{PREFIX}{dimension}" for dimension in census.preferences)
+
+
+def parse(name: str, known: Sequence[str]) -> Wanted:
+    """The dimension and settings of `preference:DIMENSION[position=true,length=true]`.
+
+    Raises `DataError` if the data has no preferences, and `UsageError` for an unknown dimension or setting.
+    """
+    rest = name.removeprefix(PREFIX)
+    if not known:
+        raise DataError(
+            f"`{name}` needs preferences, and the data has none; docs/format.md shows how they are written"
+        )
+    dimension, written = (
+        (rest, {}) if rest in known else registry.settings(rest, f"{PREFIX}overall[position=true]")
+    )
+    if dimension not in known:
+        raise UsageError(f"no preference has the dimension `{dimension}`; {nearest(dimension, known)}")
+    for key, value in written.items():
+        if key not in CONTROLS or not isinstance(value, bool):
+            raise UsageError(f"`{name}`: its settings are position=true and length=true, not {key}={value}")
+    return Wanted(name, dimension, tuple(key for key in CONTROLS if written.get(key)))
+
+
+def preferences(
+    names: Sequence[str], spec: Spec, census: Census, agents: Sequence[str]
+) -> tuple[list[Finding], list[dict[str, Any]]]:
+    """Win rates of every two agents, and a record of strengths, for each name and group.
+
+    `agents` are the two to compare; without them it is every two agents that somebody compared.
+    """
+    wanted = [parse(name, tuple(census.preferences)) for name in names]
+    if not census.held:
+        census.hold()
+    findings: list[Finding] = []
+    fits: list[dict[str, Any]] = []
+    sides = {whole: {item.id: item for item in _items(spec, census, whole=whole)} for whole in _units(census)}
+    for one in wanted:
+        groups, lost = _by_group(census, sides, one.dimension)
+        for group, pairs in groups.items():
+            about = About(metric=one.name, group=group or None, unscored=dict(lost[group]))
+            there = tuple(agents) or tuple(dict.fromkeys(name for pair in pairs for name in pair.agents))
+            compared = {frozenset(pair.agents) for pair in pairs}
+            asked = [two for two in combinations(there, 2) if agents or frozenset(two) in compared]
+            if not asked:
+                why = (
+                    f"{SAME_AGENT} in all {len(pairs)} preferences; name the agents in the records (`agent`)"
+                )
+                what = {"metric": one.name, "group": group or None, "level": "system"}
+                findings.append(Finding(what=what, estimate=None, status="refused", reason=why))
+                continue
+            # What was left out is counted once, with the first two agents.
+            rest = replace(about, unscored={})
+            findings += [win_rate(pairs, two, rest if at else about) for at, two in enumerate(asked)]
+            among = [pair for pair in pairs if set(pair.agents) <= set(there)]
+            fits.append(strengths(among, there, about, control=one.control))
+    return findings, fits
+
+
+def _units(census: Census) -> list[bool]:
+    """Whether single replies (False) and whole dialogues (True) were compared."""
+    found = {one.turn is None for file in census.held for each in file for one in each.preferences}
+    return sorted(found)
+
+
+def _items(spec: Spec, census: Census, *, whole: bool) -> Iterator[Item]:
+    """All replies, or all whole dialogues, of the selection."""
+    return all_items(spec.data, replace(spec.selection, judged="all", as_agents=()), census, whole=whole)
+
+
+def _by_group(
+    census: Census, sides: Mapping[bool, Mapping[str, Item]], dimension: str
+) -> tuple[dict[str, list[ComparedPair]], dict[str, Counter[str]]]:
+    """The compared pairs of each group, and why others were left out; without those outside the selection."""
+    groups: dict[str, list[ComparedPair]] = {}
+    lost: dict[str, Counter[str]] = {}
+    for dialogue in (one for file in census.held for one in file):
+        for preference in dialogue.preferences:
+            if preference.dimension != dimension:
+                continue
+            items = sides[preference.turn is None]
+            this = items.get(item_id(dialogue.id, preference.turn))
+            if this is None:
+                continue
+            other = items.get(item_id(_other_id(dialogue, preference, items), preference.turn))
+            groups.setdefault(this.group, [])
+            reasons = lost.setdefault(this.group, Counter())
+            if other is None:
+                reasons["the other one is not in the selected data"] += 1
+            else:
+                if other.agent == this.agent:
+                    reasons[SAME_AGENT] += 1
+                groups[this.group].append(_pair(this, other, preference))
+    return groups, lost
+
+
+def _other_id(dialogue: Dialogue, preference: Preference, items: Mapping[str, Item]) -> str:
+    """The id of the other record, with the prefix of this record's file where files are kept apart."""
+    if item_id(preference.other, preference.turn) in items:
+        return preference.other
+    prefix, colon, _ = dialogue.id.partition(":")
+    return f"{prefix}{colon}{preference.other}"
+
+
+def _pair(this: Item, other: Item, preference: Preference) -> ComparedPair:
+    """The two items and the choice between them."""
+    return ComparedPair(
+        agents=(this.agent, other.agent),
+        items=(this.id, other.id),
+        outcome=OUTCOMES[preference.winner],
+        both_bad=preference.winner == "both_bad",
+        clusters=(_cluster(this), _cluster(other)),
+        rater=preference.rater,
+        position=POSITIONS[preference.shown],
+        lengths=(_words(this), _words(other)),
+    )
+
+
+def _cluster(item: Item) -> str:
+    """What is sampled together: the context of a compared reply, or the cluster of a compared dialogue."""
+    return item.cluster if item.turn is None else item.pair
+
+
+def _words(item: Item) -> int:
+    """The number of words of the reply, or of all replies of a whole dialogue."""
+    texts = item.replies if item.turn is None else (item.reply,)
+    return sum(len(text.split()) for text in texts)
