@@ -44,6 +44,7 @@ Kind = Literal[
     "reference", "distribution", "learned", "unreferenced", "feature", "task", "rating", "estimator"
 ]
 Status = Literal["ok", "error", "skipped", "refused"]
+OTHER_TURN = "other_turn"  # key of a preference: place of the reply in the other dialogue, if not `turn`
 MEAN_RATER = "mean"  # the name of the rater where a corpus published only the mean rating
 DimensionScores: TypeAlias = Mapping[str, float]  # dimension -> value
 

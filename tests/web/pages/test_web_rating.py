@@ -118,7 +118,7 @@ def test_ratings_of_whole_dialogues_have_no_turn(start: Starting):
     assert all("turn" not in r for one in exported(study.admin()) for r in one["ratings"])
 
 
-def test_a_preference_becomes_a_rating_of_both_replies_in_any_order(start: Starting):
+def test_a_choice_becomes_a_preference_whatever_the_order_of_the_replies(start: Starting):
     study = start(mode="pairwise", per_task=2, **PLAIN)
     for name in ("anna", "ben"):
         visitor = study.visitor(name)
@@ -128,17 +128,21 @@ def test_a_preference_becomes_a_rating_of_both_replies_in_any_order(start: Start
             is_a = "a says" in visitor.html[first : visitor.html.index("Second reply")]
             visitor.send({"q0": "first" if is_a else "second"})
     records = exported(study.admin())
-    values = {(one["agent"], r["value"]) for one in records for r in one["ratings"]}
-    assert values == {("a", 1), ("b", 0)}
-    assert all(len(one["ratings"]) == 2 for one in records)
+    agents = {one["id"]: one["agent"] for one in records}
+    chosen = [(one["agent"], p) for one in records for p in one.get("preferences", ())]
+    assert {(agent, agents[p["other"]], p["winner"]) for agent, p in chosen} == {("a", "b", "this")}
+    assert {p["rater"] for _, p in chosen} == {"anna", "ben"}
+    assert {p["shown"] for _, p in chosen} == {"first", "second"}
+    assert not any(one.get("ratings") for one in records)
     flipped = {slot.flipped for _, slot in study.recorder.ledger.slots}
     assert flipped == {True, False}
 
 
-def test_a_tie_is_one_half(start: Starting):
+def test_a_tie_is_a_preference_for_neither(start: Starting):
     study = start(mode="pairwise", **PLAIN)
     finish(study.visitor(), "tie")
-    assert {r["value"] for one in exported(study.admin()) for r in one["ratings"]} == {0.5}
+    chosen = [p["winner"] for one in exported(study.admin()) for p in one.get("preferences", ())]
+    assert set(chosen) == {"tie"}
 
 
 def test_written_replies_become_dialogues_and_offensive_ones_are_withheld(start: Starting):
@@ -251,7 +255,8 @@ def test_whole_dialogues_can_be_compared(start: Starting):
         visitor.send({"q0": "first" if is_first else "second"})
     records = exported(study.admin())
     assert len(records) == 8
-    assert {(one["agent"], r["value"], r.get("turn")) for one in records for r in one["ratings"]} == {
-        ("a", 1, None), ("b", 0, None),
-    }  # fmt: skip
+    chosen = {
+        (one["agent"], p["winner"], p.get("turn")) for one in records for p in one.get("preferences", ())
+    }
+    assert chosen == {("a", "this", None)}
     assert not study.recorder.ledger.raters["anna"].failed_check

@@ -12,7 +12,7 @@ from turnwise.logs.items.items import all_items
 from turnwise.logs.scan import Census
 from turnwise.meta.preferences import SAME_AGENT, About, ComparedPair, strengths, win_rate
 from turnwise.run.spec import Spec
-from turnwise.types import Dialogue, Finding, Item, Preference, item_id
+from turnwise.types import OTHER_TURN, Dialogue, Finding, Item, Preference, item_id
 
 PREFIX = "preference:"
 CONTROLS = ("position", "length")
@@ -120,7 +120,7 @@ def _by_group(
             this = items.get(item_id(dialogue.id, preference.turn))
             if this is None:
                 continue
-            other = items.get(item_id(_other_id(dialogue, preference, items), preference.turn))
+            other = items.get(_other_id(dialogue, preference, items))
             groups.setdefault(this.group, [])
             reasons = lost.setdefault(this.group, Counter())
             if other is None:
@@ -133,11 +133,13 @@ def _by_group(
 
 
 def _other_id(dialogue: Dialogue, preference: Preference, items: Mapping[str, Item]) -> str:
-    """The id of the other record, with the prefix of this record's file where files are kept apart."""
-    if item_id(preference.other, preference.turn) in items:
-        return preference.other
+    """The id of the other item; where files are kept apart, with the prefix of this record's file."""
+    turn = preference.extra.get(OTHER_TURN, preference.turn)
+    there = item_id(preference.other, turn)
+    if there in items:
+        return there
     prefix, colon, _ = dialogue.id.partition(":")
-    return f"{prefix}{colon}{preference.other}"
+    return f"{prefix}{colon}{there}"
 
 
 def _pair(this: Item, other: Item, preference: Preference) -> ComparedPair:

@@ -1,32 +1,36 @@
 """Exports the ledger in the native format, which `meta`, `train` and `ope` read; possible at any time.
 
 reply, dialogue   the dialogues of the data, with the collected ratings instead of their own
-pairwise, --as    one dialogue per rated reply; preferred is 1, a tie .5, not preferred 0
+pairwise          the compared dialogues, or with --as one per compared reply; a preference is on the first of the two
+--as              one dialogue per rated reply
 write             one dialogue per written reply, of the agent `human`
 chat              one dialogue per rated live dialogue, with its goal and its agent
 
 Unreliable ratings (repeats, those of raters who were set apart, and of contexts that were not understood) are stored
-with a reason under `ratings_apart`, which metrics ignore. Withheld replies and live dialogues without a rating are
-left out. With `everything` nothing is left out, attention checks are dialogues of their own, and `meta --screen` can
-decide.
+with a reason under `ratings_apart` or `preferences_apart`, which metrics ignore. Withheld replies and live dialogues
+without a rating are left out. With `everything` nothing is left out, attention checks are dialogues of their own, and
+`meta --screen` can decide.
 """
 
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
 from turnwise.logs.dialogue import as_record
-from turnwise.types import Dialogue, Item, Rating, Turn, item_id
+from turnwise.types import OTHER_TURN, Dialogue, Item, Position, Preference, Rating, Turn, Winner, item_id
 from turnwise.web.study.ledger import Ledger, Rater, Slot
-from turnwise.web.study.ratings import REPEAT, collected_ratings, rated_id
+from turnwise.web.study.ratings import REPEAT, SHOWN, collected_ratings, rated_id
 from turnwise.web.study.status import screen_raters
 from turnwise.web.study.tasks import Task
 
 SET_APART = "ratings_apart"  # key of unreliable ratings in an exported dialogue
+PREFERENCES_APART = "preferences_apart"  # key of unreliable preferences
+TIE = 0.5  # rating of a pair of which neither is preferred
 HUMAN = "human"  # agent of written replies
 
 ScreenedRating = tuple[Rating, str | None]  # a rating, and the reason why it is unreliable, or None
+ScreenedPreference = tuple[Preference, str | None]
 
 
 def export_dialogues(
@@ -63,44 +67,78 @@ def _screened_ratings(ledger: Ledger) -> list[ScreenedRating]:
 def _rated_dialogues(
     ledger: Ledger, dialogues: Sequence[Dialogue], screened: dict[str, list[ScreenedRating]]
 ) -> Iterator[Dialogue]:
-    """The dialogues of all tasks, also of unrated ones: as logged if all items are logged replies or dialogues.
-
-    Otherwise (alternatives of `--as`) one dialogue for each item. `screened` maps task ids to ratings.
-    """
+    """The rated dialogues: as logged if logged replies or dialogues were rated, otherwise one per rated item."""
     by_item: defaultdict[str, list[ScreenedRating]] = defaultdict(list)
+    chosen: defaultdict[str, list[tuple[Item, ScreenedRating]]] = defaultdict(
+        list
+    )  # first item -> second, choice
     items: dict[str, Item] = {}
     for task in ledger.tasks.values():
         items |= {item.id: item for item in task.items}
-        for rating, reason in screened.get(task.id, ()):
-            for item, of_item in _item_ratings(task, rating):
-                by_item[item.id].append((of_item, reason))
+        found = screened.get(task.id, ())
+        if len(task.items) == 2:
+            chosen[task.items[0].id] += [(task.items[1], one) for one in found]
+        else:
+            for item in task.items:
+                by_item[item.id] += found
     if all(item.id == item_id(item.dialogue, item.turn) for item in items.values()):
         by_dialogue: dict[str, list[ScreenedRating]] = {item.dialogue: [] for item in items.values()}
+        preferences: defaultdict[str, list[ScreenedPreference]] = defaultdict(list)
         for item in items.values():
             by_dialogue[item.dialogue] += [_at_item(one, item.id, item.turn) for one in by_item[item.id]]
-        yield from (_with_ratings(one, by_dialogue[one.id]) for one in dialogues if one.id in by_dialogue)
+            preferences[item.dialogue] += [
+                _preference(one, other.dialogue, item.turn, other.turn) for other, one in chosen[item.id]
+            ]
+        for one in dialogues:
+            if one.id in by_dialogue:
+                yield _with_preferences(_with_ratings(one, by_dialogue[one.id]), preferences[one.id])
         return
     for item in items.values():
         single = Dialogue(
             item.id, item.agent, item.turns, (), item.goal, {**item.meta, "dialogue": item.dialogue}
         )
-        turn = None if item.turn is None else len(item.turns) - 1
-        yield _with_ratings(single, [_at_item(one, item_id(item.id, turn), turn) for one in by_item[item.id]])
+        rated = _with_ratings(
+            single, [_at_item(one, item_id(item.id, _last(item)), _last(item)) for one in by_item[item.id]]
+        )
+        mine = [_preference(one, other.id, _last(item), _last(other)) for other, one in chosen[item.id]]
+        yield _with_preferences(rated, mine)
 
 
-def _item_ratings(task: Task, rating: Rating) -> Iterator[tuple[Item, Rating]]:
-    """The rating of a task as ratings of its items; a preference p becomes p for the first and 1 - p for the second.
+def _last(item: Item) -> int | None:
+    """The place of the rated reply in a dialogue of the item's turns; None for a whole dialogue."""
+    return None if item.turn is None else len(item.turns) - 1
 
-    Nothing for a task without items (an attention check).
-    """
-    if len(task.items) < 2:
-        yield from ((item, rating) for item in task.items)
-        return
-    for index, (item, other) in enumerate(zip(task.items, reversed(task.items), strict=True)):
-        for_item: Callable[[float], float] = (lambda value: 1 - value) if index else (lambda value: value)
-        was = [{**old, "value": for_item(old["value"])} for old in rating.extra.get("was", ())]
-        extra = {**rating.extra, "against": other.id} | ({"was": was} if was else {})
-        yield item, replace(rating, value=for_item(rating.value), extra=extra)
+
+def _preference(
+    screened_rating: ScreenedRating, other: str, turn: int | None, other_turn: int | None
+) -> ScreenedPreference:
+    """The choice of a rater: a rating of 1 is for the first item, 0 for the second and .5 for neither."""
+    rating, reason = screened_rating
+    extra = {key: value for key, value in rating.extra.items() if key != SHOWN}
+    if other_turn != turn:
+        extra[OTHER_TURN] = other_turn
+    if "was" in extra:
+        extra["was"] = [{**old, "value": _winner(old["value"])} for old in extra["was"]]
+    shown: Position = "second" if rating.extra.get(SHOWN) == "second" else "first"
+    found = Preference(other, _winner(rating.value), rating.dimension, rating.rater, turn, shown, extra)
+    return found, reason
+
+
+def _winner(value: float) -> Winner:
+    """The winner seen from the first item."""
+    return "tie" if value == TIE else "this" if value > TIE else "other"
+
+
+def _with_preferences(dialogue: Dialogue, screened: Sequence[ScreenedPreference]) -> Dialogue:
+    """The dialogue with these preferences only; unreliable ones are stored under `preferences_apart`."""
+    kept = tuple(one for one, reason in screened if reason is None)
+    apart = tuple(
+        replace(one, extra={**one.extra, "reason": why}) for one, why in screened if why is not None
+    )
+    extra: dict[str, Any] = {k: value for k, value in dialogue.extra.items() if k != PREFERENCES_APART}
+    if apart:
+        extra[PREFERENCES_APART] = as_record(replace(dialogue, preferences=apart))["preferences"]
+    return replace(dialogue, preferences=kept, extra=extra)
 
 
 def _at_item(screened_rating: ScreenedRating, item: str, turn: int | None) -> ScreenedRating:

@@ -9,6 +9,7 @@ from turnwise.web.study.definition import Question
 from turnwise.web.study.ledger import Answer, Ledger, Rater, Slot
 
 CHECK, REPEAT = "expected", "repeat"  # keys of a rating's extra
+SHOWN = "shown"  # key of a rating's extra: where the first of two compared items was shown
 WRITTEN = "written"  # dimension of an attention check in the mode `write`
 
 
@@ -71,6 +72,8 @@ def _extra(slot: Slot, question: Question, answer: Answer) -> dict[str, Any]:
         extra[CHECK] = slot.task.expected[question.name]
     if slot.purpose == "repeat":
         extra[REPEAT] = True
+    if len(slot.task.items) > 1:
+        extra[SHOWN] = "second" if slot.flipped else "first"
     return extra
 
 
