@@ -39,6 +39,7 @@ Winner = Literal["this", "other", "tie", "both_bad"]  # of a preference, seen fr
 Position = Literal["first", "second"]  # where the dialogue that holds a preference was shown
 Direction = Literal["higher", "lower"]  # which end of a rating scale is the good one
 Level = Literal["turn", "dialogue", "system"]
+MetaLevel = Literal["turn", "dialogue", "system", "pair"]  # what agreement is measured on; pair: preferences
 Need = Literal["context", "references", "dialogue", "goal", "state"]
 Kind = Literal[
     "reference", "distribution", "learned", "unreferenced", "feature", "task", "rating", "estimator"

@@ -21,8 +21,8 @@ LEVEL = 0.05  # differences are printed up to this adjusted p
 )  # fmt: skip
 @click.option(
     "--level",
-    type=click.Choice(["turn", "dialogue", "system"]),
-    help="Default: every level that the ratings have.",
+    type=click.Choice(["turn", "dialogue", "system", "pair"]),
+    help="`pair` compares with preferences. Default: every level that the ratings have.",
 )
 @click.option(
     "--dimension", metavar="D",

@@ -21,7 +21,7 @@ from turnwise.library.data import Data, Where, files, selected
 from turnwise.library.results import Agreement, Comparison, Scores, folder_of, result
 from turnwise.logs.items.items import Judged
 from turnwise.run.spec import CompareSpec, MetaSpec, Place, ScoreSpec
-from turnwise.types import Level
+from turnwise.types import MetaLevel
 
 ScoredRole = Literal["assistant", "user"]
 Draws = Annotated[int, Range(least=100)]
@@ -244,7 +244,7 @@ def meta_evaluate(
     *,
     metrics: Names = (),
     reader: str | None = None,
-    level: Level | None = None,
+    level: MetaLevel | None = None,
     dimension: str | None = None,
     statistics: Names = STATISTICS,
     precision: Annotated[float, Range(above=0, below=1)] = 0.05,
@@ -286,7 +286,7 @@ def meta_evaluate(
         data: As in `score`, with ratings.
         metrics: Names of metrics; none: the raters' agreement among themselves.
         reader: The format of the files where it is not the native one, as `turnwise ls readers` lists it.
-        level: Default: every level that the ratings have.
+        level: `pair` compares with preferences. Default: every level that the ratings have.
         dimension: What people rated; `all` gives a result for each. Default: overall, else the only one.
         statistics: Names, as `turnwise ls statistics` explains them.
         precision: Half-width of an interval for which the needed amount of data is reported.

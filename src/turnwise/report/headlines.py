@@ -26,7 +26,9 @@ def agreement(records: Sequence[Record]) -> list[Record]:
         return []
     statistics = {r["statistic"] for r in mine}
     statistic = "spearman" if "spearman" in statistics else mine[0]["statistic"]
-    finest = next(level for level in ("turn", "dialogue", "system") if any(r["level"] == level for r in mine))
+    finest = next(
+        level for level in ("turn", "dialogue", "pair", "system") if any(r["level"] == level for r in mine)
+    )
     dimensions = {r["dimension"] for r in mine}
     dimension = "overall" if "overall" in dimensions else mine[0]["dimension"]
     chosen = [

@@ -12,7 +12,7 @@ from typing import Any, Literal, TypeAlias
 import msgspec
 
 from turnwise.report.results import SCHEMA_VERSION
-from turnwise.types import Direction, Level, Status
+from turnwise.types import Direction, Level, MetaLevel, Status
 
 FILE = "results.schema.json"
 Number: TypeAlias = float | None
@@ -50,7 +50,7 @@ class Agreement(Result, kw_only=True):
     metric: str | None = None
     dimension: str | None = None
     group: str | None = None
-    level: Level | None = None
+    level: MetaLevel | None = None
     statistic: str | None = None
     better: Direction | None = None  # of the metric; the statistic is signed, so that more is always better
     undefined: bool = False  # the metric has no number at this level by its nature

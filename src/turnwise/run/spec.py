@@ -19,7 +19,7 @@ from turnwise import __version__
 from turnwise.logs.items.items import Selection
 from turnwise.report import results
 from turnwise.run.workers.execute import Executor, executor
-from turnwise.types import Finding, Level
+from turnwise.types import Finding, MetaLevel
 
 Stage = Literal["baselines", "search", "rl"]
 Place = Literal["local", "ray"]  # where the work is done
@@ -98,7 +98,7 @@ class MetaSpec(Spec):
     command: ClassVar[str] = "meta"
     recorded_if_changed: ClassVar[frozenset[str]] = frozenset({"length_bias", "normalised"})
 
-    level: Level | None = None  # None: every level that the ratings have
+    level: MetaLevel | None = None  # None: every level that the ratings have; pair: preferences
     statistics: tuple[str, ...] = ("pearson", "spearman", "kendall", "pairwise")
     dimension: str | None = None  # None: overall, else the only one; `all`: each
     lower: tuple[str, ...] = ()  # dimensions on which a low rating is good

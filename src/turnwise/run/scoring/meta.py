@@ -20,6 +20,7 @@ from turnwise.ratings.matrix import RatedLevel
 from turnwise.report import results
 from turnwise.run.resume.block_store import BlockStore
 from turnwise.run.scoring.collect import collect, listing
+from turnwise.run.scoring.pair_meta import pair_meta
 from turnwise.run.scoring.raters import (
     RATED,
     RatedUnits,
@@ -69,6 +70,8 @@ def meta(spec: MetaSpec) -> Outcome:
     for name in spec.statistics:
         if name not in STATISTICS:
             raise unknown("statistic", name, tuple(STATISTICS))
+    if spec.level == "pair":
+        return pair_meta(spec, census)
     check_dimension(census, spec.dimension)
     check_not_itself(spec, census)
     census.hold()
@@ -118,9 +121,11 @@ def meta(spec: MetaSpec) -> Outcome:
 
 def check_not_itself(spec: MetaSpec, census: Census) -> None:
     """Raise `UsageError` if a metric is the rating that metrics are compared with."""
+    known = census.dimensions
+    default = "overall" if "overall" in known else next(iter(known))
     for name in filter(is_rating, spec.metrics):
-        dimension, _ = parse(name, census.dimensions)
-        if spec.dimension == "all" or dimension == (spec.dimension or "overall"):
+        dimension, _ = parse(name, known)
+        if spec.dimension == "all" or dimension == (spec.dimension or default):
             with_it = f"with `{dimension}`" if spec.dimension != "all" else "with every dimension"
             raise UsageError(
                 f"`{name}` is what people said, and `meta` would compare it {with_it}, that is with itself; choose "

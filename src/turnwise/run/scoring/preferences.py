@@ -68,13 +68,10 @@ def preferences(
     `agents` are the two to compare; without them it is every two agents that somebody compared.
     """
     wanted = [parse(name, tuple(census.preferences)) for name in names]
-    if not census.held:
-        census.hold()
     findings: list[Finding] = []
     fits: list[dict[str, Any]] = []
-    sides = {whole: {item.id: item for item in _items(spec, census, whole=whole)} for whole in _units(census)}
     for one in wanted:
-        groups, lost = _by_group(census, sides, one.dimension)
+        groups, lost = compared_pairs(spec, census, one.dimension)
         for group, pairs in groups.items():
             about = About(metric=one.name, group=group or None, unscored=dict(lost[group]))
             there = tuple(agents) or tuple(dict.fromkeys(name for pair in pairs for name in pair.agents))
@@ -93,6 +90,16 @@ def preferences(
             among = [pair for pair in pairs if set(pair.agents) <= set(there)]
             fits.append(strengths(among, there, about, control=one.control))
     return findings, fits
+
+
+def compared_pairs(
+    spec: Spec, census: Census, dimension: str
+) -> tuple[dict[str, list[ComparedPair]], dict[str, Counter[str]]]:
+    """The compared pairs of each group of the selection, and why others were left out."""
+    if not census.held:
+        census.hold()
+    sides = {whole: {item.id: item for item in _items(spec, census, whole=whole)} for whole in _units(census)}
+    return _by_group(census, sides, dimension)
 
 
 def _units(census: Census) -> list[bool]:

@@ -81,6 +81,8 @@ def raters(spec: MetaSpec) -> Outcome:
 
 def _questions(spec: MetaSpec, census: Census) -> Iterator[tuple[RatedLevel, str, RatedUnits]]:
     """The level, group and units of each question. A level without items is an error only if no level has items."""
+    if spec.level == "pair":
+        raise UsageError("--level pair compares metrics with preferences; name the metrics with -m")
     if spec.level == "system":
         raise UsageError("raters agree about turns or dialogues, not about systems; choose another --level")
     empty: list[DataError] = []
@@ -103,7 +105,8 @@ def check_dimension(census: Census, dimension: str | None) -> None:
     """
     known = census.dimensions
     if not known:
-        raise DataError("there are no ratings in the data to compare with")
+        instead = "; `meta --level pair` asks for its preferences" if census.preferences else ""
+        raise DataError(f"there are no ratings in the data to compare with{instead}")
     if dimension not in (None, "all", *known):
         raise UsageError(f"no rating has the dimension `{dimension}`; there are {', '.join(known)}")
 

@@ -1,0 +1,141 @@
+"""Agreement of metrics with preferences: how often a metric's difference has the sign of a person's choice.
+
+A metric ties two scores that differ by at most epsilon, and a tie is correct where people chose neither. Epsilon is
+calibrated as in Deutsch, Foster and Freitag 2023: it maximises the accuracy on the same data. Where people never tie,
+it is 0. Each choice of each rater is one observation.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+
+from turnwise.meta.preferences import ComparedPair, errors_of
+from turnwise.stats.correlation import ordered_alike
+from turnwise.types import Finding, Floats
+
+STATISTIC = "accuracy"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PairScores:
+    """A metric's differences on the compared pairs that it scored."""
+
+    metric: str
+    signature: str
+    pairs: tuple[ComparedPair, ...]
+    differences: Floats  # (n,) score of the first minus the second, positive if the first is better
+    unscored: Mapping[str, int]
+    better: str | None
+
+    @property
+    def outcomes(self) -> Floats:
+        """What people chose: 1 the first, -1 the second, 0 neither."""
+        return np.array([pair.outcome for pair in self.pairs], dtype=np.float64)
+
+
+def tie_calibration(differences: Floats, outcomes: Floats) -> float:
+    """The smallest epsilon at which most pairs are ordered, or tied, as people do."""
+    sizes = np.append(0.0, np.abs(differences[outcomes == 0]))
+    candidates = np.unique(sizes)
+    gains = np.searchsorted(np.sort(np.abs(differences[outcomes == 0])), candidates, "right")
+    right = np.sort(np.abs(differences[differences * outcomes > 0]))
+    losses = np.searchsorted(right, candidates, "right")
+    return float(candidates[np.argmax(gains - losses)])
+
+
+def correct(scores: PairScores) -> tuple[Floats, float]:
+    """(n,) 1 where the metric agrees with the choice, else 0; and the epsilon of its ties."""
+    outcomes = scores.outcomes
+    epsilon = tie_calibration(scores.differences, outcomes)
+    return ordered_alike(scores.differences, outcomes, epsilon).astype(np.float64), epsilon
+
+
+def pair_accuracy(scores: PairScores, *, dimension: str, group: str) -> Finding:
+    """The share of choices that the metric agrees with, with its interval, and p against what needs no metric.
+
+    The floor is the larger of the accuracy of a coin and of a constant metric.
+    """
+    what: dict[str, str | None] = {
+        "metric": scores.metric, "dimension": dimension, "group": group or None, "level": "pair",
+        "statistic": STATISTIC,
+    }  # fmt: skip
+    shared: dict[str, Any] = {"what": what, "signature": scores.signature, "unscored": dict(scores.unscored)}
+    if not scores.pairs:
+        reason = "; ".join(scores.unscored) or "there are no pairs"
+        return Finding(
+            **shared, estimate=None, status="skipped", reason=f"no pair of which both are scored: {reason}"
+        )
+    agreed, epsilon = correct(scores)
+    estimate, n = float(agreed.mean()), len(agreed)
+    errors, method = errors_of((agreed - estimate)[:, None] / n, scores.pairs)
+    ties = float(np.mean(scores.outcomes == 0))
+    floor = max(ties, (1 - ties) / 2)
+    bounds, p = errors.interval(estimate), errors.p_value(estimate - floor)
+    if bounds is not None:
+        bounds = max(0.0, bounds[0]), min(1.0, bounds[1])
+    ceiling = one_rater_ceiling(scores.pairs)
+    return Finding(
+        **shared,
+        estimate=estimate,
+        interval=bounds,
+        p=None if np.isnan(p) else p,
+        n_items=n,
+        n_clusters=len({cluster for pair in scores.pairs for cluster in set(pair.clusters)}),
+        method=method if bounds else "none: no variation, or fewer than 2 clusters or raters",
+        details={
+            "better": scores.better,
+            "ceiling": None if np.isnan(ceiling) else ceiling,
+            "floor": floor,
+            "epsilon": epsilon,
+            "tied_by_people": ties,
+            "n_raters": len({pair.rater for pair in scores.pairs} - {None}) or None,
+        },
+    )
+
+
+def one_rater_ceiling(pairs: Sequence[ComparedPair]) -> float:
+    """How often one rater chooses as the majority of the others on the same pair; NaN if no pair has two raters."""
+    by_pair: dict[frozenset[str], list[int]] = {}
+    for pair in pairs:
+        first = min(pair.items)
+        by_pair.setdefault(frozenset(pair.items), []).append(
+            pair.outcome if pair.items[0] == first else -pair.outcome
+        )
+    agreed = [
+        float(np.sign(sum(chosen) - one) == one)
+        for chosen in by_pair.values()
+        if len(chosen) > 1
+        for one in chosen
+    ]
+    return float(np.mean(agreed)) if agreed else float("nan")
+
+
+def accuracy_differences(scores: Sequence[PairScores], *, dimension: str, group: str) -> list[dict[str, Any]]:
+    """The difference in accuracy of every two metrics on the pairs that both scored, with p not yet adjusted."""
+    found = []
+    for a, b in combinations(scores, 2):
+        places = {id(pair): at for at, pair in enumerate(b.pairs)}
+        both = [(at, places[id(pair)]) for at, pair in enumerate(a.pairs) if id(pair) in places]
+        if not both:
+            continue
+        mine, theirs = (np.array(side) for side in zip(*both, strict=True))
+        gaps = correct(a)[0][mine] - correct(b)[0][theirs]
+        difference = float(gaps.mean())
+        errors, method = errors_of((gaps - difference)[:, None] / len(gaps), [a.pairs[at] for at in mine])
+        p = errors.p_value(difference)
+        about = {"metric_a": a.metric, "metric_b": b.metric, "dimension": dimension, "group": group or None}
+        found.append(
+            {
+                **about,
+                "level": "pair",
+                "statistic": STATISTIC,
+                "difference": difference,
+                "p": None if np.isnan(p) else p,
+                "n_items": len(gaps),
+                "method": method,
+            }
+        )
+    return found
