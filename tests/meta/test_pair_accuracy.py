@@ -1,5 +1,7 @@
 """Agreement of metrics with preferences."""
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -83,6 +85,12 @@ def test_meta_at_level_pair_reports_accuracy_with_interval_and_tests_between_met
     assert by_metric["question-rate"]["estimate"] == 0  # always equal, and people never tie
     assert {(row["metric_a"], row["metric_b"]) for row in found.differences} >= {("length", "question-rate")}
     assert next(r for r in found.differences if r["metric_b"] == "question-rate")["p_adjusted"] < 0.05
+
+
+def test_a_report_does_not_advise_a_metric_that_is_no_better_than_a_coin(tmp_path: Path) -> None:
+    turnwise.meta_evaluate(votes(), metrics="question-rate", level="pair", output=tmp_path / "out")
+    made = turnwise.make_report([tmp_path / "out"], output=tmp_path / "report.html")
+    assert any(claim.startswith("Trust none of these metrics yet") for claim in made.claims)
 
 
 def test_a_metric_without_numbers_for_replies_is_skipped_with_the_reason() -> None:

@@ -89,6 +89,18 @@ def test_an_agent_that_never_lost_has_no_strength_and_the_reason_names_it() -> N
     assert found.reasons[1] == "`a` never lost to nor tied with the others, so that strengths are unbounded"
 
 
+def test_an_agent_that_only_won_and_tied_is_refused() -> None:
+    with pytest.raises(Refused, match="an agent never lost"):
+        fit(np.zeros(5, dtype=np.int64), np.ones(5, dtype=np.int64), np.array([1.0, 1, 0, 0, 0]), NAMES[:2])
+
+
+def test_ties_bound_strengths_where_their_order_is_contradictory() -> None:
+    # a beat b, b beat c, and a tied with c: the gap of a and c cannot grow with the other two.
+    found = fit(np.array([0, 1, 0]), np.array([1, 2, 2]), np.array([1.0, 1, 0]), NAMES[:3])
+    assert np.isfinite(found.strengths).all()
+    assert found.strengths[0] > found.strengths[1] > found.strengths[2]
+
+
 def test_an_agent_without_comparisons_has_no_strength() -> None:
     found = fit(np.array([0, 0]), np.array([1, 1]), np.array([1.0, -1]), NAMES[:3])
     assert found.reasons[2] == "`c` was compared with nobody"

@@ -61,7 +61,7 @@ class About:
 def errors_of(influence: Floats, pairs: Sequence[ComparedPair]) -> tuple[StandardErrors, str]:
     """Standard errors of k estimates from the (n, k) influence of these pairs, and the method in words."""
     sides = [codes([pair.clusters[side] for pair in pairs])[0] for side in (0, 1)]
-    sampled: list[Ints] = sides[:1] if np.array_equal(*sides) else sides
+    sampled: list[Ints] = sides[:1] if np.array_equal(sides[0], sides[1]) else sides
     by = "cluster" if all(pair.clusters[0] == pair.clusters[1] for pair in pairs) else "the two dialogues"
     names = [pair.rater for pair in pairs]
     if None not in names and len(set(names)) > 1:

@@ -63,7 +63,12 @@ def _meta(run: Run) -> Iterator[str]:
     )
     where = f"{best['statistic']} {with_interval(best)} on {best['dimension']}, {best['level']} level{above}"
     p = best.get("p")
-    shown = bounds[0] > 0 if bounds is not None else best["estimate"] > 0 and p is not None and p <= LEVEL
+    chance = float(best["floor"]) if best["level"] == "pair" else 0.0  # an accuracy is not 0 by chance
+    shown = (
+        bounds[0] > chance
+        if bounds is not None
+        else best["estimate"] > chance and p is not None and p <= LEVEL
+    )
     if not shown:
         yield f"Trust none of these metrics yet: even {best['metric']} was not shown to agree with people ({where})."
     else:

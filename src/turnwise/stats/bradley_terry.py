@@ -6,8 +6,9 @@ Without ties it is the logistic regression of Bradley and Terry (1952). The like
 halving find its maximum. Steps of minimal norm keep the mean strength of each connected set of agents at 0.
 
 Strengths are finite only if no group of agents has won or lost all comparisons with the rest (Ford 1957). Agents in
-such groups get no strength, with the reason. Standard errors come from the influence of each comparison
-(`influence`), so that clusters and raters can both be sampled (`stats.crossed`).
+such groups get no strength, with the reason. With ties, strengths can be unbounded in further cases, such as one
+agent that only won and tied; these are found by the flat likelihood and refused. Standard errors come from the
+influence of each comparison (`influence`), so that clusters and raters can both be sampled (`stats.crossed`).
 """
 
 from collections.abc import Sequence
@@ -20,6 +21,7 @@ from turnwise.types import Floats, Ints
 
 MAX_STEPS = 100
 TOLERANCE = 1e-10  # largest Newton step at which the fit has converged
+_FLAT = 1e-6  # information of one comparison below which the likelihood is flat in a direction
 MAX_STRENGTH = 25.0  # log odds beyond which a fit with covariates is taken to be unbounded
 
 
@@ -79,6 +81,7 @@ def fit(
 def _maximise(design: Floats, outcome: Floats) -> tuple[Floats, float | None, Floats]:
     """The maximum-likelihood coefficients, the log weight of a tie, and the influence of each row on coefficients."""
     has_ties = bool(np.any(outcome == 0))
+    rank = int(np.linalg.matrix_rank(design))
     width = design.shape[1]
     solution = np.zeros(width + has_ties)
     value = _log_likelihood(design, outcome, solution, has_ties=has_ties)
@@ -98,10 +101,13 @@ def _maximise(design: Floats, outcome: Floats) -> tuple[Floats, float | None, Fl
             break
         if np.max(np.abs(scale * step)) < TOLERANCE:
             scores, information = _derivatives(design, outcome, solution, has_ties=has_ties)
+            if np.linalg.matrix_rank(information, tol=_FLAT * len(outcome), hermitian=True) < rank + has_ties:
+                break
             inverse = np.linalg.pinv(information, rcond=1e-12, hermitian=True)
             return solution[:width], float(solution[-1]) if has_ties else None, (scores @ inverse)[:, :width]
     raise Refused(
-        "position or length predicts every preference, so that their effects are unbounded; leave them out"
+        "the likelihood has no maximum, so that strengths are unbounded: an agent never lost, or position or length "
+        "predicts every preference"
     )
 
 
@@ -151,7 +157,7 @@ def _identified(
     losers = np.concatenate([second[outcome >= 0], first[outcome <= 0]])
     graph = coo_array((np.ones(len(winners)), (winners, losers)), shape=(k, k)).tocsr()
     components = connected_components(graph, directed=False)[1].astype(np.int64)
-    strong = connected_components(graph, directed=True, connection="strong")[1]
+    strong = connected_components(graph, directed=True, connection="strong")[1].astype(np.int64)
     reasons: list[str | None] = []
     for agent, name in enumerate(names):
         mine = components == components[agent]
