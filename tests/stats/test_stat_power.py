@@ -108,6 +108,10 @@ def test_clusters_needed_is_the_smallest_number_that_suffices() -> None:
     with pytest.raises(ValueError, match="must not be 0"):
         test.clusters_needed(0.0)
     assert test.smallest_difference(1) is None
+    strict = TTest(variance=1.0, paired=True, alpha=0.0001)
+    assert strict.power(strict.smallest_difference(2), 2) == pytest.approx(0.8)
+    with pytest.raises(ValueError, match="above alpha"):
+        test.smallest_difference(20, power=0.05)
     assert TTest(variance=0.0, paired=True).power(0.1, 5) == 1.0
 
 

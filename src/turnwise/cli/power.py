@@ -63,13 +63,15 @@ def _counts(_: click.Context, parameter: click.Parameter, value: str | None) -> 
     help="Dialogues of each agent that are scored. Default: far more than are rated.",
 )  # fmt: skip
 @click.option(
-    "--sd", type=click.FloatRange(0, min_open=True), help="Without a pilot: spread of the items' true values."
+    "--sd",
+    type=click.FloatRange(0, 1e100, min_open=True),
+    help="Without a pilot: spread of the items' true values.",
 )
 @click.option(
     "--icc", default=0.0, show_default=True, type=click.FloatRange(0, 1),
     help="Share of the variance that is between dialogues.",
 )  # fmt: skip
-@click.option("--rater-sd", type=click.FloatRange(0), help="Spread of the ratings of one item.")
+@click.option("--rater-sd", type=click.FloatRange(0, 1e100), help="Spread of the ratings of one item.")
 @click.option(
     "--correlation", type=click.FloatRange(-1, 1),
     help="Of two agents' values in one context: adds the paired design.",

@@ -10,7 +10,6 @@ from turnwise.library.arguments import (
     Names,
     Natural,
     PathLike,
-    Positive,
     Range,
     check_place,
     checked,
@@ -26,6 +25,7 @@ Share = Annotated[float, Range(above=0, below=1)]
 UpToOne = Annotated[float, Range(least=0, most=1)]
 Correlation = Annotated[float, Range(least=-1, most=1)]
 Price = Annotated[float, Range(least=0)]
+MOST = 1e100  # of a standard deviation: its square is a number
 
 
 @checked
@@ -44,9 +44,9 @@ def power(
     level: Literal["turn", "dialogue"] | None = None,
     beside: str | None = None,
     scored: Count | None = None,
-    sd: Positive | None = None,
+    sd: Annotated[float, Range(above=0, most=MOST)] | None = None,
     icc: UpToOne = 0.0,
-    rater_sd: Price | None = None,
+    rater_sd: Annotated[float, Range(least=0, most=MOST)] | None = None,
     correlation: Correlation | None = None,
     agreement: Correlation | None = None,
     win_rate: Share | None = None,
@@ -141,6 +141,10 @@ def power(
         metrics=split_names(metrics),
         beside=beside,
     )
+    if not power > alpha:
+        raise UsageError(
+            f"--power {power:g} must be above --alpha {alpha:g}, which a test has without a difference"
+        )
     if have is None and win_rate is None and not difference:
         raise UsageError("say which difference is to be shown (--difference D), or what there is (--have N)")
     if win_rate == 0.5 and have is None:

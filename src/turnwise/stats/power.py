@@ -142,13 +142,21 @@ class TTest:
         return enough
 
     def smallest_difference(self, clusters: int, *, power: float = 0.8) -> float | None:
-        """The smallest true difference that is found with this power; None with too few clusters for a test."""
+        """The smallest true difference that is found with this power; None without spread or a test.
+
+        `ValueError` unless the power is above alpha.
+        """
         from scipy.optimize import brentq
 
         error = self.error(clusters)
-        if self.freedom(clusters) < 1 or not error > 0:
+        if not power > self.alpha:
+            raise ValueError("the power must be above alpha, which no difference has")
+        if self.freedom(clusters) < 1 or not (error > 0 and isfinite(error)):
             return None
-        return float(brentq(lambda shift: self.power(shift * error, clusters) - power, 0.0, 200.0)) * error
+        most = 10.0
+        while self.power(most * error, clusters) < power:
+            most *= 2
+        return float(brentq(lambda shift: self.power(shift * error, clusters) - power, 0.0, most)) * error
 
 
 def components(values: Floats, items: Ints, clusters: Ints) -> Spread:

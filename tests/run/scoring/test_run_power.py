@@ -139,6 +139,7 @@ def test_a_report_draws_the_curves():
         ({"data": CORPUS, "sd": 1.0, "difference": 0.3}, "the pilot's own spread is used"),
         ({"win_rate": 0.6, "sd": 1.0}, "goes with --ties and --icc alone"),
         ({"win_rate": 0.5}, "no difference"),
+        ({"sd": 1.0, "difference": 0.3, "power": 0.05}, "must be above --alpha"),
         ({"win_rate": 0.95, "ties": 0.5}, "cannot have 50% ties"),
         ({"sd": 1.0, "difference": 0.3, "paired": True}, "needs --correlation"),
         ({"data": CORPUS, "metrics": "rating:charm", "difference": 0.3}, "no rating has the dimension"),
@@ -155,6 +156,12 @@ def test_a_pilot_of_one_dialogue_is_refused(tmp_path: Path):
     found = tw.power(path, difference=0.3, figures=False)
     assert found.exit_code == 4
     assert "one shows no spread" in next(iter(found))["reason"]
+
+
+def test_a_metric_that_does_not_vary_is_refused(tmp_path: Path):
+    found = tw.power(write(tmp_path / "pilot.jsonl", contexts=5), metrics="question-rate", difference=0.1)
+    assert found.exit_code == 4
+    assert {one["reason"] for one in found} == {"it does not vary, so nothing can be planned"}
 
 
 def test_a_difference_that_no_number_shows_is_refused():

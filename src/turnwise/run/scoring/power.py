@@ -139,6 +139,10 @@ def _finding(spec: PowerSpec, name: str, design: Design, *, items: int, ratings:
         "target_power": spec.power,
         "alpha": spec.alpha,
     }
+    if not test.variance > 0:
+        reason = "it does not vary, so nothing can be planned"
+        return Finding(what=what, estimate=None, status="refused", reason=reason,
+                       details={**details, "difference": None, "dialogues": None})  # fmt: skip
     if spec.have is not None:
         estimate = test.smallest_difference(spec.have, power=spec.power)
         ends = [
