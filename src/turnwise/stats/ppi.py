@@ -35,6 +35,7 @@ Fit = Literal["none", "linear", "isotonic"]
 
 FOLDS = 5  # of cross-fitting
 FEWEST = 10  # labelled clusters for a slope; with 3 to 9, differences of agents covered .92 (benchmarks/calibrate.py)
+ROUNDING = 1e-6  # of an effective number of clusters
 MOST_LEVERAGE = 0.9  # of one cluster on a slope
 TILT = (
     0.5  # log odds of being labelled for each standard deviation of the rating, in the sensitivity analysis
@@ -171,7 +172,9 @@ def _corrected(parts: Sequence[tuple[float, _Parts]], level: float) -> Corrected
 def _tuned_slopes(parts: Sequence[tuple[float, _Parts]]) -> Floats:
     """The slopes, one an agent, that make the variance by cluster smallest; 0 where labels are too few for one."""
     fixed = sum(sign * one.of_rating for sign, one in parts)
-    usable = [one.of_gap if one.n_effective >= FEWEST else np.zeros_like(one.of_gap) for _, one in parts]
+    usable = [
+        one.of_gap if one.n_effective > FEWEST - ROUNDING else np.zeros_like(one.of_gap) for _, one in parts
+    ]
     movable = np.stack([sign * gap for (sign, _), gap in zip(parts, usable, strict=True)], axis=1)
     slopes: Floats = np.linalg.lstsq(movable, -np.asarray(fixed), rcond=1e-10)[0]
     return slopes / [one.unseen for _, one in parts]
