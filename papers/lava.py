@@ -1,7 +1,7 @@
 """LAVA, PLAS and policy gradient on MultiWOZ 2.0: the figures of papers/lava.md.
 
     python papers/lava_corpus.py multiwoz_delex.jsonl.gz multiwoz_db out/lava-gpu   # once, without a GPU
-    papers/lava.sh                                       # trains, on a GPU in 30 minutes: a JSON file a seed and stage
+    papers/lava.sh                                       # trains, on a GPU: a JSON file a seed and stage
     SIZE=small papers/lava.sh                            # a smaller model, without a GPU, in hours
     python papers/lava_tables.py RESULTS                 # papers/lava.json, and the tables of papers/lava.md
 
