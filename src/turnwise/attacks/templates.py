@@ -48,7 +48,7 @@ def vary(population: Sequence[str], rng: np.random.Generator) -> str:
 
 
 def random_templates(texts: Sequence[str], rng: np.random.Generator) -> Iterator[str]:
-    """Yield random templates, without end: frames, slots and phrases of `texts`, varied as the search does.
+    """Yield random templates, without end: fixed frames, slots, and phrases of `texts`, varied as the search does.
 
     At least one of `texts` must have a word.
     """

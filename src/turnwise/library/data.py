@@ -258,7 +258,7 @@ def _kind(value: object) -> str:
 
 
 def _encoded(record: Mapping[str, Any]) -> bytes:
-    """A record as a JSON line with its line end; what JSON cannot hold raises `DataError`."""
+    """A record as a JSON line with its line end, NaN as null; what msgspec cannot encode raises `DataError`."""
     try:
         return msgspec.json.encode(dict(record)) + b"\n"
     except (TypeError, UnicodeEncodeError) as error:

@@ -127,7 +127,7 @@ def _first_place(config: Any) -> int:
 
 
 class FromFolder:
-    """Configuration and tokenizer of the model in `folder`, each read when first needed."""
+    """Base class of models in a `folder`, which subclasses set: configuration and tokenizer, read when first needed."""
 
     folder: Path
 

@@ -22,7 +22,7 @@ _SENTENCE = re.compile(r"[^.!?]+[.!?]*")
 
 
 def words(text: str) -> list[str]:
-    """The lower-case words (letters and apostrophes) and the marks ? and ! of a text, in order."""
+    """The lower-case words (letters a to z and apostrophes) and the marks ? and ! of a text, in order."""
     return _WORD.findall(text.lower())
 
 

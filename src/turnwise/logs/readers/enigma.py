@@ -45,8 +45,9 @@ _texts = each(text)
 
 
 def recognises(sample: Sample) -> bool:
-    """Whether a folder has a `data.json` in a folder, or the first record has the three lists, or a `reward`
-    and a `dialog` of triples.
+    """Whether a folder has a `data.json` in a folder, or the first record three lists, or a `reward` and a `dialog`.
+
+    A `dialog` is a flat list whose length is a multiple of three.
     """
     values = sample.first
     if sample.form == "folder":

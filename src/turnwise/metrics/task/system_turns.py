@@ -83,7 +83,7 @@ def _predicted_states(item: Item, count: int) -> Sequence[Mapping[str, Any]] | N
 
 
 def _check_names(item: Item, states: Sequence[State], ontology: Ontology) -> None:
-    """Raise `DataError` if no name in the states is known: a search with them would find everything or nothing."""
+    """Raise `DataError` if the states have slots, but none known in a known domain: a search would be meaningless."""
     used = {(domain, slot) for state in states for domain, slots in state.items() for slot in slots}
     if used and not any(domain in ontology.domains and ontology.knows(slot) for domain, slot in used):
         names = ", ".join(sorted({f"{domain} {slot}" for domain, slot in used})[:3])

@@ -26,7 +26,7 @@ _ANY = re.compile(r"any|not mentioned|none|(do|does)(n'?t| ?n'?t| not) ?(care|ma
 
 @dataclass(frozen=True)
 class Situation:
-    """The meaning of each bit, from the training dialogues."""
+    """Which bit stands for which slot and wish, and the number of database bits, from the training dialogues."""
 
     slots: tuple[tuple[str, str], ...]  # domain, slot
     wishes: tuple[tuple[str, str, str], ...]  # domain, part of the goal, slot

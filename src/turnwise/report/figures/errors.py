@@ -18,7 +18,7 @@ HISTOGRAM_LEFT = 312.0  # left edge of the histogram in the picture
 
 
 def run_labels(runs: Sequence[Run]) -> dict[str, str]:
-    """Run name -> label: the settings that differ between runs, or the folder if two runs have the same settings."""
+    """Run name -> label: the settings that differ between runs; for all runs the folder if these are not distinct."""
     settings = {run.name: {name: run.options.get(name) for name in SETTINGS} for run in runs}
     differing = [name for name in SETTINGS if len({str(found[name]) for found in settings.values()}) > 1]
     found = {

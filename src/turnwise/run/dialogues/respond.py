@@ -206,7 +206,7 @@ def _ask_agent(request: Request, agent: Agent, total: int, journal: Journal) -> 
     """Ask the agent at every point without a saved reply, also where it failed before, and return all failures.
 
     Each shard is saved in the journal. `total` is the number of points. Raises `TooManyErrors` after a shard if more
-    than `max_errors` points have failed so far, unless these are all points of the run.
+    than `max_errors` points have failed so far, unless all `total` points have failed.
     """
     failures: list[Failure] = []
     points = _points(request)
