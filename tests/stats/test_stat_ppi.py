@@ -9,7 +9,8 @@ from turnwise.stats.ppi import (
     corrected_difference,
     corrected_mean,
     selection_gap,
-    tilted,
+    tilted_difference,
+    tilted_mean,
     tipping_tilt,
 )
 
@@ -202,9 +203,15 @@ def test_the_gap_shows_labels_that_were_not_drawn_at_random() -> None:
 
 def test_a_tilt_moves_the_estimate_against_the_preference() -> None:
     one = drawn(np.random.default_rng(9), n=300, labels=60, agreement=0.3)
-    low, middle, high = (corrected_mean(tilted(one, tilt)).estimate for tilt in (0.5, 0.0, -0.5))
+    found = corrected_mean(one)
+    low, middle, high = (tilted_mean(one, tilt, slope=found.slopes[0]) for tilt in (0.5, 0.0, -0.5))
     assert low < middle < high
-    assert corrected_mean(one).estimate == middle
+    assert middle == pytest.approx(found.estimate)
+    spread = one.ratings[one.labelled].std()
+    weights = np.exp(-0.5 * (one.ratings[one.labelled] - one.ratings[one.labelled].mean()) / spread)
+    assert tilted_mean(one, 0.5, slope=0.0) == pytest.approx(
+        np.average(one.ratings[one.labelled], weights=weights)
+    )
 
 
 def test_the_tipping_tilt_is_where_the_sign_turns() -> None:
@@ -212,8 +219,12 @@ def test_the_tipping_tilt_is_where_the_sign_turns() -> None:
     a = drawn(rng, n=200, labels=60, agreement=0.5, mean=3.5)
     b = drawn(rng, n=200, labels=60, agreement=0.5)
     tilt = tipping_tilt(a, b)
-    assert corrected_difference(tilted(a, tilt - 0.02), tilted(b, 0.02 - tilt)).estimate > 0
-    assert corrected_difference(tilted(a, tilt), tilted(b, -tilt)).estimate <= 0
+    slopes = corrected_difference(a, b).slopes
+    assert (
+        tilted_difference(a, b, tilt - 0.02, slopes=slopes)
+        > 0
+        >= tilted_difference(a, b, tilt, slopes=slopes)
+    )
     assert tipping_tilt(b, a) == pytest.approx(tilt)
     assert tipping_tilt(sample(a.scores, a.ratings + 100), b) is None
 

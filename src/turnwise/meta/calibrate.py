@@ -26,7 +26,8 @@ from turnwise.stats.ppi import (
     corrected_difference,
     corrected_mean,
     selection_gap,
-    tilted,
+    tilted_difference,
+    tilted_mean,
     tipping_tilt,
 )
 from turnwise.types import Finding, Floats, Ints, Item
@@ -236,13 +237,13 @@ def _refused(finding: Finding, sensitivity: Mapping[str, Any]) -> Finding:
 
 def _mean_sensitivity(sample: Sample, result: Corrected) -> dict[str, Any]:
     """What the estimate would be if the labels were random, and if higher ratings were likelier or less likely."""
-    ends = sorted(corrected_mean(tilted(sample, tilt)).estimate for tilt in (-TILT, TILT))
+    ends = sorted(tilted_mean(sample, tilt, slope=result.slopes[0]) for tilt in (-TILT, TILT))
     return {"if_random": result.estimate, "if_tilted": (ends[0], ends[1]), "tilt": TILT}
 
 
 def _difference_sensitivity(a: Sample, b: Sample, result: Corrected) -> dict[str, Any]:
     """As `_mean_sensitivity`, with the labels of the two tilted in opposite ways, and the tilt that turns the sign."""
-    ends = sorted(corrected_difference(tilted(a, tilt), tilted(b, -tilt)).estimate for tilt in (-TILT, TILT))
+    ends = sorted(tilted_difference(a, b, tilt, slopes=result.slopes) for tilt in (-TILT, TILT))
     turning = tipping_tilt(a, b)
     return {
         "if_random": result.estimate,

@@ -279,16 +279,27 @@ def tilted(sample: Sample, tilt: float) -> Sample:
     return replace(sample, weights=weights)
 
 
+def tilted_mean(sample: Sample, tilt: float, *, slope: float) -> float:
+    """The mean rating if the labels are tilted, with the slope of the untilted estimate."""
+    parts = _parts(tilted(sample, tilt))
+    return parts.rating + slope * parts.gap
+
+
+def tilted_difference(a: Sample, b: Sample, tilt: float, *, slopes: Sequence[float]) -> float:
+    """A less B if the labels of A are tilted one way and those of B the other way."""
+    return tilted_mean(a, tilt, slope=slopes[0]) - tilted_mean(b, -tilt, slope=slopes[1])
+
+
 def tipping_tilt(a: Sample, b: Sample, *, most: float = 3.0) -> float | None:
     """The smallest tilt, of A's labels one way and of B's the other way, that turns the sign of A less B.
 
     None if a tilt of `most` does not turn it.
     """
-    direction = 1.0 if corrected_difference(a, b).estimate > 0 else -1.0
+    plain = corrected_difference(a, b)
+    direction = 1.0 if plain.estimate > 0 else -1.0
 
     def leads(tilt: float) -> bool:
-        shifted = corrected_difference(tilted(a, direction * tilt), tilted(b, -direction * tilt))
-        return shifted.estimate * direction > 0
+        return tilted_difference(a, b, direction * tilt, slopes=plain.slopes) * direction > 0
 
     if leads(most):
         return None
