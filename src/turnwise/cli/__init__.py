@@ -80,7 +80,7 @@ def main(argv: list[str] | None = None) -> None:
         print("turnwise: interrupted", file=sys.stderr)
         code = INTERRUPTED
     except Exception as error:  # a broken installation: the command could not be imported
-        from turnwise.cli.crash import crashed
+        from turnwise.cli.common.crash import crashed
 
         code = crashed(args, error)
     sys.exit(code)

@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from turnwise.cli import options
+from turnwise.cli.common import options
 from turnwise.errors import TurnwiseError, UsageError, counted
 from turnwise.report.text import number
 
@@ -140,7 +140,7 @@ def _attacked(given: dict[str, Any]) -> int:
 
     --harden without -o raises `UsageError`.
     """
-    from turnwise.cli.printed import conclude
+    from turnwise.cli.common.printed import conclude
     from turnwise.library import attack, harden
 
     given |= {"gates": (), "junit": None}

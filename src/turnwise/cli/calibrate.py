@@ -4,7 +4,7 @@ from typing import Any
 
 import click
 
-from turnwise.cli import options
+from turnwise.cli.common import options
 
 SHOWN = 6  # differences that the table shows whether or not they were shown to be there
 LEVEL = 0.05  # adjusted p up to which the table shows more differences than that
@@ -50,7 +50,7 @@ def command(**given: Any) -> int:
       turnwise calibrate logs.jsonl -m turnwise --to rating:overall --labels random
       turnwise calibrate logs.jsonl -m length --labels weights:meta.weight
     """
-    from turnwise.cli.printed import conclude
+    from turnwise.cli.common.printed import conclude
     from turnwise.library import calibrate
 
     found = calibrate(**options.arguments(given))

@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from turnwise.cli import options
+from turnwise.cli.common import options
 from turnwise.errors import UsageError
 
 # Options of scoring: they cannot change two finished runs.
@@ -46,7 +46,7 @@ def command(**given: Any) -> int:
       turnwise compare logs.jsonl -m bleu-4 --as new,old
       turnwise compare out/new out/old
     """
-    from turnwise.cli.printed import conclude
+    from turnwise.cli.common.printed import conclude
     from turnwise.library import compare
 
     finished = all(Path(path).is_dir() for path in given["data"])

@@ -2,7 +2,7 @@
 
 import click
 
-from turnwise.cli import options
+from turnwise.cli.common import options
 
 
 @click.command(name="doctor")

@@ -101,7 +101,7 @@ def run(args: list[str]) -> int:
         _discard_output()
         return TurnwiseError.exit_code
     except Exception as error:  # 1 is a failed gate's code, and must not mean anything else
-        from turnwise.cli.crash import crashed
+        from turnwise.cli.common.crash import crashed
 
         return crashed(args, error)
     return code if isinstance(code, int) else 0

@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from turnwise.cli import options
+from turnwise.cli.common import options
 
 KINDS = ["metrics", "estimators", "readers", "agents", "worlds", "trainers", "statistics", "weights"]
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import click
 
-from turnwise.cli import options
+from turnwise.cli.common import options
 from turnwise.errors import UsageError, counted
 
 LEVEL = 0.05  # differences are printed up to this adjusted p
@@ -80,7 +80,7 @@ def command(**given: Any) -> int:
       turnwise meta rated.jsonl -m bleu-4,rouge-l
       turnwise meta rated.jsonl -m length --level system --dimension all
     """
-    from turnwise.cli.printed import conclude
+    from turnwise.cli.common.printed import conclude
     from turnwise.library import meta_evaluate
 
     if given["gates"] and not given["metrics"]:

@@ -5,7 +5,7 @@ from typing import Any
 
 import click
 
-from turnwise.cli import options
+from turnwise.cli.common import options
 
 
 def _least_truth(
@@ -114,7 +114,7 @@ def command(**given: Any) -> int:
       turnwise ope logs.jsonl --target new-agent --rating overall
       turnwise ope logs.jsonl --all --truth logs.truth.json -o out
     """
-    from turnwise.cli.printed import conclude
+    from turnwise.cli.common.printed import conclude
     from turnwise.library import ope
 
     with options.gated(given):

@@ -5,7 +5,7 @@ from typing import Any
 
 import click
 
-from turnwise.cli import options
+from turnwise.cli.common import options
 
 
 def _counts(_: click.Context, parameter: click.Parameter, value: str | None) -> tuple[int, ...]:
@@ -104,7 +104,7 @@ def command(**given: Any) -> int:
       turnwise power --sd 0.9 --icc 0.3 --rater-sd 0.8 --difference 0.3 --cost-rating 0.2
       turnwise power --win-rate 0.55 --ties 0.2
     """
-    from turnwise.cli.printed import conclude
+    from turnwise.cli.common.printed import conclude
     from turnwise.library import power
 
     found = power(**options.arguments(given))

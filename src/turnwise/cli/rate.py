@@ -5,7 +5,7 @@ from typing import Any
 
 import click
 
-from turnwise.cli import options
+from turnwise.cli.common import options
 from turnwise.errors import UsageError
 
 

@@ -4,7 +4,7 @@ from typing import Any
 
 import click
 
-from turnwise.cli import options
+from turnwise.cli.common import options
 
 # Further columns of a distance between distributions (docs/distances.md).
 DETAILS = ("floor", "thinned", "at_infinity", "n_real")
@@ -32,7 +32,7 @@ def command(**given: Any) -> int:
       turnwise score logs.jsonl.gz -m length --by meta.corpus -o out
       turnwise score logs.jsonl -m bleu-4 --gate 'bleu-4 >= 2'
     """
-    from turnwise.cli.printed import conclude
+    from turnwise.cli.common.printed import conclude
     from turnwise.library import score
 
     with options.gated(given):

@@ -5,7 +5,7 @@ from typing import Any, TypeVar
 
 import click
 
-from turnwise.cli import options
+from turnwise.cli.common import options
 
 F = TypeVar("F", bound=Callable[..., Any])
 

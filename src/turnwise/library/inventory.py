@@ -24,7 +24,7 @@ EXTRAS = {
         "reading, scoring, statistics",
         "numpy scipy msgspec click rich jinja2 sacrebleu rapidfuzz ijson",
     ),
-    "tables": ("Parquet and Arrow files", "polars"),
+    "tables": ("Parquet and Arrow files, archives by Zstandard", "polars zstandard"),
     "pandas": ("results as pandas data frames", "pandas"),
     "neural": (
         "encoders, language models, learned metrics",

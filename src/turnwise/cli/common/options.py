@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 from click.core import ParameterSource
 
-from turnwise.cli.config import configure
+from turnwise.cli.common.config import configure
 from turnwise.errors import TurnwiseError, UsageError
 
 if TYPE_CHECKING:
@@ -226,7 +226,7 @@ def gated(given: dict[str, Any]) -> Iterator[None]:
     try:
         yield
     except TurnwiseError as error:
-        from turnwise.cli.printed import fail_gates
+        from turnwise.cli.common.printed import fail_gates
 
         fail_gates(given, error)
         raise

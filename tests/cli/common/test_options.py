@@ -9,7 +9,7 @@ import pytest
 from click.testing import CliRunner
 
 from tests.corpus import corpus
-from turnwise.cli import options
+from turnwise.cli.common import options
 from turnwise.cli.group import run
 
 
