@@ -134,6 +134,24 @@ def test_a_covariate_that_decides_everything_is_refused() -> None:
         )
 
 
+@pytest.mark.parametrize("size", [1.0, 0.3])
+def test_a_covariate_that_the_agents_determine_is_refused_by_name(size: float) -> None:
+    rng = np.random.default_rng(4)
+    swapped = rng.random(60) < 0.5
+    first, second = np.where(swapped, 1, 0), np.where(swapped, 0, 1)
+    always_first = np.where(swapped, -size, size)  # agent 0 was shown first in every comparison
+    outcome = np.where(rng.random(60) < 0.7, 1.0, -1.0)
+    with pytest.raises(Refused, match="`position` cannot be told apart from the agents"):
+        fit(
+            first,
+            second,
+            outcome,
+            NAMES[:2],
+            covariates=np.stack([rng.normal(size=60), always_first], axis=1),
+            covariate_names=("length", "position"),
+        )
+
+
 def test_intervals_cover_the_truth_where_contexts_and_raters_are_crossed() -> None:
     rng = np.random.default_rng(7)
     strengths = np.array([0.6, 0.2, -0.2, -0.6])

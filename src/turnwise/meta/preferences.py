@@ -136,7 +136,9 @@ def strengths(
     empty = {"n_items": len(between), "strengths": [], "effects": []}
     try:
         covariates = _covariates(between, control)
-        found = bradley_terry.fit(first, second, outcome, agents, covariates=covariates)
+        found = bradley_terry.fit(
+            first, second, outcome, agents, covariates=covariates, covariate_names=control
+        )
     except Refused as error:
         return {**record, **empty, "n_components": None, "method": "", "reason": str(error)}
     errors, method = errors_of(found.influence, between)

@@ -44,13 +44,19 @@ class BradleyTerry:
 
 
 def fit(
-    first: Ints, second: Ints, outcome: Floats, names: Sequence[str], *, covariates: Floats | None = None
+    first: Ints,
+    second: Ints,
+    outcome: Floats,
+    names: Sequence[str],
+    *,
+    covariates: Floats | None = None,
+    covariate_names: Sequence[str] = (),
 ) -> BradleyTerry:
     """Fit the model to n comparisons of agents `first` and `second` (codes of `names`).
 
     `outcome` is 1 where the first won, -1 where the second won and 0 for a tie; `covariates` is (n, m), with the sign
-    of the first agent. Raises `Refused` for comparisons of an agent with itself, for ties alone, and where covariates
-    make the effects unbounded.
+    of the first agent. Raises `Refused` for comparisons of an agent with itself, for ties alone, where the agents and
+    the other covariates determine a covariate, and where covariates make the effects unbounded.
     """
     if np.any(first == second):
         raise Refused("some comparisons are of an agent with itself; they say nothing about agents")
@@ -72,10 +78,23 @@ def fit(
     design[np.arange(len(kept)), first[kept]] = 1.0
     design[np.arange(len(kept)), second[kept]] = -1.0
     design[:, k:] = given[kept]
+    _check_separable(design, k, covariate_names)
     solution, tie, of_kept = _maximise(design, outcome[kept])
     strengths[usable] = solution[:k][usable]
     influence[kept] = of_kept
     return BradleyTerry(strengths, solution[k:], tie, influence, components, tuple(reasons))
+
+
+def _check_separable(design: Floats, k: int, names: Sequence[str]) -> None:
+    """Raise `Refused` if a covariate (columns from `k` on) is a linear combination of the other columns."""
+    full = np.linalg.matrix_rank(design)
+    for at in range(k, design.shape[1]):
+        if np.linalg.matrix_rank(np.delete(design, at, axis=1)) == full:
+            name = f"`{names[at - k]}`" if names else f"covariate {at - k + 1}"
+            raise Refused(
+                f"{name} cannot be told apart from the agents: which agents are compared determines it in every "
+                "comparison, as where one agent is always shown first; leave it out"
+            )
 
 
 def _maximise(design: Floats, outcome: Floats) -> tuple[Floats, float | None, Floats]:
