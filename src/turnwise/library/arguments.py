@@ -225,7 +225,7 @@ def _shown(value: Any) -> str:
 def split_names(value: Names | None) -> tuple[str, ...]:
     """Names by comma or in a sequence, stripped; a comma inside brackets belongs to a metric's settings.
 
-    None gives none.
+    None gives an empty tuple.
     """
     texts = [value] if isinstance(value, str) else list(value or ())
     return tuple(name.strip() for text in texts for name in _NAME.findall(text) if name.strip())

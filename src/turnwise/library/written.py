@@ -118,7 +118,7 @@ class Validation:
         return len(self.files)
 
     def table(self) -> str:
-        """What the files without a problem hold; "" where there is none."""
+        """A row with counts for each file without a problem; "" if every file has one."""
         good = [_holdings(one) for one in self.files if not one["problems"]]
         return (
             text.table(good, ("file", "dialogues", "messages", "agents", "dimensions", "notes"))

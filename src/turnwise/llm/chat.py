@@ -47,8 +47,8 @@ class Denied(ChatError):
     """The server rejects every question of this kind, so no other one is sent."""
 
 
-class _Passing(Exception):
-    """A failed try; the next may succeed after `wait` seconds."""
+class _FailedTry(Exception):
+    """A request failed in a way that may pass: it can be tried again after `wait` seconds."""
 
     def __init__(self, reason: str, wait: float = 0.0) -> None:
         super().__init__(reason)
@@ -134,7 +134,7 @@ class Chat:
         while True:
             try:
                 return self._try(body, headers, until)
-            except _Passing as failure:
+            except _FailedTry as failure:
                 wait = max(failure.wait, self.backoff * 2 ** (attempt - 1)) * rng.uniform(1.0, 1.25)
                 if attempt == self.tries or monotonic() + wait > until or stop.wait(wait):
                     asked = f", and it asks to wait {failure.wait:.0f} s" if failure.wait else ""
@@ -144,7 +144,7 @@ class Chat:
     def _try(self, body: bytes, headers: Mapping[str, str], until: float) -> Answer:
         """One try at a question.
 
-        Raises `_Passing` for a temporary failure, `Denied` for a permanent one, `ChatError` for one of this question.
+        Raises `_FailedTry` for a temporary failure, `Denied` for a permanent one, `ChatError` for one of this question.
         `until` is the time of `monotonic` by which it must end.
         """
         place = _target(self.address).netloc
@@ -154,15 +154,15 @@ class Chat:
             raise Denied(f"{place}: its certificate is not to be trusted: {error.verify_message}") from error
         except (OSError, HTTPException) as error:
             if monotonic() >= until:
-                raise _Passing(f"{place} did not finish within {self.deadline:g} s") from error
+                raise _FailedTry(f"{place} did not finish within {self.deadline:g} s") from error
             if isinstance(error, TimeoutError):
-                raise _Passing(f"{place} was silent for {self.silence:g} s, or took no connection") from error
-            raise _Passing(f"{place}: {_clean(str(error)) or type(error).__name__}") from error
+                raise _FailedTry(f"{place} was silent for {self.silence:g} s, or took no connection") from error
+            raise _FailedTry(f"{place}: {_clean(str(error)) or type(error).__name__}") from error
         if status == 200:
             return _read(data, place)
         reason = f"{place}: HTTP {status} {responses.get(status, '')}".rstrip() + _complaint(data, headers)
         if status in _PASSING or status >= 500:
-            raise _Passing(reason, _retry_after(head))
+            raise _FailedTry(reason, _retry_after(head))
         if status in _FINAL or status < 400:
             raise Denied(reason)
         raise ChatError(reason)
@@ -286,13 +286,13 @@ def _headers(address: str) -> dict[str, str]:
 
 
 def _read(data: bytes, place: str) -> Answer:
-    """The first choice of a response; raises `_Passing` if it is no chat completion."""
+    """The first choice of a response; raises `_FailedTry` if it is no chat completion."""
     try:
         completion = msgspec.json.decode(data, type=_Completion)
     except (msgspec.DecodeError, RecursionError) as error:
-        raise _Passing(f"{place}: the answer is no chat completion: {error}") from error
+        raise _FailedTry(f"{place}: the answer is no chat completion: {error}") from error
     if not completion.choices:
-        raise _Passing(f"{place}: the answer is no chat completion: it has no choice")
+        raise _FailedTry(f"{place}: the answer is no chat completion: it has no choice")
     choice = completion.choices[0]
     refused = bool(choice.message.refusal) or choice.finish_reason == "content_filter"
     return Answer(choice.message.content or "", refused, choice.finish_reason == "length")

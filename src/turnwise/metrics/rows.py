@@ -1,7 +1,7 @@
 """How rows of evidence are scored, and how they become a number: the reductions that several metrics share.
 
 Most metrics are functions of the sum of their rows (`Sums`): BLEU of its counts, a mean of (value, 1).
-No rows at all is no number: every `of_sums` here answers NaN to a sum over nothing.
+Without rows there is no number: every `of_sums` here returns NaN for a sum over nothing.
 
 A batch is scored at once, and item by item only if the batch fails, so that an error affects one item only.
 """

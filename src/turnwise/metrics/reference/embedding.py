@@ -50,7 +50,7 @@ class _WordVectors(Mean):
 
     @property
     def signature(self) -> Signature:
-        """That the best reference counts, and the signature of the word vectors."""
+        """The name, the field `refs:max` (the best reference counts), and the signature of the word vectors."""
         return Signature(self.name, (("refs", "max"),), (models.token_encoder(self.model).token_signature,))
 
     def rows(self, items: Sequence[Item], /) -> Floats:

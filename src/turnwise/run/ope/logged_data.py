@@ -250,4 +250,4 @@ def left_out(data: LoggedData) -> str | None:
     """A note on the episodes that were left out because an agent has no reply; None if there are none."""
     if not data.silent:
         return None
-    return f"{counted(data.silent, 'item')} left out: not every agent answered there"
+    return f"{counted(data.silent, 'item')} left out: not every agent has a reply there"

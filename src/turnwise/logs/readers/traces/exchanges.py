@@ -1,4 +1,4 @@
-"""From single calls of a model to dialogues: a later call that repeats an earlier one goes on with its dialogue.
+"""From single calls of a model to dialogues: a call that repeats an earlier one continues its dialogue.
 
 A trace has one record a call: the messages that the model was sent, and what it returned. In a chat each call is sent
 the whole dialogue so far. So calls of one group (a session, else a trace) are joined in the order of time: a call
