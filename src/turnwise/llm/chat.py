@@ -156,7 +156,9 @@ class Chat:
             if monotonic() >= until:
                 raise _FailedTry(f"{place} did not finish within {self.deadline:g} s") from error
             if isinstance(error, TimeoutError):
-                raise _FailedTry(f"{place} was silent for {self.silence:g} s, or took no connection") from error
+                raise _FailedTry(
+                    f"{place} was silent for {self.silence:g} s, or took no connection"
+                ) from error
             raise _FailedTry(f"{place}: {_clean(str(error)) or type(error).__name__}") from error
         if status == 200:
             return _read(data, place)
