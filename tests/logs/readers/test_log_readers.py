@@ -279,6 +279,38 @@ def test_parlai_speakers_whose_role_is_not_known_are_asked_for(tmp_path: Path) -
     assert [turn.role for turn in dialogue.turns] == ["user", "assistant"]
 
 
+@pytest.mark.parametrize(
+    "names",
+    [
+        ("alice", "customer_service_bot"),
+        ("bob", "personachat_blender"),
+        ("human", "partner's persona"),
+        ("human", "blender", "partner's persona"),
+        ("superhuman", "username_generator"),
+    ],
+)
+def test_parlai_names_that_contain_the_word_for_a_person_are_asked_for(
+    tmp_path: Path, names: tuple[str, ...]
+) -> None:
+    path = written(tmp_path / "log.jsonl", {"dialog": [{"id": name, "text": "hi"} for name in names]})
+    with pytest.raises(UsageError, match=rf"not known .*`{names[-1]}` \(1\).*--roles"):
+        list(READERS["parlai"].read(str(path), Options()))
+
+
+@pytest.mark.parametrize(
+    "person",
+    ["human", "User", "Person1", "worker_2", "Turker 1", "customer-12", "localHuman", "human_evaluator"],
+)
+@pytest.mark.parametrize("bot", ["personachat_blender", "customer_service_bot", "user_simulator"])
+def test_parlai_whole_names_of_people_are_users_and_the_other_speaker_is_the_agent(
+    tmp_path: Path, person: str, bot: str
+) -> None:
+    acts = [{"id": bot, "text": "hi"}, {"id": person, "text": "yo"}]
+    (dialogue,) = read("parlai", written(tmp_path / "log.jsonl", {"dialog": acts}))
+    assert [turn.role for turn in dialogue.turns] == ["assistant", "user"]
+    assert dialogue.agent == bot
+
+
 def test_a_parlai_task_log_with_a_text_that_does_not_say_what_it_is_is_refused(tmp_path: Path) -> None:
     acts = [
         {"id": "human", "text": "USER: a table for two"},

@@ -4,8 +4,9 @@ A log has one dialogue a line (or one dialogue in a file, pretty-printed) with `
 list, of acts `{"id": speaker, "text": ...}`. Roles follow from the speakers' names:
 
 * `context` holds personas and topics: a system message;
-* a name that says that it is a person (human, user, person, worker, customer ...) is the user;
-* the one remaining speaker is the agent, and its name is the agent's name;
+* a whole name that means a person (human, user, person, worker, customer, turker, with or without a number, and
+  ParlAI's own `localHuman` and `human_evaluator`) is the user;
+* the one remaining speaker is the agent, and its name is the agent's name, unless the name is that of a persona;
 * `NAME_1` and `NAME_2` without a person are a self-chat: the first takes the user's place.
 
 Any other set of speakers is an error that asks for `--roles`. In a task-oriented log the texts begin with `USER:`,
@@ -35,7 +36,11 @@ from turnwise.logs.readers.sniff import Sample
 from turnwise.logs.readers.source import Options, begun, decoded, json_lines, refuse, whole
 from turnwise.types import Dialogue, Direction, Rating, Role, Turn, item_id
 
-PEOPLE = ("human", "user", "person", "worker", "customer", "turker")  # in a speaker's name, in lower case
+# Whole names of people. A part of a name means nothing: `customer_service_bot` and `personachat_blender` are bots.
+PERSON = re.compile(
+    r"(?:(?:local[ _-]?)?human|human[ _-]evaluator|user|person|worker|customer|turker)(?:[ _-]?\d+)?", re.IGNORECASE
+)
+PERSONA = re.compile(r"(?:.*[ _-])?personas?", re.IGNORECASE)  # describes a speaker and is none
 CONTEXT = "context"  # the speaker of personas and topics
 RECORD = frozenset({"id", "dialog", "context"})
 ACT = frozenset({"text"})
@@ -160,10 +165,10 @@ def _roles(heard: Sequence[Act], options: Options, file: str) -> dict[str, Role]
     for speaker in counts:
         if speaker == CONTEXT:
             known[speaker] = "system"
-        elif any(word in speaker.lower() for word in PEOPLE):
+        elif PERSON.fullmatch(speaker):
             known[speaker] = "user"
     rest = [speaker for speaker in counts if speaker not in known]
-    if "user" in known.values() and len(rest) == 1:
+    if "user" in known.values() and len(rest) == 1 and not PERSONA.fullmatch(rest[0]):
         known[rest[0]] = "assistant"
     elif (sides := _self_chat(rest)) and "user" not in known.values():
         known |= {sides[0]: "user", sides[1]: "assistant"}
