@@ -610,6 +610,14 @@ def whatsapp(said: Said) -> str:
     return "\n".join([*lines, ""])
 
 
+def whatsapp_brackets(said: Said) -> str:
+    """As an iPhone exports a chat: the time in brackets; an image that was left out is last."""
+    lines = [
+        f"[31/12/2024, 09:{place:02d}:02] {NAMES[role]}: {text}" for place, (role, text) in enumerate(said)
+    ]
+    return "\n".join([*lines, "\u200e[31/12/2024, 10:00:00] Ann: \u200eimage omitted", ""])
+
+
 PARLAI = {"system": "context", "user": "human_evaluator", "assistant": "blender"}
 
 
@@ -738,6 +746,9 @@ SOURCES: dict[str, Source] = {
     "slack zip": Source("slack", slack, as_zip, options={"roles": WHO}),
     "slack folder": Source("slack", slack, as_folder, options={"roles": WHO}),
     "whatsapp": Source("whatsapp", whatsapp, as_text, one_line=True, options={"roles": WHO}),
+    "whatsapp brackets": Source(
+        "whatsapp", whatsapp_brackets, as_text, one_line=True, options={"roles": WHO}
+    ),
     "parlai chat": Source("parlai", parlai_chat, as_lines, roles=TOLD),
     "parlai model chat": Source("parlai", parlai_model_chat, alternating=True),
     "parlai self-chat": Source("parlai", parlai_self_chat, as_lines, alternating=True),

@@ -2,6 +2,7 @@
 
 import gzip
 import json
+from codecs import BOM_UTF8
 from pathlib import Path
 
 import pytest
@@ -32,6 +33,15 @@ def test_cut_anywhere_every_dialogue_is_read_once_in_order_and_by_its_name(
     found = [one for shard in shards(files, size=size) for one in shard.read()]
     assert found == list(native.read_all(files))
     assert found[-1].id == f"b:{2 * sum(one.agent == 'other' for one in found)}"
+
+
+@given(size=st.integers(1, 20_000))
+def test_a_byte_order_mark_changes_no_dialogue(files: list[str], size: int) -> None:
+    for file in files:
+        marked = Path(file).with_suffix(".marked")
+        marked.write_bytes(BOM_UTF8 + Path(file).read_bytes())
+        found = [one for shard in shards([str(marked)], size=size) for one in shard.read()]
+        assert found == list(native.read(str(marked))) == list(native.read(file))
 
 
 def test_a_packed_file_is_one_shard(files: list[str], tmp_path: Path) -> None:

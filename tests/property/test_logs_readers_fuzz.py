@@ -6,6 +6,8 @@ No message of a broken file takes the role of another, and a sound file keeps ev
 import copy
 import json
 import os
+import zipfile
+from codecs import BOM_UTF8
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -175,6 +177,25 @@ def test_every_form_is_recognised_and_its_example_is_sound(tmp_path: Path, name:
     if source.reader != "json":  # which has no shape of its own
         assert recognise(str(written[0])) == source.reader
     assert said_at(written, source.reader) == source.expected(sound_turns(source))
+
+
+@pytest.mark.parametrize("name", SOURCES)
+def test_a_byte_order_mark_changes_nothing(tmp_path: Path, name: str) -> None:
+    source = SOURCES[name]
+    path, options = source.write(source.build(sound_turns(source)), tmp_path)
+    inside = sorted(path.rglob("*.json*")) if path.is_dir() else [path, *map(Path, options.more)]
+    if path.suffix == ".zip":
+        with zipfile.ZipFile(path) as packed:
+            files = {name: packed.read(name) for name in packed.namelist()}
+        with zipfile.ZipFile(path, "w") as packed:
+            for member, stored in files.items():
+                packed.writestr(member, BOM_UTF8 + stored)
+    else:
+        for file in inside:
+            file.write_bytes(BOM_UTF8 + file.read_bytes())
+    if source.reader != "json":
+        assert recognise(str(path)) == source.reader
+    assert said_at((path, options), source.reader) == source.expected(sound_turns(source))
 
 
 @pytest.mark.parametrize("name", SOURCES)

@@ -17,6 +17,7 @@ from typing import IO, BinaryIO, cast
 from turnwise.errors import DataError, MissingExtra, Problem, UsageError
 
 PIPE = "-"  # stands for stdin and stdout
+BOM = b"\xef\xbb\xbf"  # the byte order mark of UTF-8, with which many programs on Windows begin a text
 GZIP = b"\x1f\x8b"  # no JSON text begins so: the first bytes decide, whatever the file is called
 PARQUET = b"PAR1"  # the first bytes decide, whatever the file is called
 CHUNK = 1 << 16  # bytes that are read at once
@@ -79,7 +80,8 @@ class _Tapped(io.RawIOBase):
 def opened(path: str, *, tap: Tap | None = None) -> Iterator[BinaryIO]:
     """A stream of the bytes of a file, or of stdin for `-`, unpacked if they are gzip; `tap` sees the bytes as stored.
 
-    A file that cannot be read, or not to its end, raises `DataError`.
+    A byte order mark of UTF-8 at the beginning is left out. A file that cannot be read, or not to its
+    end, raises `DataError`.
     """
     try:
         raw: IO[bytes] = sys.stdin.buffer if path == PIPE else open(path, "rb", 0)  # noqa: SIM115  # closed below
@@ -89,6 +91,8 @@ def opened(path: str, *, tap: Tap | None = None) -> Iterator[BinaryIO]:
         stored = io.BufferedReader(_Tapped(raw, tap), CHUNK)
         packed = stored.peek(2)[:2] == GZIP
         stream = io.BufferedReader(gzip.GzipFile(fileobj=stored), CHUNK) if packed else stored
+        if stream.peek(len(BOM)).startswith(BOM):
+            stream.read(len(BOM))
         yield cast("BinaryIO", stream)
     except (EOFError, zlib.error, OSError) as error:
         raise DataError(Problem(path, None, "", f"cannot be read to its end: {error}")) from None

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import Any, BinaryIO
 
 from turnwise.errors import DataError, Problem
-from turnwise.logs.files import CHUNK, GZIP, is_parquet, lines
+from turnwise.logs.files import BOM, CHUNK, GZIP, is_parquet, lines
 from turnwise.logs.native import id_prefixes, parse
 from turnwise.logs.readers import parquet
 from turnwise.types import Dialogue
@@ -63,6 +63,8 @@ class Shard:
         number = self.before
         with _readable(self.path, self.place), open(self.place, "rb") as file:
             file.seek(self.start)
+            if self.start == 0 and file.read(len(BOM)) != BOM:
+                file.seek(0)
             while file.tell() < stop:
                 number += 1
                 line = file.readline()

@@ -38,7 +38,8 @@ from turnwise.types import Dialogue, Direction, Rating, Role, Turn, item_id
 
 # Whole names of people. A part of a name means nothing: `customer_service_bot` and `personachat_blender` are bots.
 PERSON = re.compile(
-    r"(?:(?:local[ _-]?)?human|human[ _-]evaluator|user|person|worker|customer|turker)(?:[ _-]?\d+)?", re.IGNORECASE
+    r"(?:(?:local[ _-]?)?human|human[ _-]evaluator|user|person|worker|customer|turker)(?:[ _-]?\d+)?",
+    re.IGNORECASE,
 )
 PERSONA = re.compile(r"(?:.*[ _-])?personas?", re.IGNORECASE)  # describes a speaker and is none
 CONTEXT = "context"  # the speaker of personas and topics

@@ -15,7 +15,7 @@ import ijson
 import msgspec
 
 from turnwise.errors import DataError
-from turnwise.logs.files import GZIP, PARQUET, Packed
+from turnwise.logs.files import BOM, GZIP, PARQUET, Packed
 
 Form = Literal["folder", "zip", "json", "jsonl", "table", "parquet", "text", "empty", "absent"]
 HEAD = 1 << 16  # bytes of a file that are looked at, unless it is one JSON value
@@ -70,7 +70,10 @@ def sample(path: str) -> Sample:
     if not stripped:
         return Sample(path, "empty")
     if stripped[0] in "[{":
-        return _json(path, text, stripped)
+        found = _json(path, text, stripped)
+        # `[31/12/2024, 09:15:02] Ann: hi` begins as a JSON list does, and all that can be decoded of it is a number.
+        is_json = stripped[0] == "{" or not all(isinstance(one, int | float) for one in found.records)
+        return found if is_json else Sample(path, "text", text)
     header = _header(text)
     return Sample(path, "table" if len(header) > 1 else "text", text, header=header)
 
@@ -117,6 +120,8 @@ def _values(path: str, is_list: bool) -> Iterator[Any]:
         packed = stored.read(2) == GZIP
     with gzip.open(path) if packed else open(path, "rb") as stream:
         try:
+            if stream.peek(len(BOM)).startswith(BOM):
+                stream.read(len(BOM))
             for number, value in enumerate(ijson.items(stream, "item" if is_list else "", use_float=True)):
                 yield value
                 if number + 1 == RECORDS:

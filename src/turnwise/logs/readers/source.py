@@ -15,10 +15,9 @@ import msgspec
 
 from turnwise.errors import DataError, Problem
 from turnwise.logs.checks import RuleError, shown
-from turnwise.logs.files import PIPE, content, lines, opened
+from turnwise.logs.files import BOM, PIPE, content, lines, opened
 from turnwise.types import Dialogue, Role
 
-BOM = b"\xef\xbb\xbf"
 LARGE = 1 << 26  # bytes of a JSON list above which its elements are read one by one
 EXCERPT = 24  # bytes shown of a text that is not JSON
 # A pair of surrogates, one alone, or any other escape: a backslash that is itself escaped begins none.
@@ -70,15 +69,15 @@ Build = Callable[[Any, str], Dialogue]  # from a decoded record, and the id it h
 
 
 def decoded(data: bytes | str) -> Any:
-    """The value of a JSON text in UTF-8; anything else, a byte order mark and too deep nesting raise `RuleError`."""
+    """The value of a JSON text in UTF-8, with or without a byte order mark; anything else and too deep nesting
+    raise `RuleError`.
+    """
     try:
         stored = data.encode() if isinstance(data, str) else data
     except UnicodeEncodeError as error:
         raise RuleError(f"cannot be UTF-8: {error.reason} at character {error.start}") from None
     try:
-        if stored.startswith(BOM):
-            raise RuleError("begins with a byte order mark; expected UTF-8 without one")
-        return _decode(stored)
+        return _decode(stored.removeprefix(BOM))
     except RecursionError:
         raise RuleError("is nested too deeply to be read") from None
     except (UnicodeError, msgspec.DecodeError) as error:

@@ -1,9 +1,11 @@
 """Anthropic's messages: requests `{"system", "messages", ...}` with content blocks, one a line or in a JSON list.
 
 `text` blocks are the text. `tool_use` blocks become tool calls in OpenAI's form and `tool_result` blocks tool
-messages of their own, in their order. Images and documents stay content parts; `thinking` is kept beside the message
-and is no part of the reply. A response object (`{"role": "assistant", "content": [...]}`) under `response` ends the
-dialogue.
+messages of their own, in their order. So do calls of tools that Anthropic's server runs (`server_tool_use`,
+`mcp_tool_use`) and their results, which stand inside the assistant's message: what it says after a result is a message
+of its own. Images become OpenAI's parts `image_url`, with a data URL or the address; documents stay content parts.
+`thinking` is kept beside the message and is no part of the reply. A response object (`{"role": "assistant", "content":
+[...]}`) under `response` ends the dialogue.
 """
 
 from collections.abc import Iterator
@@ -26,9 +28,10 @@ from turnwise.logs.readers.sniff import Sample
 from turnwise.logs.readers.source import Options, records
 from turnwise.types import Dialogue
 
-BLOCKS = frozenset({"tool_use", "tool_result", "thinking", "redacted_thinking", "document", "image"})
+CALLS = frozenset({"tool_use", "server_tool_use", "mcp_tool_use"})
+BLOCKS = CALLS | {"tool_result", "thinking", "redacted_thinking", "document", "image"}
+SERVED = "_tool_result"  # ends the type of a result inside the assistant's message: `web_search_tool_result`
 RECORD = frozenset({"id", "model", "system", "messages", "response", "tools", "request"})
-PARTS = {"image": "image_url", "document": "file"}
 _role = one_of(("user", "assistant", "system"))
 Message = dict[str, Any]
 
@@ -83,7 +86,8 @@ def _plain(value: Any) -> str:
 
 def _messages(value: Any) -> list[Message]:
     """One message as native messages: results of tools each as a message of their own, before what the user
-    says beside them. A message without text, call or result raises `RuleError`.
+    says beside them. A result inside the assistant's message parts what was said before it from what follows. A message
+    without text, call or result raises `RuleError`.
     """
     values = record(value)
     role = required(values, "role", _role)
@@ -91,61 +95,84 @@ def _messages(value: Any) -> list[Message]:
     if isinstance(content, str):
         return [{"role": role, "content": content}]
     results: list[Message] = []
-    calls: list[dict[str, Any]] = []
-    parts: list[dict[str, Any]] = []
-    thoughts: list[str] = []
+    said: list[Message] = []
+    heard: list[dict[str, Any]] = []  # blocks since the last result
     for block in required(values, "content", each(record)):
         kind = required(block, "type", name)
-        if kind == "tool_use":
-            calls.append(
-                tool_call(required(block, "name", name), block.get("input") or {}, text_at(block, "id"))
-            )
-        elif kind == "tool_result":
+        if kind == "tool_result":
             results.append(_result(block))
-        elif kind in ("thinking", "redacted_thinking"):
-            thoughts.append(str(block.get("thinking", "")))
-        elif kind == "text":
-            parts.append({"type": "text", "text": required(block, "text", text)})
-        elif kind in PARTS:
-            parts.append({**block, "type": PARTS[kind]})
+        elif kind.endswith(SERVED):
+            said += [*_said(role, heard), _result(block, parts=False)]
+            heard = []
         else:
-            parts.append(block)
-    said: list[Message] = []
-    if parts or calls:
-        only_text = all(part["type"] == "text" for part in parts)
-        body = "\n".join(part["text"] for part in parts) if only_text else parts
-        said.append({"role": role, "content": body if parts else None})
-        if calls:
-            said[0]["tool_calls"] = calls
-        if thoughts:
-            said[0]["thinking"] = "\n".join(thoughts)
+            heard.append(block)
+    said += _said(role, heard)
     if not said and not results:
         raise wrong(content, "one text block, tool call or tool result or more").inside("content")
     return [*results, *said]
 
 
-def _result(block: dict[str, Any]) -> Message:
-    """A `tool_result` block as a tool message; text blocks are joined, content with other blocks stays in
-    parts, other values become JSON text.
+def _said(role: str, blocks: list[dict[str, Any]]) -> list[Message]:
+    """Blocks without results as a list of one message; of none if they are thoughts only, or if there are none."""
+    calls: list[dict[str, Any]] = []
+    parts: list[dict[str, Any]] = []
+    thoughts: list[str] = []
+    for block in blocks:
+        kind = block["type"]
+        if kind in CALLS:
+            calls.append(
+                tool_call(required(block, "name", name), block.get("input") or {}, text_at(block, "id"))
+            )
+        elif kind in ("thinking", "redacted_thinking"):
+            thoughts.append(str(block.get("thinking", "")))
+        elif kind == "text":
+            parts.append({"type": "text", "text": required(block, "text", text)})
+        else:
+            parts.append(_part(block))
+    if not parts and not calls:
+        return []
+    only_text = all(part["type"] == "text" for part in parts)
+    body = "\n".join(part["text"] for part in parts) if only_text else parts
+    message: Message = {"role": role, "content": body if parts else None}
+    if calls:
+        message["tool_calls"] = calls
+    if thoughts:
+        message["thinking"] = "\n".join(thoughts)
+    return [message]
+
+
+def _result(block: dict[str, Any], *, parts: bool = True) -> Message:
+    """A block of a tool's result as a tool message; text blocks are joined, content with other blocks stays in
+    parts, other values become JSON text. Without `parts`, content with other blocks becomes JSON text, too.
     """
     content = block.get("content")
     if isinstance(content, list):
         texts = [one.get("text") for one in content if isinstance(one, dict) and one.get("type") == "text"]
-        content = (
-            "\n".join(one for one in texts if isinstance(one, str))
-            if len(texts) == len(content)
-            else _parts(content)
-        )
+        if len(texts) == len(content):
+            content = "\n".join(one for one in texts if isinstance(one, str))
+        else:
+            content = [_part(one) for one in each(record)(content)] if parts else as_json(content)
     elif content is not None and not isinstance(content, str):
         content = as_json(content)
     native = {"role": "tool", "content": content or "", "tool_call_id": block.get("tool_use_id")}
     return native | ({"is_error": True} if block.get("is_error") else {})
 
 
-def _parts(content: list[Any]) -> list[dict[str, Any]]:
-    """Content blocks as content parts, with OpenAI's types for images and documents."""
-    found = []
-    for block in each(record)(content):
-        kind = required(block, "type", name)
-        found.append({**block, "type": PARTS.get(kind, kind)})
-    return found
+def _part(block: dict[str, Any]) -> dict[str, Any]:
+    """A content block as a content part: images and documents in OpenAI's types, others unchanged.
+
+    An image that has neither data nor an address, for example an uploaded file, keeps its source.
+    """
+    kind = required(block, "type", name)
+    if kind == "document":
+        return {**block, "type": "file"}
+    if kind != "image":
+        return block
+    source = block.get("source")
+    data, address = text_at(source, "data"), text_at(source, "url")
+    if data is not None:
+        address = f"data:{text_at(source, 'media_type') or 'image/png'};base64,{data}"
+    if address is None:
+        return {**block, "type": "image_url"}
+    kept = {key: one for key, one in block.items() if key != "source"}
+    return {**kept, "type": "image_url", "image_url": {"url": address}}
