@@ -19,7 +19,6 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
 FENCE = re.compile(r"^```(\w*)\n(.*?)^```", re.MULTILINE | re.DOTALL)
-CONSOLE = re.compile(r"^```console\n(.*?)^```", re.MULTILINE | re.DOTALL)
 HEREDOC = re.compile(r"<<\s*'?(\w+)'?")
 
 
@@ -101,12 +100,16 @@ def matches(shown: str, actual: str) -> bool:
 
 
 def rewrite(page: Path) -> None:
-    """Update the output of the console blocks of a page."""
+    """Update the output of the console blocks of a page; its Python blocks are run in between."""
     with tempfile.TemporaryDirectory() as folder:
 
         def filled(block: re.Match[str]) -> str:
+            if block[1] == "python":
+                run_python(block[2], Path(folder), {})
+            if block[1] != "console":
+                return block[0]
             parts = []
-            for example in examples(block[1]):
+            for example in examples(block[2]):
                 actual = output(example, Path(folder))
                 kept = "..." in example.shown and matches(example.shown, actual)
                 parts.append(
@@ -114,7 +117,7 @@ def rewrite(page: Path) -> None:
                 )
             return "```console\n" + "\n".join(parts) + "\n```"
 
-        page.write_text(CONSOLE.sub(filled, page.read_text()))
+        page.write_text(FENCE.sub(filled, page.read_text()))
 
 
 if __name__ == "__main__":

@@ -218,15 +218,12 @@ def test_the_tipping_tilt_is_where_the_sign_turns() -> None:
     rng = np.random.default_rng(10)
     a = drawn(rng, n=200, labels=60, agreement=0.5, mean=3.5)
     b = drawn(rng, n=200, labels=60, agreement=0.5)
-    tilt = tipping_tilt(a, b)
-    slopes = corrected_difference(a, b).slopes
-    assert (
-        tilted_difference(a, b, tilt - 0.02, slopes=slopes)
-        > 0
-        >= tilted_difference(a, b, tilt, slopes=slopes)
-    )
-    assert tipping_tilt(b, a) == pytest.approx(tilt)
-    assert tipping_tilt(sample(a.scores, a.ratings + 100), b) is None
+    slopes = corrected_mean(a).slopes[0], corrected_mean(b).slopes[0]
+    tilt = tipping_tilt(a, b, slopes=slopes)
+    before, at = (tilted_difference(a, b, one, slopes=slopes) for one in (tilt - 0.02, tilt))
+    assert before[0] > 0 >= at[0]
+    assert tipping_tilt(b, a, slopes=slopes[::-1]) == pytest.approx(tilt)
+    assert tipping_tilt(sample(a.scores, a.ratings + 100), b, slopes=slopes) is None
 
 
 @pytest.mark.parametrize("fit", ["linear", "isotonic"])

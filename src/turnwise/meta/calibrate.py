@@ -27,7 +27,7 @@ from turnwise.stats.ppi import (
     corrected_mean,
     selection_gap,
     tilted_difference,
-    tilted_mean,
+    tilted_range,
     tipping_tilt,
 )
 from turnwise.types import Finding, Floats, Ints, Item
@@ -105,6 +105,7 @@ def calibrate(
     agents = list(dict.fromkeys(units.agents))
     scored = replace(units, scores=_fitted(units, fit=fit, rng=rng))
     samples: dict[str, Sample] = {}
+    slopes: dict[str, float] = {}
     for agent in agents:
         about = {**what, "agent": agent, "minus": None}
         counts = {"unscored": unscored.get(agent, {}), **_counts(units, [agent])}
@@ -115,6 +116,7 @@ def calibrate(
             found.append(replace(refused, **counts, details=_unused(units, agent)))
             continue
         result = corrected_mean(samples[agent])
+        slopes[agent] = result.slopes[0]
         finding = _finding(about, result, counts, signature, fit=fit, mean=True)
         gap = selection_gap(samples[agent])
         if drawn == "unknown":
@@ -129,8 +131,8 @@ def calibrate(
         about = {**what, "agent": first, "minus": second}
         finding = _finding(about, result, _counts(units, [first, second]), signature, fit=fit, mean=False)
         if drawn == "unknown":
-            more = _difference_sensitivity(samples[first], samples[second], result)
-            finding = _refused(finding, more)
+            of_both = slopes[first], slopes[second]
+            finding = _refused(finding, _difference_sensitivity(samples[first], samples[second], of_both))
         differences.append(finding)
     return [*found, *_with_adjusted_p(differences)]
 
@@ -237,19 +239,21 @@ def _refused(finding: Finding, sensitivity: Mapping[str, Any]) -> Finding:
 
 def _mean_sensitivity(sample: Sample, result: Corrected) -> dict[str, Any]:
     """What the estimate would be if the labels were random, and if higher ratings were likelier or less likely."""
-    ends = sorted(tilted_mean(sample, tilt, slope=result.slopes[0]) for tilt in (-TILT, TILT))
-    return {"if_random": result.estimate, "if_tilted": (ends[0], ends[1]), "tilt": TILT}
+    ends = tilted_range(sample, TILT, slope=result.slopes[0])
+    return {"if_random": result.estimate, "if_tilted": ends, "tilt": TILT}
 
 
-def _difference_sensitivity(a: Sample, b: Sample, result: Corrected) -> dict[str, Any]:
-    """As `_mean_sensitivity`, with the labels of the two tilted in opposite ways, and the tilt that turns the sign."""
-    ends = sorted(tilted_difference(a, b, tilt, slopes=result.slopes) for tilt in (-TILT, TILT))
-    turning = tipping_tilt(a, b)
+def _difference_sensitivity(a: Sample, b: Sample, slopes: tuple[float, float]) -> dict[str, Any]:
+    """As `_mean_sensitivity`, with the labels of the two tilted in opposite ways, and the tilt that turns the sign.
+
+    `slopes` are those of the two agents' means, so that the numbers are those of the agents' rows subtracted. The
+    difference of two agents has slopes of its own, which may be 0 where those of the agents are not.
+    """
     return {
-        "if_random": result.estimate,
-        "if_tilted": (ends[0], ends[1]),
+        "if_random": tilted_difference(a, b, 0.0, slopes=slopes)[0],
+        "if_tilted": tilted_difference(a, b, TILT, slopes=slopes),
         "tilt": TILT,
-        "turning_tilt": turning,
+        "turning_tilt": tipping_tilt(a, b, slopes=slopes),
     }
 
 

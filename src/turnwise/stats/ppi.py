@@ -285,21 +285,31 @@ def tilted_mean(sample: Sample, tilt: float, *, slope: float) -> float:
     return parts.rating + slope * parts.gap
 
 
-def tilted_difference(a: Sample, b: Sample, tilt: float, *, slopes: Sequence[float]) -> float:
-    """A less B if the labels of A are tilted one way and those of B the other way."""
-    return tilted_mean(a, tilt, slope=slopes[0]) - tilted_mean(b, -tilt, slope=slopes[1])
+def tilted_range(sample: Sample, tilt: float, *, slope: float) -> Interval:
+    """The lowest and the highest mean rating if the labels are tilted by `tilt` one way, not at all, or the other."""
+    means = [tilted_mean(sample, one, slope=slope) for one in (-tilt, 0.0, tilt)]
+    return min(means), max(means)
 
 
-def tipping_tilt(a: Sample, b: Sample, *, most: float = 3.0) -> float | None:
-    """The smallest tilt, of A's labels one way and of B's the other way, that turns the sign of A less B.
-
-    None if a tilt of `most` does not turn it.
+def tilted_difference(a: Sample, b: Sample, tilt: float, *, slopes: tuple[float, float]) -> Interval:
+    """The range of A less B if the labels of the two may be tilted in opposite ways: A's lowest less B's highest, and
+    A's highest less B's lowest. `slopes` are those of the two agents' means.
     """
-    plain = corrected_difference(a, b)
-    direction = 1.0 if plain.estimate > 0 else -1.0
+    low_a, high_a = tilted_range(a, tilt, slope=slopes[0])
+    low_b, high_b = tilted_range(b, tilt, slope=slopes[1])
+    return low_a - high_b, high_a - low_b
+
+
+def tipping_tilt(a: Sample, b: Sample, *, slopes: tuple[float, float], most: float = 3.0) -> float | None:
+    """The smallest tilt at which the range of A less B reaches 0 from the side of the untilted difference.
+
+    None if a tilt of `most` does not reach it.
+    """
+    plain = tilted_difference(a, b, 0.0, slopes=slopes)[0]
 
     def leads(tilt: float) -> bool:
-        return tilted_difference(a, b, direction * tilt, slopes=plain.slopes) * direction > 0
+        low, high = tilted_difference(a, b, tilt, slopes=slopes)
+        return low > 0 if plain > 0 else high < 0
 
     if leads(most):
         return None

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import turnwise as tw
+from turnwise.cli.group import run
 
 Record = dict[str, object]
 
@@ -100,6 +101,41 @@ def test_labels_of_unknown_origin_are_refused_with_what_depends_on_them(tmp_path
     )  # scores explain nearly all of the ratings, so no tilt turns the sign
     assert len(found.notes()) == 1
     assert "3 estimates refused: how the labels were drawn is unknown" in found.notes()[0]
+
+
+@pytest.mark.parametrize("share", [4, 6, 7])
+@pytest.mark.parametrize("metric", ["length", "question-rate"])
+def test_the_sensitivity_of_a_difference_is_that_of_the_two_agents(tmp_path: Path, share: int, metric: str):
+    """Also where the difference alone is estimated from the labels alone and an agent's mean is not."""
+    # With 10 to 15 labels of an agent the scores narrow some estimates and not others.
+    records = world(agents=("a", "b", "c"), rated=lambda k, agent: k % (share + (agent == "c")) == 0)
+    found = tw.calibrate(
+        write(tmp_path / "logs.jsonl", records), metrics=metric, labels="unknown", figures=False
+    )
+    means = {row["agent"]: row for row in found.means()}
+    assert len(found.differences()) == 3
+    for row in found.differences():
+        (low_a, high_a), (low_b, high_b) = (means[row[side]]["if_tilted"] for side in ("agent", "minus"))
+        assert row["if_tilted"] == pytest.approx([low_a - high_b, high_a - low_b])
+        assert row["if_random"] == pytest.approx(
+            means[row["agent"]]["if_random"] - means[row["minus"]]["if_random"]
+        )
+        reaches_zero = row["if_tilted"][0] <= 0 <= row["if_tilted"][1]
+        assert reaches_zero == (row["turning_tilt"] is not None and row["turning_tilt"] <= row["tilt"])
+
+
+def test_the_table_prints_refused_differences_and_counts_hidden_ones(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+):
+    path = write(tmp_path / "logs.jsonl", world(agents=("a", "b", "c", "d")))
+    asked = ["calibrate", path, "-m", "length,question-rate", "--labels"]
+    assert run([*asked, "unknown"]) == 4
+    refused = capsys.readouterr().out
+    assert len(refused.splitlines()) == 2 + 2 * (4 + 6)
+    assert "not shown to be there" not in refused
+    assert run([*asked, "random"]) == 0
+    shown = capsys.readouterr().out
+    assert "of 12 differences were not shown to be there; -v lists all" in shown
 
 
 def test_labels_that_do_not_look_random_are_noted(tmp_path: Path):
