@@ -55,7 +55,9 @@ def command(**given: Any) -> int:
 
     found = calibrate(**options.arguments(given))
     # A refused difference has no p: its row has the sensitivity analysis, and is always printed.
-    differences = [row for row in found.document["results"] if row.get("minus") and row["status"] != "refused"]
+    differences = [
+        row for row in found.document["results"] if row.get("minus") and row["status"] != "refused"
+    ]
     hidden: list[Any] = []
     if len(differences) > SHOWN and not given["verbose"]:
         hidden = [row for row in differences if row["p_adjusted"] is None or row["p_adjusted"] > LEVEL]
