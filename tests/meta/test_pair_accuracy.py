@@ -37,9 +37,24 @@ def test_accuracy_is_the_share_of_choices_that_the_metric_predicts() -> None:
     assert finding.details["epsilon"] == 0
 
 
-def test_without_ties_of_people_a_tie_of_the_metric_is_wrong() -> None:
-    agreed, epsilon = correct(scores([0, 1], [1, 1]))
-    assert (agreed.tolist(), epsilon) == ([0, 1], 0)
+def test_without_ties_of_people_a_tie_of_the_metric_counts_half() -> None:
+    agreed, epsilon = correct(scores([0, 1, -1], [1, 1, 1]))
+    assert (agreed.tolist(), epsilon) == ([0.5, 1, 0], 0)
+
+
+def test_where_people_tie_a_tie_of_the_metric_is_right_on_those_pairs_alone() -> None:
+    agreed, epsilon = correct(scores([0.1, 0, 1, -1, 2], [0, 1, 1, -1, 1]))
+    assert (agreed.tolist(), epsilon) == ([1, 0, 1, 1, 1], 0.1)
+
+
+def test_ties_do_not_make_a_metric_worse_than_chance_and_are_counted() -> None:
+    # 32 right, 90 tied and 28 wrong.
+    finding = pair_accuracy(
+        scores([1.0] * 32 + [0.0] * 90 + [-1.0] * 28, [1] * 150), dimension="overall", group=""
+    )
+    assert finding.estimate == pytest.approx((32 + 45) / 150)
+    assert finding.p > 0.5
+    assert finding.details["n_tied"] == 90
 
 
 def test_ties_are_calibrated_by_trying_every_epsilon() -> None:
@@ -82,7 +97,8 @@ def test_meta_at_level_pair_reports_accuracy_with_interval_and_tests_between_met
     by_metric = {record["metric"]: record for record in found}
     assert by_metric["length"]["estimate"] == pytest.approx(0.8)
     assert by_metric["length"]["interval"] is not None
-    assert by_metric["question-rate"]["estimate"] == 0  # always equal, and people never tie
+    assert by_metric["question-rate"]["estimate"] == 0.5  # always equal, and people never tie
+    assert (by_metric["question-rate"]["n_tied"], by_metric["length"]["n_tied"]) == (30, 0)
     assert {(row["metric_a"], row["metric_b"]) for row in found.differences} >= {("length", "question-rate")}
     assert next(r for r in found.differences if r["metric_b"] == "question-rate")["p_adjusted"] < 0.05
 
@@ -122,10 +138,16 @@ def rated() -> list[dict[str, object]]:
 @needs_wild
 def test_the_150_pairs_of_hh_rlhf_are_read_and_neither_metric_predicts_them() -> None:
     found = turnwise.meta_evaluate(
-        WILD / "hh_rlhf_pairs.jsonl", reader="preferences", metrics="length,turnwise", level="pair"
+        WILD / "hh_rlhf_pairs.jsonl",
+        reader="preferences",
+        metrics="length,turnwise,question-rate",
+        level="pair",
     )
-    length, own = found
+    length, own, questions = found
     assert length["n_items"] == 150
     assert own["n_items"] == 149  # one reply is empty
-    assert length["estimate"] == pytest.approx(0.453, abs=0.001)
-    assert own["estimate"] == pytest.approx(0.383, abs=0.03)
+    assert length["estimate"] == pytest.approx(0.470, abs=0.001)
+    assert own["estimate"] == pytest.approx(0.386, abs=0.03)
+    assert questions["estimate"] == pytest.approx((32 + 90 / 2) / 150)
+    assert (questions["n_tied"], length["n_tied"]) == (90, 5)
+    assert questions["p"] > 0.05

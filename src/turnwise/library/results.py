@@ -128,7 +128,7 @@ class Agreement(Result):
 
     columns: ClassVar[tuple[str, ...]] = (
         "metric", "dimension", "group", "level", "statistic", "estimate", "interval", "p", "ceiling", "n_items",
-        "n_clusters", "n_raters", "raters_are",
+        "n_tied", "n_clusters", "n_raters", "raters_are",
     )  # fmt: skip
 
     @property

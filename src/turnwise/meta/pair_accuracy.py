@@ -2,7 +2,8 @@
 
 A metric ties two scores that differ by at most epsilon, and a tie is correct where people chose neither. Epsilon is
 calibrated as in Deutsch, Foster and Freitag 2023: it maximises the accuracy on the same data. Where people never tie,
-it is 0. Each choice of each rater is one observation.
+it is 0, and a tie of the metric counts half: it is right as often as a coin, and a metric that ties often is not worse
+than chance. Each choice of each rater is one observation.
 """
 
 from collections.abc import Mapping, Sequence
@@ -47,10 +48,16 @@ def tie_calibration(differences: Floats, outcomes: Floats) -> float:
 
 
 def correct(scores: PairScores) -> tuple[Floats, float]:
-    """(n,) 1 where the metric agrees with the choice, else 0; and the epsilon of its ties."""
+    """(n,) 1 where the metric agrees with the choice, else 0; and the epsilon of its ties.
+
+    Where people never tie, a tie of the metric is 0.5.
+    """
     outcomes = scores.outcomes
     epsilon = tie_calibration(scores.differences, outcomes)
-    return ordered_alike(scores.differences, outcomes, epsilon).astype(np.float64), epsilon
+    agreed = ordered_alike(scores.differences, outcomes, epsilon).astype(np.float64)
+    if np.all(outcomes):
+        agreed[scores.differences == 0] = 0.5
+    return agreed, epsilon
 
 
 def pair_accuracy(scores: PairScores, *, dimension: str, group: str) -> Finding:
@@ -91,6 +98,7 @@ def pair_accuracy(scores: PairScores, *, dimension: str, group: str) -> Finding:
             "floor": floor,
             "epsilon": epsilon,
             "tied_by_people": ties,
+            "n_tied": int(np.sum(np.abs(scores.differences) <= epsilon)),
             "n_raters": len({pair.rater for pair in scores.pairs} - {None}) or None,
         },
     )
