@@ -3,18 +3,26 @@
 import inspect
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 import turnwise
 from turnwise import estimators, protocols, worlds
+from turnwise.agents.calling import BatchAgent
 from turnwise.metrics import resolve
 from turnwise.protocols import (
     AgentExtras,
+    Curved,
+    EstimatesMany,
     EstimatorExtras,
+    KnowsTraining,
     MetricExtras,
+    Priced,
     ReadsPlaceholders,
+    SamplesRaters,
     SumEstimator,
+    TakesMetrics,
     TakesSelfPlay,
     TaskCritic,
     TrainerExtras,
@@ -25,7 +33,13 @@ from turnwise.protocols import (
     trainer_extras,
     world_extras,
 )
+from turnwise.types import Estimator, Fitted, Guarded, Merged, Metric, Summed
 
+ABILITIES = (
+    *(Metric, Summed, Merged, Guarded, Fitted, Estimator, BatchAgent),
+    *(Priced, Curved, SamplesRaters, KnowsTraining, ReadsPlaceholders),
+    *(TakesMetrics, TakesSelfPlay, TaskCritic, SumEstimator, EstimatesMany),
+)
 SOURCES = Path(turnwise.__file__).parent
 ALL = (MetricExtras, EstimatorExtras, AgentExtras, TrainerExtras, WorldExtras)
 
@@ -64,6 +78,61 @@ def test_no_module_reads_optional_attributes_of_plugins_past_the_helper() -> Non
     pattern = re.compile(rf"(getattr|hasattr)\([^()]*, \"({'|'.join(sorted(names))})\"")
     found = [str(path) for path in SOURCES.rglob("*.py") if pattern.search(path.read_text("utf-8"))]
     assert found == []
+
+
+def members(protocol: type) -> set[str]:
+    """The public names that a protocol and its bases declare."""
+    declared = [base for base in protocol.__mro__ if getattr(base, "_is_protocol", False)]
+    names = {name for base in declared for name in (*vars(base), *inspect.get_annotations(base))}
+    return {name for name in names if not name.startswith("_")}
+
+
+@pytest.mark.parametrize("protocol", ABILITIES, ids=lambda protocol: protocol.__name__)
+def test_a_protocol_recognises_a_plugin_by_its_members_without_reading_them(protocol: type) -> None:
+    def broken(_: object) -> Any:
+        raise RuntimeError("no licence")
+
+    names = members(protocol)
+    assert names
+    assert isinstance(type("Whole", (), dict.fromkeys(names, property(broken)))(), protocol)
+    for name in names:
+        rest = dict.fromkeys(names - {name}, property(broken))
+        assert not isinstance(type("Part", (), rest)(), protocol), name
+        assert not isinstance(type("Part", (), {**rest, "__getattr__": broken})(), protocol), name
+
+
+def test_a_method_that_is_none_counts_as_absent_and_an_instance_attribute_as_present() -> None:
+    class Plugin:
+        cost: Any = None
+
+    plugin = Plugin()
+    assert not isinstance(plugin, Priced)
+    plugin.cost = len
+    assert isinstance(plugin, Priced)
+
+
+def test_a_class_that_derives_from_a_protocol_is_an_ordinary_class() -> None:
+    class Derived(Priced):
+        def cost(self, items: object, /) -> int:
+            return 1
+
+    class Other:
+        def cost(self, items: object, /) -> int:
+            return 1
+
+    assert isinstance(Derived(), Priced)
+    assert isinstance(Other(), Priced)
+    assert isinstance(Derived(), Derived)
+    assert not isinstance(Other(), Derived)
+
+
+def test_every_protocol_of_plugins_is_tested_above() -> None:
+    found = [
+        name
+        for path in ("types.py", "protocols.py", "agents/calling.py")
+        for name in re.findall(r"@runtime_checkable\nclass (\w+)", (SOURCES / path).read_text("utf-8"))
+    ]
+    assert sorted(found) == sorted(protocol.__name__ for protocol in ABILITIES)
 
 
 def test_metrics_with_an_ontology_list_the_placeholders_they_do_not_know() -> None:

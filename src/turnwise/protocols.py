@@ -8,7 +8,7 @@ addition. There are two forms:
   turnwise reads such an attribute from a plugin directly: `metric_extras(metric).span` reads it and supplies the
   default where the plugin does not have it.
 - A method. Each has a `runtime_checkable` protocol (`Priced`, `Curved`, ...), and `isinstance(metric, Priced)` asks
-  whether the plugin has it.
+  whether the plugin has it. `PluginProtocol` makes `isinstance` safe for attributes that raise.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol, Self, cast, runtime_ch
 
 from turnwise.errors import PluginError, TurnwiseError
 from turnwise.registry import described
-from turnwise.types import Episodes, Estimate, Estimator, Ints, Item, Metric, Rows, Signature
+from turnwise.types import Episodes, Estimate, Estimator, Ints, Item, Metric, PluginProtocol, Rows, Signature
 
 if TYPE_CHECKING:  # these modules stand above this one
     from turnwise.estimators.critic.evaluation import Evaluation
@@ -130,7 +130,7 @@ def world_extras(module: object) -> WorldExtras:
 
 
 @runtime_checkable
-class Priced(Protocol):
+class Priced(Protocol, metaclass=PluginProtocol):
     """A metric whose calls cost money or requests."""
 
     def cost(self, items: Sequence[Item], /) -> Any:
@@ -139,7 +139,7 @@ class Priced(Protocol):
 
 
 @runtime_checkable
-class Curved(Protocol):
+class Curved(Protocol, metaclass=PluginProtocol):
     """A metric with a curve behind its number, such as precision against recall. It must be `Guarded` too."""
 
     def curve(self, rows: Rows, /) -> Any:
@@ -148,7 +148,7 @@ class Curved(Protocol):
 
 
 @runtime_checkable
-class SamplesRaters(Protocol):
+class SamplesRaters(Protocol, metaclass=PluginProtocol):
     """A metric of ratings whose intervals and tests cover the sampling of raters too, besides that of clusters."""
 
     def rater_interval(self, rows: Rows, codes: Ints, /) -> tuple[tuple[float, float] | None, str]:
@@ -163,7 +163,7 @@ class SamplesRaters(Protocol):
 
 
 @runtime_checkable
-class KnowsTraining(Protocol):
+class KnowsTraining(Protocol, metaclass=PluginProtocol):
     """A metric that knows which items it was trained on."""
 
     def in_training(self, items: Sequence[Item], /) -> int:
@@ -172,7 +172,7 @@ class KnowsTraining(Protocol):
 
 
 @runtime_checkable
-class ReadsPlaceholders(Protocol):
+class ReadsPlaceholders(Protocol, metaclass=PluginProtocol):
     """A metric that reads placeholders such as [hotel_name] in replies, and passes over those it does not know."""
 
     def unknown_placeholders(self, items: Sequence[Item], /) -> Iterator[str]:
@@ -181,7 +181,7 @@ class ReadsPlaceholders(Protocol):
 
 
 @runtime_checkable
-class TakesMetrics(Protocol):
+class TakesMetrics(Protocol, metaclass=PluginProtocol):
     """An estimator that predicts from metrics' numbers of each agent's replies."""
 
     @property
@@ -195,7 +195,7 @@ class TakesMetrics(Protocol):
 
 
 @runtime_checkable
-class TakesSelfPlay(Protocol):
+class TakesSelfPlay(Protocol, metaclass=PluginProtocol):
     """An estimator that needs dialogues which each agent held with a simulated user."""
 
     @property
@@ -216,7 +216,7 @@ TextForm = Literal["auto", "one", "logged"]
 
 
 @runtime_checkable
-class TaskCritic(Protocol):
+class TaskCritic(Protocol, metaclass=PluginProtocol):
     """An estimator of the discounted return of a task: what `turnwise ope` asks of a critic beyond an estimate."""
 
     @property
@@ -262,7 +262,7 @@ class TaskCritic(Protocol):
 
 
 @runtime_checkable
-class SumEstimator(Protocol):
+class SumEstimator(Protocol, metaclass=PluginProtocol):
     """An estimator that needs only sums over the logs, for `turnwise ope --stream`."""
 
     @property
@@ -276,7 +276,7 @@ class SumEstimator(Protocol):
 
 
 @runtime_checkable
-class EstimatesMany(Protocol):
+class EstimatesMany(Protocol, metaclass=PluginProtocol):
     """An estimator for which many targets at once cost less than one after the other."""
 
     def estimates(self, episodes: Episodes, targets: Sequence[str], /, *, rng: Any) -> list[Estimate]:

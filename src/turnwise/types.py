@@ -7,8 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import Field, dataclass, field, make_dataclass
+from functools import cache
 from hashlib import blake2b
-from inspect import get_annotations
+from inspect import get_annotations, getattr_static
 from typing import (
     TYPE_CHECKING,
     Any,
@@ -27,7 +28,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 if TYPE_CHECKING:
+    from abc import ABCMeta as ProtocolMeta
+
     from scipy.sparse import csr_array
+else:
+    ProtocolMeta = type(Protocol)
 
 Floats: TypeAlias = NDArray[np.float64]
 Ints: TypeAlias = NDArray[np.int64]
@@ -217,8 +222,46 @@ class Card:
     citation: str
 
 
+class PluginProtocol(ProtocolMeta):
+    """Metaclass of the protocols of plugins: `isinstance` looks members up without running any code of the plugin.
+
+    Python 3.12 does so for every protocol. Python 3.11 reads each member, so a property that raises would end the
+    run; whether it does depends on the order of a set.
+    """
+
+    def __instancecheck__(self, instance: object) -> bool:
+        """Whether the object's class derives from the protocol, or the object has all members of the protocol.
+
+        A method that is None counts as absent, and so does a member that only `__getattr__` supplies.
+        """
+        if Protocol not in self.__bases__:  # an ordinary class that derives from a protocol
+            return super().__instancecheck__(instance)
+        return self in type(instance).__mro__ or all(
+            _has_member(instance, name, is_method=is_method) for name, is_method in _protocol_members(self)
+        )
+
+
+@cache
+def _protocol_members(protocol: type) -> tuple[tuple[str, bool], ...]:
+    """The name of each member of a protocol, and whether it is a method."""
+    declared = [base for base in protocol.__mro__ if Protocol in base.__bases__]
+    names = {name for base in declared for name in (*vars(base), *get_annotations(base))}
+    return tuple(
+        (name, callable(getattr_static(protocol, name, None)))
+        for name in sorted(names)
+        if not name.startswith("_")
+    )
+
+
+def _has_member(instance: object, name: str, *, is_method: bool) -> bool:
+    """Whether an object has an attribute of this name, without reading it."""
+    missing = object()
+    found = getattr_static(instance, name, missing)
+    return found is not missing and not (is_method and found is None)
+
+
 @runtime_checkable
-class Metric(Protocol):
+class Metric(Protocol, metaclass=PluginProtocol):
     """Items become rows of evidence; any subset of rows reduces to one number.
 
     A row with a NaN in it is an item that could not be scored: it is counted and left out, never zero.
@@ -276,7 +319,7 @@ class Merged(Metric, Protocol[Kept]):
 
 
 @runtime_checkable
-class Guarded(Protocol):
+class Guarded(Protocol, metaclass=PluginProtocol):
     """A metric that has a minimum sample size and reports extra diagnostics."""
 
     def check(self, rows: Rows, /) -> None:
@@ -289,7 +332,7 @@ class Guarded(Protocol):
 
 
 @runtime_checkable
-class Fitted(Protocol):
+class Fitted(Protocol, metaclass=PluginProtocol):
     """A metric that must be fitted on data first, for example on the references of a distance between distributions."""
 
     needs: ClassVar[frozenset[Need]]
@@ -353,7 +396,7 @@ class Estimate:
 
 
 @runtime_checkable
-class Estimator(Protocol):
+class Estimator(Protocol, metaclass=PluginProtocol):
     """Estimates the mean rating of an agent from dialogues that others held.
 
     `target` names who is asked about. The dialogues that it held itself are not to be looked at: `estimate`

@@ -440,6 +440,23 @@ class RaisingCost(Good):
         raise RuntimeError("no price list")
 
 
+class RaisingFit(Good):
+    signature = property(lambda self: Signature("raising-fit"))
+    fit = property(broken)
+
+
+class CostProperty(Good):
+    signature = property(lambda self: Signature("cost-property"))
+    cost = property(broken)
+
+
+class RaisingGetattr(Good):
+    signature = property(lambda self: Signature("raising-getattr"))
+
+    def __getattr__(self, name):
+        raise RuntimeError("no licence")
+
+
 class Exits(Good):
     signature = property(lambda self: Signature("exits"))
 
@@ -478,6 +495,15 @@ class RaisingMetrics(FiveMetrics):
     metrics = property(broken)
 
 
+class EstimatorGetattr(ComputedCard):
+    def __getattr__(self, name):
+        raise RuntimeError("no licence")
+
+
+class RaisingReward(ComputedCard):
+    reward = property(broken)
+
+
 class Agent:
     signature = property(broken)
 
@@ -507,6 +533,9 @@ raising-verdicts = raising_pack:RaisingVerdicts
 absent-inside = raising_pack:AbsentInside
 raising-cost = raising_pack:RaisingCost
 exits = raising_pack:Exits
+raising-fit = raising_pack:RaisingFit
+cost-property = raising_pack:CostProperty
+raising-getattr = raising_pack:RaisingGetattr
 
 [turnwise.estimators]
 computed-card = raising_pack:ComputedCard
@@ -515,6 +544,8 @@ raising-signature = raising_pack:EstimatorSignature
 raising-nested = raising_pack:Nested
 five-metrics = raising_pack:FiveMetrics
 raising-metrics = raising_pack:RaisingMetrics
+raising-getattr = raising_pack:EstimatorGetattr
+raising-reward = raising_pack:RaisingReward
 
 [turnwise.agents]
 raising-agent = raising_pack:Agent
@@ -590,13 +621,15 @@ def test_score_goes_on_past_metrics_whose_attributes_raise(raising: Path) -> Non
         "raising-span": "raising_pack.RaisingSpan.span raised RuntimeError: no licence",
         "raising-half": "raising_pack.RaisingHalf.half_width raised RuntimeError: no licence",
         "absent-inside": "raising_pack.AbsentInside.bounds raised AttributeError",
+        "raising-fit": "raising_pack.RaisingFit.fit raised RuntimeError: no licence",
+        "raising-getattr": "raising_pack.RaisingGetattr.fit raised RuntimeError: no licence",
     }
-    names = ",".join(["length", "computed", "raising-cost", *broken])
+    names = ",".join(["length", "computed", "raising-cost", "cost-property", *broken])
     code, out, stderr = run(raising, "score", "logs.jsonl", "-m", names, "--format", "json", "-o", "out")
     assert code in (0, 3), stderr
     found = json.loads(out)["results"]
     scored = {one["metric"] for one in found if one["estimate"] is not None}
-    assert scored == {"length", "computed", "raising-cost"}
+    assert scored == {"length", "computed", "raising-cost", "cost-property"}
     for name, problem in broken.items():
         (one,) = [one for one in found if one["metric"] == name]
         assert one["status"] == "error"
@@ -634,13 +667,19 @@ def test_attack_reports_verdicts_that_raise(raising: Path) -> None:
     assert "raising_pack.RaisingVerdicts.verdicts raised RuntimeError: no licence" in one["reason"]
 
 
-def test_ope_goes_on_past_estimators_whose_attributes_raise(raising: Path) -> None:
+@pytest.mark.parametrize("hash_seed", ["0", "1", "2"])
+def test_ope_goes_on_past_estimators_whose_attributes_raise(
+    raising: Path, hash_seed: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PYTHONHASHSEED", hash_seed)
     target = dialogues(agents=7, each=6)[0].agent
     broken = {
         "raising-signature": "raising_pack.EstimatorSignature.signature raised RuntimeError: no licence",
         "raising-nested": "raising_pack.Nested.nested raised RuntimeError: no licence",
         "five-metrics": "raising_pack.FiveMetrics.metrics is 5; expected a list of names of metrics",
         "raising-metrics": "raising_pack.RaisingMetrics.metrics raised RuntimeError: no licence",
+        "raising-getattr": "raising_pack.EstimatorGetattr.model raised RuntimeError: no licence",
+        "raising-reward": "raising_pack.RaisingReward.reward raised RuntimeError: no licence",
     }
     code, out, stderr = run(
         raising, "ope", "logs.jsonl", "--rating", "reward", "--target", target, "--model", "hashing",

@@ -16,7 +16,7 @@ import numpy as np
 
 from turnwise.conformance.plugins import reply_problem
 from turnwise.errors import PluginError, TurnwiseError, Unmeasured, counted
-from turnwise.types import Agent, Reply, Turn
+from turnwise.types import Agent, PluginProtocol, Reply, Turn
 
 
 class NoReply(Unmeasured):
@@ -39,7 +39,7 @@ ReplyOrFailure: TypeAlias = Reply | NoReply
 
 
 @runtime_checkable
-class BatchAgent(Protocol):
+class BatchAgent(Protocol, metaclass=PluginProtocol):
     """An agent that takes many requests at once."""
 
     def replies(self, requests: Sequence[ReplyRequest], /) -> list[ReplyOrFailure]:

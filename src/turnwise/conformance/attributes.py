@@ -33,11 +33,12 @@ An object with `fit` is not asked, because its properties may need the fit."""
 def attribute(plugin: object, name: str) -> Any:
     """An attribute; `ABSENT` if there is none, `COMPUTED` for a property, or for a slot that only an instance has.
 
-    A property in `CHECKED_IF_COMPUTED` is read from an instance; `PluginError` if it raises.
+    An attribute in `CHECKED_IF_COMPUTED` is read from an instance also if it is a property, or if only `__getattr__`
+    can supply it; `PluginError` if it raises.
     """
     static = getattr_static(plugin, name, ABSENT)
-    if static is ABSENT:
-        return ABSENT
+    if static is ABSENT:  # `__getattr__` may still supply it, or raise
+        return read_attribute(plugin, name, ABSENT) if _may_be_read(plugin, name) else ABSENT
     if isinstance(static, property | cached_property) and not _may_be_read(plugin, name):
         return COMPUTED
     if isinstance(static, MemberDescriptorType) and isinstance(plugin, type):
@@ -46,7 +47,7 @@ def attribute(plugin: object, name: str) -> Any:
 
 
 def _may_be_read(plugin: object, name: str) -> bool:
-    """Whether a property of the plugin is read by the checks."""
+    """Whether the checks read an attribute of the plugin that its code computes."""
     return (
         name in CHECKED_IF_COMPUTED
         and not isinstance(plugin, type)
@@ -128,8 +129,8 @@ def text_problem(plugin: object, name: str, expected: str) -> str | None:
 
 
 def method_problem(plugin: object, name: str) -> str | None:
-    """What is wrong with attribute `name`, which must be callable; None if nothing is."""
-    value = getattr(plugin, name, ABSENT)
+    """What is wrong with attribute `name`, which must be callable; None if nothing is. `PluginError` if it raises."""
+    value = read_attribute(plugin, name, ABSENT)
     if value is ABSENT:
         return f"has no `{name}`; expected a function"
     return None if callable(value) else f"`{name}` is {shown(value)}; expected a function"

@@ -107,7 +107,7 @@ def signature_of(plugin: Any) -> Signature:
 
 
 def check_needs(metric: Metric | Fitted) -> None:
-    """Raise `PluginError` if `needs` or `fit` of a metric raises, where `isinstance` would pass on the exception."""
+    """Raise `PluginError` if `needs` or `fit` of a metric raises."""
     for name in ("needs", "fit"):
         read_attribute(metric, name, None)
 
@@ -199,12 +199,12 @@ def reply_of(agent: Agent, turns: Sequence[Turn], rng: np.random.Generator) -> R
 
 
 def called(plugin: object, method: str, /, *given: Any, **named: Any) -> Any:
-    """The result of a plugin's method; `PluginError` if it raises anything but our errors, MemoryError and LinAlgError.
+    """The result of a plugin's method; `PluginError` if reading or calling it raises an exception.
 
-    If the plugin's class is turnwise's own, every exception passes through.
+    Our errors, MemoryError and LinAlgError pass through. If the plugin's class is turnwise's own, every exception does.
     """
-    call: Callable[..., Any] = getattr(plugin, method)
     try:
+        call: Callable[..., Any] = getattr(plugin, method)
         return call(*given, **named)
     except (TurnwiseError, MemoryError, np.linalg.LinAlgError):
         raise

@@ -39,7 +39,7 @@ def metric_problem(metric: object, *, fitted: bool = False) -> str | None:
     A metric with `fit` need not have `rows`, `reduce` and `signature` yet, unless it is `fitted` already. Raises
     `PluginError` if an attribute raises.
     """
-    needs_rows = fitted or not callable(getattr(metric, "fit", None))
+    needs_rows = fitted or not callable(read_attribute(metric, "fit", None))
     if fitted:
         for name in CHECKED_IF_COMPUTED:
             read_attribute(metric, name, None)
@@ -60,9 +60,7 @@ def estimator_problem(estimator: object) -> str | None:
     """What keeps an object (or the class of one) from being an estimator, as one sentence; None if nothing does."""
     model = attribute(estimator, "model")
     for name in ABILITIES:
-        attribute(
-            estimator, name
-        )  # raises `PluginError` here, where `isinstance` would pass on the exception
+        attribute(estimator, name)  # raises `PluginError` if a property raises
     return (
         card_problem(estimator, ("estimator",))
         or method_problem(estimator, "estimate")
@@ -84,17 +82,17 @@ def is_computed(plugin: object, names: Iterable[str]) -> bool:
 
 def world_problem(module: object) -> str | None:
     """What keeps a module from being a world, as one sentence; None if nothing does."""
-    world, families = getattr(module, "WORLD", ABSENT), getattr(module, "FAMILIES", ABSENT)
+    world, families = read_attribute(module, "WORLD", ABSENT), read_attribute(module, "FAMILIES", ABSENT)
     if world is ABSENT:
         return "has no `WORLD`; expected an instance of turnwise.plugins.World"
     if isinstance(world, type):
         return "`WORLD` is a class; expected an instance of it"
     for method in ("scene", "play", "truth"):
-        if not callable(getattr(world, method, None)):
+        if not callable(read_attribute(world, method, None)):
             return f"`WORLD` has no method `{method}`; expected an instance of turnwise.plugins.World"
-    if not isinstance(getattr(world, "name", None), str):
+    if not isinstance(read_attribute(world, "name", None), str):
         return "`WORLD` has no `name`; expected a text"
-    dimensions = getattr(world, "dimensions", None)
+    dimensions = read_attribute(world, "dimensions", None)
     if (
         not isinstance(dimensions, tuple)
         or not all(isinstance(one, str) for one in dimensions)

@@ -222,7 +222,7 @@ def _info(name: str, facts: Any) -> MetricInfo:
         needs=facts.needs,
         higher_is_better=facts.higher_is_better,
         card=facts.card,
-        fitted=hasattr(facts, "fit"),
+        fitted=inspect.getattr_static(facts, "fit", None) is not None,
     )
 
 
