@@ -3,8 +3,11 @@
 import json
 from pathlib import Path
 
+import polars
 import pytest
 
+from tests.log_sources import SOURCES
+from tests.property.test_logs_readers_fuzz import SOUND, sound_turns
 from tests.small_talk import small_talk
 from turnwise import worlds
 from turnwise.agents import training
@@ -19,7 +22,11 @@ FILES = {
         {"conversations": [{"from": "human", "value": "hi"}, {"from": "gpt", "value": "ho"}]}
     ),
     "parlai": json.dumps({"dialog": [[{"id": "human", "text": "hi"}, {"id": "bot", "text": "hello"}]]}),
+    "multiwoz": json.dumps(SOUND["multiwoz"]),
+    "enigma": json.dumps(SOUND["enigma"]),
 }
+TABLE = {"id": ["1", "1"], "role": ["user", "assistant"], "content": ["hi", "hello"], "turn": [0, 1]}
+TABLES = ("csv", "parquet", "hf")
 
 
 @pytest.mark.parametrize("name", FILES)
@@ -28,6 +35,37 @@ def test_a_reader_keeps_the_contract(name: str, tmp_path: Path) -> None:
     good.write_text(f"{FILES[name]}\n", encoding="utf-8")
     bad.write_text(f"{FILES[name]}\n{{broken\n", encoding="utf-8")
     check_reader(READERS[name].read, good, malformed=bad)
+
+
+@pytest.mark.parametrize("name", SOURCES)
+def test_every_form_of_every_reader_keeps_the_contract(name: str, tmp_path: Path) -> None:
+    source = SOURCES[name]
+    path, options = source.write(source.build(sound_turns(source)), tmp_path)
+    bad = tmp_path / f"bad{path.suffix}"
+    if path.is_file() and path.suffix in (".json", ".jsonl", ".zip"):
+        bad.write_bytes(path.read_bytes()[:-20])
+    check_reader(READERS[source.reader].read, path, malformed=bad if bad.exists() else None, options=options)
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_a_reader_of_tables_keeps_the_contract(name: str, tmp_path: Path) -> None:
+    table = polars.DataFrame(TABLE)
+    good, bad = tmp_path / f"good.{name}", tmp_path / f"bad.{name}"
+    if name == "hf":
+        good.mkdir()
+        bad.mkdir()
+        table.write_parquet(good / "a.parquet")
+    elif name == "parquet":
+        table.write_parquet(good)
+        bad.write_bytes(good.read_bytes()[:-20])
+    else:
+        table.write_csv(good)
+        bad.write_text("id,role,content,turn\n1,user,hi,first\n", encoding="utf-8")
+    check_reader(READERS[name].read, good, malformed=bad)
+
+
+def test_no_reader_is_without_a_check_of_its_contract() -> None:
+    assert {*FILES, *TABLES, *(source.reader for source in SOURCES.values())} == set(READERS)
 
 
 def test_what_the_native_writer_writes_is_read_back(tmp_path: Path) -> None:

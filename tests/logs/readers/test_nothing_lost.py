@@ -160,3 +160,52 @@ def test_rasa_keeps_events_that_are_no_messages(tmp_path: Path) -> None:
     assert dialogue.meta["tracker"] == {"paused": False}
     assert dialogue.turns[0].extra["intent"] == "greet"
     assert dialogue.turns[1].extra["metadata"] == {"utter_action": "utter_greet"}
+
+
+def test_keys_of_blocks_of_anthropic_are_kept(tmp_path: Path) -> None:
+    cited = {"type": "text", "text": "b", "citations": [{"cited_text": "x"}]}
+    blocks = [
+        {"type": "thinking", "thinking": "t", "signature": "s"},
+        {"type": "redacted_thinking", "data": "d"},
+        cited,
+        {"type": "tool_use", "id": "c1", "name": "find", "input": {}, "cache_control": {"type": "ephemeral"}},
+    ]
+    system = [{"type": "text", "text": "p", "cache_control": {"type": "ephemeral"}}]
+    asked = {"model": "m", "max_tokens": 9, "system": system, "messages": [{"role": "user", "content": "a"}]}
+    answered = {"role": "assistant", "content": blocks, "stop_reason": "tool_use"}
+    path = lines(tmp_path / "a.jsonl", {"request": asked, "response": answered})
+    (dialogue,) = read("anthropic", path, Options())
+    prompt, _, reply = as_record(dialogue)["messages"]
+    assert prompt["content"] == system
+    assert reply["content"] == [cited]
+    assert (reply["thinking"], reply["thinking_blocks"]) == ("t", blocks[:2])
+    assert reply["tool_calls"][0]["cache_control"] == {"type": "ephemeral"}
+    assert reply["stop_reason"] == "tool_use"
+    assert dialogue.meta["request"] == {"max_tokens": 9}
+    assert [turn.content for turn in dialogue.turns] == ["p", "a", "b"]
+
+
+def test_a_redacted_thought_alone_is_no_empty_text(tmp_path: Path) -> None:
+    blocks = [{"type": "redacted_thinking", "data": "d"}, {"type": "text", "text": "b"}]
+    path = lines(tmp_path / "a.jsonl", {"messages": [{"role": "assistant", "content": blocks}]})
+    (dialogue,) = read("anthropic", path, Options())
+    (reply,) = as_record(dialogue)["messages"]
+    assert reply == {"role": "assistant", "content": "b", "thinking_blocks": blocks[:1]}
+
+
+def test_keys_of_messages_of_threads_are_kept(tmp_path: Path) -> None:
+    noted = [{"type": "file_citation", "text": "[1]"}]
+    more = {"id": "m1", "run_id": "r", "metadata": {"a": "b"}, "attachments": [{"file_id": "f"}]}
+    message = {
+        "object": "thread.message",
+        "thread_id": "t",
+        "role": "user",
+        "content": [{"type": "text", "text": {"value": "hi", "annotations": noted}}],
+        **more,
+    }
+    options = Options()
+    path = lines(tmp_path / "a.jsonl", {"object": "list", "data": [message], "has_more": False})
+    (dialogue,) = read("openai", path, options)
+    (turn,) = as_record(dialogue)["messages"]
+    assert turn == {"role": "user", "content": [{"annotations": noted, "type": "text", "text": "hi"}], **more}
+    assert options.dropped == {"keys of a list of messages (`first_id`, `has_more` and others)": 1}

@@ -71,16 +71,34 @@ def _steps(path: str) -> list[tuple[str, str]]:
     return steps
 
 
-def _records(path: str, options: Options) -> Iterator[tuple[Any, str, Any]]:
+def _without(value: Any, keys: list[str]) -> Any:
+    """A value without what is at these keys, one inside another, and without objects that have nothing else.
+
+    An empty key, which is a step into a list, takes nothing away.
+    """
+    if not isinstance(value, dict) or not keys[0] or keys[0] not in value:
+        return value
+    left = _without(value[keys[0]], keys[1:]) if len(keys) > 1 else {}
+    return {
+        key: left if key == keys[0] else one for key, one in value.items() if key != keys[0] or left != {}
+    }
+
+
+def _records(path: str, options: Options, *, count: bool = True) -> Iterator[tuple[Any, str, Any]]:
     """Each record, its number as text, and a function that returns the context manager which gives errors their place.
 
-    With `--each` records are the values there, numbered from 1; none there raises `DataError`.
+    With `--each` records are the values there, numbered from 1; none there raises `DataError`. What is outside them is
+    counted as dropped if `count` says so.
     """
     number = 0
     for value, place, located in records(path):
         if options.each is None:
             yield value, place, located
             continue
+        keys = [key for key, _ in _steps(options.each)]
+        outside = _without(value, keys[: keys.index("")] if "" in keys[1:] else keys)
+        if count and isinstance(value, dict) and outside:
+            options.dropped["keys outside the records that --each names"] += len(outside)
         for one in values_at(value, options.each):
             number += 1
             yield one, str(number), located
@@ -96,7 +114,7 @@ def _nested(path: str, options: Options) -> Iterator[Dialogue]:
     paths = {meaning: several[0] for meaning, several in options.columns.items()}
     inside = {meaning: paths.pop(meaning, meaning) for meaning in INSIDE}
     counts: Counter[str] = Counter()
-    for value, _, located in _records(path, options):
+    for value, _, located in _records(path, options, count=False):
         with located():
             counts.update(_speaker(one, inside["role"]) for one in _messages(value, paths["messages"]))
     usual = {name: USUAL[name.strip().lower()] for name in counts if name.strip().lower() in USUAL}
@@ -147,14 +165,16 @@ def _native(
     agent = value_at(value, paths["agent"]) if "agent" in paths else agents[0] if len(agents) == 1 else None
     identity = value_at(value, paths["id"]) if "id" in paths else value.get("id")
     goal = value_at(value, paths["goal"]) if "goal" in paths else None
-    first = {path.partition(".")[0].partition("[")[0] for path in paths.values()}
+    left: Any = value
+    for path in paths.values():
+        left = _without(left, [key for key, _ in _steps(path)])
     return {
         "id": place if identity is None else written(identity),
         "agent": None if agent is None else written(agent),
         "messages": messages,
         "ratings": list(_ratings(value, paths)),
         "goal": goal if isinstance(goal, dict) else None if goal is None else {"text": str(goal)},
-        "meta": {key: one for key, one in value.items() if key not in first and key != "id"},
+        "meta": {key: one for key, one in left.items() if key != "id"},
     }
 
 

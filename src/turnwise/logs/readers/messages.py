@@ -4,6 +4,8 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
+from turnwise.logs.dialogue import RATING
+
 
 def as_json(value: Any) -> str:
     """A value as compact JSON text; a string is returned unchanged."""
@@ -34,6 +36,15 @@ def rating(
     if scale is not None and scale[0] <= value <= scale[1]:
         values["scale"] = list(scale)
     return values | {key: one for key, one in more.items() if one is not None}
+
+
+def beside_rating(values: Mapping[str, Any], known: frozenset[str]) -> dict[str, Any]:
+    """The entries of another format's score that are not in `known`; a key that a native rating has gets the prefix
+    `source_`.
+    """
+    return {
+        f"source_{key}" if key in RATING else key: value for key, value in values.items() if key not in known
+    }
 
 
 def present(values: Mapping[str, Any]) -> dict[str, Any]:

@@ -8,6 +8,7 @@
 
 The native format is a superset of this one, so only other spellings are rewritten: content in parts, the
 roles `developer` and `function`, a refusal in place of content; what a rewritten key was is kept beside it.
+Messages of threads and items of responses keep their other keys beside them.
 Tool calls stay as they are, and so does every key that is not known here.
 """
 
@@ -15,14 +16,20 @@ from collections.abc import Iterator
 from itertools import islice
 from typing import Any
 
-from turnwise.logs.checks import RuleError, array, each, number, optional, record, required, text
-from turnwise.logs.dialogue import from_record
+from turnwise.logs.checks import RuleError, array, each, number, optional, others, record, required, text
+from turnwise.logs.dialogue import beside, from_record
 from turnwise.logs.readers.messages import as_json, inner, text_at, tool_call
 from turnwise.logs.readers.sniff import Sample
 from turnwise.logs.readers.source import Options, records, refuse
 from turnwise.types import Dialogue
 
 ROLES = {"developer": "system", "function": "tool"}
+# Keys that are kept elsewhere in a dialogue.
+LISTED = frozenset({"object", "data"})
+THREAD_MESSAGE = frozenset({"object", "thread_id", "role", "content"})
+ITEM = frozenset({"type", "role", "content"})
+CALL = frozenset({"type", "name", "arguments", "call_id"})
+RESULT = frozenset({"type", "call_id", "output"})
 
 
 def recognises(sample: Sample) -> bool:
@@ -40,11 +47,16 @@ def recognises(sample: Sample) -> bool:
 def read(path: str, options: Options | None = None) -> Iterator[Dialogue]:
     """One dialogue a record; messages of threads are gathered, one dialogue a thread, after all others."""
     threads: dict[str, list[dict[str, Any]]] = {}
-    skip = (options or Options()).records_to_skip()
+    options = options or Options()
+    skip = options.records_to_skip()
     for value, place, located in records(path):
         with located():
             values = record(value)
             if values.get("object") == "thread.message" or _is_thread(values):
+                if _is_thread(values) and (listed := others(values, LISTED)):
+                    options.dropped["keys of a list of messages (`first_id`, `has_more` and others)"] += len(
+                        listed
+                    )
                 for one in values["data"] if _is_thread(values) else [values]:
                     threads.setdefault(str(one.get("thread_id") or place), []).append(record(one))
             elif skip:
@@ -74,8 +86,9 @@ def _thread(identity: str, several: list[dict[str, Any]]) -> Dialogue:
     said = []
     for one in ordered:
         parts = [_thread_part(part) for part in required(one, "content", each(record))]
-        only_text = len(parts) == 1 and parts[0]["type"] == "text"
-        said.append({"role": one.get("role"), "content": parts[0]["text"] if only_text else parts})
+        only_text = len(parts) == 1 and parts[0].keys() == {"type", "text"}
+        native_content = parts[0]["text"] if only_text else parts
+        said.append({"role": one.get("role"), "content": native_content, **beside(one, THREAD_MESSAGE)})
     agents = {one["assistant_id"] for one in ordered if text_at(one, "assistant_id")}
     native = {"id": identity, "agent": agents.pop() if len(agents) == 1 else None, "messages": said}
     return from_record(native, default_id=identity)
@@ -85,10 +98,11 @@ def _thread_part(part: dict[str, Any]) -> dict[str, Any]:
     """A content part of a thread's message in native form; text is inside `text.value`, or in `text` itself."""
     held = part.get("text")
     if isinstance(held, dict):
-        return {"type": "text", "text": required(held, "value", text)}
+        more = {key: one for key, one in others(held, frozenset({"value"})).items() if one != []}
+        return {**more, **part, "type": "text", "text": required(held, "value", text)}
     kind = required(part, "type", text)
     if kind == "text":
-        return {"type": kind, "text": required(part, "text", text)}
+        return {**part, "text": required(part, "text", text)}
     return {**part, "type": "image_url" if kind == "image_file" else kind}
 
 
@@ -146,12 +160,13 @@ def _item(item: dict[str, Any]) -> dict[str, Any] | None:
     """
     kind = item.get("type", "message")
     if kind == "message":
-        return {"role": item.get("role"), "content": item.get("content")}
+        return {"role": item.get("role"), "content": item.get("content"), **beside(item, ITEM)}
     if kind == "function_call":
         call = tool_call(required(item, "name", text), item.get("arguments") or {}, text_at(item, "call_id"))
-        return {"role": "assistant", "content": None, "tool_calls": [call]}
+        return {"role": "assistant", "content": None, "tool_calls": [call], **beside(item, CALL)}
     if kind == "function_call_output":
-        return {"role": "tool", "content": as_json(item.get("output")), "tool_call_id": item.get("call_id")}
+        content, identity = as_json(item.get("output")), item.get("call_id")
+        return {"role": "tool", "content": content, "tool_call_id": identity, **beside(item, RESULT)}
     if kind == "reasoning":
         return None
     call = tool_call(
@@ -159,7 +174,8 @@ def _item(item: dict[str, Any]) -> dict[str, Any] | None:
         {key: one for key, one in item.items() if key not in ("type", "id", "status")},
         text_at(item, "id"),
     )
-    return {"role": "assistant", "content": None, "tool_calls": [call]}
+    kept = {key: item[key] for key in ("status",) if key in item}
+    return {"role": "assistant", "content": None, "tool_calls": [call], **kept}
 
 
 def message(value: Any) -> dict[str, Any]:

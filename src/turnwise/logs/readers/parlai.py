@@ -152,7 +152,7 @@ def _dialogue(value: Any, default_id: str, *, about: dict[str, Any], options: Op
         id=identity,
         agent=text_at(inner(values, "task_description"), "model_nickname") or _agent(spoken),
         turns=turns,
-        ratings=tuple(_ratings(values, heard, identity, first=len(given))),
+        ratings=tuple(_ratings(values, heard, identity, first=len(given), options=options)),
         meta=meta,
     )
 
@@ -195,7 +195,9 @@ def _agent(names: Sequence[str]) -> str:
     return side[1] if side else names[0]
 
 
-def _ratings(values: Act, heard: Sequence[Act], identity: str, *, first: int) -> Iterator[Rating]:
+def _ratings(
+    values: Act, heard: Sequence[Act], identity: str, *, first: int, options: Options
+) -> Iterator[Rating]:
     """Marks of problems as ratings of turns, and the rating of the whole dialogue; `first` is the index of the
     turn of `heard[0]`.
     """
@@ -208,6 +210,8 @@ def _ratings(values: Act, heard: Sequence[Act], identity: str, *, first: int) ->
                 good: Direction = "higher" if dimension == ALL_GOOD else "lower"
                 item = item_id(identity, place)
                 yield Rating(item, dimension, float(marked), rater, place, (0.0, 1.0), direction=good)
+            else:
+                options.dropped["marks of problems that are neither true nor false"] += 1
         final = act.get("final_rating")
         if final is not None:
             try:

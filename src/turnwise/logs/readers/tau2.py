@@ -24,6 +24,9 @@ from turnwise.types import Dialogue
 SIMULATION = frozenset({"id", "messages", "ticks"})
 MESSAGE = frozenset({"role", "content", "tool_calls"})
 RESULTS, FOLDER = "results.json", "simulations"
+RUN = frozenset({"info", "tasks", "simulations"})
+TICK = frozenset({"tick_id", "user_chunk", "agent_chunk"})
+PIECE = frozenset({"contains_speech", "content", "audio_script_gold", "transcript"})
 SPOKEN = ("content", "audio_script_gold", "transcript")  # where a piece of speech has its words
 
 
@@ -55,6 +58,8 @@ def read(path: str, options: Options | None = None) -> Iterator[Dialogue]:
         refuse(error, file)
     if results.get("info"):
         options.dropped["settings of the whole run (`info`)"] += 1
+    if more := others(results, RUN):
+        options.dropped["other keys of the whole run"] += len(more)
 
 
 def _folder(folder: str, build: Callable[[Any, str], Dialogue]) -> Iterator[Dialogue]:
@@ -117,6 +122,7 @@ def _native(
         messages = list(_speech(required(values, "ticks", each(record))))
         if not messages:
             raise RuleError("has no speech; expected pieces with `contains_speech`").inside("ticks")
+        options.dropped["pieces of speech with other keys (times, audio, ...)"] += _more_keys(values["ticks"])
         note = "voice run: successive pieces of speech (`ticks`) of one side are joined to one message"
         if note not in options.notes:
             options.notes.append(note)
@@ -176,6 +182,14 @@ def _speech(ticks: tuple[dict[str, Any], ...]) -> Iterator[dict[str, Any]]:
             span.append(tick.get("tick_id"))
     if open_role is not None:
         yield _spoken(open_role, words, span)
+
+
+def _more_keys(ticks: list[dict[str, Any]]) -> int:
+    """How many ticks, and pieces of speech in them, have keys that are not kept."""
+    pieces = (
+        optional(tick, side, record, default={}) for tick in ticks for side in ("user_chunk", "agent_chunk")
+    )
+    return sum(bool(others(tick, TICK)) for tick in ticks) + sum(bool(others(one, PIECE)) for one in pieces)
 
 
 def _spoken(role: str, words: list[str], span: list[Any]) -> dict[str, Any]:

@@ -17,6 +17,6 @@ def test_slack_asks_who_the_agent_is(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match=r"roles of these speakers are not known.*--roles"):
         converted("slack_export.zip", tmp_path)
     found = converted("slack_export.zip", tmp_path, Options(roles={"hamza": "assistant", "*": "user"}))
-    # 158 messages, of which 8 joined a channel and 3 added an app.
+    # 158 messages, of which 8 joined a channel and 3 added an app; 4 users with a profile.
     assert sum(found.account.messages.values()) == 158 - 8 - 3
-    assert sum(found.dropped.values()) == 8 + 3
+    assert sum(found.dropped.values()) == 8 + 3 + 4

@@ -4,8 +4,9 @@
 messages of their own, in their order. So do calls of tools that Anthropic's server runs (`server_tool_use`,
 `mcp_tool_use`) and their results, which stand inside the assistant's message: what it says after a result is a message
 of its own. Images become OpenAI's parts `image_url`, with a data URL or the address; documents stay content parts.
-`thinking` is kept beside the message and is no part of the reply. A response object (`{"role": "assistant", "content":
-[...]}`) under `response` ends the dialogue.
+`thinking` is kept beside the message and is no part of the reply. A text block with further keys (`citations`,
+`cache_control`) stays a content part, and other keys of messages and blocks are kept beside them. A response object
+(`{"role": "assistant", "content": [...]}`) under `response` ends the dialogue.
 """
 
 from collections.abc import Iterator
@@ -22,7 +23,7 @@ from turnwise.logs.checks import (
     text,
     wrong,
 )
-from turnwise.logs.dialogue import from_record
+from turnwise.logs.dialogue import beside, from_record
 from turnwise.logs.readers.messages import as_json, text_at, tool_call
 from turnwise.logs.readers.sniff import Sample
 from turnwise.logs.readers.source import Options, records
@@ -32,6 +33,11 @@ CALLS = frozenset({"tool_use", "server_tool_use", "mcp_tool_use"})
 BLOCKS = CALLS | {"tool_result", "thinking", "redacted_thinking", "document", "image"}
 SERVED = "_tool_result"  # ends the type of a result inside the assistant's message: `web_search_tool_result`
 RECORD = frozenset({"id", "model", "system", "messages", "response", "tools", "request"})
+MESSAGE = frozenset({"role", "content", "type"})  # `type` is "message" in every response
+TOOL_USE = frozenset({"type", "id", "name", "input"})
+TOOL_RESULT = frozenset({"type", "tool_use_id", "content", "is_error"})
+THOUGHT = frozenset({"type", "thinking"})
+SOURCE = frozenset({"type", "media_type", "data", "url"})  # of an image
 _role = one_of(("user", "assistant", "system"))
 Message = dict[str, Any]
 
@@ -64,7 +70,7 @@ def dialogue(value: Any, place: str) -> Dialogue:
     asked = optional(values, "request", record, default=values)
     messages = [one for several in required(asked, "messages", each(_messages)) for one in several]
     if asked.get("system"):
-        messages.insert(0, {"role": "system", "content": _plain(asked["system"])})
+        messages.insert(0, {"role": "system", "content": _prompt(asked["system"])})
     answered = optional(values, "response", record, default=None)
     if answered is not None:
         messages += _messages({"role": "assistant", **answered})
@@ -72,16 +78,27 @@ def dialogue(value: Any, place: str) -> Dialogue:
         "id": text_at(values, "id") or place,
         "agent": text_at(asked, "model") or text_at(answered, "model"),
         "messages": messages,
-        "meta": others(values, RECORD) | ({"tools": asked["tools"]} if asked.get("tools") else {}),
+        "meta": others(values, RECORD)
+        | ({} if asked is values else {"request": others(asked, RECORD)})
+        | ({"tools": asked["tools"]} if asked.get("tools") else {}),
     }
     return from_record(native, default_id=place)
 
 
-def _plain(value: Any) -> str:
-    """A system prompt as text; text blocks are joined by line ends."""
+def _prompt(value: Any) -> Any:
+    """A system prompt: a text, or text blocks as `_joined` gives them."""
     if isinstance(value, str):
         return value
-    return "\n".join(required(record(block), "text", text) for block in each(record)(value))
+    return _joined(
+        [{"type": "text", **block, "text": required(block, "text", text)} for block in each(record)(value)]
+    )
+
+
+def _joined(parts: list[dict[str, Any]]) -> Any:
+    """Text parts joined by line ends if they have a text and nothing else; else the parts."""
+    if all(part.keys() == {"type", "text"} and isinstance(part["text"], str) for part in parts):
+        return "\n".join(part["text"] for part in parts)
+    return parts
 
 
 def _messages(value: Any) -> list[Message]:
@@ -92,8 +109,9 @@ def _messages(value: Any) -> list[Message]:
     values = record(value)
     role = required(values, "role", _role)
     content = values.get("content")
+    more = beside(values, MESSAGE)
     if isinstance(content, str):
-        return [{"role": role, "content": content}]
+        return [{"role": role, "content": content, **more}]
     results: list[Message] = []
     said: list[Message] = []
     heard: list[dict[str, Any]] = []  # blocks since the last result
@@ -109,36 +127,41 @@ def _messages(value: Any) -> list[Message]:
     said += _said(role, heard)
     if not said and not results:
         raise wrong(content, "one text block, tool call or tool result or more").inside("content")
-    return [*results, *said]
+    found = [*results, *said]
+    return [*found[:-1], {**more, **found[-1]}]
+
+
+def _thinking(blocks: list[dict[str, Any]]) -> dict[str, Any]:
+    """What is kept of thoughts beside a message: their text, and the blocks if one has a signature, encrypted data or
+    another key.
+    """
+    texts = [str(block["thinking"]) for block in blocks if "thinking" in block]
+    kept = any(others(block, THOUGHT) for block in blocks)
+    return ({"thinking": "\n".join(texts)} if texts else {}) | ({"thinking_blocks": blocks} if kept else {})
 
 
 def _said(role: str, blocks: list[dict[str, Any]]) -> list[Message]:
     """Blocks without results as a list of one message; of none if they are thoughts only, or if there are none."""
     calls: list[dict[str, Any]] = []
     parts: list[dict[str, Any]] = []
-    thoughts: list[str] = []
+    thoughts: list[dict[str, Any]] = []
     for block in blocks:
         kind = block["type"]
         if kind in CALLS:
-            calls.append(
-                tool_call(required(block, "name", name), block.get("input") or {}, text_at(block, "id"))
-            )
+            call = tool_call(required(block, "name", name), block.get("input") or {}, text_at(block, "id"))
+            calls.append({**others(block, TOOL_USE), **call})
         elif kind in ("thinking", "redacted_thinking"):
-            thoughts.append(str(block.get("thinking", "")))
+            thoughts.append(block)
         elif kind == "text":
-            parts.append({"type": "text", "text": required(block, "text", text)})
+            parts.append({**block, "text": required(block, "text", text)})
         else:
             parts.append(_part(block))
     if not parts and not calls:
         return []
-    only_text = all(part["type"] == "text" for part in parts)
-    body = "\n".join(part["text"] for part in parts) if only_text else parts
-    message: Message = {"role": role, "content": body if parts else None}
+    message: Message = {"role": role, "content": _joined(parts) if parts else None}
     if calls:
         message["tool_calls"] = calls
-    if thoughts:
-        message["thinking"] = "\n".join(thoughts)
-    return [message]
+    return [message | _thinking(thoughts)]
 
 
 def _result(block: dict[str, Any], *, parts: bool = True) -> Message:
@@ -147,15 +170,13 @@ def _result(block: dict[str, Any], *, parts: bool = True) -> Message:
     """
     content = block.get("content")
     if isinstance(content, list):
-        texts = [one.get("text") for one in content if isinstance(one, dict) and one.get("type") == "text"]
-        if len(texts) == len(content):
-            content = "\n".join(one for one in texts if isinstance(one, str))
-        else:
-            content = [_part(one) for one in each(record)(content)] if parts else as_json(content)
+        held = each(record)(content)
+        plain = parts or all(one.get("type") == "text" for one in held)
+        content = _joined([_part(one) for one in held]) if plain else as_json(content)
     elif content is not None and not isinstance(content, str):
         content = as_json(content)
     native = {"role": "tool", "content": content or "", "tool_call_id": block.get("tool_use_id")}
-    return native | ({"is_error": True} if block.get("is_error") else {})
+    return beside(block, TOOL_RESULT) | native | ({"is_error": True} if block.get("is_error") else {})
 
 
 def _part(block: dict[str, Any]) -> dict[str, Any]:
@@ -174,5 +195,7 @@ def _part(block: dict[str, Any]) -> dict[str, Any]:
         address = f"data:{text_at(source, 'media_type') or 'image/png'};base64,{data}"
     if address is None:
         return {**block, "type": "image_url"}
-    kept = {key: one for key, one in block.items() if key != "source"}
+    kept = others(block, frozenset({"source"}))
+    if more := others(record(source), SOURCE):
+        kept["source"] = more
     return {**kept, "type": "image_url", "image_url": {"url": address}}

@@ -9,12 +9,18 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from turnwise.logs.checks import RuleError, mapping, number, optional, others, record, required, text, wrong
-from turnwise.logs.dialogue import from_record
+from turnwise.logs.dialogue import beside, from_record
 from turnwise.logs.readers.messages import inner, present, text_at
 from turnwise.logs.readers.sniff import Sample
 from turnwise.logs.readers.source import Options, records
 from turnwise.types import ROLES, Dialogue
 
+# Keys that are kept elsewhere in a dialogue.
+NODE = frozenset({"id", "message", "parent", "children"})
+MESSAGE = frozenset({"author", "content"})
+AUTHOR = frozenset({"role", "name"})
+CONTENT = frozenset({"content_type", "parts", "text"})
+PART = frozenset({"content_type", "asset_pointer"})
 RECORD = frozenset({"mapping", "current_node", "id", "conversation_id"})
 
 
@@ -43,8 +49,13 @@ def _dialogue(values: dict[str, Any], place: str, options: Options) -> Dialogue 
     """
     nodes = required(values, "mapping", mapping(record))
     branch = _branch(nodes, values.get("current_node"))
-    messages = [one for node in branch if (one := _message(node.get("message"))) is not None]
-    written = sum(_message(node.get("message")) is not None for node in nodes.values())
+    messages = [
+        {**beside(node, NODE), **one} for node in branch if (one := _message(node.get("message"))) is not None
+    ]
+    silent = [node for node in nodes.values() if _message(node.get("message")) is None]
+    written = len(nodes) - len(silent)
+    if odd := sum(bool(others(node, NODE)) for node in silent):
+        options.dropped["nodes with other keys and without a message that was shown"] += odd
     if elsewhere := written - len(messages):
         options.dropped["messages of branches that were not shown last"] += elsewhere
     if not messages:
@@ -104,7 +115,15 @@ def _message(message: Any) -> dict[str, Any] | None:
         return None
     model = text_at(message, "metadata", "model_slug") if role == "assistant" else None
     return present(
-        {"role": role, "content": content, "name": text_at(message, "author", "name"), "model": model}
+        {
+            **beside(message, MESSAGE),
+            "role": role,
+            "content": content,
+            "name": text_at(message, "author", "name"),
+            "model": model,
+            "author": present(others(message["author"], AUTHOR)) or None,
+            "source_content": present(others(message["content"], CONTENT)) or None,
+        }
     )
 
 
@@ -128,6 +147,6 @@ def _part(part: Any) -> dict[str, Any]:
     values = record(part)
     kind = str(values.get("content_type", "unknown"))
     if kind == "audio_transcription" and isinstance(values.get("text"), str):
-        return {"type": "text", "text": values["text"], "source_type": kind}
+        return {**others(values, PART), "type": "text", "text": values["text"], "source_type": kind}
     named = "image_url" if "image" in kind else "input_audio" if "audio" in kind else kind
-    return {"type": named, "source_type": kind, "asset": values.get("asset_pointer")}
+    return {**others(values, PART), "type": named, "source_type": kind, "asset": values.get("asset_pointer")}

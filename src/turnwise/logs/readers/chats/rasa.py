@@ -62,6 +62,8 @@ def _dialogues(values: dict[str, Any], place: str, options: Options) -> Iterator
         if actions and not spoken:
             options.dropped["replies whose text is not in the tracker (actions `utter_...`)"] += actions
         if not messages:
+            if session:
+                options.dropped["events of sessions without messages"] += len(session)
             continue
         number += 1
         slots = {

@@ -79,7 +79,7 @@ def _threads(path: str, options: Options) -> dict[str, list[Message]]:
     """Thread, or channel and day -> its messages in the order of the files; a broken file raises `DataError`."""
     threads: dict[str, list[Message]] = {}
     with closing(_Files(path)) as files:
-        users = _users(files)
+        users = _users(files, options)
         for name in files.names:
             match = DAY.fullmatch(name)
             if match is None:
@@ -117,14 +117,19 @@ class _Files:
             return decoded(file.read())
 
 
-def _users(files: _Files) -> dict[str, str]:
-    """User id -> name, the id itself for a user without one; empty if there is no users.json."""
+def _users(files: _Files, options: Options) -> dict[str, str]:
+    """User id -> name, the id itself for a user without one; empty if there is no users.json.
+
+    What else it says of users is counted as dropped.
+    """
     for name in files.names:
         if name.rsplit("/", 1)[-1] == "users.json":
             try:
                 found = each(record)(files.json(name))
             except RuleError as error:
                 refuse(error, f"{files.path}: {name}")
+            if profiles := sum(bool(one.keys() - {"id", "name"}) for one in found):
+                options.dropped["profiles of users (`users.json`)"] += profiles
             return {str(one.get("id")): text_at(one, "name") or str(one.get("id")) for one in found}
     return {}
 

@@ -12,14 +12,20 @@ from collections.abc import Iterator
 from typing import Any
 
 from turnwise.errors import DataError, Problem
-from turnwise.logs.checks import RuleError, array, each, name, optional, record, required, text, wrong
-from turnwise.logs.dialogue import from_record
+from turnwise.logs.checks import RuleError, array, each, name, optional, others, record, required, text, wrong
+from turnwise.logs.dialogue import beside, from_record
 from turnwise.logs.files import content
 from turnwise.logs.readers.messages import present
 from turnwise.logs.readers.sniff import Sample
 from turnwise.logs.readers.source import Options, refuse
 from turnwise.types import Dialogue
 
+# Keys that are kept elsewhere in a dialogue.
+ROW = frozenset({"winner", "loser", "eval_choice_0", "eval_choice_1", "pairs_to_eval", "question", "worker",
+                 "worker_name", "reason", "is_onboarding"})  # fmt: skip
+PAIR = frozenset({"speakers_to_eval", "dialogue_ids"})
+DIALOGUE = frozenset({"context", "dialogue"})
+ACT = frozenset({"id", "text"})
 COLUMNS = ("winner", "loser", "eval_choice_0", "eval_choice_1", "pairs_to_eval", "question")
 
 
@@ -80,6 +86,8 @@ def _add(records: dict[str, dict[str, Any]], row: dict[str, str]) -> None:
         "rater": row.get("worker_name") or row.get("worker") or None,
         "shown": "first",
         "reason": row.get("reason") or None,
+        "row": {key: one for key, one in others(row, ROW).items() if one} or None,
+        "pair": others(pair, PAIR | ids.keys()) or None,
     }
     records[ids[first]].setdefault("preferences", []).append(present(preference))
 
@@ -96,10 +104,11 @@ def _record(values: dict[str, Any], agent: str, identity: str) -> dict[str, Any]
     if len(partners) > 1:  # one of them may be the agent under another name
         raise wrong(sorted(partners), f"one speaker besides {agent}").inside("dialogue")
     said = [_message(act, agent) for act in acts]
-    return {"id": identity, "agent": agent, "messages": [*context, *said]}
+    more = others(values, DIALOGUE)
+    return {"id": identity, "agent": agent, "messages": [*context, *said]} | ({"meta": more} if more else {})
 
 
 def _message(act: dict[str, Any], agent: str) -> dict[str, Any]:
     """An act as a native message: the judged agent's as the assistant, all others as the user."""
     role = "assistant" if required(act, "id", name) == agent else "user"
-    return {"role": role, "content": required(act, "text", text)}
+    return {"role": role, "content": required(act, "text", text), **beside(act, ACT)}

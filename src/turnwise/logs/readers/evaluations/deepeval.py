@@ -9,15 +9,23 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from turnwise.logs.checks import each, number, optional, record, required, text, wrong
-from turnwise.logs.dialogue import from_record
-from turnwise.logs.readers.messages import present, rating, text_at, tool_call
+from turnwise.logs.checks import each, number, optional, others, record, required, text, wrong
+from turnwise.logs.dialogue import beside, from_record
+from turnwise.logs.readers.messages import beside_rating, present, rating, text_at, tool_call
 from turnwise.logs.readers.sniff import Sample
 from turnwise.logs.readers.source import Options, records
 from turnwise.types import Dialogue
 
 CAMEL = re.compile(r"(?<=[a-z])([A-Z])")
 RUN = ("test_cases", "conversational_test_cases")
+# Keys that are kept elsewhere in a dialogue.
+GOAL = ("scenario", "expected_outcome", "user_description")
+CASE = frozenset(
+    {"turns", "input", "actual_output", "expected_output", "chatbot_role", "id", "metrics_data", *GOAL}
+)
+TURN = frozenset({"role", "content", "tools_called"})
+CALL = frozenset({"name", "input_parameters"})
+METRIC = frozenset({"name", "score", "evaluation_model", "reason"})
 
 
 def recognises(sample: Sample) -> bool:
@@ -34,14 +42,17 @@ def recognises(sample: Sample) -> bool:
     return conversational or {"input", "actual_output"} <= values.keys()
 
 
-def read(path: str, _: Options | None = None) -> Iterator[Dialogue]:
-    """One dialogue a test case."""
+def read(path: str, options: Options | None = None) -> Iterator[Dialogue]:
+    """One dialogue a test case; other keys of a test run are counted as dropped."""
+    options = options or Options()
     for value, place, located in records(path):
         with located():
             values = _snake(record(value))
             if not any(key in values for key in RUN):
                 yield _dialogue(values, place)
                 continue
+            if more := others(values, frozenset(RUN)):
+                options.dropped["settings and totals of the whole test run"] += len(more)
             for key in RUN:
                 for index, case in enumerate(optional(values, key, each(record), default=()), 1):
                     yield _dialogue(_snake(case), f"{key}-{index}")
@@ -65,19 +76,17 @@ def _dialogue(values: dict[str, Any], place: str) -> Dialogue:
         messages = [{"role": "user", "content": required(values, "input", text)}, reply]
     else:
         raise wrong(sorted(values), "`turns`, or `input` and `actual_output`")
-    goal = present({key: values.get(key) for key in ("scenario", "expected_outcome", "user_description")})
-    meta = {
-        key: values.get(key)
-        for key in ("name", "context", "retrieval_context", "comments", "tags", "additional_metadata")
-    }
+    goal = present({key: values.get(key) for key in GOAL})
     if text_at(values, "chatbot_role"):
         messages.insert(0, {"role": "system", "content": values["chatbot_role"]})
+    metrics = optional(values, "metrics_data", each(record), default=())
+    unscored = [one for one in metrics if _snake(one).get("score") is None]
     native = {
         "id": text_at(values, "id") or place,
         "messages": messages,
         "ratings": list(_ratings(values)),
         "goal": goal or None,
-        "meta": present(meta),
+        "meta": present(others(values, CASE)) | ({"metrics": unscored} if unscored else {}),
     }
     return from_record(native, default_id=place)
 
@@ -88,14 +97,13 @@ def _message(values: dict[str, Any]) -> dict[str, Any]:
     calls = optional(values, "tools_called", each(record), default=())
     if calls:
         native["tool_calls"] = [_call(_snake(call)) for call in calls]
-    kept = {key: values.get(key) for key in ("retrieval_context", "user_id", "additional_metadata")}
-    return native | present(kept)
+    return native | present(beside(values, TURN))
 
 
 def _call(values: dict[str, Any]) -> dict[str, Any]:
-    """A called tool as a tool call in OpenAI's form, with its output if there is one."""
+    """A called tool as a tool call in OpenAI's form, with its other keys, such as the output."""
     call = tool_call(required(values, "name", text), values.get("input_parameters") or {})
-    return call | ({"output": values["output"]} if values.get("output") is not None else {})
+    return present(others(values, CALL)) | call
 
 
 def _ratings(values: dict[str, Any]) -> Iterator[dict[str, Any]]:
@@ -110,5 +118,5 @@ def _ratings(values: dict[str, Any]) -> Iterator[dict[str, Any]]:
                 score,
                 rater=rater,
                 scale=(0, 1),
-                reason=text_at(about, "reason"),
+                **{**beside_rating(about, METRIC), "reason": text_at(about, "reason")},
             )

@@ -10,9 +10,9 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from turnwise.logs.checks import each, optional, record, required, text, wrong
+from turnwise.logs.checks import each, optional, others, record, required, text, wrong
 from turnwise.logs.dialogue import from_record
-from turnwise.logs.readers.messages import present, rating, text_at
+from turnwise.logs.readers.messages import rating, text_at
 from turnwise.logs.readers.sniff import Sample
 from turnwise.logs.readers.source import Options, records
 from turnwise.types import Dialogue
@@ -20,6 +20,10 @@ from turnwise.types import Dialogue
 LINE = re.compile(r"^(User|System): ?", re.MULTILINE)
 DIMENSIONS = {"Understandable": (0, 1), "Natural": (1, 3), "Maintains Context": (1, 3), "Engaging": (1, 3),
               "Uses Knowledge": (0, 1), "Overall": (1, 5)}  # fmt: skip  # USR's scales, Table 1 of its paper
+# Keys that are kept elsewhere in a dialogue.
+FED = frozenset({"context", "response", "annotations", "system"})
+USR = frozenset({"context", "fact", "responses"})
+ANSWER = frozenset({"response", "model", *DIMENSIONS})
 HUMAN = "Original Ground Truth"  # USR's name for what a person said
 
 
@@ -65,7 +69,8 @@ def _fed(values: dict[str, Any], place: str, options: Options) -> Iterator[dict[
     marks = _marks(optional(values, "annotations", record, default={}), options, turn=turn)
     system = text_at(values, "system")
     agent = "human" if system == "Human" else system
-    yield {"id": place, "agent": agent, "messages": messages, "ratings": list(marks)}
+    yield {"id": place, "agent": agent, "messages": messages, "ratings": list(marks),
+           "meta": others(values, FED)}  # fmt: skip
 
 
 def _usr(values: dict[str, Any], place: str, options: Options) -> Iterator[dict[str, Any]]:
@@ -95,7 +100,7 @@ def _usr(values: dict[str, Any], place: str, options: Options) -> Iterator[dict[
             "agent": "human" if model == HUMAN else model,
             "messages": messages,
             "ratings": list(_marks(answer, options, turn=len(messages) - 1, scales=DIMENSIONS)),
-            "meta": present({"context": place}),
+            "meta": {"context": place, **others(values, USR), **others(answer, ANSWER)},
         }
 
 
@@ -108,11 +113,14 @@ def _marks(
 ) -> Iterator[dict[str, Any]]:
     """One rating a rater and dimension, in native form; `turn` None rates the dialogue.
 
-    Dimensions that are no list or not in `scales` are left out, and values that are no number are counted as
-    dropped.
+    Dimensions that are not in `scales` are left out. Values that are no number, and dimensions that are no list, are
+    counted as dropped.
     """
     for dimension, values in found.items():
-        if not isinstance(values, list) or (scales is not None and dimension not in scales):
+        if scales is not None and dimension not in scales:
+            continue
+        if not isinstance(values, list):
+            options.dropped["annotations that are no number"] += 1
             continue
         for rater, value in enumerate(values, 1):
             if isinstance(value, bool) or not isinstance(value, int | float):

@@ -12,7 +12,7 @@ from typing import Any
 from turnwise.logs.checks import RuleError, each, optional, others, record, required
 from turnwise.logs.dialogue import from_record
 from turnwise.logs.files import Packed
-from turnwise.logs.readers.messages import present, rating, text_at, tool_call
+from turnwise.logs.readers.messages import as_json, beside_rating, present, rating, text_at, tool_call
 from turnwise.logs.readers.sniff import Sample
 from turnwise.logs.readers.source import Options, decoded, members, refuse, whole
 from turnwise.types import Dialogue
@@ -26,6 +26,8 @@ SAMPLE = frozenset(
 
 
 OUTPUT = frozenset({"choices", "completion", "model"})  # the last reply again, and the agent
+CALL = frozenset({"id", "function", "arguments", "type"})
+SCORE = frozenset({"value", "explanation"})
 RUN = "settings and totals of the whole run (`eval`, `plan`, `results`, `stats`)"
 
 
@@ -85,6 +87,12 @@ def _builder(about: Mapping[str, Any], options: Options) -> Any:
         messages = [_message(one, kept) for one in required(values, "messages", each(record))]
         if values.get("events"):
             options.dropped["event logs of samples (`events`)"] += 1
+        said = as_json([values["messages"], values.get("events"), values.get("events_data")])
+        if unused := sum(f"{ATTACHMENT}{key}" not in said for key in kept):
+            options.dropped["attachments that no message and no event names"] += unused
+        scores = optional(values, "scores", record, default={})
+        if unrated := sum(not any(True for _ in _ratings({key: one})) for key, one in scores.items()):
+            options.dropped["scores that are neither a number nor a grade"] += unrated
         _references(messages, values.get("target"))
         meta = {
             "task": about.get("task"), "sample": values.get("id"), "epoch": values.get("epoch"),
@@ -95,7 +103,7 @@ def _builder(about: Mapping[str, Any], options: Options) -> Any:
             "id": f"{values.get('id', place)}-{values.get('epoch', 1)}",
             "agent": text_at(about, "model") or text_at(values, "output", "model"),
             "messages": messages,
-            "ratings": list(_ratings(optional(values, "scores", record, default={}))),
+            "ratings": list(_ratings(scores)),
             "meta": present(meta),
         }
         return from_record(native, default_id=place)
@@ -132,7 +140,7 @@ def _call(call: dict[str, Any], attachments: Mapping[str, Any]) -> dict[str, Any
     arguments = (
         {key: _put_back(one, attachments) for key, one in given.items()} if isinstance(given, dict) else given
     )
-    return tool_call(str(function), arguments, call.get("id"))
+    return present(others(call, CALL)) | tool_call(str(function), arguments, call.get("id"))
 
 
 def _content(content: Any, attachments: Mapping[str, Any]) -> Any:
@@ -147,10 +155,9 @@ def _part(part: dict[str, Any], attachments: Mapping[str, Any]) -> dict[str, Any
     kind = part.get("type")
     values = {key: _put_back(one, attachments) for key, one in part.items()}
     if kind == "image":
-        return {"type": "image_url", "image_url": {"url": values.get("image")}}
-    if kind == "text":
-        return {"type": "text", "text": values.get("text")}
-    return values
+        more = present(others(values, frozenset({"type", "image"})))
+        return {**more, "type": "image_url", "image_url": {"url": values.get("image")}}
+    return present(values) if kind == "text" else values
 
 
 def _put_back(value: Any, attachments: Mapping[str, Any]) -> Any:
@@ -180,7 +187,11 @@ def _ratings(scores: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
         values = found if isinstance(found, dict) else {"": found}
         for part, value in values.items():
             dimension = f"{scorer}.{part}" if part else scorer
-            more = {"explanation": score.get("explanation")} if isinstance(score, dict) else {}
+            more = (
+                {**beside_rating(score, SCORE), "explanation": score.get("explanation")}
+                if isinstance(score, dict)
+                else {}
+            )
             if isinstance(value, str) and value in GRADES:
                 yield rating(dimension, GRADES[value], rater=scorer, scale=(0, 1), **more)
             elif isinstance(value, bool):

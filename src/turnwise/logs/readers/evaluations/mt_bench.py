@@ -24,6 +24,7 @@ FAILED = -1  # the score of a judgment that could not be read
 # Keys that are kept elsewhere in a dialogue.
 QUESTION = frozenset({"question_id", "turns", "category", "reference"})
 ANSWER = frozenset({"question_id", "model_id", "choices"})
+CHOICE = frozenset({"index", "turns"})
 JUDGMENT = frozenset({"question_id", "model", "judge", "user_prompt", "judgment", "score", "turn"})
 WINNERS = {"model_1": "this", "model_2": "other"}
 Record = dict[str, Any]
@@ -201,6 +202,7 @@ def _dialogues(
                 "category": question.get("category"),
                 **others(question, QUESTION),
                 **others(values, ANSWER),
+                **({"choice": more} if (more := others(choice, CHOICE)) else {}),
             },
         }
         yield from_record(native, default_id=str(values.get("answer_id")))

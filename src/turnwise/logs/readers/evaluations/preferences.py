@@ -31,7 +31,7 @@ from turnwise.logs.checks import (
     wrong,
 )
 from turnwise.logs.dialogue import from_record
-from turnwise.logs.readers.messages import present, rating
+from turnwise.logs.readers.messages import beside_rating, present, rating
 from turnwise.logs.readers.openai import message
 from turnwise.logs.readers.sniff import Sample
 from turnwise.logs.readers.source import Options, records
@@ -60,7 +60,8 @@ ALPACA = frozenset(
     }
 )
 INSTRUCTION = frozenset({"instruction", "completions"})
-COMPLETION = frozenset({"model", "response", "overall_score", "fine-grained_score"})
+COMPLETION = frozenset({"model", "response", "overall_score", "fine-grained_score", "annotations"})
+ANNOTATION = frozenset({"Rating", "Rationale"})
 CHOICE = frozenset({"other", "winner", "dimension", "rater", "turn", "shown", "identity", "sides", "meta"})
 Record = dict[str, Any]
 
@@ -179,7 +180,7 @@ def _alpaca(values: Record, place: str) -> list[Record]:
 
 
 def _completions(values: Record, place: str) -> list[Record]:
-    """One dialogue a completion, with its scores as ratings of the reply; ratings that are no number are left out."""
+    """One dialogue a completion, with its scores as ratings of the reply; annotations without a number go to `meta`."""
     asked = {"role": "user", "content": required(values, "instruction", text)}
     made = []
     for number_, one in enumerate(required(values, "completions", each(record))):
@@ -190,19 +191,25 @@ def _completions(values: Record, place: str) -> list[Record]:
         ):
             if isinstance(score, int | float) and not isinstance(score, bool):
                 marks.append(rating(dimension, score, turn=1))
+        unrated = {}
         for dimension, about in optional(one, "annotations", record, default={}).items():
             found = about.get("Rating") if isinstance(about, dict) else None
             if isinstance(found, str) and found.replace(".", "", 1).isdecimal():
-                marks.append(
-                    rating(dimension, float(found), scale=(1, 5), turn=1, reason=about.get("Rationale"))
-                )
+                more = {**beside_rating(about, ANNOTATION), "reason": about.get("Rationale")}
+                marks.append(rating(dimension, float(found), scale=(1, 5), turn=1, **more))
+            else:
+                unrated[dimension] = about
         made.append(
             {
                 "id": f"{place}-{number_}",
                 "agent": optional(one, "model", name, default=None),
                 "messages": [asked, {"role": "assistant", "content": required(one, "response", text)}],
                 "ratings": marks,
-                "meta": {**others(values, INSTRUCTION), **others(one, COMPLETION)},
+                "meta": {
+                    **others(values, INSTRUCTION),
+                    **others(one, COMPLETION),
+                    **({"annotations": unrated} if unrated else {}),
+                },
             }
         )
     return made

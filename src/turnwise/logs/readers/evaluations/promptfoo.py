@@ -36,10 +36,14 @@ def read(path: str, options: Options | None = None) -> Iterator[Dialogue]:
         export = record(whole(path))
         results = required(export, "results", _results)
         answered = [(place, one) for place, one in enumerate(results) if _output(record(one)) is not None]
+        marks = [optional(record(one), "namedScores", record, default={}) for _, one in answered]
+        if wordy := sum(not _is_number(one) for named in marks for one in named.values()):
+            options.dropped["named scores that are no number"] += wordy
         yield from members(answered, _dialogue, "results", "results")
     except RuleError as error:
         refuse(error, path)
-    if export.keys() - {"results"}:
+    about = export["results"]
+    if export.keys() - {"results"} or (isinstance(about, dict) and about.keys() - {"results"}):
         options.dropped["settings and totals of the whole evaluation"] += 1
     if lost := len(results) - len(answered):
         options.dropped["results without an output"] += lost
@@ -115,5 +119,10 @@ def _ratings(values: dict[str, Any], turn: int) -> Iterator[dict[str, Any]]:
     if isinstance(passed, bool):
         yield rating("pass", float(passed), rater=RATER, scale=(0, 1), turn=turn)
     for name, found in optional(values, "namedScores", record, default={}).items():
-        if isinstance(found, int | float) and not isinstance(found, bool):
+        if _is_number(found):
             yield rating(name, found, rater=RATER, turn=turn)
+
+
+def _is_number(value: Any) -> bool:
+    """Whether a value is a number, which true and false are not."""
+    return isinstance(value, int | float) and not isinstance(value, bool)
