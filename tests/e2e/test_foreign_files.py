@@ -68,6 +68,29 @@ def test_a_mapping_is_saved_and_used_again(tmp_path: Path) -> None:
     assert (tmp_path / "a.jsonl").read_bytes() == (tmp_path / "b.jsonl").read_bytes()
 
 
+def test_convert_refuses_to_write_the_file_that_it_reads(tmp_path: Path) -> None:
+    bot(tmp_path / "a.jsonl", "one")
+    before = (tmp_path / "a.jsonl").read_bytes()
+    (tmp_path / "link.jsonl").symlink_to("a.jsonl")
+    for target in ("a.jsonl", "./a.jsonl", "link.jsonl"):
+        status, said = run(f"turnwise convert a.jsonl {target}", tmp_path)
+        assert (status, f"{target}: is both read and written; give the output another name" in said) == (
+            2,
+            True,
+        )
+    assert (tmp_path / "a.jsonl").read_bytes() == before
+
+
+def test_convert_says_how_many_dialogues_name_no_agent(tmp_path: Path) -> None:
+    bot(tmp_path / "a.jsonl", "one", "two")
+    _, said = run("turnwise convert a.jsonl logs.jsonl", tmp_path)
+    assert "  the records name no agent: give it with --agent NAME" in said
+    first, second = (tmp_path / "a.jsonl").read_text().splitlines()
+    (tmp_path / "b.jsonl").write_text(f'{{"agent": "x", {first[1:]}\n{second}\n')
+    _, said = run("turnwise convert b.jsonl logs.jsonl", tmp_path)
+    assert "  1 of 2 dialogues name no agent: give it with --agent NAME" in said
+
+
 def bot(path: Path, *replies: str) -> None:
     lines = (
         {

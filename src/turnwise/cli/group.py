@@ -68,6 +68,8 @@ def _how_to_continue(args: list[str]) -> str:
     """What the same command does after an interruption, in words for the message."""
     if args[:1] == ["simulate"]:  # its agents may have changed since
         return "the same command starts again from the beginning"
+    if args[:1] == ["convert"]:  # it has no -o
+        return "the same command resumes where it stopped"
     return "the same command with the same -o resumes where it stopped"
 
 

@@ -346,6 +346,8 @@ def convert(
     of bytes that were read, as stored.
     """
     options = options or Options()
+    if any(_is_same(one, target) for one in (source, *options.more)):
+        raise UsageError(f"{target}: is both read and written; give the output another name")
     found = name or recognised(source)
     readers = all_readers()
     reader = readers.get(found) or readers.get(
@@ -447,6 +449,11 @@ def _key(name: str, reader: Reader, source: str, options: Options, redact: bool)
         [_identity(path) for path in (source, *options.more)],
     )  # fmt: skip
     return hashlib.sha256(repr(described).encode()).hexdigest()
+
+
+def _is_same(source: str, target: str) -> bool:
+    """Whether both are the same regular file, also under two names."""
+    return os.path.isfile(source) and os.path.isfile(target) and os.path.samefile(source, target)
 
 
 def _is_stored(path: str) -> bool:

@@ -64,8 +64,10 @@ class Account:
             f"preferences: {_by_name(self.preferences)}; tool calls: {self.tool_calls}; "
             f"images, audio and files: {_by_name(self.parts)}"
         )
-        if "unknown" in self.agents:
-            yield "  the records name no agent: give it with --agent NAME"
+        if unnamed := self.agents["unknown"]:
+            some = f"{unnamed} of {counted(self.dialogues, 'dialogue')}"
+            which = "the records" if unnamed == self.dialogues else some
+            yield f"  {which} name no agent: give it with --agent NAME"
 
 
 def _by_name(counts: Counter[str]) -> str:

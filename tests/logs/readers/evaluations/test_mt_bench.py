@@ -6,6 +6,7 @@ import pytest
 
 from tests.wild_corpora import WILD, converted, needs_wild
 from turnwise.errors import UsageError
+from turnwise.logs import native
 from turnwise.logs.readers.source import Options
 
 pytestmark = needs_wild
@@ -20,6 +21,11 @@ def test_mt_bench_is_read_from_its_files_together(tmp_path: Path) -> None:
     assert found.dropped == {
         "judgments that failed (score -1)": 4,
         "prompts of the judge, which repeat question and answer (`user_prompt`)": 86,
+    }
+    marks = [mark for one in native.read(str(tmp_path / "out.jsonl")) for mark in one.ratings]
+    assert {(mark.rater, *mark.extra["judge"]) for mark in marks} == {
+        ("gpt-4", "gpt-4", "single-v1"),
+        ("gpt-4", "gpt-4", "single-v1-multi-turn"),
     }
     with pytest.raises(UsageError, match="the questions are missing"):
         converted("mt_bench_answers_a.jsonl", tmp_path)

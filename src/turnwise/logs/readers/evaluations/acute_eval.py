@@ -21,7 +21,7 @@ from turnwise.logs.readers.source import Options, refuse
 from turnwise.types import Dialogue
 
 # Keys that are kept elsewhere in a dialogue.
-ROW = frozenset({"winner", "loser", "eval_choice_0", "eval_choice_1", "pairs_to_eval", "question", "worker",
+ROW = frozenset({"winner", "loser", "eval_choice_0", "eval_choice_1", "pairs_to_eval", "question",
                  "worker_name", "reason", "is_onboarding"})  # fmt: skip
 PAIR = frozenset({"speakers_to_eval", "dialogue_ids"})
 DIALOGUE = frozenset({"context", "dialogue"})
@@ -37,7 +37,8 @@ def recognises(sample: Sample) -> bool:
 def read(path: str, options: Options | None = None) -> Iterator[Dialogue]:
     """The compared dialogues, each once, with their preferences; a missing column raises `DataError`."""
     options = options or Options()
-    rows = csv.DictReader(io.StringIO(content(path).decode("utf-8-sig", errors="replace"), newline=""))
+    decoded = io.StringIO(content(path).decode("utf-8-sig", errors="replace"), newline="")
+    rows = csv.DictReader(decoded, restkey="more_cells")
     if missing := [column for column in COLUMNS if column not in (rows.fieldnames or ())]:
         raise DataError(
             Problem(path, None, "", f"has no column `{missing[0]}`; expected {', '.join(COLUMNS)}")
@@ -86,10 +87,22 @@ def _add(records: dict[str, dict[str, Any]], row: dict[str, str]) -> None:
         "rater": row.get("worker_name") or row.get("worker") or None,
         "shown": "first",
         "reason": row.get("reason") or None,
-        "row": {key: one for key, one in others(row, ROW).items() if one} or None,
+        "row": _other_cells(row, pair) or None,
         "pair": others(pair, PAIR | ids.keys()) or None,
     }
     records[ids[first]].setdefault("preferences", []).append(present(preference))
+
+
+def _other_cells(row: dict[str, str], pair: dict[str, Any]) -> dict[str, Any]:
+    """The cells of a row that are kept nowhere else, without empty ones.
+
+    `winner_dialogue` and `loser_dialogue` are left out if they repeat a dialogue of the pair.
+    """
+    repeated = {
+        f"{side}_dialogue" for side in ("winner", "loser")
+        if row.get(f"{side}_dialogue") == repr(pair.get(row[side]))
+    }  # fmt: skip
+    return {key: cell for key, cell in others(row, ROW | repeated).items() if cell}
 
 
 def _record(values: dict[str, Any], agent: str, identity: str) -> dict[str, Any]:

@@ -26,6 +26,9 @@ QUESTION = frozenset({"question_id", "turns", "category", "reference"})
 ANSWER = frozenset({"question_id", "model_id", "choices"})
 CHOICE = frozenset({"index", "turns"})
 JUDGMENT = frozenset({"question_id", "model", "judge", "user_prompt", "judgment", "score", "turn"})
+PROMPTS = frozenset({"g1_user_prompt", "g2_user_prompt"})  # of the judge, for the two orders of a pair
+PAIR = frozenset({"question_id", "model_1", "model_2", "judge", "turn"}) | PROMPTS
+REPEATED = "prompts of the judge, which repeat question and answer (`user_prompt`)"
 WINNERS = {"model_1": "this", "model_2": "other"}
 Record = dict[str, Any]
 
@@ -104,17 +107,13 @@ class _Judgments:
                 if score == FAILED:
                     options.dropped["judgments that failed (score -1)"] += 1
                     continue
-                judge = values["judge"]
-                rater = str(judge[0]) if isinstance(judge, list) and judge else str(judge)
                 turn = required(values, "turn", integer)
                 key = (values.get("question_id"), _short(required(values, "model", text)), turn)
                 reason = values.get("judgment")
-                mark = rating("score", score, rater=rater, scale=(1, 10), turn=2 * turn - 1, reason=reason,
-                              **others(values, JUDGMENT))  # fmt: skip
+                mark = rating("score", score, scale=(1, 10), turn=2 * turn - 1, reason=reason,
+                              **_judge(values["judge"]), **others(values, JUDGMENT))  # fmt: skip
                 if "user_prompt" in values:
-                    options.dropped[
-                        "prompts of the judge, which repeat question and answer (`user_prompt`)"
-                    ] += 1
+                    options.dropped[REPEATED] += 1
                 self.found.setdefault(key, []).append(mark)
             except RuleError as error:
                 refuse(error, file, line)
@@ -127,13 +126,15 @@ class _Judgments:
             return
         winner = WINNERS.get(winners.pop(), "tie") if len(winners) == 1 else "tie"
         first, second = (_short(required(values, key, text)) for key in ("model_1", "model_2"))
-        judge = values["judge"]
         found = {
+            **others(values, PAIR),
             "other": f"{values['question_id']}-{second}",
             "winner": winner,
-            "rater": str(judge[0]) if isinstance(judge, list) and judge else str(judge),
             "turn": 2 * optional(values, "turn", integer, default=1) - 1,
+            **_judge(values["judge"]),
         }
+        if repeated := len(PROMPTS & values.keys()):
+            options.dropped[REPEATED] += repeated
         self.pairs.setdefault((values["question_id"], first), []).append(found)
 
     def take_pairs(self, question: Any, model: str, ids: frozenset[str]) -> list[Record]:
@@ -155,6 +156,13 @@ class _Judgments:
         """How many ratings and preferences no answer took."""
         ratings = sum(len(marks) for key, marks in self.found.items() if key not in self.used)
         return ratings + sum(map(len, self.pairs.values()))
+
+
+def _judge(judge: Any) -> Record:
+    """The rater, and `judge` as it is if it is a list: the judge's name and the template of its prompt."""
+    if isinstance(judge, list) and judge:
+        return {"rater": str(judge[0]), "judge": judge}
+    return {"rater": str(judge)}
 
 
 def _short(model: str) -> str:

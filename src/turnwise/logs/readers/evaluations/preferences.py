@@ -10,8 +10,9 @@ it.
 * AlpacaEval: `instruction`, `output_1`, `output_2`, `generator_1`, `generator_2`, `preference` from 1 to 2, 1.5 a tie;
 * UltraFeedback: `instruction` and `completions`, each with a model, a response and scores: ratings, not preferences.
 
-Which reply was shown first is kept where the file says it (Arena and AlpacaEval show the first one first); HH-RLHF and
-DPO files do not say it, and do not name the models.
+Which reply was shown first is kept where the file says it. Arena shows the first one first. AlpacaEval shows the
+outputs in random order, and calls the first one `m` and the second one `M`: the annotator's answer beside the
+preference says which output was `m`. HH-RLHF and DPO files do not say it, and do not name the models.
 """
 
 import re
@@ -31,7 +32,7 @@ from turnwise.logs.checks import (
     wrong,
 )
 from turnwise.logs.dialogue import from_record
-from turnwise.logs.readers.messages import beside_rating, present, rating
+from turnwise.logs.readers.messages import beside_rating, inner, present, rating
 from turnwise.logs.readers.openai import message
 from turnwise.logs.readers.sniff import Sample
 from turnwise.logs.readers.source import Options, records
@@ -46,6 +47,7 @@ ARENA = {
 }
 SPOKEN = re.compile(r"\n\n(Human|Assistant): ?")  # begins a turn of HH-RLHF
 EVEN = 1.5  # AlpacaEval's preference for neither
+SHOWN_FIRST, SHOWN_SECOND = "m", "M"  # what AlpacaEval's annotator calls the outputs
 # Keys that are kept elsewhere in a dialogue.
 ALPACA = frozenset(
     {
@@ -82,6 +84,8 @@ def read(path: str, options: Options | None = None) -> Iterator[Dialogue]:
                 raise wrong(
                     sorted(values), "the keys of Arena, HH-RLHF, AlpacaEval, UltraFeedback or a DPO file"
                 )
+            if form is _alpaca and values["preference"] is None:
+                options.dropped["preferences that are null; the replies are kept"] += 1
             for native in form(values, place):
                 yield from_record(native, default_id=str(native["id"]))
 
@@ -161,7 +165,7 @@ def _side(values: Record, key: str) -> list[Record]:
 def _alpaca(values: Record, place: str) -> list[Record]:
     """The two dialogues of an AlpacaEval record; below 1.5 the first won, above it the second.
 
-    A preference of 0 is a tie, too.
+    A preference of 0 is a tie, too. If it is null, the annotation failed, and there is no preference.
     """
     asked = {"role": "user", "content": required(values, "instruction", text)}
     sides = []
@@ -169,14 +173,30 @@ def _alpaca(values: Record, place: str) -> list[Record]:
         reply = {"role": "assistant", "content": required(values, f"output_{side}", text)}
         agent = optional(values, f"generator_{side}", name, default=None)
         sides.append({"agent": agent, "messages": [asked, reply]})
-    preference = required(values, "preference", number)
+    meta = present({"dataset": values.get("dataset")})
+    preference = optional(values, "preference", number, default=None)
+    if preference is None:
+        made = _pair(place, sides, "tie", meta=meta | others(values, ALPACA - {"annotator"}))
+        del made[0]["preferences"]
+        return made
     if not 0 <= preference <= 2:
         raise wrong(values["preference"], "a number from 1 to 2 (1.5 a tie)").inside("preference")
     winner = "tie" if preference in (EVEN, 0) else "this" if preference < EVEN else "other"
     rater = optional(values, "annotator", name, default=None)
-    meta = present({"dataset": values.get("dataset")})
     more = {key: one for key, one in others(values, ALPACA).items() if key not in CHOICE}
-    return _pair(place, sides, winner, shown="first", rater=rater, meta=meta, **{**more, "value": preference})
+    shown = _shown(values.get("raw_completion"), winner)
+    return _pair(place, sides, winner, shown=shown, rater=rater, meta=meta, **{**more, "value": preference})
+
+
+def _shown(completion: Any, winner: str) -> str | None:
+    """Where the first output was shown to AlpacaEval's annotator, which answered with the name of the better output.
+
+    None for a tie, and for answers that are neither `m` nor `M`.
+    """
+    said = completion if isinstance(completion, str) else inner(completion, "text")
+    if winner not in ("this", "other") or said not in (SHOWN_FIRST, SHOWN_SECOND):
+        return None
+    return "first" if (said == SHOWN_FIRST) == (winner == "this") else "second"
 
 
 def _completions(values: Record, place: str) -> list[Record]:
