@@ -1,7 +1,11 @@
 """What a user does with files of other tools, and with one file a bot: convert, validate, score, compare."""
 
 import json
+import re
+import zipfile
+from codecs import BOM_UTF8
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -9,6 +13,27 @@ from tests.console import run
 
 TAU = [{"task_id": 3, "trial": 0, "reward": 1.0, "info": {"task": {"goal": "fly"}},
         "traj": [{"role": "user", "content": "hi"}, {"role": "assistant", "content": "hello you"}]}]  # fmt: skip
+
+
+CHAT = [{"role": "user", "content": "hi"}, {"role": "assistant", "content": "hello you"}]
+DEVELOPER = [{"role": "developer", "content": "be brief"}, *CHAT]
+THREAD = {
+    "object": "list",
+    "data": [
+        {"object": "thread.message", "thread_id": "t1", "created_at": place, "role": one["role"],
+         "content": [{"type": "text", "text": {"value": one["content"], "annotations": []}}]}
+        for place, one in enumerate(CHAT)
+    ],
+}  # fmt: skip
+RESPONSE = {
+    "object": "response",
+    "model": "m1",
+    "input": "hi",
+    "output": [
+        {"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": "hello you"}]}
+    ],
+}
+NATIVE = {"id": "1", "agent": "m1", "messages": CHAT, "ratings": [{"dimension": "o", "value": 1}]}
 
 
 @pytest.fixture
@@ -25,6 +50,142 @@ def test_a_foreign_file_is_named_with_the_command_that_reads_it(tau: Path, comma
     assert "is in the format tau-bench" in said
     assert "turnwise convert --from tau-bench runs.json logs.jsonl" in said
     assert said.count("\n") <= 2
+
+
+@pytest.mark.parametrize(
+    ("content", "indent", "name"),
+    [
+        ([{"model": "m1", "messages": CHAT}], None, "openai"),
+        ({"model": "m1", "messages": CHAT}, 1, "openai"),
+        (THREAD, 1, "openai"),
+        (THREAD, None, "openai"),
+        (RESPONSE, 1, "openai"),
+        (RESPONSE, None, "openai"),
+        ([NATIVE], 1, "openai"),
+        (NATIVE, 1, "openai"),
+        ({"custom_id": "a", "body": {"model": "m1", "messages": CHAT}}, None, "openai"),
+        ({"messages": DEVELOPER}, None, "openai"),
+        ({"conversation_hash": "x", "model": "m1", "conversation": CHAT}, None, "messages"),
+        ([{"conversation_hash": "x", "model": "m1", "conversation": CHAT}], 1, "messages"),
+    ],
+)
+def test_the_command_that_is_named_for_a_file_near_the_native_format_reads_it(
+    tmp_path: Path, content: Any, indent: int | None, name: str
+) -> None:
+    (tmp_path / "my logs.json").write_text(json.dumps(content, indent=indent))
+    status, said = run("turnwise score 'my logs.json' -m length", tmp_path)
+    assert status == 2
+    assert f"is in the format {name} " in said
+    assert f"turnwise convert --from {name} 'my logs.json' logs.jsonl" in said
+    the_named_command_works(said, tmp_path)
+
+
+def the_named_command_works(said: str, folder: Path) -> None:
+    """Run the `turnwise convert` that a message names; its output must be valid and have a reply of the agent."""
+    (named,) = re.findall(r"turnwise convert .* logs\.jsonl", said)
+    status, converted = run(named, folder)
+    assert status == 0, converted
+    assert "assistant  1 message" in converted
+    assert run("turnwise validate logs.jsonl", folder)[0] == 0
+
+
+def test_a_native_file_with_an_error_is_told_the_error(tmp_path: Path) -> None:
+    (tmp_path / "a.jsonl").write_text(json.dumps({**NATIVE, "messages": [{"role": "robot", "content": "x"}]}))
+    status, said = run("turnwise validate a.jsonl", tmp_path)
+    assert status == 2
+    assert 'a.jsonl:1: $.messages[0].role is "robot"' in said
+    assert "convert" not in said
+
+
+def test_a_parquet_file_of_another_shape_is_named_with_the_command_that_reads_it(tmp_path: Path) -> None:
+    polars = pytest.importorskip("polars")
+    polars.DataFrame({"conversation": [CHAT], "model": ["m1"]}).write_parquet(tmp_path / "wild.parquet")
+    status, said = run("turnwise score wild.parquet -m length", tmp_path)
+    assert status == 2
+    the_named_command_works(said, tmp_path)
+    polars.DataFrame({"conv": ["a"], "who": ["bot"], "text": ["x"]}).write_parquet(tmp_path / "rows.parquet")
+    status, said = run("turnwise score rows.parquet -m length", tmp_path)
+    assert "is a table with the columns conv, who, text" in said
+    assert (
+        "turnwise convert --from parquet --map 'id=...,role=...,content=...' rows.parquet logs.jsonl" in said
+    )
+
+
+@pytest.mark.parametrize("command", ["score -m length logs", "convert logs logs.jsonl"])
+def test_a_folder_of_native_files_is_told_how_to_give_the_files(tmp_path: Path, command: str) -> None:
+    (tmp_path / "logs" / "day").mkdir(parents=True)
+    (tmp_path / "logs" / "about.txt").write_text("Logs, of two days.\n")
+    for name in ("a", "b"):
+        (tmp_path / "logs" / "day" / f"{name}.jsonl").write_text(json.dumps({**NATIVE, "id": name}))
+    status, said = run(f"turnwise {command}", tmp_path)
+    assert status == 2
+    assert "is a folder; give the files in it: turnwise validate logs/day/*.jsonl" in said
+    status, said = run("turnwise validate logs/day/*.jsonl", tmp_path)
+    assert status == 0, said
+
+
+def test_a_folder_of_foreign_files_is_named_with_the_command_for_a_file(tmp_path: Path) -> None:
+    (tmp_path / "logs").mkdir()
+    for name in ("a", "b"):
+        (tmp_path / "logs" / f"{name}.json").write_text(json.dumps([{"model": "m1", "messages": CHAT}]))
+    status, said = run("turnwise score logs -m length", tmp_path)
+    assert status == 2
+    assert "is a folder; give the files in it. logs/a.json is in the format openai" in said
+    the_named_command_works(said, tmp_path)
+
+
+def test_a_folder_without_logs_is_told_what_was_expected(tmp_path: Path) -> None:
+    (tmp_path / "logs").mkdir()
+    status, said = run("turnwise score logs -m length", tmp_path)
+    assert status == 2
+    assert "logs: is a folder without files that may hold dialogues" in said
+
+
+@pytest.mark.parametrize("command", ["score -m length in.zip", "convert in.zip logs.jsonl"])
+def test_a_zip_file_of_native_files_is_told_how_to_unpack_it(tmp_path: Path, command: str) -> None:
+    with zipfile.ZipFile(tmp_path / "in.zip", "w") as packed:
+        packed.writestr("a.jsonl", json.dumps(NATIVE))
+    status, said = run(f"turnwise {command}", tmp_path)
+    assert status == 2
+    assert "--map" not in said
+    (unpack,) = re.findall(r"python -m zipfile -e in\.zip in", said)
+    assert run(unpack, tmp_path)[0] == 0
+    status, said = run("turnwise validate in", tmp_path)
+    assert "turnwise validate in/*.jsonl" in said
+    assert run("turnwise validate in/*.jsonl", tmp_path)[0] == 0
+
+
+@pytest.mark.parametrize("form", ["slack", "whatsapp", "whatsapp in brackets"])
+def test_the_command_for_a_chat_without_an_agent_has_roles(tmp_path: Path, form: str) -> None:
+    if form == "slack":
+        day = [
+            {"type": "message", "user": user, "text": "hello", "ts": f"17356{place:05d}.0"}
+            for place, user in enumerate(("U1", "U2"))
+        ]
+        users = [{"id": "U1", "name": "Ann"}, {"id": "U2", "name": "Bot"}]
+        with zipfile.ZipFile(tmp_path / "chat", "w") as packed:
+            packed.writestr("users.json", json.dumps(users))
+            packed.writestr("general/2024-12-31.json", json.dumps(day))
+    else:
+        times = ("[31/12/2024, 09:15:02] ", "[31/12/2024, 09:16:02] ")
+        times = times if form == "whatsapp in brackets" else ("31.12.24, 09:15 - ", "31.12.24, 09:16 - ")
+        (tmp_path / "chat").write_text(f"{times[0]}Ann: hi\n{times[1]}Bot: hello\n")
+    status, said = run("turnwise score chat -m length", tmp_path)
+    assert status == 2
+    reader = form.split()[0]
+    assert f"turnwise convert --from {reader} --roles 'NAME=assistant,*=user' chat logs.jsonl" in said
+    the_named_command_works(said.replace("'NAME=", "'Bot="), tmp_path)
+
+
+def test_every_command_reads_a_file_with_a_byte_order_mark(tmp_path: Path) -> None:
+    (tmp_path / "a.jsonl").write_bytes(BOM_UTF8 + json.dumps(NATIVE).encode())
+    (tmp_path / "a.json").write_bytes(BOM_UTF8 + json.dumps([NATIVE], indent=1).encode())
+    (tmp_path / "a.csv").write_bytes(BOM_UTF8 + b"id,role,content\n1,user,hi\n1,assistant,hello you\n")
+    assert run("turnwise validate a.jsonl", tmp_path)[0] == 0
+    for command in ("score a.jsonl", "score --from openai a.json", "score --from csv --agent m1 a.csv"):
+        status, said = run(f"turnwise {command} -m length", tmp_path)
+        assert status == 0, said
+        assert "length  m1        2.000" in said
 
 
 def test_the_command_that_was_named_reads_it_and_says_what_it_understood(tau: Path) -> None:

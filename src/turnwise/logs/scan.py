@@ -12,12 +12,11 @@ from typing import Any
 
 from turnwise.errors import DataError, Problem
 from turnwise.logs.dialogue import TEXT_PARTS
+from turnwise.logs.foreign import foreign
 from turnwise.logs.ids import FileIds
 from turnwise.logs.native import SharedId, checked, id_prefixes, read_each
 from turnwise.types import Dialogue, Direction, Rating
 
-# Formats whose files may be native ones with a bad line.
-NATIVE = ("native", "openai", "messages", "parquet")
 # Short names of the kinds of content parts; others have the name that the part has.
 PART_KINDS = {
     "image_url": "image", "input_image": "image", "input_audio": "audio", "output_audio": "audio",
@@ -176,29 +175,6 @@ def scan_agents(paths: Sequence[str], *, apart: bool = False) -> Census:
     return scan(paths, apart=True)
 
 
-def _foreign(path: str) -> Problem | None:
-    """A problem that says what a file is and which command reads it, if it is clearly not in the native format;
-    else None.
-    """
-    from turnwise.logs.readers import READERS, recognise
-    from turnwise.logs.readers.sniff import sample
-
-    name = recognise(path)
-    if name is not None and name not in NATIVE:
-        more = " OTHER_FILES..." if READERS[name].several else ""
-        read = f"turnwise convert --from {name} {path}{more} logs.jsonl"
-        return Problem(
-            path, None, "", f"is in the format {name} ({READERS[name].summary}); read it with: {read}"
-        )
-    looked = sample(path)
-    if looked.form in ("folder", "zip", "table") or (looked.form == "json" and any(looked.records)):
-        kinds = {"folder": "a folder", "zip": "a zip file", "table": "a table", "json": "one JSON value"}
-        how = f"turnwise convert --from {'csv' if looked.form == 'table' else 'json'} --map ... {path} logs.jsonl"
-        expected = "expected JSON Lines, one dialogue a line. If it holds dialogues, say where"
-        return Problem(path, None, "", f"is {kinds[looked.form]}; {expected}: {how} (docs/convert.md)")
-    return None
-
-
 def survey(paths: Sequence[str], on_problem: Callable[[Problem], None], *, apart: bool = False) -> Census:
     """The counts over every valid dialogue; `on_problem` is called with each problem.
 
@@ -217,9 +193,9 @@ def survey(paths: Sequence[str], on_problem: Callable[[Problem], None], *, apart
         rated: set[str] = set()
         for found in checked(path, tap=hasher.update, ids=ids, prefix=prefixes[path], apart=apart):
             if isinstance(found, Problem):
-                foreign = _foreign(path) if census.n_dialogues == before else None
-                on_problem(foreign or found)
-                if foreign:
+                other = foreign(path) if census.n_dialogues == before else None
+                on_problem(other or found)
+                if other:
                     break  # every line of it would be wrong
             else:
                 census.add(found)

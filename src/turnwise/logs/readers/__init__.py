@@ -48,6 +48,7 @@ class Reader:
     example: str  # of the expected input
     tabular: bool = False  # whether it takes a column map (--map) and --split
     several: bool = False  # whether one source may be several files
+    roles: bool = False  # whether a source never says who is the agent, so that --roles is needed
     offer: registry.Offer | None = None  # the entry point of another package
 
     def read(self, path: str, options: Options) -> Iterator[Dialogue]:
@@ -200,11 +201,13 @@ READERS: Mapping[str, Reader] = {
         "turnwise.logs.readers.chats.slack",
         "Slack exports, a zip file or a folder; needs --roles",
         "CHANNEL/2024-12-31.json and users.json",
+        roles=True,
     ),
     "whatsapp": Reader(
         "turnwise.logs.readers.chats.whatsapp",
         "WhatsApp's exported text; needs --roles",
         "31.12.24, 09:15 - Name: text",
+        roles=True,
     ),
     "parlai": Reader(
         "turnwise.logs.readers.parlai",
@@ -503,6 +506,10 @@ def recognised(path: str) -> str:
     if found is None and not os.path.exists(path):
         raise DataError(Problem(path, None, "", "cannot be read: No such file or directory"))
     looked = sample(path) if found is None else None
+    if looked is not None and looked.form in ("folder", "zip"):
+        from turnwise.logs.foreign import foreign  # which imports this module
+
+        raise UsageError(str(foreign(path)))
     if looked is not None and looked.header and all(map(COLUMN.fullmatch, looked.header)):
         kind = "parquet" if looked.form == "parquet" else "csv"
         raise UsageError(
