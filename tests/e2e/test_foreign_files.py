@@ -252,6 +252,25 @@ def test_convert_says_how_many_dialogues_name_no_agent(tmp_path: Path) -> None:
     assert "  1 of 2 dialogues name no agent: give it with --agent NAME" in said
 
 
+def test_native_files_are_merged_and_their_ids_must_differ(tmp_path: Path) -> None:
+    bot(tmp_path / "a.jsonl", "one", "two")
+    bot(tmp_path / "b.jsonl", "three")
+    status, said = run("turnwise convert --from native a.jsonl b.jsonl merged.jsonl", tmp_path)
+    assert (status, "3 dialogues written, read as native" in said) == (0, True), said
+    merged = [json.loads(line) for line in (tmp_path / "merged.jsonl").read_text().splitlines()]
+    assert [(one["id"], one["messages"][1]["content"]) for one in merged] == [
+        ("a:1", "one"),
+        ("a:2", "two"),
+        ("b:1", "three"),
+    ]
+    (tmp_path / "c.jsonl").write_bytes((tmp_path / "merged.jsonl").read_bytes())
+    status, said = run("turnwise convert --from native merged.jsonl c.jsonl twice.jsonl", tmp_path)
+    assert status == 2
+    assert said.endswith(
+        'c.jsonl:1: $.id is "a:1", which is in merged.jsonl already; expected ids that differ'
+    )
+
+
 def bot(path: Path, *replies: str) -> None:
     lines = (
         {

@@ -113,7 +113,8 @@ def test_every_key_arrives() -> None:
         ({**GOOD, "meta": []}, "f.jsonl:7: $.meta is []; expected an object"),
         (
             with_message(role="bot"),
-            'f.jsonl:7: $.messages[0].role is "bot"; expected one of user, assistant, system, tool',
+            'f.jsonl:7: $.messages[0].role is "bot"; expected one of user, assistant, system, tool; '
+            "name its role with: turnwise convert --roles NAME=ROLE",
         ),
         (with_message(role=None), "f.jsonl:7: $.messages[0].role is null; expected one of user"),
         (with_message(role=["user"]), 'f.jsonl:7: $.messages[0].role is ["user"]; expected one of user'),

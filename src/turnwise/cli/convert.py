@@ -51,8 +51,8 @@ def command(
     """Convert dialogues of another format to the native one.
 
     What was understood is said. OUT appears whole or not at all, and is compressed if its name ends in .gz. A
-    conversion that was killed is continued by the same command. `-` is a pipe. Only formats of several files (mt-bench)
-    take more than one IN.
+    conversion that was killed is continued by the same command. `-` is a pipe. Only mt-bench, a
+    format of several files, and native, which merges files, take more than one IN.
 
     \b
       turnwise convert results.json logs.jsonl

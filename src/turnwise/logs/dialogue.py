@@ -31,6 +31,7 @@ from turnwise.types import (
     Preference,
     Rating,
     Reply,
+    Role,
     Turn,
     Winner,
     item_id,
@@ -48,7 +49,7 @@ CALLS = ("tool_calls", "function_call")  # a message beside one of these may hav
 
 _texts = each(text)
 _scores = mapping(number)
-_role = one_of(ROLES)
+_known_role = one_of(ROLES)
 _direction = one_of(get_args(Direction))
 _winner = one_of(get_args(Winner))
 _position = one_of(get_args(Position))
@@ -81,6 +82,16 @@ def from_record(value: Any, *, default_id: str, before: str = "") -> Dialogue:
         extra=others(values, RECORD),
         preferences=optional(values, "preferences", each(preference), default=()),
     )
+
+
+def _role(value: Any) -> Role:
+    """The role with this name; the error for another name says which option maps it to a role."""
+    try:
+        return _known_role(value)
+    except RuleError as error:
+        if type(value) is str and value:
+            error.message += "; name its role with: turnwise convert --roles NAME=ROLE"
+        raise
 
 
 def _turn(value: Any) -> Turn:

@@ -6,7 +6,7 @@ as columns is read as if its rows were lines.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -21,9 +21,13 @@ from turnwise.logs.files import Tap, is_parquet, lines, replacing
 from turnwise.logs.ids import FileIds
 from turnwise.logs.readers import parquet
 from turnwise.logs.readers.source import Options, decoded, refuse
-from turnwise.types import Dialogue
+from turnwise.logs.readers.speakers import renamed
+from turnwise.types import Dialogue, Role
 
 _encode = msgspec.json.Encoder().encode
+
+
+APART = ", or --by file, which keeps files apart"  # advice for commands that have this option
 
 
 class SharedId(Problem):
@@ -35,13 +39,29 @@ def read(
 ) -> Iterator[Dialogue]:
     """The dialogues of a file, one at a time; the first bad line raises `DataError`.
 
-    `prefix` and `apart` are those of `checked`.
+    `prefix` and `apart` are those of `checked`. The files of `options.more` are read after it, and ids must differ.
     """
-    skip = 0 if options is None else options.records_to_skip()
-    for found in checked(path, prefix=prefix, apart=apart, skip=skip):
+    options = options or Options()
+    if options.more:
+        yield from _merged((path, *options.more), options.roles)
+        return
+    skip = options.records_to_skip()
+    for found in checked(path, prefix=prefix, apart=apart, skip=skip, roles=options.roles):
         if isinstance(found, Problem):
             raise DataError(found)
         yield found
+
+
+def _merged(paths: Sequence[str], roles: Mapping[str, Role]) -> Iterator[Dialogue]:
+    """The dialogues of files that become one file; the first problem raises `DataError`."""
+    ids, prefixes = FileIds(), id_prefixes(paths)
+    for path in paths:
+        for found in checked(path, ids=ids, prefix=prefixes[path], roles=roles):
+            if isinstance(found, Problem):
+                raise DataError(
+                    Problem(found.file, found.line, found.path, found.message.removesuffix(APART))
+                )
+            yield found
 
 
 def read_each(paths: Sequence[str], *, apart: bool = False) -> Iterator[Iterator[Dialogue]]:
@@ -86,11 +106,13 @@ def checked(
     prefix: str = "",
     apart: bool = False,
     skip: int = 0,
+    roles: Mapping[str, Role] | None = None,
 ) -> Iterator[Dialogue | Problem]:
     """Each line's dialogue, or the problem that it has; an id that was there before, a file that cannot be read
     and a file without a line are problems, too. `tap` is shown the bytes as stored. `ids` holds the ids of the
     files that are read before this one and together with it. `prefix` stands before the number of a line
     without an id, and before every id where files are kept `apart`. The first `skip` lines are not parsed.
+    `roles` is what --roles gives to role names.
     """
     ids = FileIds() if ids is None else ids
     ids.open(path)
@@ -103,7 +125,9 @@ def checked(
                 skip -= 1
                 continue
             try:
-                dialogue = parse(line, file=path, line_number=line_number, prefix=prefix, apart=apart)
+                dialogue = parse(
+                    line, file=path, line_number=line_number, prefix=prefix, apart=apart, roles=roles
+                )
             except DataError as error:
                 yield from _problems(error)
                 continue
@@ -113,8 +137,7 @@ def checked(
                 if there == path:
                     yield Problem(path, line_number, "$.id", found)
                 else:
-                    found += ", or --by file, which keeps files apart"
-                    yield SharedId(path, line_number, "$.id", found)
+                    yield SharedId(path, line_number, "$.id", found + APART)
             else:
                 yield dialogue
     except DataError as error:  # the file is absent or incomplete
@@ -130,19 +153,27 @@ def _problems(error: DataError) -> Iterator[Problem]:
 
 
 def parse(
-    line: bytes | str | dict[str, Any], *, file: str, line_number: int, prefix: str = "", apart: bool = False
+    line: bytes | str | dict[str, Any],
+    *,
+    file: str,
+    line_number: int,
+    prefix: str = "",
+    apart: bool = False,
+    roles: Mapping[str, Role] | None = None,
 ) -> Dialogue:
     """The dialogue of one line or of one Parquet row; `DataError` says which rule it breaks.
 
     `file` and `line_number` are for the error; the number is also the id of a line without one, after `prefix`.
-    With `apart` the prefix is before every id.
+    With `apart` the prefix is before every id. `roles` is what --roles gives to role names.
     """
-    if not isinstance(line, dict):
+    if not isinstance(line, dict) and not roles:
         found = typed.read(line, line_number, prefix=prefix, apart=apart)
         if found is not None:
             return found
     try:
         record = parquet.native_record(line) if isinstance(line, dict) else decoded(line)
+        if roles and isinstance(record, dict) and isinstance(record.get("messages"), list):
+            record = {**record, "messages": [renamed(one, roles) for one in record["messages"]]}
         if apart:
             return from_record(record, default_id=str(line_number), before=prefix)
         return from_record(record, default_id=f"{prefix}{line_number}")

@@ -59,7 +59,10 @@ class Reader:
                 f"--map and --split are for tables ({tabular}), not for {self.module.rpartition('.')[2]}"
             )
         if options.more and not self.several:
-            raise UsageError(f"{path}: this format is read from one file; convert the others one by one")
+            raise UsageError(
+                f"{path}: this format is read from one file; convert the others one by one, then merge "
+                "them: turnwise convert --from native A.jsonl B.jsonl merged.jsonl"
+            )
         if self.offer is not None:
             return _of_plugin(self.offer, path, options)
         found: Iterator[Dialogue] = importlib.import_module(self.module).read(path, options)
@@ -110,6 +113,7 @@ READERS: Mapping[str, Reader] = {
         "turnwise.logs.native",
         "turnwise's own JSON Lines, to check, merge or compress",
         '{"id": "1", "agent": "bot", "messages": [{"role": "user", "content": "hi"}, ...]}',
+        several=True,
     ),
     "tau-bench": Reader(
         "turnwise.logs.readers.evaluations.tau_bench",

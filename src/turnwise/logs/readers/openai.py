@@ -12,7 +12,7 @@ Messages of threads and items of responses keep their other keys beside them.
 Tool calls stay as they are, and so does every key that is not known here.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from itertools import islice
 from typing import Any
 
@@ -21,7 +21,9 @@ from turnwise.logs.dialogue import beside, from_record
 from turnwise.logs.readers.messages import as_json, inner, text_at, tool_call
 from turnwise.logs.readers.sniff import Sample
 from turnwise.logs.readers.source import Options, records, refuse
-from turnwise.types import Dialogue
+from turnwise.logs.readers.speakers import renamed
+from turnwise.types import ROLES as NATIVE_ROLES
+from turnwise.types import Dialogue, Role
 
 ROLES = {"developer": "system", "function": "tool"}
 # Keys that are kept elsewhere in a dialogue.
@@ -62,7 +64,7 @@ def read(path: str, options: Options | None = None) -> Iterator[Dialogue]:
             elif skip:
                 skip -= 1
             else:
-                yield dialogue(values, place)
+                yield dialogue(values, place, options.roles)
     for identity, several in islice(threads.items(), skip, None):
         try:
             yield _thread(identity, several)
@@ -106,10 +108,13 @@ def _thread_part(part: dict[str, Any]) -> dict[str, Any]:
     return {**part, "type": "image_url" if kind == "image_file" else kind}
 
 
-def dialogue(value: Any, default_id: str) -> Dialogue:
-    """A chat, a stored response or a line of a batch as a dialogue; without an agent, `model` is the agent."""
+def dialogue(value: Any, default_id: str, roles: Mapping[str, Role] | None = None) -> Dialogue:
+    """A chat, a stored response or a line of a batch as a dialogue; without an agent, `model` is the agent.
+
+    `roles` is what --roles gives to role names.
+    """
     values = _flattened(dict(record(value)))
-    values["messages"] = list(required(values, "messages", each(message)))
+    values["messages"] = messages(values, "messages", roles or {})
     if type(values.get("id")) is int:
         values["id"] = str(values["id"])
     if values.get("agent") is None and isinstance(values.get("model"), str):
@@ -176,6 +181,13 @@ def _item(item: dict[str, Any]) -> dict[str, Any] | None:
     )
     kept = {key: item[key] for key in ("status",) if key in item}
     return {"role": "assistant", "content": None, "tool_calls": [call], **kept}
+
+
+def messages(values: dict[str, Any], key: str, roles: Mapping[str, Role]) -> list[dict[str, Any]]:
+    """The messages under a key in native spelling, with the roles that --roles gives to role names."""
+    return list(
+        required(values, key, each(lambda one: message(renamed(one, roles, known=(*NATIVE_ROLES, *ROLES)))))
+    )
 
 
 def message(value: Any) -> dict[str, Any]:

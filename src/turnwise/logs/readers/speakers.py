@@ -1,7 +1,8 @@
 """Who is the agent: roles of speakers from what the format says, from `--roles`, or an error that asks."""
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
+from typing import Any
 
 from turnwise.errors import UsageError
 from turnwise.logs.readers.source import Options
@@ -20,6 +21,18 @@ def parse(text: str) -> dict[str, Role]:
             raise UsageError(f"--roles: `{part}` is not SPEAKER=ROLE; a role is one of {', '.join(ROLES)}")
         roles[speaker] = next(one for one in ROLES if one == role)
     return roles
+
+
+def renamed(message: Any, roles: Mapping[str, Role], *, known: Collection[str] = ROLES) -> Any:
+    """A message with the role that --roles gives to its role name, which is kept as `source_role`; else unchanged.
+
+    `*` of --roles is for names that are not `known`.
+    """
+    name = message.get("role") if roles and isinstance(message, dict) else None
+    if not isinstance(name, str):
+        return message
+    role = roles.get(name) or (None if name in known else roles.get(OTHERS))
+    return message if role in (None, name) else {**message, "role": role, "source_role": name}
 
 
 def roles(

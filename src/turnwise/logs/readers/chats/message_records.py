@@ -4,17 +4,17 @@ WildChat (`conversation`, `model`, `conversation_hash`), LMSYS-Chat-1M (`convers
 that a team writes for itself in OpenAI's messages. Everything beside the dialogue goes to `meta`.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from itertools import islice
 from typing import Any
 
-from turnwise.logs.checks import each, others, record, required, wrong
+from turnwise.logs.checks import others, record, wrong
 from turnwise.logs.dialogue import from_record
 from turnwise.logs.readers.messages import text_at
-from turnwise.logs.readers.openai import message
+from turnwise.logs.readers.openai import messages
 from turnwise.logs.readers.sniff import Sample
 from turnwise.logs.readers.source import Options, records
-from turnwise.types import Dialogue
+from turnwise.types import Dialogue, Role
 
 HOLDERS = ("conversation", "messages", "dialogue", "dialog", "chat", "history")
 IDS = ("id", "conversation_id", "conversation_hash", "session_id", "thread_id")
@@ -28,14 +28,17 @@ def recognises(sample: Sample) -> bool:
 
 def read(path: str, options: Options | None = None) -> Iterator[Dialogue]:
     """One dialogue a record."""
-    skip = (options or Options()).records_to_skip()
+    options = options or Options()
+    skip = options.records_to_skip()
     for value, place, located in islice(records(path), skip, None):
         with located():
-            yield dialogue(value, place)
+            yield dialogue(value, place, options.roles)
 
 
-def dialogue(value: Any, place: str) -> Dialogue:
+def dialogue(value: Any, place: str, roles: Mapping[str, Role] | None = None) -> Dialogue:
     """A record with a list of messages as a dialogue; `place` is the id of a record without one.
+
+    `roles` is what --roles gives to role names.
 
     A record without such a list raises `RuleError`.
     """
@@ -50,7 +53,7 @@ def dialogue(value: Any, place: str) -> Dialogue:
     native = {
         "id": str(values[identity]) if identity else place,
         "agent": values[agent] if agent else None,
-        "messages": list(required(values, holder, each(message))),
+        "messages": messages(values, holder, roles or {}),
         "meta": others(values, frozenset(one for one in (holder, identity, agent) if one)),
     }
     return from_record(native, default_id=place)
