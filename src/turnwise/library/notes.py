@@ -5,6 +5,7 @@ from itertools import islice
 from typing import Any
 
 from turnwise.errors import counted
+from turnwise.meta.compare import has_unpaired
 from turnwise.types import Finding
 
 SHOWN = 5  # placeholders that a note names
@@ -66,15 +67,23 @@ def _unpaired(finding: Finding) -> str | None:
     """
     left = [finding.details.get(f"unpaired_{side}") for side in "ab"]
     agents = [finding.what.get(f"agent_{side}") for side in "ab"]
+    if not has_unpaired(finding):
+        return None
+    details = finding.details
+    better = None
+    if "better_pair_key" in details:
+        better = (
+            f"--pair {details['better_pair_key']} makes {counted(details['better_pair_key_pairs'], 'pair')}"
+        )
     if not any(left):
-        if "unpaired, as fewer than half" not in str(finding.method):
-            return None
+        more = better or "--pair KEY, such as meta.item, pairs by another key"
         return (
             f"note: fewer than half of the items of {agents[0]} and {agents[1]} have a partner with the same context, "
-            "so the agents are compared as independent samples; --pair KEY, such as meta.item, pairs by another key"
+            f"so the agents are compared as independent samples; {more}"
         )
     counts = " and ".join(f"{count or 0} of {agent}" for count, agent in zip(left, agents, strict=True))
-    return f"note: items without a partner, left out: {counts}; --pair KEY pairs by another key"
+    more = f"{better} instead of {finding.n_items}" if better else "--pair KEY pairs by another key"
+    return f"note: items without a partner, left out: {counts}; {more}"
 
 
 def strength_notes(fits: Sequence[Mapping[str, Any]]) -> list[str]:

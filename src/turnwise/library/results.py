@@ -105,7 +105,7 @@ class Comparison(Result):
     columns: ClassVar[tuple[str, ...]] = (
         "metric", "agent_a", "agent_b", "group", "a", "b", "ties", "both_bad", "estimate", "interval", "p",
         "p_adjusted", "effect_size",
-        "n_items", "n_clusters", "verdict",
+        "n_items", "n_clusters", "unpaired_a", "unpaired_b", "verdict",
     )  # fmt: skip
 
     @property
@@ -305,6 +305,9 @@ def result(
     return kind(findings=outcome.findings, document=outcome.document, drawn=tuple(drawn(run)))
 
 
+LEFT_OUT = ("unpaired_a", "unpaired_b")  # columns of counts
+
+
 def table(records: Sequence[Mapping[str, Any]], columns: Sequence[str]) -> str:
     """The columns in which some record has a value, as an aligned table; blank lines if there is no such column."""
     shown, rows = cells(records, columns)
@@ -312,8 +315,12 @@ def table(records: Sequence[Mapping[str, Any]], columns: Sequence[str]) -> str:
 
 
 def cells(records: Sequence[Mapping[str, Any]], columns: Sequence[str]) -> tuple[list[str], list[list[Any]]]:
-    """The columns in which some record has a value, in the given order, and a row of these columns for each record."""
-    shown = [name for name in columns if any(record.get(name) is not None for record in records)]
+    """The columns in which some record has a value, in the given order, and a row of these columns for each record.
+
+    A column of counts of what was left out is shown if one of them is not 0.
+    """
+    empty = {name: (None, 0) if name in LEFT_OUT else (None,) for name in columns}
+    shown = [name for name in columns if any(record.get(name) not in empty[name] for record in records)]
     return shown, [[_cell(name, record.get(name)) for name in shown] for record in records]
 
 

@@ -109,6 +109,12 @@ def compare(
     return Finding(**shared, **answer)
 
 
+def has_unpaired(finding: Finding) -> bool:
+    """Whether a comparison left out items that have no pair, or used independent samples for lack of pairs."""
+    left = (finding.details.get("unpaired_a"), finding.details.get("unpaired_b"))
+    return any(left) or UNPAIRED in str(finding.method)
+
+
 def with_adjusted_p(findings: Sequence[Finding]) -> tuple[Finding, ...]:
     """The findings with `p_adjusted` (Benjamini-Hochberg, over all of them) and `verdict` (at 5 %) in `details`."""
     p = benjamini_hochberg(np.array([np.nan if finding.p is None else finding.p for finding in findings]))

@@ -2,17 +2,19 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import cache
 from hashlib import sha256
 from pathlib import Path
 
 from turnwise.errors import Refused, UsageError
 from turnwise.logs.scan import Census, scan_agents
 from turnwise.meta.compare import compare as compare_tables
-from turnwise.meta.compare import with_adjusted_p
+from turnwise.meta.compare import has_unpaired, with_adjusted_p
 from turnwise.meta.table import ScoreTable
 from turnwise.run.resume.block_store import BlockStore
 from turnwise.run.resume.finished_run import read_run
 from turnwise.run.scoring.collect import collect, listing
+from turnwise.run.scoring.pair_keys import PairKey, better_pair_key
 from turnwise.run.scoring.preferences import is_preference, preference_names, preferences
 from turnwise.run.scoring.rated import rating_names
 from turnwise.run.scoring.shards import Watch, prepare
@@ -58,6 +60,7 @@ def _by_metrics(spec: CompareSpec, census: Census) -> list[Finding]:
             lines=lines,
         )
     findings = [*absent, *watch.findings()]
+    better_key = cache(lambda group: better_pair_key(items.values(), (first, second), group))
     for table in tables.values():
         for group in dict.fromkeys(item.group for item in items.values()):
             mine = table.of_group(group)
@@ -66,8 +69,17 @@ def _by_metrics(spec: CompareSpec, census: Census) -> list[Finding]:
             finding = compare_tables(
                 *sides, agents=(first, second), group=group or None, draws=spec.draws, rng=rng
             )
-            findings.append(_with_texts(finding, items))
+            finding = _with_texts(finding, items)
+            findings.append(_with_pair_key(finding, better_key(group)) if has_unpaired(finding) else finding)
     return findings
+
+
+def _with_pair_key(finding: Finding, better: PairKey | None) -> Finding:
+    """The finding with the key that pairs more items, and its number of pairs, if there is such a key."""
+    if better is None:
+        return finding
+    found = {"better_pair_key": better.key, "better_pair_key_pairs": better.pairs}
+    return replace(finding, details={**finding.details, **found})
 
 
 def _default_metrics(spec: CompareSpec, census: Census) -> tuple[str, ...]:
