@@ -123,6 +123,7 @@ class Rating(Record, frozen=True):
     scale: tuple[float, float] | None = None
     direction: Direction = "higher"
     extra: Mapping[str, Any] = {}
+    declared: bool = False  # whether the log itself says "higher", which is also the default
 
 
 class Preference(Record, frozen=True):

@@ -3,6 +3,7 @@ import dataclasses
 import numpy as np
 import pytest
 
+import turnwise
 from turnwise.meta.compare import compare, match_pairs, with_adjusted_p
 from turnwise.meta.table import ScoreTable
 from turnwise.metrics import resolve
@@ -166,3 +167,44 @@ def test_items_without_a_pair_are_counted():
     b = table("length", ["w w"] * 3, agent="b", pairs=["x", "y", "z"])
     details = found(a, b).details
     assert (details["unpaired_a"], details["unpaired_b"]) == (1, 0)
+
+
+@pytest.mark.parametrize(
+    ("dimension", "given", "lower", "verdict", "better"),
+    [
+        ("overall", {}, (), "A is better", "higher"),
+        ("insulting", {}, (), "A is higher", None),
+        ("insulting", {"direction": "lower"}, (), "B is better", "lower"),
+        ("insulting", {}, ("insulting",), "B is better", "lower"),
+        ("polite", {"direction": "higher"}, (), "A is better", "higher"),
+    ],
+)
+def test_ratings_are_called_better_only_where_something_says_which_end_is_good(
+    dimension: str, given: dict[str, str], lower: tuple[str, ...], verdict: str, better: str | None
+):
+    rated = [
+        {
+            "id": f"{agent}{number}",
+            "agent": agent,
+            "messages": [
+                {"role": "user", "content": f"question {number}"},
+                {"role": "assistant", "content": "an answer"},
+            ],
+            "ratings": [{"dimension": dimension, "value": base + number % 2, "scale": [1, 5], **given}],
+        }
+        for agent, base in (("a", 4), ("b", 1))
+        for number in range(12)
+    ]
+    (record,) = turnwise.compare(rated, lower_is_better=lower, figures=False)
+    assert (record["verdict"], record["better"], record["estimate"]) == (verdict, better, 3)
+
+
+def test_lower_is_better_on_a_dimension_that_nobody_rated_is_an_error():
+    rated = {
+        "id": "1",
+        "agent": "a",
+        "messages": [{"role": "user", "content": "hi"}, {"role": "assistant", "content": "hello"}],
+        "ratings": [{"dimension": "rude", "value": 1}],
+    }
+    with pytest.raises(turnwise.UsageError, match="no rating has the dimension `rudeness`; "):
+        turnwise.compare([rated, {**rated, "id": "2", "agent": "b"}], lower_is_better="rudeness")

@@ -10,7 +10,19 @@ from turnwise.cli.common import options
 from turnwise.errors import UsageError
 
 # Options of scoring: they cannot change two finished runs.
-SCORING = ("items", "role", "where", "by", "pair", "cluster", "limit", "as_agents", "real", "model")
+SCORING = (
+    "items",
+    "role",
+    "where",
+    "by",
+    "pair",
+    "cluster",
+    "limit",
+    "as_agents",
+    "real",
+    "model",
+    "lower_is_better",
+)
 
 
 @click.command(name="compare")
@@ -28,6 +40,10 @@ SCORING = ("items", "role", "where", "by", "pair", "cluster", "limit", "as_agent
     help="The two agents. May be left out where the data, or --as, has just two.",
 )  # fmt: skip
 @options.as_agents
+@click.option(
+    "--lower-is-better", callback=options.names, metavar="DIMENSIONS",
+    help="Dimensions on which a high rating is bad, where the data does not say so itself.",
+)  # fmt: skip
 @click.option("--force", is_flag=True, help="Compare runs whose signatures differ.")
 @options.selecting
 @options.running

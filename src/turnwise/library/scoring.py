@@ -125,6 +125,7 @@ def compare(
     reader: str | None = None,
     agents: Names = (),
     as_agents: Names = (),
+    lower_is_better: Names = (),
     force: bool = False,
     items: Judged | None = None,
     role: ScoredRole = "assistant",
@@ -158,6 +159,7 @@ def compare(
         reader: As in `score`. Where the records of several files name no agent, the files' names are used.
         agents: The two agents, A and B. May be left out where the data, or `as_agents`, has just two.
         as_agents: Compare what these agents would have said at the logged points.
+        lower_is_better: Dimensions on which a high rating is bad, where the data does not say so itself.
         force: Compare finished runs whose signatures differ.
         items: What is scored. Default: the rated turns where the data has turn ratings, else all turns.
         role: Whose messages are scored.
@@ -196,6 +198,7 @@ def compare(
             _check_unselected(
                 items=items, role=None if role == "assistant" else role, where=where, by=by, pair=pair,
                 cluster=cluster, limit=limit, as_agents=as_agents, real=real, model=model,
+                lower_is_better=lower_is_better,
             )  # fmt: skip
         spec = CompareSpec(
             data=given.paths,
@@ -203,6 +206,7 @@ def compare(
             metrics=split_names(metrics),
             selection=selection,
             agents=named or (would if len(would) == 2 else ()),
+            lower=split_names(lower_is_better),
             real=optional_path(real),
             model=optional_path(model),
             db=optional_path(db),

@@ -205,6 +205,7 @@ def _rating(value: Any, dialogue: str, n_turns: int) -> Rating:
         scale=scale,
         direction=optional(values, "direction", _direction, default="higher"),
         extra=others(values, RATING),
+        declared=values.get("direction") == "higher",
     )
 
 
@@ -303,7 +304,7 @@ def _finite(scores: DimensionScores | None) -> DimensionScores | None:
 
 
 def _rating_record(rating: Rating) -> dict[str, Any]:
-    """A rating as a native record, without keys that have no value and without the default direction."""
+    """A rating as a native record, without keys that have no value and a direction that the log does not give."""
     kept = {
         "rater": rating.rater,
         "turn": rating.turn,
@@ -311,7 +312,7 @@ def _rating_record(rating: Rating) -> dict[str, Any]:
     }
     values: dict[str, Any] = {"dimension": rating.dimension, "value": _plain(rating.value)}
     values |= {key: value for key, value in kept.items() if value is not None}
-    if rating.direction != "higher":
+    if rating.declared or rating.direction != "higher":
         values["direction"] = rating.direction
     return values | dict(rating.extra)
 

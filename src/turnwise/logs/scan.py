@@ -34,6 +34,7 @@ class Dimension:
     raters: dict[str, None] = field(default_factory=dict)  # in order of appearance
     scales: dict[tuple[float, float] | None, None] = field(default_factory=dict)
     directions: dict[Direction, None] = field(default_factory=dict)
+    declared: bool = False  # whether a rating says that higher is good
 
     @property
     def scale(self) -> tuple[float, float] | None:
@@ -50,6 +51,7 @@ class Dimension:
             self.raters[rating.rater] = None
         self.scales[rating.scale] = None
         self.directions[rating.direction] = None
+        self.declared |= rating.declared
 
 
 @dataclass(frozen=True, slots=True)

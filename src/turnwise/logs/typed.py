@@ -95,7 +95,9 @@ def read(line: bytes | str, line_number: int, *, prefix: str = "", apart: bool =
             items[turn] = item_id(identity, turn)
         if scale is not None and not (scale[0] < scale[1] and scale[0] <= value <= scale[1]):
             return None
-        ratings.append(Rating(items[turn], dimension, value, rater, turn, scale, direction or "higher"))
+        declared = direction == "higher"
+        end: Direction = direction or "higher"
+        ratings.append(Rating(items[turn], dimension, value, rater, turn, scale, end, declared=declared))
     return Dialogue(identity, agent, turns, tuple(ratings), record.goal, record.meta or {})
 
 

@@ -41,6 +41,20 @@ from turnwise.types import (
 
 PREFIX = "rating:"
 METHOD = "two-way clustered by cluster and rater, t"
+# Dimensions whose names say that a high rating is good. Of others, such as `insulting`, the data must say it.
+GOOD = frozenset(
+    {
+        "overall",
+        "quality",
+        "rating",
+        "score",
+        "reward",
+        "success",
+        "satisfaction",
+        "correctness",
+        "helpfulness",
+    }
+)
 RatedLevel: TypeAlias = Literal["turn", "dialogue"]
 Raters: TypeAlias = Literal["fixed", "centred"]
 _POSITIONS = "the raters' names (r1, r2, ...) may number the ratings of an item instead of naming people"
@@ -71,6 +85,7 @@ class _Scale:
     scale: tuple[float, float] | None = None
     direction: Direction = "higher"
     rescale: bool = False
+    declared: bool = False  # whether the data says that higher is good
 
     @property
     def settings(self) -> dict[str, Any]:
@@ -91,6 +106,11 @@ class _Scale:
     def higher_is_better(self) -> bool:
         """Whether a high rating is good."""
         return self.direction == "higher"
+
+    @property
+    def directed(self) -> bool:
+        """Whether it is known which end is good: declared, `lower`, or said by the name of the dimension."""
+        return self.declared or self.direction == "lower" or self.dimension in GOOD
 
     @property
     def unscored(self) -> str:
@@ -348,6 +368,7 @@ def rating_metric(
     stable: bool | None = None,
     scale: tuple[float, float] | None = None,
     direction: Direction = "higher",
+    declared: bool = False,
 ) -> Metric | Fitted:
     """The metric of a dimension that was rated at this level.
 
@@ -355,7 +376,7 @@ def rating_metric(
     """
     if not dimension:
         raise UsageError(f"`{PREFIX}` names no dimension; write for example {PREFIX}overall")
-    known = _Scale(dimension, level, scale, direction, rescale).settings
+    known = _Scale(dimension, level, scale, direction, rescale, declared).settings
     if raters == "fixed":
         if stable is not None:
             raise UsageError(f"`stable` has no effect on {PREFIX}{dimension} without raters=centred")

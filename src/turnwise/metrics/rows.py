@@ -104,8 +104,11 @@ class Directed(Protocol):
 
 
 def better_direction(metric: Directed) -> Direction | None:
-    """Whether higher or lower scores are better; None for features, such as length, where neither is."""
-    if metric.card.kind == "feature":
+    """Whether higher or lower scores are better; None where neither is.
+
+    Neither is for features, such as length, and for ratings of a dimension of which nothing says which end is good.
+    """
+    if metric.card.kind == "feature" or not getattr(metric, "directed", True):
         return None
     return "higher" if metric.higher_is_better else "lower"
 

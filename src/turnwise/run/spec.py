@@ -67,6 +67,11 @@ class Spec:
             found.append((one.name, value))
         return tuple(sorted(found))
 
+    @property
+    def lower_dimensions(self) -> tuple[str, ...]:
+        """The dimensions on which a low rating is good whatever the data says, where the command has that setting."""
+        return ()
+
     def executor(self) -> Executor:
         """The workers of this run."""
         return executor(self.jobs, on=self.on, address=self.address)
@@ -87,8 +92,15 @@ class CompareSpec(Spec):
     """The settings of `turnwise compare`."""
 
     command: ClassVar[str] = "compare"
+    recorded_if_changed: ClassVar[frozenset[str]] = frozenset({"lower"})
 
     agents: tuple[str, ...] = ()  # the two to compare; (): the only two of the data
+    lower: tuple[str, ...] = ()  # dimensions on which a low rating is good
+
+    @property
+    def lower_dimensions(self) -> tuple[str, ...]:
+        """As in `Spec`."""
+        return self.lower
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

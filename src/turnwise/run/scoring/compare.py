@@ -6,7 +6,7 @@ from functools import cache
 from hashlib import sha256
 from pathlib import Path
 
-from turnwise.errors import Refused, UsageError
+from turnwise.errors import Refused, UsageError, nearest
 from turnwise.logs.scan import Census, scan_agents
 from turnwise.meta.compare import compare as compare_tables
 from turnwise.meta.compare import has_unpaired, with_adjusted_p
@@ -30,6 +30,10 @@ def compare(spec: CompareSpec) -> Outcome:
     two are chosen. Raises `UsageError` if it is not clear which two agents are meant, or if nothing can be compared.
     """
     census = scan_agents(spec.data, apart=spec.selection.apart)
+    for name in spec.lower:
+        if name not in census.dimensions:
+            known = f"; {nearest(name, tuple(census.dimensions))}" if census.dimensions else ""
+            raise UsageError(f"--lower-is-better: no rating has the dimension `{name}`{known}")
     spec = spec if spec.metrics else replace(spec, metrics=_default_metrics(spec, census))
     scored = replace(spec, metrics=tuple(name for name in spec.metrics if not is_preference(name)))
     preferred = [name for name in spec.metrics if is_preference(name)]

@@ -57,13 +57,15 @@ def prepared_rating(name: str, spec: Spec, census: Census) -> Metric:
             f"the ratings of `{dimension}` have different scales ({scales}); {PREFIX}{dimension}[rescale=true] maps "
             "all to 0-1, and --by or --where keeps them apart"
         )
-    if len(about.directions) > 1:
+    lowered = dimension in spec.lower_dimensions
+    if len(about.directions) > 1 and not lowered:
         raise DataError(f"on `{dimension}` some ratings say that higher is better, and others that lower is")
     settings: dict[str, Any] = {
         **written,
         "level": level,
         "scale": about.scale,
-        "direction": next(iter(about.directions)),
+        "direction": "lower" if lowered else next(iter(about.directions)),
+        "declared": about.declared,
     }
     metric = rating_metric(dimension, **settings)
     if not isinstance(metric, Fitted):
