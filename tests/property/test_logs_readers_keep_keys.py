@@ -32,7 +32,10 @@ DROPPED_WHOLE: dict[str, dict[tuple[Any, ...], str]] = {
     "slack zip": JOINED,
     "slack folder": JOINED,
     "parlai task": {("dialog", 0, 0): "empty calls, results and descriptions, which fill a place"},
-    "langfuse": {(0, "observations", 1): "observations that are no model call"},
+    "langfuse": {
+        (0, "observations", 1): "observations that are no model call",
+        (0, "scores", 1): "scores that are no number",
+    },
     "langsmith": {(1,): "runs that are no model call"},
 }
 WHOLE_FILE = {"inspect json": RUN, "promptfoo": EVALUATION, "promptfoo text": EVALUATION}
@@ -40,12 +43,7 @@ UNREAD = ("data/ontology.json",)  # files that lie beside the dialogues and are 
 FILES = ("as_folder", "as_zip")  # forms whose outermost object is no object but a set of files
 
 
-TRACES = ("otel", "langfuse", "langsmith", "phoenix")
-
-
-@pytest.mark.parametrize(
-    "name", [name for name, source in SOURCES.items() if name not in TEXTS and source.reader not in TRACES]
-)
+@pytest.mark.parametrize("name", [name for name in SOURCES if name not in TEXTS])
 def test_a_key_that_no_reader_knows_is_kept_or_counted(tmp_path: Path, name: str) -> None:
     source = SOURCES[name]
     before, counts = converted(source, source.build(sound_turns(source)), tmp_path)

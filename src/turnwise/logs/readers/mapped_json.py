@@ -18,7 +18,7 @@ from turnwise.logs.checks import RuleError, each, record, shown, wrong
 from turnwise.logs.dialogue import from_record
 from turnwise.logs.readers import speakers, table
 from turnwise.logs.readers.columns import measured, scaled, written
-from turnwise.logs.readers.messages import rating
+from turnwise.logs.readers.messages import rating, without
 from turnwise.logs.readers.source import Options, records, refuse
 from turnwise.types import ROLES, Dialogue, Role
 
@@ -71,19 +71,6 @@ def _steps(path: str) -> list[tuple[str, str]]:
     return steps
 
 
-def _without(value: Any, keys: list[str]) -> Any:
-    """A value without what is at these keys, one inside another, and without objects that have nothing else.
-
-    An empty key, which is a step into a list, takes nothing away.
-    """
-    if not isinstance(value, dict) or not keys[0] or keys[0] not in value:
-        return value
-    left = _without(value[keys[0]], keys[1:]) if len(keys) > 1 else {}
-    return {
-        key: left if key == keys[0] else one for key, one in value.items() if key != keys[0] or left != {}
-    }
-
-
 def _records(path: str, options: Options, *, count: bool = True) -> Iterator[tuple[Any, str, Any]]:
     """Each record, its number as text, and a function that returns the context manager which gives errors their place.
 
@@ -96,7 +83,7 @@ def _records(path: str, options: Options, *, count: bool = True) -> Iterator[tup
             yield value, place, located
             continue
         keys = [key for key, _ in _steps(options.each)]
-        outside = _without(value, keys[: keys.index("")] if "" in keys[1:] else keys)
+        outside = without(value, keys[: keys.index("")] if "" in keys[1:] else keys)
         if count and isinstance(value, dict) and outside:
             options.dropped["keys outside the records that --each names"] += len(outside)
         for one in values_at(value, options.each):
@@ -167,7 +154,7 @@ def _native(
     goal = value_at(value, paths["goal"]) if "goal" in paths else None
     left: Any = value
     for path in paths.values():
-        left = _without(left, [key for key, _ in _steps(path)])
+        left = without(left, [key for key, _ in _steps(path)])
     return {
         "id": place if identity is None else written(identity),
         "agent": None if agent is None else written(agent),

@@ -47,6 +47,19 @@ def beside_rating(values: Mapping[str, Any], known: frozenset[str]) -> dict[str,
     }
 
 
+def without(value: Any, keys: list[str]) -> Any:
+    """A value without what is at these keys, one inside another, and without objects that have nothing else.
+
+    An empty key, which is a step into a list, takes nothing away.
+    """
+    if not isinstance(value, dict) or not keys[0] or keys[0] not in value:
+        return value
+    left = without(value[keys[0]], keys[1:]) if len(keys) > 1 else {}
+    return {
+        key: left if key == keys[0] else one for key, one in value.items() if key != keys[0] or left != {}
+    }
+
+
 def present(values: Mapping[str, Any]) -> dict[str, Any]:
     """The entries whose values are not None; empty texts and lists stay."""
     return {key: value for key, value in values.items() if value is not None}

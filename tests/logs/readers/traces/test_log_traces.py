@@ -332,3 +332,56 @@ def test_langsmith_counts_the_candidates_of_a_reply_that_are_not_kept(tmp_path: 
     (dialogue,) = read("langsmith", tmp_path / "runs.json", [run], options)
     assert spoken(dialogue) == [("user", "hi"), ("assistant", "one")]
     assert options.dropped == {"further candidates of a reply": 2}
+
+
+def test_what_langfuse_says_of_each_trace_is_beside_its_reply(tmp_path: Path) -> None:
+    said = [{"role": role, "content": text} for role, text in SAID]
+    about = [{"metadata": {"a": 1}, "release": "v1", "totalCost": 0.1}, {"metadata": {"a": 2}, "latency": 3}]
+    traces = [
+        {
+            "id": f"t{end}",
+            "sessionId": "s",
+            "timestamp": end,
+            "input": said[:end],
+            "output": said[end],
+            **more,
+        }
+        for end, more in zip((2, 4), about, strict=True)
+    ]
+    options = Options()
+    (dialogue,) = read("langfuse", tmp_path / "traces.json", traces, options)
+    assert spoken(dialogue) == SAID
+    calls = [one.get("call") for one in as_record(dialogue)["messages"]]
+    first = {"trace": "t2", "timestamp": 2, **about[0]}
+    assert calls == [None, None, first, None, {"timestamp": 4, **about[1]}]
+    assert dialogue.meta == {"trace": "t4"}
+    assert not options.dropped
+
+
+def test_keys_of_a_message_stay_when_a_later_call_repeats_it_without_them(tmp_path: Path) -> None:
+    said = [{"role": role, "content": text} for role, text in SAID]
+    choice = {"finish_reason": "stop", "message": {**said[2], "refusal": "no"}}
+    runs = [
+        _langsmith({"messages": said[:2]}, {"choices": [choice], "usage": {"total": 7}}, start_time=1),
+        _langsmith({"messages": said[:4]}, {"choices": [{"message": said[4]}]}, start_time=2),
+    ]
+    (dialogue,) = read("langsmith", tmp_path / "runs.json", runs)
+    reply = as_record(dialogue)["messages"][2]
+    assert (spoken(dialogue), reply["refusal"]) == (SAID, "no")
+    assert reply["logged_with"] == [{"finish_reason": "stop"}, {"usage": {"total": 7}}]
+
+
+def test_attributes_of_a_span_are_kept_and_those_of_its_resource_are_counted(tmp_path: Path) -> None:
+    attributes = [
+        attribute("gen_ai.input.messages", parts(SAID[1:2])),
+        attribute("gen_ai.output.messages", parts(SAID[2:3])),
+        attribute("gen_ai.response.id", "r1"),
+    ]
+    content = otlp(span(1, attributes, name="chat m1"))
+    content["resourceSpans"][0]["resource"] = {"attributes": [attribute("service.name", "shop")]}
+    options = Options()
+    (dialogue,) = read("otel", tmp_path / "spans.json", content, options)
+    call = as_record(dialogue)["messages"][-1]["call"]
+    assert call["attributes"] == {"gen_ai.request.model": "m1", "gen_ai.response.id": "r1"}
+    assert (call["name"], call["spanId"]) == ("chat m1", "s1")
+    assert options.dropped == {"keys of requests, resources and scopes (`resource`, `scope` and others)": 1}

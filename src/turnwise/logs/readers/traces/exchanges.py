@@ -3,6 +3,9 @@
 A trace has one record a call: the messages that the model was sent, and what it returned. In a chat each call is sent
 the whole dialogue so far. So calls of one group (a session, else a trace) are joined in the order of time: a call
 whose messages begin with those of an earlier one takes its place, any other begins a dialogue of its own.
+
+Keys that are not known are kept: those of a message beside it, those of an object around messages (`finish_reason`,
+`usage`) in a list `logged_with` beside the reply or the last message sent, those of a call in `call` beside its reply.
 """
 
 import json
@@ -11,8 +14,8 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
-from turnwise.logs.checks import RuleError, record, wrong
-from turnwise.logs.dialogue import from_record
+from turnwise.logs.checks import RuleError, others, record, wrong
+from turnwise.logs.dialogue import TEXT_PARTS, beside, from_record
 from turnwise.logs.readers.messages import as_json, present, text_at, tool_call
 from turnwise.logs.readers.source import Options
 from turnwise.types import ROLES, Dialogue
@@ -22,6 +25,13 @@ NAMES = {"human": "user", "ai": "assistant", "model": "assistant", "developer": 
          "HumanMessage": "user", "AIMessage": "assistant", "SystemMessage": "system", "ToolMessage": "tool",
          "HumanMessageChunk": "user", "AIMessageChunk": "assistant", "FunctionMessage": "tool"}  # fmt: skip
 HOLDERS = ("messages", "input", "inputs", "output", "outputs", "generations", "choices", "message", "text")
+# Keys that are kept elsewhere in a message.
+MESSAGE = frozenset({"role", "content", "parts", "tool_calls", "tool_call_id", "name"})
+SERIALISED = frozenset({"lc", "type", "id", "kwargs"})
+TEXT = frozenset({"type", "content", "text"})
+RESULT = frozenset({"type", "id", "response", "result"})
+CALL = frozenset({"id", "type", "name", "arguments", "args", "function"})
+FUNCTION = frozenset({"name", "arguments"})
 SAME = ("role", "content", "tool_calls", "tool_call_id")  # by which messages of two calls are equal
 
 
@@ -36,6 +46,7 @@ class Call:
     model: str | None = None
     ratings: list[dict[str, Any]] = field(default_factory=list)  # of what was returned, without their turn
     meta: Mapping[str, Any] = field(default_factory=dict)
+    more: Mapping[str, Any] = field(default_factory=dict)  # what else the trace says of the call
 
 
 def dialogues(calls: Iterable[Call], options: Options) -> Iterator[Dialogue]:
@@ -47,6 +58,8 @@ def dialogues(calls: Iterable[Call], options: Options) -> Iterator[Dialogue]:
     groups: dict[str, list[Call]] = {}
     for call in calls:
         groups.setdefault(call.group, []).append(call)
+        if call.ratings and not call.returned:
+            options.dropped["scores of calls without a reply"] += len(call.ratings)
     for group, several in groups.items():
         drafts: list[_Draft] = []
         for call in sorted(several, key=lambda one: one.time):
@@ -73,6 +86,7 @@ class _Draft:
         self.ratings: list[dict[str, Any]] = []
         self.models: dict[str, None] = {}
         self.meta: dict[str, Any] = {}
+        self.calls: list[tuple[int, Call]] = []  # each with the index of its last message
 
     def goes_on_with(self, call: Call) -> bool:
         """Whether the messages that a call was sent begin with all messages of this dialogue."""
@@ -81,11 +95,12 @@ class _Draft:
         return len(sent) >= len(said) and sent[: len(said)] == said
 
     def add(self, call: Call) -> None:
-        """Take the call's messages in place of those before; its ratings are of its last message, and are left
-        out if it returned none.
+        """Take the call's messages in place of those before, which keep the keys that only they have; its ratings are
+        of its last message, and are left out if it returned none.
         """
-        self.messages = [*call.sent, *call.returned]
+        self.messages = _merged(self.messages, [*call.sent, *call.returned])
         last = len(self.messages) - 1
+        self.calls.append((last, call))
         self.ratings += [{**one, "turn": last} for one in call.ratings if call.returned]
         if call.model:
             self.models[call.model] = None
@@ -94,7 +109,19 @@ class _Draft:
     def record(self) -> dict[str, Any]:
         """The dialogue as a native record without an id; the agent is the model if calls name just one, else None."""
         agent = next(iter(self.models)) if len(self.models) == 1 else None
+        for last, call in self.calls:
+            differing = {key: one for key, one in call.meta.items() if self.meta[key] != one}
+            if about := present({**differing, **call.more}):
+                message = self.messages[last]
+                before = message.get("call", {})
+                kept = before if isinstance(before, dict) else {"source_call": before}
+                self.messages[last] = {**message, "call": {**kept, **about}}
         return {"agent": agent, "messages": self.messages, "ratings": self.ratings, "meta": self.meta}
+
+
+def _merged(before: list[Message], after: list[Message]) -> list[Message]:
+    """The later messages, the first of which are equal to those before and take over the keys that they lack."""
+    return [{**old, **new} for old, new in zip(before, after, strict=False)] + after[len(before) :]
 
 
 def split_repeated(sent: list[Message], returned: list[Message]) -> tuple[list[Message], list[Message]]:
@@ -105,7 +132,8 @@ def split_repeated(sent: list[Message], returned: list[Message]) -> tuple[list[M
     asked, said = [_key(one) for one in sent], [_key(one) for one in returned]
     for end in range(len(said), len(asked) - 1, -1) if asked else ():
         if said[end - len(asked) : end] == asked:
-            return returned[:end], returned[end:]
+            start = end - len(asked)
+            return [*returned[:start], *_merged(sent, returned[start:end])], returned[end:]
     return sent, returned
 
 
@@ -115,10 +143,16 @@ def _key(message: Message) -> tuple[Any, ...]:
     An application may send back `""` for a content that was null, and arguments of a tool in another JSON spelling.
     """
     calls = [
-        {**call, "function": {**call["function"], "arguments": parsed(call["function"].get("arguments"))}}
+        (call.get("id"), call["function"].get("name"), parsed(call["function"].get("arguments")))
         for call in message.get("tool_calls", ())
     ]
-    found = {**message, "content": message.get("content") or "", "tool_calls": calls}
+    content = message.get("content") or ""
+    if isinstance(content, list) and all(
+        isinstance(part, dict) and part.get("type") in TEXT_PARTS and isinstance(part.get("text"), str)
+        for part in content
+    ):
+        content = "\n".join(part["text"] for part in content)
+    found = {**message, "content": content, "tool_calls": calls}
     return tuple(as_json(found.get(key)) for key in SAME)
 
 
@@ -176,10 +210,27 @@ def messages(value: Any, *, role: str, listed: bool = False) -> list[Message]:
         return [message(values, role=None if listed and role == "user" else role)]
     holder = _holder(values)
     if holder is not None:
-        return messages(values[holder], role=role, listed=listed)
+        found = messages(values[holder], role=role, listed=listed)
+        return _logged_with(found, present(others(values, frozenset({holder}))), role=role)
     if listed:
         raise wrong(values, "a message with role and content")
     return [{"role": role, "content": as_json(values)}]
+
+
+def _logged_with(found: list[Message], more: Mapping[str, Any], *, role: str) -> list[Message]:
+    """The messages, of which the first that was returned, or the last that was sent, has `more` in `logged_with`.
+
+    A `text` that repeats the message's content is left out.
+    """
+    place = 0 if role == "assistant" else len(found) - 1
+    if not found:
+        return found
+    about = {key: one for key, one in more.items() if key != "text" or one != found[place].get("content")}
+    if about:
+        before = found[place].get("logged_with", [])
+        kept = before if isinstance(before, list) else [before]
+        found[place] = {**found[place], "logged_with": [*kept, about]}
+    return found
 
 
 def _holds_messages(value: Any) -> bool:
@@ -207,11 +258,12 @@ def message(values: Message, *, role: str | None) -> Message:
     """
     if values.get("lc") and isinstance(values.get("kwargs"), dict):  # LangChain's serialised form
         kind = values["id"][-1] if isinstance(values.get("id"), list) and values["id"] else ""
-        return message({"type": kind, **values["kwargs"]}, role=role)
+        return message({"type": kind, **others(values, SERIALISED), **values["kwargs"]}, role=role)
     if isinstance(values.get("data"), dict) and "role" not in values:  # {"type": "human", "data": {...}}
-        return message({**values["data"], "type": values.get("type")}, role=role)
+        around = others(values, frozenset({"data", "type"}))
+        return message({**around, **values["data"], "type": values.get("type")}, role=role)
     if isinstance(values.get("message"), dict) and "content" not in values:
-        return message(values["message"], role=role)
+        return message({**others(values, frozenset({"message"})), **values["message"]}, role=role)
     named = values.get("role") or values.get("type") or role
     if named is None:
         raise RuleError("is missing").inside("role")
@@ -219,6 +271,7 @@ def message(values: Message, *, role: str | None) -> Message:
     native_role = NAMES.get(said, said)
     if native_role not in ROLES:
         raise wrong(said, f"a role, one of {', '.join(ROLES)}").inside("role")
+    known = MESSAGE if values.get("role") else MESSAGE | {"type"}
     native: Message = {"role": native_role, "content": values.get("content")}
     calls = list(values.get("tool_calls") or ())
     if isinstance(values.get("parts"), list):
@@ -236,7 +289,7 @@ def message(values: Message, *, role: str | None) -> Message:
             native[key] = values[key]
     if native["content"] is None and not calls:
         native["content"] = ""
-    return native
+    return {**present(beside(values, known)), **native}
 
 
 def _parts(native: Message, parts: list[Any], calls: list[Any]) -> None:
@@ -254,25 +307,32 @@ def _parts(native: Message, parts: list[Any], calls: list[Any]) -> None:
             native["role"] = "tool"
             native["tool_call_id"] = values.get("id")
             answer = values.get("response", values.get("result"))
-            found.append({"type": "text", "text": answer if isinstance(answer, str) else as_json(answer)})
+            said = answer if isinstance(answer, str) else as_json(answer)
+            found.append({**others(values, RESULT), "type": "text", "text": said})
         elif kind == "text":
-            found.append({"type": "text", "text": str(values.get("content", values.get("text", "")))})
+            said = str(values.get("content", values.get("text", "")))
+            found.append({**others(values, TEXT), "type": "text", "text": said})
         elif kind == "reasoning":
-            native["reasoning"] = values.get("content")
+            native.setdefault("reasoning", values.get("content"))
+            if native["reasoning"] != values.get("content") or others(values, TEXT):
+                native.setdefault("reasoning_parts", []).append(values)
         else:
             found.append({**values, "type": str(kind or "unknown")})
-    only_text = all(one["type"] == "text" for one in found)
+    only_text = all(one.keys() == {"type", "text"} for one in found)
     native["content"] = ("\n".join(one["text"] for one in found) if only_text else found) if found else None
 
 
 def _call(value: Any) -> dict[str, Any]:
     """A tool call of any spelling in OpenAI's form."""
     values = record(value)
+    more = present(others(values, CALL))
     if isinstance(values.get("function"), dict):
         function = values["function"]
-        return tool_call(str(function.get("name")), function.get("arguments") or {}, text_at(values, "id"))
+        call = tool_call(str(function.get("name")), function.get("arguments") or {}, text_at(values, "id"))
+        call["function"] = {**present(others(function, FUNCTION)), **call["function"]}
+        return {**more, **call}
     arguments = values.get("arguments", values.get("args", {}))
     call = tool_call(
         str(values.get("name")), arguments if arguments is not None else {}, text_at(values, "id")
     )
-    return present(call)
+    return {**more, **present(call)}

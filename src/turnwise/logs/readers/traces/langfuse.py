@@ -2,18 +2,25 @@
 
 A trace with observations has its model calls among them (`type` GENERATION); one without has `input` and `output`.
 Calls of one session, else of one trace, are joined to dialogues (`exchanges.py`). Scores become ratings of the last
-reply that the trace holds; categorical ones are counted.
+reply that the trace holds; categorical ones are counted. Other keys of traces and observations are kept beside the
+reply, in `call`; `input` and `output` of a trace with model calls, which repeat theirs, are not.
 """
 
 from collections.abc import Iterator
 from typing import Any
 
-from turnwise.logs.checks import RuleError, each, optional, record
-from turnwise.logs.readers.messages import present, rating, text_at
+from turnwise.logs.checks import RuleError, each, optional, others, record
+from turnwise.logs.readers.messages import beside_rating, present, rating, text_at
 from turnwise.logs.readers.sniff import Sample
 from turnwise.logs.readers.source import Options, records, refuse
 from turnwise.logs.readers.traces.exchanges import Call, dialogues, messages, seconds
 from turnwise.types import Dialogue
+
+# Keys that are kept elsewhere in a dialogue.
+TRACE = frozenset({"traceId", "trace_id", "sessionId", "session_id", "name", "userId", "tags", "input", "output",
+                   "observations", "scores"})  # fmt: skip
+OBSERVATION = frozenset({"type", "model", "input", "output"})
+SCORE = frozenset({"name", "value", "source", "comment"})
 
 
 def recognises(sample: Sample) -> bool:
@@ -62,12 +69,17 @@ def _calls(values: dict[str, Any], place: str, options: Options) -> Iterator[Cal
     inside = optional(values, "observations", each(_observation), default=())
     observed = [one for one in inside if one.get("type") == "GENERATION"]
     no_call = values.get("type") not in (None, "GENERATION") and not observed
-    others = sum(bool(one) for one in inside) - len(observed) + no_call  # an empty one is a bare id
-    if others:
-        options.dropped["observations that are no model call"] += others
+    no_calls = sum(bool(one) for one in inside) - len(observed) + no_call  # an empty one is a bare id
+    if no_calls:
+        options.dropped["observations that are no model call"] += no_calls
     if no_call:
         return
+    known = TRACE | ({"id"} if trace == values.get("id") else set()) | (set() if observed else OBSERVATION)
+    about = others(values, known)
     for number, one in enumerate(observed or [values], 1):
+        more = {**others(one, OBSERVATION), "of_trace": about or None} if observed else about
+        if number < len(observed):
+            more.pop("of_trace")
         yield Call(
             group,
             seconds(one.get("startTime") or one.get("start_time") or one.get("timestamp")),
@@ -76,6 +88,7 @@ def _calls(values: dict[str, Any], place: str, options: Options) -> Iterator[Cal
             text_at(one, "model"),
             marks if number == len(observed or [values]) else [],
             meta,
+            more,
         )
 
 
@@ -92,4 +105,5 @@ def _ratings(values: dict[str, Any], options: Options) -> Iterator[dict[str, Any
         if isinstance(value, bool) or not isinstance(value, int | float):
             options.dropped["scores that are no number"] += 1
             continue
-        yield rating(str(one.get("name")), value, rater=text_at(one, "source"), comment=one.get("comment"))
+        more = {**beside_rating(one, SCORE), "comment": one.get("comment")}
+        yield rating(str(one.get("name")), value, rater=text_at(one, "source"), **more)

@@ -3,19 +3,22 @@
 Runs of type `llm` are model calls; a root run of another type is one where the file has no `llm` run of its trace.
 Calls of one thread (`session_id` or `thread_id` in the metadata), else of one trace, are joined to dialogues
 (`exchanges.py`). Messages are read in LangChain's and in OpenAI's spelling. Feedback with a number becomes a rating
-of the run's reply.
+of the run's reply, any other is counted. Other keys of a run are kept beside its reply, in `call`.
 """
 
 from collections.abc import Iterator
 from typing import Any
 
-from turnwise.logs.checks import RuleError, each, optional, record
-from turnwise.logs.readers.messages import present, rating, text_at
+from turnwise.logs.checks import RuleError, each, optional, others, record
+from turnwise.logs.readers.messages import beside_rating, present, rating, text_at
 from turnwise.logs.readers.sniff import Sample
 from turnwise.logs.readers.source import Options, records, refuse
 from turnwise.logs.readers.traces.exchanges import Call, dialogues, messages, seconds, split_repeated
 from turnwise.types import Dialogue
 
+# Keys that are kept elsewhere in a dialogue.
+RUN = frozenset({"id", "name", "inputs", "outputs", "feedback_stats", "feedback"})
+FEEDBACK = frozenset({"key", "score", "comment"})
 THREADS = ("session_id", "thread_id", "conversation_id")
 
 
@@ -81,19 +84,23 @@ def _call(values: dict[str, Any], place: str, options: Options) -> Call:
         sent,
         returned,
         model,
-        list(_ratings(values)),
+        list(_ratings(values, options)),
         present({"name": values.get("name"), "run": values.get("id")}),
+        others(values, RUN),
     )
 
 
-def _ratings(values: dict[str, Any]) -> Iterator[dict[str, Any]]:
+def _ratings(values: dict[str, Any], options: Options) -> Iterator[dict[str, Any]]:
     """Mean scores (`feedback_stats`) and single scores (`feedback`) of a run in native form; those without a
-    number are left out, and values of another form raise `RuleError`.
+    number are counted as dropped, and values of another form raise `RuleError`.
     """
     for key, about in optional(values, "feedback_stats", record, default={}).items():
         average = about.get("avg") if isinstance(about, dict) else None
         if isinstance(average, int | float) and not isinstance(average, bool):
-            yield rating(key, average, rater="mean" if about.get("n", 1) != 1 else None)
+            rater = "mean" if about.get("n", 1) != 1 else None
+            yield rating(key, average, rater=rater, **beside_rating(about, frozenset({"avg"})))
+        else:
+            options.dropped["feedback that is no number"] += 1
     for one in optional(values, "feedback", each(record), default=()):
         score = one.get("score")
         if isinstance(score, int | float):
@@ -101,5 +108,7 @@ def _ratings(values: dict[str, Any]) -> Iterator[dict[str, Any]]:
                 str(one.get("key")),
                 float(score),
                 rater=text_at(one, "feedback_source", "type"),
-                comment=one.get("comment"),
+                **{**beside_rating(one, FEEDBACK), "comment": one.get("comment")},
             )
+        else:
+            options.dropped["feedback that is no number"] += 1

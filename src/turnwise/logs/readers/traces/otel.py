@@ -8,7 +8,8 @@ Three generations of the semantic conventions are read, in this order of prefere
 
 OpenInference's `llm.input_messages.N.message.role` (Phoenix) is read too. Calls of one `gen_ai.conversation.id`, else
 of one trace, are joined to dialogues (`exchanges.py`). Spans that call no model are counted. Where the application
-did not record contents, the spans have none, and an error says so.
+did not record contents, the spans have none, and an error says so. Other attributes and keys of a span are kept beside
+its reply, in `call`; those of resources and scopes are counted, and so are events and log records without a message.
 """
 
 import re
@@ -16,7 +17,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from turnwise.errors import DataError, Problem
-from turnwise.logs.checks import RuleError, array, each, optional, record, required, text, wrong
+from turnwise.logs.checks import RuleError, array, each, optional, others, record, required, text, wrong
+from turnwise.logs.readers.messages import present
 from turnwise.logs.readers.sniff import Sample
 from turnwise.logs.readers.source import Options, records, refuse
 from turnwise.logs.readers.traces.exchanges import (
@@ -38,6 +40,21 @@ OPEN_INFERENCE = re.compile(r"llm\.(input|output)_messages\.(\d+)\.message\.(.+)
 TOOL_CALL = re.compile(r"(?:message\.)?tool_calls\.(\d+)\.(?:tool_call\.)?(?:function\.)?(name|arguments|id)")
 MODELS = ("gen_ai.response.model", "gen_ai.request.model", "llm.model_name", "llm.request.model")
 GROUPS = ("gen_ai.conversation.id", "session.id", "traceloop.association.properties.session_id")
+CONTENTS = frozenset({"gen_ai.input.messages", "gen_ai.output.messages", "gen_ai.system_instructions"})
+DETAILS = "gen_ai.client.inference.operation.details"  # an event with the attributes of `CONTENTS`
+REPEATED = frozenset({"input.value", "output.value"})
+REPEATS = "inputs and outputs as text, which repeat the messages (`input.value`, `output.value`)"
+AROUND = "keys of requests, resources and scopes (`resource`, `scope` and others)"
+# Keys that are kept elsewhere in a dialogue.
+REQUEST = frozenset({"resourceSpans", "resourceLogs"})
+SPAN = frozenset({"traceId", "attributes", "events"})
+PRINTED = frozenset({"context", "attributes", "events"})
+EVENT_KEYS = frozenset({"name", "attributes"})
+ENTRY = frozenset({"spanId", "traceId", "eventName", "body", "attributes"})
+WRAPPED = frozenset(
+    {"stringValue", "boolValue", "intValue", "doubleValue", "bytesValue", "arrayValue", "kvlistValue"}
+)
+RESERVED = frozenset({"type", "parts", "data", "lc", "kwargs", "message", "tool_calls", "calls"})
 Attributes = dict[str, Any]
 
 
@@ -64,8 +81,11 @@ def read(path: str, options: Options | None = None) -> Iterator[Dialogue]:
     for value, _, located in records(path):
         with located():
             spans += _spans(record(value))
-            for span, name, body in _logged(record(value)):
+            _count_around(record(value), options)
+            for span, name, body in _logged(record(value), options):
                 events.setdefault(span, []).append((name, body))
+    if elsewhere := sum(map(len, (events[span] for span in events.keys() - {one["id"] for one in spans}))):
+        options.dropped["events of spans that are not here"] += elsewhere
     try:
         calls = [
             call for span in spans if (call := _call(span, events.get(span["id"], []), options)) is not None
@@ -83,7 +103,7 @@ def read(path: str, options: Options | None = None) -> Iterator[Dialogue]:
 
 def _spans(values: dict[str, Any]) -> Iterator[dict[str, Any]]:
     """Spans with plain attributes, of an OTLP request or as the SDK prints them: `id`, `trace`, `start`,
-    `attributes` and `events`.
+    `attributes`, `events` and `more`.
     """
     if "context" in values and "attributes" in values:
         context = record(values["context"])
@@ -93,9 +113,10 @@ def _spans(values: dict[str, Any]) -> Iterator[dict[str, Any]]:
             "start": str(values.get("start_time", "")),
             "attributes": dict(optional(values, "attributes", record, default={})),
             "events": [
-                (str(one.get("name")), one.get("attributes"))
+                (str(one.get("name")), _event(one))
                 for one in optional(values, "events", each(record), default=())
             ],
+            "more": {**others(values, PRINTED), "context": others(context, frozenset({"trace_id"}))},
         }
         return
     for resource in optional(values, "resourceSpans", each(record), default=()):
@@ -107,14 +128,55 @@ def _spans(values: dict[str, Any]) -> Iterator[dict[str, Any]]:
                     "start": str(span.get("startTimeUnixNano", "")),
                     "attributes": optional(span, "attributes", _attributes, default={}),
                     "events": [
-                        (str(one.get("name")), optional(one, "attributes", _attributes, default={}))
+                        (str(one.get("name")), _event(one))
                         for one in optional(span, "events", each(record), default=())
                     ],
+                    "more": others(span, SPAN),
                 }
 
 
-def _logged(values: dict[str, Any]) -> Iterator[tuple[str, str, Any]]:
-    """Span id, name and body of each named event in OTLP logs; without a body, its attributes take the place."""
+def _event(values: dict[str, Any]) -> Attributes:
+    """The attributes of an event of a span, and its other keys beside them."""
+    return {**others(values, EVENT_KEYS), **optional(values, "attributes", _attributes, default={})}
+
+
+def _count_around(values: dict[str, Any], options: Options) -> None:
+    """Count as dropped what an OTLP request says of resources and scopes, and keys that its values are wrapped with."""
+    if "context" in values and "attributes" in values:
+        return
+    lost = len(others(values, REQUEST))
+    for outer, inner, held in (
+        ("resourceSpans", "scopeSpans", "spans"),
+        ("resourceLogs", "scopeLogs", "logRecords"),
+    ):
+        for resource in optional(values, outer, each(record), default=()):
+            lost += len(others(resource, frozenset({inner})))
+            for scope in optional(resource, inner, each(record), default=()):
+                lost += len(others(scope, frozenset({held})))
+    if lost:
+        options.dropped[AROUND] += lost
+    if odd := _wrapped_with(values):
+        options.dropped["keys beside the values of attributes"] += odd
+
+
+def _wrapped_with(value: Any) -> int:
+    """How many keys stand beside OTLP's keys and values of attributes, in all objects inside a value."""
+    if isinstance(value, list):
+        return sum(map(_wrapped_with, value))
+    if not isinstance(value, dict):
+        return 0
+    odd = len(value.keys() - {"key", "value"}) if {"key", "value"} <= value.keys() else 0
+    if WRAPPED & value.keys():
+        odd += len(value) - 1
+        inner = value.get("arrayValue", value.get("kvlistValue"))
+        odd += len(inner.keys() - {"values"}) if isinstance(inner, dict) else 0
+    return odd + sum(map(_wrapped_with, value.values()))
+
+
+def _logged(values: dict[str, Any], options: Options) -> Iterator[tuple[str, str, Any]]:
+    """Span id, name and body of each named event in OTLP logs, with its attributes and other keys in the body; other
+    log records are counted as dropped.
+    """
     for resource in optional(values, "resourceLogs", each(record), default=()):
         for scope in optional(resource, "scopeLogs", each(record), default=()):
             for entry in optional(scope, "logRecords", each(record), default=()):
@@ -122,7 +184,11 @@ def _logged(values: dict[str, Any]) -> Iterator[tuple[str, str, Any]]:
                 name = entry.get("eventName") or attributes.get("event.name")
                 if isinstance(name, str):
                     body = _any(entry.get("body"))  # the exporter writes {} for an event without a body
-                    yield str(entry.get("spanId", "")), name, attributes if body is None else body
+                    more = {**others(entry, ENTRY), **others(attributes, frozenset({"event.name"}))}
+                    held = body if isinstance(body, dict) else {} if body is None else {"content": body}
+                    yield str(entry.get("spanId", "")), name, {**more, **held}
+                else:
+                    options.dropped["log records without the name of an event"] += 1
 
 
 def _attributes(listed: Any) -> Attributes:
@@ -163,7 +229,8 @@ def _integer(value: Any) -> int:
 def _call(span: dict[str, Any], logged: list[tuple[str, Any]], options: Options) -> Call | None:
     """A span as a call, `logged` are its events in logs; None if it has no messages, which is counted as dropped."""
     attributes: Attributes = span["attributes"]
-    sent, returned = _messages(attributes, [*span["events"], *logged])
+    events = [*span["events"], *logged]
+    sent, returned = _messages(attributes, events)
     if not sent and not returned:
         about = (
             "model calls without recorded messages" if _is_call(attributes) else "spans that call no model"
@@ -172,7 +239,27 @@ def _call(span: dict[str, Any], logged: list[tuple[str, Any]], options: Options)
         return None
     group = next((str(attributes[key]) for key in GROUPS if attributes.get(key)), span["trace"])
     model = next((str(attributes[key]) for key in MODELS if attributes.get(key)), None)
-    return Call(group, seconds(span["start"]), sent, returned, model, meta={"trace": span["trace"]})
+    from_events = not CONTENTS & attributes.keys() and any(map(any, _from_events(events)))
+    if unread := sum(not (from_events and _has_message(name)) for name, _ in events):
+        options.dropped["events of spans that are not read as messages"] += unread
+    if REPEATED & attributes.keys():
+        options.dropped[REPEATS] += 1
+    kept = {
+        key: one
+        for key, one in attributes.items()
+        if key not in CONTENTS | REPEATED
+        and not NUMBERED.fullmatch(key)
+        and not OPEN_INFERENCE.fullmatch(key)
+    }
+    more = present({**span["more"], "attributes": kept or None})
+    return Call(
+        group, seconds(span["start"]), sent, returned, model, meta={"trace": span["trace"]}, more=more
+    )
+
+
+def _has_message(event: str) -> bool:
+    """Whether an event of this name holds messages."""
+    return bool(EVENT.fullmatch(event)) or event in (CHOICE, DETAILS)
 
 
 def _is_call(attributes: Mapping[str, Any]) -> bool:
@@ -205,19 +292,24 @@ def _from_events(events: list[tuple[str, Any]]) -> tuple[list[Message], list[Mes
         values = _body(body)
         match = EVENT.fullmatch(name)
         if match:
-            sent.append(
-                message(
-                    {**values, "role": values.get("role") or match[1], "tool_call_id": values.get("id")},
-                    role=match[1],
-                )
-            )
+            asked = {
+                **others(values, frozenset({"id"})),
+                "role": values.get("role") or match[1],
+                "tool_call_id": values.get("id"),
+            }
+            sent.append(message(asked, role=match[1]))
         elif name == CHOICE:
             inner = values.get("message")
-            returned.append(message(inner if isinstance(inner, dict) else values, role="assistant"))
-        elif name == "gen_ai.client.inference.operation.details":
+            around = others(values, frozenset({"message"}))
+            returned.append(
+                message({**around, **inner} if isinstance(inner, dict) else values, role="assistant")
+            )
+        elif name == DETAILS:
             more = _messages(values, [])
             sent += more[0]
             returned += more[1]
+            if (about := others(values, CONTENTS)) and (said := more[1] or more[0]):
+                said[-1]["event"] = about  # the same object as in `sent` or `returned`
     return sent, returned
 
 
@@ -226,7 +318,7 @@ def _body(body: Any) -> dict[str, Any]:
     values = body if isinstance(body, dict) else {"content": body}
     held = parsed(values.get("gen_ai.event.content"))
     found = (
-        held
+        {**others(values, frozenset({"gen_ai.event.content"})), **held}
         if isinstance(held, dict)
         else {key: parsed(one) if key == "message" else one for key, one in values.items()}
     )
@@ -251,6 +343,8 @@ def _numbered(attributes: Attributes) -> tuple[list[Message], list[Message]]:
             one.setdefault("calls", {}).setdefault(int(call[1]), {})[call[2]] = value
         elif match[3] in ("role", "content", "tool_call_id", "name"):
             one[match[3]] = parts_or_text(value) if match[3] == "content" else value
+        else:
+            one[f"source_{match[3]}" if match[3] in RESERVED else match[3]] = value
     sides = []
     for side, role in (("sent", None), ("returned", "assistant")):
         several = []

@@ -3,20 +3,23 @@
 This is what `get_spans_dataframe().to_json(orient="records")` writes, with a column a key, or with nested objects.
 Messages have OpenInference's keys, `message.role` and `message.content`. Calls of one `session.id`, else of one
 trace, are joined to dialogues (`exchanges.py`); spans of other kinds than LLM are counted. OTLP files of Phoenix are
-read by `otel`.
+read by `otel`. Other keys of a span are kept beside its reply, in `call`.
 """
 
 from collections.abc import Iterator
 from typing import Any
 
-from turnwise.logs.checks import RuleError, record
-from turnwise.logs.readers.messages import text_at
+from turnwise.logs.checks import RuleError, others, record
+from turnwise.logs.readers.messages import present, text_at, without
 from turnwise.logs.readers.sniff import Sample
 from turnwise.logs.readers.source import Options, records, refuse
 from turnwise.logs.readers.traces.exchanges import Call, Message, dialogues, message, parsed, seconds
 from turnwise.types import Dialogue
 
 INPUT, OUTPUT = "llm.input_messages", "llm.output_messages"
+KEPT = (INPUT, OUTPUT, "session.id", "llm.model_name")  # elsewhere in a dialogue
+REPEATED = ("input.value", "output.value")
+REPEATS = "inputs and outputs as text, which repeat the messages (`input.value`, `output.value`)"
 
 
 def recognises(sample: Sample) -> bool:
@@ -50,12 +53,25 @@ def read(path: str, options: Options | None = None) -> Iterator[Dialogue]:
                     returned,
                     str(model) if model else None,
                     meta={"trace": trace},
+                    more=_left(values, options),
                 )
             )
     try:
         yield from dialogues(calls, options)
     except RuleError as error:
         refuse(error, path)
+
+
+def _left(values: dict[str, Any], options: Options) -> dict[str, Any]:
+    """What is kept of a span beside its messages; texts that repeat them are counted as dropped."""
+    if any(_at(values, key) is not None for key in REPEATED):
+        options.dropped[REPEATS] += 1
+    keys = (*KEPT, *REPEATED)
+    left = others(values, frozenset({"context.trace_id", *(f"attributes.{key}" for key in keys)}))
+    left = without(left, ["context", "trace_id"])
+    for key in keys:
+        left = without(without(left, ["attributes", key]), ["attributes", *key.split(".")])
+    return present(left)
 
 
 def _at(values: Any, key: str) -> Any:
@@ -89,7 +105,7 @@ def _plain(values: dict[str, Any]) -> dict[str, Any]:
     """An OpenInference message with its flat keys without their prefixes, or what its `message` holds."""
     inner = values.get("message")
     if isinstance(inner, dict):
-        return inner
+        return {**others(values, frozenset({"message"})), **inner}
     found = {key.removeprefix("message."): one for key, one in values.items()}
     calls = parsed(found.get("tool_calls"))
     if isinstance(calls, list):
@@ -101,6 +117,6 @@ def _call(values: dict[str, Any]) -> dict[str, Any]:
     """An OpenInference tool call as `id`, `name` and `arguments`, or what its `tool_call` holds."""
     inner = values.get("tool_call")
     if isinstance(inner, dict):
-        return inner
+        return {**others(values, frozenset({"tool_call"})), **inner}
     flat = {key.removeprefix("tool_call.").removeprefix("function."): one for key, one in values.items()}
-    return {"id": flat.get("id"), "name": flat.get("name"), "arguments": flat.get("arguments")}
+    return {**flat, "id": flat.get("id"), "name": flat.get("name"), "arguments": flat.get("arguments")}
