@@ -218,7 +218,7 @@ UNLISTED = {
 def test_ls_lists_the_good_ones_and_names_each_broken_one_in_a_line(site: Path) -> None:
     code, out, stderr = run(site, "ls", "metrics")
     assert code == 0
-    names = [line.split()[0] for line in out.splitlines()[2:]]
+    names = [line.split()[0] for line in out.splitlines()[2:] if line]
     assert {"good", "length", "bleu-4", "list-rows"} <= set(names)
     assert not set(UNLISTED) - {"length"} & set(names)
     for line in UNLISTED.values():
@@ -584,7 +584,7 @@ def test_ls_metrics_makes_a_plugin_with_computed_attributes_and_goes_on_past_tho
 ) -> None:
     code, out, stderr = run(raising, "ls", "metrics")
     assert code == 0
-    names = {line.split()[0] for line in out.splitlines()[2:]}
+    names = {line.split()[0] for line in out.splitlines()[2:] if line}
     assert {"computed", "length", "raising-cost"} <= names
     notes = {
         "with-setting": "the setting `n` has no default; write with-setting[n=...]",

@@ -66,3 +66,12 @@ def test_an_unknown_model_cannot_be_fetched():
         tw.fetch("minilmm")
     with pytest.raises(tw.UsageError, match="names nothing"):
         tw.fetch([])
+
+
+def test_the_list_of_metrics_ends_with_names_that_depend_on_the_data() -> None:
+    shown = str(tw.list_available("metrics"))
+    assert all(
+        f"\n{name} " in shown for name in ("rating:DIMENSION", "preference:DIMENSION", "module:function")
+    )
+    assert "DIMENSION" not in str(tw.list_available("estimators"))
+    assert not any(":" in one["name"] for one in tw.list_available("metrics"))

@@ -36,6 +36,11 @@ EXTRAS = {
     "postgres": ("ratings in a PostgreSQL database", "psycopg"),
     "cluster": ("running on Ray", "ray"),
 }
+MORE_METRICS = """\
+-m also takes names that depend on the data or on your code:
+rating:DIMENSION      people's ratings of a dimension, such as rating:overall
+preference:DIMENSION  people's choices between the replies of two agents (compare)
+module:function       a function of your own"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,14 +62,14 @@ class Listing:
         return len(self.entries)
 
     def __str__(self) -> str:
-        """The names with what is known in one line each; cards are left out."""
+        """The names with what is known in one line each; cards are left out. Metrics end with `MORE_METRICS`."""
         from turnwise.report import text
 
         if not self.entries:
             return f"no {self.kind} are installed"
         columns = [name for name in self.entries[0] if name not in ("card", "attacks")]
         rows = [[_cell(record[name]) for name in columns] for record in self.entries]
-        return str(text.table(rows, columns))
+        return str(text.table(rows, columns)) + (f"\n\n{MORE_METRICS}" if self.kind == "metrics" else "")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
