@@ -25,9 +25,14 @@ def _counts(_: click.Context, parameter: click.Parameter, value: str | None) -> 
 @options.reader
 @click.option(
     "-m", "--metric", "metrics", multiple=True, callback=options.names, metavar="NAMES",
-    help="What is to differ: metrics, or rating:DIMENSION. Default: rating:overall.",
+    help="What is to differ: metrics, rating:DIMENSION or preference:DIMENSION. Default: rating:overall.",
 )  # fmt: skip
-@click.option("--difference", type=float, metavar="D", help="The difference of means that is to be shown.")
+@click.option(
+    "--difference",
+    type=float,
+    metavar="D",
+    help="The difference of means that is to be shown; of preferences, that of a win rate from one half.",
+)
 @click.option(
     "--have", type=click.IntRange(min=1), metavar="N",
     help="Dialogues of each agent; finds the smallest difference that they show.",

@@ -81,7 +81,7 @@ def power(
 
     Parameters:
         data: A pilot, as in `score`. None: the spread is given by `sd` or `win_rate`.
-        metrics: Names of metrics, or `rating:DIMENSION`. Default: rating:overall.
+        metrics: Names of metrics, `rating:DIMENSION` or `preference:DIMENSION`. Default: rating:overall.
         difference: The true difference of means that is to be shown.
         have: Dialogues of each agent that there are.
         power: Probability of showing the difference if it is there.

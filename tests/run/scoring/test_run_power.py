@@ -168,3 +168,60 @@ def test_a_difference_that_no_number_shows_is_refused():
     found = tw.power(sd=1, difference=1e-7, figures=False)
     assert found.exit_code == 4
     assert "more than 1,000,000,000 dialogues" in next(iter(found))["reason"]
+
+
+def choices(path: Path, *, contexts: int = 150, raters: int = 2, same: float = 0.0) -> str:
+    """Preferences of `a` against `b`, a fifth of them ties; with the share `same` of contexts all raters agree."""
+    rng = np.random.default_rng(1)
+    lines = []
+    for number in range(contexts):
+        drawn = rng.choice(["this", "other", "tie"], raters, p=[0.45, 0.35, 0.2])
+        winners = [drawn[0]] * raters if rng.random() < same else drawn
+        votes = [
+            {"other": f"b{number}", "winner": str(one), "rater": f"p{number}-{at}", "turn": 1}
+            for at, one in enumerate(winners)
+        ]
+        for agent in "ab":
+            messages = [
+                {"role": "user", "content": f"question {number}"},
+                {"role": "assistant", "content": agent},
+            ]
+            record = {"id": f"{agent}{number}", "agent": agent, "messages": messages}
+            lines.append(json.dumps({**record, "preferences": votes} if agent == "a" else record) + "\n")
+    path.write_text("".join(lines))
+    return str(path)
+
+
+@pytest.mark.parametrize("same", [0.0, 0.5])
+def test_a_pilot_of_preferences_plans_as_its_ties_and_icc_do(tmp_path: Path, same: float):
+    path = choices(tmp_path / "choices.jsonl", contexts=1500, same=same)
+    pilot = rows(tw.power(path, metrics="preference:overall", difference=0.1, raters=(1, 2), figures=False))
+    given = rows(tw.power(win_rate=0.6, ties=0.2, icc=same, raters=(1, 2), figures=False))
+    assert set(pilot) == set(given) == {("preferences", 1, 1), ("preferences", 1, 2)}
+    for design, row in given.items():
+        assert pilot[design]["dialogues"] == pytest.approx(row["dialogues"], rel=0.08)
+
+
+def test_one_choice_of_each_pair_plans_for_one_rater(tmp_path: Path):
+    path = choices(tmp_path / "choices.jsonl", raters=1)
+    (row,) = tw.power(path, metrics="preference:overall", have=100, figures=False)
+    assert (row["raters"], row["n_clusters"]) == (1, 150)
+    assert 0 < row["difference"] < 0.5
+
+
+def test_preferences_that_show_no_spread_are_refused_and_point_to_the_win_rate(tmp_path: Path):
+    path = Path(choices(tmp_path / "choices.jsonl", contexts=5))
+    for one in ("other", "tie"):
+        path.write_text(path.read_text().replace(f'"winner": "{one}"', '"winner": "this"'))
+    (row,) = tw.power(str(path), metrics="preference:overall", difference=0.1, figures=False)
+    assert row["status"] == "refused"
+    assert "--win-rate" in row["reason"]
+
+
+@pytest.mark.parametrize("name", ["preference", "win-rate"])
+def test_a_name_near_preferences_is_answered_with_the_right_one(tmp_path: Path, name: str):
+    path = choices(tmp_path / "choices.jsonl", contexts=5)
+    with pytest.raises(tw.UsageError, match="such as preference:overall"):
+        tw.power(path, metrics=name, difference=0.1, figures=False)
+    with pytest.raises(tw.UsageError, match="such as preference:overall"):
+        tw.compare(path, metrics=name, figures=False)

@@ -15,6 +15,8 @@ from turnwise.meta.table import unit_scores
 from turnwise.ratings.matrix import RatedLevel, rating_matrix
 from turnwise.run.resume.block_store import BlockStore
 from turnwise.run.scoring.collect import collect
+from turnwise.run.scoring.preferences import compared_pairs, is_preference
+from turnwise.run.scoring.preferences import parse as parse_preference
 from turnwise.run.scoring.raters import check_dimension, rated_levels
 from turnwise.run.scoring.shards import Watch, prepare
 from turnwise.run.spec import Outcome, PowerSpec, finish
@@ -73,6 +75,13 @@ def run(spec: PowerSpec) -> Outcome:
         census = scan(spec.data, apart=spec.selection.apart)
         census.hold()
         sha256 = census.sha256
+        for name in filter(is_preference, spec.metrics):
+            try:
+                design, several = _preference_design(spec, census, name)
+            except Refused as error:
+                found.append(Finding.refusal({"metric": name}, error))
+                continue
+            _add(spec, name, [design], (1,), spec.raters or (RATERS if several else (1,)), found, curves)
         for name, result in _pilots(spec, census):
             if isinstance(result, Finding):
                 found.append(result)
@@ -274,12 +283,58 @@ def _given_designs(spec: PowerSpec) -> Iterator[Design]:
         raise UsageError("a paired design needs --correlation, that of two agents' scores in one context")
 
 
+def _preference_design(spec: PowerSpec, census: Census, name: str) -> tuple[Design, bool]:
+    """The design of preferences with the ties of the pilot and its share of variance between contexts.
+
+    Also returned: whether some pair has several choices. Without these the choices of one pair cannot be told apart
+    from the contexts, and all variance is between contexts. Raises `Refused` without two contexts for some two agents.
+    """
+    wanted = parse_preference(name, tuple(census.preferences))
+    groups, _ = compared_pairs(spec, census, wanted.dimension)
+    chosen = [pair for pairs in groups.values() for pair in pairs if pair.agents[0] != pair.agents[1]]
+    if spec.agents:
+        chosen = [pair for pair in chosen if set(pair.agents) <= set(spec.agents)]
+    spreads: list[tuple[Spread, int]] = []
+    used, several = [], False
+    for two in dict.fromkeys(frozenset(pair.agents) for pair in chosen):
+        mine = [pair.ordered(min(two)) for pair in chosen if frozenset(pair.agents) == two]
+        clusters, n_clusters = codes([pair.clusters[0] for pair in mine])
+        if n_clusters < 2:
+            continue
+        items, n_items = codes(["\0".join(pair.items) for pair in mine])
+        values = np.array([(1 + pair.outcome) / 2 for pair in mine])
+        spreads.append((components(values, items, clusters), n_clusters))
+        used += mine
+        several |= n_items < len(mine)
+    if not spreads:
+        raise Refused(
+            "the pilot has no two agents that were compared in two contexts, and one shows no spread"
+        )
+    freedom = sum(n - 1 for _, n in spreads)
+    spread = pooled([one for one, _ in spreads], [n - 1 for _, n in spreads])
+    total = spread.clusters + spread.items + spread.ratings
+    if not total > 0:
+        raise Refused("all choices between two agents are the same, which shows no spread; give --win-rate")
+    icc = (spread.clusters + spread.items) / total
+    ties = float(np.mean([pair.outcome == 0 for pair in used]))
+    rate = 0.5 if spec.have is not None else 0.5 + abs(_difference(spec))
+    try:
+        planned = win_rate_test_spread(rate, ties=ties, icc=icc)
+    except ValueError as error:
+        raise Refused(f"--difference is from a win rate of one half, and {error}") from None
+    design = Design(
+        name="preferences", spread=planned, paired=True, freedom=freedom, n_items=len(used),
+        n_clusters=sum(n for _, n in spreads),
+    )  # fmt: skip
+    return design, several
+
+
 def _pilots(spec: PowerSpec, census: Census) -> Iterator[tuple[str, list[_Unit] | Finding]]:
     """The measured items of each metric of the pilot; a finding for a metric that could not be had."""
     people = [name for name in spec.metrics if name.startswith(PREFIX)]
     for name in people:
         yield name, _rated_units(spec, census, name.removeprefix(PREFIX))
-    others = tuple(name for name in spec.metrics if name not in people)
+    others = tuple(name for name in spec.metrics if name not in people and not is_preference(name))
     if others:
         yield from _scored_units(replace(spec, metrics=others), census)
 
