@@ -276,8 +276,8 @@ def _entry(name: str) -> Entry:
     _plugins().find(name)
     if name in ("preference", "preferences", "win-rate", "win_rate"):
         raise UsageError(
-            f"there is no metric `{name}`; people's choices are `preference:DIMENSION`, such as preference:overall, which "
-            "`turnwise compare` and `turnwise power` take"
+            f"there is no metric `{name}`; people's choices are `preference:DIMENSION`, such as preference:overall, "
+            "which `turnwise compare` and `turnwise power` take"
         )
     raise unknown("metric", name, names())
 
