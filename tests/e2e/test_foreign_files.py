@@ -1,5 +1,6 @@
 """What a user does with files of other tools, and with one file a bot: convert, validate, score, compare."""
 
+import gzip
 import json
 import re
 import zipfile
@@ -10,6 +11,8 @@ from typing import Any
 import pytest
 
 from tests.console import run
+from turnwise.errors import DataError
+from turnwise.library import convert
 
 TAU = [{"task_id": 3, "trial": 0, "reward": 1.0, "info": {"task": {"goal": "fly"}},
         "traj": [{"role": "user", "content": "hi"}, {"role": "assistant", "content": "hello you"}]}]  # fmt: skip
@@ -49,6 +52,7 @@ def test_a_foreign_file_is_named_with_the_command_that_reads_it(tau: Path, comma
     assert status == 2
     assert "is in the format tau-bench" in said
     assert "turnwise convert --from tau-bench runs.json logs.jsonl" in said
+    assert "turnwise score --from tau-bench runs.json" in said
     assert said.count("\n") <= 2
 
 
@@ -269,6 +273,66 @@ def test_native_files_are_merged_and_their_ids_must_differ(tmp_path: Path) -> No
     assert said.endswith(
         'c.jsonl:1: $.id is "a:1", which is in merged.jsonl already; expected ids that differ'
     )
+
+
+LINE = json.dumps({"messages": CHAT})
+
+
+@pytest.mark.parametrize(
+    ("content", "reason"),
+    [
+        (LINE[:40].encode(), "is not JSON: Input data was truncated"),
+        (json.dumps([{"messages": CHAT}], indent=1)[:40].encode(), "is not JSON: Input data was truncated"),
+        (gzip.compress(LINE.encode())[:-12], "cannot be read to its end"),
+        (LINE.replace('"hi"', "NaN").encode(), "is not JSON"),
+        (b"", "is empty; expected dialogues"),
+        (b"\n\n \n", "is empty; expected dialogues"),
+        (LINE.encode("utf-16"), "is in UTF-16; expected UTF-8"),
+    ],
+)
+def test_convert_says_what_is_wrong_with_a_damaged_file(tmp_path: Path, content: bytes, reason: str) -> None:
+    path = tmp_path / "a.jsonl"
+    path.write_bytes(content)
+    with pytest.raises(DataError, match=re.escape(reason)):
+        convert(str(path), str(tmp_path / "out.jsonl"))
+
+
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-16-le", "utf-16-be"])
+def test_a_file_in_utf16_is_named_with_the_command_that_changes_it(tmp_path: Path, encoding: str) -> None:
+    (tmp_path / "a.jsonl").write_bytes(LINE.encode(encoding))
+    status, said = run("turnwise score a.jsonl -m length", tmp_path)
+    name = encoding.upper().replace("16-", "16")
+    command = f"iconv -f {name} -t UTF-8 a.jsonl > utf8.jsonl"
+    assert (status, said) == (
+        2,
+        f"turnwise: error: a.jsonl: is in {name}; expected UTF-8, which this writes: {command}",
+    )
+    status, said = run(f"{command} && turnwise validate utf8.jsonl", tmp_path)
+    assert status == 0, said
+
+
+def test_several_files_of_one_source_must_be_converted_first(tmp_path: Path) -> None:
+    status, said = run("turnwise compare --from mt-bench q.jsonl a.jsonl b.jsonl -m length", tmp_path)
+    assert status == 2
+    assert "turnwise convert --from mt-bench q.jsonl a.jsonl b.jsonl logs.jsonl" in said
+
+
+@pytest.mark.parametrize(
+    ("record", "name"),
+    [
+        (NATIVE, "native"),
+        ({"id": "1", "agent": "m1", "messages": CHAT}, "native"),
+        ({"messages": CHAT, "ratings": [{"dimension": "o", "value": 1}]}, "native"),
+        ({"messages": CHAT}, "openai"),
+        ({"model": "m1", "messages": CHAT, "ratings": []}, "openai"),
+        ({"id": 1, "agent": "m1", "messages": CHAT}, "openai"),
+        ({"id": "1", "agent": "m1", "messages": DEVELOPER}, "openai"),
+        ({"id": "1", "agent": "m1", "messages": CHAT[:1], "choices": [{"message": CHAT[1]}]}, "openai"),
+    ],
+)
+def test_files_with_native_keys_are_read_as_native(tmp_path: Path, record: Any, name: str) -> None:
+    (tmp_path / "a.jsonl").write_text(json.dumps(record) + "\n")
+    assert convert(str(tmp_path / "a.jsonl"), str(tmp_path / "out.jsonl")).reader == name
 
 
 def bot(path: Path, *replies: str) -> None:

@@ -1,6 +1,7 @@
 """Dialogues as a program has them: files, records, `Dialogue` objects or the rows of a table."""
 
 import math
+import shlex
 import shutil
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -124,8 +125,14 @@ def _files(data: Data, reader: str | None) -> Iterator[Files]:
 @contextmanager
 def _converted(paths: tuple[str, ...], reader: str, folder: Path) -> Iterator[Files]:
     """Native files in `folder`, one for each of the files of another format, under the names of the originals."""
-    from turnwise.logs.readers import convert
+    from turnwise.logs.readers import READERS, convert
 
+    if reader != "native" and reader in READERS and READERS[reader].several:
+        together = " ".join(map(shlex.quote, paths)) + ("" if len(paths) > 1 else " OTHER_FILES...")
+        raise UsageError(
+            f"{reader} is a format of several files, which must be converted together first: "
+            f"turnwise convert --from {reader} {together} logs.jsonl"
+        )
     names = {}
     for number, path in enumerate(paths):
         target = folder / str(number) / f"{Path(path).stem}.jsonl"

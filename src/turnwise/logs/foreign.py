@@ -5,9 +5,9 @@ import shlex
 
 from turnwise.errors import Problem
 from turnwise.logs import native
-from turnwise.logs.readers import COLUMN, READERS, recognise
+from turnwise.logs.readers import COLUMN, READERS, in_utf16, recognise
 from turnwise.logs.readers.openai import ROLES
-from turnwise.logs.readers.sniff import Sample, sample
+from turnwise.logs.readers.sniff import Sample, sample, utf16
 
 SUFFIXES = (".jsonl", ".json", ".parquet", ".csv", ".tsv", ".txt")  # of files that may hold dialogues
 EXPECTED = "expected JSON Lines, one dialogue a line"
@@ -23,15 +23,19 @@ def foreign(path: str) -> Problem | None:
     looked = sample(path)
     name = recognise(path)
     if name is not None:
-        if _is_native(looked, name):
+        if name == "native" or _is_native(looked, name):
             return None
         found = f"is in the format {name} ({READERS[name].summary}); read it with: {_command(path, name)}"
         if READERS[name].roles:
             found += ", where NAME is the agent's name in the file"
+        elif not READERS[name].several:
+            found += f", or score it directly: turnwise score --from {name} {shlex.quote(path)}"
     elif looked.form == "folder":
         found = _folder(path, looked)
     elif looked.form == "zip":
         found = _zip(path)
+    elif (encoding := utf16(path)) is not None:
+        found = in_utf16(path, encoding)
     elif looked.form in ("table", "parquet") and looked.header and all(map(COLUMN.fullmatch, looked.header)):
         kind = "parquet" if looked.form == "parquet" else "csv"
         columns = f"is a table with the columns {', '.join(looked.header)}; {EXPECTED}"

@@ -9,11 +9,13 @@ import importlib
 import inspect
 import os
 import re
+import shlex
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from functools import cache
+from itertools import islice
 from typing import NamedTuple
 
 from turnwise import __version__, registry
@@ -25,8 +27,8 @@ from turnwise.logs.draft import Draft, State, can_resume
 from turnwise.logs.files import PIPE, Advance, counting, replacing
 from turnwise.logs.ids import IdSet
 from turnwise.logs.readers.account import Account
-from turnwise.logs.readers.sniff import Sample, sample
-from turnwise.logs.readers.source import Options, decoded, refuse
+from turnwise.logs.readers.sniff import Sample, sample, utf16
+from turnwise.logs.readers.source import Options, decoded, records, refuse
 from turnwise.types import Dialogue
 
 CONTINUED = "an interrupted conversion was continued after"
@@ -314,6 +316,11 @@ ALIASES = {
     "tau2-bench": "tau2",
     "wildchat": "messages",
 }
+NEAR_NATIVE = ("openai", "messages")  # formats whose rules a native file obeys, too
+OF_OPENAI = frozenset(
+    {"object", "custom_id", "body", "response", "choices"}
+)  # keys that `openai` takes apart
+JSON_LIST = re.compile(r'\s*\[\s*[\[{"]')  # begins a JSON list, also one that is cut off in its first element
 COLUMN = re.compile(r"[\w .:/()\[\]-]{1,60}")  # a name that a table's column may have
 
 
@@ -331,7 +338,26 @@ class Converted(NamedTuple):
 def recognise(path: str) -> str | None:
     """The name of the first reader whose format a file, a folder or a zip file has; None if there is none."""
     looked = sample(path)
-    return next((name for name, reader in READERS.items() if reader.recognises(looked)), None)
+    name = next((name for name, reader in READERS.items() if reader.recognises(looked)), None)
+    return "native" if name in NEAR_NATIVE and _is_native(looked) else name
+
+
+def _is_native(looked: Sample) -> bool:
+    """Whether JSON Lines are in turnwise's own format: they have keys that OpenAI's files do not have, and the first
+    records obey the native rules.
+    """
+    keys = looked.first.keys()
+    rated = (
+        bool({"ratings", "preferences"} & keys) and "model" not in keys
+    )  # `openai` takes the agent from `model`
+    if looked.form != "jsonl" or not (rated or {"id", "agent"} <= keys) or OF_OPENAI & keys:
+        return False
+    try:
+        for record in looked.records:
+            from_record(record, default_id="1")
+    except RuleError:
+        return False
+    return True
 
 
 def convert(
@@ -514,6 +540,8 @@ def recognised(path: str) -> str:
         from turnwise.logs.foreign import foreign  # which imports this module
 
         raise UsageError(str(foreign(path)))
+    if looked is not None and (damage := _damage(looked)) is not None:
+        raise damage
     if looked is not None and looked.header and all(map(COLUMN.fullmatch, looked.header)):
         kind = "parquet" if looked.form == "parquet" else "csv"
         raise UsageError(
@@ -527,6 +555,25 @@ def recognised(path: str) -> str:
             "its fields with --from json --map 'messages=...,role=...,content=...'"
         )
     return found
+
+
+def _damage(looked: Sample) -> DataError | None:
+    """Why the first records of a file cannot be read: it is empty, cut off, no JSON or in UTF-16; else None."""
+    if (encoding := utf16(looked.path)) is not None:
+        return DataError(Problem(looked.path, None, "", in_utf16(looked.path, encoding)))
+    if looked.form in ("json", "jsonl", "empty") or JSON_LIST.match(looked.text):
+        try:
+            for _ in islice(records(looked.path), len(looked.records) + 1):
+                pass
+        except DataError as error:
+            return error
+    return None
+
+
+def in_utf16(path: str, encoding: str) -> str:
+    """What a message says of a file in UTF-16."""
+    how = f"iconv -f {encoding} -t UTF-8 {shlex.quote(path)} > utf8.jsonl"
+    return f"is in {encoding}; expected UTF-8, which this writes: {how}"
 
 
 def _readable(reader: Reader, source: str, options: Options) -> Iterator[Dialogue]:

@@ -7,6 +7,7 @@ which those of special formats come before those of general ones.
 import csv
 import gzip
 import os
+from codecs import BOM_UTF16_BE, BOM_UTF16_LE
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -76,6 +77,17 @@ def sample(path: str) -> Sample:
         return found if is_json else Sample(path, "text", text)
     header = _header(text)
     return Sample(path, "table" if len(header) > 1 else "text", text, header=header)
+
+
+def utf16(path: str) -> str | None:
+    """The encoding of a file that is JSON text in UTF-16, as iconv calls it; None for any other file or folder."""
+    head = _head(path)[:HEAD] if os.path.isfile(path) else b""
+    if head.startswith((BOM_UTF16_LE, BOM_UTF16_BE)):
+        text = head[: len(head) // 2 * 2].decode("utf-16", errors="replace")
+        return "UTF-16" if text.lstrip()[:1] in ("[", "{") else None
+    if head[:2] in (b"{\0", b"[\0"):
+        return "UTF-16LE"
+    return "UTF-16BE" if head[:2] in (b"\0{", b"\0[") else None
 
 
 def _head(path: str) -> bytes:
