@@ -239,9 +239,8 @@ def _call(span: dict[str, Any], logged: list[tuple[str, Any]], options: Options)
         return None
     group = next((str(attributes[key]) for key in GROUPS if attributes.get(key)), span["trace"])
     model = next((str(attributes[key]) for key in MODELS if attributes.get(key)), None)
-    from_events = not CONTENTS & attributes.keys() and any(map(any, _from_events(events)))
-    if unread := sum(not (from_events and _has_message(name)) for name, _ in events):
-        options.dropped["events of spans that are not read as messages"] += unread
+    if unread := sum(not _has_message(name) for name, _ in events):
+        options.dropped["events of spans that hold no message"] += unread
     if REPEATED & attributes.keys():
         options.dropped[REPEATS] += 1
     kept = {
