@@ -52,7 +52,9 @@ def test_a_foreign_file_is_named_with_the_command_that_reads_it(tau: Path, comma
     assert status == 2
     assert "is in the format tau-bench" in said
     assert "turnwise convert --from tau-bench runs.json logs.jsonl" in said
-    assert "turnwise score --from tau-bench runs.json" in said
+    shorter = "turnwise score --from tau-bench runs.json -m length"
+    assert shorter in said
+    assert run(shorter, tau.parent)[0] == 0
     assert said.count("\n") <= 2
 
 

@@ -29,7 +29,7 @@ def foreign(path: str) -> Problem | None:
         if READERS[name].roles:
             found += ", where NAME is the agent's name in the file"
         elif not READERS[name].several:
-            found += f", or score it directly: turnwise score --from {name} {shlex.quote(path)}"
+            found += f", or score it directly: turnwise score --from {name} {shlex.quote(path)} -m length"
     elif looked.form == "folder":
         found = _folder(path, looked)
     elif looked.form == "zip":
