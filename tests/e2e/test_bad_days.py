@@ -176,7 +176,7 @@ def test_the_demo_resumes_after_an_interrupt_and_needs_no_weights(tmp_path: Path
     lines = done.stdout.splitlines()
     assert max(map(len, (line for line in lines if " " in line.strip()))) <= 60 + len("    out/")
     words = " ".join(done.stdout.split())
-    assert "left out, as they stand on a model that is not here: usr-ret, turnwise" in words
+    assert "left out, because they need a model that is not here: usr-ret, turnwise" in words
     assert "turnwise fetch minilm" in words
     end = lines[lines.index("What to do now") + 1 :]
     assert sum(line.startswith("* ") for line in end) == 5

@@ -285,12 +285,13 @@ LINE = json.dumps({"messages": CHAT})
     [
         (LINE[:40].encode(), "is not JSON: Input data was truncated"),
         (json.dumps([{"messages": CHAT}], indent=1)[:40].encode(), "is not JSON: Input data was truncated"),
-        (gzip.compress(LINE.encode())[:-12], "cannot be read to its end"),
+        (gzip.compress(LINE.encode(), mtime=0)[:-12], "cannot be read to its end"),
         (LINE.replace('"hi"', "NaN").encode(), "is not JSON"),
         (b"", "is empty; expected dialogues"),
         (b"\n\n \n", "is empty; expected dialogues"),
         (LINE.encode("utf-16"), "is in UTF-16; expected UTF-8"),
     ],
+    ids=["half a line", "half a list", "half a gzip file", "NaN", "nothing", "blank lines", "UTF-16"],
 )
 def test_convert_says_what_is_wrong_with_a_damaged_file(tmp_path: Path, content: bytes, reason: str) -> None:
     path = tmp_path / "a.jsonl"
