@@ -67,7 +67,7 @@ class FileIds(IdSet):
 
     def first(self, key: str) -> str | None:
         """Add an id and return None; if it is there already, return the file that had it first."""
-        code = hash(key) & MASK or 1
+        code = _code(key)
         slot = _slot(self._table, code)
         if self._table[slot]:
             return self._files[self._number[slot]]

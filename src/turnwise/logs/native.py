@@ -41,12 +41,11 @@ def read(
 
     `prefix` and `apart` are those of `checked`. The files of `options.more` are read after it, and ids must differ.
     """
-    options = options or Options()
-    if options.more:
+    if options is not None and options.more:
         yield from _merged((path, *options.more), options.roles)
         return
-    skip = options.records_to_skip()
-    for found in checked(path, prefix=prefix, apart=apart, skip=skip, roles=options.roles):
+    skip, roles = (0, None) if options is None else (options.records_to_skip(), options.roles)
+    for found in checked(path, prefix=prefix, apart=apart, skip=skip, roles=roles):
         if isinstance(found, Problem):
             raise DataError(found)
         yield found

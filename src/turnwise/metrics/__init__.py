@@ -22,6 +22,20 @@ if TYPE_CHECKING:  # `types` imports numpy, which is slow and not needed to list
     from turnwise.types import Card, Direction, Fitted, Kind, Level, Metric, Need
 
 
+RATING = "rating:"  # before a dimension: the ratings that people gave
+PREFERENCE = "preference:"  # before a dimension: the choices that people made
+
+
+def is_rating(name: str) -> bool:
+    """Whether the name of a metric stands for people's ratings."""
+    return name.startswith(RATING)
+
+
+def is_preference(name: str) -> bool:
+    """Whether the name of a metric stands for people's preferences."""
+    return name.startswith(PREFERENCE)
+
+
 @dataclass(frozen=True, slots=True)
 class Entry:
     """Where a metric is found: its target, the settings that its name fixes, and the package that offers it."""
@@ -140,12 +154,12 @@ def resolve(
     http address gives the user's own metric; it has no settings, and the arguments are ignored. Raises `UsageError` for
     an unknown name or setting, and `PluginError` for a plugin that is no metric.
     """
-    if name.startswith("rating:"):
+    if is_rating(name):
         from turnwise.metrics.rating import parse, rating_metric
 
         dimension, written = parse(name)
         return rating_metric(dimension, **{**written, **options})
-    if name.startswith("preference:"):
+    if is_preference(name):
         raise UsageError(
             f"`{name}` is a choice between two replies, not a score of one; `turnwise compare` takes it"
         )

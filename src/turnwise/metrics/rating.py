@@ -18,6 +18,7 @@ import numpy as np
 
 from turnwise import registry
 from turnwise.errors import DataError, Refused, UsageError
+from turnwise.metrics import RATING
 from turnwise.metrics.rows import quotient, scored
 from turnwise.stats.clusters import codes, connected_components
 from turnwise.stats.crossed import standard_errors
@@ -39,7 +40,6 @@ from turnwise.types import (
     digest,
 )
 
-PREFIX = "rating:"
 METHOD = "two-way clustered by cluster and rater, t"
 # Dimensions whose names say that a high rating is good. Of others, such as `insulting`, the data must say it.
 GOOD = frozenset(
@@ -58,11 +58,6 @@ GOOD = frozenset(
 RatedLevel: TypeAlias = Literal["turn", "dialogue"]
 Raters: TypeAlias = Literal["fixed", "centred"]
 _POSITIONS = "the raters' names (r1, r2, ...) may number the ratings of an item instead of naming people"
-
-
-def is_rating(name: str) -> bool:
-    """Whether the name of a metric stands for people's ratings."""
-    return name.startswith(PREFIX)
 
 
 @dataclass(frozen=True, slots=True)
@@ -211,7 +206,7 @@ class UnfittedCentredRating(_Scale):
         if connected_components([list(names) for names in seen.values()])[1] > 1:
             raise Refused(
                 "some raters rated none of the agents that the others rated, so that differences between raters cannot "
-                f"be told from differences between agents; use {PREFIX}{self.dimension} without raters=centred"
+                f"be told from differences between agents; use {RATING}{self.dimension} without raters=centred"
             )
         effects = _rater_effects(np.array(values), np.array(weights), codes(agents), codes(raters))
         fitted = CentredRating(**self.settings, raters=tuple(seen), effects=tuple(effects))
@@ -227,7 +222,7 @@ class UnfittedCentredRating(_Scale):
         numbered = all(name[:1] == "r" and name[1:].isdecimal() for name in names)
         if numbered and not self.stable:
             raise Refused(
-                f"{_POSITIONS}; if they name people: {PREFIX}{self.dimension}[raters=centred,stable=true]"
+                f"{_POSITIONS}; if they name people: {RATING}{self.dimension}[raters=centred,stable=true]"
             )
         if len(names) < 2:
             raise Refused(f"`{self.dimension}` has {len(names)} rater, and centring needs two or more")
@@ -375,11 +370,11 @@ def rating_metric(
     `level`, `raters`, `rescale` and `stable` may be written in brackets: `rating:overall[raters=centred]`.
     """
     if not dimension:
-        raise UsageError(f"`{PREFIX}` names no dimension; write for example {PREFIX}overall")
+        raise UsageError(f"`{RATING}` names no dimension; write for example {RATING}overall")
     known = _Scale(dimension, level, scale, direction, rescale, declared).settings
     if raters == "fixed":
         if stable is not None:
-            raise UsageError(f"`stable` has no effect on {PREFIX}{dimension} without raters=centred")
+            raise UsageError(f"`stable` has no effect on {RATING}{dimension} without raters=centred")
         return cast("Metric", MeanRating(**known))
     return cast("Fitted", UnfittedCentredRating(**known, stable=stable))
 
@@ -390,10 +385,10 @@ def parse(name: str, dimensions: Collection[str] = ()) -> tuple[str, dict[str, A
     A text that is one of `dimensions` as it stands has no settings, even if it has brackets. An unknown setting or a
     wrong value raises `UsageError`.
     """
-    rest = name.removeprefix(PREFIX)
+    rest = name.removeprefix(RATING)
     if rest in dimensions:
         return rest, {}
-    dimension, written = registry.settings(rest, f"{PREFIX}overall[raters=centred]")
+    dimension, written = registry.settings(rest, f"{RATING}overall[raters=centred]")
     settings = ("level", "raters", "rescale", "stable")
     for key in written:
         if key not in settings:

@@ -19,7 +19,7 @@ from turnwise.errors import Unmeasured, UsageError
 from turnwise.logs.items.items import FILE, all_items
 from turnwise.logs.native import file_names
 from turnwise.logs.scan import Census, scan
-from turnwise.metrics.rating import is_rating
+from turnwise.metrics import is_rating
 from turnwise.metrics.rows import better_direction
 from turnwise.protocols import metric_extras
 from turnwise.run.attack.policy_tuning import PolicyTuning

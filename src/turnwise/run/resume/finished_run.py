@@ -9,8 +9,8 @@ import numpy as np
 
 from turnwise.errors import UsageError
 from turnwise.meta.table import COLUMNS, ScoreTable, UnscoredItem
-from turnwise.metrics import resolve
-from turnwise.metrics.rating import RatedLevel, is_rating, parse, rating_metric
+from turnwise.metrics import is_rating, resolve
+from turnwise.metrics.rating import RatedLevel, parse, rating_metric
 from turnwise.metrics.rows import stack_rows
 from turnwise.protocols import metric_extras
 from turnwise.run.resume.block_store import BlockStore

@@ -16,6 +16,7 @@ from turnwise.logs.scan import Census, scan
 from turnwise.meta.calibrate import Units, calibrate, expected_unit_errors, units_of, unscored_by_agent
 from turnwise.meta.correlate import has_level
 from turnwise.meta.table import ScoreTable
+from turnwise.metrics import RATING
 from turnwise.ratings.aggregate import aggregate
 from turnwise.ratings.matrix import RatedLevel, dialogue_of, rating_matrix
 from turnwise.run.resume.block_store import BlockStore
@@ -27,7 +28,6 @@ from turnwise.run.spec import CalibrateSpec, Outcome, finish
 from turnwise.stats.drawing import UNIFORM, inclusion_probabilities, systematic_draw
 from turnwise.types import Dialogue, Finding, Floats, Rating
 
-PREFIX = "rating:"
 WEIGHT = "weight"  # key of `meta` for the weight of a dialogue
 
 
@@ -159,14 +159,14 @@ def _write_draw(
 
 def _dimension(census: Census, to: str | None) -> str:
     """The dimension that `--to` names, with or without `rating:`; by default `overall`, else the only one."""
-    name = None if to is None else to.removeprefix(PREFIX)
+    name = None if to is None else to.removeprefix(RATING)
     check_dimension(census, name)
     if name == "all":
         raise UsageError(f"--to names one dimension; there are {', '.join(census.dimensions)}")
     known = list(census.dimensions)
     if name is None and "overall" not in known and len(known) > 1:
         raise UsageError(
-            f"several dimensions were rated: {', '.join(known)}; choose with --to {PREFIX}{known[0]}"
+            f"several dimensions were rated: {', '.join(known)}; choose with --to {RATING}{known[0]}"
         )
     return name or ("overall" if "overall" in known else known[0])
 

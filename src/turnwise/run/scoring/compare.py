@@ -11,11 +11,12 @@ from turnwise.logs.scan import Census, scan_agents
 from turnwise.meta.compare import compare as compare_tables
 from turnwise.meta.compare import has_unpaired, with_adjusted_p
 from turnwise.meta.table import ScoreTable
+from turnwise.metrics import is_preference
 from turnwise.run.resume.block_store import BlockStore
 from turnwise.run.resume.finished_run import read_run
 from turnwise.run.scoring.collect import collect, listing
 from turnwise.run.scoring.pair_keys import PairKey, better_pair_key
-from turnwise.run.scoring.preferences import is_preference, preference_names, preferences
+from turnwise.run.scoring.preferences import preference_names, preferences
 from turnwise.run.scoring.rated import rating_names
 from turnwise.run.scoring.shards import Watch, prepare
 from turnwise.run.scoring.tally import generator

@@ -14,7 +14,8 @@ from turnwise.meta.disagreements import disagreement_records
 from turnwise.meta.gold import Gold, gold
 from turnwise.meta.length_bias import length_bias_records
 from turnwise.meta.table import ScoreTable
-from turnwise.metrics.rating import is_rating, parse
+from turnwise.metrics import is_rating
+from turnwise.metrics.rating import parse
 from turnwise.protocols import KnowsTraining
 from turnwise.ratings.matrix import RatedLevel
 from turnwise.report import results

@@ -12,10 +12,11 @@ from turnwise.errors import DataError, Refused, UsageError
 from turnwise.logs.items.items import all_items
 from turnwise.logs.scan import Census, scan
 from turnwise.meta.table import unit_scores
+from turnwise.metrics import RATING, is_preference, is_rating
 from turnwise.ratings.matrix import RatedLevel, rating_matrix
 from turnwise.run.resume.block_store import BlockStore
 from turnwise.run.scoring.collect import collect
-from turnwise.run.scoring.preferences import compared_pairs, is_preference
+from turnwise.run.scoring.preferences import compared_pairs
 from turnwise.run.scoring.preferences import parse as parse_preference
 from turnwise.run.scoring.raters import check_dimension, rated_levels
 from turnwise.run.scoring.shards import Watch, prepare
@@ -33,7 +34,6 @@ from turnwise.stats.power import (
 )
 from turnwise.types import Finding, Floats, Item
 
-PREFIX = "rating:"
 RATERS = (1, 2, 3, 5)
 MOST_EXPLAINED = 0.999  # share of the variance that scores explain
 CURVE = 40  # points of a power curve
@@ -89,7 +89,7 @@ def run(spec: PowerSpec) -> Outcome:
             turns = spec.turns or tuple(dict.fromkeys((1, _usual_turns(result))))
             raters = spec.raters or (RATERS if any(len(unit.values) > 1 for unit in result) else (1,))
             try:
-                beside = _scores(spec, census) if name.startswith(PREFIX) else None
+                beside = _scores(spec, census) if is_rating(name) else None
                 designs = _pilot_designs(result, spec, beside)
             except Refused as error:
                 found.append(Finding.refusal({"metric": name}, error))
@@ -331,9 +331,9 @@ def _preference_design(spec: PowerSpec, census: Census, name: str) -> tuple[Desi
 
 def _pilots(spec: PowerSpec, census: Census) -> Iterator[tuple[str, list[_Unit] | Finding]]:
     """The measured items of each metric of the pilot; a finding for a metric that could not be had."""
-    people = [name for name in spec.metrics if name.startswith(PREFIX)]
+    people = [name for name in spec.metrics if is_rating(name)]
     for name in people:
-        yield name, _rated_units(spec, census, name.removeprefix(PREFIX))
+        yield name, _rated_units(spec, census, name.removeprefix(RATING))
     others = tuple(name for name in spec.metrics if name not in people and not is_preference(name))
     if others:
         yield from _scored_units(replace(spec, metrics=others), census)

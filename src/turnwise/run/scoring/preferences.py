@@ -11,10 +11,10 @@ from turnwise.errors import DataError, UsageError, nearest
 from turnwise.logs.items.items import all_items
 from turnwise.logs.scan import Census
 from turnwise.meta.preferences import SAME_AGENT, About, ComparedPair, strengths, win_rate
+from turnwise.metrics import PREFERENCE
 from turnwise.run.spec import Spec
 from turnwise.types import OTHER_TURN, Dialogue, Finding, Item, Preference, item_id
 
-PREFIX = "preference:"
 CONTROLS = ("position", "length")
 OUTCOMES: Mapping[str, int] = {"this": 1, "other": -1, "tie": 0, "both_bad": 0}
 POSITIONS: Mapping[str | None, int] = {"first": 1, "second": -1, None: 0}
@@ -29,14 +29,9 @@ class Wanted:
     control: tuple[str, ...] = ()
 
 
-def is_preference(name: str) -> bool:
-    """Whether the name of a metric stands for people's preferences."""
-    return name.startswith(PREFIX)
-
-
 def preference_names(census: Census) -> tuple[str, ...]:
     """A name for each dimension that has preferences."""
-    return tuple(f"{PREFIX}{dimension}" for dimension in census.preferences)
+    return tuple(f"{PREFERENCE}{dimension}" for dimension in census.preferences)
 
 
 def parse(name: str, known: Sequence[str]) -> Wanted:
@@ -44,13 +39,13 @@ def parse(name: str, known: Sequence[str]) -> Wanted:
 
     Raises `DataError` if the data has no preferences, and `UsageError` for an unknown dimension or setting.
     """
-    rest = name.removeprefix(PREFIX)
+    rest = name.removeprefix(PREFERENCE)
     if not known:
         raise DataError(
             f"`{name}` needs preferences, and the data has none; docs/format.md shows how they are written"
         )
     dimension, written = (
-        (rest, {}) if rest in known else registry.settings(rest, f"{PREFIX}overall[position=true]")
+        (rest, {}) if rest in known else registry.settings(rest, f"{PREFERENCE}overall[position=true]")
     )
     if dimension not in known:
         raise UsageError(f"no preference has the dimension `{dimension}`; {nearest(dimension, known)}")

@@ -8,7 +8,8 @@ from turnwise.conformance.calls import fitted_on
 from turnwise.errors import DataError, UsageError, nearest
 from turnwise.logs.items.items import Selection, all_items
 from turnwise.logs.scan import Census
-from turnwise.metrics.rating import PREFIX, parse, rating_metric
+from turnwise.metrics import RATING
+from turnwise.metrics.rating import parse, rating_metric
 from turnwise.protocols import metric_extras
 from turnwise.run.spec import Spec
 from turnwise.types import Fitted, Metric
@@ -19,7 +20,7 @@ def rating_names(census: Census) -> tuple[str, ...]:
     names = []
     for dimension, about in census.dimensions.items():
         levels = [level for level, count in (("turn", about.n_turn), ("dialogue", about.n_dialogue)) if count]
-        plain = f"{PREFIX}{dimension}"
+        plain = f"{RATING}{dimension}"
         names += [plain] if len(levels) == 1 else [f"{plain}[level={level}]" for level in levels]
     return tuple(names)
 
@@ -42,8 +43,8 @@ def prepared_rating(name: str, spec: Spec, census: Census) -> Metric:
     levels = [level for level, count in (("turn", about.n_turn), ("dialogue", about.n_dialogue)) if count]
     if "level" not in written and len(levels) > 1:
         raise UsageError(
-            f"`{dimension}` was rated for turns and for whole dialogues; choose {PREFIX}{dimension}[level=turn] "
-            f"or {PREFIX}{dimension}[level=dialogue]"
+            f"`{dimension}` was rated for turns and for whole dialogues; choose {RATING}{dimension}[level=turn] "
+            f"or {RATING}{dimension}[level=dialogue]"
         )
     level = written.get("level", levels[0])
     if level not in levels:
@@ -54,7 +55,7 @@ def prepared_rating(name: str, spec: Spec, census: Census) -> Metric:
             sorted("none" if one is None else f"{one[0]:g}-{one[1]:g}" for one in about.scales)
         )
         raise UsageError(
-            f"the ratings of `{dimension}` have different scales ({scales}); {PREFIX}{dimension}[rescale=true] maps "
+            f"the ratings of `{dimension}` have different scales ({scales}); {RATING}{dimension}[rescale=true] maps "
             "all to 0-1, and --by or --where keeps them apart"
         )
     lowered = dimension in spec.lower_dimensions

@@ -25,8 +25,7 @@ from turnwise.errors import MissingExtra, PluginError, Refused, TooManyErrors, U
 from turnwise.logs import native
 from turnwise.logs.items.items import Selection, all_items, items
 from turnwise.logs.scan import Census
-from turnwise.metrics import resolve
-from turnwise.metrics.rating import is_rating
+from turnwise.metrics import is_rating, resolve
 from turnwise.metrics.rows import no_rows
 from turnwise.metrics.task.tables import FOLDER, NoTables
 from turnwise.protocols import Priced, metric_extras
