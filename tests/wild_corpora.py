@@ -6,7 +6,7 @@ import pytest
 
 from tests.conftest import CORPORA
 from turnwise.logs import native
-from turnwise.logs.readers import Converted, convert
+from turnwise.logs.conversion import Converted, convert
 from turnwise.logs.readers.source import Options
 
 WILD = CORPORA.parent / "wild"

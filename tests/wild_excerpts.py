@@ -14,7 +14,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from turnwise.logs.readers import Converted, convert
+from turnwise.logs.conversion import Converted, convert
 from turnwise.logs.readers.source import Options
 from turnwise.types import Role
 

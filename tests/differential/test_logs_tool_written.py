@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from turnwise.logs import native
-from turnwise.logs.readers import convert
+from turnwise.logs.conversion import convert
 from turnwise.logs.readers.traces.otel import AROUND, REPEATS
 
 trace = pytest.importorskip("opentelemetry.sdk.trace")

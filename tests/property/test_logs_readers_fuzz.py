@@ -19,7 +19,8 @@ from hypothesis import strategies as st
 from tests.log_sources import SOURCES, Said, Source, Written
 from turnwise.errors import TurnwiseError
 from turnwise.logs import READERS, native
-from turnwise.logs.readers import convert, recognise
+from turnwise.logs.conversion import convert
+from turnwise.logs.readers import recognise
 from turnwise.types import Role
 
 SAID = {"speaker": "x", "text": "a"}

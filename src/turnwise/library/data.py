@@ -125,7 +125,8 @@ def _files(data: Data, reader: str | None) -> Iterator[Files]:
 @contextmanager
 def _converted(paths: tuple[str, ...], reader: str, folder: Path) -> Iterator[Files]:
     """Native files in `folder`, one for each of the files of another format, under the names of the originals."""
-    from turnwise.logs.readers import READERS, convert
+    from turnwise.logs.conversion import convert
+    from turnwise.logs.readers import READERS
 
     if reader != "native" and reader in READERS and READERS[reader].several:
         together = " ".join(map(shlex.quote, paths)) + ("" if len(paths) > 1 else " OTHER_FILES...")

@@ -116,8 +116,9 @@ def convert(
             tokens, keys) by placeholders such as [PERSON_1]. The result has the counts; rules do not find everything.
         progress: Show a progress bar on standard error, in bytes of the source.
     """
-    from turnwise.logs.readers import convert as run
-    from turnwise.logs.readers import size, speakers
+    from turnwise.logs.conversion import convert as run
+    from turnwise.logs.conversion import size
+    from turnwise.logs.readers import speakers
     from turnwise.logs.readers.columns import parse
     from turnwise.logs.readers.source import Options
     from turnwise.run.workers.execute import progress as bar

@@ -1,19 +1,24 @@
 """What a file is that is not in the native format, and the one command that reads it."""
 
 import os
+import re
 import shlex
+from itertools import islice
 
-from turnwise.errors import Problem
+from turnwise.errors import DataError, Problem, UsageError
 from turnwise.logs import native
-from turnwise.logs.readers import COLUMN, READERS, in_utf16, recognise
+from turnwise.logs.files import PIPE
+from turnwise.logs.readers import COLUMN, READERS, recognise
 from turnwise.logs.readers.openai import ROLES
 from turnwise.logs.readers.sniff import Sample, sample, utf16
+from turnwise.logs.readers.source import records
 
 SUFFIXES = (".jsonl", ".json", ".parquet", ".csv", ".tsv", ".txt")  # of files that may hold dialogues
 EXPECTED = "expected JSON Lines, one dialogue a line"
 ROLE_OPTION = "--roles 'NAME=assistant,*=user'"
 NESTED_MAP = "--map 'messages=...,role=...,content=...'"
 TABLE_MAP = "--map 'id=...,role=...,content=...'"
+JSON_LIST = re.compile(r'\s*\[\s*[\[{"]')  # begins a JSON list, also one that is cut off in its first element
 
 
 def foreign(path: str) -> Problem | None:
@@ -99,3 +104,51 @@ def _zip(path: str) -> str:
     target = target if target != path else f"{path}_files"
     unpack = f"python -m zipfile -e {shlex.quote(path)} {shlex.quote(target)}"
     return f"is a zip file; {EXPECTED}. Unpack it and give the files in it: {unpack}"
+
+
+def recognised(path: str) -> str:
+    """The name of the reader that recognises a file; `DataError` if there is no file, `UsageError` if no reader
+    recognises it.
+    """
+    if path == PIPE:
+        raise UsageError("the format of standard input is not recognised; name it with --from")
+    found = recognise(path)
+    if found is None and not os.path.exists(path):
+        raise DataError(Problem(path, None, "", "cannot be read: No such file or directory"))
+    looked = sample(path) if found is None else None
+    if looked is not None and looked.form in ("folder", "zip"):
+        raise UsageError(str(foreign(path)))
+    if looked is not None and (damage := _damage(looked)) is not None:
+        raise damage
+    if looked is not None and looked.header and all(map(COLUMN.fullmatch, looked.header)):
+        kind = "parquet" if looked.form == "parquet" else "csv"
+        raise UsageError(
+            f"{path}: is a table with the columns {', '.join(looked.header)}; say what they are, for example "
+            f"--from {kind} --map 'id=...,role=...,content=...' (a message a row) or --map 'context=...,response=...' "
+            "(an item a row)"
+        )
+    if found is None:
+        raise UsageError(
+            f"{path}: the format is not recognised; name it with --from (`turnwise ls readers` has all), or map "
+            "its fields with --from json --map 'messages=...,role=...,content=...'"
+        )
+    return found
+
+
+def _damage(looked: Sample) -> DataError | None:
+    """Why the first records of a file cannot be read: it is empty, cut off, no JSON or in UTF-16; else None."""
+    if (encoding := utf16(looked.path)) is not None:
+        return DataError(Problem(looked.path, None, "", in_utf16(looked.path, encoding)))
+    if looked.form in ("json", "jsonl", "empty") or JSON_LIST.match(looked.text):
+        try:
+            for _ in islice(records(looked.path), len(looked.records) + 1):
+                pass
+        except DataError as error:
+            return error
+    return None
+
+
+def in_utf16(path: str, encoding: str) -> str:
+    """What a message says of a file in UTF-16."""
+    how = f"iconv -f {encoding} -t UTF-8 {shlex.quote(path)} > utf8.jsonl"
+    return f"is in {encoding}; expected UTF-8, which this writes: {how}"

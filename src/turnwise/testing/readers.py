@@ -7,7 +7,7 @@ from os import PathLike, fspath
 from pathlib import Path
 
 from turnwise.errors import DataError, TurnwiseError
-from turnwise.logs.readers import checked
+from turnwise.logs.conversion import checked
 from turnwise.logs.readers.source import Options
 from turnwise.registry import described
 from turnwise.testing.expect import ContractError, expect, raises, running

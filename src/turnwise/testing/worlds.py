@@ -9,7 +9,7 @@ import numpy as np
 
 from turnwise.conformance.plugins import world_problem
 from turnwise.errors import TurnwiseError
-from turnwise.logs.readers import checked
+from turnwise.logs.conversion import checked
 from turnwise.testing.expect import ContractError, expect, no_problem, running
 from turnwise.types import Dialogue
 

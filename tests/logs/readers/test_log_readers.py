@@ -9,7 +9,7 @@ import pytest
 
 from turnwise.errors import DataError, UsageError
 from turnwise.logs import READERS, native
-from turnwise.logs.readers import convert
+from turnwise.logs.conversion import convert
 from turnwise.logs.readers.source import Options
 from turnwise.types import Dialogue, Rating, Reply, Turn
 

@@ -11,7 +11,7 @@ import pytest
 
 from turnwise.errors import DataError, TurnwiseError, UsageError
 from turnwise.logs import READERS, native
-from turnwise.logs.readers import convert
+from turnwise.logs.conversion import convert
 from turnwise.logs.readers.columns import parse
 from turnwise.logs.readers.hf import _of_split
 from turnwise.logs.readers.source import Options

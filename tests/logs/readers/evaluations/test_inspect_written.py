@@ -10,7 +10,7 @@ import pytest
 
 from turnwise.errors import DataError, MissingExtra
 from turnwise.logs import native
-from turnwise.logs.readers import convert
+from turnwise.logs.conversion import convert
 
 FOLDER = Path(__file__).parents[3] / "fixtures" / "written"
 
