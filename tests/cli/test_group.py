@@ -1,5 +1,9 @@
 """What the command line says after an interruption."""
 
+import subprocess
+import sys
+from pathlib import Path
+
 import pytest
 
 from turnwise.cli import group
@@ -22,3 +26,18 @@ def test_an_interrupted_command_says_what_continues_it(
     monkeypatch.setattr(group.cli, "main", interrupted)
     assert group.run([command, "a.jsonl"]) == group.INTERRUPTED
     assert capsys.readouterr().err.strip() == f"turnwise: interrupted; {said}"
+
+
+def test_an_interrupt_while_a_dataclass_is_made_has_the_same_exit_code(tmp_path: Path) -> None:
+    (tmp_path / "interrupted.py").write_text(
+        "import turnwise.cli.group\n"
+        "def run(args):\n"
+        "    try:\n"
+        "        exec('raise KeyboardInterrupt')  # what `dataclass` does with the source of its methods\n"
+        "    except KeyboardInterrupt:\n"
+        "        return 130\n"
+        "turnwise.cli.group.run = run\n"
+        "turnwise.cli.main(['score'])\n"
+    )
+    done = subprocess.run([sys.executable, "-m", "interrupted"], cwd=tmp_path)
+    assert done.returncode == group.INTERRUPTED

@@ -83,4 +83,8 @@ def main(argv: list[str] | None = None) -> None:
         from turnwise.cli.common.crash import crashed
 
         code = crashed(args, error)
+    if code == INTERRUPTED:
+        # Python remembers an interrupt that arrived while it ran source text, as `dataclass` does, and would end by
+        # the signal instead of with this code; running other source text clears that.
+        exec("")
     sys.exit(code)
