@@ -57,12 +57,12 @@ def cell(of_metric: dict[str, dict] | None) -> str:
 def raters(of_metric: dict[str, dict[str, dict]]) -> str:
     """The agreement of one rater with the others, from the metric that scored the most items."""
     known = [rows["spearman"] for rows in of_metric.values() if "spearman" in rows]
-    known = [row for row in known if row.get("ceiling") is not None]
+    known = [row for row in known if row.get("one_rater") is not None]
     if not known:
         return "-"
     widest = max(known, key=lambda row: row["n_items"])
     other = of_metric[widest["metric"]]["pearson"]
-    return f"{widest['ceiling']:.3f} {other['ceiling']:.3f}"
+    return f"{widest['one_rater']:.3f} {other['one_rater']:.3f}"
 
 
 def rows(found: Found, level: str, columns: list[str]) -> Iterator[list[str]]:

@@ -4,7 +4,7 @@ from scipy import stats
 
 from turnwise.meta.correlate import agent_points, correlate
 from turnwise.meta.differences import differences, with_adjusted_p
-from turnwise.meta.gold import gold, one_rater_ceiling, system_ceiling, tie_floor
+from turnwise.meta.gold import gold, one_rater, one_rater_of_systems, tie_floor
 from turnwise.meta.table import ScoreTable
 from turnwise.metrics import resolve
 from turnwise.types import Item, Rating, Turn
@@ -152,15 +152,15 @@ def test_the_ceiling_is_one_rater_against_the_mean_of_the_others():
     values = judged.matrix.values
     one = np.concatenate([values[k] for k in range(3)])
     others = np.concatenate([np.delete(values, k, axis=0).mean(axis=0) for k in range(3)])
-    # `one_rater_ceiling` pools rating by rating, in the order of the matrix.
-    assert one_rater_ceiling(judged.matrix, "pearson") == pytest.approx(stats.pearsonr(one, others).statistic)
+    # `one_rater` pools rating by rating, in the order of the matrix.
+    assert one_rater(judged.matrix, "pearson") == pytest.approx(stats.pearsonr(one, others).statistic)
     agent_of = {name: AGENTS[at % 4] for at, name in enumerate(table.ids)}
-    assert 0.8 < system_ceiling(judged.matrix, agent_of, "pearson") <= 1
+    assert 0.8 < one_rater_of_systems(judged.matrix, agent_of, "pearson") <= 1
 
 
 def test_the_ceiling_is_nan_where_only_means_were_published():
     table = scored(LENGTHS)
-    assert np.isnan(one_rater_ceiling(people(table, RATINGS, raters=("mean",)).matrix, "pearson"))
+    assert np.isnan(one_rater(people(table, RATINGS, raters=("mean",)).matrix, "pearson"))
 
 
 def test_a_constant_metric_has_the_share_of_ties_as_pairwise_accuracy():
@@ -205,13 +205,13 @@ def test_williams_test_is_omitted_where_turns_share_a_dialogue():
     assert rows[0]["p_williams"] is None
 
 
-def test_the_system_ceiling_falls_with_the_noise_of_the_raters():
+def test_the_one_rater_of_systems_falls_with_the_noise_of_the_raters():
     table = scored(LENGTHS, agents=[AGENTS[at % 4] for at in range(60)])
     agent_of = dict(zip(table.ids, table.agents, strict=True))
     calm = people(table, RATINGS, raters=("x", "y", "z"), noise=0.1)
     noisy = people(table, np.zeros(60), raters=("x", "y", "z"), noise=3.0)
-    assert system_ceiling(calm.matrix, agent_of, "pearson") > 0.9
-    assert system_ceiling(noisy.matrix, agent_of, "pearson") < 0.9
+    assert one_rater_of_systems(calm.matrix, agent_of, "pearson") > 0.9
+    assert one_rater_of_systems(noisy.matrix, agent_of, "pearson") < 0.9
 
 
 def test_metrics_are_compared_over_systems_on_units_that_both_scored():

@@ -8,7 +8,7 @@ import pytest
 import turnwise
 from tests.wild_corpora import WILD, needs_wild
 from turnwise.errors import DataError, UsageError
-from turnwise.meta.pair_accuracy import PairScores, correct, one_rater_ceiling, pair_accuracy, tie_calibration
+from turnwise.meta.pair_accuracy import PairScores, correct, one_rater, pair_accuracy, tie_calibration
 from turnwise.meta.preferences import ComparedPair
 
 
@@ -70,12 +70,12 @@ def test_ties_are_calibrated_by_trying_every_epsilon() -> None:
         assert accuracy(tie_calibration(differences, outcomes)) == pytest.approx(best)
 
 
-def test_the_ceiling_is_one_rater_against_the_majority_of_the_others() -> None:
+def test_one_rater_is_compared_with_the_majority_of_the_others() -> None:
     pairs = [chosen(1, rater="ann"), chosen(1, rater="bob"), chosen(-1, rater="cat")]
     # ann and bob face one vote each way among the others (a tie); cat faces two for the first.
-    assert one_rater_ceiling(pairs) == 0
-    assert one_rater_ceiling([*pairs[:2]]) == 1
-    assert np.isnan(one_rater_ceiling(pairs[:1]))
+    assert one_rater(pairs) == 0
+    assert one_rater([*pairs[:2]]) == 1
+    assert np.isnan(one_rater(pairs[:1]))
 
 
 def votes(n: int = 30) -> list[dict[str, object]]:

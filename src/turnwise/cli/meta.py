@@ -1,6 +1,6 @@
 """`turnwise meta`."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import click
@@ -9,6 +9,8 @@ from turnwise.cli.common import options
 from turnwise.errors import UsageError, counted
 
 LEVEL = 0.05  # differences are printed up to this adjusted p
+MAX_DIFFERENCES = 6  # rows of the table of differences
+STATISTICS = "pearson,spearman,kendall,pairwise"
 
 
 @click.command(name="meta")
@@ -29,7 +31,7 @@ LEVEL = 0.05  # differences are printed up to this adjusted p
     help="What people rated; `all` gives a result for each. Default: overall, else the only one.",
 )  # fmt: skip
 @click.option(
-    "--statistic", "statistics", callback=options.names, default="pearson,spearman,kendall,pairwise",
+    "--statistic", "statistics", callback=options.names, default=STATISTICS,
     show_default=True, metavar="NAMES", help="`turnwise ls statistics` explains them.",
 )  # fmt: skip
 @click.option(
@@ -72,14 +74,16 @@ LEVEL = 0.05  # differences are printed up to this adjusted p
 def command(**given: Any) -> int:
     """Does a metric agree with people? At turn, dialogue and system level.
 
-    Correlations are signed: a metric that ranks backwards is negative. Each is shown with the ceiling (how well
-    one rater agrees with the others) and p; with -o or --format json also with the floor of a constant predictor,
-    the estimate without each system, and how much data --precision would need.
+    Correlations are signed: a metric that ranks backwards is negative. Each is shown over all items, inside agents
+    and inside contexts, beside the agreement of one rater with the others. The table shows one statistic; -v, -o and
+    --format json have the others, the intervals inside agents and contexts, the ceiling of a perfect metric, the
+    estimate without each system, and how much data --precision would need.
 
     \b
       turnwise meta rated.jsonl -m bleu-4,rouge-l
       turnwise meta rated.jsonl -m length --level system --dimension all
     """
+    from turnwise.cli.common.agreement import MAX_ROWS, matrices, on_a_screen
     from turnwise.cli.common.printed import conclude
     from turnwise.library import meta_evaluate
 
@@ -87,8 +91,20 @@ def command(**given: Any) -> int:
         raise UsageError("a --gate applies to the agreement of a metric with people; name the metric with -m")
     with options.gated(given):
         found = meta_evaluate(**options.arguments(given))
+        rows: Sequence[Mapping[str, Any]] = found.document["results"]
+        left_out = whole = ""
+        if not given["verbose"] and not _named(given["statistics"]):
+            rows, left_out = on_a_screen(rows)
+        if not given["verbose"] and len(rows) > MAX_ROWS:
+            whole = matrices([row for row in rows if row.get("estimate") is not None])
         sections = [of(found.document) for of in (_differences, _raters, _length_biases, _disagreements)]
-        return conclude(found, given, after="\n".join(part for part in sections if part))
+        after = "\n".join(part for part in (left_out, *sections) if part)
+        return conclude(found, given, rows=rows, whole=whole, after=after)
+
+
+def _named(statistics: Sequence[str]) -> bool:
+    """Whether the statistics are not the default ones, so that all of them are shown."""
+    return list(statistics) != STATISTICS.split(",")
 
 
 def _differences(document: Mapping[str, Any]) -> str:
@@ -96,7 +112,7 @@ def _differences(document: Mapping[str, Any]) -> str:
     from turnwise.report import text
 
     tested = [row for row in document.get("differences", ()) if row["p_adjusted"] is not None]
-    found = [row for row in tested if row["p_adjusted"] <= LEVEL]
+    found = sorted((row for row in tested if row["p_adjusted"] <= LEVEL), key=lambda row: row["p_adjusted"])
     if not found:
         return f"\nno two metrics were shown to differ ({counted(len(tested), 'test')})" if tested else ""
     head = ["metric_a", "metric_b", "dimension", "level", "statistic", "difference", "p", "p_adjusted"]
@@ -104,7 +120,8 @@ def _differences(document: Mapping[str, Any]) -> str:
         [text.p_value(row[name]) if name.startswith("p") else row[name] for name in head] for row in found
     ]
     share = f"{len(found)} of {counted(len(tested), 'test')}, adjusted"
-    return f"\nmetrics that differ ({share}):\n{text.table(rows, head)}"
+    rest = f"\n({len(rows) - MAX_DIFFERENCES} more with -o)" if len(rows) > MAX_DIFFERENCES else ""
+    return f"\nmetrics that differ ({share}):\n{text.table(rows[:MAX_DIFFERENCES], head)}{rest}"
 
 
 def _length_biases(document: Mapping[str, Any]) -> str:

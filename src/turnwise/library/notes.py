@@ -23,9 +23,12 @@ def notes(findings: Sequence[Finding]) -> list[str]:
             counts[key] = (
                 max(counts.get(key, 0), count) if "statistic" in finding.what else counts.get(key, 0) + count
             )
+    metrics: dict[tuple[int, str], list[str]] = {}
+    for (name, reason), count in counts.items():
+        metrics.setdefault((count, reason), []).append(name)
     found = [
-        f"note: {metric}: {counted(count, 'item')} not scored: {reason}"
-        for (metric, reason), count in counts.items()
+        f"note: {', '.join(names)}: {counted(count, 'item')} not scored: {reason}"
+        for (count, reason), names in metrics.items()
     ]
     for finding in findings:
         metric = finding.what.get("metric")
@@ -40,10 +43,23 @@ def notes(findings: Sequence[Finding]) -> list[str]:
             named = ", ".join(f"{name} ({count})" for name, count in islice(unresolved.items(), SHOWN))
             more = f", and {len(unresolved) - SHOWN} more" if len(unresolved) > SHOWN else ""
             found.append(f"note: placeholders that the ontology does not know: {named}{more}")
+    return list(dict.fromkeys([*found, *_without_a_result(findings)]))
+
+
+def _without_a_result(findings: Sequence[Finding]) -> list[str]:
+    """A line for each status and reason of findings without a result, which names one of them and counts the others.
+
+    Findings whose items were not scored have their own lines.
+    """
+    about: dict[tuple[str, str], list[str]] = {}
+    for finding in findings:
         if finding.status != "ok" and not finding.unscored:
-            about = " ".join(str(value) for value in finding.what.values() if value)
-            found.append(f"note: {about}: {finding.status}: {finding.reason}")
-    return list(dict.fromkeys(found))
+            what = " ".join(str(value) for value in finding.what.values() if value)
+            about.setdefault((finding.status, str(finding.reason)), []).append(what)
+    return [
+        f"note: {names[0]}{f' and {len(names) - 1} more' if len(names) > 1 else ''}: {status}: {reason}"
+        for (status, reason), names in about.items()
+    ]
 
 
 def unseen_parts(document: Mapping[str, Any]) -> list[str]:

@@ -127,8 +127,8 @@ class Agreement(Result):
     """The agreement of metrics with people, or of raters among themselves."""
 
     columns: ClassVar[tuple[str, ...]] = (
-        "metric", "dimension", "group", "level", "statistic", "estimate", "interval", "p", "ceiling", "n_items",
-        "n_tied", "n_clusters", "n_raters", "raters_are",
+        "metric", "dimension", "group", "level", "statistic", "estimate", "interval", "p", "within_agents",
+        "within_contexts", "one_rater", "n_items", "n_tied", "n_clusters", "n_raters", "raters_are",
     )  # fmt: skip
 
     @property

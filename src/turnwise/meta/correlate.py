@@ -1,5 +1,8 @@
 """Correlation of a metric with people's ratings, over rated turns or dialogues, or over agents (system level).
 
+Over turns and dialogues it is also computed inside agents and inside contexts (`stats/within.py`): agents that differ
+in quality and in some feature make the feature correlate with ratings although it says nothing about any one agent.
+
 Scores are oriented by `higher_is_better`, so that a positive correlation is agreement and a negative one disagreement.
 Intervals resample whole clusters. Over units they cover the correlation in the population of dialogues. Over systems
 they cover the correlation of these systems only, in the population of dialogues.
@@ -14,12 +17,13 @@ from typing import Any
 import numpy as np
 
 from turnwise.errors import Refused
-from turnwise.meta.gold import Gold, one_rater_ceiling, system_ceiling, tie_floor
+from turnwise.meta.gold import Gold, one_rater, one_rater_of_systems, perfect_metric, tie_floor
 from turnwise.meta.table import ScoreTable, unit_scores
 from turnwise.metrics.rows import better_direction
 from turnwise.stats import correlation, permutation, power
 from turnwise.stats.clusters import cluster_sums, codes
 from turnwise.stats.interval import Interval, interval_of_correlation, interval_of_rows, interval_of_sums
+from turnwise.stats.within import interval_inside_large_groups, interval_inside_small_groups
 from turnwise.types import Finding, Floats, Guarded, Ints, Level, Summed
 
 # Descriptions for `turnwise ls statistics`.
@@ -42,6 +46,7 @@ class Points:
     x: Floats  # scores, oriented so that higher is better
     y: Floats  # mean ratings
     agents: tuple[str, ...]  # of each point
+    contexts: tuple[str, ...]  # of each point; empty for points over agents
     codes: Ints  # cluster of each point; for points over agents, of each row
     n_clusters: int
 
@@ -82,6 +87,7 @@ def unit_points(table: ScoreTable, gold: Gold) -> Points:
         x[~np.isnan(x)],
         np.array([known[name] for name in names]),
         tuple(rows.agents[at] for at in kept),
+        tuple(_contexts(rows, unit_codes, n_units)[~np.isnan(x)]),
         cluster_codes,
         n_clusters,
     )
@@ -100,7 +106,42 @@ def agent_points(table: ScoreTable, gold: Gold) -> Points:
             table.metric.check(rows.rows[np.flatnonzero(agent_codes == code)])
     x = _sign(table) * unit_scores(table.metric, rows.rows, agent_codes, n_agents)
     y = _mean_ratings(cluster_sums(_rating_sums(rows, gold), agent_codes, n_agents))
-    return Points(names, x, y, names, *codes(rows.clusters))
+    return Points(names, x, y, names, (), *codes(rows.clusters))
+
+
+def _contexts(rows: ScoreTable, unit_codes: Ints, n_units: int) -> np.ndarray[Any, np.dtype[np.object_]]:
+    """(n_units,) the context of each unit: the pair that all its rows share, or the unit's own number where they
+    differ, as the turns of a dialogue do.
+    """
+    found = np.array([None] * n_units, dtype=object)
+    for at, (unit, pair) in enumerate(zip(unit_codes.tolist(), rows.pairs, strict=True)):
+        if found[unit] is None:
+            found[unit] = pair
+        elif found[unit] != pair:
+            found[unit] = f"unit {at}"
+    return found
+
+
+def _inside(points: Points, statistic: str, resampling: Resampling) -> dict[str, Any]:
+    """The statistic inside agents and inside contexts, each with its interval and the number of groups.
+
+    A field is None with fewer than two agents, and where no two points share a context or the statistic is undefined.
+    """
+    found: dict[str, Any] = {}
+    for name, groups, of in (
+        ("agents", points.agents, interval_inside_large_groups),
+        ("contexts", points.contexts, interval_inside_small_groups),
+    ):
+        group_codes, n_groups = codes(groups)
+        value, bounds, used = float("nan"), None, 0
+        if n_groups > 1:
+            arguments = (statistic, points.x, points.y, group_codes, points.codes, points.n_clusters)
+            draws = resampling.draws if resampling.intervals else 0
+            value, bounds, used = of(*arguments, draws=draws, rng=resampling.rng)
+        found[f"within_{name}"] = None if isnan(value) else value
+        found[f"within_{name}_interval"] = _clipped(bounds, statistic)
+        found[f"n_{name}"] = None if isnan(value) else used
+    return found
 
 
 def correlate_units(table: ScoreTable, gold: Gold, statistic: str, resampling: Resampling) -> dict[str, Any]:
@@ -115,6 +156,7 @@ def correlate_units(table: ScoreTable, gold: Gold, statistic: str, resampling: R
         partial(permutation.correlation_test, *arguments),
         resampling,
     )
+    matrix = gold.restricted_to(set(points.names))
     return _finding_fields(
         value,
         p,
@@ -124,8 +166,10 @@ def correlate_units(table: ScoreTable, gold: Gold, statistic: str, resampling: R
         n_clusters=points.n_clusters,
         reason=_why_undefined(points, "scored and rated items"),
         details={
-            "ceiling": one_rater_ceiling(gold.restricted_to(set(points.names)), statistic),
+            "one_rater": one_rater(matrix, statistic),
+            "ceiling": perfect_metric(matrix, statistic),
             "floor": tie_floor(points.y, statistic),
+            **_inside(points, statistic, resampling),
             "without": _without_each_agent(points, lambda keep: of(points.x[keep], points.y[keep])),
             "clusters_needed": _clusters_needed(bounds, points.n_clusters, resampling.precision),
         },
@@ -164,7 +208,8 @@ def correlate_systems(
         n_clusters=points.n_clusters,
         reason=_why_undefined(points, "systems", MIN_SYSTEMS),
         details={
-            "ceiling": system_ceiling(gold.restricted_to(agent_of), agent_of, statistic),
+            "one_rater": one_rater_of_systems(gold.restricted_to(agent_of), agent_of, statistic),
+            "ceiling": None,  # the reliability of agents' means is not known
             "floor": tie_floor(points.y, statistic),
             "n_systems": len(points.names),
             "without": _without_each_agent(points, lambda keep: of(points.x[keep], points.y[keep])),

@@ -16,6 +16,7 @@ from turnwise.errors import Refused
 from turnwise.meta.correlate import MIN_SYSTEMS, Points, agent_points, rated_rows, unit_points
 from turnwise.meta.gold import Gold
 from turnwise.meta.table import ScoreTable
+from turnwise.stats.clusters import codes
 from turnwise.stats.correlation import pearson
 from turnwise.stats.permutation import (
     DifferenceTest,
@@ -24,6 +25,7 @@ from turnwise.stats.permutation import (
     perm_both_systems,
     williams,
 )
+from turnwise.stats.within import difference_inside_large_groups
 from turnwise.types import Level
 
 
@@ -64,6 +66,7 @@ def differences(
                     "p": None if isnan(test.p) else test.p,
                     "p_williams": _williams(one, two) if statistic == "pearson" else None,
                     "n_points": len(one.x),
+                    **_within_agents(one, two, level, statistic),
                 }
             )
     return found
@@ -90,13 +93,14 @@ def _subset(points: Points, keep: np.ndarray[Any, np.dtype[np.int64]]) -> Points
 
     Points over agents keep the clusters of all rows.
     """
-    names = tuple(points.names[at] for at in keep)
-    agents = tuple(points.agents[at] for at in keep)
+    names, agents = (tuple(column[at] for at in keep) for column in (points.names, points.agents))
+    contexts = tuple(points.contexts[at] for at in keep) if points.contexts else ()
     per_point = len(points.codes) == len(points.names)
     renumbered = (
         np.unique(points.codes[keep], return_inverse=True) if per_point else (points.codes, points.codes)
     )
-    return Points(names, points.x[keep], points.y[keep], agents, renumbered[1], len(np.unique(renumbered[0])))
+    x, y = points.x[keep], points.y[keep]
+    return Points(names, x, y, agents, contexts, renumbered[1], len(np.unique(renumbered[0])))
 
 
 def _difference_test(
@@ -108,6 +112,22 @@ def _difference_test(
     if level == "system":
         return perm_both_systems(one.x, two.x, one.y, statistic, draws=draws, rng=rng)
     return perm_both(one.x, two.x, one.y, one.codes, one.n_clusters, statistic, draws=draws, rng=rng)
+
+
+def _within_agents(one: Points, two: Points, level: Level, statistic: str) -> dict[str, float | None]:
+    """The difference of the agreements inside agents and its p-value; both None with fewer than two agents, at system
+    level, and where they are undefined.
+    """
+    agents, n_agents = codes(one.agents)
+    difference = p = float("nan")
+    if level != "system" and n_agents > 1:
+        difference, _, p = difference_inside_large_groups(
+            statistic, one.x, two.x, one.y, agents, one.codes, one.n_clusters
+        )
+    return {
+        "difference_within_agents": None if isnan(difference) else difference,
+        "p_within_agents": None if isnan(p) else p,
+    }
 
 
 def _williams(one: Points, two: Points) -> float | None:
@@ -122,6 +142,15 @@ def _williams(one: Points, two: Points) -> float | None:
 
 
 def with_adjusted_p(found: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-    """The records with `p_adjusted`, over all of them (Benjamini-Hochberg); None where p is None."""
-    p = benjamini_hochberg(np.array([np.nan if row["p"] is None else row["p"] for row in found]))
-    return [{**row, "p_adjusted": None if isnan(q) else float(q)} for row, q in zip(found, p, strict=True)]
+    """The records with `p_adjusted`, over all of them (Benjamini-Hochberg), and the same for the differences inside
+    agents where there are any; None where p is None.
+    """
+    records = [dict(row) for row in found]
+    for suffix in ("", "_within_agents"):
+        known = [row for row in records if f"p{suffix}" in row]
+        p = benjamini_hochberg(
+            np.array([np.nan if row[f"p{suffix}"] is None else row[f"p{suffix}"] for row in known])
+        )
+        for row, q in zip(known, p, strict=True):
+            row[f"p_adjusted{suffix}"] = None if isnan(q) else float(q)
+    return records

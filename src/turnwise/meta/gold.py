@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from turnwise.ratings.aggregate import aggregate, oriented
+from turnwise.ratings.ceiling import ceiling
 from turnwise.ratings.matrix import RatedLevel, RatingMatrix, rating_matrix
 from turnwise.stats.agreement import leave_one_out_correlation
 from turnwise.stats.clusters import cluster_sums, codes
@@ -55,18 +56,27 @@ def gold(ratings: Sequence[Rating], dimension: str, level: RatedLevel, *, rescal
     return Gold(dimension, level, matrix, aggregate(matrix).by_item())
 
 
-def one_rater_ceiling(matrix: RatingMatrix, statistic: str) -> float:
-    """Correlation of one person with the mean of the item's other raters; NaN if agreement is undefined.
+def one_rater(matrix: RatingMatrix, statistic: str) -> float:
+    """Correlation of one rater with the mean of the item's other raters; NaN if agreement is undefined.
 
-    A metric is compared with the mean of all raters, one more than the person is compared with, so a metric as good as
-    a person scores slightly above this ceiling.
+    A metric is compared with the mean of all raters, one more than the rater is compared with, so a metric as good as
+    a rater scores slightly above this.
     """
     if matrix.why_no_agreement:
         return float("nan")
     return leave_one_out_correlation(matrix.values, statistic)
 
 
-def system_ceiling(matrix: RatingMatrix, agent_of: Mapping[str, str], statistic: str) -> float:
+def perfect_metric(matrix: RatingMatrix, statistic: str) -> float:
+    """The ceiling: the correlation that a metric without error would have with these mean ratings.
+
+    NaN where the reliability of the ratings is unknown, and for statistics other than Pearson and Spearman. For
+    Spearman it is an approximation, because the reliability is that of the ratings and not of their ranks.
+    """
+    return ceiling(matrix).correlation if statistic in ("pearson", "spearman") else float("nan")
+
+
+def one_rater_of_systems(matrix: RatingMatrix, agent_of: Mapping[str, str], statistic: str) -> float:
     """Mean over raters of the correlation, across systems, of one rater's means with the means of the other raters.
 
     Only raters who rated every system count. NaN if there are none, or if agreement is undefined.

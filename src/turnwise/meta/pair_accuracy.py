@@ -83,7 +83,7 @@ def pair_accuracy(scores: PairScores, *, dimension: str, group: str) -> Finding:
     bounds, p = errors.interval(estimate), errors.p_value(estimate - floor)
     if bounds is not None:
         bounds = max(0.0, bounds[0]), min(1.0, bounds[1])
-    ceiling = one_rater_ceiling(scores.pairs)
+    one = one_rater(scores.pairs)
     return Finding(
         **shared,
         estimate=estimate,
@@ -94,7 +94,8 @@ def pair_accuracy(scores: PairScores, *, dimension: str, group: str) -> Finding:
         method=method if bounds else "none: no variation, or fewer than 2 clusters or raters",
         details={
             "better": scores.better,
-            "ceiling": None if np.isnan(ceiling) else ceiling,
+            "one_rater": None if np.isnan(one) else one,
+            "ceiling": None,
             "floor": floor,
             "epsilon": epsilon,
             "tied_by_people": ties,
@@ -104,7 +105,7 @@ def pair_accuracy(scores: PairScores, *, dimension: str, group: str) -> Finding:
     )
 
 
-def one_rater_ceiling(pairs: Sequence[ComparedPair]) -> float:
+def one_rater(pairs: Sequence[ComparedPair]) -> float:
     """How often one rater chooses as the majority of the others on the same pair; NaN if no pair has two raters."""
     by_pair: dict[frozenset[str], list[int]] = {}
     for pair in pairs:

@@ -54,7 +54,12 @@ class Agreement(Result, kw_only=True):
     statistic: str | None = None
     better: Direction | None = None  # of the metric; the statistic is signed, so that more is always better
     undefined: bool = False  # the metric has no number at this level by its nature
-    ceiling: Number = None
+    within_agents: Number = None  # the statistic inside agents, averaged over them
+    within_agents_interval: Interval = None
+    within_contexts: Number = None  # the statistic among replies to the same context
+    within_contexts_interval: Interval = None
+    one_rater: Number = None  # the statistic of one rater against the others
+    ceiling: Number = None  # the correlation that a metric without error would have with these ratings
 
 
 class Difference(Result, kw_only=True):

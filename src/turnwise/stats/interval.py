@@ -85,12 +85,30 @@ def jackknife_t(estimate: float, left_out: Floats, level: float = 0.95) -> Inter
     """
     from scipy.special import stdtrit
 
+    error = _jackknife_error(left_out)
+    if error is None:
+        return None
+    half = float(stdtrit(len(left_out) - 1, (1 + level) / 2)) * error
+    return estimate - half, estimate + half
+
+
+def jackknife_p(estimate: float, left_out: Floats) -> float:
+    """Two-sided p-value of an estimate against 0, by Student's t with the jackknife standard error.
+
+    NaN where `jackknife_t` is None.
+    """
+    from scipy.special import stdtr
+
+    error = _jackknife_error(left_out)
+    return float("nan") if error is None else float(2 * stdtr(len(left_out) - 1, -abs(estimate) / error))
+
+
+def _jackknife_error(left_out: Floats) -> float | None:
+    """The jackknife standard error; None if `left_out` has fewer than 2 values, is not finite or does not vary."""
     n = len(left_out)
     if n < 2 or not np.isfinite(left_out).all() or not _has_spread(left_out):
         return None
-    error = float(np.sqrt((n - 1) / n * np.sum((left_out - np.mean(left_out)) ** 2)))
-    half = float(stdtrit(n - 1, (1 + level) / 2)) * error
-    return estimate - half, estimate + half
+    return float(np.sqrt((n - 1) / n * np.sum((left_out - np.mean(left_out)) ** 2)))
 
 
 def welch(difference: float, left_out_a: Floats, left_out_b: Floats, level: float = 0.95) -> Interval | None:
@@ -164,7 +182,7 @@ def interval_of_sums(
     if rare is not None:
         return rare, "Wilson by cluster"
     drawn = bootstrap_sums(sums, of_sums, draws=draws, rng=rng)
-    return _interval_and_method(estimate, drawn, jackknife_sums(sums, of_sums), level, n_clusters=n_clusters)
+    return interval_of_draws(estimate, drawn, jackknife_sums(sums, of_sums), level, n_clusters=n_clusters)
 
 
 def interval_of_correlation(
@@ -187,7 +205,7 @@ def interval_of_correlation(
     estimate, drawn, left_out = resampled_correlation(
         statistic, x, y, codes, n_clusters, draws=draws, rng=rng
     )
-    return _interval_and_method(estimate, drawn, left_out, level, n_clusters=len(left_out))
+    return interval_of_draws(estimate, drawn, left_out, level, n_clusters=len(left_out))
 
 
 def interval_of_rows(
@@ -207,7 +225,7 @@ def interval_of_rows(
         return None, "none: fewer than 2 clusters"
     drawn = subsample(statistic, codes, n_clusters, draws=draws, rng=rng)
     estimate, left_out = statistic(np.arange(len(codes))), jackknife(statistic, codes, n_clusters)
-    return _interval_and_method(estimate, drawn, left_out, level, n_clusters=n_clusters, kind="subsampling")
+    return interval_of_draws(estimate, drawn, left_out, level, n_clusters=n_clusters, kind="subsampling")
 
 
 def rescaled(interval: Interval, centre: float, estimate: float, *, share: float) -> Interval:
@@ -239,11 +257,11 @@ def _interval_of_rare_share(
     return wilson_of_rare(estimate, min(at_bounds), len(each), level, bounds=bounds)
 
 
-def _interval_and_method(
+def interval_of_draws(
     estimate: float,
     drawn: Floats,
     left_out: Floats,
-    level: float,
+    level: float = 0.95,
     *,
     n_clusters: int,
     kind: str = "bootstrap",

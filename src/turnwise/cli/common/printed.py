@@ -18,19 +18,20 @@ def conclude(
     *,
     columns: Sequence[str] | None = None,
     rows: Sequence[Mapping[str, Any]] | None = None,
+    whole: str = "",
     after: str = "",
 ) -> int:
     """Print the result as asked, with the text `after` under the table, evaluate its gates, and return the exit code.
 
-    `columns` and `rows` are those of the table if they are not the result's own. The code is the result's own
-    if it is not 0, else 1 if a gate failed.
+    `columns` and `rows` are those of the table if they are not the result's own; `whole` replaces the table. The code
+    is the result's own if it is not 0, else 1 if a gate failed.
     """
     if given["style"] == "json":
         sys.stdout.write(results.to_json(found.document).decode())
     else:
         more = ("method", "signature") if given["verbose"] else ()
         shown = found.document["results"] if rows is None else rows
-        print(table(shown, [*(columns or found.columns), *more]))
+        print(whole or table(shown, [*(columns or found.columns), *more]))
         if after:
             print(after)
     sys.stdout.flush()  # in one file or pipe, results come before notes

@@ -43,7 +43,7 @@ def heatmaps(run: Run) -> Iterator[Figure]:
     """One heat map for each level: metrics in rows, dimensions and groups in columns."""
     for statistic, level, mine in _levels(run):
         title = f"agreement with people, {level} level ({statistic})"
-        ceilings = {_column_label(r): r.get("ceiling") for r in mine}
+        ceilings = {_column_label(r): r.get("one_rater") for r in mine}
         above = ", ".join(
             f"{name} {number(value, 2)}" for name, value in ceilings.items() if value is not None
         )
@@ -54,10 +54,10 @@ def heatmaps(run: Run) -> Iterator[Figure]:
             + (f"Correlation of one person with the others: {above}." if above else "")
             + lower_is_better_note(mine, ": signs are turned, so that blue agrees there too"),
             notes=provenance_notes(mine, column=True),
-            head=("metric", "dimension", "group", statistic, "low", "high", "p", "ceiling", "items", "signature"),
+            head=("metric", "dimension", "group", statistic, "low", "high", "p", "one rater", "items", "signature"),
             rows=tuple(
                 (r["metric"], r["dimension"], r.get("group"), r["estimate"], *(interval(r) or (None, None)), r["p"],
-                 r.get("ceiling"), r["n_items"], r["signature"])
+                 r.get("one_rater"), r["n_items"], r["signature"])
                 for r in mine
             ),
             svg=_picture(mine, title),

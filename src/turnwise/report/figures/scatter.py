@@ -120,8 +120,8 @@ def _figure(record: Record, dots: Sequence[tuple[str, str, float, float]], step:
     for name, agent, people, score in dots[::every]:
         tip = f"{name} ({agent}): people {number(people)}, {metric} {number(score)}"
         panel.dot(people + 0.25 * step * _jitter(name), score, 0, size=2.2, tip=tip)
-    ceiling = record.get("ceiling")
-    reached = f" One person against the others reaches {number(ceiling)}." if ceiling is not None else ""
+    one = record.get("one_rater")
+    reached = f" One person against the others reaches {number(one)}." if one is not None else ""
     return Figure(
         kind="scatter",
         title=title,
