@@ -97,8 +97,9 @@ def nearest(name: str, known: Sequence[str]) -> str:
 
 
 def counted(count: int, noun: str) -> str:
-    """A count and its noun in singular or plural: `1 test`, `2 tests`."""
-    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
+    """A count and its noun in singular or plural: `1 test`, `2 tests`, `2 strategies`."""
+    plural = f"{noun[:-1]}ies" if noun.endswith("gy") else f"{noun}s"
+    return f"{count} {noun}" if count == 1 else f"{count} {plural}"
 
 
 def out_of_memory(error: BaseException) -> bool:

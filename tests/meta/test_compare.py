@@ -146,7 +146,7 @@ def test_lower_is_better_is_respected_and_a_feature_is_only_called_higher():
     b = table("length", words(rng, 8, 12), agent="b", pairs=PAIRS)
     assert found(a, b).details["verdict"] == "B is higher"
     worse = [dataclasses.replace(side, metric=Errors()) for side in (a, b)]
-    assert found(*worse).details["verdict"] == "A is better"
+    assert found(*worse).details["verdict"] == "A scores lower"
 
 
 def test_p_is_adjusted_over_all_metrics_before_the_verdict():

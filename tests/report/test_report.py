@@ -8,7 +8,7 @@ import pytest
 
 from tests.finished_runs import CORPUS, ran, write_hostile
 from turnwise.errors import DataError, UsageError
-from turnwise.report.headlines import sentences
+from turnwise.report.claims import claims_of
 from turnwise.report.report import report, write
 from turnwise.report.runs import Run
 
@@ -108,16 +108,6 @@ def _run(command: str, results: list[dict], **more: object) -> Run:
     return Run("x", Path("/dev/null"), {"command": command, "results": results, **more})
 
 
-def test_agreement_without_an_interval_is_decided_by_p():
-    record = {
-        "metric": "bad", "statistic": "spearman", "level": "system", "dimension": "overall", "status": "ok",
-        "estimate": 0.4, "interval": None, "p": 0.75,
-    }  # fmt: skip
-    assert sentences(_run("meta", [record]))[0].startswith("Trust none")
-    assert sentences(_run("meta", [{**record, "p": 0.01}]))[0].startswith("bad agrees")
-    assert sentences(_run("meta", [{**record, "p": 0.01, "estimate": -0.4}]))[0].startswith("Trust none")
-
-
 def test_a_run_in_which_all_was_refused_has_the_reason():
     refused = {
         "target": "a",
@@ -134,10 +124,11 @@ def test_a_run_in_which_all_was_refused_has_the_reason():
         "mae": None,
         "coverage": None,
     }
-    assert sentences(_run("ope", [refused], validation=[check])) == [
-        "Agents left out in turn could not be predicted: too few agents"
-    ]
-    assert "too few agents" in sentences(_run("compare", [{**refused, "agent_a": "a", "agent_b": "b"}]))[0]
+    (claim,) = claims_of(_run("ope", [refused], validation=[check]))
+    assert str(claim) == "Agents left out in turn could not be predicted: too few agents."
+    compared = {**refused, "metric": "chrf", "agent_a": "a", "agent_b": "b"}
+    (claim,) = claims_of(_run("compare", [compared]))
+    assert "too few agents" in str(claim)
 
 
 def test_unknown_coverage_is_left_out_and_a_known_mean_is_not_called_truth():
@@ -150,7 +141,7 @@ def test_unknown_coverage_is_left_out_and_a_known_mean_is_not_called_truth():
         "mae": 0.1,
         "coverage": None,
     }
-    assert "intervals" not in sentences(_run("ope", [given], validation=[check]))[0]
-    assert (
-        "hold the known mean" in sentences(_run("ope", [given], validation=[{**check, "coverage": 0.8}]))[0]
-    )
+    (claim,) = claims_of(_run("ope", [given], validation=[check]))
+    assert "intervals" not in str(claim)
+    (claim,) = claims_of(_run("ope", [given], validation=[{**check, "coverage": 0.8}]))
+    assert "hold the known mean" in str(claim)

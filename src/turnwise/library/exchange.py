@@ -182,4 +182,6 @@ def make_report(
         raise UsageError("name the folders of finished runs, as -o wrote them: turnwise report DIR...")
     made = report(named, title=title)
     written = {path: tuple(write(made, Path(path))) for path in paths(output)}
-    return Report(title=title, claims=made.headlines, n_figures=len(made.figures), written=written)
+    return Report(
+        title=title, claims=tuple(map(str, made.claims)), n_figures=len(made.figures), written=written
+    )

@@ -20,7 +20,7 @@ from turnwise.conformance.calls import number_of, numbers_of
 from turnwise.errors import PluginError, Refused
 from turnwise.meta.table import ScoreTable, unit_means
 from turnwise.metrics.rows import better_direction, dense, stack_rows
-from turnwise.protocols import SamplesRaters
+from turnwise.protocols import SamplesRaters, metric_extras
 from turnwise.stats import effect, permutation, power, unpaired
 from turnwise.stats.clusters import cluster_sums, codes, connected_components
 from turnwise.stats.interval import Interval, interval_of_rows, interval_of_sums
@@ -265,11 +265,26 @@ def _finding_fields(
         reason = "the metric is undefined on these items"
         known = {"better": end}
         return {**counts, "estimate": None, "status": "skipped", "reason": reason, "details": known}
-    comparative = "better" if end else "higher"
     leads = "A" if (difference > 0) == (end != "lower") else "B"
-    shown = {"better": end, "a": a, "b": b, "leads": f"{leads} is {comparative}", **(details or {})}
+    shown = {
+        "better": end,
+        "a": a,
+        "b": b,
+        "leads": f"{leads} {_comparative(metric, end)}",
+        **(details or {}),
+    }
     p_value = None if np.isnan(p) else p
     return {**counts, "estimate": difference, "interval": bounds, "p": p_value, "details": shown}
+
+
+def _comparative(metric: Metric, end: str | None) -> str:
+    """What is said of the agent on the good end: only people's ratings make it better, a metric scores it.
+
+    Where no end is good, it is the agent with the higher number.
+    """
+    if end is None:
+        return "is higher"
+    return "is better" if metric_extras(metric).reads_ratings else f"scores {end}"
 
 
 def _pair_details(metric: Metric, found: MatchedPairs, a: Floats, b: Floats) -> dict[str, Any]:

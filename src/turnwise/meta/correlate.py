@@ -17,7 +17,14 @@ from typing import Any
 import numpy as np
 
 from turnwise.errors import Refused
-from turnwise.meta.gold import Gold, one_rater, one_rater_of_systems, perfect_metric, tie_floor
+from turnwise.meta.gold import (
+    Gold,
+    one_rater,
+    one_rater_of_systems,
+    one_rater_within_agents,
+    perfect_metric,
+    tie_floor,
+)
 from turnwise.meta.table import ScoreTable, unit_scores
 from turnwise.metrics.rows import better_direction
 from turnwise.stats import correlation, permutation, power
@@ -157,6 +164,9 @@ def correlate_units(table: ScoreTable, gold: Gold, statistic: str, resampling: R
         resampling,
     )
     matrix = gold.restricted_to(set(points.names))
+    agent_of = dict(zip(points.names, points.agents, strict=True))
+    within = _inside(points, statistic, resampling)
+    one_within = one_rater_within_agents(matrix, agent_of, statistic) if within["n_agents"] else float("nan")
     return _finding_fields(
         value,
         p,
@@ -169,7 +179,8 @@ def correlate_units(table: ScoreTable, gold: Gold, statistic: str, resampling: R
             "one_rater": one_rater(matrix, statistic),
             "ceiling": perfect_metric(matrix, statistic),
             "floor": tie_floor(points.y, statistic),
-            **_inside(points, statistic, resampling),
+            **within,
+            "one_rater_within_agents": one_within,
             "without": _without_each_agent(points, lambda keep: of(points.x[keep], points.y[keep])),
             "clusters_needed": _clusters_needed(bounds, points.n_clusters, resampling.precision),
         },

@@ -15,6 +15,7 @@ from turnwise.ratings.matrix import RatedLevel, RatingMatrix, rating_matrix
 from turnwise.stats.agreement import leave_one_out_correlation
 from turnwise.stats.clusters import cluster_sums, codes
 from turnwise.stats.correlation import row_correlations
+from turnwise.stats.within import MIN_ITEMS, mean_correlation, mean_weight
 from turnwise.types import Floats, Rating
 
 
@@ -65,6 +66,24 @@ def one_rater(matrix: RatingMatrix, statistic: str) -> float:
     if matrix.why_no_agreement:
         return float("nan")
     return leave_one_out_correlation(matrix.values, statistic)
+
+
+def one_rater_within_agents(matrix: RatingMatrix, agent_of: Mapping[str, str], statistic: str) -> float:
+    """`one_rater` inside each agent with at least four rated units, averaged as a metric's agreement inside agents is.
+
+    NaN if agreement is undefined for every agent.
+    """
+    if matrix.why_no_agreement:
+        return float("nan")
+    agents = np.array([agent_of.get(item, "") for item in matrix.items])
+    found, weights = [], []
+    for agent in dict.fromkeys(agents.tolist()):
+        mine = np.flatnonzero(agents == agent)
+        value = leave_one_out_correlation(matrix.values[:, mine], statistic) if agent else float("nan")
+        if len(mine) >= MIN_ITEMS and not np.isnan(value):
+            found.append(value)
+            weights.append(mean_weight(statistic, len(mine)))
+    return mean_correlation(statistic, np.array(found), np.array(weights)) if found else float("nan")
 
 
 def perfect_metric(matrix: RatingMatrix, statistic: str) -> float:

@@ -32,7 +32,7 @@ def picture_files(figures: Sequence[Figure]) -> dict[str, Figure]:
 def text(made: "Report", folder: str) -> str:
     """The report as Markdown, with links to its pictures in `folder` and at most 60 rows a table."""
     names = {id(figure): name for name, figure in picture_files(made.figures).items()}
-    parts = [f"# {escape(made.title)}", "\n".join(f"* {escape(line)}" for line in made.headlines)]
+    parts = [f"# {escape(made.title)}", "\n".join(f"* {escape(line)}" for line in made.claims)]
     for section in made.sections:
         parts += [f"## {escape(section.title)}", escape(section.about)]
         parts += (

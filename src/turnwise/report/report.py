@@ -1,12 +1,13 @@
 """Reports on finished runs: sections of figures, written as one HTML file, Markdown with pictures, or JSON."""
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 from turnwise.errors import UsageError
-from turnwise.report import headlines, markdown, page, plot, results
+from turnwise.report import markdown, page, plot, results
+from turnwise.report.claims import Claim, claims_of
 from turnwise.report.figure import Figure, Record
 from turnwise.report.figures.calibration import calibration
 from turnwise.report.figures.critic_values import system_values, turn_values
@@ -31,16 +32,16 @@ Maker = Callable[[Run], Iterator[Figure]]
 
 # Command -> title of its section, and the functions that make its figures.
 QUESTIONS: dict[str, tuple[str, tuple[Maker, ...]]] = {
-    "score": ("How good are the replies?", (scores, precision_recall, dialogue_scores)),
-    "meta": ("Does this metric agree with people?", (heatmaps, boxes, scatters, raters)),
+    "compare": ("Which agent is better?", (differences, win_rates, strengths, flips)),
     "calibrate": ("What would people say of everything?", (calibration,)),
-    "power": ("How many are enough?", (power_curves,)),
-    "attack": ("How can it be gamed?", (strategies, tuning, frauds, hardening)),
+    "score": ("How good are the replies?", (scores, precision_recall, dialogue_scores)),
+    "meta": ("Which metric can be believed?", (heatmaps, boxes, scatters, raters)),
+    "attack": ("Can it be gamed?", (strategies, tuning, frauds, hardening)),
     "ope": (
-        "What would people say of an agent they have not met?",
+        "What would people say of an agent that nobody has rated?",
         (estimates, regressions, iterations, pairs, system_values, turn_values),
     ),
-    "compare": ("Is A better than B?", (differences, win_rates, strengths, flips)),
+    "power": ("How many are enough?", (power_curves,)),
 }
 RATERS = "How far do people agree?"
 SIDE_BY_SIDE = "Errors of the estimates, all runs"
@@ -52,7 +53,7 @@ class Section:
 
     title: str
     about: str  # output folder, command and input files
-    lines: tuple[str, ...]  # the main results as sentences
+    claims: tuple[Claim, ...]
     figures: tuple[Figure, ...]
     notes: tuple[str, ...]  # findings that were refused, skipped or failed
     origin: Any = None
@@ -66,9 +67,9 @@ class Report:
     sections: tuple[Section, ...]
 
     @property
-    def headlines(self) -> tuple[str, ...]:
-        """The sentences of all sections in order."""
-        return tuple(line for section in self.sections for line in section.lines)
+    def claims(self) -> tuple[Claim, ...]:
+        """The claims of all sections in order."""
+        return tuple(claim for section in self.sections for claim in section.claims)
 
     @property
     def figures(self) -> tuple[Figure, ...]:
@@ -87,7 +88,7 @@ def report(paths: Sequence[str], *, title: str = "turnwise report") -> Report:
     if not known:
         raise UsageError(f"nothing to show: there are results of {', '.join(run.command for run in runs)}")
     sections = [
-        _section(run, alone=sum(other.command == run.command for other in known) == 1)
+        _section(run, known, alone=sum(other.command == run.command for other in known) == 1)
         for run in sorted(known, key=lambda run: order.index(run.command))
     ]
     across = tuple(errors(known))
@@ -101,8 +102,11 @@ def figures(run: Run) -> list[Figure]:
     return [figure for make in QUESTIONS[run.command][1] for figure in make(run)]
 
 
-def _section(run: Run, *, alone: bool) -> Section:
-    """The section of one run; unless `alone` (the only run of its command), the title has its folder."""
+def _section(run: Run, among: Sequence[Run], *, alone: bool) -> Section:
+    """The section of one run; unless `alone` (the only run of its command), the title has its folder.
+
+    The runs `among` tell what is known of its metrics.
+    """
     question, _ = QUESTIONS[run.command]
     if run.command == "meta" and not any(record.get("metric") for record in run.results):
         question = RATERS
@@ -111,7 +115,7 @@ def _section(run: Run, *, alone: bool) -> Section:
     return Section(
         question if alone else f"{question} ({Path(run.name).name})",
         f"{run.name}: turnwise {run.command}" + (f" on {files}" if files else ""),
-        tuple(headlines.sentences(run)),
+        tuple(claims_of(run, among)),
         tuple(figures(run)),
         tuple(dict.fromkeys(_missing_note(record) for record in run.results if record.get("status") != "ok")),
         run.document.get("origin"),
@@ -155,7 +159,7 @@ def _json(made: Report) -> bytes:
         {
             "title": section.title,
             "about": section.about,
-            "lines": section.lines,
+            "claims": [{**asdict(claim), "text": str(claim)} for claim in section.claims],
             "notes": section.notes,
             "figures": [
                 {

@@ -39,6 +39,12 @@ class Run:
         settings = self.document.get("origin", {}).get("settings", {})
         return settings.get("options") or {}
 
+    @property
+    def first_reason(self) -> str:
+        """The reason of the first record that has one, or `too little was measured`."""
+        said = (record["reason"] for record in self.results if record.get("reason"))
+        return str(next(said, "too little was measured"))
+
     def lines(self, name: str) -> Iterator[dict[str, Any]]:
         """Yield the objects of a JSON Lines file of this run; none if the file is absent.
 

@@ -58,6 +58,7 @@ class Agreement(Result, kw_only=True):
     within_agents_interval: Interval = None
     within_contexts: Number = None  # the statistic among replies to the same context
     within_contexts_interval: Interval = None
+    one_rater_within_agents: Number = None
     one_rater: Number = None  # the statistic of one rater against the others
     ceiling: Number = None  # the correlation that a metric without error would have with these ratings
 

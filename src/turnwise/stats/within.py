@@ -27,6 +27,18 @@ _FISHER = ("pearson", "spearman")  # averaged by Fisher's z
 _NEARLY_ONE = 1 - 1e-9  # Fisher's z of a correlation of 1 is infinite
 
 
+def mean_weight(statistic: str, n: int) -> float:
+    """The weight of a group of `n` items in the mean: n - 3 for Fisher's z, else the number of pairs."""
+    return n - 3.0 if statistic in _FISHER else n * (n - 1) / 2
+
+
+def mean_correlation(statistic: str, values: Floats, weights: Floats) -> float:
+    """The mean of the groups' correlations (k,) with these weights, by Fisher's z for Pearson and Spearman."""
+    if statistic not in _FISHER:
+        return float(np.average(values, weights=weights))
+    return float(np.tanh(np.average(np.arctanh(np.clip(values, -_NEARLY_ONE, _NEARLY_ONE)), weights=weights)))
+
+
 def inside_large_groups(
     statistic: str, x: Floats, y: Floats, groups: Ints, codes: Ints, n_clusters: int
 ) -> tuple[WeightedStatistic, int]:
@@ -43,7 +55,7 @@ def inside_large_groups(
             continue
         there, renumbered = np.unique(codes[mine], return_inverse=True)
         of = weighted_correlation(statistic, x[mine], y[mine], renumbered, len(there))
-        parts.append((n - 3.0 if statistic in _FISHER else n * (n - 1) / 2, there, of))
+        parts.append((mean_weight(statistic, n), there, of))
 
     def mean(weights: Floats) -> Floats:
         """(b, C) cluster weights -> (b,) means over the groups that have a correlation in the draw."""

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from tests.finished_runs import CORPUS, KINDS, ran, write_neural
+from turnwise.report.claims import claims_of
 from turnwise.report.figures.errors import run_labels
 from turnwise.report.figures.tuning import tuning
-from turnwise.report.headlines import sentences
 from turnwise.report.report import figures, report
 from turnwise.report.runs import Run, find_runs
 
@@ -82,7 +82,7 @@ def test_raters_alone_make_a_report(runs: Path):
     overall = made.figures[0]
     assert {"alpha-ordinal", "leave-one-out", "ceiling"} <= {row[0] for row in overall.rows}
     assert "3 raters" in " ".join(overall.notes)
-    assert made.headlines[0].startswith("On overall one person follows the others by 0.69")
+    assert str(made.claims[0]).startswith("On overall one rater follows the others by 0.69")
 
 
 def test_a_critic_ranks_systems_with_controls_and_a_fooled_one_is_reported(runs: Path):
@@ -90,11 +90,13 @@ def test_a_critic_ranks_systems_with_controls_and_a_fooled_one_is_reported(runs:
     (worths,) = (f for f in figures(run) if f.kind == "worths")
     assert {row[1] for row in worths.rows} == {"system", "logged", "control"}
     critic = next(iter(run.document["critics"].values()))
-    (said,) = sentences(run)
-    assert ("Do not rank" in said) == critic["fooled"]
+    (said,) = claims_of(run)
+    assert ("Do not rank" in str(said)) == critic["fooled"]
     fooled = {"critic[reward=progress]": {**critic, "fooled": True, "fooled_by": ["control:parrot"]}}
-    (warned,) = sentences(_run("ope", list(run.results), critics=fooled))
-    assert warned.startswith("Do not rank systems by critic[reward=progress]: to it control:parrot is worth")
+    (warned,) = claims_of(_run("ope", list(run.results), critics=fooled))
+    assert str(warned).startswith(
+        "Do not rank systems by critic[reward=progress]: it values control:parrot as"
+    )
 
 
 def test_hardening_has_a_figure_of_its_rounds():
@@ -108,11 +110,13 @@ def test_hardening_has_a_figure_of_its_rounds():
     last = {"metric": "m1", "estimate": 0.6, "gain": -0.1, "strategy": "x", "status": "ok"}
     run = _run("attack", [last], rounds=rounds, hardened="m1", summary="nothing found scores above people")
     assert [figure.kind for figure in figures(run)] == ["hardening"]
-    assert sentences(run) == ["m1, after 2 attacks: nothing found scores above people."]
+    assert [str(one) for one in claims_of(run)] == [
+        "m1 was hardened in 2 rounds: nothing found scores above people."
+    ]
     gamed = _run(
         "attack", [last], rounds=rounds, hardened="m1", summary="STILL GAMEABLE after the last round"
     )
-    assert "GAMEABLE" in sentences(gamed)[0]
+    assert "GAMEABLE" in str(claims_of(gamed)[0])
 
 
 def test_training_curves_are_drawn_with_the_truth(tmp_path: Path):

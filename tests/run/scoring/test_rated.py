@@ -180,4 +180,4 @@ def test_a_gate_on_ratings_holds_in_a_pytest_fixture(turnwise_gate: GateCheck) -
 def test_a_report_shows_ratings_as_any_metric(tmp_path: Path) -> None:
     turnwise.compare(rated(better), output=tmp_path / "out")
     made = turnwise.make_report([tmp_path / "out"], output=tmp_path / "report.html")
-    assert any("new is better than old by rating:overall" in claim for claim in made.claims)
+    assert any("People rate new above old" in claim for claim in made.claims)

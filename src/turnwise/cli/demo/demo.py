@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING, NamedTuple
 import click
 
 if TYPE_CHECKING:
+    from turnwise.report.claims import Claim
+    from turnwise.report.figure import Record
     from turnwise.report.runs import Run
 
 PEOPLE, NEW = "lively-good", "plain-forgets"  # of the family: who plays the people, and whom nobody has rated
@@ -56,7 +58,7 @@ STEPS = (
     ),
     Step(
         "attack",
-        "How can {best}, which agrees best, be gamed?",
+        "Can {best} be gamed?",
         "attack {best} --contexts {people} --count 60 --budget 2000 --no-perturb",
     ),
     Step(
@@ -153,8 +155,8 @@ class Demo:
             if code := self._simulate_once(line, step.to) if simulated else self._run(line, step.to):
                 return code
             if not simulated:
-                for sentence in self._sentences(step.to):
-                    _say(f"-> {sentence}")
+                for claim in self._claims(step.to):
+                    _say(f"-> {claim}")
             facts |= self._names_for_later_steps(step.to)
         self._report()
         return 0
@@ -178,16 +180,16 @@ class Demo:
         """Name -> text for the names that later steps take from the finished step `name`; after the first
         simulation, also writes its logs.
         """
-        from turnwise.cli.demo.advice import two_best
         from turnwise.cli.demo.stage import stage
-        from turnwise.report.headlines import agreement
+        from turnwise.report.claims import ranked
 
         if name == "chat.jsonl":
             stage(self.folder / name, self.folder, people=PEOPLE, new=NEW)
         if name != "meta":
             return {}
         found = _read(self.folder / name).results
-        best = next(record["metric"] for record in agreement(found) if record["metric"] != WHOLE)
+        order = [one.metric for one in ranked(found) if one.metric != WHOLE]
+        best = next((name for name in order if name in LEARNED), order[0])
         first, second = two_best(found)
         others = ",".join(metric for metric in ("rouge-l", "length") if metric != best)
         return {"best": best, "first": first, "second": second, "others": others}
@@ -219,15 +221,15 @@ class Demo:
             code = run([*whole, *(["-q"] if self.quiet or not sys.stderr.isatty() else [])])
         return 0 if code == REFUSED else code
 
-    def _sentences(self, name: str) -> list[str]:
-        """The sentences that the results of step `name` support."""
-        from turnwise.report.headlines import sentences
+    def _claims(self, name: str) -> "list[Claim]":
+        """The claims of step `name`, with what the steps before it know of its metrics."""
+        from turnwise.report.claims import claims_of
 
-        return sentences(_read(self.folder / name))
+        done = [step.to for step in STEPS if (self.folder / step.to / "results.json").exists()]
+        return claims_of(_read(self.folder / name), [_read(self.folder / one) for one in done])
 
     def _report(self) -> None:
         """Write the report in three forms, and print what follows from the results."""
-        from turnwise.cli.demo.advice import chosen, means_by_people, reached
         from turnwise.report.report import report, write
 
         folders = [str(self.folder / step.to) for step in STEPS if not step.to.endswith(".jsonl")]
@@ -235,19 +237,18 @@ class Demo:
         for form in ("html", "md", "json"):
             write(made, self.folder / f"report.{form}")
         click.echo()
-        _say("What to do now")
-        means = means_by_people(_read(self.folder / "meta").results)
+        _say("What follows")
         for name in SUMMARISED:
-            run = _read(self.folder / name)
-            sentence = next(
-                iter(self._sentences(name)), f"{name}: nothing to tell; its results are in the report."
-            )
-            if name == "ope":
-                sentence += reached(run.results[0], means)
-            if name == "compare" and run.results[0]["estimate"] is not None:
-                sentence = chosen(run.results[0], means)
-            _say(f"* {sentence}")
+            for claim in self._claims(name)[:1]:
+                _say(f"* {claim}")
         click.echo(f"The report: {self.folder / 'report.html'}")
+
+
+def two_best(records: "Sequence[Record]") -> tuple[str, str]:
+    """The two agents that people rate highest, the best first."""
+    systems = next(r["systems"] for r in records if r.get("systems") and r["dimension"] == "overall")
+    first, second, *_ = sorted(systems, key=lambda one: -float(one["people"]))
+    return first["agent"], second["agent"]
 
 
 def _words(part: str, facts: Mapping[str, str]) -> list[str]:

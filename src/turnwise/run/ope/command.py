@@ -28,7 +28,15 @@ from turnwise.run.ope.estimators import resolved_estimators
 from turnwise.run.ope.logged_data import LoggedData, left_out, prepare, requested_ratings, selected_dialogues
 from turnwise.run.ope.projection import projections
 from turnwise.run.ope.stream import STREAMED, check_streamable, streamed_estimates, sum_estimators
-from turnwise.run.ope.truth import Mean, least_means, logged_means, read_truth, true_means, validation
+from turnwise.run.ope.truth import (
+    Mean,
+    known_agents,
+    least_means,
+    logged_means,
+    read_truth,
+    true_means,
+    validation,
+)
 from turnwise.run.resume.partial_results import PartialResults
 from turnwise.run.spec import OpeSpec, Outcome, finish
 from turnwise.run.workers.execute import Executor, progress
@@ -70,6 +78,7 @@ def _ope(spec: OpeSpec, scanned: Census, done: PartialResults) -> Outcome:
     validated: list[dict[str, Any]] = []
     criticised: dict[str, Any] = {}
     notes: list[str] = []
+    known: list[dict[str, Any]] = []
     with spec.executor() as workers:
         for rating in requested_ratings(census, spec.rating):
             about: dict[str, Any] = {"rating": rating, "targets": targets, "workers": workers, "done": done}
@@ -101,6 +110,7 @@ def _ope(spec: OpeSpec, scanned: Census, done: PartialResults) -> Outcome:
                     spec, [] if logged_data.paired else held, census, ready, estimates, rating=rating
                 )
             logged = logged_means(logged_data)
+            known.append(known_agents(logged_data))
             findings += [
                 _finding(one, rating, logged.get(one.target), truths.get(one.target, {}).get(rating))
                 for one in estimates
@@ -109,7 +119,8 @@ def _ope(spec: OpeSpec, scanned: Census, done: PartialResults) -> Outcome:
                 validated += validation(rating, names, estimates, truth)
             _write_figures(spec, rating, estimates, truth)
             _write_projections(spec, logged_data, chosen)
-    sections: dict[str, Any] = {"validation": validated} if spec.all_agents else {}
+    sections: dict[str, Any] = {"known": known}
+    sections |= {"validation": validated} if spec.all_agents else {}
     sections |= {"critics": criticised} if criticised else {}
     sections |= {"notes": notes} if notes else {}
     document = finish(spec, tuple(findings), scanned.sha256, **sections).document

@@ -63,6 +63,21 @@ def logged_means(data: LoggedData) -> dict[str, float]:
     }
 
 
+def known_agents(data: LoggedData) -> dict[str, Any]:
+    """What is known of the rated agents, for conclusions: the rating, its scale, the mean of each agent, and the
+    standard deviation of ratings inside agents, None where it is unknown.
+    """
+    episodes = data.episodes
+    means = {agent: mean for agent, mean in logged_means(data).items() if np.isfinite(mean)}
+    rated = np.isfinite(episodes.reward)
+    reward, agent = episodes.reward[rated], episodes.agent[rated]
+    counts = np.bincount(agent, minlength=len(episodes.agents))
+    centres = np.bincount(agent, reward, minlength=len(counts)) / np.maximum(counts, 1)
+    freedom = int(np.sum(np.maximum(counts - 1, 0)))
+    spread = float(np.sqrt(np.sum((reward - centres[agent]) ** 2) / freedom)) if freedom else None
+    return {"rating": data.rating, "scale": episodes.scale, "spread": spread, "means": means}
+
+
 def least_means(
     least: Sequence[tuple[str, float]], rating: str, means: Mapping[str, float], truth: Truth
 ) -> Callable[[str], bool]:

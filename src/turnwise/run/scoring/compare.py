@@ -5,13 +5,15 @@ from dataclasses import replace
 from functools import cache
 from hashlib import sha256
 from pathlib import Path
+from typing import Any
 
 from turnwise.errors import Refused, UsageError, nearest
 from turnwise.logs.scan import Census, scan_agents
 from turnwise.meta.compare import compare as compare_tables
 from turnwise.meta.compare import has_unpaired, with_adjusted_p
 from turnwise.meta.table import ScoreTable
-from turnwise.metrics import is_preference
+from turnwise.metrics import RATING, is_preference, is_rating
+from turnwise.report import results
 from turnwise.run.resume.block_store import BlockStore
 from turnwise.run.resume.finished_run import read_run
 from turnwise.run.scoring.collect import collect, listing
@@ -40,7 +42,9 @@ def compare(spec: CompareSpec) -> Outcome:
     preferred = [name for name in spec.metrics if is_preference(name)]
     found, fits = preferences(preferred, spec, census, _asked_agents(spec, census)) if preferred else ([], [])
     findings = [*(_by_metrics(scored, census) if scored.metrics else []), *found]
-    sections = {"preferences": fits} if preferred else {}
+    sections: dict[str, Any] = {"preferences": fits} if preferred else {}
+    if scored.metrics and not any(is_rating(name) for name in scored.metrics):
+        sections["people"] = [results.record(one) for one in _by_people(scored, census)]
     return finish(spec, with_adjusted_p(findings), census.sha256, **census.unseen.section(), **sections)
 
 
@@ -77,6 +81,25 @@ def _by_metrics(spec: CompareSpec, census: Census) -> list[Finding]:
             finding = _with_texts(finding, items)
             findings.append(_with_pair_key(finding, better_key(group)) if has_unpaired(finding) else finding)
     return findings
+
+
+def _by_people(spec: CompareSpec, census: Census) -> tuple[Finding, ...]:
+    """The difference between the two agents by people's ratings, for the conclusions beside the metrics' differences.
+
+    The dimension is `overall`, else the only one. Empty if there is no such dimension, if its ratings have several
+    scales or directions, or if an agent held no dialogue of its own.
+    """
+    first, second = _two_agents(spec, census)
+    known = census.dimensions
+    dimension = "overall" if "overall" in known else next(iter(known)) if len(known) == 1 else None
+    if dimension is None or not {first, second} <= set(census.agents):
+        return ()
+    if len(known[dimension].scales) > 1 or len(known[dimension].directions) > 1:
+        return ()
+    name = next(one for one in rating_names(census) if one.split("[")[0] == f"{RATING}{dimension}")
+    selection = replace(spec.selection, as_agents=(), judged=None, limit=None)
+    own = replace(spec, metrics=(name,), agents=(first, second), selection=selection, output=None)
+    return with_adjusted_p(_by_metrics(own, census))
 
 
 def _with_pair_key(finding: Finding, better: PairKey | None) -> Finding:

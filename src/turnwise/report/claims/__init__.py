@@ -1,0 +1,83 @@
+"""All sentences that conclude from results: `claims` makes those of the given runs, each from its own run.
+
+Only what is known of a metric (its agreement, its attacks) is carried from one run to another, and only if both runs
+have the same inputs. Numbers of different runs are never ranked against each other.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+
+from turnwise.metrics.attacks import known_attacks
+from turnwise.report.claims.agents import Knowledge, agent_claims
+from turnwise.report.claims.claim import QUESTIONS, Claim, Question, Strength
+from turnwise.report.claims.gaming import gaming_claims
+from turnwise.report.claims.metrics import metric_claims, ranked
+from turnwise.report.claims.plans import calibrate_claims, power_claims, score_claims
+from turnwise.report.claims.raters import rater_claims
+from turnwise.report.claims.unrated import unrated_claims
+from turnwise.report.runs import Run
+from turnwise.report.text import number
+
+__all__ = ["QUESTIONS", "Claim", "Question", "Strength", "claims", "claims_of", "ranked"]
+
+TITLES: Mapping[Question, str] = {
+    "agents": "Which agent is better?",
+    "metrics": "Which metric can be believed?",
+    "gaming": "Can it be gamed?",
+    "unrated": "What would the unrated agent get?",
+    "plan": "How many are enough?",
+}
+
+
+def claims(runs: Sequence[Run]) -> list[Claim]:
+    """The claims of all runs in order."""
+    return [claim for run in runs for claim in claims_of(run, runs)]
+
+
+def claims_of(run: Run, among: Sequence[Run] = ()) -> list[Claim]:
+    """The claims of one run; the runs `among` tell what is known of its metrics. Empty for other commands."""
+    if run.command == "compare":
+        return list(agent_claims(run, _knowledge(run, among)))
+    make = _CLAIMS.get(run.command)
+    return list(make(run)) if make else []
+
+
+def _meta_claims(run: Run) -> Iterator[Claim]:
+    """The claims of `meta`: on metrics, or without any on raters."""
+    yield from metric_claims(run) if any(r.get("metric") for r in run.results) else rater_claims(run)
+
+
+def _knowledge(run: Run, among: Sequence[Run]) -> Knowledge:
+    """What runs on the same inputs, and the package, know of metrics."""
+    inputs = _digests(run)
+    agreement: dict[str, str] = {}
+    attacks: dict[str, str] = {}
+    for other in among:
+        if other.command == "meta" and _digests(other) == inputs:
+            for one in ranked(other.results):
+                person = f" (one rater {number(one.one_rater, 2)})" if one.one_rater else ""
+                inside = " inside agents" if one.inside else ""
+                shown = "agrees with people" if one.is_shown else "was not shown to agree with people"
+                agreement.setdefault(one.metric, f"{one.metric} {shown}: {one.text}{inside}{person}")
+        verdict = other.document.get("verdict") if other.command == "attack" else None
+        if verdict and verdict["gameable"]:
+            metric = other.results[0]["metric"]
+            attacks[metric] = f"{metric} can be gamed ({verdict['frauds']} strategies)"
+    for metric in {str(r["metric"]) for r in run.results}:
+        if metric not in attacks and (frauds := known_attacks(metric.split("[")[0])):
+            attacks[metric] = f"{metric} is known to be gamed by {frauds[0]['kind']} replies"
+    return Knowledge(agreement, attacks)
+
+
+def _digests(run: Run) -> frozenset[str]:
+    """The hashes of the run's inputs."""
+    return frozenset(one["sha256"] for one in run.document.get("origin", {}).get("inputs", ()))
+
+
+_CLAIMS: Mapping[str, Callable[[Run], Iterator[Claim]]] = {
+    "score": score_claims,
+    "meta": _meta_claims,
+    "calibrate": calibrate_claims,
+    "power": power_claims,
+    "attack": gaming_claims,
+    "ope": unrated_claims,
+}

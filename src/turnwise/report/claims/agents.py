@@ -1,0 +1,204 @@
+"""Claims on which of two agents is better, from `compare`.
+
+People decide. `rated-higher` is made where people's ratings or preferences show a difference, whatever metrics say. A
+metric never makes an agent better: `scores-higher` says that a metric's scores differ, beside what people say, what is
+known of the metric's agreement with people, and the attacks that are known to fool it. Metrics that contradict each
+other, or people, are named. Without a difference that was shown, `no-difference` says how much data would show one.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from turnwise.metrics import is_preference, is_rating
+from turnwise.report.claims.claim import LEVEL, Claim, Strength, listed, ratings_for
+from turnwise.report.figure import Record, interval, with_estimate, with_interval
+from turnwise.report.runs import Run
+from turnwise.report.text import p_value
+
+TOO_MANY = 20  # times the ratings there are: a difference that needs more is said to be too small
+
+
+@dataclass(frozen=True, slots=True)
+class Knowledge:
+    """What other runs of the report and the package know of a metric: its agreement and attacks, as clauses."""
+
+    agreement: Mapping[str, str]  # metric -> clause
+    attacks: Mapping[str, str]
+
+    def of(self, metric: str) -> str:
+        """What is known of the metric, as a clause."""
+        name = metric.split("[")[0]
+        known = [
+            self.agreement.get(metric, f"how {metric} agrees with people was not measured here"),
+            self.attacks.get(metric) or self.attacks.get(name, ""),
+        ]
+        return "; ".join(part for part in known if part)
+
+
+def agent_claims(run: Run, knowledge: Knowledge) -> Iterator[Claim]:
+    """A claim for each two agents and group of a `compare` run, or one on why nothing could be compared."""
+    records = with_estimate(run.results)
+    if not records:
+        yield Claim(
+            kind="nothing-compared", question="agents", verdict="Nothing could be compared", evidence=run.first_reason,
+            strength="open", run=run.name,
+        )  # fmt: skip
+        return
+    people = with_estimate(run.document.get("people", ()))
+    for about in dict.fromkeys((r["agent_a"], r["agent_b"], r.get("group")) for r in records):
+        mine = [r for r in records if (r["agent_a"], r["agent_b"], r.get("group")) == about]
+        asked = [r for r in mine if is_rating(r["metric"]) or is_preference(r["metric"])]
+        by_people = asked or [r for r in people if (r["agent_a"], r["agent_b"]) == about[:2]]
+        metrics = [r for r in mine if r not in asked]
+        yield _claim(run, about, _main(by_people), metrics, knowledge)
+
+
+def _main(records: Sequence[Record]) -> Record | None:
+    """The comparison by `overall`, else the first; None without any."""
+    overall = [r for r in records if r["metric"].split(":")[1].split("[")[0] == "overall"]
+    return next(iter(overall or records), None)
+
+
+def _claim(
+    run: Run,
+    about: tuple[str, str, str | None],
+    people: Record | None,
+    metrics: Sequence[Record],
+    knowledge: Knowledge,
+) -> Claim:
+    """The claim on two agents."""
+    a, b, group = about
+    where = f" ({group})" if group else ""
+    judging = [r for r in metrics if r.get("better")]
+    shown = [r for r in judging if _shown(r)]
+    if people is not None and _shown(people):
+        return _by_people(run, about, people, shown, where)
+    leads = {_leader(r) for r in shown}
+    if len(leads) > 1:
+        first = {leader: next(r["metric"] for r in shown if _leader(r) == leader) for leader in (a, b)}
+        return Claim(
+            kind="metrics-disagree", question="agents", strength="open", run=run.name,
+            verdict=f"The metrics contradict each other on {a} and {b}{where}",
+            evidence=f"{first[a]} favours {a}, {first[b]} favours {b}",
+            advice=_advice(people, a, b),
+            facts={"agents": (a, b)},
+        )  # fmt: skip
+    if shown:
+        return _by_metric(run, about, shown, people, knowledge, where)
+    best = people or next(iter(judging or metrics))
+    by = "people's ratings" if people is not None else str(best["metric"])
+    return Claim(
+        kind="no-difference", question="agents", strength="open", run=run.name,
+        verdict=f"No difference between {a} and {b} was shown{where}",
+        number=f"{_difference(a, b)} is {with_interval(best)} by {by}",
+        advice=_advice(people, a, b),
+        facts={"agents": (a, b)},
+    )  # fmt: skip
+
+
+def _by_people(
+    run: Run, about: tuple[str, str, str | None], people: Record, shown: Sequence[Record], where: str
+) -> Claim:
+    """People show a difference: the claim, beside the metrics that agree with them and those that do not."""
+    a, b, _ = about
+    first = _leader(people)
+    second = b if first == a else a
+    with_them = [r["metric"] for r in shown if _leader(r) == first]
+    against = [r["metric"] for r in shown if _leader(r) == second]
+    evidence = [f"{listed(with_them)} agree{'s' * (len(with_them) == 1)}"] if with_them else []
+    if against:
+        evidence.append(f"{listed(against)} say{'s' * (len(against) == 1)} the opposite")
+    better = people.get("better") is not None or is_preference(people["metric"])
+    verb = ("prefer" if is_preference(people["metric"]) else "rate") if better else "give higher ratings to"
+    over = "to" if verb == "prefer" else "above" if better else "than to"
+    return Claim(
+        kind="rated-higher", question="agents", run=run.name,
+        verdict=f"People {verb} {first} {over} {second}{where}",
+        number=f"{_difference(a, b)} is {with_interval(people)} on {_dimension(people)}, p {p_value(_p(people))}",
+        evidence="; ".join(evidence),
+        advice=f"Between these two ask people, not {listed(against)}." if against else "",
+        facts={"higher": first, "lower": second, "dimension": _dimension(people)},
+        items=_items(shown),
+    )  # fmt: skip
+
+
+def _by_metric(
+    run: Run,
+    about: tuple[str, str, str | None],
+    shown: Sequence[Record],
+    people: Record | None,
+    knowledge: Knowledge,
+    where: str,
+) -> Claim:
+    """Only metrics show a difference: the claim on scores, beside what people say and what is known of the metric."""
+    a, b, _ = about
+    main = shown[0]
+    first = _leader(main)
+    second = b if first == a else a
+    others = [r["metric"] for r in shown[1:]]
+    said = (
+        f"people's ratings do not show a difference ({with_interval(people)})"
+        if people is not None
+        else "nobody rated them here"
+    )
+    strength: Strength = "limited"
+    return Claim(
+        kind="scores-higher", question="agents", strength=strength, run=run.name,
+        verdict=f"{first} scores {main['better']} than {second} by {main['metric']}{where}"
+        + (f" (and by {listed(others)})" if others else ""),
+        number=f"{_difference(a, b)} is {with_interval(main)}, p {p_value(_p(main))}",
+        evidence=f"{said}; {knowledge.of(main['metric'])}",
+        advice=_advice(people, a, b),
+        facts={"higher": first, "lower": second, "metric": main["metric"]},
+        items=_items(shown[:1]),
+    )  # fmt: skip
+
+
+def _advice(people: Record | None, a: str, b: str) -> str:
+    """How many ratings would show the difference that was found; or to ask people, where nobody did."""
+    if people is None:
+        return f"A score is not a person's judgement: rate dialogues of {a} and {b} (`turnwise power` says how many)."
+    bounds = interval(people)
+    if bounds is None:
+        return ""
+    n = people["n_items"]
+    needed = ratings_for(people["estimate"], bounds, n)
+    if needed is None or needed > TOO_MANY * n:
+        return (
+            f"A difference of this size cannot be shown with {TOO_MANY} times the {n} rated items there are."
+        )
+    return f"About {max(needed, n):,} rated items, {n} now, would show a difference of this size (power .8)."
+
+
+def _shown(record: Record) -> bool:
+    """Whether a difference was shown after adjustment for several tests."""
+    p = _p(record)
+    return p is not None and p <= LEVEL
+
+
+def _p(record: Record) -> float | None:
+    """The adjusted p-value, or the plain one where there is no other."""
+    adjusted = record.get("p_adjusted")
+    return record.get("p") if adjusted is None else adjusted
+
+
+def _leader(record: Record) -> str:
+    """The agent on the good end of the difference; the one with the higher number where no end is good."""
+    first = (record["estimate"] > 0) == (record.get("better") != "lower")
+    return str(record["agent_a"] if first else record["agent_b"])
+
+
+def _difference(a: str, b: str) -> str:
+    """How the difference is named."""
+    return f"{a} - {b}"
+
+
+def _dimension(record: Record) -> str:
+    """The dimension of a comparison by people."""
+    return str(record["metric"]).split(":", 1)[1].split("[")[0]
+
+
+def _items(records: Sequence[Record]) -> tuple[str, ...]:
+    """Ids of the pairs that differ most."""
+    flips = [flip for r in records for flip in r.get("flips") or ()]
+    return tuple(dict.fromkeys(name for flip in flips[:3] for name in (flip["id_a"], flip["id_b"])))

@@ -1,0 +1,252 @@
+"""Claims on which metric to believe, from `meta`.
+
+The agreement that counts is that inside agents where there are several agents, because agents that differ in quality
+and in some feature make the feature agree with people over all items. At most one of these is made for each dimension:
+
+* `none-agrees`: no metric's agreement is above chance.
+* `far-from-person`: the best metric has less than two thirds of the agreement of one rater with the others.
+* `trust`: the best metric reaches that, its lower bound reaches half of it, and its agreement was shown to be higher
+  than that of every other metric on the items that both scored.
+* `best-tied`: as `trust`, but the metrics that are named could not be told apart.
+* `agrees-best`, `agrees-tied`: as these two where the agreement of one rater is not known. They do not say `trust`.
+
+Others are made beside these: `reversed` for a metric that ranks against people, and `between-agents-only` for the
+metric with the highest agreement over all items if it has none inside agents. A system-level agreement whose interval
+spans most of the scale is called useless for ranking. Metrics that were trained on the same items are left out. Results
+of different runs are never ranked against each other.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from turnwise.report.claims.claim import LEVEL, Claim, listed
+from turnwise.report.figure import Record, interval, with_estimate, with_interval
+from turnwise.report.runs import Run
+from turnwise.report.text import number
+
+NEAR = 2 / 3  # share of one rater's agreement from which on a metric may be trusted
+LEAST = 1 / 2  # share of it that the lower bound must reach
+WIDEST = 1.0  # width of an interval of a correlation that is useless for ranking
+LEVELS = ("turn", "dialogue", "pair", "system")  # the finest first
+MAX_GROUPS = 3  # groups with claims of their own
+
+
+@dataclass(frozen=True, slots=True)
+class Agreement:
+    """The agreement of one metric that a claim rests on: inside agents where it is known, else over all items."""
+
+    record: Record
+    inside: bool  # whether it is the agreement inside agents
+
+    @property
+    def metric(self) -> str:
+        """The name of the metric."""
+        return str(self.record["metric"])
+
+    @property
+    def value(self) -> float:
+        """The estimate."""
+        return float(self.record["within_agents" if self.inside else "estimate"])
+
+    @property
+    def bounds(self) -> tuple[float, float] | None:
+        """The interval of the estimate; None if there is none."""
+        return interval(self.record, "within_agents_interval" if self.inside else "interval")
+
+    @property
+    def one_rater(self) -> float | None:
+        """The agreement of one rater with the others, computed alike."""
+        found: float | None = self.record.get("one_rater_within_agents" if self.inside else "one_rater")
+        return found
+
+    @property
+    def chance(self) -> float:
+        """The agreement of a metric without information."""
+        if self.record["level"] == "pair":
+            return float(self.record["floor"])
+        return 0.5 if self.record["statistic"] == "pairwise" else 0.0
+
+    @property
+    def is_shown(self) -> bool:
+        """Whether the agreement is above chance: the lower bound, or without an interval the test, says so."""
+        if self.bounds is not None:
+            return self.bounds[0] > self.chance
+        p = self.record.get("p")
+        return not self.inside and p is not None and p <= LEVEL and self.value > self.chance
+
+    @property
+    def is_reversed(self) -> bool:
+        """Whether the agreement is below chance, by the upper bound."""
+        return self.bounds is not None and self.bounds[1] < self.chance
+
+    @property
+    def text(self) -> str:
+        """The estimate with its interval."""
+        return with_interval({"estimate": self.value, "interval": self.bounds})
+
+
+def ranked(records: Sequence[Record], *, group: str | None = None) -> list[Agreement]:
+    """The agreement of each metric, the highest first: by one statistic on one dimension at the finest level.
+
+    Levels are turn, dialogue, pair and system. The statistic is Spearman and the dimension `overall` if the run has
+    them, else its first. Metrics that learned from the items are left out. Empty without metrics.
+    """
+    mine = [
+        r
+        for r in with_estimate(records)
+        if r.get("metric") and r.get("statistic") and r.get("group") == group and not r.get("in_training")
+    ]
+    if not mine:
+        return []
+    statistics = {r["statistic"] for r in mine}
+    statistic = "spearman" if "spearman" in statistics else mine[0]["statistic"]
+    finest = next(level for level in LEVELS if any(r["level"] == level for r in mine))
+    dimensions = {r["dimension"] for r in mine}
+    dimension = "overall" if "overall" in dimensions else mine[0]["dimension"]
+    chosen = [
+        r for r in mine if (r["statistic"], r["level"], r["dimension"]) == (statistic, finest, dimension)
+    ]
+    inside = any(r.get("within_agents") is not None for r in chosen)
+    found = [Agreement(r, inside) for r in chosen if not inside or r.get("within_agents") is not None]
+    return sorted(found, key=lambda one: -one.value)
+
+
+def metric_claims(run: Run) -> Iterator[Claim]:
+    """The claims of a `meta` run with metrics; of `--by` groups the first three. Empty without an estimate."""
+    groups = list(dict.fromkeys(r.get("group") for r in run.results))
+    for group in groups[:MAX_GROUPS]:
+        found = ranked(run.results, group=group)
+        if found and found[0].record["level"] == "system":
+            yield _system_claim(run, found, group)
+        elif found:
+            yield _main_claim(run, found, group)
+            yield from _warnings(run, found, group)
+
+
+def _main_claim(run: Run, found: Sequence[Agreement], group: str | None) -> Claim:
+    """Which metric to believe, or why none."""
+    best = found[0]
+    where = _where(best, group)
+    facts = {"metric": best.metric, "group": group, "dimension": best.record["dimension"],
+             "level": best.record["level"], "metrics": [one.metric for one in found]}  # fmt: skip
+    plain = f"{best.metric} has {best.text} {where}"
+    highest = f"{best.metric}, the highest, has {best.text} {where}"
+    person = f"one rater reaches {number(best.one_rater, 2)}" if best.one_rater else ""
+    if not best.is_shown:
+        needed = best.record.get("clusters_needed")
+        return Claim(
+            kind="none-agrees", question="metrics", strength="open", run=run.name, facts=facts,
+            verdict=_none_of(found, "was shown to agree with people"), number=plain, evidence=person,
+            advice=f"Rate {needed:,} dialogues, not {best.record['n_clusters']}, for +-.05." if needed else "",
+        )  # fmt: skip
+    if best.one_rater and best.value < NEAR * best.one_rater:
+        return Claim(
+            kind="far-from-person", question="metrics", strength="shown", run=run.name, facts=facts,
+            verdict=_none_of(found, "comes near a person"),
+            number=f"{highest}; one rater reaches {number(best.one_rater, 2)}",
+            advice="Let people decide, or use `turnwise calibrate` with some ratings.",
+        )  # fmt: skip
+    tied = [one.metric for one in found[1:] if not _shown_above(run, best, one)]
+    near = best.one_rater and best.bounds is not None and best.bounds[0] >= LEAST * best.one_rater
+    unknown = "" if best.one_rater else "how far raters agree is unknown"
+    kind = "trust" if near else "agrees"
+    if tied:
+        return Claim(
+            kind="best-tied" if near else "agrees-tied", question="metrics", strength="limited", run=run.name,
+            facts={**facts, "tied": tied},
+            verdict=f"{listed([best.metric, *tied])} cannot be told apart by their agreement with people",
+            number=highest,
+            evidence=person or unknown,
+        )  # fmt: skip
+    one_only = len(found) == 1
+    words = {
+        ("trust", True): f"{best.metric} agrees with people almost as one rater does",
+        ("trust", False): f"Trust {best.metric} most",
+        ("agrees", True): f"{best.metric} agrees with people",
+        ("agrees", False): f"{best.metric} agrees best with people",
+    }
+    return Claim(
+        kind="trust" if near else "agrees-best", question="metrics", run=run.name, facts=facts,
+        strength="shown" if near else "limited",
+        verdict=words[kind, one_only], number=plain, evidence=person or unknown,
+    )  # fmt: skip
+
+
+def _system_claim(run: Run, found: Sequence[Agreement], group: str | None) -> Claim:
+    """The claim on metrics that have no number below the system level."""
+    best = found[0]
+    n = best.record.get("n_systems") or 0
+    p = best.record.get("p")
+    bounds = best.bounds
+    wide = bounds is not None and bounds[1] - bounds[0] > WIDEST
+    facts = {"metric": best.metric, "group": group, "dimension": best.record["dimension"], "level": "system",
+             "metrics": [one.metric for one in found]}  # fmt: skip
+    plain = f"{best.metric} has {best.text} {_where(best, group)}, over {n} agents"
+    if wide or p is None or p > LEVEL or best.value <= 0 or (bounds is not None and bounds[0] <= 0):
+        return Claim(
+            kind="ranking-useless", question="metrics", strength="open", run=run.name, facts=facts,
+            verdict=_none_of(found, "was shown to rank agents as people do"), number=plain,
+            evidence="the interval spans most of the scale" if wide else "",
+            advice=f"{n} agents are too few: compare more agents, or ask for single replies (--level turn).",
+        )  # fmt: skip
+    tied = [one.metric for one in found[1:] if not _shown_above(run, best, one)]
+    evidence = f"not shown to differ from {listed(tied)}" if tied else ""
+    return Claim(
+        kind="ranks-agents", question="metrics", strength="limited", run=run.name, facts=facts,
+        verdict=f"{best.metric} ranks agents as people do", number=plain, evidence=evidence,
+    )  # fmt: skip
+
+
+def _warnings(run: Run, found: Sequence[Agreement], group: str | None) -> Iterator[Claim]:
+    """Metrics that rank against people, and a metric that only separates agents."""
+    worst = found[-1]
+    if worst.is_reversed:
+        yield Claim(
+            kind="reversed", question="metrics", run=run.name,
+            verdict=f"Do not use {worst.metric}: it ranks against people",
+            number=f"{worst.text} {_where(worst, group)}",
+            facts={"metric": worst.metric, "group": group, "dimension": worst.record["dimension"],
+                   "level": worst.record["level"]},
+        )  # fmt: skip
+    if not found[0].inside:
+        return
+    pooled = max(found, key=lambda one: float(one.record["estimate"]))
+    over_all = Agreement(pooled.record, inside=False)
+    if over_all.is_shown and not pooled.is_shown:
+        yield Claim(
+            kind="between-agents-only", question="metrics", strength="limited", run=run.name,
+            verdict=f"{pooled.metric} tells agents apart, but not the replies of one agent",
+            number=f"{over_all.text} over all items, {pooled.text} inside agents",
+            facts={"metric": pooled.metric, "group": group, "dimension": pooled.record["dimension"],
+                   "level": pooled.record["level"]},
+        )  # fmt: skip
+
+
+def _shown_above(run: Run, best: Agreement, other: Agreement) -> bool:
+    """Whether the first metric was shown to agree more than the second, on the items that both scored."""
+    suffix = "_within_agents" if best.inside else ""
+    about = ("dimension", "level", "statistic", "group")
+    for row in run.document.get("differences", ()):
+        names = (row["metric_a"], row["metric_b"])
+        if set(names) == {best.metric, other.metric} and all(row[key] == best.record[key] for key in about):
+            p, difference = row.get(f"p_adjusted{suffix}"), row.get(f"difference{suffix}")
+            ahead = difference is not None and (difference > 0) == (names[0] == best.metric)
+            return p is not None and p <= LEVEL and ahead
+    return False
+
+
+def _none_of(found: Sequence[Agreement], predicate: str) -> str:
+    """`None of these 3 metrics comes near a person`, or the same of the only metric."""
+    if len(found) > 1:
+        return f"None of these {len(found)} metrics {predicate}"
+    negated = {"was ": "was not ", "comes ": "does not come "}
+    verb = next(one for one in negated if predicate.startswith(one))
+    return f"{found[0].metric} {negated[verb]}{predicate.removeprefix(verb)}"
+
+
+def _where(one: Agreement, group: str | None) -> str:
+    """The statistic, whether inside agents, the dimension, level and group, in brackets."""
+    record = one.record
+    inside = " inside agents" if one.inside else ""
+    about = f"{record['statistic']}{inside} on {record['dimension']}, {record['level']} level"
+    return f"({about}{f', {group}' if group else ''})"

@@ -1,0 +1,26 @@
+"""Claims on how far raters agree, from `meta` without a metric."""
+
+from collections.abc import Iterator
+
+from turnwise.report.claims.claim import Claim
+from turnwise.report.figure import with_estimate, with_interval
+from turnwise.report.runs import Run
+
+
+def rater_claims(run: Run) -> Iterator[Claim]:
+    """The agreement of one rater with the others for each dimension, or why it is unknown."""
+    one = [
+        r for r in with_estimate(run.results) if not r.get("metric") and r.get("statistic") == "leave-one-out"
+    ]
+    for dimension in dict.fromkeys(record["dimension"] for record in one):
+        first = next(record for record in one if record["dimension"] == dimension)
+        yield Claim(
+            kind="raters-agree", question="metrics", run=run.name,
+            verdict=f"On {dimension} one rater follows the others by {with_interval(first)} ({first['level']} level)",
+            evidence="a metric that does as well is as good a judge as one person",
+        )  # fmt: skip
+    if not one and not any(r.get("metric") for r in run.results):
+        yield Claim(
+            kind="raters-unknown", question="metrics", strength="open", run=run.name,
+            verdict="How far raters agree could not be found out", evidence=run.first_reason,
+        )  # fmt: skip

@@ -1,0 +1,125 @@
+"""Claims on agents that nobody has rated, from `ope`.
+
+`unrated-ranked` is made where the interval of the estimate holds at most a quarter of the rated agents; it asserts that
+the agents outside the interval are better or worse. Otherwise `unrated-useless` says that the estimate cannot rank the
+agent, and how many rated dialogues of it would.
+"""
+
+from collections.abc import Iterator, Mapping
+from math import ceil
+
+from turnwise.report.claims.claim import Claim
+from turnwise.report.figure import Record, interval, with_estimate, with_interval
+from turnwise.report.runs import Run
+from turnwise.report.text import number
+
+FEW = 1 / 4  # share of the rated agents that an interval may hold and still rank its agent
+MIN_AGENTS = 3  # left-out agents from which on a correlation is reported
+
+
+def unrated_claims(run: Run) -> Iterator[Claim]:
+    """The claims of an `ope` run: on critics, on agents left out in turn, or on each target."""
+    if any(record.get("kind") for record in run.results):
+        yield from _critics(run)
+    elif run.document.get("validation"):
+        yield _validation(run)
+    else:
+        for about in dict.fromkeys((r["target"], r["rating"]) for r in run.results):
+            yield _target(run, next(r for r in run.results if (r["target"], r["rating"]) == about))
+
+
+def _target(run: Run, record: Record) -> Claim:
+    """The claim on one target, by the first estimator."""
+    target, rating = record["target"], record["rating"]
+    if record["estimate"] is None:
+        return Claim(
+            kind="refused", question="unrated", strength="open", run=run.name,
+            verdict=f"What {target} would get on {rating} cannot be said", evidence=str(record["reason"]),
+        )  # fmt: skip
+    truth = (
+        f"; the truth, known here, is {number(record['truth'])}" if record.get("truth") is not None else ""
+    )
+    unseen = "nobody rated it" if record.get("logged") is None else "estimated without its own dialogues"
+    bounds, known = interval(record), _known(run, rating)
+    means = {name: mean for name, mean in (known.get("means") or {}).items() if name != target}
+    facts = {"target": target, "rating": rating, "interval": bounds}
+    plain = f"{target} would get {with_interval(record)} on {rating}"
+    if bounds is None or not means:
+        return Claim(
+            kind="unrated-estimate", question="unrated", strength="limited", run=run.name, facts=facts,
+            verdict=plain, evidence=f"{unseen}{truth}",
+        )  # fmt: skip
+    inside = [name for name, mean in means.items() if bounds[0] <= mean <= bounds[1]]
+    if len(inside) <= FEW * len(means):
+        below = [name for name, mean in means.items() if mean < bounds[0]]
+        above = [name for name, mean in means.items() if mean > bounds[1]]
+        return Claim(
+            kind="unrated-ranked", question="unrated", run=run.name,
+            facts={**facts, "above": above, "below": below},
+            verdict=f"{target} would be rated above {len(below)} and below {len(above)} of {len(means)} agents",
+            number=plain, evidence=f"{unseen}{truth}",
+        )  # fmt: skip
+    return Claim(
+        kind="unrated-useless", question="unrated", strength="open", run=run.name, facts=facts,
+        verdict=f"The estimate for {target} is too uncertain to rank it",
+        number=f"{with_interval(record)} on {rating} holds {len(inside)} of {len(means)} rated agents",
+        evidence=f"{unseen}{truth}", advice=_advice(target, known, means),
+    )  # fmt: skip
+
+
+def _advice(target: str, known: Record, means: Mapping[str, float]) -> str:
+    """How many rated dialogues rank the agent among the others: a half-width of an eighth of their means' range."""
+    spread, width = known.get("spread"), (max(means.values()) - min(means.values())) / 8
+    if not spread or not width:
+        return f"Rate some dialogues of {target}."
+    needed = ceil((1.96 * spread / width) ** 2)
+    return f"About {needed:,} rated dialogues of {target} give an interval of +-{number(width, 2)}."
+
+
+def _known(run: Run, rating: str) -> Record:
+    """What the run knows of the rated agents on this rating; empty if it was made by an earlier version."""
+    found: Record = next((one for one in run.document.get("known", ()) if one["rating"] == rating), {})
+    return found
+
+
+def _validation(run: Run) -> Claim:
+    """How well left-out agents were predicted, by the first estimator with a correlation over at least three."""
+    known = "truth" if any(r.get("truth") is not None for r in run.results) else "known mean"
+    for check in run.document["validation"]:
+        if check["n_agents"] >= MIN_AGENTS and check["pearson"] is not None:
+            covered = check["coverage"]
+            cover = "" if covered is None else f"; {covered:.0%} of intervals hold the {known}"
+            return Claim(
+                kind="ope-accuracy", question="unrated", run=run.name,
+                verdict=f"{check['estimator']} predicted {check['rating']} of {check['n_agents']} agents left out",
+                number=f"correlation {number(check['pearson'], 2)}, mean error {number(check['mae'])}{cover}",
+                facts={"estimator": check["estimator"]},
+            )  # fmt: skip
+    return Claim(
+        kind="refused", question="unrated", strength="open", run=run.name,
+        verdict="Agents left out in turn could not be predicted", evidence=run.first_reason,
+    )  # fmt: skip
+
+
+def _critics(run: Run) -> Iterator[Claim]:
+    """The best system by each critic, or a warning if a control scores as high as a system."""
+    for name, critic in (run.document.get("critics") or {}).items():
+        systems = [r for r in with_estimate(run.results) if r["estimator"] == name and r["kind"] == "system"]
+        if not systems:
+            continue
+        best = max(systems, key=lambda record: float(record["estimate"]))
+        if critic["fooled"]:
+            fools = ", ".join(critic["fooled_by"])
+            yield Claim(
+                kind="critic-fooled", question="unrated", run=run.name,
+                verdict=f"Do not rank systems by {name}",
+                evidence=f"it values {fools} as much as {critic['worst_system']}",
+            )  # fmt: skip
+            continue
+        yield Claim(
+            kind="critic-first", question="unrated", strength="limited", run=run.name,
+            verdict=f"{name} values {best['target']} most of {len(systems)} systems",
+            number=with_interval(best),
+            evidence=f"every control is below every system by {number(critic['margin'])} or more; its intervals cover "
+            "chance alone, and nobody rated these systems",
+        )  # fmt: skip

@@ -1,0 +1,113 @@
+"""What may be said of two agents: people decide, and a metric only scores."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from turnwise.report.claims import claims_of
+from turnwise.report.runs import Run
+
+
+def record(metric: str, value: float, p: float, **more: Any) -> dict[str, Any]:
+    better = None if metric == "length" else "higher"
+    return {
+        "metric": metric, "agent_a": "one", "agent_b": "two", "group": None, "estimate": value, "p": p,
+        "p_adjusted": p, "interval": [value - 0.1, value + 0.1], "n_items": 40, "n_clusters": 40, "better": better,
+        "status": "ok", **more,
+    }  # fmt: skip
+
+
+def run(*records: dict[str, Any], command: str = "compare", sha: str = "x", **sections: Any) -> Run:
+    origin = {"inputs": [{"path": "logs.jsonl", "sha256": sha}]}
+    return Run(
+        command, Path(command), {"command": command, "results": list(records), "origin": origin, **sections}
+    )
+
+
+def said(
+    *records: dict[str, Any], people: tuple[dict[str, Any], ...] = (), among: tuple[Run, ...] = ()
+) -> Any:
+    (claim,) = claims_of(run(*records, people=list(people)), among)
+    return claim
+
+
+def test_a_metric_never_makes_an_agent_better():
+    claim = said(record("usl-h", -0.12, 0.001))
+    assert claim.kind == "scores-higher"
+    assert claim.strength == "limited"
+    assert claim.verdict == "two scores higher than one by usl-h"
+    assert claim.evidence == "nobody rated them here; how usl-h agrees with people was not measured here"
+    assert "`turnwise power`" in claim.advice
+    assert "better" not in str(claim)
+
+
+def test_people_decide_against_a_metric():
+    """The demo said that lively-silent is better by turnwise, where people say the opposite."""
+    claim = said(record("turnwise", -0.12, 0.001), people=(record("rating:overall", 0.5, 0.01),))
+    assert claim.kind == "rated-higher"
+    assert claim.verdict == "People rate one above two"
+    assert claim.evidence == "turnwise says the opposite"
+    assert claim.advice == "Between these two ask people, not turnwise."
+
+
+def test_a_difference_that_people_do_not_show_is_said_beside_the_scores():
+    claim = said(record("usl-h", -0.12, 0.001), people=(record("rating:overall", 0.05, 0.4),))
+    assert claim.kind == "scores-higher"
+    assert "people's ratings do not show a difference (0.050 [-0.050, 0.150])" in claim.evidence
+    # The standard error is .1 / 1.96 = .051; 2.8 of it are .143, and 40 * (.143 / .05)^2 = 326.5.
+    assert claim.advice == "About 327 rated items, 40 now, would show a difference of this size (power .8)."
+
+
+def test_ratings_and_preferences_that_were_asked_for_are_people_too():
+    assert (
+        said(record("rating:overall", 0.5, 0.01), record("chrf", 0.5, 0.01)).verdict
+        == "People rate one above two"
+    )
+    assert said(record("preference:overall", -0.5, 0.01)).verdict == "People prefer two to one"
+    unknown = said(record("rating:insulting", 0.5, 0.01, better=None))
+    assert unknown.verdict == "People give higher ratings to one than to two"
+
+
+def test_lower_is_better_for_some_metrics():
+    claim = said(record("fbd", -0.5, 0.01, better="lower"))
+    assert claim.verdict == "one scores lower than two by fbd"
+
+
+def test_metrics_that_contradict_each_other_decide_nothing():
+    claim = said(record("chrf", 0.5, 0.01), record("usl-h", -0.5, 0.01))
+    assert claim.kind == "metrics-disagree"
+    assert claim.strength == "open"
+    assert claim.evidence == "chrf favours one, usl-h favours two"
+
+
+def test_a_feature_is_no_verdict():
+    assert said(record("length", 5.0, 0.001)).kind == "no-difference"
+
+
+@pytest.mark.parametrize("value", [0.0, 0.001])
+def test_a_tiny_difference_is_not_worth_more_ratings(value: float):
+    claim = said(record("rating:overall", value, 0.9))
+    assert claim.kind == "no-difference"
+    assert (
+        claim.advice
+        == "A difference of this size cannot be shown with 20 times the 40 rated items there are."
+    )
+
+
+def test_what_is_known_of_a_metric_comes_from_runs_on_the_same_data():
+    agreed = {
+        "metric": "usl-h", "statistic": "spearman", "level": "turn", "dimension": "overall", "group": None,
+        "estimate": 0.4, "interval": [0.3, 0.5], "p": 0.001, "one_rater": 0.7, "status": "ok",
+    }  # fmt: skip
+    fraud = {"metric": "usl-h", "strategy": "x", "status": "ok"}
+    gamed = run(fraud, command="attack", verdict={"gameable": True, "frauds": 3, "worst": "x"})
+    here, elsewhere = run(agreed, command="meta"), run(agreed, command="meta", sha="other")
+    claim = said(record("usl-h", 0.5, 0.01), among=(here, gamed))
+    assert "usl-h agrees with people: 0.400 [0.300, 0.500] (one rater 0.70)" in claim.evidence
+    assert "usl-h can be gamed (3 strategies)" in claim.evidence
+    assert "was not measured here" in said(record("usl-h", 0.5, 0.01), among=(elsewhere,)).evidence
+
+
+def test_shipped_attacks_are_known():
+    assert "usr-ret is known to be gamed by" in said(record("usr-ret", 0.5, 0.01)).evidence

@@ -1,0 +1,48 @@
+"""What may be said of agents that nobody has rated, and of attacks."""
+
+from pathlib import Path
+from typing import Any
+
+from turnwise.report.claims import claims_of
+from turnwise.report.runs import Run
+
+MEANS = {str(at): float(at) for at in range(1, 9)}
+
+
+def estimated(low: float, high: float, **sections: Any) -> Any:
+    record = {"target": "new", "rating": "overall", "estimate": (low + high) / 2, "interval": [low, high],
+              "logged": None, "truth": None, "status": "ok"}  # fmt: skip
+    known = [{"rating": "overall", "means": MEANS, "spread": 1.0, "scale": [1, 8]}]
+    document = {"command": "ope", "results": [record], "known": known, **sections}
+    (claim,) = claims_of(Run("ope", Path("ope"), document))
+    return claim
+
+
+def test_an_interval_that_holds_most_agents_ranks_nobody():
+    claim = estimated(1.5, 7.5)
+    assert claim.kind == "unrated-useless"
+    assert claim.verdict == "The estimate for new is too uncertain to rank it"
+    assert "holds 6 of 8 rated agents" in claim.number
+    # A half-width of (8 - 1) / 8 = .875 with a standard deviation of 1: (1.96 / .875)^2 = 5.02.
+    assert claim.advice == "About 6 rated dialogues of new give an interval of +-0.88."
+
+
+def test_a_narrow_interval_ranks():
+    claim = estimated(3.5, 5.5)
+    assert claim.kind == "unrated-ranked"
+    assert claim.verdict == "new would be rated above 3 and below 3 of 8 agents"
+    assert claim.facts["below"] == ["1", "2", "3"]
+    assert claim.facts["above"] == ["6", "7", "8"]
+
+
+def test_a_run_that_does_not_know_the_agents_only_estimates():
+    assert estimated(3.5, 5.5, known=[]).kind == "unrated-estimate"
+
+
+def test_no_fraud_found_is_not_called_safe():
+    document = {"command": "attack", "results": [{"metric": "m", "status": "ok"}],
+                "verdict": {"gameable": False, "judged": 40}}  # fmt: skip
+    (claim,) = claims_of(Run("attack", Path("attack"), document))
+    assert claim.kind == "no-fraud-shown"
+    assert claim.strength == "limited"
+    assert "may still find one" in claim.advice
