@@ -38,10 +38,12 @@ def browser() -> Iterator:
 
 @pytest.fixture
 def visit(browser) -> Iterator[Callable]:
-    """Opens a file; whatever it asks for beside itself, and whatever it complains of, fails the test."""
+    """Opens a file, and its folded figures unless `folded`; whatever it asks for beside itself, and whatever it
+    complains of, fails the test.
+    """
     contexts, wrong = [], []
 
-    def open_file(path: Path, *, width: int = 1280, **options: object):
+    def open_file(path: Path, *, width: int = 1280, folded: bool = False, **options: object):
         context = browser.new_context(viewport={"width": width, "height": 900}, **options)
         context.set_default_timeout(PATIENCE)
         contexts.append(context)
@@ -51,6 +53,8 @@ def visit(browser) -> Iterator[Callable]:
         page.on("console", lambda line: wrong.append(line.text))
         page.on("dialog", lambda dialog: wrong.append(dialog.message))
         page.goto(path.as_uri())
+        if options.get("java_script_enabled", True) and not folded:
+            page.eval_on_selector_all("details.more", "all => all.forEach(one => { one.open = true; })")
         return page
 
     yield open_file
@@ -186,3 +190,31 @@ def test_markup_in_a_log_is_not_executed(tmp_path: Path, visit: Callable, script
     assert page.locator("script, img, iframe, object").count() == 0
     assert page.locator("figure").count() > 3
     assert "<script>document.title='taken'</script>" in page.locator("main").inner_text()
+
+
+def test_the_first_screen_answers_the_questions(page_file: Path, visit: Callable):
+    page = visit(page_file, folded=True)
+    tiles = page.locator(".tile")
+    assert 3 <= tiles.count() <= 6
+    bottoms = page.eval_on_selector_all(".tile", "all => all.map(one => one.getBoundingClientRect().bottom)")
+    assert max(bottoms) < 900  # the height of the window
+    questions = page.locator(".tile .question").all_inner_texts()
+    assert {"Which agent is better?", "Which metric can be believed?", "Can it be gamed?"} <= set(questions)
+    badges = set(page.locator(".tile .badge").all_inner_texts())
+    assert badges <= {"shown", "shown, with a reservation", "not shown"}  # not by colour alone
+    for target in page.eval_on_selector_all(".tile", "all => all.map(one => one.getAttribute('href'))"):
+        assert page.locator(target).count() == 1
+
+
+def test_names_of_agents_and_metrics_are_not_broken(page_file: Path, visit: Callable):
+    page = visit(page_file, width=390)
+    lines = page.eval_on_selector_all(".tile .name", "all => all.map(one => one.getClientRects().length)")
+    assert lines
+    assert set(lines) == {1}
+
+
+def test_the_contents_stay_in_view(page_file: Path, visit: Callable):
+    page = visit(page_file)
+    page.mouse.wheel(0, 3000)
+    page.wait_for_function("window.scrollY > 1000")
+    assert page.locator("nav").bounding_box()["y"] == 0

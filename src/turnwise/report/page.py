@@ -4,20 +4,23 @@ Jinja escapes all values except the pictures, whose texts `plot` has escaped. A 
 the page forbids scripts and requests in addition.
 """
 
+import re
 from collections.abc import Sequence
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from jinja2 import Environment, PackageLoader, Template, select_autoescape
-from markupsafe import Markup
+from markupsafe import Markup, escape
 
 from turnwise.report import plot
 from turnwise.report.figure import Figure
 from turnwise.report.text import cell
+from turnwise.report.tiles import STRENGTHS
 
 if TYPE_CHECKING:
     from turnwise.report.report import Report
 
+MAX_NAME = 28  # characters of a name that is kept on one line
 MAX_ROWS = 500  # maximum rows of a table; report.json has all
 
 
@@ -33,6 +36,7 @@ def _template(name: str) -> Template:
     environment.filters["cell"] = _cell
     environment.filters["picture"] = Markup
     environment.filters["numeric_columns"] = _numeric_columns
+    environment.filters["named"] = _named
     return environment.get_template(name)
 
 
@@ -41,6 +45,19 @@ def _cell(value: Any) -> str:
     if isinstance(value, bool):
         return "yes" if value else "no"
     return cell(tuple(value) if isinstance(value, list) else value)
+
+
+def _named(words: str, names: Sequence[str]) -> Markup:
+    """The text, escaped, with the names of agents and metrics in it kept on one line."""
+    short = sorted((name for name in names if len(name) <= MAX_NAME), key=len, reverse=True)
+    if not short:
+        return escape(words)
+    pattern = re.compile(rf"(?<![\w-])(?:{'|'.join(map(re.escape, short))})(?![\w-])")
+    parts, end = [], 0
+    for match in pattern.finditer(words):
+        parts += [escape(words[end : match.start()]), Markup('<span class="name">{}</span>').format(match[0])]
+        end = match.end()
+    return Markup("").join([*parts, escape(words[end:])])
 
 
 def _numeric_columns(rows: Any) -> list[bool]:
@@ -56,7 +73,8 @@ def _numeric_columns(rows: Any) -> list[bool]:
 
 def html(made: "Report") -> bytes:
     """The report as an HTML page, encoded; tables have at most 500 rows."""
-    page = _template("report.html").render(report=made, style=Markup(plot.style()), most=MAX_ROWS)
+    style = Markup(plot.style())
+    page = _template("report.html").render(report=made, style=style, most=MAX_ROWS, strengths=STRENGTHS)
     return page.encode()
 
 

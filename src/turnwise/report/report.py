@@ -27,6 +27,7 @@ from turnwise.report.figures.transcripts import flips, frauds
 from turnwise.report.figures.tuning import tuning
 from turnwise.report.regression import regressions
 from turnwise.report.runs import Run, find_runs
+from turnwise.report.tiles import Tile, tiles
 
 Maker = Callable[[Run], Iterator[Figure]]
 
@@ -66,6 +67,13 @@ class Report:
     title: str
     sections: tuple[Section, ...]
 
+    names: tuple[str, ...] = ()  # of agents and metrics
+
+    @property
+    def tiles(self) -> list[Tile]:
+        """What the top of the report shows: a claim for each question, and what to do next."""
+        return tiles([section.claims for section in self.sections])
+
     @property
     def claims(self) -> tuple[Claim, ...]:
         """The claims of all sections in order."""
@@ -94,7 +102,15 @@ def report(paths: Sequence[str], *, title: str = "turnwise report") -> Report:
     across = tuple(errors(known))
     if across:
         sections.append(Section(SIDE_BY_SIDE, "all runs of `ope --all`", (), across, ()))
-    return Report(title, tuple(sections))
+    return Report(title, tuple(sections), _names(known))
+
+
+def _names(runs: Sequence[Run]) -> tuple[str, ...]:
+    """The names of the agents and metrics in these runs."""
+    keys = ("agent", "agent_a", "agent_b", "minus", "target", "metric", "estimator")
+    return tuple(
+        dict.fromkeys(str(r[key]) for run in runs for r in run.results for key in keys if r.get(key))
+    )
 
 
 def figures(run: Run) -> list[Figure]:

@@ -51,12 +51,17 @@ def test_people_decide_against_a_metric():
     assert claim.advice == "Between these two ask people, not turnwise."
 
 
-def test_a_difference_that_people_do_not_show_is_said_beside_the_scores():
+def test_where_people_rated_and_show_no_difference_a_metric_shows_none_either():
     claim = said(record("usl-h", -0.12, 0.001), people=(record("rating:overall", 0.05, 0.4),))
-    assert claim.kind == "scores-higher"
-    assert "people's ratings do not show a difference (0.050 [-0.050, 0.150])" in claim.evidence
+    assert claim.kind == "no-difference"
+    assert claim.verdict == "People's ratings show no difference between one and two"
+    assert claim.number == "one minus two is 0.050 [-0.050, 0.150] on overall"
+    assert claim.evidence.startswith(
+        "usl-h scores in favour of two; how usl-h agrees with people was not measured"
+    )
     # The standard error is .1 / 1.96 = .051; 2.8 of it are .143, and 40 * (.143 / .05)^2 = 326.5.
-    assert claim.advice == "About 327 rated items, 40 now, would show a difference of this size (power .8)."
+    advice = "About 327 rated items of one and two, 40 now, would show a difference of this size (power .8)."
+    assert claim.advice == advice
 
 
 def test_ratings_and_preferences_that_were_asked_for_are_people_too():
@@ -78,7 +83,7 @@ def test_metrics_that_contradict_each_other_decide_nothing():
     claim = said(record("chrf", 0.5, 0.01), record("usl-h", -0.5, 0.01))
     assert claim.kind == "metrics-disagree"
     assert claim.strength == "open"
-    assert claim.evidence == "chrf favours one, usl-h favours two"
+    assert claim.evidence == "chrf scores in favour of one; usl-h scores in favour of two"
 
 
 def test_a_feature_is_no_verdict():
@@ -91,7 +96,7 @@ def test_a_tiny_difference_is_not_worth_more_ratings(value: float):
     assert claim.kind == "no-difference"
     assert (
         claim.advice
-        == "A difference of this size cannot be shown with 20 times the 40 rated items there are."
+        == "one and two are too close to be told apart with 20 times the 40 rated items there are."
     )
 
 

@@ -17,7 +17,7 @@ from turnwise.report.claims.unrated import unrated_claims
 from turnwise.report.runs import Run
 from turnwise.report.text import number
 
-__all__ = ["QUESTIONS", "Claim", "Question", "Strength", "claims", "claims_of", "ranked"]
+__all__ = ["QUESTIONS", "TITLES", "Claim", "Question", "Strength", "claims", "claims_of", "ranked"]
 
 TITLES: Mapping[Question, str] = {
     "agents": "Which agent is better?",

@@ -1,16 +1,16 @@
 """Claims on which of two agents is better, from `compare`.
 
-People decide. `rated-higher` is made where people's ratings or preferences show a difference, whatever metrics say. A
-metric never makes an agent better: `scores-higher` says that a metric's scores differ, beside what people say, what is
-known of the metric's agreement with people, and the attacks that are known to fool it. Metrics that contradict each
-other, or people, are named. Without a difference that was shown, `no-difference` says how much data would show one.
+People decide. `rated-higher` is made where people's ratings or preferences show a difference, whatever metrics say; if
+they show none, it is `no-difference`, with the metrics that show one beside it, and how many ratings would show it. A
+metric never makes an agent better: `scores-higher` is made only where nobody rated the agents, beside what is known of
+the metric's agreement with people and of attacks that fool it. Metrics that contradict each other are named.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from turnwise.metrics import is_preference, is_rating
-from turnwise.report.claims.claim import LEVEL, Claim, Strength, listed, ratings_for
+from turnwise.report.claims.claim import LEVEL, Claim, listed, ratings_for
 from turnwise.report.figure import Record, interval, with_estimate, with_interval
 from turnwise.report.runs import Run
 from turnwise.report.text import p_value
@@ -73,27 +73,44 @@ def _claim(
     shown = [r for r in judging if _shown(r)]
     if people is not None and _shown(people):
         return _by_people(run, about, people, shown, where)
-    leads = {_leader(r) for r in shown}
-    if len(leads) > 1:
-        first = {leader: next(r["metric"] for r in shown if _leader(r) == leader) for leader in (a, b)}
+    if people is not None:
+        return Claim(
+            kind="no-difference", question="agents", strength="open", run=run.name,
+            verdict=f"People's ratings show no difference between {a} and {b}{where}",
+            number=f"{_difference(a, b)} is {with_interval(people)} on {_dimension(people)}",
+            evidence="; ".join([*_favoured(shown, a, b), *([knowledge.of(shown[0]["metric"])] if shown else [])]),
+            advice=_advice(people, a, b),
+            facts={"agents": (a, b)},
+            items=_items(shown[:1]),
+        )  # fmt: skip
+    if len({_leader(r) for r in shown}) > 1:
         return Claim(
             kind="metrics-disagree", question="agents", strength="open", run=run.name,
             verdict=f"The metrics contradict each other on {a} and {b}{where}",
-            evidence=f"{first[a]} favours {a}, {first[b]} favours {b}",
-            advice=_advice(people, a, b),
+            evidence="; ".join(_favoured(shown, a, b)),
+            advice=_advice(None, a, b),
             facts={"agents": (a, b)},
         )  # fmt: skip
     if shown:
-        return _by_metric(run, about, shown, people, knowledge, where)
-    best = people or next(iter(judging or metrics))
-    by = "people's ratings" if people is not None else str(best["metric"])
+        return _by_metric(run, about, shown, knowledge, where)
+    best = next(iter(judging or metrics))
     return Claim(
         kind="no-difference", question="agents", strength="open", run=run.name,
         verdict=f"No difference between {a} and {b} was shown{where}",
-        number=f"{_difference(a, b)} is {with_interval(best)} by {by}",
-        advice=_advice(people, a, b),
+        number=f"{_difference(a, b)} is {with_interval(best)} by {best['metric']}",
+        advice=_advice(None, a, b),
         facts={"agents": (a, b)},
     )  # fmt: skip
+
+
+def _favoured(shown: Sequence[Record], a: str, b: str) -> list[str]:
+    """For each agent that some metric scores on the good end, a clause with these metrics."""
+    found = []
+    for agent in (a, b):
+        metrics = [r["metric"] for r in shown if _leader(r) == agent]
+        if metrics:
+            found.append(f"{listed(metrics)} score{'s' * (len(metrics) == 1)} in favour of {agent}")
+    return found
 
 
 def _by_people(
@@ -123,32 +140,20 @@ def _by_people(
 
 
 def _by_metric(
-    run: Run,
-    about: tuple[str, str, str | None],
-    shown: Sequence[Record],
-    people: Record | None,
-    knowledge: Knowledge,
-    where: str,
+    run: Run, about: tuple[str, str, str | None], shown: Sequence[Record], knowledge: Knowledge, where: str
 ) -> Claim:
-    """Only metrics show a difference: the claim on scores, beside what people say and what is known of the metric."""
+    """Nobody rated the agents, and metrics show a difference: a claim on scores, beside what is known of the metric."""
     a, b, _ = about
     main = shown[0]
     first = _leader(main)
     second = b if first == a else a
     others = [r["metric"] for r in shown[1:]]
-    said = (
-        f"people's ratings do not show a difference ({with_interval(people)})"
-        if people is not None
-        else "nobody rated them here"
-    )
-    strength: Strength = "limited"
     return Claim(
-        kind="scores-higher", question="agents", strength=strength, run=run.name,
-        verdict=f"{first} scores {main['better']} than {second} by {main['metric']}{where}"
-        + (f" (and by {listed(others)})" if others else ""),
-        number=f"{_difference(a, b)} is {with_interval(main)}, p {p_value(_p(main))}",
-        evidence=f"{said}; {knowledge.of(main['metric'])}",
-        advice=_advice(people, a, b),
+        kind="scores-higher", question="agents", strength="limited", run=run.name,
+        verdict=f"{first} scores {main['better']} than {second} by {listed([main['metric'], *others])}{where}",
+        number=f"{_difference(a, b)} is {with_interval(main)} by {main['metric']}, p {p_value(_p(main))}",
+        evidence=f"nobody rated them here; {knowledge.of(main['metric'])}",
+        advice=_advice(None, a, b),
         facts={"higher": first, "lower": second, "metric": main["metric"]},
         items=_items(shown[:1]),
     )  # fmt: skip
@@ -165,9 +170,10 @@ def _advice(people: Record | None, a: str, b: str) -> str:
     needed = ratings_for(people["estimate"], bounds, n)
     if needed is None or needed > TOO_MANY * n:
         return (
-            f"A difference of this size cannot be shown with {TOO_MANY} times the {n} rated items there are."
+            f"{a} and {b} are too close to be told apart with {TOO_MANY} times the {n} rated items there are."
         )
-    return f"About {max(needed, n):,} rated items, {n} now, would show a difference of this size (power .8)."
+    more = f"About {max(needed, n):,} rated items of {a} and {b}, {n} now,"
+    return f"{more} would show a difference of this size (power .8)."
 
 
 def _shown(record: Record) -> bool:
@@ -190,7 +196,7 @@ def _leader(record: Record) -> str:
 
 def _difference(a: str, b: str) -> str:
     """How the difference is named."""
-    return f"{a} - {b}"
+    return f"{a} minus {b}"
 
 
 def _dimension(record: Record) -> str:

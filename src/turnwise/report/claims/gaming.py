@@ -43,7 +43,7 @@ def gaming_claims(run: Run) -> Iterator[Claim]:
     worst = next(r for r in run.results if r["strategy"] == verdict["worst"])
     yield Claim(
         kind="gameable", question="gaming", run=run.name,
-        verdict=f"Do not tune a system on {metric}: it can be gamed",
+        verdict=f"{metric} can be gamed, so do not tune a system on it",
         number=f"a reply that {verdict['description']} scores above people's in {worst['beats_human']:.0%} of contexts",
         evidence=f"{counted(verdict['frauds'], 'strategy')} shown to score above people",
         facts={"metric": metric, "strategy": verdict["worst"]},

@@ -154,7 +154,7 @@ def _main_claim(run: Run, found: Sequence[Agreement], group: str | None) -> Clai
         return Claim(
             kind="best-tied" if near else "agrees-tied", question="metrics", strength="limited", run=run.name,
             facts={**facts, "tied": tied},
-            verdict=f"{listed([best.metric, *tied])} cannot be told apart by their agreement with people",
+            verdict=f"{listed([best.metric, *tied], 6)} cannot be told apart by their agreement with people",
             number=highest,
             evidence=person or unknown,
         )  # fmt: skip

@@ -84,34 +84,21 @@ def scores(run: Run) -> Iterator[Figure]:
 
 
 def differences(run: Run) -> Iterator[Figure]:
-    """A single figure with a row of A - B for each metric and group; none if no record has an estimate.
+    """A single figure with a row of A - B for people's ratings and for each metric and group; none without estimates.
 
-    Metrics have different units, so each row is drawn to its own scale.
+    Metrics have different units, so each row is drawn to its own scale, with its number beside it.
     """
-    mine = [record for record in with_estimate(run.results) if "win_rate" not in record]
+    people = with_estimate(run.document.get("people", ()))
+    mine = [record for record in (*people, *with_estimate(run.results)) if "win_rate" not in record]
     if not mine:
         return
     first, second = mine[0]["agent_a"], mine[0]["agent_b"]
-    title = f"{first} (A) less {second} (B)"
-
-    def size(record: Record) -> float:
-        """The scale of a row: the largest absolute value of the estimate and the ends of its interval; 1 for 0."""
-        ends = interval(record) or (record["estimate"], record["estimate"])
-        return max(abs(ends[0]), abs(ends[1]), abs(record["estimate"])) or 1.0
-
-    def scaled(record: Record) -> tuple[float, float] | None:
-        """The interval divided by the scale of its row; None without an interval."""
-        ends = interval(record)
-        return ends and (ends[0] / size(record), ends[1] / size(record))
-
-    names = [
-        f"{record['metric']}" + (f" {record['group']}" if record.get("group") else "") for record in mine
-    ]
+    title = f"{first} (A) minus {second} (B)"
     yield Figure(
         kind="differences",
         title=title,
-        meaning="Right of the line A has the higher number. Each metric is drawn to its own scale, so lengths compare "
-        "within a row only. An interval that crosses the line shows no difference; it does not show equality."
+        meaning="Right of the line A has the higher number. Numbers are in the units of each metric; lines are to "
+        "the scale of their row. An interval that crosses the line shows no difference; it does not show equality."
         + lower_is_better_note(mine, ": there A leads on the left"),
         notes=provenance_notes(mine, column=True),
         head=("metric", "group", "A", "B", "A - B", "p", "p adjusted", "effect size", "verdict", "signature"),
@@ -120,11 +107,27 @@ def differences(run: Run) -> Iterator[Figure]:
              r.get("effect_size"), r.get("verdict"), r["signature"])
             for r in mine
         ),
-        svg=interval_list(
-            mine, title, names=names, along="A - B, each row to its own scale",
-            value=lambda record: record["estimate"] / size(record), bounds=scaled, rules=(0.0,),
-        ),
+        svg=_difference_rows(mine, title),
     )  # fmt: skip
+
+
+def _difference_rows(records: Sequence[Record], title: str) -> str:
+    """The SVG picture of the first 30 differences: a line to the scale of its row, and the number in its own unit."""
+    shown = records[:MAX_ROWS]
+    names = [f"{r['metric']}" + (f" {r['group']}" if r.get("group") else "") for r in shown]
+    panel = plot.Panel.with_names(names, (-1.1, 4.2), below=24.0)
+    panel.vertical_rule(0.0)
+    for place, record in enumerate(shown):
+        ends = interval(record)
+        size = max(abs(edge) for edge in (record["estimate"], *(ends or ()))) or 1.0
+        if ends:
+            panel.path([(ends[0] / size, place), (ends[1] / size, place)], style="whisker s0")
+        panel.dot(record["estimate"] / size, place, tip=f"{names[place]}: {with_interval(record)}")
+        panel.text(plot.WIDTH - plot.RIGHT, panel.y(place) + 4, with_interval(record), anchor="end")
+    bottom = panel.y(len(shown) - 0.5) + 16
+    panel.text(panel.x(-0.08), bottom, "B higher", anchor="end", style="label")
+    panel.text(panel.x(0.08), bottom, "A higher", style="label")
+    return panel.svg(title)
 
 
 def estimates(run: Run) -> Iterator[Figure]:
