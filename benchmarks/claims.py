@@ -46,6 +46,7 @@ from turnwise.types import Dialogue
 RESULT = Path(__file__).parent / "results" / "claims.json"
 FIRST_SEED = 1000  # smaller ones were looked at while the rules were written
 ALLOWED = 0.05
+MAX_DIALOGUES = 1200  # of a corpus, drawn at random
 ENOUGH = 20  # claims of a kind from which on its rate decides the exit code
 WORLDS = (("chat", "graded"), ("chat", "failings"), ("booking", "graded"), ("booking", "wordings"),
           ("booking", "behaviour"), ("task", "graded"))  # fmt: skip
@@ -94,8 +95,10 @@ def world_case(world: str, family: str, seed: int, folder: Path) -> Case:
 
 def corpus_case(path: Path, dimension: str, seed: int) -> Case:
     """A rated corpus, split in two at random by the first message, so that replies to one context stay together."""
-    dialogues = list(native.read(str(path)))
     rng = np.random.default_rng(seed)
+    dialogues = list(native.read(str(path)))
+    if len(dialogues) > MAX_DIALOGUES:
+        dialogues = [dialogues[at] for at in np.sort(rng.permutation(len(dialogues))[:MAX_DIALOGUES])]
     first = [dialogue.turns[0].text if dialogue.turns else dialogue.id for dialogue in dialogues]
     side = dict(zip(sorted(set(first)), rng.integers(2, size=len(set(first))), strict=True))
     halves: tuple[list[Dialogue], list[Dialogue]] = ([], [])
@@ -133,6 +136,7 @@ class Checked:
     edition: str  # claims, or 0.1
     contradicted: bool | None  # None: nothing was claimed, or the check is not possible
     could: bool | None = None  # of what was withheld: the other half would have allowed it
+    text: str = ""
 
 
 def compare_checks(case: Case, rng: np.random.Generator) -> Iterator[Checked]:
@@ -155,7 +159,9 @@ def _agent_check(
     case: Case, claim: Claim, a: str, gaps: Mapping[str, float], people: float | None
 ) -> Iterator[Checked]:
     if claim.kind == "rated-higher" and people is not None:
-        yield Checked(case.name, claim.kind, "claims", (people > 0) != (claim.facts["higher"] == a))
+        yield Checked(
+            case.name, claim.kind, "claims", (people > 0) != (claim.facts["higher"] == a), text=str(claim)
+        )
     elif claim.kind == "scores-higher":
         gap = gaps.get(claim.facts["metric"])
         yield Checked(
@@ -163,6 +169,7 @@ def _agent_check(
             claim.kind,
             "claims",
             None if gap is None else (gap > 0) != (claim.facts["higher"] == a),
+            text=str(claim),
         )
     else:
         yield Checked(case.name, claim.kind, "claims", None)
@@ -214,7 +221,7 @@ def _metric_check(case: Case, claim: Claim, there: Mapping[str, Agreement], othe
             one.kind in ("trust", "agrees-best", "far-from-person", "ranks-agents")
             for one in claims_of(other)
         )
-    return Checked(case.name, claim.kind, "claims", against, could)
+    return Checked(case.name, claim.kind, "claims", against, could, str(claim))
 
 
 def _earlier_metrics(case: Case, run: Run, there: Mapping[str, Agreement], other: Run) -> Iterator[Checked]:
@@ -250,9 +257,11 @@ def ope_checks(case: Case, rng: np.random.Generator) -> Iterator[Checked]:
         if claim.kind == "unrated-ranked":
             wrong = [case.truth[name] > truth for name in claim.facts["below"]]
             wrong += [case.truth[name] < truth for name in claim.facts["above"]]
-            yield Checked(case.name, claim.kind, "claims", any(wrong))
+            yield Checked(case.name, claim.kind, "claims", any(wrong), text=str(claim))
         elif bounds:
-            yield Checked(case.name, claim.kind, "claims", not bounds[0] <= truth <= bounds[1])
+            yield Checked(
+                case.name, claim.kind, "claims", not bounds[0] <= truth <= bounds[1], text=str(claim)
+            )
         else:
             yield Checked(case.name, claim.kind, "claims", None)
 
@@ -304,7 +313,10 @@ def main() -> int:
                 lines = summary(found)
                 Path(given.output).write_text(
                     json.dumps({"command": f"python -m benchmarks.claims --seeds {given.seeds}",
-                                "seeds": [given.first, seed], "claims": lines}, indent=1) + "\n"
+                                "seeds": [given.first, seed], "claims": lines,
+                                "contradicted": [f"{one.case}: {one.kind}: {one.text}" for one in found
+                                                 if one.contradicted and one.edition == "claims"]},
+                               indent=1, ensure_ascii=False) + "\n"
                 )  # fmt: skip
     head = ["edition", "kind", "made", "checked", "contradicted", "rate", "interval", "could_have_been_made"]
     print(
