@@ -17,7 +17,7 @@ EVIL = "<script>document.title='taken'</script><img src=x onerror=\"document.tit
 KINDS = {
     "scores", "prd", "dialogue", "heatmap", "boxes", "scatter", "systems", "strategies", "transcripts", "tuning",
     "estimates", "regression", "iterations", "pairs", "errors", "differences", "flips", "raters", "worths", "valued",
-    "calibration", "power",
+    "calibration", "power", "disagreements",
 }  # fmt: skip
 
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from turnwise.report.figure import Exchange, Figure, provenance_notes, with_estimate
+from turnwise.report.figure import Exchange, Figure, Record, provenance_notes, with_estimate
 from turnwise.report.runs import Run
 from turnwise.report.text import number
 
@@ -61,6 +61,34 @@ def flips(run: Run) -> Iterator[Figure]:
                 for flip in shown
             ),
         )  # fmt: skip
+
+
+def disagreements(run: Run) -> Iterator[Figure]:
+    """For each metric and dimension, the replies that it and people rank most differently; none without examples."""
+    found: dict[tuple[str, str, str | None], list[Record]] = {}
+    for line in run.lines("examples.jsonl"):
+        found.setdefault((line["metric"], line["dimension"], line["group"]), []).append(line)
+    for (metric, dimension, group), mine in found.items():
+        about = [
+            r for r in with_estimate(run.results) if (r["metric"], r["dimension"]) == (metric, dimension)
+        ]
+        yield Figure(
+            kind="disagreements",
+            title=f"where {metric} and people disagree most on {dimension}" + (f", {group}" if group else ""),
+            meaning="First the replies that the metric ranks higher than people do, among the replies of the same "
+            "agent, then those that it ranks lower.",
+            notes=provenance_notes(about),
+            head=("they said", "agent", "reply", metric, "people", "item"),
+            rows=tuple((r["context"], r["agent"], r["reply"], r["score"], r["people"], r["id"]) for r in mine),
+            exchanges=tuple(
+                Exchange(r["context"], ((r["agent"], r["reply"], _scores(metric, r)),)) for r in mine
+            ),
+        )  # fmt: skip
+
+
+def _scores(metric: str, example: Record) -> str:
+    """The metric's score of a reply and people's mean rating, in words."""
+    return f"{metric} {number(example['score'])}, people {number(example['people'], 2)}"
 
 
 def _order(better: str | None, a: str, b: str) -> str:

@@ -11,6 +11,7 @@ from turnwise.logs.scan import Census, scan
 from turnwise.meta.correlate import STATISTICS, correlate, has_level
 from turnwise.meta.differences import differences, with_adjusted_p
 from turnwise.meta.disagreements import disagreement_records
+from turnwise.meta.examples import disagreements
 from turnwise.meta.gold import Gold, gold
 from turnwise.meta.length_bias import length_bias_records
 from turnwise.meta.table import ScoreTable
@@ -85,6 +86,7 @@ def meta(spec: MetaSpec) -> Outcome:
     compared: list[dict[str, Any]] = []
     reports: list[dict[str, Any]] = []
     rated: list[dict[str, Any]] = []
+    examples: list[dict[str, Any]] = []
     tasks: list[_LevelTask] = []
     more: dict[str, list[dict[str, Any]]] = {name: [] for name in ADEM if getattr(spec, name)}
     with spec.executor() as workers:
@@ -103,6 +105,9 @@ def meta(spec: MetaSpec) -> Outcome:
             rated += _rated(question, people)
             tasks += [_LevelTask(question, level, of_group, people) for level in question.levels]
             items = collected[question.rated][1]
+            if spec.output is not None:
+                for table in of_group:
+                    examples += disagreements(table, people, items, group=question.group)
             if "length_bias" in more and question.rated == "turn":
                 more["length_bias"] += length_bias_records(of_group, people, items, group=question.group)
             if "normalised" in more and question.rated == "turn":
@@ -116,6 +121,7 @@ def meta(spec: MetaSpec) -> Outcome:
         )
     if spec.output is not None:
         results.write_lines(spec.output / "people.jsonl", rated)
+        results.write_lines(spec.output / "examples.jsonl", examples)
     sections = {"differences": with_adjusted_p(compared), "raters": reports, **more}
     return finish(spec, tuple(found), census.sha256, **sections, **census.unseen.section())
 
