@@ -177,9 +177,9 @@ def _advice(people: Record | None, a: str, b: str) -> str:
 
 
 def _shown(record: Record) -> bool:
-    """Whether a difference was shown after adjustment for several tests."""
-    p = _p(record)
-    return p is not None and p <= LEVEL
+    """Whether a difference was shown: by the test, adjusted for several tests, and by the interval if there is one."""
+    p, bounds = _p(record), interval(record)
+    return p is not None and p <= LEVEL and (bounds is None or bounds[0] > 0 or bounds[1] < 0)
 
 
 def _p(record: Record) -> float | None:

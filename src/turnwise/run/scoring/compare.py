@@ -13,6 +13,7 @@ from turnwise.meta.compare import compare as compare_tables
 from turnwise.meta.compare import has_unpaired, with_adjusted_p
 from turnwise.meta.table import ScoreTable
 from turnwise.metrics import RATING, is_preference, is_rating
+from turnwise.metrics.rating import GOOD
 from turnwise.report import results
 from turnwise.run.resume.block_store import BlockStore
 from turnwise.run.resume.finished_run import read_run
@@ -86,14 +87,14 @@ def _by_metrics(spec: CompareSpec, census: Census) -> list[Finding]:
 def _by_people(spec: CompareSpec, census: Census) -> tuple[Finding, ...]:
     """The difference between the two agents by people's ratings, for the conclusions beside the metrics' differences.
 
-    The dimension is `overall`, else the only one. Empty if there is no such dimension, if its ratings have several
-    scales or directions, or if an agent held no dialogue of its own.
+    The dimension is `overall`, else the first whose name says that it is about the whole, such as `reward`, else the
+    first. Empty without ratings, if they have several scales or directions, or if an agent held no dialogue of its own.
     """
     first, second = _two_agents(spec, census)
     known = census.dimensions
-    dimension = "overall" if "overall" in known else next(iter(known)) if len(known) == 1 else None
-    if dimension is None or not {first, second} <= set(census.agents):
+    if not known or not {first, second} <= set(census.agents):
         return ()
+    dimension = min(known, key=lambda name: (name != "overall", name not in GOOD))
     if len(known[dimension].scales) > 1 or len(known[dimension].directions) > 1:
         return ()
     name = next(one for one in rating_names(census) if one.split("[")[0] == f"{RATING}{dimension}")
