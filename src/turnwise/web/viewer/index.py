@@ -9,6 +9,7 @@ import shutil
 import threading
 from array import array
 from collections.abc import Iterator, Sequence, Set
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -201,10 +202,14 @@ def build(
     replies to the same context are paired. `speakers` are agents whose alternatives are rows of their own.
     """
     builder = _Builder(roles, pair, speakers)
-    for number, file in enumerate(files):
-        for line, offset, length, dialogue in _read(file):
-            builder.add(dialogue, (number, line, offset, length))
-    return builder.finish(files)
+    with ExitStack() as stack:
+        stack.callback(builder.close)
+        for number, file in enumerate(files):
+            for line, offset, length, dialogue in _read(file):
+                builder.add(dialogue, (number, line, offset, length))
+        index = builder.finish(files)
+        stack.pop_all()
+    return index
 
 
 def _read(file: LogFile) -> Iterator[tuple[int, int, int, Dialogue]]:
@@ -238,9 +243,10 @@ class _Growing:
         return len(self.dialogue)
 
     def add(
-        self, dialogue: int, turn: int, agent: int, sample: int, *, pair: int, start: int, end: int, size: int
+        self, dialogue: int, turn: int, agent: int, sample: int, pair: int, start: int, end: int, size: int
     ) -> int:
         """Add a row; returns its number."""
+        row = len(self.dialogue)
         self.dialogue.append(dialogue)
         self.turn.append(turn)
         self.agent.append(agent)
@@ -249,7 +255,7 @@ class _Growing:
         self.start.append(start)
         self.end.append(end)
         self.size.append(size)
-        return len(self) - 1
+        return row
 
     def table(self, unit: Unit) -> Table:
         """The table of these rows, with the number of characters as its first column."""
@@ -297,6 +303,10 @@ class _Builder:
         self._others: list[tuple[str, int, str, int | None, float]] = []  # dimension, file, id, turn, value
         self._texts = TextWriter()
 
+    def close(self) -> None:
+        """Delete the searched text, if the reading ends before `finish`."""
+        self._texts.close()
+
     def add(self, dialogue: Dialogue, place: tuple[int, int, int, int]) -> None:
         """Add a dialogue; `place` is file, line, offset and length."""
         row = len(self._dialogues)
@@ -307,13 +317,12 @@ class _Builder:
         self._turns.append(len(dialogue.turns))
         agent = self._agent(dialogue.agent)
         start = self._texts.place
-        self._texts.add(dialogue.id)
         replies = self._add_replies(row, dialogue, agent)
-        single = [turn for turn in replies.values() if self._replies.pair[turn] != UNPAIRED]
-        pair = self._named(dialogue) or (self._replies.pair[single[0]] if len(single) == 1 else UNPAIRED)
-        size = sum(len(turn.text) for turn in dialogue.turns)
-        end = self._texts.place - 1
-        self._dialogues.add(row, WHOLE, agent, WHOLE, pair=pair, start=start, end=end, size=size)
+        pair = self._named(dialogue)
+        if not self._pair and len(replies) == 1:
+            pair = self._replies.pair[next(iter(replies.values()))]
+        size = sum([len(turn.content or "") for turn in dialogue.turns])
+        self._dialogues.add(row, WHOLE, agent, WHOLE, pair, start, self._texts.place - 1, size)
         for rating in dialogue.ratings:
             given = self._ratings.setdefault(rating.dimension, _Given())
             given.lower |= rating.direction == "lower"
@@ -324,33 +333,29 @@ class _Builder:
     def _add_replies(self, row: int, dialogue: Dialogue, agent: int) -> dict[int, int]:
         """Add the replies of a dialogue, and every other turn that was rated or compared; place -> row."""
         judged = {one.turn for one in dialogue.ratings} | {one.turn for one in dialogue.preferences}
-        named = self._named(dialogue)
-        context, found = 0, {}
+        named, roles, context = self._named(dialogue), self._roles, 0
+        ends = self._texts.add([dialogue.id, *map(turn_text, dialogue.turns)])
+        found = {}
         for place, turn in enumerate(dialogue.turns):
-            start = self._texts.place
-            end = self._texts.add(turn_text(turn))
-            if place in judged or (turn.role in self._roles and is_reply(turn)):
-                pair = hash((named, place)) if named else context
-                found[place] = self._replies.add(
-                    row, place, agent, WHOLE, pair=pair, start=start, end=end, size=len(turn.text)
-                )
-            context = hash((context, turn.role, turn.text))
+            if place in judged or (turn.role in roles and is_reply(turn)):
+                pair = context if not self._pair else hash((named, place)) if named else UNPAIRED
+                start, end = ends[place] + 1, ends[place + 1]  # the first text is the id
+                found[place] = self._replies.add(row, place, agent, WHOLE, pair, start, end, len(turn.text))
+            context = hash((context, turn.role, turn.content or ""))
         if self._speakers:
             for place, reply in found.items():
-                self._add_alternatives(row, place, dialogue.turns[place], pair=self._replies.pair[reply])
+                self._add_alternatives(row, place, dialogue.turns[place], self._replies.pair[reply])
         return found
 
-    def _add_alternatives(self, row: int, place: int, turn: Turn, *, pair: int) -> None:
+    def _add_alternatives(self, row: int, place: int, turn: Turn, pair: int) -> None:
         """Add what the speakers would have said at this turn, a row for each sample."""
         for name, samples in turn.alternatives.items():
             if name in self._speakers or EVERYONE in self._speakers:
+                agent = self._agent(name)
                 for number, sample in enumerate(samples):
                     start = self._texts.place
-                    end = self._texts.add(sample.content)
-                    self._replies.add(
-                        row, place, self._agent(name), number,
-                        pair=pair, start=start, end=end, size=len(sample.content),
-                    )  # fmt: skip
+                    (end,) = self._texts.add([sample.content])
+                    self._replies.add(row, place, agent, number, pair, start, end, len(sample.content))
 
     def _add_preference(self, row: int, file: int, replies: dict[int, int], preference: Preference) -> None:
         """Add a choice to this dialogue, and note it for the other one."""
@@ -366,9 +371,9 @@ class _Builder:
         return self._agents.setdefault(name, len(self._agents))
 
     def _named(self, dialogue: Dialogue) -> int:
-        """A hash of the value of the pair key; 0 without a key, and for a dialogue that lacks it."""
+        """A hash of the value of the pair key; `UNPAIRED` without a key, and for a dialogue that lacks it."""
         value = lookup(dialogue, self._pair) if self._pair else None
-        return 0 if value is None else hash(value)
+        return UNPAIRED if value is None else hash(value)
 
     def finish(self, files: Sequence[LogFile]) -> Index:
         """The index of everything that was added."""

@@ -100,7 +100,8 @@ def list_columns(table: Table, query: Query) -> list[Column]:
     if query.metric and query.people:
         wanted += [GAP, query.metric, query.people]
     people = sorted(table.of_kind("rating", "preference"), key=lambda one: one.name != "overall")
-    wanted += [one.key for one in (*people[:2], *table.of_kind("metric")[:2], *table.of_kind("size")[-1:])]
+    rest = (*people[:1], *table.of_kind("metric")[: COLUMNS - 1], *people[1:], *table.of_kind("size")[-1:])
+    wanted += [one.key for one in rest]
     distinct = dict.fromkeys(key for key in wanted if key)
     return [column(table, query, key) for key in islice(distinct, COLUMNS)]
 

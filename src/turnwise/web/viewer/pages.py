@@ -1,7 +1,7 @@
 """The handlers of the viewer's requests: the list, one dialogue, two agents side by side, transcripts of attacks."""
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 from anyio.to_thread import run_sync
@@ -15,9 +15,9 @@ from turnwise.web.pages.security import WRONG_LINK_LIMIT, RateLimiter, check_tok
 from turnwise.web.viewer.beside import agents_beside, pair_of, select_pairs
 from turnwise.web.viewer.links import Links
 from turnwise.web.viewer.listing import entry, list_columns, presets
-from turnwise.web.viewer.query import GAP, Query
+from turnwise.web.viewer.query import GAP, Query, in_unit
 from turnwise.web.viewer.shown import DialogueNumbers, dialogue_notes, messages
-from turnwise.web.viewer.table import WHOLE
+from turnwise.web.viewer.table import WHOLE, Unit
 from turnwise.web.viewer.texts import mark
 from turnwise.web.viewer.viewer import Viewer, agent_counts
 
@@ -74,6 +74,7 @@ class Pages:
             page=page,
             n_pages=n_pages,
             page_link=lambda number: self._links.listed(query, page=number),
+            unit_links={unit: self._links.listed(in_unit(index, query, unit)) for unit in get_args(Unit)},
             counts=agent_counts(index),
             presets=[(words, self._links.listed(one)) for words, one in presets(table, query)],
             max_listed=LISTED,

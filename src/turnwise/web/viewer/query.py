@@ -150,6 +150,21 @@ def column(table: Table, query: Query, key: str) -> Column:
     return table.columns[key]
 
 
+def in_unit(index: Index, query: Query, unit: Unit) -> Query:
+    """The query for the other table, without the columns that this table lacks."""
+    there = index.table(unit).columns
+    gap = query.metric in there and query.people in there
+    return replace(
+        query,
+        unit=unit,
+        ranges=tuple(one for one in query.ranges if one.column in there),
+        metric=query.metric if gap else "",
+        people=query.people if gap else "",
+        sort=query.sort if query.sort in there or (query.sort == GAP and gap) else "",
+        columns=tuple(key for key in query.columns if key in there),
+    )
+
+
 def select(index: Index, query: Query) -> Whole:
     """The rows of the query's table that fulfil it, in its order; rows without the number sorted by come last."""
     table = index.table(query.unit)
@@ -163,7 +178,8 @@ def select(index: Index, query: Query) -> Whole:
 def kept(index: Index, query: Query) -> NDArray[np.bool_]:
     """(n,) which rows of the query's table fulfil it."""
     table = index.table(query.unit)
-    found = table.numbered if query.unit == "reply" and not query.every else np.ones(len(table), bool)
+    limited = query.unit == "reply" and not query.every
+    found = table.numbered().copy() if limited else np.ones(len(table), bool)
     if query.agents:
         codes = [code for name in query.agents if (code := index.agent_code(name)) is not None]
         found &= np.isin(table.rows.agent, codes)

@@ -142,8 +142,8 @@ class _Collected:
 
     def put(self, table: Table, keys: Mapping[str, str], lower: frozenset[str]) -> None:
         """Add the columns to a table; a column of an earlier run keeps its numbers."""
-        for metric, (rows, values) in self._found.items():
-            key = keys[metric]
+        for metric, key in keys.items():
+            rows, values = self._found.get(metric, (array("i"), array("f")))
             column: Numbers = np.full(len(table), np.nan, np.float32)
             column[np.frombuffer(rows, np.int32)] = np.frombuffer(values, np.float32)
             if key in table.columns:

@@ -146,10 +146,9 @@ def brief(text: str, length: int = BRIEF) -> str:
 
 
 def as_json(value: Any) -> str:
-    """A value as indented JSON; a text as it is."""
-    if isinstance(value, str):
-        return value
-    return msgspec.json.format(msgspec.json.encode(value), indent=2).decode()
+    """A value as indented JSON, a text as it is; either is cut if it is long."""
+    text = value if isinstance(value, str) else indented(msgspec.json.encode(value).decode())
+    return text if len(text) <= LONG else f"{text[:LONG]}… ({len(text) - LONG:,} more characters)"
 
 
 def indented(text: str) -> str:
@@ -206,7 +205,14 @@ class DialogueNumbers:
     def _add_record(self, run: ScoredRun, record: Mapping[str, Any]) -> None:
         """Add a line of a run: scores with intervals and reasons, and every other field that is not a place."""
         turn = record.get("turn")
-        target = self._at(turn) if "@" not in _suffix(record) else self._of_alternative(record)
+        if _suffix(record).startswith("@"):
+            if (
+                turn is None
+            ):  # a whole dialogue in the words of another agent, which is no dialogue of the logs
+                return
+            target = self._of_alternative(record)
+        else:
+            target = self._at(turn)
         table = self._index.dialogues if turn is None else self._index.replies
         have = {score.metric for score in target.scores}
         intervals, unscored = _mapping(record.get("intervals")), _mapping(record.get("unscored"))
@@ -309,11 +315,15 @@ def messages(
 
 
 def _n_beside(index: Index, reply: int) -> int:
-    """How many replies of other agents have the same context as a reply."""
-    about = index.replies.rows
-    if about.pair[reply] == UNPAIRED:
+    """How many replies of other agents have the same context as a reply.
+
+    Only replies with numbers count, where there are some: the turns before these are often copies of one dialogue.
+    """
+    table, about = index.replies, index.replies.rows
+    if about.pair[reply] == UNPAIRED or not table.numbered()[reply]:
         return 0
-    return int((about.agent[index.replies.beside(reply)] != about.agent[reply]).sum())
+    there = table.beside(reply)
+    return int((table.numbered()[there] & (about.agent[there] != about.agent[reply])).sum())
 
 
 def _message(place: int, turn: Turn, numbers: DialogueNumbers, *, whole: bool, n_beside: int) -> Message:

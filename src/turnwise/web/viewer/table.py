@@ -53,6 +53,7 @@ class Table:
         self.columns: dict[str, Column] = {}
         self._sorted: dict[str, Numbers] = {}  # column -> its numbers, sorted
         self._gaps: dict[tuple[str, str], Column] = {}
+        self._numbered: NDArray[np.bool_] | None = None
         self._paired: tuple[Whole, Whole] | None = None  # pairs in order, and their rows
 
     def __len__(self) -> int:
@@ -62,18 +63,20 @@ class Table:
         """Add a column; one without any number is left out."""
         if not np.isnan(values).all():
             self.columns[key] = Column(key, name, kind, values.astype(np.float32), lower)
+            self._numbered = None
 
     def of_kind(self, *kinds: Kind) -> list[Column]:
         """The columns of these kinds, in the order in which they were added."""
         return [column for column in self.columns.values() if column.kind in kinds]
 
-    @property
     def numbered(self) -> NDArray[np.bool_]:
         """(n,) whether a row has a score, a rating or a preference; all rows if none has."""
-        found = np.zeros(len(self), bool)
-        for column in self.of_kind("metric", "rating", "preference"):
-            found |= ~np.isnan(column.values)
-        return found if found.any() else ~found
+        if self._numbered is None:
+            found = np.zeros(len(self), bool)
+            for column in self.of_kind("metric", "rating", "preference"):
+                found |= ~np.isnan(column.values)
+            self._numbered = found if found.any() else ~found
+        return self._numbered
 
     def share_below(self, column: Column, value: float) -> float:
         """The share of the column's numbers below a number, ties as half; .5 for a column of one number."""

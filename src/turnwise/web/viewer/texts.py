@@ -6,7 +6,7 @@ holds. The file has about as many bytes as the messages.
 
 import mmap
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from tempfile import TemporaryFile
 from typing import IO, Any
 
@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from turnwise.types import Turn
 from turnwise.web.viewer.table import Whole
 
-CLOSE = b"\0"
+SEPARATOR, CLOSE = "\0", b"\0"
 _TERM = re.compile(r'"([^"]+)"|(\S+)')
 BUFFER = 1 << 20  # bytes that are gathered before they are written
 
@@ -36,6 +36,8 @@ def mark(query: str) -> re.Pattern[str] | None:
 
 def turn_text(turn: Turn) -> str:
     """What is searched of a message: its text, and the names and arguments of its tool calls."""
+    if not turn.extra:
+        return turn.content or ""
     calls = [f"{name} {arguments}" for name, arguments in map(called, turn.tool_calls)]
     return "\n".join([turn.text, *calls]) if calls else turn.text
 
@@ -71,20 +73,29 @@ class TextWriter:
         """Where the next text will begin."""
         return self._written + len(self._gathered)
 
-    def add(self, text: str) -> int:
-        """Add one text; returns where it ends."""
-        self._gathered += text.casefold().encode("utf-8", "replace").replace(CLOSE, b" ")
-        end = self.place
+    def add(self, texts: Sequence[str]) -> list[int]:
+        """Add texts, one after the other; returns where each ends."""
+        joined = SEPARATOR.join(texts)
+        if joined.count(SEPARATOR) != len(texts) - 1:
+            joined = SEPARATOR.join(text.replace(SEPARATOR, " ") for text in texts)
+        data = joined.casefold().encode("utf-8", "replace")
+        place = self.place - 1
+        ends = [place := place + 1 + len(part) for part in data.split(CLOSE)]
+        self._gathered += data
         self._gathered += CLOSE
         if len(self._gathered) > BUFFER:
             self._flush()
-        return end
+        return ends
 
     def _flush(self) -> None:
         """Write what is gathered."""
         self._file.write(self._gathered)
         self._written += len(self._gathered)
         self._gathered.clear()
+
+    def close(self) -> None:
+        """Close the file, which deletes it."""
+        self._file.close()
 
     def finish(self) -> "Texts":
         """All that was added, ready to be searched."""

@@ -15,16 +15,17 @@ from turnwise.web.viewer.query import Query, select
 from turnwise.web.viewer.scores import ScoredRun
 from turnwise.web.viewer.table import Whole
 
+HUMAN = "human"  # the agent name of people
 REMEMBERED = 16  # lists whose rows are kept, so that the next page needs no search
 
 
 @dataclass(frozen=True, slots=True)
 class Exchange:
-    """One context of an attack: what was said, a person's reply and the strategy's, with their scores."""
+    """One context of an attack: what was said, the logged reply and the strategy's, with their scores."""
 
     heard: str
-    person: str
-    person_score: float | None
+    logged: str
+    logged_score: float | None
     said: str
     said_score: float | None
 
@@ -37,6 +38,7 @@ class Strategy:
     metric: str
     name: str
     description: str
+    people: str  # whose replies it is compared with
     fraud: bool
     gain: float | None
     interval: tuple[float, float] | None
@@ -78,30 +80,29 @@ class Viewer:
 
 def strategies(runs: Sequence[Run]) -> list[Strategy]:
     """The strategies of attacks that have a transcript, by run: frauds first, then by gain."""
-    found = [
-        _strategy(run.name, record) for run in runs for record in run.results if record.get("transcript")
-    ]
+    found = [_strategy(run, record) for run in runs for record in run.results if record.get("transcript")]
     runs_in_order = {run.name: place for place, run in enumerate(runs)}
     return sorted(found, key=lambda one: (runs_in_order[one.run], not one.fraud, -(one.gain or 0.0)))
 
 
-def _strategy(run: str, record: Record) -> Strategy:
+def _strategy(run: Run, record: Record) -> Strategy:
     """A record of `turnwise attack`."""
     heard_said = record["transcript"]
-    people = record.get("people_said") or [""] * len(heard_said)
+    logged = record.get("people_said") or [""] * len(heard_said)
     scores = record.get("transcript_scores") or [(None, None)] * len(heard_said)
     return Strategy(
-        run=run,
+        run=run.name,
         metric=_text(record.get("metric")),
         name=_text(record.get("strategy")),
         description=_text(record.get("description")),
+        people="a person" if (run.document.get("people") or {}).get("agent") == HUMAN else "logged reply",
         fraud=bool(record.get("significant")),
         gain=record.get("gain"),
         interval=_two(record.get("gain_interval")),
         beats_human=record.get("beats_human"),
         exchanges=tuple(
-            Exchange(_text(heard), _text(person), theirs, _text(said), own)
-            for (heard, said), person, (own, theirs) in zip(heard_said, people, scores, strict=False)
+            Exchange(_text(heard), _text(reply), theirs, _text(said), own)
+            for (heard, said), reply, (own, theirs) in zip(heard_said, logged, scores, strict=False)
         ),
     )
 
