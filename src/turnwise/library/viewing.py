@@ -137,6 +137,7 @@ def _viewer(data: Data, *, reader: str | None, pair: str | None, quiet: bool) ->
 def _open(data: Data, reader: str | None, stack: ExitStack) -> _Sources:
     """The files and runs of the data; without any dialogue or transcript of an attack, `DataError` says why."""
     from turnwise.logs.foreign import foreign
+    from turnwise.logs.readers import recognise
     from turnwise.report.runs import find_runs
     from turnwise.web.viewer.inputs import holds_run, sha256
     from turnwise.web.viewer.viewer import strategies
@@ -146,7 +147,7 @@ def _open(data: Data, reader: str | None, stack: ExitStack) -> _Sources:
     paths = _as_paths(data)
     of_runs = [path for path in paths or () if holds_run(path) or (reader is None and Path(path).is_dir())]
     for path in of_runs:
-        if not holds_run(path) and (problem := foreign(path)):
+        if not holds_run(path) and recognise(path) and (problem := foreign(path)):
             raise DataError(problem)
     others: Any = data if paths is None else [path for path in paths if path not in of_runs]
     if paths is None or others:
