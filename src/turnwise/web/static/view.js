@@ -10,7 +10,7 @@ for (const one of document.querySelectorAll("button[data-key]")) one.hidden = fa
 document.querySelector('button[data-key="?"]')?.addEventListener("click", () => keys.showModal());
 
 // On a narrow screen the form would hide the list.
-const filters = document.querySelector("details.filters");
+const filters = document.querySelector("details.folding");
 if (filters && matchMedia("(max-width: 60rem)").matches) filters.open = false;
 
 // The entry with the focus, and another one by steps from it.
@@ -24,7 +24,7 @@ function move(step) {
 }
 
 function fold() {
-  const all = [...document.querySelectorAll("main details:not(.filters):not(.choose)")];
+  const all = [...document.querySelectorAll("main details:not(.folding):not(.choose)")];
   const open = all.some((one) => !one.open);
   for (const one of all) one.open = open;
 }
