@@ -103,26 +103,26 @@ def _viewer(data: Data, *, reader: str | None, pair: str | None, quiet: bool) ->
     from turnwise.run.workers.execute import progress as bar
     from turnwise.web.viewer.index import build
     from turnwise.web.viewer.inputs import selection
-    from turnwise.web.viewer.scores import add_scores
+    from turnwise.web.viewer.scores import DIALOGUES, ITEMS, add_scores
     from turnwise.web.viewer.viewer import Viewer, strategies
 
     with ExitStack() as stack:
         sources = _open(data, reader, stack)
         asked = [selection(run) for run, _ in sources.runs]
-        total = size([file.path for file in sources.files])
-        advance = stack.enter_context(bar("reading", total or None, quiet=quiet, in_bytes=True))
-        with counting(advance):
+        scored_files = [str(run.folder / name) for run, _ in sources.runs for name in (ITEMS, DIALOGUES)]
+        total = size([*(file.path for file in sources.files), *scored_files])
+        known: dict[str, str] = {}
+        with bar("reading", total or None, quiet=quiet, in_bytes=True) as advance, counting(advance):
             index = build(
                 sources.files,
                 roles=frozenset(one.role for one in asked) | {"assistant"},
                 pair=pair or next((one.pair for one in asked if one.pair), None),
                 speakers=[name for one in asked for name in one.as_agents],
             )
-        stack.enter_context(closing(index))
-        if pair and not index.dialogues.rows.pair.any():
-            raise UsageError(f"--pair {pair}: no dialogue has this key")
-        known: dict[str, str] = {}
-        scored = [add_scores(index, run, of_run, known) for run, of_run in sources.runs]
+            stack.enter_context(closing(index))
+            if pair and not index.dialogues.rows.pair.any():
+                raise UsageError(f"--pair {pair}: no dialogue has this key")
+            scored = [add_scores(index, run, of_run, known) for run, of_run in sources.runs]
         notes = [
             *sources.notes,
             *(

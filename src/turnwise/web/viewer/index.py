@@ -100,6 +100,8 @@ class Index:
         self._places = places
         self._by_code = np.argsort(places.code, kind="stable")
         self._codes = places.code[self._by_code]
+        # (n + 1,) the replies of dialogue i are the rows from first[i] to first[i + 1] of their table
+        self._first = np.searchsorted(replies.rows.dialogue, np.arange(len(dialogues) + 1, dtype=np.int32))
         self._lock = threading.Lock()
         self._open = [open(file.path, "rb") for file in files]  # noqa: SIM115  # closed by `close`
         self._stamps = [_stamp(file.fileno()) for file in self._open]
@@ -166,10 +168,7 @@ class Index:
 
     def replies_of(self, row: int) -> range:
         """The rows of the replies of a dialogue."""
-        low, high = (
-            int(np.searchsorted(self.replies.rows.dialogue, row, side)) for side in ("left", "right")
-        )
-        return range(low, high)
+        return range(int(self._first[row]), int(self._first[row + 1]))
 
 
 def _stamp(descriptor: int) -> tuple[int, int]:

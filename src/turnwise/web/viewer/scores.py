@@ -15,6 +15,7 @@ import msgspec
 import numpy as np
 
 from turnwise.errors import DataError
+from turnwise.logs.files import count_read
 from turnwise.report.runs import Run
 from turnwise.types import item_id
 from turnwise.web.viewer.index import Index
@@ -64,7 +65,7 @@ class _Lines:
 
     def of(self, row: int) -> Iterator[dict[str, Any]]:
         """The decoded lines about a dialogue; none if the file is gone or has other lines now."""
-        low, high = np.searchsorted(self.rows, row, "left"), np.searchsorted(self.rows, row, "right")
+        low, high = np.searchsorted(self.rows, np.array([row, row + 1], np.int32))
         if low == high or not self.path.exists():
             return
         with self.path.open("rb") as file:
@@ -239,3 +240,4 @@ def _read(path: Path) -> Iterator[tuple[int, _Line]]:
             except msgspec.DecodeError as error:
                 raise DataError(f"{path}:{number}: {error}") from None
             offset += len(line)
+            count_read(len(line))
