@@ -22,6 +22,7 @@ from turnwise.types import Dialogue, Reply
 # Commands that need a person, a cluster or another machine: they are parsed but not run.
 ELSEWHERE = {
     "turnwise rate ": "a server that runs until it is stopped",
+    "turnwise view ": "a server that runs until it is stopped",
     "--on ray --address": "a running cluster",
 }
 SETTINGS = " ".join(f"--set {key}={value}" for key, value in {**LAVA, "epochs": 1}.items())

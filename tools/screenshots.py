@@ -1,7 +1,8 @@
 """`python -m tools.screenshots`: the pictures of docs/images, from the demo corpus, with headless Chromium.
 
 Makes a report and takes its picture; serves `turnwise rate` on a free port, passes the start page as a rater would, and
-takes pictures of a rater's page and of the admin page. Needs the extra `web`, playwright and Chromium.
+takes pictures of a rater's page and of the admin page; serves `turnwise view` on a run and takes pictures of its list
+and of a dialogue. Needs the extra `web`, playwright and Chromium.
 """
 
 import os
@@ -54,6 +55,17 @@ def rating_app(folder: Path) -> Iterator[dict[str, str]]:
             server.terminate()
 
 
+@contextmanager
+def viewer(folder: Path) -> Iterator[str]:
+    """Serves the viewer of the run `meta`; its link."""
+    command = [*TURNWISE, "view", "out/meta", "--port", "0", "--no-open"]
+    with subprocess.Popen(command, cwd=folder, stdout=subprocess.PIPE, text=True) as server:
+        try:
+            yield next(iter(server.stdout or ())).strip()
+        finally:
+            server.terminate()
+
+
 def open_page(browser: Browser, link: str, *, width: int = 1100, height: int = 800) -> Page:
     page = browser.new_page(viewport={"width": width, "height": height})
     page.goto(link)
@@ -92,6 +104,10 @@ def main() -> None:
             start_rating(phone, finished=12)
             take(phone, "rate-phone")
             take(open_page(browser, links["admin"], height=820), "rate-admin")
+        with viewer(folder) as link:
+            compared = "unit=reply&metric=metric:rouge-l&people=rating:overall&sort=gap"
+            take(open_page(browser, f"{link}?{compared}", width=1200, height=720), "view")
+            take(open_page(browser, f"{link}/dialogue?id=gym-rude", width=1200, height=720), "view-dialogue")
         browser.close()
 
 

@@ -4,10 +4,10 @@
 
     tw.score("logs.jsonl", metrics="bleu-4,distinct-2")
 
-Every command is a function with typed parameters and a typed result: `score`, `compare`, `calibrate`, `ope`,
-`power`, `attack`, `train`, `respond`, `simulate`, `convert`, `validate`, `rate`, `fetch` and `doctor` have the names of
-their commands; `meta_evaluate` is `turnwise meta`, `make_report` is `turnwise report`, `harden` is `turnwise attack
---harden`, `list_available` is `turnwise ls`, `demo_corpus` is `turnwise demo --corpus`, `export_ratings` is
+Every command is a function with typed parameters and a typed result: `score`, `compare`, `calibrate`, `ope`, `power`,
+`attack`, `train`, `respond`, `simulate`, `convert`, `validate`, `rate`, `view`, `fetch` and `doctor` have the names
+of their commands; `meta_evaluate` is `turnwise meta`, `make_report` is `turnwise report`, `harden` is `turnwise
+attack --harden`, `list_available` is `turnwise ls`, `demo_corpus` is `turnwise demo --corpus`, `export_ratings` is
 `turnwise rate --export`. Nothing is loaded before it is used.
 
 The names in `__all__` are public: one that is removed is deprecated for a minor version first.
@@ -42,6 +42,7 @@ if TYPE_CHECKING:
         Simulated,
         Trained,
         Validation,
+        ViewerLink,
         attack,
         calibrate,
         compare,
@@ -62,6 +63,7 @@ if TYPE_CHECKING:
         simulate,
         train,
         validate,
+        view,
     )
     from turnwise.types import Dialogue, Finding, Rating, Reply, Turn
 
@@ -97,6 +99,7 @@ __all__ = [
     "Unmeasured",
     "UsageError",
     "Validation",
+    "ViewerLink",
     "__version__",
     "attack",
     "calibrate",
@@ -118,6 +121,7 @@ __all__ = [
     "simulate",
     "train",
     "validate",
+    "view",
 ]
 _ERRORS = {"DataError", "MissingExtra", "Refused", "TurnwiseError", "Unmeasured", "UsageError"}
 _TYPES = {"Dialogue", "Finding", "Rating", "Reply", "Turn"}

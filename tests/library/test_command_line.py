@@ -18,6 +18,7 @@ DIFFERENT = {
     "train": {"reader"},
     "convert": {"files", "mapping", "save_mapping", "source", "target"},
     "rate": {"export", "output", "announce", "raters"},  # --export OUT is a function; N of --raters is a text
+    "view": {"announce"},
 }
 COMMANDS = {  # command -> its functions, and the least that must be typed
     "score": ([tw.score], "logs.jsonl -m length"),
@@ -34,6 +35,7 @@ COMMANDS = {  # command -> its functions, and the least that must be typed
     "convert": ([tw.convert], "--from openai in.jsonl out.jsonl"),
     "report": ([tw.make_report], "out"),
     "rate": ([tw.rate, tw.export_ratings], "logs.jsonl"),
+    "view": ([tw.view], "logs.jsonl"),
     "ls": ([tw.list_available], ""),
     "doctor": ([tw.doctor], ""),
     "fetch": ([tw.fetch], "minilm"),

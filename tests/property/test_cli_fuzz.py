@@ -14,7 +14,7 @@ from turnwise.cli import COMMANDS
 from turnwise.cli.group import run
 
 CODES = {0, 1, 2, 3, 4}
-ENDLESS = ("demo", "rate")  # minutes long; serves until it is stopped
+ENDLESS = ("demo", "rate", "view")  # minutes long; serve until they are stopped
 OPTIONS = """
     -m --metric --items --role --where --by --pair --cluster --limit --seed --draws --gate --dimension --level
     --statistic --agents --as --format --max-errors --from --screen --stable-raters -v -q --config --real --nonsense

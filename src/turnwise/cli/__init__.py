@@ -20,6 +20,7 @@ COMMANDS = {
     "train": "Train a metric (or an agent) on dialogues or ratings; writes the folder of a model.",
     "simulate": "Simulate dialogues of agents whose true quality is known.",
     "rate": "Let people rate dialogues, or chat with agents and rate them.",
+    "view": "Look at dialogues with their scores, ratings and preferences in a browser.",
     "respond": "Add what an agent would have said at each assistant message of the logs.",
     "ope": "How would people rate an agent they have not met? Off-policy evaluation from other agents' logs.",
     "report": "Tables and figures of finished runs, as one self-contained HTML file; also Markdown and JSON.",

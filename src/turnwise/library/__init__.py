@@ -32,6 +32,7 @@ from turnwise.library.results import (
     Trained,
 )
 from turnwise.library.scoring import compare, meta_evaluate, score
+from turnwise.library.viewing import ViewerLink, view
 from turnwise.library.written import Converted, Replies, Report, Simulated, Validation
 
 __all__ = [
@@ -55,6 +56,7 @@ __all__ = [
     "Simulated",
     "Trained",
     "Validation",
+    "ViewerLink",
     "attack",
     "calibrate",
     "compare",
@@ -75,4 +77,5 @@ __all__ = [
     "simulate",
     "train",
     "validate",
+    "view",
 ]

@@ -32,7 +32,7 @@ EXTRAS = {
     ),
     "nltk": ("the tokens of bleu-paper", "nltk"),
     "plots": ("figures", "matplotlib"),
-    "web": ("the rating app", "starlette uvicorn"),
+    "web": ("the rating app and the viewer", "starlette uvicorn"),
     "postgres": ("ratings in a PostgreSQL database", "psycopg"),
     "cluster": ("running on Ray", "ray"),
 }

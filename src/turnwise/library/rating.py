@@ -119,7 +119,8 @@ def rate(
     changes = {"mode": mode, "seed": seed, "per_task": per_task, "whole": whole}
     given = _described(paths(data), optional_path(study), store, agents, selection, changes)
     try:
-        from turnwise.web.pages.serving import open_socket, serve
+        from turnwise.web.pages.app import app
+        from turnwise.web.pages.serving import linked_host, open_socket, serve
     except ModuleNotFoundError:
         raise MissingExtra("the rating app", "web") from None
     talking = {name: _agent(address) for name, address in given.agents.items()}
@@ -130,12 +131,13 @@ def rate(
         recorder.flush()
         links = _links(
             recorder,
-            base or f"http://{_reachable(host)}:{sock.getsockname()[1]}",
+            base or f"http://{linked_host(host)}:{sock.getsockname()[1]}",
             without_credentials(given.store),
         )
         announce(links)
         with suppress(KeyboardInterrupt):
-            serve(recorder, given.dialogues, talking, sock=sock, url=base)
+            served = app(recorder, given.dialogues, talking, url=base)
+            serve(served, sock, behind_proxy=base is not None)
 
 
 @checked
@@ -306,9 +308,3 @@ def _links(recorder: "Recorder", base: str, store: str) -> RatingLinks:
         raters={rater.name: f"{base}/r/{rater.token}" for rater in recorder.ledger.raters.values()},
         store=store,
     )
-
-
-def _reachable(host: str) -> str:
-    """The host as a link from this machine has it: the loopback address for "all addresses", IPv6 in brackets."""
-    shown = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)
-    return f"[{shown}]" if ":" in shown else shown

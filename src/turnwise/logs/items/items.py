@@ -163,7 +163,7 @@ def _judged_places(dialogue: Dialogue, selection: Selection) -> list[int]:
     or those with a turn rating on the chosen dimension.
     """
     turns = enumerate(dialogue.turns)
-    places = [place for place, turn in turns if turn.role == selection.role and _is_reply(turn)]
+    places = [place for place, turn in turns if turn.role == selection.role and is_reply(turn)]
     if selection.judged == "last":
         return places[-1:]
     if selection.judged == "rated":
@@ -173,7 +173,7 @@ def _judged_places(dialogue: Dialogue, selection: Selection) -> list[int]:
     return places
 
 
-def _is_reply(turn: Turn) -> bool:
+def is_reply(turn: Turn) -> bool:
     """Whether a message is a reply; one that only calls tools is none, and one without words or calls is an
     empty reply.
     """

@@ -4,7 +4,6 @@ The figures are computed from the log on disk in a thread, so that raters do not
 """
 
 from collections.abc import Iterator, Sequence
-from hmac import compare_digest
 
 from anyio.to_thread import run_sync
 from starlette.exceptions import HTTPException
@@ -14,7 +13,14 @@ from starlette.responses import RedirectResponse, Response, StreamingResponse
 from turnwise.logs.native import dump
 from turnwise.types import Dialogue
 from turnwise.web.pages import templates as pages
-from turnwise.web.pages.security import RateLimiter, csrf_token, parse_number, read_form
+from turnwise.web.pages.security import (
+    WRONG_LINK_LIMIT,
+    RateLimiter,
+    check_token,
+    csrf_token,
+    parse_number,
+    read_form,
+)
 from turnwise.web.study.export import export_dialogues
 from turnwise.web.study.ledger import Ledger
 from turnwise.web.study.open_study import read_ledger
@@ -23,7 +29,6 @@ from turnwise.web.study.recorder import Recorder
 from turnwise.web.study.status import study_status
 
 MAX_INVITED = 500  # most raters that can be invited in one request
-WRONG_LINK_LIMIT = 0.5, 10  # wrong links per second and burst of one network address
 
 
 class AdminPages:
@@ -128,11 +133,7 @@ class AdminPages:
 
     def _token(self, request: Request) -> str:
         """The token of the address if it is the administrator's; else the error 404, or 429 after many."""
-        token: str = request.path_params["token"]
-        if not compare_digest(token.encode(), self._recorder.ledger.study_event["admin"].encode()):
-            self._wrong_link_limit.check(request.client.host if request.client else "")
-            raise HTTPException(404)
-        return token
+        return check_token(request, self._recorder.ledger.study_event["admin"], self._wrong_link_limit)
 
 
 def invite(recorder: Recorder, count: int) -> None:

@@ -13,6 +13,7 @@ from turnwise.errors import TurnwiseError
 from turnwise.types import Agent, Dialogue
 from turnwise.web.pages import templates as pages
 from turnwise.web.pages.admin import AdminPages
+from turnwise.web.pages.basic import front_page, http_error, static
 from turnwise.web.pages.rating import RaterPages
 from turnwise.web.pages.security import SecurityHeaders
 from turnwise.web.study.recorder import Recorder
@@ -31,8 +32,8 @@ def app(
     return SecurityHeaders(
         Starlette(
             routes=[
-                Route("/", _front_page),
-                Route("/static/{name}", _static),
+                Route("/", front_page),
+                Route("/static/{name}", static),
                 Route("/r/{token}", rating.page),
                 Route("/r/{token}", rating.begin, methods=["POST"]),
                 Route("/r/{token}/{number}", rating.earlier),
@@ -45,38 +46,12 @@ def app(
                 Route("/admin/{token}/export.jsonl", admin.export),
             ],
             exception_handlers={
-                HTTPException: _http_error,
+                HTTPException: http_error,
                 TurnwiseError: _storage_error,
                 Exception: _server_error,
             },
         )
     )
-
-
-async def _front_page(_: Request) -> Response:
-    """The page of the bare address, which asks to open one's own link."""
-    return pages.render("message", title="turnwise", message="Please open the link that you were given.")
-
-
-async def _static(request: Request) -> Response:
-    """A style sheet, script or icon; the error 404 for any other name."""
-    found = pages.static_file(request.path_params["name"])
-    if found is None:
-        raise HTTPException(404)
-    return found
-
-
-async def _http_error(_: Request, error: Exception) -> Response:
-    """The page of an HTTP error, with its status and headers; 404 and 405 have a fixed text, others its detail."""
-    status = error.status_code if isinstance(error, HTTPException) else 500
-    words = {
-        404: "There is nothing at this address. Please check that the link is complete.",
-        405: "That cannot be done here.",
-    }
-    detail = error.detail if isinstance(error, HTTPException) else ""
-    found = pages.render("message", status, title="Not possible", message=words.get(status, detail))
-    found.headers.update((isinstance(error, HTTPException) and error.headers) or {})
-    return found
 
 
 async def _storage_error(_: Request, __: Exception) -> Response:

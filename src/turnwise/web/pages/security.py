@@ -12,6 +12,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 MAX_FORM_BYTES = 256 * 1024  # most bytes of a form
 MAX_FIELDS = 200  # most fields of a form
+WRONG_LINK_LIMIT = 0.5, 10  # wrong links per second and burst of one network address
 FORM = "application/x-www-form-urlencoded"
 
 HEADERS = {
@@ -73,6 +74,15 @@ class RateLimiter:
         if allowance < 1:
             wait = str(max(1, round(1 / self._rate)))
             raise HTTPException(429, "Too many requests; please wait a moment.", {"retry-after": wait})
+
+
+def check_token(request: Request, expected: str, wrong_links: RateLimiter) -> str:
+    """The token of the address if it is the expected one; else the error 404, or 429 after many wrong ones."""
+    token: str = request.path_params["token"]
+    if not hmac.compare_digest(token.encode(), expected.encode()):
+        wrong_links.check(request.client.host if request.client else "")
+        raise HTTPException(404)
+    return token
 
 
 def csrf_token(secret: str, token: str) -> str:

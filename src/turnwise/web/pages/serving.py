@@ -1,17 +1,14 @@
-"""The web server: uvicorn with the app, without a server header and without an access log.
+"""The web server: uvicorn with an app, without a server header and without an access log.
 
 Requests are not logged because the address of a page has the token that gives access.
 """
 
 import socket
-from collections.abc import Mapping, Sequence
 
 import uvicorn
+from starlette.types import ASGIApp
 
 from turnwise.errors import UsageError
-from turnwise.types import Agent, Dialogue
-from turnwise.web.pages.app import app
-from turnwise.web.study.recorder import Recorder
 
 BACKLOG = 1024  # most connections that wait to be accepted
 
@@ -31,27 +28,26 @@ def open_socket(host: str, port: int) -> socket.socket:
     return found
 
 
-def serve(
-    recorder: Recorder,
-    dialogues: Sequence[Dialogue],
-    agents: Mapping[str, Agent],
-    *,
-    sock: socket.socket,
-    url: str | None = None,
-) -> None:
-    """Serve until interrupted, then finish open requests for up to 10 seconds.
+def serve(app: ASGIApp, sock: socket.socket, *, behind_proxy: bool = False) -> None:
+    """Serve an app until interrupted, then finish open requests for up to 10 seconds.
 
-    With `url`, the public address, the server is behind a proxy and trusts its headers.
+    With `behind_proxy` the headers of a proxy are trusted.
     """
     config = uvicorn.Config(
-        app(recorder, dialogues, agents, url=url),
+        app,
         log_level="warning",
         access_log=False,
         server_header=False,
-        proxy_headers=url is not None,
+        proxy_headers=behind_proxy,
         timeout_graceful_shutdown=10,
         timeout_keep_alive=60,
         lifespan="off",
         backlog=BACKLOG,
     )
     uvicorn.Server(config).run(sockets=[sock])
+
+
+def linked_host(host: str) -> str:
+    """The host as a link from this machine has it: the loopback address for "all addresses", IPv6 in brackets."""
+    shown = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)
+    return f"[{shown}]" if ":" in shown else shown

@@ -8,8 +8,16 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from starlette.responses import HTMLResponse, Response
 
+from turnwise.web.pages.characters import pieces, visible
+
 # Static file -> its media type.
-STATIC = {"style.css": "text/css", "keys.js": "text/javascript", "icon.svg": "image/svg+xml"}
+STATIC = {
+    "style.css": "text/css",
+    "keys.js": "text/javascript",
+    "view.css": "text/css",
+    "view.js": "text/javascript",
+    "icon.svg": "image/svg+xml",
+}
 
 _environment = Environment(
     loader=PackageLoader("turnwise.web"),
@@ -50,4 +58,18 @@ def _goal_text(value: Any) -> str:
     return str(value)
 
 
-_environment.filters |= {"figure": _figure, "plain": _goal_text, "g": lambda value: f"{value:g}"}
+def _short(value: float | None) -> str:
+    """A number with three significant digits, from 1,000 on without decimals; an en dash if it is None or NaN."""
+    if value is None or isnan(value):
+        return "–"
+    return f"{value:.3g}" if abs(value) < 1000 else f"{value:,.0f}"
+
+
+_environment.filters |= {
+    "figure": _figure,
+    "plain": _goal_text,
+    "g": lambda value: f"{value:g}",
+    "short": _short,
+    "visible": visible,
+    "pieces": pieces,
+}

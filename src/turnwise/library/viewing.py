@@ -1,0 +1,256 @@
+"""`view`: dialogues with their scores, ratings and preferences, in a browser on this machine."""
+
+import os
+import sys
+import webbrowser
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, closing, contextmanager, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Annotated, Any
+
+from turnwise.errors import DataError, MissingExtra, UsageError, counted
+from turnwise.library.arguments import UNCHECKED, Range, checked
+from turnwise.library.data import Data, files
+from turnwise.logs import native
+from turnwise.logs.conversion import size
+from turnwise.logs.files import counting
+
+if TYPE_CHECKING:
+    from turnwise.report.runs import Run
+    from turnwise.web.viewer.index import LogFile
+    from turnwise.web.viewer.inputs import RunInput
+    from turnwise.web.viewer.viewer import Viewer
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ViewerLink:
+    """The address of a running viewer."""
+
+    url: str
+    n_dialogues: int
+    notes: tuple[str, ...] = ()  # what cannot be shown, and why
+
+    def __str__(self) -> str:
+        return self.url
+
+
+@checked
+def view(
+    data: Data,
+    *,
+    reader: str | None = None,
+    pair: str | None = None,
+    item: str | None = None,
+    host: str = "127.0.0.1",
+    port: Annotated[int, Range(least=0, most=65535)] = 8766,
+    browser: bool = True,
+    progress: bool = False,
+    announce: Annotated[Callable[[ViewerLink], None], UNCHECKED] = print,
+) -> None:
+    """Show dialogues with their scores, ratings and preferences in a browser; serves until it is interrupted.
+
+    Nothing is changed and nothing leaves this machine. The same data has the same link at each start.
+
+    Parameters:
+        data: As in `score`; or the output folder of a run, whose dialogues are shown with their scores, as long as its
+            input files are there and unchanged. Several of them are shown together.
+        reader: The format of the files where it is not the native one, as `turnwise ls readers` lists it.
+        pair: The key that pairs dialogues of different agents, such as `meta.topic`. Default: the run's, else replies
+            to the same context are paired.
+        item: The id of a dialogue, or of an item (`ID#TURN`), to begin with.
+        host: Address to listen on.
+        port: Port to listen on; 0 takes a free one.
+        browser: Open the page in the browser.
+        progress: Show a progress bar on standard error while the data is read.
+        announce: Called once with the link, before the server starts.
+    """
+    try:
+        from turnwise.web.pages.serving import linked_host, open_socket, serve
+        from turnwise.web.viewer.app import app
+        from turnwise.web.viewer.links import Links
+        from turnwise.web.viewer.token import link_token
+    except ModuleNotFoundError:
+        raise MissingExtra("the viewer", "web") from None
+
+    with (
+        open_socket(host, port) as sock,
+        _viewer(data, reader=reader, pair=pair, quiet=not progress) as viewer,
+    ):
+        token = link_token([os.path.realpath(path) for path in _as_paths(data) or ()])
+        url = f"http://{linked_host(host)}:{sock.getsockname()[1]}{Links(viewer.index, token).item(item)}"
+        announce(ViewerLink(url=url, n_dialogues=len(viewer.index), notes=tuple(viewer.notes)))
+        if browser and _has_display():
+            webbrowser.open(url)
+        with suppress(KeyboardInterrupt):
+            serve(app(viewer, token), sock)
+
+
+@dataclass(slots=True)
+class _Sources:
+    """The files and runs that are viewed."""
+
+    files: "list[LogFile]" = field(default_factory=list)
+    runs: "list[tuple[Run, dict[int, str]]]" = field(default_factory=list)  # with prefixes of ids by file
+    notes: list[str] = field(default_factory=list)
+    checksums: dict[str, int] = field(default_factory=dict)  # sha256 -> number of the file
+
+
+@contextmanager
+def _viewer(data: Data, *, reader: str | None, pair: str | None, quiet: bool) -> "Iterator[Viewer]":
+    """The viewer of the data; temporary files are deleted at the end of the block."""
+    from turnwise.run.workers.execute import progress as bar
+    from turnwise.web.viewer.index import build
+    from turnwise.web.viewer.inputs import selection
+    from turnwise.web.viewer.scores import DIALOGUES, ITEMS, add_scores
+    from turnwise.web.viewer.viewer import Viewer, strategies
+
+    with ExitStack() as stack:
+        sources = _open(data, reader, stack)
+        asked = [selection(run) for run, _ in sources.runs]
+        scored_files = [str(run.folder / name) for run, _ in sources.runs for name in (ITEMS, DIALOGUES)]
+        total = size([*(file.path for file in sources.files), *scored_files])
+        known: dict[str, str] = {}
+        with bar("reading", total or None, quiet=quiet, in_bytes=True) as advance, counting(advance):
+            index = build(
+                sources.files,
+                roles=frozenset(one.role for one in asked) | {"assistant"},
+                pair=pair or next((one.pair for one in asked if one.pair), None),
+                speakers=[name for one in asked for name in one.as_agents],
+            )
+            stack.enter_context(closing(index))
+            if pair and not index.dialogues.rows.pair.any():
+                raise UsageError(f"--pair {pair}: no dialogue has this key")
+            scored = [add_scores(index, run, of_run, known) for run, of_run in sources.runs]
+        notes = [
+            *sources.notes,
+            *(
+                f"{one.run.name}: {counted(one.unmatched, 'score line')} about dialogues or replies that are not shown"
+                for one in scored
+                if one.unmatched
+            ),
+        ]
+        yield Viewer(index, scored, notes, strategies([run for run, _ in sources.runs]))
+
+
+def _open(data: Data, reader: str | None, stack: ExitStack) -> _Sources:
+    """The files and runs of the data; without any dialogue or transcript of an attack, `DataError` says why."""
+    from turnwise.logs.foreign import foreign
+    from turnwise.logs.readers import recognise
+    from turnwise.report.runs import find_runs
+    from turnwise.web.viewer.inputs import holds_run, sha256
+    from turnwise.web.viewer.viewer import strategies
+
+    sources = _Sources()
+    folder = Path(stack.enter_context(TemporaryDirectory(prefix="turnwise-view-")))
+    paths = _as_paths(data)
+    of_runs = [path for path in paths or () if holds_run(path) or (reader is None and Path(path).is_dir())]
+    for path in of_runs:
+        if not holds_run(path) and recognise(path) and (problem := foreign(path)):
+            raise DataError(problem)
+    others: Any = data if paths is None else [path for path in paths if path not in of_runs]
+    if paths is None or others:
+        held = stack.enter_context(files(others, reader=reader, name_files=True))
+        for path in held.paths:
+            shown = held.names.get(path, path)
+            _add_file(sources, path, shown, sha256(path), folder)
+    for run in find_runs(of_runs) if of_runs else ():
+        sources.runs.append((run, _inputs_of(run, sources, reader, stack, folder)))
+    if not sources.files and not strategies([run for run, _ in sources.runs]):
+        raise DataError("there is no dialogue to show", *sources.notes)
+    return sources
+
+
+def _as_paths(data: Any) -> list[str] | None:
+    """The data as paths; None if it is anything else."""
+    given = [data] if isinstance(data, str | Path) else list(data) if isinstance(data, list | tuple) else []
+    return (
+        [str(one) for one in given] if given and all(isinstance(one, str | Path) for one in given) else None
+    )
+
+
+def _add_file(sources: _Sources, path: str, shown: str, checksum: str, folder: Path) -> int:
+    """Add a file, as a plain copy if it is packed; returns its number. A file that is there already is not added."""
+    from turnwise.web.viewer.index import LogFile, plain_file
+
+    if checksum in sources.checksums:
+        return sources.checksums[checksum]
+    plain = plain_file(path, folder)
+    names = native.file_names([file.shown for file in sources.files] + [shown])
+    sources.files.append(LogFile(plain, names[shown], shown))
+    sources.checksums[checksum] = len(sources.files) - 1
+    return len(sources.files) - 1
+
+
+def _inputs_of(
+    run: "Run", sources: _Sources, reader: str | None, stack: ExitStack, folder: Path
+) -> dict[int, str]:
+    """Add the input files of a run; number of each -> the prefix of its ids in the run.
+
+    What is missing or changed is noted. If nothing is left, the few dialogues whose texts the run keeps are added.
+    """
+    from turnwise.web.viewer.inputs import inputs, places, sha256, write_transcripts
+
+    wanted = inputs(run)
+    prefixes = native.id_prefixes([one.path for one in wanted])
+    found: dict[int, str] = {}
+    missing: list[RunInput] = []
+    for one in wanted:
+        there = next((place for place in places(run, one.path) if sha256(place) == one.sha256), None)
+        if one.sha256 in sources.checksums:
+            found[sources.checksums[one.sha256]] = prefixes[one.path]
+        elif there is not None:
+            found[_add_file(sources, there, one.path, one.sha256, folder)] = prefixes[one.path]
+        else:
+            missing.append(one)
+    for one, path in _converted(run, missing, reader, stack).items():
+        found[_add_file(sources, path, one.path, one.sha256, folder)] = prefixes[one.path]
+        missing.remove(one)
+    sources.notes += [_why_missing(run, one, reader) for one in missing]
+    if not found and missing:
+        kept = folder / f"{len(sources.runs)}-transcripts.jsonl"
+        if count := write_transcripts(run, kept):
+            shown = f"{run.name}/transcripts.jsonl"
+            found[_add_file(sources, str(kept), shown, shown, folder)] = ""
+            sources.notes.append(
+                f"{run.name}: only the {counted(count, 'dialogue')} that the run keeps can be shown"
+            )
+    return found
+
+
+def _converted(
+    run: "Run", missing: "Sequence[RunInput]", reader: str | None, stack: ExitStack
+) -> "Mapping[RunInput, str]":
+    """Input files that the run read in another form, converted again: foreign formats, and agents named after files.
+
+    Only those whose converted bytes are those that the run read.
+    """
+    from turnwise.web.viewer.inputs import places, sha256
+
+    found = {one: next(filter(os.path.exists, places(run, one.path)), None) for one in missing}
+    there = {one: place for one, place in found.items() if place is not None}
+    if not there or (reader is None and len(missing) < 2):
+        return {}
+    try:
+        held = stack.enter_context(files(list(there.values()), reader=reader, name_files=True))
+    except DataError:  # the note says that the file is not what it was
+        return {}
+    return {one: path for one, path in zip(there, held.paths, strict=True) if sha256(path) == one.sha256}
+
+
+def _why_missing(run: "Run", one: "RunInput", reader: str | None) -> str:
+    """Why an input file of a run is not shown, and what would help."""
+    from turnwise.web.viewer.inputs import places
+
+    if not any(Path(place).exists() for place in places(run, one.path)):
+        return f"{run.name}: {one.path} is not here any more; name its new place as a further argument"
+    hint = "" if reader else "; if the run read it with --from FORMAT, give the same option"
+    return f"{run.name}: {one.path} is not the file that was scored (its sha256 differs), so it is not shown{hint}"
+
+
+def _has_display() -> bool:
+    """Whether a browser can open a window: False on Linux without a display."""
+    return not sys.platform.startswith("linux") or bool(
+        os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY")
+    )

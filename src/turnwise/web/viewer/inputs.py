@@ -1,0 +1,91 @@
+"""The dialogues that a finished run is about: its input files, if they are still there and unchanged."""
+
+import hashlib
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from turnwise.logs import native
+from turnwise.logs.items.items import Selection
+from turnwise.report.runs import RESULTS, Run
+from turnwise.types import Dialogue, Turn
+
+TRANSCRIPTS = "transcripts.jsonl"
+
+
+@dataclass(frozen=True, slots=True)
+class RunInput:
+    """An input file as results.json names it."""
+
+    path: str
+    sha256: str
+
+
+def holds_run(path: str) -> bool:
+    """Whether a path is a results.json of turnwise or a folder with one in it, at any depth."""
+    root = Path(path)
+    places = (
+        [root] if root.is_file() and root.name == RESULTS else root.rglob(RESULTS) if root.is_dir() else ()
+    )
+    return any(map(_is_result, places))
+
+
+def _is_result(path: Path) -> bool:
+    """Whether a file is a results.json of turnwise, and not of another program."""
+    try:
+        found = msgspec.json.decode(path.read_bytes())
+    except (OSError, msgspec.DecodeError):
+        return False
+    return isinstance(found, dict) and {"schema_version", "command", "results"} <= set(found)
+
+
+def inputs(run: Run) -> list[RunInput]:
+    """The input files of a run; none if its document names none."""
+    found = run.document.get("origin", {}).get("inputs") or []
+    return [RunInput(str(one["path"]), str(one["sha256"])) for one in found]
+
+
+def selection(run: Run) -> Selection:
+    """Which turns the run scored, and in whose words; the default selection if its document does not say it."""
+    settings: Any = run.document.get("origin", {}).get("settings", {}).get("selection") or {}
+    try:
+        return msgspec.convert(
+            {key: value for key, value in settings.items() if value is not None}, Selection
+        )
+    except msgspec.ValidationError:  # written by another version
+        return Selection()
+
+
+def places(run: Run, path: str) -> Iterator[str]:
+    """Where an input file may be: relative to the current folder, or to a folder above the run's."""
+    if os.path.isabs(path):
+        yield path
+        return
+    yield path
+    for folder in (run.folder.resolve(), *run.folder.resolve().parents):
+        yield str(folder / path)
+
+
+def sha256(path: str) -> str:
+    """The checksum of a file's bytes as stored; "" if it cannot be read."""
+    try:
+        with open(path, "rb") as file:
+            return hashlib.file_digest(file, "sha256").hexdigest()
+    except OSError:
+        return ""
+
+
+def write_transcripts(run: Run, path: Path) -> int:
+    """Write the few dialogues whose texts a run keeps as a native file; returns how many there are."""
+    found = [_dialogue(one) for one in run.lines(TRANSCRIPTS)]
+    return native.write(found, str(path)) if found else 0
+
+
+def _dialogue(record: dict[str, Any]) -> Dialogue:
+    """A line of transcripts.jsonl as a dialogue."""
+    turns = tuple(Turn(role, text) for role, text in zip(record["roles"], record["turns"], strict=True))
+    return Dialogue(str(record["id"]), str(record["agent"]), turns)
