@@ -10,7 +10,19 @@ import turnwise as tw
 from turnwise.cli.group import cli
 
 # Parameters of a command line alone, and those that it computes.
-OWN = {"config", "style", "quiet", "verbose", "gates", "junit", "no_cache", "harden", "gate", "schema"}
+OWN = {
+    "config",
+    "style",
+    "quiet",
+    "verbose",
+    "wide",
+    "gates",
+    "junit",
+    "no_cache",
+    "harden",
+    "gate",
+    "schema",
+}
 COMPUTED = {"progress", "figures", "reuse"}
 # Command -> parameters of one side alone: --from of `train` is its model; IN... and OUT are one list on a command line,
 # and a file of options is no matter of a program.

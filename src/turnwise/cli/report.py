@@ -2,6 +2,8 @@
 
 import click
 
+from turnwise.terminal import json_escape, say, say_document
+
 
 @click.command(name="report")
 @click.argument("folders", nargs=-1, metavar="DIR...")
@@ -25,10 +27,10 @@ def command(folders: tuple[str, ...], output: tuple[str, ...], title: str, schem
     if schema:
         from turnwise.report.schema import published
 
-        click.echo(published(), nl=False)
+        say_document(published(), escape=json_escape)
         return
     from turnwise.library import make_report
 
     made = make_report(folders, output=output, title=title)
     if not quiet:
-        click.echo(str(made), err=True)
+        say(str(made), err=True)

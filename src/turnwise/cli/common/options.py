@@ -168,10 +168,13 @@ style = click.option(
     "--format", "style", default="table", show_default=True, type=click.Choice(["table", "json"])
 )
 
+wide = click.option("--wide", is_flag=True, help="Show all columns of tables, however wide the terminal is.")
+
 printing = _options(
     style,
+    wide,
     click.option("-q", "--quiet", is_flag=True, help="No progress bar and no notes."),
-    click.option("-v", "--verbose", is_flag=True, help="Also show methods and signatures in the table."),
+    click.option("-v", "--verbose", is_flag=True, help="Also show methods and signatures; includes --wide."),
 )  # fmt: skip
 
 gating = _options(
@@ -195,7 +198,7 @@ def typed(*parameters: str) -> list[str]:
 
 
 # Parameters of a command line alone: the library functions do not have them.
-OWN = ("style", "quiet", "verbose", "gates", "junit", "no_cache")
+OWN = ("style", "quiet", "verbose", "wide", "gates", "junit", "no_cache")
 
 
 def arguments(given: Mapping[str, Any], *drop: str, figures: bool = True) -> dict[str, Any]:

@@ -1,0 +1,198 @@
+"""Tables that fit the width of a terminal.
+
+A table that is too wide first loses what can be said in a line below it: columns that have one value in every row. Then
+its least important columns are left out, and the line names them. Names are shortened in the middle only where that is
+not enough. Numbers are never shortened or broken.
+"""
+
+import textwrap
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from turnwise.report import text
+from turnwise.terminal import columns, display_width
+
+SHORTEST = 12  # columns that a shortened name keeps at least
+NARROWEST = 16  # columns that a column of prose has at least, unless its texts are shorter
+ELLIPSIS = "…"
+HINT = "records() has all columns"  # of a result in Python
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Layout:
+    """Which columns of a table matter most, for a terminal that has no room for all of them.
+
+    A column that is in none of these is the first to be left out.
+    """
+
+    names: tuple[str, ...]  # tell the rows apart: never left out, and shortened if nothing else helps
+    results: tuple[str, ...]  # never left out
+    others: tuple[str, ...] = ()  # the most important first
+    prose: tuple[str, ...] = ()  # never left out: sentences, in several lines where they do not fit into one
+
+    def order(self, head: Iterable[str]) -> list[str]:
+        """The columns of `head` from the most to the least important."""
+        known = (*self.results, *self.names, *self.prose, *self.others)
+        return sorted(head, key=lambda name: known.index(name) if name in known else len(known))
+
+
+@dataclass(slots=True)
+class _Columns:
+    """The columns of a table that are still shown, and what was taken out of it."""
+
+    texts: Mapping[str, Sequence[str]]  # column -> its cells
+    widths: dict[str, int]
+    shown: list[str]
+    same: dict[str, str] = field(default_factory=dict)  # column with one value -> the value
+    left_out: list[str] = field(default_factory=list)
+
+    @property
+    def width(self) -> int:
+        """The width of the table, with two spaces between columns."""
+        return sum(self.widths[name] + 2 for name in self.shown) - 2
+
+    def remove(self, name: str) -> None:
+        """Show the column no more: with its value if all rows have the same, else by its name."""
+        self.shown.remove(name)
+        values = set(self.texts[name])
+        if len(values) == 1:
+            self.same[name] = values.pop()
+        else:
+            self.left_out.append(name)
+
+
+def sized(
+    rows: Sequence[Sequence[Any]],
+    head: Sequence[str],
+    layout: Layout,
+    *,
+    wide: bool = False,
+    hint: str = HINT,
+) -> str:
+    """The table of these rows as wide as the terminal, or with `wide` whole.
+
+    `hint` says how to see the columns that were left out.
+    """
+    return text.table(rows, head) if wide else fitted(rows, head, layout, width=columns(), hint=hint)
+
+
+def fitted(
+    rows: Sequence[Sequence[Any]], head: Sequence[str], layout: Layout, *, width: int, hint: str
+) -> str:
+    """The table of these rows in at most `width` columns, with lines on what was taken out of it.
+
+    `hint` says how to see the columns that were left out. A table is wider only if its shortened names and its results
+    do not fit.
+    """
+    cells = [[text.visible_cell(value) for value in row] for row in rows]
+    texts = {name: [line[at] for line in cells] for at, name in enumerate(head)}
+    natural = {name: max(map(display_width, (name, *column))) for name, column in texts.items()}
+    least = {
+        name: min(wide, max(NARROWEST, display_width(name))) if name in layout.prose else wide
+        for name, wide in natural.items()
+    }
+    kept = _Columns(texts, least, list(head))
+    if rows:
+        _choose(kept, layout, width)
+    names = [name for name in layout.names if name in kept.shown]
+    limits = _shared(names, kept, width)
+    limits |= _widened([name for name in layout.prose if name in kept.shown], kept, natural, width=width)
+    shown = [
+        [
+            _shortened(value, limits[name]) if name in names and name in limits else value
+            for name, value in zip(head, row, strict=True)
+            if name in kept.shown
+        ]
+        for row in _shown_values(rows, head, names)
+    ]
+    wrapped = {name: limits[name] for name in layout.prose if name in limits}
+    table = text.table(shown, kept.shown, wrap=wrapped)
+    return "\n".join([table, *_below(kept, len(rows), head, width, hint)])
+
+
+def _choose(columns: _Columns, layout: Layout, width: int) -> None:
+    """Take columns out until the table fits: first those with one value, then others, the least important first; at
+    last those that fit after all are put back.
+    """
+    order = layout.order(columns.shown)
+    kept = {*layout.results, *layout.prose, *layout.names[:1]}
+    for name in reversed(order):
+        if columns.width <= width:
+            return
+        if name not in kept and len(set(columns.texts[name])) == 1:
+            columns.remove(name)
+    head = list(columns.shown)
+    kept |= set(layout.names)
+    for name in reversed(order):
+        if columns.width <= width:
+            break
+        if name in columns.shown and name not in kept:
+            columns.remove(name)
+    for name in order:
+        if name in columns.left_out and columns.width + columns.widths[name] + 2 <= width:
+            columns.left_out.remove(name)
+            columns.shown = [one for one in head if one in (*columns.shown, name)]
+
+
+def _shared(names: Sequence[str], columns: _Columns, width: int) -> dict[str, int]:
+    """Column of names -> the width that it is shortened to, the longest names first; empty if the table fits."""
+    limits: dict[str, int] = {}
+    while columns.width > width:
+        longest = max(names, key=lambda name: columns.widths[name], default=None)
+        if longest is None or columns.widths[longest] <= max(SHORTEST, display_width(longest)):
+            break
+        columns.widths[longest] -= 1
+        limits[longest] = columns.widths[longest]
+    return limits
+
+
+def _widened(
+    prose: Sequence[str], columns: _Columns, natural: Mapping[str, int], *, width: int
+) -> dict[str, int]:
+    """Column of prose -> its width: the room that is left goes where most of a text does not fit."""
+    limits = {name: columns.widths[name] for name in prose}
+    for _ in range(width - columns.width):
+        narrow = [name for name in prose if limits[name] < natural[name]]
+        if not narrow:
+            break
+        limits[max(narrow, key=lambda name: natural[name] / limits[name])] += 1
+    return limits
+
+
+def _shown_values(
+    rows: Sequence[Sequence[Any]], head: Sequence[str], names: Sequence[str]
+) -> list[list[Any]]:
+    """The rows with the cells of names as texts, and all others as they are."""
+    return [
+        [text.visible_cell(value) if name in names else value for name, value in zip(head, row, strict=True)]
+        for row in rows
+    ]
+
+
+def _shortened(name: str, width: int) -> str:
+    """The name with an ellipsis in its middle, so that it has at most `width` columns."""
+    if display_width(name) <= width:
+        return name
+    kept = len(name)
+    while True:
+        kept -= 1
+        begin, end = (kept + 1) // 2, kept // 2
+        short = f"{name[:begin]}{ELLIPSIS}{name[len(name) - end :]}"
+        if display_width(short) <= width or not kept:
+            return short
+
+
+def _below(columns: _Columns, n_rows: int, head: Sequence[str], width: int, hint: str) -> list[str]:
+    """The lines on columns with one value and on those that were left out, in the order of `head`."""
+    lines = []
+    if columns.same:
+        values = ", ".join(f"{name} {columns.same[name]}" for name in head if name in columns.same)
+        lines.append(f"{'the same in every row' if n_rows > 1 else 'also'}: {values}")
+    if columns.left_out:
+        names = ", ".join(name for name in head if name in columns.left_out)
+        lines.append(f"left out: {names}; {hint}")
+    return [
+        textwrap.fill(line, width, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False)
+        for line in lines
+    ]
