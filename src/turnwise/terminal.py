@@ -10,6 +10,7 @@ import os
 import re
 import sys
 from collections.abc import Callable
+from typing import TextIO
 
 COLUMNS = 80  # columns of a line where the width of the terminal is not known
 
@@ -56,7 +57,7 @@ def printable(text: str) -> str:
 
 def say(text: str = "", *, err: bool = False) -> None:
     """Print a text of one or more lines on standard output, or with `err` on standard error."""
-    print(printable(text), file=sys.stderr if err else sys.stdout, flush=True)
+    _write(f"{printable(text)}\n", sys.stderr if err else sys.stdout)
 
 
 def say_lines(*lines: str, err: bool = False) -> None:
@@ -70,7 +71,13 @@ def say_document(text: str, *, escape: Callable[[str], str]) -> None:
     replaces each control character by a text that means the same in this format.
     """
     shown = _IN_DOCUMENT.sub(lambda found: escape(found[0]), text) if sys.stdout.isatty() else text
-    print(shown, end="", flush=True)
+    _write(shown, sys.stdout)
+
+
+def _write(text: str, stream: TextIO) -> None:
+    """Write the text at once, so that results come before notes where both streams are one file."""
+    stream.write(text)
+    stream.flush()
 
 
 def json_escape(character: str) -> str:

@@ -18,6 +18,10 @@ from turnwise.terminal import say, visible
 NEURAL = ("torch", "transformers", "tokenizers", "safetensors", "gguf")  # what the extra `neural` brings
 
 
+class _ClosedPipe(Exception):
+    """The reader of standard output has closed it; click would end with 1, the code of a failed gate."""
+
+
 class LazyGroup(click.Group):
     """Imports `turnwise.cli.NAME` only when NAME is called."""
 
@@ -44,9 +48,13 @@ class LazyGroup(click.Group):
         return super().resolve_command(ctx, args)
 
     def invoke(self, ctx: click.Context) -> Any:
-        """As click's, but a missing package of the extra `neural` raises `MissingExtra`."""
+        """As click's, but a missing package of the extra `neural` raises `MissingExtra`, and a closed pipe
+        `_ClosedPipe`.
+        """
         try:
             return super().invoke(ctx)
+        except BrokenPipeError as error:
+            raise _ClosedPipe from error
         except ModuleNotFoundError as error:
             if (error.name or "").partition(".")[0] in NEURAL:
                 raise MissingExtra("this command", "neural") from error
@@ -117,7 +125,7 @@ def run(args: list[str]) -> int:
     except TurnwiseError as error:
         _say_error(error)
         return error.exit_code
-    except BrokenPipeError:
+    except (BrokenPipeError, _ClosedPipe):
         _discard_output()  # the reader has closed the pipe (`turnwise ls metrics | head`)
         return 0
     except (click.Abort, KeyboardInterrupt):

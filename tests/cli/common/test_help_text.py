@@ -25,7 +25,12 @@ def words(command: click.Command) -> set[str]:
     texts = [command.help or ""]
     for parameter in command.params:
         if isinstance(parameter, click.Option) and not parameter.hidden:
-            texts += [parameter.help or "", *parameter.opts, *parameter.secondary_opts, parameter.metavar or ""]
+            texts += [
+                parameter.help or "",
+                *parameter.opts,
+                *parameter.secondary_opts,
+                parameter.metavar or "",
+            ]
     return {word for text in texts for word in text.replace("\b", "").split()}
 
 
