@@ -34,6 +34,7 @@ DIFFERENT = {
 COMMANDS = {  # command -> its functions, and the least that must be typed
     "score": ([tw.score], "logs.jsonl -m length"),
     "compare": ([tw.compare], "logs.jsonl"),
+    "diff": ([tw.diff], "old new"),
     "meta": ([tw.meta_evaluate], "logs.jsonl"),
     "calibrate": ([tw.calibrate], "logs.jsonl -m length --labels random"),
     "power": ([tw.power], "--sd 1 --difference 0.3"),

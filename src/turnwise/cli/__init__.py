@@ -13,6 +13,7 @@ COMMANDS = {
     "convert": "Convert dialogues of another format to the native one.",
     "score": "Score replies, dialogues and agents with metrics.",
     "compare": "Is agent A better than agent B? Paired test, effect size, items that differ most.",
+    "diff": "What changed between two runs of an agent? Paired test, items that changed most.",
     "meta": "Does a metric agree with people? At turn, dialogue and system level.",
     "calibrate": "Mean ratings of agents from a metric's scores on everything and people's ratings on some.",
     "power": "How many dialogues, turns and raters show a difference? Or how small a difference is shown.",

@@ -23,7 +23,7 @@ from tempfile import TemporaryDirectory
 from typing import TypeVar
 
 from turnwise.library.arguments import PathLike
-from turnwise.library.notes import notes, strength_notes, unseen_parts
+from turnwise.library.notes import change_notes, notes, strength_notes, unseen_parts
 from turnwise.run.spec import Outcome
 
 
@@ -141,6 +141,37 @@ class Comparison(Result):
     def notes(self) -> list[str]:
         """As in `Result`, and on strengths that could not be found or compared."""
         return [*Result.notes(self), *strength_notes(self.document.get("preferences", ()))]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class Changes(Result):
+    """The change of each metric from an old run to a new run of the same agent: new minus old."""
+
+    columns: ClassVar[tuple[str, ...]] = (
+        "metric", "agent", "group", "old", "new", "estimate", "interval", "p", "p_adjusted", "effect_size", "rose",
+        "fell", "n_items", "n_clusters", "only_old", "only_new", "verdict",
+    )  # fmt: skip
+    layout: ClassVar[Layout] = Layout(
+        names=("metric", "agent", "group"),
+        results=("estimate", "interval", "verdict"),
+        others=(
+            "old", "new", "p_adjusted", "fell", "rose", "n_items", "only_old", "only_new", "effect_size",
+            "n_clusters", "p",
+        ),
+    )  # fmt: skip
+
+    @property
+    def flips(self) -> list[dict[str, Any]]:
+        """The items that changed most, one dict an item, for each metric, agent and group: rises first, then falls."""
+        return [
+            {"metric": record["metric"], "agent": record.get("agent"), "group": record.get("group"), **flip}
+            for record in self.document["results"]
+            for flip in record.get("flips") or ()
+        ]
+
+    def notes(self) -> list[str]:
+        """As in `Result`, and on what only one of the runs has."""
+        return [*Result.notes(self), *change_notes(self.findings, self.document)]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
@@ -365,7 +396,7 @@ def result(
     return kind(findings=outcome.findings, document=outcome.document, drawn=tuple(drawn(run)))
 
 
-LEFT_OUT = ("unpaired_a", "unpaired_b")  # columns of counts
+LEFT_OUT = ("unpaired_a", "unpaired_b", "only_old", "only_new")  # columns of counts
 
 
 def cells(records: Sequence[Mapping[str, Any]], columns: Sequence[str]) -> tuple[list[str], list[list[Any]]]:

@@ -38,7 +38,9 @@ def minimum_detectable_difference(
         return 1 - float(nctdtr(n - 1, delta, cut)) - power
 
     high = cut + 1
-    while excess(high) < 0:  # a search from far above fails: scipy 1.17 returns NaN for some n and large values
+    while (
+        excess(high) < 0
+    ):  # a search from far above fails: scipy 1.17 returns NaN for some n and large values
         high *= 1.25
     return float(brentq(excess, 0.0, high)) * error
 

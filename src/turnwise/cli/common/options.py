@@ -150,6 +150,8 @@ _scoring = _options(
                  help="Venue tables of task metrics. Default: the folder multiwoz_db beside the data."),
     click.option("--seed", default=0, show_default=True, type=click.IntRange(min=0)),
 )  # fmt: skip
+draws = click.option("--draws", default=1000, show_default=True, type=click.IntRange(min=100),
+                     help="Resamples behind an interval or a test.")  # fmt: skip
 _limits = _options(
     workers,
     click.option("--max-errors", default=20, show_default=True, type=click.IntRange(min=0),
@@ -158,8 +160,7 @@ _limits = _options(
 )  # fmt: skip
 running = _options(
     _scoring,
-    click.option("--draws", default=1000, show_default=True, type=click.IntRange(min=100),
-                 help="Resamples behind an interval or a test."),
+    draws,
     _limits,
 )  # fmt: skip
 running_without_draws = _options(_scoring, _limits)  # for intervals that need no resampling
