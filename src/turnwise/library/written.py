@@ -158,6 +158,7 @@ class Report:
     claims: tuple[str, ...]  # the sentences that the results support
     n_figures: int
     written: Mapping[str, tuple[Path, ...]]  # output -> the files that it consists of
+    comment: str = ""  # Markdown for a pull request: the claims, and a folded table of each run
 
     def __str__(self) -> str:
         return "\n".join(
