@@ -37,9 +37,10 @@ def test_the_public_names_are_these():
         "Agreement", "Attack", "Calibration", "Changes", "Comparison", "Converted", "DataError", "Dialogue",
         "Estimates", "ExportedRatings", "Extra", "Finding", "Hardened", "Installation", "Listing", "MissingExtra",
         "Power", "Rating", "RatingLinks", "Refused", "Replies", "Reply", "Report", "Result", "Scores", "Simulated",
-        "Trained", "Turn", "TurnwiseError", "Unmeasured", "UsageError", "Validation", "__version__", "attack", "calibrate",
-        "compare", "convert", "demo_corpus", "diff", "doctor", "export_ratings", "fetch", "harden", "list_available",
-        "make_report", "meta_evaluate", "ope", "power", "rate", "respond", "score", "simulate", "train", "validate",
+        "Trained", "Turn", "TurnwiseError", "Unmeasured", "UsageError", "Validation", "__version__", "attack",
+        "calibrate", "compare", "convert", "demo_corpus", "diff", "doctor", "export_ratings", "fetch", "harden",
+        "list_available", "make_report", "meta_evaluate", "ope", "power", "rate", "respond", "score", "simulate",
+        "train", "validate",
     ]  # fmt: skip
     assert sorted(make_api.public("turnwise.plugins")) == [
         "Agent", "AgentExtras", "Card", "Curved", "DataError", "Dialogue", "DimensionScores", "Episodes",

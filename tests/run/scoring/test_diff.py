@@ -86,11 +86,23 @@ def test_the_change_is_the_comparison_of_the_new_run_with_the_old_one(score: Sco
     assert (change["new"], change["old"]) == (comparison["a"], comparison["b"])
 
 
-def test_equal_runs_show_no_change(score: Score):
+@pytest.mark.parametrize("metric", ["length", "distinct-2"])
+def test_a_run_that_has_not_changed_passes_a_gate_on_the_change(
+    score: Score, metric: str, capsys: pytest.CaptureFixture[str]
+):
     talks = [dialogue(k, words(k)) for k in range(N)]
-    (found,) = tw.diff(score("old", talks), score("new", talks))
-    assert (found["estimate"], found["rose"], found["fell"], found["flips"]) == (0, 0, 0, [])
-    assert found["verdict"] == "not shown"
+    old, new = score("old", talks, metrics=metric), score("new", talks[1:], metrics=metric)
+    (found,) = tw.diff(old, new)
+    assert (found["estimate"], found["interval"], found["p"], found["verdict"]) == (0, (0, 0), 1, "the same")
+    assert not found.get("flips")
+    assert run(["diff", old, new, "--gate", f"{metric} >= -0.1"]) == 0
+    assert run(["diff", old, new, "--gate", f"{metric} > 0"]) == 1
+
+
+def test_a_change_that_cancels_out_is_not_called_the_same(score: Score):
+    old = score("old", [dialogue(k, [3, 5]) for k in range(N)])
+    (found,) = tw.diff(old, score("new", [dialogue(k, [5, 3]) for k in range(N)]))
+    assert (found["estimate"], found["rose"], found["fell"], found["verdict"]) == (0, N, N, "not shown")
 
 
 def test_records_that_were_numbered_in_another_order_are_paired_by_context(score: Score):

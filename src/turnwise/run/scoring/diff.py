@@ -11,17 +11,19 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import msgspec
+import numpy as np
 
 from turnwise.errors import Refused, TurnwiseError, UsageError
 from turnwise.logs.items.items import Selection, all_items
 from turnwise.logs.scan import scan_agents
-from turnwise.meta.compare import UNPAIRED, compare, with_adjusted_p
+from turnwise.meta.compare import UNPAIRED, compare, match_pairs, with_adjusted_p
 from turnwise.meta.table import ScoreTable
 from turnwise.run.resume.finished_run import FinishedRun, ItemLine, read_run
 from turnwise.run.scoring.tally import generator
 from turnwise.run.spec import DiffSpec, Outcome, finish
-from turnwise.types import Finding, Item
+from turnwise.types import Finding, Item, Rows
 
+IDENTICAL = "paired; every item that is in both runs has the same evidence in both"
 INDEPENDENT = "independent samples, as fewer than half of the items are in both runs"
 # Key of a comparison of A and B -> key of the change from old (B) to new (A).
 RENAMED = {
@@ -68,10 +70,18 @@ def diff(spec: DiffSpec, *, force: bool = False) -> Outcome:
 
 
 def _with_verdicts(findings: Sequence[Finding]) -> tuple[Finding, ...]:
-    """The findings with adjusted p and `verdict`: `rose`, `fell` or `not shown`; without an estimate the status."""
+    """The findings with adjusted p and `verdict`: `rose`, `fell`, `not shown` or `the same`; without an estimate the
+    status.
+    """
+
+    def verdict(one: Finding) -> str:
+        """The verdict on one finding with an adjusted p."""
+        if one.estimate is None:
+            return one.status
+        return str(one.details["leads" if one.method == IDENTICAL else "verdict"])
+
     return tuple(
-        one if one.estimate is not None else replace(one, details={**one.details, "verdict": one.status})
-        for one in with_adjusted_p(findings)
+        replace(one, details={**one.details, "verdict": verdict(one)}) for one in with_adjusted_p(findings)
     )
 
 
@@ -101,6 +111,8 @@ def _changes(
             found = compare(
                 after, before, agents=(both[1], both[0]), group=group or None, draws=spec.draws, rng=rng
             )
+            if identical(before, after):
+                found = replace(found, interval=(0.0, 0.0), p=1.0, method=IDENTICAL)
             lines = [run.lines_of(name, agent, group) for run, agent in zip(runs, both, strict=True)]
             yield _change(found, lines, agents=both, key=key)
 
@@ -161,6 +173,28 @@ def paired(old: ScoreTable, new: ScoreTable) -> tuple[ScoreTable, ScoreTable, st
     return replace(old, pairs=old.ids), replace(new, pairs=new.ids), "id"
 
 
+def identical(old: ScoreTable, new: ScoreTable) -> bool:
+    """Whether the items that are in both tables are scored on the same evidence, and most items are in both.
+
+    Such a run has not changed: a test finds no variation to build an interval from, and a gate must not fail for that.
+    """
+    found = match_pairs(new, old)
+    if found is None or len(found.a) != len(found.b):
+        return False
+    orders = np.argsort(found.pairs_a, kind="stable"), np.argsort(found.pairs_b, kind="stable")
+    weights = found.a.weights[orders[0]], found.b.weights[orders[1]]
+    return _equal(found.a.rows[orders[0]], found.b.rows[orders[1]]) and np.array_equal(*weights)
+
+
+def _equal(a: Rows, b: Rows) -> bool:
+    """Whether two matrices of rows, sparse or not, are equal."""
+    if a.shape != b.shape:
+        return False
+    if isinstance(a, np.ndarray) or isinstance(b, np.ndarray):
+        return isinstance(a, np.ndarray) and isinstance(b, np.ndarray) and np.array_equal(a, b)
+    return bool((a != b).nnz == 0)
+
+
 def _change(
     found: Finding, lines: Sequence[Sequence[ItemLine]], *, agents: tuple[str, str], key: str
 ) -> Finding:
@@ -176,7 +210,8 @@ def _change(
         "only_new": _absent(new, old),
     }
     if found.estimate is not None:
-        details["leads"] = "rose" if found.estimate > 0 else "fell"
+        same = found.method == IDENTICAL
+        details["leads"] = "the same" if same else "rose" if found.estimate > 0 else "fell"
     if "flips" in details:
         details["flips"] = [
             {"id_old": flip["id_b"], "id_new": flip["id_a"], "old": flip["b"], "new": flip["a"],
