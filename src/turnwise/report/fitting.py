@@ -53,11 +53,13 @@ class _Columns:
         return sum(self.widths[name] + 2 for name in self.shown) - 2
 
     def remove(self, name: str) -> None:
-        """Show the column no more: with its value if all rows have the same, else by its name."""
+        """Show the column no more: with its value if all rows have the same, else by its name; a column without any
+        value is not mentioned.
+        """
         self.shown.remove(name)
         values = set(self.texts[name])
         if len(values) == 1:
-            self.same[name] = values.pop()
+            self.same |= {name: value for value in values if value != "-"}
         else:
             self.left_out.append(name)
 

@@ -192,7 +192,7 @@ def _equal(a: Rows, b: Rows) -> bool:
         return False
     if isinstance(a, np.ndarray) or isinstance(b, np.ndarray):
         return isinstance(a, np.ndarray) and isinstance(b, np.ndarray) and np.array_equal(a, b)
-    return bool((a != b).nnz == 0)
+    return int((a - b).count_nonzero()) == 0
 
 
 def _change(
