@@ -58,7 +58,9 @@ def _flips(records: Sequence[Mapping[str, Any]], given: Mapping[str, Any]) -> st
     for record in records:
         if flips := record.get("flips"):
             about = [record["metric"], record["agent"] if several else None, record["group"]]
-            parts.append(f"\nitems that changed most by {visible(', '.join(filter(None, about)))}:")
+            counts = f"{record['rose']} rose and {record['fell']} fell of {record['n_items']}"
+            name = visible(", ".join(filter(None, about)))
+            parts.append(f"\nitems that changed most by {name} ({counts}):")
             parts += [line for flip in _chosen(flips, given) for line in _told(flip)]
     return "\n".join(parts)
 

@@ -148,17 +148,24 @@ class Changes(Result):
     """The change of each metric from an old run to a new run of the same agent: new minus old."""
 
     columns: ClassVar[tuple[str, ...]] = (
-        "metric", "agent", "group", "old", "new", "estimate", "interval", "p", "p_adjusted", "effect_size", "rose",
-        "fell", "n_items", "n_clusters", "only_old", "only_new", "verdict",
+        "metric", "agent", "group", "old", "new", "estimate", "interval", "p", "p_adjusted", "effect_size", "n_items",
+        "n_clusters", "only_old", "only_new", "verdict",
     )  # fmt: skip
     layout: ClassVar[Layout] = Layout(
         names=("metric", "agent", "group"),
         results=("estimate", "interval", "verdict"),
         others=(
-            "old", "new", "p_adjusted", "fell", "rose", "n_items", "only_old", "only_new", "effect_size",
-            "n_clusters", "p",
+            "old",
+            "new",
+            "p_adjusted",
+            "n_items",
+            "only_old",
+            "only_new",
+            "effect_size",
+            "n_clusters",
+            "p",
         ),
-    )  # fmt: skip
+    )
 
     @property
     def flips(self) -> list[dict[str, Any]]:

@@ -267,7 +267,7 @@ def test_the_command_prints_changes_and_items_and_applies_gates(
     code = run(["diff", *runs, "--gate", "length >= 0", "--junit", str(junit), "-o", str(tmp_path / "out")])
     shown = capsys.readouterr()
     assert code == 0
-    assert "items that changed most by length:" in shown.out
+    assert "items that changed most by length (13 rose and 5 fell of 40):" in shown.out
     assert "(+2.000)" in shown.out
     assert "(-2.000)" in shown.out
     assert "  old:     word" in shown.out
