@@ -16,8 +16,13 @@ LAYOUT = Layout(
 HEAD = ["metric", "agent", "estimate", "interval", "p", "n_items", "n_clusters"]
 
 
-def rows(agent: str = "bot", n: int = 3) -> list[list[object]]:
-    return [["rouge-l", f"{agent}-{k}", 0.25 * k, (-0.125, 0.5), f".{100 + k}", 20 + k, 10] for k in range(n)]
+def rows(
+    agent: str = "bot", metrics: tuple[str, ...] = ("rouge-0", "rouge-1", "rouge-2")
+) -> list[list[object]]:
+    return [
+        [metric, f"{agent}-{k}", 0.25 * k, (-0.125, 0.5), f".{100 + k}", 20 + k, 10]
+        for k, metric in enumerate(metrics)
+    ]
 
 
 def shown(width: int, given: list[list[object]] | None = None) -> list[str]:
@@ -50,6 +55,18 @@ def test_a_narrow_column_that_fits_is_not_left_out_for_a_wide_one():
     head = ["metric", "estimate", "description of a result", "p"]
     lines = fitted(given, head, layout, width=30, hint="--wide").splitlines()
     assert lines[0].split() == ["metric", "estimate", "p"]
+
+
+def test_a_name_that_all_rows_share_is_said_below_if_another_name_tells_them_apart():
+    lines = shown(54, rows(metrics=("rouge-l",) * 3))
+    assert lines[0].split() == ["agent", "estimate", "interval", "p", "n_items"]
+    assert lines[5:] == ["the same in every row: metric rouge-l, n_clusters 10"]
+
+
+def test_the_line_below_does_not_part_a_number_from_its_name():
+    for width in range(30, 60):
+        below = [line for line in shown(width)[5:] if not line.startswith("left out")]
+        assert any("n_clusters 10" in line for line in below), width
 
 
 def test_the_name_of_the_first_column_and_the_results_stay_in_the_table():

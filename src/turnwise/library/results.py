@@ -248,8 +248,8 @@ class Calibration(Result):
         names=("metric", "rating", "group", "agent", "minus"),
         results=("estimate", "interval"),
         others=(
-            "p_adjusted", "width_ratio", "if_random", "if_tilted", "turning_tilt", "n_labels", "n_items",
-            "labels_alone", "labels_alone_interval", "gap", "n_clusters", "p",
+            "p_adjusted", "if_random", "if_tilted", "turning_tilt", "width_ratio", "labels_alone", "n_labels",
+            "labels_alone_interval", "gap", "n_items", "n_clusters", "p",
         ),
     )  # fmt: skip
 

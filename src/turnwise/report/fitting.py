@@ -16,6 +16,7 @@ from turnwise.terminal import columns, display_width
 SHORTEST = 12  # columns that a shortened name keeps at least
 NARROWEST = 16  # columns that a column of prose has at least, unless its texts are shorter
 ELLIPSIS = "…"
+TOGETHER = "\xa0"  # a space at which no line is broken
 HINT = "records() has all columns"  # of a result in Python
 
 
@@ -51,6 +52,10 @@ class _Columns:
     def width(self) -> int:
         """The width of the table, with two spaces between columns."""
         return sum(self.widths[name] + 2 for name in self.shown) - 2
+
+    def vary(self, name: str) -> bool:
+        """Whether the column has more than one value."""
+        return len(set(self.texts[name])) > 1
 
     def remove(self, name: str) -> None:
         """Show the column no more: with its value if all rows have the same, else by its name; a column without any
@@ -118,11 +123,13 @@ def _choose(columns: _Columns, layout: Layout, width: int) -> None:
     last those that fit after all are put back.
     """
     order = layout.order(columns.shown)
-    kept = {*layout.results, *layout.prose, *layout.names[:1]}
+    kept = {*layout.results, *layout.prose}
+    if not any(columns.vary(name) for name in layout.names[1:] if name in columns.texts):
+        kept.add(layout.names[0])  # else a row would begin with a number
     for name in reversed(order):
         if columns.width <= width:
             return
-        if name not in kept and len(set(columns.texts[name])) == 1:
+        if name not in kept and not columns.vary(name):
             columns.remove(name)
     head = list(columns.shown)
     kept |= set(layout.names)
@@ -189,12 +196,13 @@ def _below(columns: _Columns, n_rows: int, head: Sequence[str], width: int, hint
     """The lines on columns with one value and on those that were left out, in the order of `head`."""
     lines = []
     if columns.same:
-        values = ", ".join(f"{name} {columns.same[name]}" for name in head if name in columns.same)
+        values = ", ".join(f"{name}{TOGETHER}{columns.same[name]}" for name in head if name in columns.same)
         lines.append(f"{'the same in every row' if n_rows > 1 else 'also'}: {values}")
     if columns.left_out:
         names = ", ".join(name for name in head if name in columns.left_out)
         lines.append(f"left out: {names}; {hint}")
-    return [
+    wrapped = [
         textwrap.fill(line, width, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False)
         for line in lines
     ]
+    return [line.replace(TOGETHER, " ") for line in wrapped]
