@@ -20,7 +20,7 @@ ITEMS = 3  # items that rose, and that fell, by each metric
 NOTES = 5  # notes on what has no result, of each run
 MENTION = "@\u200b"  # followed by a space without width, which no mention of a person has
 LONGEST = 100  # characters of a cell
-OTHERS = 3  # columns besides names and results
+OTHERS = 2  # columns, or pairs of columns, besides names and results
 KINDS: Mapping[str, type[results.Result]] = {
     "score": results.Scores,
     "compare": results.Comparison,
@@ -114,8 +114,9 @@ def _changed(run: Run) -> Iterator[str]:
 
 
 def _columns(columns: Sequence[str], layout: Layout) -> list[str]:
-    """The columns of a small table: names, results, prose and the three most important of the others."""
-    wanted = {*layout.names, *layout.results, *layout.prose, *layout.others[:OTHERS]}
+    """The columns of a small table: names, results, prose and the two most important of the others."""
+    others = [name for unit in layout.units[:OTHERS] for name in unit]
+    wanted = {*layout.names, *layout.results, *layout.prose, *others}
     return [name for name in columns if name in wanted]
 
 

@@ -124,7 +124,7 @@ class Comparison(Result):
         names=("metric", "group", "agent_a", "agent_b"),
         results=("estimate", "interval", "verdict"),
         others=(
-            "p_adjusted", "a", "b", "n_items", "ties", "unpaired_a", "unpaired_b", "effect_size", "n_clusters", "p",
+            "p_adjusted", ("a", "b"), "n_items", "ties", ("unpaired_a", "unpaired_b"), "effect_size", "n_clusters", "p",
             "both_bad",
         ),
     )  # fmt: skip
@@ -155,12 +155,10 @@ class Changes(Result):
         names=("metric", "agent", "group"),
         results=("estimate", "interval", "verdict"),
         others=(
-            "old",
-            "new",
+            ("old", "new"),
             "p_adjusted",
             "n_items",
-            "only_old",
-            "only_new",
+            ("only_old", "only_new"),
             "effect_size",
             "n_clusters",
             "p",

@@ -29,12 +29,24 @@ class Layout:
 
     names: tuple[str, ...]  # tell the rows apart: never left out, and shortened if nothing else helps
     results: tuple[str, ...]  # never left out
-    others: tuple[str, ...] = ()  # the most important first
+    others: tuple[
+        str | tuple[str, ...], ...
+    ] = ()  # the most important first; a tuple is shown as a whole or not
     prose: tuple[str, ...] = ()  # never left out: sentences, in several lines where they do not fit into one
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """All columns that are declared, from the most to the least important."""
+        return (*self.results, *self.names, *self.prose, *(name for unit in self.units for name in unit))
+
+    @property
+    def units(self) -> list[tuple[str, ...]]:
+        """The other columns, those together that are shown together."""
+        return [(one,) if isinstance(one, str) else one for one in self.others]
 
     def order(self, head: Iterable[str]) -> list[str]:
         """The columns of `head` from the most to the least important."""
-        known = (*self.results, *self.names, *self.prose, *self.others)
+        known = self.columns
         return sorted(head, key=lambda name: known.index(name) if name in known else len(known))
 
 
@@ -62,11 +74,10 @@ class _Columns:
         value is not mentioned.
         """
         self.shown.remove(name)
-        values = set(self.texts[name])
-        if len(values) == 1:
-            self.same |= {name: value for value in values if value != "-"}
-        else:
+        if self.vary(name):
             self.left_out.append(name)
+        elif (value := self.texts[name][0]) != "-":
+            self.same[name] = value
 
 
 def sized(
@@ -104,17 +115,16 @@ def fitted(
         _choose(kept, layout, width)
     names = [name for name in layout.names if name in kept.shown]
     limits = _shared(names, kept, width)
-    limits |= _widened([name for name in layout.prose if name in kept.shown], kept, natural, width=width)
+    prose = _widened([name for name in layout.prose if name in kept.shown], kept, natural, width=width)
     shown = [
         [
-            _shortened(value, limits[name]) if name in names and name in limits else value
+            _shortened(value, limits[name]) if name in limits and isinstance(value, str) else value
             for name, value in zip(head, row, strict=True)
             if name in kept.shown
         ]
         for row in _shown_values(rows, head, names)
     ]
-    wrapped = {name: limits[name] for name in layout.prose if name in limits}
-    table = text.table(shown, kept.shown, wrap=wrapped)
+    table = text.table(shown, kept.shown, wrap=prose)
     return "\n".join([table, *_below(kept, len(rows), head, width, hint)])
 
 
@@ -132,16 +142,18 @@ def _choose(columns: _Columns, layout: Layout, width: int) -> None:
         if name not in kept and not columns.vary(name):
             columns.remove(name)
     head = list(columns.shown)
-    kept |= set(layout.names)
-    for name in reversed(order):
+    undeclared = [(name,) for name in order if name not in layout.columns]
+    units = [tuple(name for name in unit if name in head) for unit in (*layout.units, *undeclared)]
+    for unit in reversed(units):
         if columns.width <= width:
             break
-        if name in columns.shown and name not in kept:
+        for name in unit:
             columns.remove(name)
-    for name in order:
-        if name in columns.left_out and columns.width + columns.widths[name] + 2 <= width:
-            columns.left_out.remove(name)
-            columns.shown = [one for one in head if one in (*columns.shown, name)]
+    for unit in units:
+        absent = [name for name in unit if name in columns.left_out]
+        if absent and columns.width + sum(columns.widths[name] + 2 for name in absent) <= width:
+            columns.left_out = [name for name in columns.left_out if name not in absent]
+            columns.shown = [one for one in head if one in (*columns.shown, *absent)]
 
 
 def _shared(names: Sequence[str], columns: _Columns, width: int) -> dict[str, int]:
@@ -172,9 +184,12 @@ def _widened(
 def _shown_values(
     rows: Sequence[Sequence[Any]], head: Sequence[str], names: Sequence[str]
 ) -> list[list[Any]]:
-    """The rows with the cells of names as texts, and all others as they are."""
+    """The rows with names without control characters, and all other values as they are."""
     return [
-        [text.visible_cell(value) if name in names else value for name, value in zip(head, row, strict=True)]
+        [
+            text.visible_cell(value) if name in names and isinstance(value, str) else value
+            for name, value in zip(head, row, strict=True)
+        ]
         for row in rows
     ]
 
