@@ -14,7 +14,8 @@ from turnwise.report import text
 from turnwise.terminal import columns, display_width
 
 SHORTEST = 12  # columns that a shortened name keeps at least
-NARROWEST = 16  # columns that a column of prose has at least, unless its texts are shorter
+PROSE = 48  # columns that all columns of prose have together, unless their texts are shorter: others make room for it
+NARROWEST = 16  # columns that each of them keeps at least, if there is not even room for that
 ELLIPSIS = "…"
 TOGETHER = "\xa0"  # a space at which no line is broken
 HINT = "records() has all columns"  # of a result in Python
@@ -106,16 +107,18 @@ def fitted(
     cells = [[text.visible_cell(value) for value in row] for row in rows]
     texts = {name: [line[at] for line in cells] for at, name in enumerate(head)}
     natural = {name: max(map(display_width, (name, *column))) for name, column in texts.items()}
+    prose = [name for name in layout.prose if name in texts]
     least = {
-        name: min(wide, max(NARROWEST, display_width(name))) if name in layout.prose else wide
+        name: min(wide, max(PROSE // len(prose), display_width(name))) if name in prose else wide
         for name, wide in natural.items()
     }
     kept = _Columns(texts, least, list(head))
     if rows:
         _choose(kept, layout, width)
     names = [name for name in layout.names if name in kept.shown]
-    limits = _shared(names, kept, width)
-    prose = _widened([name for name in layout.prose if name in kept.shown], kept, natural, width=width)
+    _narrow(prose, kept, width, least=NARROWEST)
+    limits = _narrow(names, kept, width, least=SHORTEST)
+    wrap = _widened(prose, kept, natural, width=width)
     shown = [
         [
             _shortened(value, limits[name]) if name in limits and isinstance(value, str) else value
@@ -124,7 +127,7 @@ def fitted(
         ]
         for row in _shown_values(rows, head, names)
     ]
-    table = text.table(shown, kept.shown, wrap=prose)
+    table = text.table(shown, kept.shown, wrap=wrap)
     return "\n".join([table, *_below(kept, len(rows), head, width, hint)])
 
 
@@ -156,15 +159,18 @@ def _choose(columns: _Columns, layout: Layout, width: int) -> None:
             columns.shown = [one for one in head if one in (*columns.shown, *absent)]
 
 
-def _shared(names: Sequence[str], columns: _Columns, width: int) -> dict[str, int]:
-    """Column of names -> the width that it is shortened to, the longest names first; empty if the table fits."""
+def _narrow(names: Sequence[str], columns: _Columns, width: int, *, least: int) -> dict[str, int]:
+    """Make these columns narrower until the table fits, the widest first; returns the new width of each that was.
+
+    No column becomes narrower than `least` or than its name.
+    """
     limits: dict[str, int] = {}
     while columns.width > width:
-        longest = max(names, key=lambda name: columns.widths[name], default=None)
-        if longest is None or columns.widths[longest] <= max(SHORTEST, display_width(longest)):
+        widest = max(names, key=lambda name: columns.widths[name], default=None)
+        if widest is None or columns.widths[widest] <= max(least, display_width(widest)):
             break
-        columns.widths[longest] -= 1
-        limits[longest] = columns.widths[longest]
+        columns.widths[widest] -= 1
+        limits[widest] = columns.widths[widest]
     return limits
 
 
