@@ -10,6 +10,7 @@ import subprocess
 import sys
 from dataclasses import replace
 from pathlib import Path
+from xml.etree import ElementTree
 
 import pytest
 
@@ -126,10 +127,32 @@ def test_an_error_shows_names_as_escapes(
 
 
 def test_a_gate_and_its_verdict_show_names_as_escapes(folder: Path, capsys: pytest.CaptureFixture[str]):
-    shown = printed(
-        capsys, "score", str(folder / "talks.jsonl"), "-m", "length", "--gate", "length >= 1", "--by", "agent"
-    )
+    junit = folder / "gates.xml"
+    data = str(folder / "talks.jsonl")
+    shown = printed(capsys, "score", data, "-m", "length", "--gate", "length >= 1", "--junit", str(junit))
     assert rf"pass  length >= 1  ({SHOWN_BOT}" in shown
+    cases = [str(case.get("classname")) for case in ElementTree.parse(junit).iter("testcase")]
+    assert cases == [f"turnwise.{name}, system" for name in (SHOWN_BOT, SHOWN_OTHER)]
+
+
+def test_a_change_and_a_report_as_markdown_show_names_as_escapes(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+):
+    old, new, change = (str(folder / name) for name in ("old", "new", "change"))
+    lines = (folder / "talks.jsonl").read_text().splitlines()
+    longer = [
+        line.replace('"so \\u001b[31m', '"so so so \\u001b[31m') if k % 3 else line
+        for k, line in enumerate(lines)
+    ]
+    assert longer != lines
+    (folder / "longer.jsonl").write_text("\n".join(longer) + "\n")
+    printed(capsys, "score", str(folder / "talks.jsonl"), "-m", "length", "-o", old)
+    printed(capsys, "score", str(folder / "longer.jsonl"), "-m", "length", "-o", new)
+    shown = printed(capsys, "diff", old, new, "-o", change)
+    assert SHOWN_BOT in shown
+    assert re.search(r"^d\\r\d+\\x07#1: ", shown, re.MULTILINE)
+    assert r"  new:     so so so \x1b[31m" in shown
+    assert re.search(r"d\\\\r\d+\\\\x07\\#1", printed(capsys, "report", change, "--format", "markdown"))
 
 
 def test_json_has_the_names_as_they_are(folder: Path, capsys: pytest.CaptureFixture[str]):
