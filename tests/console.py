@@ -3,7 +3,7 @@
 * ```console: each `$ ` line is run and its output compared with the page; `...` on the page matches anything.
 * ```python is run; a block that defines tests is run by pytest.
 * ```sh: each command is run on small replacements of a reader's data and models (stand_ins.py).
-* ```json is a dialogue, ```toml the settings of a study.
+* ```json is a dialogue, ```toml the settings of a study, ```yaml a workflow.
 
 `python -m tests.console PAGE...` updates the output of console blocks in the page.
 """
@@ -70,7 +70,7 @@ def run(command: str, folder: Path, **environment: str) -> tuple[int, str]:
     done = subprocess.run(
         ["bash", "-c", command],
         cwd=folder,
-        env={**os.environ, "PATH": path, "COLUMNS": "100", **environment},
+        env={**os.environ, "PATH": path, "COLUMNS": "80", **environment},
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,

@@ -34,13 +34,13 @@ def test_the_public_names_are_these():
     """A name is added here when it is made public, and removed one minor version after it was deprecated."""
     assert dir(tw) == sorted(tw.__all__)
     assert tw.__all__ == [
-        "Agreement", "Attack", "Calibration", "Comparison", "Converted", "DataError", "Dialogue", "Estimates",
-        "ExportedRatings", "Extra", "Finding", "Hardened", "Installation", "Listing", "MissingExtra", "Power",
-        "Rating", "RatingLinks", "Refused", "Replies", "Reply", "Report", "Result", "Scores", "Simulated", "Trained",
-        "Turn", "TurnwiseError", "Unmeasured", "UsageError", "Validation", "ViewerLink", "__version__", "attack",
-        "calibrate", "compare", "convert", "demo_corpus", "doctor", "export_ratings", "fetch", "harden", "list_available",
-        "make_report", "meta_evaluate", "ope", "power", "rate", "respond", "score", "simulate", "train", "validate",
-        "view",
+        "Agreement", "Attack", "Calibration", "Changes", "Comparison", "Converted", "DataError", "Dialogue",
+        "Estimates", "ExportedRatings", "Extra", "Finding", "Hardened", "Installation", "Listing", "MissingExtra",
+        "Power", "Rating", "RatingLinks", "Refused", "Replies", "Reply", "Report", "Result", "Scores", "Simulated",
+        "Trained", "Turn", "TurnwiseError", "Unmeasured", "UsageError", "Validation", "ViewerLink", "__version__",
+        "attack", "calibrate", "compare", "convert", "demo_corpus", "diff", "doctor", "export_ratings", "fetch",
+        "harden", "list_available", "make_report", "meta_evaluate", "ope", "power", "rate", "respond", "score", "simulate",
+        "train", "validate", "view",
     ]  # fmt: skip
     assert sorted(make_api.public("turnwise.plugins")) == [
         "Agent", "AgentExtras", "Card", "Curved", "DataError", "Dialogue", "DimensionScores", "Episodes",

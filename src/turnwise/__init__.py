@@ -4,9 +4,9 @@
 
     tw.score("logs.jsonl", metrics="bleu-4,distinct-2")
 
-Every command is a function with typed parameters and a typed result: `score`, `compare`, `calibrate`, `ope`, `power`,
-`attack`, `train`, `respond`, `simulate`, `convert`, `validate`, `rate`, `view`, `fetch` and `doctor` have the names
-of their commands; `meta_evaluate` is `turnwise meta`, `make_report` is `turnwise report`, `harden` is `turnwise
+Every command is a function with typed parameters and a typed result: `score`, `compare`, `diff`, `calibrate`, `ope`,
+`power`, `attack`, `train`, `respond`, `simulate`, `convert`, `validate`, `rate`, `view`, `fetch` and `doctor` have the
+names of their commands; `meta_evaluate` is `turnwise meta`, `make_report` is `turnwise report`, `harden` is `turnwise
 attack --harden`, `list_available` is `turnwise ls`, `demo_corpus` is `turnwise demo --corpus`, `export_ratings` is
 `turnwise rate --export`. Nothing is loaded before it is used.
 
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
         Agreement,
         Attack,
         Calibration,
+        Changes,
         Comparison,
         Converted,
         Estimates,
@@ -48,6 +49,7 @@ if TYPE_CHECKING:
         compare,
         convert,
         demo_corpus,
+        diff,
         doctor,
         export_ratings,
         fetch,
@@ -71,6 +73,7 @@ __all__ = [
     "Agreement",
     "Attack",
     "Calibration",
+    "Changes",
     "Comparison",
     "Converted",
     "DataError",
@@ -106,6 +109,7 @@ __all__ = [
     "compare",
     "convert",
     "demo_corpus",
+    "diff",
     "doctor",
     "export_ratings",
     "fetch",

@@ -19,6 +19,7 @@ from types import NoneType, UnionType
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
 from turnwise.errors import PluginError, TurnwiseError, UsageError
+from turnwise.terminal import say
 
 GROUPS = {
     "metrics": "metric",
@@ -139,10 +140,7 @@ def _entry_points(group: str) -> Iterator[EntryPoint]:
             try:
                 found = distribution.entry_points.select(group=group)
             except Exception:
-                print(
-                    f"warning: the entry points of {name} cannot be read; its plugins are left out",
-                    file=sys.stderr,
-                )
+                say(f"warning: the entry points of {name} cannot be read; its plugins are left out", err=True)
                 continue
             yield from found
 

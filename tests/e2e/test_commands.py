@@ -391,8 +391,9 @@ main(["ls"])
     assert done.stderr == "turnwise: interrupted\n"
 
 
-def test_a_closed_pipe_is_not_an_error(data):
-    command = f"{sys.executable} -m turnwise ls metrics -v | head -1"
+@pytest.mark.parametrize("reader", ["head -1", "true"])
+def test_a_closed_pipe_is_not_an_error(data, reader):
+    command = f"{sys.executable} -m turnwise ls metrics -v | {reader}"
     done = subprocess.run(["bash", "-c", f"set -o pipefail; {command}"], capture_output=True, check=False)
     assert done.returncode == 0
     assert done.stderr == b""
@@ -414,7 +415,7 @@ def test_the_overview_lists_all_commands_with_their_first_sentence():
         assert (
             command.help.split("\n\n")[0].replace("\n", " ").startswith(text.rstrip(".").split(";")[0][:30])
         ), name
-        assert text in overview()
+        assert text in " ".join(overview().split())
 
 
 def test_ls_json_has_the_documented_keys(capsys):

@@ -10,12 +10,13 @@ from pathlib import Path
 
 import click
 import pytest
+import yaml
 
 from tests.console import ROOT, examples, fences, matches, output, pages, run, run_python
 from tests.stand_ins import ELSEWHERE, judging, provided, smaller
 from turnwise.web.study.definition import read_study
 
-KINDS = {"console", "python", "sh", "json", "toml", "text"}
+KINDS = {"console", "python", "sh", "json", "toml", "yaml", "text"}
 ADDRESS = re.compile(r"https?://[\w.:]+/v1")
 
 
@@ -42,6 +43,8 @@ def test_the_examples_of_a_page_print_what_the_page_shows(page: Path, tmp_path: 
             elif fence.kind == "toml":
                 (tmp_path / "study.toml").write_text(fence.text)
                 assert read_study(str(tmp_path / "study.toml")).questions
+            elif fence.kind == "yaml":
+                assert yaml.safe_load(fence.text), place
 
 
 def run_shell(block: str, folder: Path, environment: dict[str, str], place: str) -> None:

@@ -10,7 +10,19 @@ import turnwise as tw
 from turnwise.cli.group import cli
 
 # Parameters of a command line alone, and those that it computes.
-OWN = {"config", "style", "quiet", "verbose", "gates", "junit", "no_cache", "harden", "gate", "schema"}
+OWN = {
+    "config",
+    "style",
+    "quiet",
+    "verbose",
+    "wide",
+    "gates",
+    "junit",
+    "no_cache",
+    "harden",
+    "gate",
+    "schema",
+}
 COMPUTED = {"progress", "figures", "reuse"}
 # Command -> parameters of one side alone: --from of `train` is its model; IN... and OUT are one list on a command line,
 # and a file of options is no matter of a program.
@@ -23,6 +35,7 @@ DIFFERENT = {
 COMMANDS = {  # command -> its functions, and the least that must be typed
     "score": ([tw.score], "logs.jsonl -m length"),
     "compare": ([tw.compare], "logs.jsonl"),
+    "diff": ([tw.diff], "old new"),
     "meta": ([tw.meta_evaluate], "logs.jsonl"),
     "calibrate": ([tw.calibrate], "logs.jsonl -m length --labels random"),
     "power": ([tw.power], "--sd 1 --difference 0.3"),

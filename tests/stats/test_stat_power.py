@@ -39,6 +39,18 @@ def test_more_power_asks_for_a_larger_difference() -> None:
     assert asked == sorted(asked)
 
 
+def test_a_minimum_detectable_difference_is_found_for_every_number_of_clusters() -> None:
+    """scipy 1.17 returns NaN for a noncentral t far out with 9, 16, 17 and 18 clusters, among others."""
+    rng = np.random.default_rng(0)
+    found = []
+    for n in range(2, 200):
+        differences = rng.normal(size=n)
+        error = np.std(differences, ddof=1) / np.sqrt(n)
+        found.append(minimum_detectable_difference(differences) / error)
+    assert np.all(np.isfinite(found))
+    assert np.all(np.diff(found) < 0)  # in units of the standard error, more clusters need less
+
+
 def test_without_variation_the_minimum_detectable_difference_is_nan() -> None:
     assert np.isnan(minimum_detectable_difference(np.array([1.0])))
     assert np.isnan(minimum_detectable_difference(np.zeros(9)))

@@ -13,6 +13,7 @@ COMMANDS = {
     "convert": "Convert dialogues of another format to the native one.",
     "score": "Score replies, dialogues and agents with metrics.",
     "compare": "Is agent A better than agent B? Paired test, effect size, items that differ most.",
+    "diff": "What changed between two runs of an agent? Paired test, items that changed most.",
     "meta": "Does a metric agree with people? At turn, dialogue and system level.",
     "calibrate": "Mean ratings of agents from a metric's scores on everything and people's ratings on some.",
     "power": "How many dialogues, turns and raters show a difference? Or how small a difference is shown.",
@@ -32,26 +33,42 @@ COMMANDS = {
 
 INTERRUPTED = 130  # what a shell expects after Ctrl-C
 CRASHED = 70  # an unexpected exception; EX_SOFTWARE of sysexits.h
+WIDTH = 80  # columns of a line of `turnwise --help`
+ABOUT = "Evaluate dialogue systems from their dialogues; every number has an interval and a signature."
 EXITS = "Exit codes: 0 ok, 1 a gate failed, 2 usage or data, 3 could not measure, 4 refused, 70 a defect."
 
 
 def overview() -> str:
     """The text of `turnwise --help`, without a line end."""
     width = max(map(len, COMMANDS))
-    lines = [f"  {name:<{width}}  {text}" for name, text in COMMANDS.items()]
+    lines = [_wrapped(f"  {name:<{width}}  ", text) for name, text in COMMANDS.items()]
     return "\n".join(
         [
             "Usage: turnwise COMMAND [OPTIONS] [ARGS]...",
             "",
-            "Evaluate dialogue systems from their dialogues; every number has an interval and a signature.",
+            _wrapped("", ABOUT),
             "",
             "Commands:",
             *lines,
             "",
-            "`turnwise COMMAND --help` explains one. Results go to stdout, everything else to stderr.",
-            EXITS,
+            "`turnwise COMMAND --help` explains one.",
+            "Results go to stdout, everything else to stderr.",
+            _wrapped("", EXITS),
         ]
     )
+
+
+def _wrapped(head: str, text: str) -> str:
+    """The words of the text after `head`, in lines of at most 80 columns that are indented like the first one.
+
+    Written out here because importing textwrap, which needs `re`, takes about as long as starting Python.
+    """
+    lines = [head]
+    for word in text.split():
+        if len(lines[-1]) + len(word) > WIDTH:
+            lines.append(" " * len(head))
+        lines[-1] += f"{word} "
+    return "\n".join(line.rstrip() for line in lines)
 
 
 def _escape_unprintable() -> None:
@@ -74,8 +91,13 @@ def main(argv: list[str] | None = None) -> None:
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(0)
     try:
-        from turnwise.cli.group import run
+        import logging
 
+        from turnwise.cli.group import run
+        from turnwise.terminal import LogFormatter
+
+        if logging.lastResort:  # prints warnings where nobody has set up logging
+            logging.lastResort.setFormatter(LogFormatter())
         code = run(args)
     except KeyboardInterrupt:  # before `run` could begin to catch it
         print("turnwise: interrupted", file=sys.stderr)

@@ -11,6 +11,7 @@ import click
 from turnwise.cli.common import options
 from turnwise.errors import TurnwiseError, UsageError, counted
 from turnwise.report.text import number
+from turnwise.terminal import say, visible
 
 # Options of --harden alone.
 HARDENING = ("rounds", "learn_from", "taught", "agree_with")
@@ -125,7 +126,7 @@ def command(**given: Any) -> int:
     except TurnwiseError as error:
         if not left_behind():
             raise
-        click.echo(f"turnwise: error: {error}", err=True)
+        say(f"turnwise: error: {error}", err=True)
         code = error.exit_code
     if left_behind():
         # A metric call that hangs in native code would crash the interpreter while it shuts down.
@@ -211,7 +212,7 @@ def _summary(document: Mapping[str, Any]) -> str:
         f"{one['name']}: {one['change']:+.2f} sd on average, {one['raised']:.0%} rise, {one['lowered']:.0%} fall"
         for one in document["perturbations"]
     ]
-    return "\n".join(lines)
+    return "\n".join(map(visible, lines))
 
 
 def _rounds(document: Mapping[str, Any]) -> str:
@@ -234,7 +235,8 @@ def _rounds(document: Mapping[str, Any]) -> str:
         f"{one['rated']}, {one['dimension']}: Spearman {number(one['before'])} -> {number(one['after'])}"
         for one in document["agreement"]
     ]
-    return "\n".join([*lines, f"{document['summary']}; the metric is now {document['hardened']}"])
+    lines.append(f"{document['summary']}; the metric is now {document['hardened']}")
+    return "\n".join(map(visible, lines))
 
 
 def _cut(text: str, width: int = 100) -> str:

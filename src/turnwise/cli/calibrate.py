@@ -47,7 +47,7 @@ def command(**given: Any) -> int:
     were drawn the estimate is refused (exit 4), and the table shows how far it depends on that.
 
     \b
-      turnwise calibrate logs.jsonl -m turnwise --to rating:overall --labels random
+      turnwise calibrate logs.jsonl -m turnwise --labels random
       turnwise calibrate logs.jsonl -m length --labels weights:meta.weight
     """
     from turnwise.cli.common.printed import conclude

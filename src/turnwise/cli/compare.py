@@ -8,6 +8,8 @@ import click
 
 from turnwise.cli.common import options
 from turnwise.errors import UsageError
+from turnwise.report.fitting import Layout
+from turnwise.terminal import visible
 
 # Options of scoring: they cannot change two finished runs.
 SCORING = (
@@ -23,6 +25,11 @@ SCORING = (
     "model",
     "lower_is_better",
 )
+
+# What the tables below the main one show first.
+STRENGTHS = Layout(names=("agent", "component"), results=("estimate", "interval"), others=("n_items",))
+EFFECTS = Layout(names=("covariate",), results=("estimate", "interval", "p"))
+FLIPS = Layout(names=("item of A", "item of B"), results=("A", "B", "A-B"))
 
 
 @click.command(name="compare")
@@ -72,19 +79,22 @@ def command(**given: Any) -> int:
         )
     with options.gated(given):
         found = compare(**options.arguments(given, *(SCORING if finished else ())))
-        after = [_strengths(found.document), _flips(found.document) if given["verbose"] else ""]
+        after = [
+            _strengths(found.document, given),
+            _flips(found.document, given) if given["verbose"] else "",
+        ]
         return conclude(found, given, after="\n".join(part for part in after if part))
 
 
-def _strengths(document: Mapping[str, Any]) -> str:
+def _strengths(document: Mapping[str, Any], given: Mapping[str, Any]) -> str:
     """Tables of Bradley-Terry strengths with the effects of the controls, one a dimension and group."""
-    from turnwise.library.results import table
+    from turnwise.cli.common.printed import records_table
 
     parts = []
     for fit in document.get("preferences", ()):
         rows = [one for one in fit["strengths"] if one["estimate"] is not None]
         if rows:
-            about = ", ".join(filter(None, [fit["metric"], fit["group"]]))
+            about = visible(", ".join(filter(None, [fit["metric"], fit["group"]])))
             columns = (
                 "agent",
                 *(("component",) if fit["n_components"] > 1 else ()),
@@ -92,16 +102,18 @@ def _strengths(document: Mapping[str, Any]) -> str:
                 "interval",
                 "n_items",
             )
-            parts.append(f"\nBradley-Terry strengths by {about}, in log odds:\n{table(rows, columns)}")
+            table = records_table(rows, columns, STRENGTHS, given)
+            parts.append(f"\nBradley-Terry strengths by {about}, in log odds:\n{table}")
         if fit["effects"]:
-            effects = table(fit["effects"], ("covariate", "estimate", "interval", "p"))
+            columns = ("covariate", "estimate", "interval", "p")
+            effects = records_table(fit["effects"], columns, EFFECTS, given)
             parts.append(f"\neffects of what was controlled for, in log odds:\n{effects}")
     return "\n".join(parts)
 
 
-def _flips(document: Mapping[str, Any]) -> str:
+def _flips(document: Mapping[str, Any], given: Mapping[str, Any]) -> str:
     """Tables of the items whose scores differ most, one a metric that has any; empty if none has."""
-    from turnwise.report import text
+    from turnwise.cli.common.printed import sized_table
 
     parts = []
     for record in document["results"]:
@@ -111,5 +123,6 @@ def _flips(document: Mapping[str, Any]) -> str:
                 for flip in record["flips"]
             ]
             head = ["item of A", "item of B", "A", "B", "A-B"]
-            parts.append(f"\nitems that differ most by {record['metric']}:\n{text.table(rows, head)}")
+            table = sized_table(rows, head, FLIPS, given)
+            parts.append(f"\nitems that differ most by {visible(record['metric'])}:\n{table}")
     return "\n".join(parts)

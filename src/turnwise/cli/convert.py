@@ -3,6 +3,7 @@
 import click
 
 from turnwise.errors import UsageError
+from turnwise.terminal import say
 
 
 @click.command(name="convert")
@@ -56,8 +57,10 @@ def command(
 
     \b
       turnwise convert results.json logs.jsonl
-      turnwise convert --from csv --map id=conv,role=who,content=text,rating:overall=score in.csv logs.jsonl
-      turnwise convert --from json --map messages=traj,role=author,content=text --each 'runs[*]' in.json logs.jsonl
+      turnwise convert --from csv --map id=conv,role=who,content=text \\
+        --map rating:overall=score in.csv logs.jsonl
+      turnwise convert --from json --map messages=traj,role=author,content=text \\
+        --each 'runs[*]' in.json logs.jsonl
     """
     from turnwise.library import convert
     from turnwise.logs.readers.mapping import load, save
@@ -86,4 +89,4 @@ def command(
     )
     if save_mapping:
         save(save_mapping, {"from": done.reader, **kept})
-    click.echo(str(done), err=True)
+    say(str(done), err=True)

@@ -3,6 +3,7 @@
 import click
 
 from turnwise.cli.common import options
+from turnwise.terminal import say
 
 
 @click.command(name="doctor")
@@ -11,12 +12,12 @@ from turnwise.cli.common import options
 @click.option("-v", "--verbose", is_flag=True, hidden=True)
 def command(style: str, quiet: bool, verbose: bool) -> None:
     """What is installed, and what each missing extra would add."""
+    from turnwise.cli.common.printed import print_json
     from turnwise.library import doctor
-    from turnwise.report import results
 
     found = doctor()
     if style != "json":
-        click.echo(str(found))
+        say(str(found))
         return
     extras = [
         {"extra": one.name, "allows": one.allows, "ready": one.ready, "packages": one.packages}
@@ -34,4 +35,4 @@ def command(style: str, quiet: bool, verbose: bool) -> None:
             "spaces": found.cache_values,
         },
     }
-    click.echo(results.to_json(document).decode(), nl=False)
+    print_json(document)

@@ -4,6 +4,8 @@ from pathlib import Path
 
 import click
 
+from turnwise.terminal import say_lines
+
 
 @click.command("fetch", help="Fetch weights into the cache, sha256-checked; everything else works offline.")
 @click.argument("names", nargs=-1, required=True, metavar="NAME...")
@@ -19,4 +21,4 @@ def command(names: tuple[str, ...], source: Path | None, quiet: bool) -> None:
 
     for name in names:
         for folder in fetch([name], source=source, progress=not quiet).values():
-            click.echo(folder)
+            say_lines(str(folder))

@@ -2,6 +2,7 @@
 
 import errno
 import importlib
+import io
 import os
 import sys
 from typing import Any
@@ -9,14 +10,22 @@ from typing import Any
 import click
 
 from turnwise import __version__
-from turnwise.cli import COMMANDS, EXITS, INTERRUPTED
-from turnwise.errors import MissingExtra, TurnwiseError, UsageError, unknown
+from turnwise.cli import ABOUT, COMMANDS, EXITS, INTERRUPTED
+from turnwise.cli.common.help_text import HelpContext
+from turnwise.errors import DataError, MissingExtra, TurnwiseError, UsageError, unknown
+from turnwise.terminal import say, visible
 
 NEURAL = ("torch", "transformers", "tokenizers", "safetensors", "gguf")  # what the extra `neural` brings
 
 
+class _ClosedPipe(Exception):
+    """The reader of standard output has closed it; click would end with 1, the code of a failed gate."""
+
+
 class LazyGroup(click.Group):
     """Imports `turnwise.cli.NAME` only when NAME is called."""
+
+    context_class = HelpContext
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """The names of all commands in the order of `turnwise --help`; imports none."""
@@ -27,7 +36,10 @@ class LazyGroup(click.Group):
         if cmd_name not in COMMANDS:
             return None
         command = importlib.import_module(f"turnwise.cli.{cmd_name}").command
-        return command if isinstance(command, click.Command) else None
+        if not isinstance(command, click.Command):
+            return None
+        command.context_class = HelpContext
+        return command
 
     def resolve_command(self, ctx: click.Context, args: list[str]) -> Any:
         """As click's, but an unknown command raises `UsageError` with the nearest names."""
@@ -36,9 +48,13 @@ class LazyGroup(click.Group):
         return super().resolve_command(ctx, args)
 
     def invoke(self, ctx: click.Context) -> Any:
-        """As click's, but a missing package of the extra `neural` raises `MissingExtra`."""
+        """As click's, but a missing package of the extra `neural` raises `MissingExtra`, and a closed pipe
+        `_ClosedPipe`.
+        """
         try:
             return super().invoke(ctx)
+        except BrokenPipeError as error:
+            raise _ClosedPipe from error
         except ModuleNotFoundError as error:
             if (error.name or "").partition(".")[0] in NEURAL:
                 raise MissingExtra("this command", "neural") from error
@@ -47,7 +63,7 @@ class LazyGroup(click.Group):
 
 @click.command(
     cls=LazyGroup,
-    help="Evaluate dialogue systems from their dialogues; every number has an interval and a signature.",
+    help=ABOUT,
     epilog=EXITS,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
 )
@@ -73,6 +89,29 @@ def _how_to_continue(args: list[str]) -> str:
     return "the same command with the same -o resumes where it stopped"
 
 
+class _Screen(io.StringIO):
+    """A text that click takes for a terminal: it would remove escape sequences from a message to anything else."""
+
+    def isatty(self) -> bool:
+        """True, whatever is printed to."""
+        return True
+
+
+def _show(error: click.ClickException) -> None:
+    """Print click's message on wrong usage on standard error."""
+    shown = _Screen()
+    error.show(shown)
+    say(shown.getvalue().removesuffix("\n"), err=True)
+
+
+def _say_error(error: TurnwiseError) -> None:
+    """Print the message of an error on standard error; each problem of a file is one line."""
+    lines = map(visible, map(str, error.problems)) if isinstance(error, DataError) else [str(error)]
+    say(
+        "\n".join([f"turnwise: error: {line}" if not at else line for at, line in enumerate(lines)]), err=True
+    )
+
+
 def run(args: list[str]) -> int:
     """Run one command line (without the program's name) and return the exit code; errors are printed on stderr."""
     try:
@@ -81,16 +120,16 @@ def run(args: list[str]) -> int:
         code = cli.main(args, prog_name="turnwise", standalone_mode=False)
         sys.stdout.flush()  # here, where a full disk can still be reported
     except click.ClickException as error:
-        error.show()
+        _show(error)
         return error.exit_code
     except TurnwiseError as error:
-        print(f"turnwise: error: {error}", file=sys.stderr)
+        _say_error(error)
         return error.exit_code
-    except BrokenPipeError:
+    except (BrokenPipeError, _ClosedPipe):
         _discard_output()  # the reader has closed the pipe (`turnwise ls metrics | head`)
         return 0
     except (click.Abort, KeyboardInterrupt):
-        print(f"turnwise: interrupted; {_how_to_continue(args)}", file=sys.stderr)
+        say(f"turnwise: interrupted; {_how_to_continue(args)}", err=True)
         return INTERRUPTED
     except OSError as error:
         place = f"{error.filename}: " if error.filename else ""
@@ -99,7 +138,7 @@ def run(args: list[str]) -> int:
             if error.errno in (errno.ENOSPC, errno.EDQUOT)
             else ""
         )
-        print(f"turnwise: error: {place}{error.strerror or error}{remedy}", file=sys.stderr)
+        say(f"turnwise: error: {place}{error.strerror or error}{remedy}", err=True)
         _discard_output()
         return TurnwiseError.exit_code
     except Exception as error:  # 1 is a failed gate's code, and must not mean anything else

@@ -7,6 +7,7 @@ from typing import Any
 import click
 
 from turnwise.cli.common import options
+from turnwise.terminal import say, say_lines
 
 KINDS = ["metrics", "estimators", "readers", "agents", "worlds", "trainers", "statistics", "weights"]
 
@@ -14,25 +15,26 @@ KINDS = ["metrics", "estimators", "readers", "agents", "worlds", "trainers", "st
 @click.command(name="ls")
 @click.argument("kind", default="metrics", type=click.Choice(KINDS))
 @options.style
+@options.wide
 @click.option("-q", "--quiet", is_flag=True, help="No notes on plugins that cannot be used.")
 @click.option("-v", "--verbose", is_flag=True, help="Print the whole cards of metrics and estimators.")
-def command(kind: str, style: str, quiet: bool, verbose: bool) -> None:
+def command(kind: str, style: str, wide: bool, quiet: bool, verbose: bool) -> None:
     """List metrics, estimators, readers, agents, worlds, trainers, statistics and weights; with -v, whole cards.
 
     A plugin that cannot be used is left out and reported on stderr.
     """
+    from turnwise.cli.common.printed import HINT, print_json
     from turnwise.library import list_available
-    from turnwise.report import results
 
     found = list_available(kind)  # type: ignore[arg-type]  # one of the choices
     for problem in () if quiet else found.problems:
-        click.echo(f"note: {problem}", err=True)
+        say_lines(f"note: {problem}", err=True)
     if style == "json":
-        click.echo(results.to_json(found.records()).decode(), nl=False)
+        print_json(found.records())
     elif verbose and len(found) and "card" in found.entries[0]:
-        click.echo("\n\n".join(map(_card, found)))
+        say("\n\n".join(map(_card, found)))
     else:
-        click.echo(str(found))
+        say(found.table(wide=wide, hint=HINT))
 
 
 def _card(record: dict[str, Any]) -> str:

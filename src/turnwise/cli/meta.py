@@ -7,10 +7,25 @@ import click
 
 from turnwise.cli.common import options
 from turnwise.errors import UsageError, counted
+from turnwise.report.fitting import Layout
+from turnwise.terminal import visible
 
 LEVEL = 0.05  # differences are printed up to this adjusted p
 MAX_DIFFERENCES = 6  # rows of the table of differences
 STATISTICS = "pearson,spearman,kendall,pairwise"
+# What the tables below the main one show first.
+DIFFERENCES = Layout(
+    names=("metric_a", "metric_b", "dimension", "level", "statistic"),
+    results=("difference", "p_adjusted"),
+    others=("p",),
+)
+LENGTHS = Layout(
+    names=("metric", "dimension", "group"), results=("near", "far", "p"), others=("n_near", "n_far")
+)
+CASES = Layout(names=("dimension", "group"), results=("n",), prose=("replies", "for example"))
+RATERS = Layout(
+    names=("rater", "dimension", "level"), results=("kappa",), prose=("reason",), others=("ratings",)
+)
 
 
 @click.command(name="meta")
@@ -97,7 +112,8 @@ def command(**given: Any) -> int:
             rows, left_out = on_a_screen(rows)
         if not given["verbose"] and len(rows) > MAX_ROWS:
             whole = matrices([row for row in rows if row.get("estimate") is not None])
-        sections = [of(found.document) for of in (_differences, _raters, _length_biases, _disagreements)]
+        made = (_differences, _raters, _length_biases, _disagreements)
+        sections = [of(found.document, given) for of in made]
         after = "\n".join(part for part in (left_out, *sections) if part)
         return conclude(found, given, rows=rows, whole=whole, after=after)
 
@@ -107,8 +123,9 @@ def _named(statistics: Sequence[str]) -> bool:
     return list(statistics) != STATISTICS.split(",")
 
 
-def _differences(document: Mapping[str, Any]) -> str:
+def _differences(document: Mapping[str, Any], given: Mapping[str, Any]) -> str:
     """The table of metrics that differ at adjusted p up to .05, or a sentence that none do; empty without tests."""
+    from turnwise.cli.common.printed import sized_table
     from turnwise.report import text
 
     tested = [row for row in document.get("differences", ()) if row["p_adjusted"] is not None]
@@ -121,11 +138,12 @@ def _differences(document: Mapping[str, Any]) -> str:
     ]
     share = f"{len(found)} of {counted(len(tested), 'test')}, adjusted"
     rest = f"\n({len(rows) - MAX_DIFFERENCES} more with -o)" if len(rows) > MAX_DIFFERENCES else ""
-    return f"\nmetrics that differ ({share}):\n{text.table(rows[:MAX_DIFFERENCES], head)}{rest}"
+    return f"\nmetrics that differ ({share}):\n{sized_table(rows[:MAX_DIFFERENCES], head, DIFFERENCES, given)}{rest}"
 
 
-def _length_biases(document: Mapping[str, Any]) -> str:
+def _length_biases(document: Mapping[str, Any], given: Mapping[str, Any]) -> str:
     """The table of the test of length bias; empty if it was not asked for."""
+    from turnwise.cli.common.printed import sized_table
     from turnwise.report import text
 
     head = ["metric", "dimension", "group", "near", "far", "p", "n_near", "n_far"]
@@ -134,7 +152,7 @@ def _length_biases(document: Mapping[str, Any]) -> str:
         for row in document.get("length_bias", ())
     ]
     title = "mean score of replies within 6 words of their reference, and of others:"
-    return f"\n{title}\n{text.table(rows, head)}" if rows else ""
+    return f"\n{title}\n{sized_table(rows, head, LENGTHS, given)}" if rows else ""
 
 
 # Cases of normalised scores. High is 3/4 of the scale and more, low 1/4 and less: 4 and 2 on a scale of 1 to 5.
@@ -148,11 +166,11 @@ KINDS = {
 }
 
 
-def _disagreements(document: Mapping[str, Any]) -> str:
+def _disagreements(document: Mapping[str, Any], given: Mapping[str, Any]) -> str:
     """The table of cases in which the first metric and the others differ, on people's scale; empty if it was
     not asked for.
     """
-    from turnwise.report import text
+    from turnwise.cli.common.printed import sized_table
 
     found = document.get("normalised", ())
     rows = [
@@ -161,16 +179,18 @@ def _disagreements(document: Mapping[str, Any]) -> str:
     ]
     if not rows:
         return ""
-    title = f"{found[0]['metric']} against {', '.join(found[0]['others'])}, on people's scale:"
-    return f"\n{title}\n{text.table(rows, ['dimension', 'group', 'replies', 'n', 'for example'])}"
+    title = visible(f"{found[0]['metric']} against {', '.join(found[0]['others'])}, on people's scale:")
+    head = ["dimension", "group", "replies", "n", "for example"]
+    return f"\n{title}\n{sized_table(rows, head, CASES, given)}"
 
 
-def _raters(document: Mapping[str, Any]) -> str:
+def _raters(document: Mapping[str, Any], given: Mapping[str, Any]) -> str:
     """The table of raters that --screen left out, or a sentence that none were; empty if it was not asked for."""
-    from turnwise.report import text
+    from turnwise.cli.common.printed import sized_table
 
     dropped = [row for row in document["raters"] if row["dropped"]]
     if not dropped:
         return f"\nno rater was left out ({len(document['raters'])} screened)" if document["raters"] else ""
     head = ["rater", "dimension", "level", "reason", "ratings", "kappa"]
-    return f"\nraters left out:\n{text.table([[row[name] for name in head] for row in dropped], head)}"
+    table = sized_table([[row[name] for name in head] for row in dropped], head, RATERS, given)
+    return f"\nraters left out:\n{table}"

@@ -6,6 +6,15 @@ from typing import Any
 import click
 
 from turnwise.cli.common import options
+from turnwise.report.fitting import Layout
+from turnwise.terminal import visible
+
+# What the table of agents left out in turn shows first.
+CHECKS = Layout(
+    names=("rating", "estimator"),
+    results=("pearson", "mae", "coverage"),
+    others=("spearman", "n_agents", "refused", "half_width"),
+)
 
 
 def _least_truth(
@@ -119,14 +128,14 @@ def command(**given: Any) -> int:
 
     with options.gated(given):
         found = ope(**options.arguments(given))
-        return conclude(found, given, after=_below_table(found.document))
+        return conclude(found, given, after=_below_table(found.document, given))
 
 
-def _below_table(document: Mapping[str, Any]) -> str:
+def _below_table(document: Mapping[str, Any], given: Mapping[str, Any]) -> str:
     """The lines under the table, after a blank one: estimators that disagree with the first, notes, a warning
     about raw intervals, critics, and the table of validation. Empty if there are none.
     """
-    from turnwise.report import text
+    from turnwise.cli.common.printed import sized_table
 
     lines = [
         f"{row['target']} {row['rating']}: outside the interval of {row['estimator']}: {', '.join(outside)}"
@@ -143,10 +152,11 @@ def _below_table(document: Mapping[str, Any]) -> str:
             "NOT CALIBRATED: these intervals account for sampling alone, and contain the truth far less often than 95 %"
         )
     lines += [_critic_line(name, about) for name, about in document.get("critics", {}).items()]
+    lines = list(map(visible, lines))
     checks = document.get("validation", ())
     if checks:
         head = list(checks[0])
-        lines.append(text.table([[row[name] for name in head] for row in checks], head))
+        lines.append(sized_table([[row[name] for name in head] for row in checks], head, CHECKS, given))
     return "\n" + "\n".join(lines) if lines else ""
 
 

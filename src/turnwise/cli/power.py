@@ -106,7 +106,7 @@ def command(**given: Any) -> int:
     \b
       turnwise power pilot.jsonl -m rating:overall --difference 0.3
       turnwise power pilot.jsonl -m rouge-l --have 200
-      turnwise power --sd 0.9 --icc 0.3 --rater-sd 0.8 --difference 0.3 --cost-rating 0.2
+      turnwise power --sd 0.9 --icc 0.3 --rater-sd 0.8 --difference 0.3
       turnwise power --win-rate 0.55 --ties 0.2
     """
     from turnwise.cli.common.printed import conclude

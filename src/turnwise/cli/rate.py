@@ -1,12 +1,12 @@
 """`turnwise rate`."""
 
-import sys
 from typing import Any
 
 import click
 
 from turnwise.cli.common import options
 from turnwise.errors import UsageError
+from turnwise.terminal import say
 
 
 @click.command(name="rate")
@@ -60,19 +60,16 @@ def command(**given: Any) -> int:
 
     \b
       turnwise rate logs.jsonl --raters anna,ben,carl
-      turnwise rate logs.jsonl --study study.toml --mode pairwise --as @alternatives
+      turnwise rate logs.jsonl --mode pairwise --as @alternatives
       turnwise rate goals.jsonl --mode chat --agent bots:first --agent bots:second
       turnwise rate logs.jsonl --export rated.jsonl
     """
     from turnwise.library import RatingLinks, export_ratings, rate
 
     def show(links: RatingLinks) -> None:
-        click.echo(str(links))
-        sys.stdout.flush()
+        say(str(links))
         if not given["quiet"]:
-            click.echo(
-                f"ratings are stored in {links.store}; Ctrl-C ends, and the same command continues", err=True
-            )
+            say(f"ratings are stored in {links.store}; Ctrl-C ends, and the same command continues", err=True)
 
     if given["everything"] and not given["export"]:
         raise UsageError("--everything is an option of --export")
@@ -80,7 +77,7 @@ def command(**given: Any) -> int:
     shared = {name: value for name, value in given.items() if name not in own}
     if given["export"]:
         done = export_ratings(output=given["export"], everything=given["everything"], **shared)
-        click.echo(str(done), err=True)
+        say(str(done), err=True)
         return 0
     serving = {name: given[name] for name in ("host", "port", "url", "raters")}
     rate(announce=show, **serving, **shared)

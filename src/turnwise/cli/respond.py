@@ -6,6 +6,7 @@ import click
 
 from turnwise.cli.common import options
 from turnwise.errors import UsageError
+from turnwise.terminal import say_lines
 
 _SHOWN = 5  # failures that are printed
 
@@ -72,9 +73,10 @@ def command(**given: Any) -> None:
     agent fails, the point is printed and stays without a reply; `respond OUT ... -o OUT` asks there again.
 
     \b
-      turnwise respond logs.jsonl --agent smollm2 --name smollm2 --samples 4 -o out.jsonl
+      turnwise respond logs.jsonl --agent smollm2 --name smollm2 -o out.jsonl
       turnwise respond logs.jsonl --agent bot:reply --name mine -o out.jsonl
-      turnwise respond logs.jsonl --agent https://host/v1 --set model=m --name m -o out.jsonl
+      turnwise respond logs.jsonl --agent https://host/v1 --set model=m \\
+        --name m -o out.jsonl
     """
     from turnwise.errors import counted
     from turnwise.library import respond
@@ -83,15 +85,15 @@ def command(**given: Any) -> None:
     if given["quiet"]:
         return
     for failure in done.failures[:_SHOWN]:
-        click.echo(f"note: {failure}", err=True)
+        say_lines(f"note: {failure}", err=True)
     if len(done.failures) > _SHOWN:
-        click.echo(f"note: and at {counted(len(done.failures) - _SHOWN, 'point')} more", err=True)
+        say_lines(f"note: and at {counted(len(done.failures) - _SHOWN, 'point')} more", err=True)
     if done.n_there:
-        click.echo(f"note: {counted(done.n_there, 'point')} had replies of {given['name']} already", err=True)
+        say_lines(f"note: {counted(done.n_there, 'point')} had replies of {given['name']} already", err=True)
     answered = done.n_points - len(done.failures)
     coverage = (
         ""
         if given["self_play"]
         else f", {given['name']} replies at {answered} of {counted(done.n_points, 'point')}"
     )
-    click.echo(f"{given['output']}: {counted(done.n_dialogues, 'dialogue')} written{coverage}", err=True)
+    say_lines(f"{given['output']}: {counted(done.n_dialogues, 'dialogue')} written{coverage}", err=True)

@@ -6,6 +6,7 @@ from typing import Any, TypeVar
 import click
 
 from turnwise.cli.common import options
+from turnwise.terminal import say, say_lines
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -77,7 +78,8 @@ def _count(name: str, default: int, *, means: str, least: int = 1) -> Callable[[
 )
 @click.option("--seed", default=0, show_default=True, type=click.IntRange(min=0))
 @options.workers
-@click.option("--format", "style", default="table", show_default=True, type=click.Choice(["table", "json"]))
+@options.style
+@options.wide
 @click.option("-q", "--quiet", is_flag=True, help="No progress bar and no notes.")
 @options.config  # fmt: skip
 def command(**given: Any) -> None:
@@ -91,15 +93,15 @@ def command(**given: Any) -> None:
       turnwise simulate chat --agents 8 --with bot=mybots:reply -o logs.jsonl.gz
       turnwise simulate task --db multiwoz_db -o logs.jsonl.gz
     """
+    from turnwise.cli.common.printed import HINT, print_json
     from turnwise.errors import counted
     from turnwise.library import simulate
-    from turnwise.report import results
 
     found = simulate(**options.arguments(given, figures=False))
     if given["style"] == "json":
-        click.echo(results.to_json(found.truth).decode(), nl=False)
+        print_json(found.truth)
     elif len(found):
-        click.echo(str(found))
+        say(found.table(wide=given["wide"], hint=HINT))
     if not given["quiet"]:
         beside = f"; {found.truth_path}: true means" if found.truth_path else ""
-        click.echo(f"{found.path}: {counted(found.n_dialogues, 'dialogue')}{beside}", err=True)
+        say_lines(f"{found.path}: {counted(found.n_dialogues, 'dialogue')}{beside}", err=True)

@@ -6,6 +6,7 @@ import click
 
 from turnwise.cli.common import options
 from turnwise.errors import UsageError
+from turnwise.terminal import say, say_lines
 
 
 def _settings(_: click.Context, __: click.Parameter, values: tuple[str, ...]) -> dict[str, Any]:
@@ -49,7 +50,8 @@ def _settings(_: click.Context, __: click.Parameter, values: tuple[str, ...]) ->
 @click.option("--device", default="auto", show_default=True, metavar="auto|cpu|cuda")
 @click.option("--seed", default=0, show_default=True, type=click.IntRange(min=0))
 @click.option("--restart", is_flag=True, help="Ignore the checkpoints of an interrupted run.")
-@click.option("--format", "style", default="table", show_default=True, type=click.Choice(["table", "json"]))
+@options.style
+@options.wide
 @click.option("-q", "--quiet", is_flag=True, help="No progress lines.")
 def command(**given: Any) -> int:
     """Train a metric (or an agent) on dialogues or ratings; writes the folder of a model.
@@ -62,16 +64,15 @@ def command(**given: Any) -> int:
       turnwise score logs.jsonl -m 'turnwise[trained=mine]'
       turnwise train usr-ret dialogues.jsonl -o ret --set epochs=5
     """
+    from turnwise.cli.common.printed import print_json, records_table
     from turnwise.library import train
-    from turnwise.library.results import table
-    from turnwise.report import results
 
     found = train(**options.arguments(given, figures=False))
     if given["style"] == "json":
-        click.echo(results.to_json(found.document).decode(), nl=False)
+        print_json(found.document)
         return 0
     if len(found):
-        click.echo(table(found.document["results"], found.columns))
+        say(records_table(found.document["results"], found.columns, found.layout, given))
     if not given["quiet"]:
-        click.echo(f"written to {given['output']}", err=True)
+        say_lines(f"written to {given['output']}", err=True)
     return 0

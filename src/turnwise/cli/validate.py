@@ -4,13 +4,15 @@ import click
 
 from turnwise.cli.common import options
 from turnwise.errors import USAGE
+from turnwise.terminal import say, say_lines
 
 
 @click.command(name="validate")
 @options.data
 @options.reader
-@click.option("--format", "style", default="table", show_default=True, type=click.Choice(["table", "json"]))
-def command(data: tuple[str, ...], reader: str | None, style: str) -> int:
+@options.style
+@options.wide
+def command(data: tuple[str, ...], reader: str | None, style: str, wide: bool) -> int:
     """Check files of dialogues; every bad line is named with its place.
 
     What good files hold goes to standard output; the first 20 problems go to standard error, then a count.
@@ -18,16 +20,15 @@ def command(data: tuple[str, ...], reader: str | None, style: str) -> int:
     \b
       turnwise validate logs.jsonl more.jsonl.gz
     """
+    from turnwise.cli.common.printed import HINT, print_json
     from turnwise.library import validate
-    from turnwise.report import results
 
     found = validate(data, reader=reader)
     if style == "json":
-        click.echo(results.to_json(found.records()).decode(), nl=False)
-    elif table := found.table():
-        click.echo(table)
-    for problem in found.problems:
-        click.echo(problem, err=True)
+        print_json(found.records())
+    elif table := found.table(wide=wide, hint=HINT):
+        say(table)
+    say_lines(*map(str, found.problems), err=True)
     if more := found.n_problems - len(found.problems):
-        click.echo(f"... and {more} more", err=True)
+        say(f"... and {more} more", err=True)
     return 0 if found.ok else USAGE

@@ -23,6 +23,7 @@ from turnwise.library.results import (
     Agreement,
     Attack,
     Calibration,
+    Changes,
     Comparison,
     Estimates,
     Hardened,
@@ -31,7 +32,7 @@ from turnwise.library.results import (
     Scores,
     Trained,
 )
-from turnwise.library.scoring import compare, meta_evaluate, score
+from turnwise.library.scoring import compare, diff, meta_evaluate, score
 from turnwise.library.viewing import ViewerLink, view
 from turnwise.library.written import Converted, Replies, Report, Simulated, Validation
 
@@ -39,6 +40,7 @@ __all__ = [
     "Agreement",
     "Attack",
     "Calibration",
+    "Changes",
     "Comparison",
     "Converted",
     "Estimates",
@@ -62,6 +64,7 @@ __all__ = [
     "compare",
     "convert",
     "demo_corpus",
+    "diff",
     "doctor",
     "export_ratings",
     "fetch",

@@ -23,6 +23,7 @@ from turnwise.library.results import Attack, Hardened, folder_of, result
 from turnwise.library.scoring import Draws, ScoredRole
 from turnwise.logs.items.items import Judged
 from turnwise.run.spec import AttackSpec, HardenSpec, Place, Stage
+from turnwise.terminal import say
 
 STAGES: tuple[Stage, ...] = ("baselines", "search")
 NotNegative = Annotated[float, Range(least=0)]
@@ -324,6 +325,6 @@ def _reporter(*, progress: bool) -> Callable[[str], None]:
     def report(line: str) -> None:
         """Print the line to standard error, or do nothing."""
         if progress and sys.stderr.isatty():
-            print(line, file=sys.stderr)
+            say(line, err=True)
 
     return report

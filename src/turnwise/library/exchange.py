@@ -172,10 +172,12 @@ def make_report(
 
     Parameters:
         folders: Folders that runs wrote, or folders that hold several of them.
-        output: Files to write; .html, .md or .json in the name decides the form.
+        output: Files to write; .html, .md or .json in the name decides the form. () writes none.
         title: The heading of the report.
     """
+    from turnwise.library.comment import comment
     from turnwise.report.report import report, write
+    from turnwise.report.runs import find_runs
 
     named = paths(folders)
     if not named:
@@ -183,5 +185,9 @@ def make_report(
     made = report(named, title=title)
     written = {path: tuple(write(made, Path(path))) for path in paths(output)}
     return Report(
-        title=title, claims=tuple(map(str, made.claims)), n_figures=len(made.figures), written=written
+        title=title,
+        claims=tuple(map(str, made.claims)),
+        n_figures=len(made.figures),
+        written=written,
+        comment=comment(made, find_runs(named)),
     )

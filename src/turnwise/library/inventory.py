@@ -2,7 +2,6 @@
 
 import platform as machine
 import shutil
-import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError
@@ -13,6 +12,8 @@ from typing import Any, Literal
 from turnwise import __version__
 from turnwise.errors import MissingExtra, PluginError
 from turnwise.library.arguments import Names, PathLike, checked, one_or_more
+from turnwise.report.fitting import HINT, Layout, sized
+from turnwise.terminal import say
 from turnwise.types import Card
 
 Listed = Literal[
@@ -36,6 +37,14 @@ EXTRAS = {
     "postgres": ("ratings in a PostgreSQL database", "psycopg"),
     "cluster": ("running on Ray", "ray"),
 }
+# What a list shows: see `Layout`.
+LAYOUT = Layout(
+    names=("name",),
+    results=("better", "learns from", "here"),
+    prose=("needs", "says", "reads", "what", "families", "dimensions", "licence"),
+    others=("download", "level", "kind", "sha256"),
+)
+EXTRAS_LAYOUT = Layout(names=("extra",), results=("state",), prose=("allows", "packages"))
 MORE_METRICS = """\
 -m also takes names that depend on the data or on your code:
 rating:DIMENSION      people's ratings of a dimension, such as rating:overall
@@ -61,15 +70,19 @@ class Listing:
     def __len__(self) -> int:
         return len(self.entries)
 
-    def __str__(self) -> str:
-        """The names with what is known in one line each; cards are left out. Metrics end with `MORE_METRICS`."""
-        from turnwise.report import text
-
+    def table(self, *, wide: bool = False, hint: str = HINT) -> str:
+        """The names with what is known of each, as wide as the terminal unless `wide`; cards are left out. Metrics end
+        with `MORE_METRICS`. `hint` says how to see columns that do not fit.
+        """
         if not self.entries:
             return f"no {self.kind} are installed"
         columns = [name for name in self.entries[0] if name not in ("card", "attacks")]
         rows = [[_cell(record[name]) for name in columns] for record in self.entries]
-        return str(text.table(rows, columns)) + (f"\n\n{MORE_METRICS}" if self.kind == "metrics" else "")
+        shown = sized(rows, columns, LAYOUT, wide=wide, hint=hint)
+        return shown + (f"\n\n{MORE_METRICS}" if self.kind == "metrics" else "")
+
+    def __str__(self) -> str:
+        return self.table()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -107,8 +120,6 @@ class Installation:
 
     def __str__(self) -> str:
         """A table of the extras, the models, the cache, and how to install what is missing."""
-        from turnwise.report import text
-
         rows = [
             [one.name, "ready" if one.ready else "missing", one.allows, _versions(one)] for one in self.extras
         ]
@@ -117,7 +128,7 @@ class Installation:
         values, used, limit = sum(self.cache_values.values()), self.cache_bytes / 1e6, self.cache_limit / 1e6
         lines = [
             f"turnwise {self.turnwise}, Python {self.python}, {self.platform}\n",
-            str(text.table(rows, ["extra", "state", "allows", "packages"])),
+            sized(rows, ["extra", "state", "allows", "packages"], EXTRAS_LAYOUT),
             f"\nweights here: {', '.join(here) or 'none'}; not here: {', '.join(absent) or 'none'}",
             f"cache: {self.cache}, {values:,} values, {used:.0f} of {limit:.0f} MB",
             *(f"\n{one.allows}: pip install 'turnwise[{one.name}]'" for one in self.extras if not one.ready),
@@ -178,11 +189,11 @@ def fetch(names: Names, *, source: PathLike | None = None, progress: bool = Fals
 
     folder = None if source is None else Path(source)
 
-    def say(line: str) -> None:
+    def report(line: str) -> None:
         if progress:
-            print(line, file=sys.stderr)
+            say(line, err=True)
 
-    return {name: run(name, source=folder, say=say) for name in one_or_more("names", names)}
+    return {name: run(name, source=folder, say=report) for name in one_or_more("names", names)}
 
 
 @checked

@@ -1,6 +1,5 @@
 """`train`, `respond` and `simulate`: models, replies and dialogues."""
 
-import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -22,6 +21,7 @@ from turnwise.library.results import Trained, result
 from turnwise.library.scoring import ScoredRole
 from turnwise.library.written import Replies, Simulated
 from turnwise.run.spec import Place, TrainSpec
+from turnwise.terminal import say
 
 
 @checked
@@ -86,7 +86,7 @@ def train(
             output=Path(output),
             quiet=not progress,
         )
-        outcome = run(spec, say=lambda line: print(line, file=sys.stderr) if progress else None)
+        outcome = run(spec, say=lambda line: say(line, err=True) if progress else None)
         return result(Trained, spec.command, outcome, None, figures=False)
 
 

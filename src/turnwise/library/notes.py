@@ -118,3 +118,27 @@ def strength_notes(fits: Sequence[Mapping[str, Any]]) -> list[str]:
                 f"each set: {listed}"
             )
     return found
+
+
+def change_notes(findings: Sequence[Finding], document: Mapping[str, Any]) -> list[str]:
+    """Lines on what only one of two runs has, on pairs by context, and on texts that could not be read."""
+    found = []
+    for finding in findings:
+        counts = [finding.details.get(f"only_{side}") or 0 for side in ("old", "new")]
+        if any(counts):
+            found.append(
+                f"note: items of {finding.what['agent']} in one run only, left out: {counts[0]} of the old run and "
+                f"{counts[1]} of the new one"
+            )
+        if finding.details.get("paired_by") == "context":
+            found.append("note: items are paired by their contexts, which match where the ids do not")
+    found += [
+        f"note: only the {side} run has {', '.join(names)}"
+        for side, names in document.get("metrics_in_one_run", {}).items()
+        if names
+    ]
+    found += [
+        f"note: no texts of the {side} run: {reason}"
+        for side, reason in document.get("texts_missing", {}).items()
+    ]
+    return list(dict.fromkeys(found))

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from turnwise.errors import REFUSED, UNMEASURED, MissingExtra, counted
 from turnwise.report import page, text
 from turnwise.report.figure import Figure
+from turnwise.report.fitting import Layout, sized
+from turnwise.terminal import visible
 from turnwise.types import Finding
 
 if TYPE_CHECKING:
@@ -21,7 +23,7 @@ from tempfile import TemporaryDirectory
 from typing import TypeVar
 
 from turnwise.library.arguments import PathLike
-from turnwise.library.notes import notes, strength_notes, unseen_parts
+from turnwise.library.notes import change_notes, notes, strength_notes, unseen_parts
 from turnwise.run.spec import Outcome
 
 
@@ -30,6 +32,9 @@ class Result:
     """The results of a command. Iterates as one dict a result, with the keys of results.json."""
 
     columns: ClassVar[tuple[str, ...]] = ("metric", "estimate", "interval")  # of the table, in this order
+    layout: ClassVar[Layout] = Layout(
+        names=("metric",), results=("estimate", "interval")
+    )  # what matters most
 
     findings: tuple[Finding, ...]  # what was asked for
     document: Mapping[str, Any]  # the content of results.json
@@ -73,6 +78,11 @@ class Result:
             raise MissingExtra("`to_polars`", "tables") from None
         return polars.DataFrame(self.records(), infer_schema_length=None, strict=False)
 
+    def table(self) -> str:
+        """The table of the results, as wide as the terminal; a line below it names the columns that were left out."""
+        head, rows = cells(self.document["results"], self.columns)
+        return sized(rows, head, self.layout)
+
     def __iter__(self) -> Iterator[dict[str, Any]]:
         return iter(self.records())
 
@@ -80,7 +90,7 @@ class Result:
         return len(self.document["results"])
 
     def __str__(self) -> str:
-        return "\n".join([table(self.document["results"], self.columns), *self.notes()])
+        return "\n".join([self.table(), *map(visible, self.notes())])
 
     __repr__ = __str__
 
@@ -96,6 +106,9 @@ class Scores(Result):
     columns: ClassVar[tuple[str, ...]] = (
         "metric", "agent", "group", "estimate", "interval", "n_items", "n_clusters",
     )  # fmt: skip
+    layout: ClassVar[Layout] = Layout(
+        names=("metric", "agent", "group"), results=("estimate", "interval"), others=("n_items", "n_clusters")
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
@@ -106,6 +119,14 @@ class Comparison(Result):
         "metric", "agent_a", "agent_b", "group", "a", "b", "ties", "both_bad", "estimate", "interval", "p",
         "p_adjusted", "effect_size",
         "n_items", "n_clusters", "unpaired_a", "unpaired_b", "verdict",
+    )  # fmt: skip
+    layout: ClassVar[Layout] = Layout(
+        names=("metric", "group", "agent_a", "agent_b"),
+        results=("estimate", "interval", "verdict"),
+        others=(
+            "p_adjusted", ("a", "b"), "n_items", "ties", ("unpaired_a", "unpaired_b"), "effect_size", "n_clusters", "p",
+            "both_bad",
+        ),
     )  # fmt: skip
 
     @property
@@ -123,6 +144,42 @@ class Comparison(Result):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class Changes(Result):
+    """The change of each metric from an old run to a new run of the same agent: new minus old."""
+
+    columns: ClassVar[tuple[str, ...]] = (
+        "metric", "agent", "group", "old", "new", "estimate", "interval", "p", "p_adjusted", "effect_size", "n_items",
+        "n_clusters", "only_old", "only_new", "verdict",
+    )  # fmt: skip
+    layout: ClassVar[Layout] = Layout(
+        names=("metric", "agent", "group"),
+        results=("estimate", "interval", "verdict"),
+        others=(
+            ("old", "new"),
+            "p_adjusted",
+            "n_items",
+            ("only_old", "only_new"),
+            "effect_size",
+            "n_clusters",
+            "p",
+        ),
+    )
+
+    @property
+    def flips(self) -> list[dict[str, Any]]:
+        """The items that changed most, one dict an item, for each metric, agent and group: rises first, then falls."""
+        return [
+            {"metric": record["metric"], "agent": record.get("agent"), "group": record.get("group"), **flip}
+            for record in self.document["results"]
+            for flip in record.get("flips") or ()
+        ]
+
+    def notes(self) -> list[str]:
+        """As in `Result`, and on what only one of the runs has."""
+        return [*Result.notes(self), *change_notes(self.findings, self.document)]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Agreement(Result):
     """The agreement of metrics with people, or of raters among themselves."""
 
@@ -130,6 +187,21 @@ class Agreement(Result):
         "metric", "dimension", "group", "level", "statistic", "estimate", "interval", "p", "within_agents",
         "within_contexts", "one_rater", "n_items", "n_tied", "n_clusters", "n_raters", "raters_are",
     )  # fmt: skip
+    layout: ClassVar[Layout] = Layout(
+        names=("metric", "dimension", "group", "level", "statistic"),
+        results=("estimate", "interval"),
+        others=(
+            "within_agents",
+            "one_rater",
+            "p",
+            "within_contexts",
+            "n_items",
+            "n_raters",
+            "n_clusters",
+            "n_tied",
+            "raters_are",
+        ),
+    )
 
     @property
     def differences(self) -> list[dict[str, Any]]:
@@ -152,6 +224,13 @@ class Estimates(Result):
         "target", "rating", "estimator", "estimate", "interval", "difference", "raw", "logged", "n_items", "n_clusters",
         "bleu-delex", "length", "entropy-2", "success",
     )  # fmt: skip
+    layout: ClassVar[Layout] = Layout(
+        names=("target", "rating", "estimator"),
+        results=("estimate", "interval"),
+        others=(
+            "difference", "logged", "success", "bleu-delex", "n_items", "n_clusters", "raw", "length", "entropy-2",
+        ),
+    )  # fmt: skip
 
     @property
     def validation(self) -> list[dict[str, Any]]:
@@ -172,6 +251,14 @@ class Calibration(Result):
         "metric", "rating", "group", "agent", "minus", "estimate", "interval", "p", "p_adjusted", "labels_alone",
         "labels_alone_interval", "width_ratio", "if_random", "if_tilted", "turning_tilt", "gap", "n_labels", "n_items",
         "n_clusters",
+    )  # fmt: skip
+    layout: ClassVar[Layout] = Layout(
+        names=("metric", "rating", "group", "agent", "minus"),
+        results=("estimate", "interval"),
+        others=(
+            "p_adjusted", "if_random", "if_tilted", "turning_tilt", "width_ratio", "labels_alone", "n_labels",
+            "labels_alone_interval", "gap", "n_items", "n_clusters", "p",
+        ),
     )  # fmt: skip
 
     @property
@@ -218,6 +305,11 @@ class Power(Result):
         "metric", "design", "scores", "turns", "raters", "difference", "dialogues", "between", "ratings",
         "judge_calls", "cost",
     )  # fmt: skip
+    layout: ClassVar[Layout] = Layout(
+        names=("metric", "design", "scores", "turns", "raters"),
+        results=("difference", "dialogues"),
+        others=("cost", "ratings", "between", "judge_calls"),
+    )
 
     def cheapest(self) -> dict[str, Any] | None:
         """The record of the design that costs least; without prices None."""
@@ -232,6 +324,12 @@ class Attack(Result):
     columns: ClassVar[tuple[str, ...]] = (
         "kind", "score", "interval", "gain", "gain_interval", "beats_human", "significant", "description",
     )  # fmt: skip
+    layout: ClassVar[Layout] = Layout(
+        names=("kind",),
+        results=("gain", "gain_interval", "significant"),
+        prose=("description",),
+        others=("score", "beats_human", "interval"),
+    )
 
     @property
     def gameable(self) -> bool:
@@ -246,6 +344,11 @@ class Hardened(Result):
     columns: ClassVar[tuple[str, ...]] = (
         "group", "strategy", "estimate", "human_score", "gain", "significant",
     )  # fmt: skip
+    layout: ClassVar[Layout] = Layout(
+        names=("group", "strategy"),
+        results=("estimate", "human_score", "significant"),
+        others=("gain",),
+    )
 
     @property
     def robust(self) -> bool:
@@ -265,6 +368,9 @@ class Trained(Result):
     columns: ClassVar[tuple[str, ...]] = (
         "metric", "statistic", "estimate", "interval", "n_items", "n_clusters",
     )  # fmt: skip
+    layout: ClassVar[Layout] = Layout(
+        names=("metric", "statistic"), results=("estimate", "interval"), others=("n_items", "n_clusters")
+    )
 
     @property
     def folder(self) -> Path:
@@ -305,13 +411,7 @@ def result(
     return kind(findings=outcome.findings, document=outcome.document, drawn=tuple(drawn(run)))
 
 
-LEFT_OUT = ("unpaired_a", "unpaired_b")  # columns of counts
-
-
-def table(records: Sequence[Mapping[str, Any]], columns: Sequence[str]) -> str:
-    """The columns in which some record has a value, as an aligned table; blank lines if there is no such column."""
-    shown, rows = cells(records, columns)
-    return text.table(rows, shown)
+LEFT_OUT = ("unpaired_a", "unpaired_b", "only_old", "only_new")  # columns of counts
 
 
 def cells(records: Sequence[Mapping[str, Any]], columns: Sequence[str]) -> tuple[list[str], list[list[Any]]]:

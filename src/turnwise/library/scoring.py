@@ -1,4 +1,4 @@
-"""`score`, `compare` and `meta_evaluate`: metrics on dialogues."""
+"""`score`, `compare`, `diff` and `meta_evaluate`: metrics on dialogues."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -18,9 +18,9 @@ from turnwise.library.arguments import (
     split_names,
 )
 from turnwise.library.data import Data, Where, files, selected
-from turnwise.library.results import Agreement, Comparison, Scores, folder_of, result
+from turnwise.library.results import Agreement, Changes, Comparison, Scores, folder_of, result
 from turnwise.logs.items.items import Judged
-from turnwise.run.spec import CompareSpec, MetaSpec, Place, ScoreSpec
+from turnwise.run.spec import CompareSpec, DiffSpec, MetaSpec, Place, ScoreSpec
 from turnwise.types import MetaLevel
 
 ScoredRole = Literal["assistant", "user"]
@@ -240,6 +240,55 @@ def _check_unselected(**given: object) -> None:
         raise UsageError(
             f"{', '.join(idle)} cannot change two finished runs; give them to `score`, or compare files"
         )
+
+
+@checked
+def diff(
+    old: PathLike,
+    new: PathLike,
+    *,
+    metrics: Names = (),
+    agents: Names = (),
+    force: bool = False,
+    output: PathLike | None = None,
+    seed: Natural = 0,
+    draws: Draws = 1000,
+    figures: bool = True,
+) -> Changes:
+    """Say what changed between two finished runs of the same agent: paired test, and the items that changed most.
+
+    The estimate is new minus old. A metric that was not measured alike in the two runs is refused, and the others are
+    compared.
+
+    Parameters:
+        old: A folder that `score(output=...)` or `compare(output=...)` wrote.
+        new: Such a folder of a later version of the agent, on the same dialogues.
+        metrics: Names of metrics. Default: every metric that both runs have.
+        agents: Only these agents. Default: those that both runs have.
+        force: Compare metrics whose signatures differ.
+        output: Folder for results.json.
+        seed: Seed of everything random.
+        draws: Resamples behind an interval or a test.
+        figures: Keep the figures that a notebook shows.
+    """
+    from turnwise.run.scoring.diff import diff as run
+
+    folders = (str(old), str(new))
+    for folder in folders:
+        if not Path(folder).is_dir():
+            raise UsageError(
+                f"{folder} is no folder; `turnwise score DATA -m NAMES -o {folder}` would write one"
+            )
+    with folder_of(output, figures=figures) as place:
+        spec = DiffSpec(
+            data=folders,
+            metrics=split_names(metrics),
+            agents=split_names(agents),
+            seed=seed,
+            draws=draws,
+            output=place,
+        )
+        return result(Changes, spec.command, run(spec, force=force), place, figures=figures)
 
 
 @checked

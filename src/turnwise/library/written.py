@@ -6,10 +6,15 @@ from pathlib import Path
 from typing import Any
 
 from turnwise.errors import Problem, counted
-from turnwise.report import text
+from turnwise.report.fitting import HINT, Layout, sized
+from turnwise.terminal import visible
 
 SHOWN = 5  # failures that are printed
 NAMED = 3  # agents or dimensions that a line names
+# What the table of files shows first.
+HOLDINGS = Layout(
+    names=("file",), results=("dialogues",), prose=("agents", "dimensions", "notes"), others=("messages",)
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,7 +31,8 @@ class Replies:
     def __str__(self) -> str:
         answered = f"{self.n_points - len(self.failures)} of {counted(self.n_points, 'point')}"
         lines = [f"{self.path}: {counted(self.n_dialogues, 'dialogue')} written, replies at {answered}"]
-        return "\n".join([*lines, *(f"note: {failure}" for failure in self.failures[:SHOWN])])
+        lines += [f"note: {failure}" for failure in self.failures[:SHOWN]]
+        return "\n".join(map(visible, lines))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,8 +59,11 @@ class Simulated:
     def __len__(self) -> int:
         return len(self.truth["agents"])
 
-    def __str__(self) -> str:
-        """The true means of the agents, one row each, with the largest standard error."""
+    def table(self, *, wide: bool = False, hint: str = HINT) -> str:
+        """The true means of the agents, one row each, with the largest standard error; "" without the truth.
+
+        As wide as the terminal unless `wide`; `hint` says how to see columns that do not fit.
+        """
         agents = self.truth["agents"]
         # A dimension on which none of an agent's dialogues has a score is not in its means.
         dimensions = list(dict.fromkeys(name for scores in agents.values() for name in scores))
@@ -67,8 +76,15 @@ class Simulated:
             ]
             for agent, scores in agents.items()
         ]
-        written = f"{self.path}: {counted(self.n_dialogues, 'dialogue')}"
-        return text.table(rows, ("agent", *dimensions, "se (largest)", "n")) if rows else written
+        layout = Layout(
+            names=("agent",), results=tuple(dimensions[:1]), others=(*dimensions[1:], "se (largest)", "n")
+        )
+        head = ("agent", *dimensions, "se (largest)", "n")
+        return sized(rows, head, layout, wide=wide, hint=hint) if rows else ""
+
+    def __str__(self) -> str:
+        """The table of the true means; without them, the file and its number of dialogues."""
+        return self.table() or visible(f"{self.path}: {counted(self.n_dialogues, 'dialogue')}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -91,7 +107,8 @@ class Converted:
 
             kinds = [f"{self.redacted[kind]} {kind}" for kind in KINDS if self.redacted.get(kind)]
             lines.append(f"redacted: {', '.join(kinds) or 'nothing found'}; {NOT_COMPLETE}")
-        return "\n".join([*lines, *(f"not kept: {count} {what}" for what, count in self.dropped.items())])
+        lines += [f"not kept: {count} {what}" for what, count in self.dropped.items()]
+        return "\n".join(map(visible, lines))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -117,19 +134,20 @@ class Validation:
     def __len__(self) -> int:
         return len(self.files)
 
-    def table(self) -> str:
-        """A row with counts for each file without a problem; "" if every file has one."""
+    def table(self, *, wide: bool = False, hint: str = HINT) -> str:
+        """A row with counts for each file without a problem; "" if every file has one.
+
+        As wide as the terminal unless `wide`; `hint` says how to see columns that do not fit.
+        """
         good = [_holdings(one) for one in self.files if not one["problems"]]
-        return (
-            text.table(good, ("file", "dialogues", "messages", "agents", "dimensions", "notes"))
-            if good
-            else ""
-        )
+        head = ("file", "dialogues", "messages", "agents", "dimensions", "notes")
+        return sized(good, head, HOLDINGS, wide=wide, hint=hint) if good else ""
 
     def __str__(self) -> str:
         more = self.n_problems - len(self.problems)
         lines = [self.table()] if self.table() else []
-        return "\n".join([*lines, *map(str, self.problems), *([f"... and {more} more"] if more else [])])
+        problems = [visible(str(problem)) for problem in self.problems]
+        return "\n".join([*lines, *problems, *([f"... and {more} more"] if more else [])])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -140,10 +158,11 @@ class Report:
     claims: tuple[str, ...]  # the sentences that the results support
     n_figures: int
     written: Mapping[str, tuple[Path, ...]]  # output -> the files that it consists of
+    comment: str = ""  # Markdown for a pull request: the claims, and a folded table of each run
 
     def __str__(self) -> str:
         return "\n".join(
-            f"{output}: {counted(self.n_figures, 'figure')}{_pictures(files)}"
+            visible(f"{output}: {counted(self.n_figures, 'figure')}{_pictures(files)}")
             for output, files in self.written.items()
         )
 

@@ -305,6 +305,8 @@ def _pair_details(metric: Metric, found: MatchedPairs, a: Floats, b: Floats) -> 
     first_a, first_b = (np.unique(pairs, return_index=True)[1] for pairs in (found.pairs_a, found.pairs_b))
     return {
         "effect_size": effect.cohen_dz(gaps),
+        "higher_a": int(np.sum(gaps > 0)),  # pairs in which A has the higher score
+        "higher_b": int(np.sum(gaps < 0)),
         "superiority": effect.superiority(gaps if metric.higher_is_better else -gaps),
         "minimum_detectable_difference": power.minimum_detectable_difference(sums[:, 0] / sums[:, 1]),
         "flips": [

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from xml.etree import ElementTree
 
 from turnwise.errors import UsageError
+from turnwise.terminal import visible
 from turnwise.types import Finding
 
 ROUNDING = 1e-9  # relative tolerance of comparisons
@@ -90,15 +91,21 @@ class Gate:
 
 
 def junit(verdicts: Sequence[Verdict]) -> bytes:
-    """The verdicts as a JUnit XML document in bytes, one test case for each; failed ones have a failure element."""
+    """The verdicts as a JUnit XML document in bytes, one test case for each; failed ones have a failure element.
+
+    Control characters are escapes, because XML cannot hold them.
+    """
     failed = sum(not verdict.passed for verdict in verdicts)
     suite = ElementTree.Element("testsuite", name="turnwise", tests=str(len(verdicts)), failures=str(failed))
     for verdict in verdicts:
         case = ElementTree.SubElement(
-            suite, "testcase", classname=f"turnwise.{verdict.about}".rstrip("."), name=verdict.gate
+            suite,
+            "testcase",
+            classname=visible(f"turnwise.{verdict.about}".rstrip(".")),
+            name=visible(verdict.gate),
         )
         if not verdict.passed:
-            ElementTree.SubElement(case, "failure", message=verdict.explanation)
+            ElementTree.SubElement(case, "failure", message=visible(verdict.explanation))
     ElementTree.indent(suite)
     text: bytes = ElementTree.tostring(suite, encoding="utf-8", xml_declaration=True)
     return text

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from turnwise.report.figure import Figure
 from turnwise.report.text import cell
+from turnwise.terminal import visible
 
 if TYPE_CHECKING:
     from turnwise.report.report import Report
@@ -16,8 +17,10 @@ _WORDS = re.compile(r"[^a-z0-9]+")
 
 
 def escape(words: Any) -> str:
-    """The text on one line, with the special characters of Markdown and HTML escaped."""
-    return _SPECIAL.sub(r"\\\1", " ".join(str(words).split()))
+    """The text on one line, with control characters as escapes and the special characters of Markdown and HTML
+    escaped.
+    """
+    return _SPECIAL.sub(r"\\\1", visible(" ".join(str(words).split())))
 
 
 def picture_files(figures: Sequence[Figure]) -> dict[str, Figure]:

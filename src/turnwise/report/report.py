@@ -10,6 +10,7 @@ from turnwise.report import markdown, page, plot, results
 from turnwise.report.claims import Claim, claims_of
 from turnwise.report.figure import Figure, Record
 from turnwise.report.figures.calibration import calibration
+from turnwise.report.figures.changes import changed_items, changes
 from turnwise.report.figures.critic_values import system_values, turn_values
 from turnwise.report.figures.dialogue import dialogue_scores
 from turnwise.report.figures.errors import errors
@@ -43,6 +44,7 @@ QUESTIONS: dict[str, tuple[str, tuple[Maker, ...]]] = {
         (estimates, regressions, iterations, pairs, system_values, turn_values),
     ),
     "power": ("How many are enough?", (power_curves,)),
+    "diff": ("What changed between two runs?", (changes, changed_items)),
 }
 RATERS = "How far do people agree?"
 SIDE_BY_SIDE = "Errors of the estimates, all runs"

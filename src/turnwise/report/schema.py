@@ -76,6 +76,24 @@ class Difference(Result, kw_only=True):
     verdict: str | None = None
 
 
+class Change(Result, kw_only=True):
+    """A metric of the new run less the same of the old run."""
+
+    metric: str
+    agent: str | None = None
+    group: str | None = None
+    better: Direction | None = None
+    old: Number = None
+    new: Number = None
+    p_adjusted: Number = None
+    effect_size: Number = None
+    rose: int | None = None  # items with a higher score in the new run
+    fell: int | None = None
+    only_old: int = 0  # items that only the old run has
+    only_new: int = 0
+    verdict: str | None = None
+
+
 class Calibrated(Result, kw_only=True):
     """The mean rating of an agent, or of one agent minus another, from a metric's scores and some ratings."""
 
@@ -208,6 +226,12 @@ class CompareDocument(Document, kw_only=True, tag="compare"):
     preferences: list[dict[str, Any]] = []
 
 
+class DiffDocument(Document, kw_only=True, tag="diff"):
+    results: list[Change]
+    metrics_in_one_run: dict[str, list[str]] = {}
+    texts_missing: dict[str, str] = {}
+
+
 class CalibrateDocument(Document, kw_only=True, tag="calibrate"):
     results: list[Calibrated]
     plan: dict[str, Any] | None = None  # what --plan drew
@@ -238,6 +262,7 @@ Documents: TypeAlias = (
     ScoreDocument
     | MetaDocument
     | CompareDocument
+    | DiffDocument
     | CalibrateDocument
     | PowerDocument
     | AttackDocument

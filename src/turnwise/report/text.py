@@ -1,8 +1,12 @@
 """Numbers and tables as plain text, for a terminal or a pipe."""
 
 import math
-from collections.abc import Sequence
+import textwrap
+from collections.abc import Mapping, Sequence
+from itertools import zip_longest
 from typing import Any
+
+from turnwise.terminal import display_width, isolated, visible
 
 
 def number(value: float | None, digits: int = 3) -> str:
@@ -41,20 +45,48 @@ def cell(value: Any) -> str:
     return str(value)
 
 
-def table(rows: Sequence[Sequence[Any]], head: Sequence[str]) -> str:
-    """A table with a rule below the head and aligned columns; columns of only numbers and None are aligned right."""
-    texts = [[cell(value) for value in row] for row in rows]
+def visible_cell(value: Any) -> str:
+    """As `cell`, on one line and with control characters as escapes."""
+    return visible(cell(value))
+
+
+def table(
+    rows: Sequence[Sequence[Any]], head: Sequence[str], *, wrap: Mapping[str, int] | None = None
+) -> str:
+    """A table with a rule below the head and aligned columns; columns of only numbers and None are aligned right.
+
+    `wrap`: column -> the width at which its texts are broken between words.
+    """
+    wrap = wrap or {}
+    cells = [
+        [_lines(visible_cell(value), wrap.get(name)) for name, value in zip(head, row, strict=True)]
+        for row in rows
+    ]
+    texts = [list(line) for row in cells for line in zip_longest(*row, fillvalue="")]
     columns = list(zip(head, *texts, strict=True))
-    widths = [max(map(len, column)) for column in columns]
+    widths = [max(map(display_width, column)) for column in columns]
     right = [all(_numeric(row[at]) for row in rows) for at in range(len(head))]
     lines = [head, ["-" * width for width in widths], *texts]
     return "\n".join(
         "  ".join(
-            text.rjust(width) if aligned else text.ljust(width)
+            _padded(text, width, right=aligned)
             for text, width, aligned in zip(line, widths, right, strict=True)
         ).rstrip()
         for line in lines
     )
+
+
+def _lines(text: str, width: int | None) -> list[str]:
+    """The text in lines of at most this width, broken between words; one line without a width."""
+    if width is None:
+        return [text]
+    return textwrap.wrap(text, width, break_long_words=False, break_on_hyphens=False) or [""]
+
+
+def _padded(text: str, width: int, *, right: bool) -> str:
+    """The text with spaces up to this width, isolated if it is written from right to left."""
+    space = " " * (width - display_width(text))
+    return space + isolated(text) if right else isolated(text) + space
 
 
 def _numeric(value: Any) -> bool:

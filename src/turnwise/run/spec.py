@@ -104,6 +104,15 @@ class CompareSpec(Spec):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class DiffSpec(Spec):
+    """The settings of `turnwise diff`; the data is the old and the new folder."""
+
+    command: ClassVar[str] = "diff"
+
+    agents: tuple[str, ...] = ()  # (): all that both runs have
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class MetaSpec(Spec):
     """The settings of `turnwise meta`."""
 

@@ -32,8 +32,17 @@ def minimum_detectable_difference(
     if not (isfinite(error) and error > 0):
         return float("nan")
     cut = float(stdtrit(n - 1, 1 - alpha / 2))
-    shift = brentq(lambda delta: 1 - float(nctdtr(n - 1, delta, cut)) - power, 0.0, cut + 40.0)
-    return float(shift) * error
+
+    def excess(delta: float) -> float:
+        """The power at this noncentrality, minus the one that is asked for."""
+        return 1 - float(nctdtr(n - 1, delta, cut)) - power
+
+    high = cut + 1
+    while (
+        excess(high) < 0
+    ):  # a search from far above fails: scipy 1.17 returns NaN for some n and large values
+        high *= 1.25
+    return float(brentq(excess, 0.0, high)) * error
 
 
 def clusters_needed(half_width: float, n_clusters: int, wanted: float) -> int:

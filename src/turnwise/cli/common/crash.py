@@ -5,12 +5,12 @@ may quote the data, so it is only in the file.
 """
 
 import platform
-import sys
 import tempfile
 import traceback
 
 from turnwise import __version__
 from turnwise.cli import COMMANDS, CRASHED
+from turnwise.terminal import say_lines
 
 
 def crashed(args: list[str], error: Exception) -> int:
@@ -22,7 +22,7 @@ def crashed(args: list[str], error: Exception) -> int:
         f"  traceback: {_saved(error)}",
         "  please report it with the traceback; look through the file first, as it may quote your data",
     ]
-    print("\n".join(lines), file=sys.stderr)
+    say_lines(*lines, err=True)
     return CRASHED
 
 

@@ -150,6 +150,8 @@ _scoring = _options(
                  help="Venue tables of task metrics. Default: the folder multiwoz_db beside the data."),
     click.option("--seed", default=0, show_default=True, type=click.IntRange(min=0)),
 )  # fmt: skip
+draws = click.option("--draws", default=1000, show_default=True, type=click.IntRange(min=100),
+                     help="Resamples behind an interval or a test.")  # fmt: skip
 _limits = _options(
     workers,
     click.option("--max-errors", default=20, show_default=True, type=click.IntRange(min=0),
@@ -158,8 +160,7 @@ _limits = _options(
 )  # fmt: skip
 running = _options(
     _scoring,
-    click.option("--draws", default=1000, show_default=True, type=click.IntRange(min=100),
-                 help="Resamples behind an interval or a test."),
+    draws,
     _limits,
 )  # fmt: skip
 running_without_draws = _options(_scoring, _limits)  # for intervals that need no resampling
@@ -168,10 +169,13 @@ style = click.option(
     "--format", "style", default="table", show_default=True, type=click.Choice(["table", "json"])
 )
 
+wide = click.option("--wide", is_flag=True, help="Show all columns of tables, however wide the terminal is.")
+
 printing = _options(
     style,
+    wide,
     click.option("-q", "--quiet", is_flag=True, help="No progress bar and no notes."),
-    click.option("-v", "--verbose", is_flag=True, help="Also show methods and signatures in the table."),
+    click.option("-v", "--verbose", is_flag=True, help="Also show methods and signatures; includes --wide."),
 )  # fmt: skip
 
 gating = _options(
@@ -195,7 +199,7 @@ def typed(*parameters: str) -> list[str]:
 
 
 # Parameters of a command line alone: the library functions do not have them.
-OWN = ("style", "quiet", "verbose", "gates", "junit", "no_cache")
+OWN = ("style", "quiet", "verbose", "wide", "gates", "junit", "no_cache")
 
 
 def arguments(given: Mapping[str, Any], *drop: str, figures: bool = True) -> dict[str, Any]:

@@ -1,15 +1,17 @@
 """Prints a result: the table or JSON on stdout, notes and gates on stderr; and computes the exit code."""
 
-import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from turnwise.errors import TurnwiseError
-from turnwise.library.results import Result, table
+from turnwise.library.results import Result, cells
 from turnwise.report import gate, results
+from turnwise.report.fitting import Layout, sized
+from turnwise.terminal import json_escape, say, say_document, say_lines
 
 GATE_FAILED = 1
+HINT = "--wide shows all columns"
 
 
 def conclude(
@@ -27,24 +29,42 @@ def conclude(
     is the result's own if it is not 0, else 1 if a gate failed.
     """
     if given["style"] == "json":
-        sys.stdout.write(results.to_json(found.document).decode())
+        print_json(found.document)
     else:
         more = ("method", "signature") if given["verbose"] else ()
         shown = found.document["results"] if rows is None else rows
-        print(whole or table(shown, [*(columns or found.columns), *more]))
+        say(whole or records_table(shown, [*(columns or found.columns), *more], found.layout, given))
         if after:
-            print(after)
-    sys.stdout.flush()  # in one file or pipe, results come before notes
+            say(after)
     if not given["quiet"] or found.exit_code:  # --quiet does not hide why there is no estimate
-        for note in found.notes():
-            print(note, file=sys.stderr)
+        say_lines(*found.notes(), err=True)
     verdicts = [verdict for one in given["gates"] for verdict in one.verdicts(found.findings)]
-    for verdict in verdicts:
-        print(verdict, file=sys.stderr)
+    say_lines(*map(str, verdicts), err=True)
     _write_junit(given["junit"], verdicts)
     if found.exit_code:
         return found.exit_code
     return 0 if all(verdict.passed for verdict in verdicts) else GATE_FAILED
+
+
+def records_table(
+    records: Sequence[Mapping[str, Any]], columns: Sequence[str], layout: Layout, given: Mapping[str, Any]
+) -> str:
+    """The table of these records without empty columns: as wide as the terminal, or whole with --wide or -v."""
+    head, rows = cells(records, columns)
+    return sized_table(rows, head, layout, given)
+
+
+def sized_table(
+    rows: Sequence[Sequence[Any]], head: Sequence[str], layout: Layout, given: Mapping[str, Any]
+) -> str:
+    """The table of these rows: as wide as the terminal, or whole with --wide or -v."""
+    wide = bool(given.get("wide") or given.get("verbose"))
+    return sized(rows, head, layout, wide=wide, hint=HINT)
+
+
+def print_json(value: Any) -> None:
+    """Print a value as JSON."""
+    say_document(results.to_json(value).decode(), escape=json_escape)
 
 
 def fail_gates(given: dict[str, Any], error: TurnwiseError) -> None:

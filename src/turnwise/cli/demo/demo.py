@@ -2,7 +2,6 @@
 
 import logging
 import shlex
-import shutil
 import sys
 import textwrap
 from collections.abc import Mapping, Sequence
@@ -12,6 +11,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 import click
+
+from turnwise.terminal import columns, say
 
 if TYPE_CHECKING:
     from turnwise.report.claims import Claim
@@ -116,9 +117,7 @@ def command(output: str, corpus: bool, dialogues: int, seed: int, quiet: bool) -
     if corpus:
         from turnwise.library import demo_corpus
 
-        click.echo(
-            f"{demo_corpus(output)}: 40 made-up dialogues of four agents, rated by three made-up people"
-        )
+        say(f"{demo_corpus(output)}: 40 made-up dialogues of four agents, rated by three made-up people")
         return 0
     return Demo(Path(output), f"--dialogues {dialogues} --samples 2 --truth 1000 --seed {seed}", quiet).play()
 
@@ -148,7 +147,7 @@ class Demo:
         )  # an attack tries replies longer than is read
         facts = self._facts()
         for number, step in enumerate(STEPS, start=1):
-            click.echo()
+            say()
             _say(f"[{number}/{len(STEPS)}] {step.question.format_map(facts)}")
             line = [word for part in step.line.split() for word in _words(part, facts)]
             simulated = step.to.endswith(".jsonl")
@@ -236,12 +235,12 @@ class Demo:
         made = report(folders, title="turnwise demo: a made-up world")
         for form in ("html", "md", "json"):
             write(made, self.folder / f"report.{form}")
-        click.echo()
+        say()
         _say("What follows")
         for name in SUMMARISED:
             for claim in self._claims(name)[:1]:
                 _say(f"* {claim}")
-        click.echo(f"The report: {self.folder / 'report.html'}")
+        say(f"The report: {self.folder / 'report.html'}")
 
 
 def two_best(records: "Sequence[Record]") -> tuple[str, str]:
@@ -280,12 +279,12 @@ def neural() -> bool:
 
 def _width() -> int:
     """Columns of the terminal, kept between 40 and 110."""
-    return max(NARROWEST, min(WIDEST, shutil.get_terminal_size().columns))
+    return max(NARROWEST, min(WIDEST, columns()))
 
 
 def _say(words: str) -> None:
     """Print a paragraph, wrapped to the width of the terminal."""
-    click.echo(textwrap.fill(words, _width(), subsequent_indent="   ", break_on_hyphens=False))
+    say(textwrap.fill(words, _width(), subsequent_indent="   ", break_on_hyphens=False))
 
 
 def _command(words: Sequence[str]) -> None:
@@ -297,4 +296,4 @@ def _command(words: Sequence[str]) -> None:
             lines[-1] += " \\"
             lines.append("   ")
         lines[-1] += f" {word}"
-    click.echo("\n".join(lines))
+    say("\n".join(lines))

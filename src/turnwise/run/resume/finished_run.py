@@ -1,5 +1,6 @@
 """Reads a finished run: `rows.json` lists, for each metric, its blocks in `rows.bin`."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -25,7 +26,15 @@ class MetricBlocks(msgspec.Struct):
     blocks: list[str]  # keys in the block store, in the order of the items
 
 
-class _ItemLine(msgspec.Struct):
+def no_blocks(metrics: Mapping[str, Metric]) -> dict[str, MetricBlocks]:
+    """Metric -> its blocks, none yet, for `rows.json`."""
+    return {
+        name: MetricBlocks(str(metric.signature), "dialogue" in metric.needs, [])
+        for name, metric in metrics.items()
+    }
+
+
+class ItemLine(msgspec.Struct):
     """The fields of a line of `items.jsonl` that are needed here."""
 
     id: str
@@ -44,7 +53,16 @@ class FinishedRun:
 
     folder: Path
     parts: dict[str, MetricBlocks]  # by metric
-    lines: list[_ItemLine]
+    lines: list[ItemLine]
+
+    def lines_of(self, name: str, agent: str, group: str) -> list[ItemLine]:
+        """The items of an agent in a group that the metric `name` was asked to score, whether it could or not."""
+        whole = self.parts[name].whole
+        return [
+            line
+            for line in self.lines
+            if (line.turn is None) is whole and (line.agent, line.group) == (agent, group)
+        ]
 
     def table(self, name: str) -> ScoreTable:
         """The score table of the metric `name`: rows of the scored items in their order, and the items without a score.
@@ -90,10 +108,12 @@ def restored_rating(name: str, part: MetricBlocks) -> Metric | Fitted:
 
 
 def read_run(folder: Path) -> FinishedRun:
-    """Read the folder that `turnwise score -o` wrote; raises `UsageError` if it is not that of a finished run."""
+    """Read the folder that `turnwise score -o` or `turnwise compare -o` wrote; raises `UsageError` if it is not that of
+    a finished run.
+    """
     try:
         parts = msgspec.json.decode((folder / "rows.json").read_bytes(), type=dict[str, MetricBlocks])
-        lines = msgspec.json.Decoder(_ItemLine).decode_lines((folder / "items.jsonl").read_bytes())
+        lines = msgspec.json.Decoder(ItemLine).decode_lines((folder / "items.jsonl").read_bytes())
     except (OSError, msgspec.DecodeError) as error:
         raise UsageError(f"{folder} is not a finished run of `turnwise score -o`: {error}") from None
     return FinishedRun(folder, parts, lines)

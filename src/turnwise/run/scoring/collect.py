@@ -23,6 +23,7 @@ from turnwise.metrics.rows import no_rows, stack_rows
 from turnwise.protocols import metric_extras
 from turnwise.report.results import replacing
 from turnwise.run.resume.block_store import BlockStore
+from turnwise.run.resume.finished_run import MetricBlocks
 from turnwise.run.scoring.blocks import item_scores
 from turnwise.run.scoring.shards import Shard, Watch, shards
 from turnwise.run.spec import Spec
@@ -207,10 +208,12 @@ def collect(
     watch: Watch,
     workers: Executor,
     lines: Listing | None = None,
+    parts: Mapping[str, MetricBlocks] | None = None,
 ) -> tuple[dict[str, ScoreTable], dict[str, Item]]:
     """Score all items: the table of each metric that was not stopped, and the items by id.
 
-    Each shard is also written to `lines`, if given. Raises `TooManyErrors` when every metric was stopped.
+    Each shard is also written to `lines`, and the keys of its blocks are added to `parts`, if given. Raises
+    `TooManyErrors` when every metric was stopped.
     """
     builders = {name: _TableBuilder(name, metric) for name, metric in metrics.items()}
     items: dict[str, Item] = {}
@@ -220,6 +223,8 @@ def collect(
             if lines is not None:
                 lines.add(shard)
             for name, block in shard.blocks.items():
+                if parts is not None:
+                    parts[name].blocks.append(shard.keys[name])
                 mine = builders[name]
                 chosen = [shard.items[at] for at in block.scored]
                 mine.rows.append(block.rows)

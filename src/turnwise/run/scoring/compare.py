@@ -16,7 +16,7 @@ from turnwise.metrics import RATING, is_preference, is_rating
 from turnwise.metrics.rating import GOOD
 from turnwise.report import results
 from turnwise.run.resume.block_store import BlockStore
-from turnwise.run.resume.finished_run import read_run
+from turnwise.run.resume.finished_run import no_blocks, read_run
 from turnwise.run.scoring.collect import collect, listing
 from turnwise.run.scoring.pair_keys import PairKey, better_pair_key
 from turnwise.run.scoring.preferences import preference_names, preferences
@@ -54,6 +54,7 @@ def _by_metrics(spec: CompareSpec, census: Census) -> list[Finding]:
     first, second = _two_agents(spec, census)
     metrics, absent = prepare(spec, census)
     watch = Watch(spec.max_errors)
+    parts = no_blocks(metrics)
     with (
         BlockStore(spec.output, reuse=spec.reuse) as store,
         spec.executor() as workers,
@@ -68,7 +69,10 @@ def _by_metrics(spec: CompareSpec, census: Census) -> list[Finding]:
             watch=watch,
             workers=workers,
             lines=lines,
+            parts=parts,
         )
+    if spec.output is not None:
+        results.write(spec.output / "rows.json", parts)
     findings = [*absent, *watch.findings()]
     better_key = cache(lambda group: better_pair_key(items.values(), (first, second), group))
     for table in tables.values():

@@ -1,6 +1,5 @@
 """The cost of a run with paid metrics, printed before it starts."""
 
-import sys
 from collections.abc import Iterator, Mapping
 from itertools import islice
 from typing import Any
@@ -10,6 +9,7 @@ from turnwise.errors import PluginError
 from turnwise.protocols import Priced
 from turnwise.run.resume.block_store import BlockStore
 from turnwise.run.scoring.blocks import content_key
+from turnwise.terminal import say_lines
 from turnwise.types import Item, Metric, digest
 
 
@@ -36,4 +36,4 @@ def announce(metrics: Mapping[str, Metric], store: BlockStore, stream: Iterator[
             total[name] = total[name] + cost if name in total else cost
     for name in priced:
         found = unknown.get(name) or total.get(name, "nothing to ask: all of it is kept")
-        print(f"note: {name}: {found}", file=sys.stderr)
+        say_lines(f"note: {name}: {found}", err=True)

@@ -9,7 +9,7 @@ from turnwise.logs.scan import scan
 from turnwise.protocols import ReadsPlaceholders
 from turnwise.report import results
 from turnwise.run.resume.block_store import BlockStore
-from turnwise.run.resume.finished_run import MetricBlocks
+from turnwise.run.resume.finished_run import no_blocks
 from turnwise.run.scoring.collect import listing
 from turnwise.run.scoring.shards import Watch, prepare, shards
 from turnwise.run.scoring.tally import Tally, generator
@@ -30,10 +30,7 @@ def score(spec: ScoreSpec) -> Outcome:
     seen: dict[tuple[str, str], None] = {}  # (group, agent), in order of appearance
     cut: Counter[str] = Counter()  # metric -> truncated texts of all agents, equal texts counted once
     unresolved: dict[str, Counter[str]] = {}  # metric -> unknown placeholders of all agents
-    parts = {
-        name: MetricBlocks(str(metric.signature), "dialogue" in metric.needs, [])
-        for name, metric in metrics.items()
-    }
+    parts = no_blocks(metrics)
     with (
         BlockStore(spec.output, reuse=spec.reuse) as store,
         spec.executor() as workers,

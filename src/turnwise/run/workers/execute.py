@@ -15,6 +15,7 @@ from itertools import islice
 from typing import Generic, Protocol, Self, TypeVar
 
 from turnwise.errors import TurnwiseError, Unmeasured, out_of_memory
+from turnwise.terminal import visible
 
 Shared = TypeVar("Shared")
 Task = TypeVar("Task")
@@ -176,10 +177,11 @@ def progress(
         yield lambda done: None
         return
     from rich.console import Console
+    from rich.markup import escape
     from rich.progress import DownloadColumn, Progress, TransferSpeedColumn
 
     extra = (DownloadColumn(), TransferSpeedColumn()) if in_bytes else ()
     columns = (*Progress.get_default_columns(), *extra)
     with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task(what, total=total)
+        task = bar.add_task(escape(visible(what)), total=total)
         yield lambda done: bar.advance(task, done)
