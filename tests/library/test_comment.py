@@ -43,10 +43,11 @@ def test_conclusions_come_first_and_each_run_has_one_folded_table(runs: Path):
     text = comment(runs)
     head, *sections = text.split("<details>")
     claims = tw.make_report(runs, output=()).claims
-    assert head.startswith("## turnwise report\n\n* ")
-    assert head.count("\n* ") == len(claims)
-    assert len(sections) == 6
-    for section in sections:
+    assert head.startswith("## turnwise report\n\n* Which agent is better? **People rate good above dull**: ")
+    assert head.count("\n* ") == 3  # agents, metrics, what to do next
+    assert len(sections) == 7
+    assert sections[0].count("\n* ") == len(claims)
+    for section in sections[1:]:
         assert len(re.findall(r"^\| --- \|", section, re.MULTILINE)) == 1
         assert section.rstrip().endswith("</details>")
     assert "![" not in text

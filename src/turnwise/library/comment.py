@@ -56,7 +56,7 @@ def comment(made: Report, runs: Sequence[Run]) -> str:
 
 
 def _tiles(made: Report) -> str:
-    """The tiles of the report as a list: question, verdict, number with evidence, and how strong it is; "" without any."""
+    """The tiles of the report as a list: question, verdict, number, evidence and strength; "" without any."""
     lines = []
     for tile in made.tiles:
         about = "; ".join(part for part in (tile.number, tile.evidence) if part)

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from turnwise.metrics.attacks import known_attacks
 from turnwise.report.claims.agents import Knowledge, agent_claims
+from turnwise.report.claims.changes import change_claims
 from turnwise.report.claims.claim import QUESTIONS, Claim, Question, Strength
 from turnwise.report.claims.gaming import gaming_claims
 from turnwise.report.claims.metrics import metric_claims, ranked
@@ -78,6 +79,7 @@ _CLAIMS: Mapping[str, Callable[[Run], Iterator[Claim]]] = {
     "meta": _meta_claims,
     "calibrate": calibrate_claims,
     "power": power_claims,
+    "diff": change_claims,
     "attack": gaming_claims,
     "ope": unrated_claims,
 }
