@@ -72,7 +72,7 @@ def test_dropped_data_are_reported(tmp_path: Path) -> None:
     code, out, err = turnwise("convert", "--from", "parlai", "log.jsonl", "-", folder=tmp_path)
     assert code == 0
     assert json.loads(out)["messages"] == [{"role": "user", "content": "hi", "id": "human"}]
-    assert "not kept: 1 messages without text" in err
+    assert "not kept: messages without text: 1" in err
 
 
 @pytest.mark.parametrize("target", ["out.jsonl", "-"])

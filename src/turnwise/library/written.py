@@ -91,7 +91,7 @@ class Converted:
 
             kinds = [f"{self.redacted[kind]} {kind}" for kind in KINDS if self.redacted.get(kind)]
             lines.append(f"redacted: {', '.join(kinds) or 'nothing found'}; {NOT_COMPLETE}")
-        return "\n".join([*lines, *(f"not kept: {count} {what}" for what, count in self.dropped.items())])
+        return "\n".join([*lines, *(f"not kept: {what}: {count}" for what, count in self.dropped.items())])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

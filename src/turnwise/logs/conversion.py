@@ -144,7 +144,7 @@ class _Conversion:
             self.account.add(dialogue)
             yield line
         if strict and self.options.dropped:
-            lost = "; ".join(f"{count} {what}" for what, count in self.options.dropped.items())
+            lost = "; ".join(f"{what}: {count}" for what, count in self.options.dropped.items())
             raise DataError(
                 Problem(self.source, None, "", f"was not kept whole, and --strict is given: {lost}")
             )
