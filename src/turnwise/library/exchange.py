@@ -67,6 +67,9 @@ def _holdings(census: "Census") -> dict[str, Any]:
         "dimensions": {name: _rated(dimension) for name, dimension in census.dimensions.items()},
         "references": census.has_references,
         "alternatives": list(census.alternatives),
+        "preferences": dict(census.preferences),
+        "tool_calls": census.tool_calls,
+        "parts": dict(census.unseen.parts.most_common()),
         "sha256": census.files[0].sha256,
     }
 

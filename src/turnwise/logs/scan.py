@@ -104,6 +104,7 @@ class Census:
     preferences: Counter[str] = field(default_factory=Counter)  # dimension -> choices between two
     alternatives: Counter[str] = field(default_factory=Counter)  # agent -> points where it would have spoken
     has_references: bool = False
+    tool_calls: int = 0
     unseen: UnseenParts = field(default_factory=UnseenParts)
     files: list[Source] = field(default_factory=list)
     held: tuple[tuple[Dialogue, ...], ...] = ()  # by file: for commands that keep all dialogues in memory
@@ -152,6 +153,8 @@ class Census:
                 self.has_references = True
             if turn.alternatives:
                 self.alternatives.update(turn.alternatives.keys())
+            if turn.extra:
+                self.tool_calls += len(turn.tool_calls)
 
 
 def scan(paths: Sequence[str], *, apart: bool = False) -> Census:
