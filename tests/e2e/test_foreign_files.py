@@ -445,3 +445,55 @@ def test_names_of_data_sets_are_names_of_formats(tmp_path: Path) -> None:
     status, said = run("turnwise convert --from hh-rlhf pairs.jsonl logs.jsonl", tmp_path)
     assert status == 0, said
     assert "2 dialogues written" in said
+
+
+FED = [
+    {"context": "User: Hi!\nSystem: Hello\nUser: How are you?", "response": "System: Fine", "system": "Meena",
+     "annotations": {"Overall": [3, 4]}},
+    {"context": "User: Hi!\nSystem: Hello there\nUser: Bye\nSystem: See you", "system": "Mitsuku",
+     "annotations": {"Overall": [3, 4]}},
+]  # fmt: skip
+HH = [{"chosen": "\n\nHuman: hi\n\nAssistant: hello you", "rejected": "\n\nHuman: hi\n\nAssistant:"}]
+
+
+@pytest.mark.parametrize(
+    ("records", "judged", "of"), [(FED, 1, " that are rated, of 4 (--items all takes all)"), (HH, 2, "")]
+)
+def test_convert_counts_the_replies_that_score_judges(
+    tmp_path: Path, records: list[Any], judged: int, of: str
+) -> None:
+    (tmp_path / "in.json").write_text(json.dumps(records))
+    status, said = run("turnwise convert in.json logs.jsonl", tmp_path)
+    assert status == 0, said
+    assert f"  judged replies: {judged}{of}; ratings: " in said
+    status, said = run("turnwise score logs.jsonl -m length -q --format json", tmp_path)
+    assert sum(one["n_items"] for one in json.loads(said)["results"]) == judged
+
+
+def test_an_agent_without_a_rated_reply_is_named_where_only_rated_replies_are_scored(tmp_path: Path) -> None:
+    (tmp_path / "in.json").write_text(json.dumps(FED))
+    run("turnwise convert in.json logs.jsonl", tmp_path)
+    note = (
+        "note: 1 dialogue without a rated reply not scored, because other replies of the file are rated (Mitsuku 1); "
+        "--items all scores every reply"
+    )
+    assert run("turnwise score logs.jsonl -m length", tmp_path)[1].endswith(note)
+    for line in ("-m length --items all", "-m length --items rated", "-m length --where agent=Meena"):
+        assert "without a rated reply" not in run(f"turnwise score logs.jsonl {line}", tmp_path)[1]
+
+
+def test_files_without_agents_that_are_scored_together_are_named(tmp_path: Path) -> None:
+    bot(tmp_path / "bot_a.jsonl", "one", "two")
+    bot(tmp_path / "bot_b.jsonl", "one two", "three four")
+    status, said = run("turnwise score bot_a.jsonl bot_b.jsonl -m length", tmp_path)
+    assert status == 0
+    assert (
+        "note: 2 files name no agent, so their replies are scored together as `unknown`: bot_a.jsonl, "
+        in said
+    )
+    assert "--by file scores each file by itself" in said
+    _, said = run("turnwise score bot_a.jsonl bot_b.jsonl -m length --by file", tmp_path)
+    assert "name no agent" not in said
+    assert re.findall(r"bot_[ab] +\d\.000", said) == ["bot_a     1.000", "bot_b     2.000"]
+    for line in ("bot_a.jsonl", "bot_a.jsonl bot_b.jsonl --agent me"):
+        assert "name no agent" not in run(f"turnwise score {line} -m length", tmp_path)[1]

@@ -70,7 +70,9 @@ def _how_to_continue(args: list[str]) -> str:
         return "the same command starts again from the beginning"
     if args[:1] == ["convert"]:  # it has no -o, and OUT may stand before an option
         begun = any(map(_has_journal, args[1:]))
-        return f"the same command {'resumes where it stopped' if begun else 'starts again from the beginning'}"
+        return (
+            f"the same command {'resumes where it stopped' if begun else 'starts again from the beginning'}"
+        )
     return "the same command with the same -o resumes where it stopped"
 
 

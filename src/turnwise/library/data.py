@@ -15,10 +15,10 @@ import msgspec
 
 from turnwise.errors import DataError, Problem, UsageError
 from turnwise.library.arguments import UNCHECKED, Names, split_names
+from turnwise.logs.dialogue import UNNAMED
 from turnwise.logs.items.items import Judged, Selection
 from turnwise.types import Dialogue, Role
 
-UNNAMED = "unknown"  # the agent of a record that names none
 NAME = "dialogues.jsonl"  # of the file that dialogues in memory are written to
 PIPE = "-"
 OF_CONVERT = ("--roles", "--map", "--each", "--split")  # options that other commands do not have

@@ -97,6 +97,10 @@ class Scores(Result):
         "metric", "agent", "group", "estimate", "interval", "n_items", "n_clusters",
     )  # fmt: skip
 
+    def notes(self) -> list[str]:
+        """As in `Result`, and on what was left out or scored together."""
+        return [*Result.notes(self), *(f"note: {note}" for note in self.document.get("notes", ()))]
+
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Comparison(Result):

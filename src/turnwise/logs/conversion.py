@@ -12,7 +12,7 @@ from turnwise import __version__, registry
 from turnwise.errors import DataError, Problem, UsageError, counted
 from turnwise.logs import native, typed
 from turnwise.logs.checks import RuleError, shown
-from turnwise.logs.dialogue import from_record
+from turnwise.logs.dialogue import UNNAMED, from_record
 from turnwise.logs.draft import Draft, State, can_resume
 from turnwise.logs.files import Advance, counting, replacing
 from turnwise.logs.foreign import recognised
@@ -26,7 +26,6 @@ CONTINUED = "an interrupted conversion was continued after"
 AFRESH = (
     "an interrupted conversion to this file had another input or options; this one started from the beginning"
 )
-UNKNOWN = "unknown"  # the agent of records that name none
 IDENTIFIERS = (
     "ids, agents or raters look like personal data; they are not redacted, because results are joined by them"
 )
@@ -221,7 +220,7 @@ def _readable(reader: Reader, source: str, options: Options) -> Iterator[Dialogu
 def _named(dialogues: Iterator[Dialogue], options: Options) -> Iterator[Dialogue]:
     """The dialogues; those whose agent is unknown get the name that --agent gives, if it is given."""
     for dialogue in dialogues:
-        if options.agent is not None and dialogue.agent == UNKNOWN:
+        if options.agent is not None and dialogue.agent == UNNAMED:
             yield replace(dialogue, agent=options.agent)
         else:
             yield dialogue

@@ -16,11 +16,11 @@ from typing import Literal
 
 from turnwise.errors import DataError, UsageError, counted
 from turnwise.logs import native
-from turnwise.logs.dialogue import CALLS
+from turnwise.logs.dialogue import is_reply
 from turnwise.logs.items.keys import lookup, value_of
 from turnwise.logs.items.points import Point
 from turnwise.logs.scan import Census, Source
-from turnwise.types import Dialogue, Item, Role, Turn, item_id
+from turnwise.types import Dialogue, Item, Role, item_id
 
 Judged = Literal["rated", "last", "all"]
 EVERYONE = "@alternatives"  # stands for all agents that have alternatives
@@ -102,14 +102,20 @@ def items(dialogues: Iterable[Dialogue], selection: Selection, *, whole: bool = 
 
 
 def all_items(
-    paths: Sequence[str], selection: Selection, census: Census, *, whole: bool = False
+    paths: Sequence[str],
+    selection: Selection,
+    census: Census,
+    *,
+    whole: bool = False,
+    unrated: Counter[str] | None = None,
 ) -> Iterator[Item]:
     """The items of files that are read together; `census` is the count over these files.
 
     Each file decides for itself whether only its rated turns are judged; `limit` counts dialogues over all
-    files. Nothing to judge raises `DataError`.
+    files. Nothing to judge raises `DataError`. In `unrated`, the dialogues of each agent are counted that have
+    replies, of which none is rated, where only rated turns are judged.
     """
-    tally = _Tally()
+    tally = _Tally(unrated)
     names = native.file_names(paths)
     files: Iterable[Iterable[Dialogue]] = census.held or native.read_each(paths, apart=census.apart)
     for source, dialogues in zip(census.files, files, strict=True):
@@ -133,6 +139,8 @@ def _items_of_file(
     for dialogue in _filtered(dialogues, selection, tally):
         places = _judged_places(dialogue, selection)
         tally.judged += len(places)
+        if not places and selection.judged == "rated" and _replies(dialogue, selection.role):
+            tally.unrated[dialogue.agent] += 1
         for point in _points(dialogue, places, selection, file, whole=whole) if places else ():
             found: Iterable[Item] = (point.item,)
             if selection.as_agents:
@@ -162,8 +170,7 @@ def _judged_places(dialogue: Dialogue, selection: Selection) -> list[int]:
     """The indices of the judged turns: turns of the judged role that are replies, and of these all, the last,
     or those with a turn rating on the chosen dimension.
     """
-    turns = enumerate(dialogue.turns)
-    places = [place for place, turn in turns if turn.role == selection.role and _is_reply(turn)]
+    places = _replies(dialogue, selection.role)
     if selection.judged == "last":
         return places[-1:]
     if selection.judged == "rated":
@@ -173,13 +180,9 @@ def _judged_places(dialogue: Dialogue, selection: Selection) -> list[int]:
     return places
 
 
-def _is_reply(turn: Turn) -> bool:
-    """Whether a message is a reply; one that only calls tools is none, and one without words or calls is an
-    empty reply.
-    """
-    if turn.content is None:
-        return False
-    return bool(turn.content.strip()) or not any(turn.extra.get(call) for call in CALLS)
+def _replies(dialogue: Dialogue, role: Role) -> list[int]:
+    """The indices of the turns of this role that are replies."""
+    return [place for place, turn in enumerate(dialogue.turns) if turn.role == role and is_reply(turn)]
 
 
 def _group(dialogue: Dialogue, keys: Sequence[str], file: str | None) -> str:
@@ -257,8 +260,9 @@ class _Tally:
     emptied it.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, unrated: Counter[str] | None = None) -> None:
         self.read = self.kept = self.judged = self.items = 0
+        self.unrated: Counter[str] = Counter() if unrated is None else unrated  # dialogues of each agent
         self.passed: Counter[tuple[str, str]] = Counter()
         self.spoken: dict[str, None] = {}  # agents with alternatives, in order of appearance
         self.rated = False  # whether rated turns only were judged in some file

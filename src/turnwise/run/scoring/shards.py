@@ -118,6 +118,9 @@ class Watch:
 
     def __init__(self, allowed: int) -> None:
         self.allowed = allowed
+        self.unrated: Counter[str] = (
+            Counter()
+        )  # agent -> dialogues whose replies were not scored: none is rated
         self.stopped: dict[str, str] = {}  # metric -> why
         self._errors: Counter[str] = Counter()
         self._widths: dict[str, int] = {}  # metric -> columns of its rows
@@ -182,8 +185,10 @@ def shards(
             chosen = rating_selection(selection, of_unit) if whole else selection
             if not spec.quiet and any(isinstance(metric, Priced) for metric in of_unit.values()):
                 announce(of_unit, store, all_items(spec.data, chosen, census, whole=whole), shard=SHARD)
-            stream = all_items(spec.data, chosen, census, whole=whole)
+            unrated = Counter[str]()
+            stream = all_items(spec.data, chosen, census, whole=whole, unrated=unrated)
             yield from _scored(of_unit, store, stream, watch, workers)
+            watch.unrated |= unrated  # of each agent the larger count
 
 
 def _scored(
