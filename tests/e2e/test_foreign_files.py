@@ -497,3 +497,84 @@ def test_files_without_agents_that_are_scored_together_are_named(tmp_path: Path)
     assert re.findall(r"bot_[ab] +\d\.000", said) == ["bot_a     1.000", "bot_b     2.000"]
     for line in ("bot_a.jsonl", "bot_a.jsonl bot_b.jsonl --agent me"):
         assert "name no agent" not in run(f"turnwise score {line} -m length", tmp_path)[1]
+
+
+def chats(path: Path, words: int, **keys: Any) -> None:
+    """Dialogues of two replies, of `words` words or one more, in which the second context has the first reply."""
+    lines = []
+    for number in range(12):
+        reply = " ".join(["yes"] * (words + number % 2))
+        said = [f"question {number}", reply, "more", f"{reply} indeed"]
+        messages = [
+            {"role": role, "content": one} for role, one in zip(("user", "assistant") * 2, said, strict=True)
+        ]
+        named = {key: value.format(number) for key, value in keys.items()}
+        lines.append(json.dumps({**named, "messages": messages}))
+    path.parent.mkdir(exist_ok=True)
+    path.write_text("\n".join(lines))
+
+
+def compared(line: str, folder: Path) -> tuple[dict[str, Any], str]:
+    """The one result of `compare`, and its notes."""
+    status, said = run(f"turnwise compare {line} -m length --format json 2> notes", folder)
+    assert status == 0, (folder / "notes").read_text()
+    (found,) = json.loads(said)["results"]
+    return found, (folder / "notes").read_text()
+
+
+@pytest.mark.parametrize(
+    ("files", "agents", "keys"),
+    [
+        (("bot_a.jsonl", "bot_b.jsonl"), ("bot_a", "bot_b"), {}),
+        (("bot_a.jsonl", "bot_b.jsonl"), ("bot_a", "bot_b"), {"id": "q{}"}),
+        (("new/bot.jsonl", "old/bot.jsonl"), ("new/bot.jsonl", "old/bot.jsonl"), {}),
+        (("new/bot.jsonl", "old/bot.jsonl"), ("new/bot.jsonl", "old/bot.jsonl"), {"id": "q{}"}),
+    ],
+)
+def test_two_plain_files_of_several_turns_pair_by_id(
+    tmp_path: Path, files: tuple[str, str], agents: tuple[str, str], keys: dict[str, str]
+) -> None:
+    """By context only the first replies pair; the note names the key that pairs the others too."""
+    for name, words in zip(files, (3, 5), strict=True):
+        chats(tmp_path / name, words, **keys)
+    found, said = compared(" ".join(files), tmp_path)
+    assert (found["agent_a"], found["agent_b"]) == agents
+    assert (found["n_items"], found["unpaired_a"], found["unpaired_b"]) == (12, 12, 12)
+    assert "--pair id makes 24 pairs instead of 12" in said
+    found, said = compared(f"{' '.join(files)} --pair id", tmp_path)
+    assert (found["n_items"], found["n_clusters"], found["estimate"], said) == (24, 12, -2, "")
+    assert str(tmp_path) not in str(found["flips"])
+    assert "/tmp" not in str(found["flips"])
+
+
+def test_a_file_that_names_no_agent_has_its_own_name_beside_one_that_does(tmp_path: Path) -> None:
+    chats(tmp_path / "bot_a.jsonl", 3)
+    chats(tmp_path / "bot_d.jsonl", 5, agent="D", id="{}")
+    found, _ = compared("bot_a.jsonl bot_d.jsonl", tmp_path)
+    assert (found["agent_a"], found["agent_b"], found["n_items"]) == ("bot_a", "D", 12)
+
+
+def test_records_without_an_agent_among_others_have_the_name_of_the_file(tmp_path: Path) -> None:
+    chats(tmp_path / "all.jsonl", 3, agent="old")
+    chats(tmp_path / "more.jsonl", 5)
+    with (tmp_path / "all.jsonl").open("a") as file:
+        file.write("\n" + (tmp_path / "more.jsonl").read_text())
+    (tmp_path / "rest.jsonl").write_text((tmp_path / "more.jsonl").read_text())
+    _, said = run("turnwise compare all.jsonl rest.jsonl -m length", tmp_path)
+    assert "--agents A,B names the two to compare; the data has old, all, rest" in said
+
+
+def test_ids_that_pair_nothing_are_named_in_the_note(tmp_path: Path) -> None:
+    chats(tmp_path / "a.jsonl", 3, id="a{}")
+    chats(tmp_path / "b.jsonl", 5, id="b{}")
+    _, said = compared("a.jsonl b.jsonl --pair id", tmp_path)
+    assert "fewer than half of the items of a and b have a partner with the same `id`" in said
+
+
+def test_lines_that_hold_other_questions_are_not_said_to_pair(tmp_path: Path) -> None:
+    chats(tmp_path / "a.jsonl", 3)
+    chats(tmp_path / "b.jsonl", 5)
+    lines = (tmp_path / "b.jsonl").read_text().splitlines()
+    (tmp_path / "b.jsonl").write_text("\n".join(reversed(lines)))
+    _, said = compared("a.jsonl b.jsonl", tmp_path)
+    assert "--pair id" not in said

@@ -4,6 +4,7 @@ import math
 import shlex
 import shutil
 import sys
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
@@ -81,8 +82,8 @@ def files(
     """The data as files of the native format, for the time of the block.
 
     What is in memory, on standard input (`-`) or in another format (`reader`) is in a temporary file until
-    then. `agent` names the agent of records that name none; with `name_files`, if the first record of each of
-    several files names none, the files' names are the agents. Errors name the user's files.
+    then. `agent` names the agent of records that name none; with `name_files`, each of several files with such
+    records gives them its name. Errors name the user's files.
     """
     with _files(data, reader) as found:
         named = (
@@ -135,9 +136,8 @@ def _converted(paths: tuple[str, ...], reader: str, folder: Path) -> Iterator[Fi
             f"turnwise convert --from {reader} {together} logs.jsonl"
         )
     names = {}
-    for number, path in enumerate(paths):
-        target = folder / str(number) / f"{Path(path).stem}.jsonl"
-        target.parent.mkdir()
+    for path, stem in zip(paths, _stems(paths), strict=True):
+        target = folder / f"{stem}.jsonl"
         try:
             convert(reader, path, str(target))
         except UsageError as error:
@@ -152,42 +152,62 @@ def _converted(paths: tuple[str, ...], reader: str, folder: Path) -> Iterator[Fi
 
 
 def _named_after_files(found: Files) -> dict[str, str]:
-    """Path -> agent, the files' names; empty if there is one file only, a folder, or a first record that names
-    an agent.
+    """Path -> agent, the file's name, for files in which a record names no agent; empty if there is one file only, or
+    a file that is not native.
     """
     from turnwise.logs.native import file_names, read
 
     shown = {path: found.names.get(path, path) for path in found.paths}
-    if len(shown) < 2:
+    twice = len(shown) < len(found.paths)  # which the command refuses
+    if len(shown) < 2 or twice or any(Path(path).is_dir() for path in shown):
         return {}
-    for path in shown:
-        if Path(path).is_dir():
-            return {}
-        try:
-            first = next(iter(read(path)), None)
-        except DataError:  # the command checks all files, and says what this one is
-            return {}
-        if first is None or first.agent != UNNAMED:
-            return {}
     stems = file_names(list(shown.values()))
-    return {path: stems[name] for path, name in shown.items()}
+    try:
+        return {
+            path: stems[name]
+            for path, name in shown.items()
+            if any(dialogue.agent == UNNAMED for dialogue in read(path))
+        }
+    except DataError:  # the command checks all files, and says what this one is
+        return {}
 
 
 @contextmanager
 def _rewritten(found: Files, agents: Mapping[str, str], folder: Path) -> Iterator[Files]:
-    """Copies of the files in `folder`, with the agent of `agents` (by path) in each dialogue that names none."""
-    from turnwise.logs.native import read_each, write
+    """Copies in `folder` of the files in `agents` (path -> agent), with this agent in each dialogue that names none."""
+    from turnwise.logs.native import read, write
 
     names = {}
-    for number, (path, dialogues) in enumerate(zip(found.paths, read_each(found.paths), strict=True)):
-        shown = found.names.get(path, path)
-        target = folder / str(number) / f"{Path(shown.removesuffix('.gz')).stem}.jsonl"
-        target.parent.mkdir()
-        named = (replace(one, agent=agents[path]) if one.agent == UNNAMED else one for one in dialogues)
-        write(named, str(target))
-        names[str(target)] = shown
+    all_shown = [found.names.get(path, path) for path in found.paths]
+    for path, shown, stem in zip(found.paths, all_shown, _stems(all_shown), strict=True):
+        if path not in agents:
+            names[path] = shown
+            continue
+        target = str(folder / f"{stem}.jsonl")
+        # The prefix that a line without an id gets where the copies are read together.
+        dialogues = read(path, prefix=f"{stem}:" if len(all_shown) > 1 else "")
+        write(
+            (replace(one, agent=agents[path]) if one.agent == UNNAMED else one for one in dialogues), target
+        )
+        names[target] = shown
     with _all_renamed(names) as held:
         yield held
+
+
+def _stems(names: Sequence[str]) -> list[str]:
+    """A distinct name for the copy of each file, without its ending: `bot`, and `new-bot` of `new/bot.jsonl` where
+    several files are called so. Ids that the copies share have it as a prefix.
+    """
+    plain = [Path(name.removesuffix(".gz")) for name in names]
+    count = Counter(path.stem for path in plain)
+    long = [
+        path.stem if count[path.stem] == 1 else "-".join([*path.parent.parts, path.stem]).strip("./-")
+        for path in plain
+    ]
+    return [
+        stem.replace("/", "-") if long.count(stem) == 1 else f"{stem.replace('/', '-')}-{number}"
+        for number, stem in enumerate(long, 1)
+    ]
 
 
 @contextmanager

@@ -5,14 +5,14 @@ A `Selection` says what is asked for; `settled` adds what the files decide of it
 Two questions are settled here, once, for every metric and test. The *cluster* is what resampling and splits
 must not tear apart: the dialogue, or, where a record holds one judged reply only, all records that answer the
 same context. The *pair* is what lets two agents be compared on the same thing: the identical context, or the
-value of a key such as `meta.item`.
+value of a key such as `meta.item`. The key `id` is the id, or the line, that a dialogue has in its own file.
 """
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from hashlib import blake2b
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from turnwise.errors import DataError, UsageError, counted
 from turnwise.logs import native
@@ -25,6 +25,15 @@ from turnwise.types import Dialogue, Item, Role, item_id
 Judged = Literal["rated", "last", "all"]
 EVERYONE = "@alternatives"  # stands for all agents that have alternatives
 FILE = "file"  # in --by: the file that a dialogue is in
+OWN_ID = "id"  # in --pair: the id or line of a dialogue in its own file, with the number of the reply
+
+
+class FilePlace(NamedTuple):
+    """The file that dialogues are from: its name as a group value, and what `native.own_id` needs."""
+
+    name: str | None = None
+    prefix: str = ""
+    apart: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -97,7 +106,7 @@ def items(dialogues: Iterable[Dialogue], selection: Selection, *, whole: bool = 
         for dialogue in dialogues:
             census.add(dialogue)
         selection = settled(selection, census)
-    yield from _items_of_file(dialogues, selection, tally, whole=whole)
+    yield from _items_of_file(dialogues, selection, tally, whole=whole, file=FilePlace())
     tally.check(asked)
 
 
@@ -116,11 +125,12 @@ def all_items(
     replies, of which none is rated, where only rated turns are judged.
     """
     tally = _Tally(unrated)
-    names = native.file_names(paths)
+    names, prefixes = native.file_names(paths), native.id_prefixes(paths)
     files: Iterable[Iterable[Dialogue]] = census.held or native.read_each(paths, apart=census.apart)
     for source, dialogues in zip(census.files, files, strict=True):
         mine = settled(selection, census, source=source)
-        yield from _items_of_file(dialogues, mine, tally, whole=whole, file=names[source.path])
+        place = FilePlace(names[source.path], prefixes[source.path], census.apart)
+        yield from _items_of_file(dialogues, mine, tally, whole=whole, file=place)
     tally.check(selection)
 
 
@@ -130,10 +140,10 @@ def _items_of_file(
     tally: "_Tally",
     *,
     whole: bool,
-    file: str | None = None,
+    file: FilePlace,
 ) -> Iterator[Item]:
     """The items of the dialogues of one file, in order, counted in `tally`; with `as_agents` each item is
-    repeated in the words of these agents. `file` is the file's name as a group value.
+    repeated in the words of these agents.
     """
     tally.rated = tally.rated or selection.judged == "rated"
     for dialogue in _filtered(dialogues, selection, tally):
@@ -185,17 +195,17 @@ def _replies(dialogue: Dialogue, role: Role) -> list[int]:
     return [place for place, turn in enumerate(dialogue.turns) if turn.role == role and is_reply(turn)]
 
 
-def _group(dialogue: Dialogue, keys: Sequence[str], file: str | None) -> str:
+def _group(dialogue: Dialogue, keys: Sequence[str], file: FilePlace) -> str:
     """The values of the group keys, joined by `/`, "" without keys; keys that the record lacks are left out, and a
-    record with none of them raises `DataError`. `file` is the value of the key `file`.
+    record with none of them raises `DataError`. The value of the key `file` is the file's name.
     """
-    values = [file if key == FILE else lookup(dialogue, key) for key in keys]
+    values = [file.name if key == FILE else lookup(dialogue, key) for key in keys]
     named = [value for value in values if value is not None]
     return "/".join(named) if named or not keys else value_of(dialogue, keys[0])
 
 
 def _points(
-    dialogue: Dialogue, places: list[int], selection: Selection, file: str | None, *, whole: bool
+    dialogue: Dialogue, places: list[int], selection: Selection, file: FilePlace, *, whole: bool
 ) -> list[Point]:
     """One point a judged place, or with `whole` one for the dialogue.
 
@@ -204,14 +214,20 @@ def _points(
     """
     group = _group(dialogue, selection.group_keys, file)
     prefix = f"{group}/" if selection.by else ""
-    named = value_of(dialogue, selection.pair) if selection.pair else None
+    by_id = selection.pair == OWN_ID
+    named = value_of(dialogue, selection.pair) if selection.pair and not by_id else None
+    own = native.own_id(dialogue.id, file.prefix, apart=file.apart) if by_id else ""
+    numbers = {place: number for number, place in enumerate(places)} if by_id else {}
     contexts = _contexts(dialogue, places)
     single = len(places) == 1
 
     def pair(place: int | None) -> str:
         """What an item of this place (None: the whole dialogue) is paired by: the value of the pair key, with
-        the place if several turns are judged; else the digest of its context, or its id if it has no context.
+        the place if several turns are judged; or the dialogue's own id with the number of the reply; else the digest
+        of its context, or its id if it has no context.
         """
+        if by_id:
+            return own if place is None else reply_of(own, numbers[place])
         if named is not None:
             return named if single or place is None else f"{named}#{place}"
         at = places[0] if single else place  # a whole dialogue with one judged reply is paired as that reply
@@ -241,6 +257,11 @@ def _points(
         return Point(item, tuple(places) if place is None else (place,))
 
     return [point(None)] if whole else [point(place) for place in places]
+
+
+def reply_of(own: str, number: int) -> str:
+    """What --pair id pairs the judged reply with this number, from 0, of a dialogue with this own id by."""
+    return f"{own}#{number + 1}"
 
 
 def _contexts(dialogue: Dialogue, places: list[int]) -> dict[int | None, str]:
