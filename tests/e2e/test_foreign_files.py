@@ -12,7 +12,7 @@ import pytest
 
 from tests.console import run
 from turnwise.errors import DataError
-from turnwise.library import convert
+from turnwise.library import convert, score
 
 TAU = [{"task_id": 3, "trial": 0, "reward": 1.0, "info": {"task": {"goal": "fly"}},
         "traj": [{"role": "user", "content": "hi"}, {"role": "assistant", "content": "hello you"}]}]  # fmt: skip
@@ -578,3 +578,71 @@ def test_lines_that_hold_other_questions_are_not_said_to_pair(tmp_path: Path) ->
     (tmp_path / "b.jsonl").write_text("\n".join(reversed(lines)))
     _, said = compared("a.jsonl b.jsonl", tmp_path)
     assert "--pair id" not in said
+
+
+TWEETS = "tweet,who,reply,text\n1,ann,,My order is late.\n2,Desk,1,Sorry! Which order?\n3,bob,,Hi\n4,Desk,3,Hello there\n"
+TWEET_MAP = "--map message=tweet,reply_to=reply,role=who,content=text --roles 'Desk=assistant,*=user'"
+
+
+def test_a_saved_mapping_lets_every_command_read_a_table(tmp_path: Path) -> None:
+    (tmp_path / "table.csv").write_text(TWEETS)
+    status, said = run("turnwise score --from csv table.csv -m length", tmp_path)
+    assert (status, "--mapping FILE.toml" in said) == (2, True), said
+    line = f"turnwise convert --from csv {TWEET_MAP} --save-mapping desk.toml table.csv log.jsonl"
+    assert run(line, tmp_path)[0] == 0
+    for command in ("score -m length", "validate", "meta -m length", "power --difference 1 -m length"):
+        first, second = (
+            run(f"turnwise {command} {source}", tmp_path)
+            for source in ("--mapping desk.toml table.csv", "log.jsonl")
+        )
+        assert (first[0], first[1].replace("table.csv", "log.jsonl")) == second
+    status, said = run("cat table.csv | turnwise score --mapping desk.toml - -m length --agent me", tmp_path)
+    assert (status, "length  Desk " in said) == (0, True), said
+
+
+def test_a_mapping_of_roles_alone_goes_with_from(tmp_path: Path) -> None:
+    times = ("31.12.24, 09:15 - ", "31.12.24, 09:16 - ")
+    (tmp_path / "chat.txt").write_text(f"{times[0]}Ann: hi\n{times[1]}Bot: hello you\n")
+    (tmp_path / "who.toml").write_text('[roles]\nBot = "assistant"\n"*" = "user"\n')
+    for how in ("--from whatsapp --mapping who.toml", "--mapping who.toml"):
+        status, said = run(f"turnwise score {how} chat.txt -m length", tmp_path)
+        assert (status, "length  Bot       2.000" in said) == (0, True), said
+
+
+def test_a_mapping_file_with_a_mistake_is_named(tmp_path: Path) -> None:
+    bot(tmp_path / "a.jsonl", "one")
+    (tmp_path / "bad.toml").write_text('form = "csv"\n')
+    status, said = run("turnwise score --mapping bad.toml a.jsonl -m length", tmp_path)
+    assert (status, "--mapping bad.toml: there is no key `form`; the nearest are from" in said) == (
+        2,
+        True,
+    ), said
+
+
+def test_a_mapping_may_be_given_as_a_dict(tmp_path: Path) -> None:
+    (tmp_path / "in.csv").write_text("conv,who,text\n1,user,hi\n1,bot,hello you\n")
+    columns = {"id": "conv", "role": "who", "content": "text"}
+    (found,) = score(
+        tmp_path / "in.csv",
+        metrics="length",
+        mapping={"from": "csv", "map": columns, "agent": "m1"},
+        figures=False,
+    ).records()
+    assert (found["agent"], found["estimate"]) == ("m1", 2)
+
+
+@pytest.mark.parametrize("command", ["rate runs.json --port 0", "rate runs.json --export rated.jsonl"])
+def test_rate_names_a_foreign_file_with_the_commands_that_read_it(tau: Path, command: str) -> None:
+    pytest.importorskip("starlette")
+    status, said = run(f"turnwise {command}", tau.parent)
+    assert status == 2
+    assert "turnwise: error: runs.json: is in the format tau-bench " in said
+    assert "or rate it directly: turnwise rate --from tau-bench runs.json" in said
+
+
+def test_reference_dialogues_in_another_format_are_named(tau: Path) -> None:
+    bot(tau.parent / "a.jsonl", "one")
+    status, said = run("turnwise score a.jsonl -m specificity --real runs.json", tau.parent)
+    assert status == 2
+    assert "runs.json: is in the format tau-bench " in said
+    assert said.endswith("turnwise convert --from tau-bench runs.json logs.jsonl")

@@ -12,6 +12,7 @@ from turnwise.errors import UsageError
 @click.command(name="rate")
 @options.config
 @options.data
+@options.reader
 @click.option("--study", "study", metavar="FILE.toml", help="Questions, wording, scales, quality control.")
 @click.option(
     "--mode", type=click.Choice(["reply", "dialogue", "pairwise", "write", "chat"]),

@@ -10,7 +10,7 @@ from turnwise.errors import USAGE
 @options.data
 @options.reader
 @click.option("--format", "style", default="table", show_default=True, type=click.Choice(["table", "json"]))
-def command(data: tuple[str, ...], reader: str | None, style: str) -> int:
+def command(data: tuple[str, ...], reader: str | None, mapping: str | None, style: str) -> int:
     """Check files of dialogues; every bad line is named with its place.
 
     What good files hold goes to standard output; the first 20 problems go to standard error, then a count.
@@ -21,7 +21,7 @@ def command(data: tuple[str, ...], reader: str | None, style: str) -> int:
     from turnwise.library import validate
     from turnwise.report import results
 
-    found = validate(data, reader=reader)
+    found = validate(data, reader=reader, mapping=mapping)
     if style == "json":
         click.echo(results.to_json(found.records()).decode(), nl=False)
     elif table := found.table():

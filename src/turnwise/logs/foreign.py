@@ -3,6 +3,7 @@
 import os
 import re
 import shlex
+from collections.abc import Iterator, Sequence
 from itertools import islice
 
 from turnwise.errors import DataError, Problem, UsageError
@@ -12,8 +13,12 @@ from turnwise.logs.readers import COLUMN, READERS, recognise
 from turnwise.logs.readers.openai import ROLES
 from turnwise.logs.readers.sniff import Sample, sample, utf16
 from turnwise.logs.readers.source import records
+from turnwise.types import Dialogue
 
 SUFFIXES = (".jsonl", ".json", ".parquet", ".csv", ".tsv", ".txt")  # of files that may hold dialogues
+# Commands that read a file of another format directly.
+SCORE = "score it directly: turnwise score --from FORMAT FILE -m length"
+RATE = "rate it directly: turnwise rate --from FORMAT FILE"
 EXPECTED = "expected JSON Lines, one dialogue a line"
 ROLE_OPTION = "--roles 'NAME=assistant,*=user'"
 NESTED_MAP = "--map 'messages=...,role=...,content=...'"
@@ -21,9 +26,27 @@ TABLE_MAP = "--map 'id=...,role=...,content=...'"
 JSON_LIST = re.compile(r'\s*\[\s*[\[{"]')  # begins a JSON list, also one that is cut off in its first element
 
 
-def foreign(path: str) -> Problem | None:
+def read_all(paths: Sequence[str], *, direct: str | None) -> Iterator[Dialogue]:
+    """As `native.read_all`, but a file of another format raises a `DataError` that says what it is; `direct` as in
+    `foreign`.
+    """
+    for path, dialogues in zip(paths, native.read_each(paths), strict=True):
+        is_native = False
+        try:
+            for dialogue in dialogues:
+                is_native = True
+                yield dialogue
+        except DataError:
+            if is_native or (problem := foreign(path, direct=direct)) is None:
+                raise
+            raise DataError(problem) from None
+
+
+def foreign(path: str, *, direct: str | None = SCORE) -> Problem | None:
     """A problem that says what a file is and which command reads it, for a file whose first dialogue the native
     reader refuses. None if the file seems to be a native one with an error.
+
+    `direct` is a command that reads the file without converting it first, with the places FORMAT and FILE.
     """
     looked = sample(path)
     name = recognise(path)
@@ -33,8 +56,8 @@ def foreign(path: str) -> Problem | None:
         found = f"is in the format {name} ({READERS[name].summary}); read it with: {_command(path, name)}"
         if READERS[name].roles:
             found += ", where NAME is the agent's name in the file"
-        elif not READERS[name].several:
-            found += f", or score it directly: turnwise score --from {name} {shlex.quote(path)} -m length"
+        elif direct is not None and not READERS[name].several:
+            found += f", or {direct.replace('FORMAT', name).replace('FILE', shlex.quote(path))}"
     elif looked.form == "folder":
         found = _folder(path, looked)
     elif looked.form == "zip":

@@ -22,7 +22,7 @@ from turnwise.conformance.calls import (
 )
 from turnwise.encode.models.catalogue import NotFetched
 from turnwise.errors import MissingExtra, PluginError, Refused, TooManyErrors, Unmeasured
-from turnwise.logs import native
+from turnwise.logs.foreign import read_all
 from turnwise.logs.items.items import Selection, all_items, items
 from turnwise.logs.scan import Census
 from turnwise.metrics import is_rating, resolve
@@ -104,7 +104,7 @@ def _fitted(metric: Metric | Fitted, spec: Spec, census: Census) -> Metric:
     if spec.real is None:
         there = all_items(spec.data, spec.selection, census)
         return fitted_on(metric, (item for item in there if item.missing is None))
-    there = items(native.read(spec.real), Selection(judged="all", role=spec.selection.role))
+    there = items(read_all([spec.real], direct=None), Selection(judged="all", role=spec.selection.role))
     return fitted_on(metric, (_real(item) for item in there))
 
 
