@@ -123,13 +123,14 @@ def convert(
     """
     from turnwise.logs.conversion import convert as run
     from turnwise.logs.conversion import size
+    from turnwise.logs.place import is_unpacked
     from turnwise.run.workers.execute import progress as bar
 
     first, *more = paths(source)
     said = Reading(columns=_listed(columns), split=split, roles=_listed(roles), agent=agent, each=each)
     options = said.options(more=tuple(more))
     passes = 2 if reader == "json" and "messages" in options.columns else 1  # roles first, then dialogues
-    total = passes * size([first, *more])
+    total = 0 if is_unpacked(reader, first) else passes * size([first, *more])
     with bar("converting", total or None, quiet=not progress, in_bytes=True) as advance:
         done = run(
             reader,
