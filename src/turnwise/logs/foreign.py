@@ -5,6 +5,7 @@ import re
 import shlex
 from collections.abc import Iterator, Sequence
 from itertools import islice
+from typing import Any
 
 from turnwise.errors import DataError, Problem, UsageError
 from turnwise.logs import native
@@ -126,7 +127,7 @@ def _unrecognised(path: str, looked: Sample, *, direct: str | None, in_convert: 
     if looked.form == "json" and any(looked.records):
         command = _command(path, "json", json_options(looked.records[0]))
         return f"is one JSON value{expected}. If it holds dialogues, say where: {command} {DOCS}"
-    if looked.form == "jsonl" and looked.first and not any("messages" in one for one in looked.records):
+    if looked.form == "jsonl" and looked.first and not any(map(_has_messages, looked.records)):
         command = _command(path, "json", json_options(looked.first))
         more = ["..."] if len(looked.first) > NAMED else []
         keys = ", ".join([*list(looked.first)[:NAMED], *more])
@@ -134,6 +135,11 @@ def _unrecognised(path: str, looked: Sample, *, direct: str | None, in_convert: 
             f"has records with the keys {keys}{expected}. If it holds dialogues, say where: {command} {DOCS}"
         )
     return None if in_convert else _no_json(looked)
+
+
+def _has_messages(record: Any) -> bool:
+    """Whether a record has the one key that a native one must have."""
+    return isinstance(record, dict) and "messages" in record
 
 
 def _no_json(looked: Sample) -> str | None:

@@ -153,10 +153,9 @@ def _header(text: str) -> tuple[str, ...]:
     line = text.partition("\n")[0].strip("\r")
     try:
         delimiter = csv.Sniffer().sniff(line, delimiters=",;\t|").delimiter
+        return tuple(next(csv.reader([line], delimiter=delimiter), []))
     except csv.Error:
         return ()
-    names = next(csv.reader([line], delimiter=delimiter), [])
-    return tuple(names)
 
 
 def _members(folder: str) -> Iterator[str]:
